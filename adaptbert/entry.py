@@ -1,0 +1,180 @@
+"""From a command line in dvc.yaml to a call of a stage function.
+
+Paths and names travel by argv (`--out models/pretrain`), values by params.yaml; a stage function's signature says which
+is which, so there is no second list to keep:
+
+    def domain_transfer(params: DomainTransferParams, *, corpus: str, seed: int, measure: MeasureConfig,
+                        init: Path, out: Path, metrics: Path, run: Run) -> None:
+
+- `params`: the section of the stage's own name (below `keyed_by`: the sub-section that this argument names);
+- `seed` and every other `Config`: the top-level section of that name;
+- `Path` and `str`: required options; `run`: the stage's MLflow run.
+"""
+
+import argparse
+import errno
+import importlib
+import logging
+import os
+import sys
+import typing
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from adaptbert import params as params_file
+from adaptbert.errors import IO_ERROR, TEMPORARY, BadParams, UserError, nearest, raise_all
+from adaptbert.params import Config
+from adaptbert.tracking import Run, open_run
+
+PARAMS = Path("params.yaml")
+STAGES = Path("stages")
+
+QUIET = {
+    "DO_NOT_TRACK": "true",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "DVC_NO_ANALYTICS": "1",
+    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+}
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage function together with how its parameters are found.
+
+    Attributes:
+        function: named like its module, its DVC stage and its section.
+        keyed_by: the argument that picks a sub-section, e.g. `corpus` for `collect.general`.
+    """
+
+    function: Callable[..., None]
+    keyed_by: str | None = None
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__
+
+    def hints(self) -> dict[str, Any]:
+        """Argument name -> type."""
+        hints = typing.get_type_hints(self.function)
+        hints.pop("return", None)
+        return hints
+
+    def sections(self) -> dict[str, type]:
+        """The other top-level sections that the function reads: name -> type."""
+        return {
+            name: kind
+            for name, kind in self.hints().items()
+            if name != "params" and (kind is int or (isinstance(kind, type) and issubclass(kind, Config)))
+        }
+
+    def check(self, document: Mapping[str, Any], file: Path) -> list[UserError]:
+        """Every error in the sections that this stage reads."""
+        found: list[UserError] = []
+        keys = [self.name]
+        if self.keyed_by is not None and isinstance(document.get(self.name), Mapping):
+            keys = [f"{self.name}.{key}" for key in document[self.name]]
+        for key in keys:
+            _collect(found, lambda key=key: self._parse(document, key, self.hints()["params"], file))  # type: ignore[misc]
+        for name, kind in self.sections().items():
+            _collect(found, lambda name=name, kind=kind: self._parse(document, name, kind, file))  # type: ignore[misc]
+        return found
+
+    def run(self, argv: Sequence[str] | None = None) -> None:
+        """The whole life of a stage's process; ends it with an exit code (adaptbert.errors)."""
+        sys.exit(_exit_code(lambda: self._run(argv)))
+
+    def _run(self, argv: Sequence[str] | None) -> None:
+        os.environ.update({name: os.environ.get(name, value) for name, value in QUIET.items()})
+        logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
+        _silence_libraries()
+        hints = self.hints()
+        parser = argparse.ArgumentParser(prog=f"python -m stages.{self.name}", description=self.function.__doc__)
+        for name, kind in hints.items():
+            if kind in (Path, str):
+                parser.add_argument(f"--{name.replace('_', '-')}", type=kind, required=True)
+        arguments = vars(parser.parse_args(argv))
+
+        document = params_file.read(PARAMS)
+        check_all(document, PARAMS)
+        key = self.name if self.keyed_by is None else f"{self.name}.{arguments[self.keyed_by]}"
+        values = {name: self._parse(document, name, kind, PARAMS) for name, kind in self.sections().items()}
+        values["params"] = self._parse(document, key, hints["params"], PARAMS)
+        with ExitStack() as stack:
+            if "run" in hints:
+                logged = {key: params_file.section(document, key, PARAMS)}
+                logged.update({name: document[name] for name in self.sections()})
+                labels = {name: str(value) for name, value in arguments.items() if hints[name] is str}
+                values["run"] = stack.enter_context(
+                    open_run(self.name, labels, params_file.flatten(logged), params_path=PARAMS)
+                )
+            self.function(**values, **arguments)
+
+    @staticmethod
+    def _parse(document: Mapping[str, Any], key: str, kind: type, file: Path) -> Any:
+        found = params_file.section(document, key, file)
+        if kind is int:
+            if not isinstance(found, int) or isinstance(found, bool):
+                raise BadParams(100, f"{file}: {key}", f"expected an integer, found {found!r}", "write e.g. 1")
+            if not 0 <= found < 2**64:
+                raise BadParams(115, f"{file}: {key}", f"{found} is out of range", "choose one in 0..2^64-1")
+            return found
+        return params_file.parse(kind, found, key, file)
+
+
+def check_all(document: Mapping[str, Any], file: Path) -> None:
+    """Refuse a bad value anywhere in params.yaml, whichever stage is about to run.
+
+    Imports by name, so that a stage's `deps` need not list the other stages: this can refuse, never change a result.
+    """
+    found: list[UserError] = []
+    known: set[str] = set()
+    for module in sorted(path.stem for path in STAGES.glob("*.py") if path.stem != "__init__"):
+        stage: Stage = importlib.import_module(f"stages.{module}").STAGE
+        found += [error for error in stage.check(document, file) if str(error) not in map(str, found)]
+        known |= {stage.name, *stage.sections()}
+    for name in sorted(set(document) - known):
+        remedy = f"known: {', '.join(sorted(known))}"
+        found.append(
+            BadParams(99, f"{file}: {name}", f"unknown section '{name}'{nearest(name, sorted(known))}", remedy)
+        )
+    if not found:
+        _collect(found, lambda: importlib.import_module("adaptbert.consistency").check(document, file))
+    raise_all(found)
+
+
+def _collect(found: list[UserError], check: Callable[[], object]) -> None:
+    try:
+        check()
+    except UserError as error:
+        found.extend(getattr(error, "failures", [error]))
+
+
+def _exit_code(body: Callable[[], None]) -> int:
+    try:
+        body()
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("interrupted; run the same command again", file=sys.stderr)
+        return TEMPORARY
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG):
+            raise
+        print(f"error: {error.filename or 'output'}: {error.strerror}; make room and run again", file=sys.stderr)
+        return IO_ERROR
+    return 0
+
+
+def _silence_libraries() -> None:
+    """Adverts and progress bars of the libraries; their warnings stay."""
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    logging.getLogger("alembic").setLevel(logging.WARNING)
+    logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
+    warnings.filterwarnings("ignore", message=".*litlogger.*")
+    warnings.filterwarnings("ignore", message=".*does not have many workers.*")

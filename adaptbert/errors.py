@@ -1,0 +1,77 @@
+"""Errors that reach users: one line with the place, the value and the remedy, and an exit code that says what to do.
+
+The exit codes follow sysexits.h. A caller retries on 75, and on nothing else.
+"""
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import NoReturn
+
+BAD_DATA = 65
+INTERNAL = 70
+IO_ERROR = 74
+TEMPORARY = 75
+BAD_PARAMS = 78
+
+
+class UserError(Exception):
+    """Something that the user can mend.
+
+    The message reads `AB-056 tasks.csv:1: column 'label' missing; found text, Label: rename it or map it ...`.
+
+    Args:
+        code: entry of the catalogue of bad inputs (docs/errors.md), shown as `AB-056`.
+        place: file, `file:line`, `file[row]` or the dotted key in params.yaml.
+        problem: what is wrong, with the value found.
+        remedy: what to do about it.
+    """
+
+    exit_code = BAD_DATA
+
+    def __init__(self, code: int, place: str | Path, problem: str, remedy: str) -> None:
+        self.code, self.place, self.problem, self.remedy = code, str(place), problem, remedy
+        super().__init__(f"AB-{code:03d} {place}: {problem}; {remedy}")
+
+
+class BadData(UserError):
+    """Text, labels, checkpoint or tokenizer that cannot be used."""
+
+
+class BadParams(UserError):
+    """A value in params.yaml that cannot be used."""
+
+    exit_code = BAD_PARAMS
+
+
+class Several(UserError):
+    """All failures of one check at once, a line each."""
+
+    def __init__(self, failures: Sequence[UserError]) -> None:
+        first = failures[0]
+        super().__init__(first.code, first.place, first.problem, first.remedy)
+        self.failures = list(failures)
+        self.exit_code = first.exit_code
+
+    def __str__(self) -> str:
+        return "\n".join(str(failure) for failure in self.failures)
+
+
+def raise_all(failures: Sequence[UserError]) -> None:
+    """Raise what was found: nothing, the one failure, or all of them together."""
+    if len(failures) == 1:
+        raise failures[0]
+    if failures:
+        raise Several(failures)
+
+
+def nearest(name: str, known: Sequence[str]) -> str:
+    """` (did you mean 'text'?)` where a known name is close, else nothing."""
+    close = get_close_matches(name.lower(), [k.lower() for k in known], n=1, cutoff=0.6)
+    match = next((k for k in known if close and k.lower() == close[0]), None)
+    return f" (did you mean '{match}'?)" if match else ""
+
+
+def unreachable(what: str) -> NoReturn:
+    """A state that only a mistake of ours can reach."""
+    raise AssertionError(what)

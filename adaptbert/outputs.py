@@ -1,0 +1,42 @@
+"""Files that appear whole or not at all: written beside their place under another name, then renamed."""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+
+@contextmanager
+def whole(target: Path) -> Iterator[Path]:
+    """A path to write a file or folder to; it takes the place of `target` when the block ends well.
+
+    The temporary name lies in the target's own folder (never in $TMPDIR, which may be another file system).
+    When the block raises, what it wrote is removed and `target` stays as it was.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        yield temporary
+        if target.is_dir():
+            shutil.rmtree(target)
+        temporary.replace(target)
+    finally:
+        if temporary.is_dir():
+            shutil.rmtree(temporary)
+        else:
+            temporary.unlink(missing_ok=True)
+
+
+def write_json(target: Path, values: Mapping[str, Any]) -> None:
+    """Keys as given, floats as Python prints them, no time and no run id: equal results have equal bytes."""
+    with whole(target) as path:
+        path.write_text(json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a JSON file that this project wrote."""
+    values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return values

@@ -1,0 +1,194 @@
+"""params.yaml: read as YAML 1.2 (as DVC reads it), checked strictly, refused with the nearest name.
+
+A section's class is a `Config` that lives in the file of the thing it configures; this module only knows how to read
+one. Nothing heavy is imported here: a bad value is told in milliseconds, before torch is loaded.
+"""
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
+
+from adaptbert.errors import BadParams, nearest, raise_all
+
+MAX_BYTES = 1_000_000
+MAX_NODES = 10_000
+MAX_DEPTH = 50
+
+
+class Config(BaseModel):
+    """Some values of params.yaml: typed, frozen, complete. A field without a default is required."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+
+C = TypeVar("C", bound=Config)
+
+
+def contradiction(message: str) -> ValueError:
+    """What a validator raises when two values exclude each other; name both keys and both values in the message."""
+    return ValueError(message)
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The whole file as plain dicts and lists.
+
+    Raises:
+        BadParams: not UTF-8, not YAML 1.2, a key twice, a tag, too large, too deep, or not a mapping.
+    """
+    from ruamel.yaml import YAML
+    from ruamel.yaml.constructor import ConstructorError, DuplicateKeyError
+    from ruamel.yaml.error import MarkedYAMLError
+
+    if not path.is_file():
+        raise BadParams(108, path, "file not found", "run `adaptbert use demo` to write one")
+    raw = path.read_bytes()
+    if len(raw) > MAX_BYTES:
+        raise BadParams(107, path, f"{len(raw):,} bytes, more than 1 MB", "keep data out of the parameters")
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadParams(114, path, f"byte {error.start} is not UTF-8", "save the file as UTF-8") from None
+    _check_depth(path, text)
+    try:
+        document = YAML(typ="safe", pure=True).load(text)
+    except DuplicateKeyError as error:
+        first = error.context_mark.line + 1 if error.context_mark else "?"
+        line = error.problem_mark.line + 1 if error.problem_mark else "?"
+        key = str(error.problem).split('"')[1] if '"' in str(error.problem) else "?"
+        raise BadParams(
+            103, f"{path}:{line}", f"key '{key}' twice (its mapping begins in line {first})", "keep one of the two"
+        ) from None
+    except ConstructorError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else "?"
+        raise BadParams(106, f"{path}:{line}", f"tag not allowed ({error.problem})", "write a plain value") from None
+    except MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else "?"
+        problem = "tab in indentation" if "'\\t'" in str(error.problem) else f"not YAML: {error.problem}"
+        raise BadParams(114, f"{path}:{line}", problem, "indent with spaces and check the line") from None
+    if not isinstance(document, dict):
+        raise BadParams(
+            108, path, f"expected a mapping, found {_type_name(document)}", "begin with a section such as `pretrain:`"
+        )
+    _check_nodes(path, document)
+    return document
+
+
+def parse(cls: type[C], values: object, key: str, file: Path) -> C:
+    """`values` as a `cls`, or one clear error for every value that does not fit.
+
+    Args:
+        key: where the values stand in the file, e.g. `domain_transfer`.
+    """
+    if not isinstance(values, Mapping):
+        raise BadParams(100, f"{file}: {key}", f"expected a mapping, found {_type_name(values)}", "see params.yaml")
+    try:
+        return cls.model_validate(values)
+    except ValidationError as error:
+        raise_all([_translate(details, cls, key, file) for details in error.errors()])
+        raise
+
+
+def section(document: Mapping[str, Any], key: str, file: Path) -> Any:
+    """The values under a dotted key, e.g. `collect.general`."""
+    found: Any = document
+    done: list[str] = []
+    for part in key.split("."):
+        if not isinstance(found, Mapping) or part not in found:
+            known = sorted(found) if isinstance(found, Mapping) else []
+            place = ".".join(done) or "the file"
+            raise BadParams(
+                99,
+                f"{file}: {key}",
+                f"'{part}' is missing in {place}{nearest(part, known)}",
+                f"add it; {place} has {', '.join(map(str, known)) or 'nothing'}",
+            )
+        found = found[part]
+        done.append(part)
+    return found
+
+
+def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested mappings as dotted keys, the form of MLflow parameters and of `dvc exp run -S`."""
+    flat: dict[str, Any] = {}
+    for name, value in values.items():
+        key = f"{prefix}.{name}" if prefix else str(name)
+        if isinstance(value, Mapping):
+            flat.update(flatten(value, key))
+        else:
+            flat[key] = value
+    return flat
+
+
+def _translate(details: ErrorDetails, cls: type[Config], key: str, file: Path) -> BadParams:
+    path = [str(part) for part in details["loc"]]
+    place = f"{file}: {'.'.join([key, *path])}"
+    kind, value = details["type"], details.get("input")
+    if kind == "extra_forbidden":
+        known = _fields(cls, path[:-1])
+        return BadParams(99, place, f"unknown key '{path[-1]}'{nearest(path[-1], known)}", f"known: {', '.join(known)}")
+    if kind == "missing":
+        return BadParams(99, place, "is missing", "add it; a value that changes a result has no default")
+    if kind == "value_error":
+        return BadParams(111, place, details["msg"].removeprefix("Value error, "), "change one of the two")
+    if kind == "finite_number":
+        return BadParams(117, place, f"{value} is not finite", "write a number")
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and "than" in kind:
+        return BadParams(109, place, f"{value} is out of range", details["msg"].replace("Input should", "it should"))
+    wanted = details["msg"].replace("Input should be ", "expected ")
+    return BadParams(100, place, f"{wanted}, found {_type_name(value)} {value!r}", _spelling(kind, value))
+
+
+def _spelling(kind: str, value: object) -> str:
+    if isinstance(value, str) and kind.startswith("bool"):
+        return f"write {'true' if value.lower() in ('true', 'yes', 'on') else 'false'} without quotes"
+    if isinstance(value, str) and kind.startswith(("float", "int")):
+        return "write a plain number without quotes, such as 1.0e-5"
+    if kind.startswith("string"):
+        return "put the text in quotes"
+    return "see the comment in params.yaml"
+
+
+def _fields(cls: type[Config], path: list[str]) -> list[str]:
+    """The names that are known at `path` inside `cls`."""
+    here: Any = cls
+    for part in path:
+        field = here.model_fields.get(part) if isinstance(here, type) and issubclass(here, BaseModel) else None
+        here = field.annotation if field is not None else None
+    return sorted(here.model_fields) if isinstance(here, type) and issubclass(here, BaseModel) else []
+
+
+def _type_name(value: object) -> str:
+    names = {dict: "a mapping", list: "a list", str: "text", int: "an integer", float: "a number", bool: "a boolean"}
+    if isinstance(value, float) and not math.isfinite(value):
+        return "not-a-number"
+    return "nothing" if value is None else names.get(type(value), type(value).__name__)
+
+
+def _check_depth(path: Path, text: str) -> None:
+    """Before parsing: a hundred thousand brackets must not exhaust the stack."""
+    depth = 0
+    for character in text:
+        if character in "[{":
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise BadParams(105, path, f"nesting deeper than {MAX_DEPTH}", "flatten the file")
+        elif character in "]}":
+            depth = max(0, depth - 1)
+
+
+def _check_nodes(path: Path, document: object) -> None:
+    """Aliases are expanded here, so that an alias bomb is counted and refused."""
+    count, stack = 0, [document]
+    while stack:
+        node = stack.pop()
+        count += 1
+        if count > MAX_NODES:
+            raise BadParams(104, path, f"more than {MAX_NODES:,} values", "remove the anchors")
+        if isinstance(node, Mapping):
+            stack.extend(node.values())
+        elif isinstance(node, list):
+            stack.extend(node)
