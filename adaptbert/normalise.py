@@ -1,0 +1,79 @@
+"""Text to cleaned text, and text to the keys by which two texts count as the same.
+
+`clean` takes away what a reader cannot see and a tokenizer would stumble over, and says how much of it there was.
+Everything visible stays as it was written: full-width forms, homoglyphs, emoji and their joiners (U+200C, U+200D).
+The keys are wider: `key` ignores case, compatibility forms and white space, `letters` also punctuation and symbols.
+They are only ever compared, never trained on.
+"""
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from hashlib import blake2b
+
+_ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+_SPACE_LIKE = re.compile(r"[\x0b\x0c\r\x85\u2028\u2029]+")
+_HIDDEN = {
+    "nul": re.compile(r"\x00"),
+    "control": re.compile(r"[\x01-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]"),
+    "zero_width": re.compile(r"[\u200b\ufeff\u00ad]"),
+    "bidi_override": re.compile(r"[\u202a-\u202e\u2066-\u2069]"),
+}
+_SUSPECT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u200b\u2028-\u202e\u2066-\u2069\ufeff]")
+_NOTHING: Mapping[str, int] = {}
+
+
+def clean(text: str) -> tuple[str, Mapping[str, int]]:
+    """The text without hidden characters, and how many of each kind were taken away.
+
+    Removed: NUL, control characters, terminal colour codes, U+200B, U+FEFF, soft hyphens and the characters that
+    override the direction of writing. Line breaks other than newline become a space, so that no two words are glued.
+    White space at both ends is dropped and not counted.
+    """
+    if not _SUSPECT.search(text):
+        return text.strip(), _NOTHING
+    counts: dict[str, int] = {}
+    text, found = _ANSI.subn("", text)
+    if found:
+        counts["ansi"] = found
+    text = _SPACE_LIKE.sub(" ", text)
+    for kind, pattern in _HIDDEN.items():
+        text, found = pattern.subn("", text)
+        if found:
+            counts[kind] = found
+    return text.strip(), counts
+
+
+def key(text: str) -> str:
+    """Equal for texts that differ only in case, compatibility forms (full width, ligatures) or white space."""
+    return " ".join(_folded(text).split())
+
+
+def letters(text: str) -> str:
+    """Equal for texts with the same letters and digits; a text without any (only emoji, say) falls back to `key`."""
+    folded = _folded(text)
+    return folded.translate(_LETTERS) or " ".join(folded.split())
+
+
+def digest(text: str) -> int:
+    """Eight bytes that stand for a text: among a million texts two collide with a chance of 1 in 37 million."""
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
+def _folded(text: str) -> str:
+    """NFKC and lower case without regard to the locale; again NFKC, since case folding can undo it."""
+    if text.isascii():
+        return text.lower()
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+
+
+class _LettersTable(dict[int, int | None]):
+    """For str.translate: keeps letters, marks and digits. Fills itself, as text holds few distinct characters."""
+
+    def __missing__(self, code: int) -> int | None:
+        kept = code if unicodedata.category(chr(code))[0] in "LMN" else None
+        self[code] = kept
+        return kept
+
+
+_LETTERS = _LettersTable()
