@@ -1,0 +1,92 @@
+"""The controls learn what a linear model can learn, and nothing else."""
+
+import random
+
+import pytest
+
+from adaptbert.controls import controls, few_spaces, legal, windows
+
+
+def sentences(count: int, seed: int, informative: bool = True) -> list[dict[str, str]]:
+    draw = random.Random(seed)
+    words = {"warm": ["sun", "beach", "heat"], "cold": ["snow", "ice", "frost"]}
+    rows = []
+    for _ in range(count):
+        label = draw.choice(["warm", "warm", "cold"])
+        told = draw.choice(words[label] if informative else ["rain", "wind"])
+        rows.append({"text": f"the {told} of day {draw.randrange(9)} is here", "label": label})
+    return rows
+
+
+def test_logistic_regression_finds_a_word_that_tells_the_label() -> None:
+    found = controls("single_sentence", sentences(200, 1), sentences(200, 2), seed=1)
+    assert found["tfidf_logistic"]["f1_macro"] == 1.0
+    assert found["majority"]["f1_macro"] == pytest.approx(0.4, abs=0.03)
+    assert found["majority"]["accuracy"] == pytest.approx(0.66, abs=0.1)
+
+
+def test_without_a_telling_word_it_stays_near_the_majority() -> None:
+    found = controls("single_sentence", sentences(300, 3, informative=False), sentences(300, 4, False), seed=1)
+    assert found["tfidf_logistic"]["accuracy"] < found["majority"]["accuracy"] + 0.05
+
+
+def test_chinese_text_is_read_by_characters() -> None:
+    draw = random.Random(5)
+    rows = []
+    for _ in range(120):
+        label = draw.choice(["好", "坏"])
+        told = draw.choice(["开心", "高兴"] if label == "好" else ["难过", "生气"])
+        rows.append({"text": f"今天{draw.choice('我你他她')}很{told}因为{draw.choice('天气工作朋友')}", "label": label})
+    assert few_spaces([row["text"] for row in rows])
+    assert not few_spaces([row["text"] for row in sentences(10, 6)])
+    assert controls("single_sentence", rows[:80], rows[80:], seed=1)["tfidf_logistic"]["f1_macro"] == 1.0
+
+
+def test_one_class_in_training_leaves_the_majority_alone() -> None:
+    rows = [{"text": "a b", "label": "x"}] * 4
+    assert list(controls("single_sentence", rows, rows, seed=1)) == ["majority"]
+
+
+def tagged(count: int, seed: int) -> list[dict[str, list[str]]]:
+    """A name is a tool after "use" and a person after "ask": only the neighbour tells."""
+    draw = random.Random(seed)
+    rows = []
+    for _ in range(count):
+        name = draw.choice(["Ada", "Cole", "Perl"])
+        verb, tag = draw.choice([("use", "B-TOOL"), ("ask", "B-PERSON")])
+        rows.append({"tokens": ["please", verb, name, "Kit", "now"], "tags": ["O", "O", tag, f"I{tag[1:]}", "O"]})
+    return rows
+
+
+def test_the_window_reads_the_neighbour_and_the_lexicon_cannot() -> None:
+    found = controls("sequence_labelling", tagged(100, 7), tagged(100, 8), seed=1)
+    assert found["window_logistic"]["f1_span"] == 1.0
+    assert 0.2 < found["word_majority"]["f1_span"] < 0.8
+
+
+def test_a_new_word_is_outside() -> None:
+    train = [{"tokens": ["Ada", "sings"], "tags": ["B-PERSON", "O"]}]
+    test = [{"tokens": ["Bert", "sings"], "tags": ["B-PERSON", "O"]}, {"tokens": ["Ada"], "tags": ["B-PERSON"]}]
+    assert controls("sequence_labelling", train, test, seed=1)["word_majority"] == {
+        "f1_span": pytest.approx(2 / 3),
+        "precision_span": 1.0,
+        "recall_span": 0.5,
+    }
+
+
+@pytest.mark.parametrize(
+    ("tags", "repaired"),
+    [
+        (["I-A", "I-A", "O"], ["B-A", "I-A", "O"]),
+        (["B-A", "I-B", "I-B"], ["B-A", "B-B", "I-B"]),
+        (["O", "B-A", "B-A", "I-A"], ["O", "B-A", "B-A", "I-A"]),
+        ([], []),
+    ],
+)
+def test_spans_are_given_a_beginning(tags: list[str], repaired: list[str]) -> None:
+    assert legal(tags) == repaired
+
+
+def test_a_window_ends_with_its_sentence() -> None:
+    first = windows(["Use", "x"])[0]
+    assert {key for key in first if key.startswith("word")} == {"word+0", "word+1"}
