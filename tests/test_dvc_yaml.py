@@ -1,0 +1,165 @@
+"""dvc.yaml says what the code does: code deps are the imports, paths in a command are declared, names are one set."""
+
+import importlib
+import re
+import shlex
+from functools import cache
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import pytest
+from dvc.repo import Repo
+
+from adaptbert import params
+from adaptbert.entry import Stage
+from tests.import_closure import ROOT, closure, is_code, rewrite
+
+SHARED_SECTIONS = {"seed", "ladder", "measure"}
+
+# Read by the stage through the installed packages, not through an argument.
+NOT_ARGUMENTS = {"constraints.txt"}
+
+SIMPLE_COMMAND = re.compile(r"exec python -m stages\.(\w+)((?: --[a-z][a-z-]* [\w./@-]+)*)")
+
+
+@cache
+def resolved() -> dict[str, Any]:
+    """Every DVC stage by its name, `${...}` filled in from params.yaml."""
+    with Repo(str(ROOT)) as repo:
+        return {stage.addressing: stage for stage in repo.index.stages}
+
+
+def names() -> list[str]:
+    """Stage names as they stand in dvc.yaml, in its order."""
+    return list(dict.fromkeys(address.partition("@")[0] for address in resolved()))
+
+
+def one_of_each() -> list[Any]:
+    """One DVC stage of every name: the items of a foreach differ in values only."""
+    first = {address.partition("@")[0]: stage for address, stage in reversed(resolved().items())}
+    return [pytest.param(first[name], id=name) for name in names()]
+
+
+def stage_object(name: str) -> Stage:
+    found = importlib.import_module(f"stages.{name}").STAGE
+    assert isinstance(found, Stage)
+    return found
+
+
+def files_in_stages() -> set[str]:
+    return {path.stem for path in (ROOT / "stages").glob("*.py") if path.stem != "__init__"}
+
+
+def arguments(stage: Any) -> dict[str, str]:
+    """Options of the command: `--out models/pretrain` as {"out": "models/pretrain"}."""
+    words = shlex.split(stage.cmd)[4:]
+    pairs = zip(words[::2], words[1::2], strict=True)
+    return {option.removeprefix("--").replace("-", "_"): value for option, value in pairs}
+
+
+def related(path: str, others: set[str]) -> bool:
+    """Whether `path` is one of `others`, or lies below or above one."""
+    here = PurePosixPath(path)
+    return any(
+        here == PurePosixPath(other) or here in PurePosixPath(other).parents or PurePosixPath(other) in here.parents
+        for other in others
+    )
+
+
+def paths(stage: Any) -> tuple[set[str], set[str], set[str]]:
+    """Code deps, data deps, and outs with metrics and plots."""
+    deps = {dep.def_path for dep in stage.deps if type(dep).__name__ == "Dependency"}
+    code = {path for path in deps if is_code(path)}
+    return code, deps - code, {out.def_path for out in stage.outs}
+
+
+def test_stages_files_sections_and_functions_have_the_same_names() -> None:
+    assert set(names()) == files_in_stages()
+    assert set(names()) == set(params.read(ROOT / "params.yaml")) - SHARED_SECTIONS
+    assert {name: stage_object(name).name for name in names()} == {name: name for name in names()}
+
+
+@pytest.mark.parametrize("stage", one_of_each())
+def test_code_deps_are_the_imports(stage: Any) -> None:
+    code, _, _ = paths(stage)
+    assert sorted(code) == closure(f"stages.{stage.addressing.partition('@')[0]}"), (
+        "run `python -m tests.import_closure --write`"
+    )
+
+
+@pytest.mark.parametrize("stage", one_of_each())
+def test_command_is_one_simple_command(stage: Any) -> None:
+    """So that DVC's child is the stage itself (`exec`), and a copy of the project runs its own code (`-m`)."""
+    match = SIMPLE_COMMAND.fullmatch(stage.cmd)
+    assert match is not None, stage.cmd
+    assert match[1] == stage.addressing.partition("@")[0]
+
+
+@pytest.mark.parametrize("stage", one_of_each())
+def test_options_are_the_arguments_of_the_function(stage: Any) -> None:
+    hints = stage_object(stage.addressing.partition("@")[0]).hints()
+    assert set(arguments(stage)) == {name for name, kind in hints.items() if kind in (Path, str)}
+
+
+@pytest.mark.parametrize("stage", one_of_each())
+def test_paths_in_the_command_are_declared_and_used(stage: Any) -> None:
+    hints = stage_object(stage.addressing.partition("@")[0]).hints()
+    given = {value for name, value in arguments(stage).items() if hints[name] is Path}
+    _, data, outs = paths(stage)
+    assert {path for path in given if not related(path, data | outs)} == set(), "in the command, not declared"
+    assert {path for path in (data | outs) - NOT_ARGUMENTS if not related(path, given)} == set(), "declared, not used"
+
+
+@pytest.mark.parametrize("stage", one_of_each())
+def test_params_are_the_sections_that_are_read(stage: Any) -> None:
+    name, _, _ = stage.addressing.partition("@")
+    found = stage_object(name)
+    own = name if found.keyed_by is None else f"{name}.{arguments(stage)[found.keyed_by]}"
+    declared = {key for dep in stage.deps for key in (getattr(dep, "params", None) or ())}
+    assert declared == {own, *found.sections()}
+
+
+def test_every_item_of_a_foreach_has_its_own_values() -> None:
+    """All templates resolve to a command: no `${` is left."""
+    assert [address for address, stage in resolved().items() if "${" in stage.cmd] == []
+
+
+def test_rewriting_keeps_the_rest(tmp_path: Path) -> None:
+    """Comments, templates and data deps stay; stale code deps go, missing ones come, below the data."""
+    for name, text in {
+        "stages/a.py": "from adaptbert import b\n",
+        "adaptbert/__init__.py": "",
+        "adaptbert/b.py": """
+from typing import TYPE_CHECKING
+if TYPE_CHECKING:
+    from adaptbert import unseen
+def late():
+    import importlib
+    importlib.import_module("adaptbert.unseen")
+    from .c import something
+""",
+        "adaptbert/c.py": "",
+        "adaptbert/unseen.py": "",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    before = """# head
+stages:
+  a:
+    foreach: ${x}   # why
+    do:
+      cmd: exec python -m stages.a
+      deps:
+        - stages/old.py
+        - data/${item}   # data
+        # a remark
+      outs:
+        - out
+"""
+    after = before.replace("        - stages/old.py\n", "").replace(
+        "        # a remark\n",
+        "        # a remark\n"
+        "        - adaptbert/__init__.py\n        - adaptbert/b.py\n        - adaptbert/c.py\n        - stages/a.py\n",
+    )
+    assert rewrite(before, tmp_path) == after
+    assert rewrite(after, tmp_path) == after
