@@ -1,0 +1,1 @@
+"""Prefect flows: who climbs the ladder, when and where. What there is to climb stands in dvc.yaml."""

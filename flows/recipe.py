@@ -1,0 +1,253 @@
+"""The recipe as an occasion: the graph of dvc.yaml, climbed as far as `until` while Prefect watches.
+
+dvc.yaml, params.yaml -> what `dvc repro` leaves, a log with every line of every stage, a table of scores.
+
+    python -m flows.recipe --until compare --jobs 2        # here and now, without a server
+    prefect deployment run recipe/local --watch            # on a worker; `--param until=domain_transfer`
+
+DVC owns the graph and knows what is up to date; so a task here brings one stage up to date, and running it twice, or
+in a wrong order, cannot give a wrong result. No stage and no edge is named in this file.
+"""
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Iterable
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass
+from graphlib import TopologicalSorter
+from pathlib import Path
+from threading import Event
+from typing import Annotated, Any
+
+from prefect import State, Task, flow, get_run_logger, task
+from prefect.artifacts import create_markdown_artifact, create_table_artifact
+from prefect.cache_policies import NO_CACHE
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.actions import GlobalConcurrencyLimitCreate
+from prefect.client.schemas.objects import TaskRun
+from prefect.concurrency.sync import concurrency
+from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
+from prefect.futures import PrefectFuture, as_completed, wait
+from prefect.states import Cancelled
+from pydantic import Field
+
+from adaptbert.errors import BAD_PARAMS, INTERNAL, TEMPORARY, BadParams, UserError, nearest
+
+GPU = "gpu"
+LOCKED = ("is busy, it is being blocked by", "Unable to acquire lock")
+METRICS = Path("metrics/metrics.json")
+REPORT = Path("reports/index.html")
+
+
+class StageFailed(RuntimeError):
+    """A stage ended badly; `exit_code` is the stage's own (adaptbert.errors), which DVC hides behind 255."""
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+class DvcLocked(StageFailed):
+    """Another DVC process holds a path or the repository; the only failure that waiting can mend."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, TEMPORARY)
+
+
+async def only_locks(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
+    """Whether trying again can help."""
+    return isinstance(await state.aresult(raise_on_failure=False), DvcLocked)
+
+
+@task(
+    task_run_name="{stage}",
+    cache_policy=NO_CACHE,  # DVC is the only cache
+    persist_result=False,
+    retries=5,
+    retry_delay_seconds=[1, 2, 4, 8, 16],
+    retry_jitter_factor=0.5,
+    retry_condition_fn=only_locks,
+)
+def bring_up_to_date(stage: str, on_gpu: bool, failed: Event) -> State[Any] | None:
+    """One stage, alone: its upstream stages are up to date when this is called.
+
+    Args:
+        on_gpu: take a slot of the limit `gpu` first.
+        failed: set when a stage failed; what still waits then does not start.
+    """
+    # A lease that cannot be renewed (the server is gone) does not end hours of training; the slot itself is required.
+    slot = concurrency(GPU, strict=True, raise_on_lease_renewal_failure=False) if on_gpu else nullcontext()
+    with slot:
+        if failed.is_set():
+            return Cancelled(message="not started, because another stage failed")
+        log = get_run_logger()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "dvc", "repro", "--single-item", stage],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            env=environment(),
+        )
+        tail: deque[str] = deque(maxlen=12)
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.strip():
+                log.info(line.rstrip())
+                tail.append(line)
+        if process.wait() == 0:
+            return None
+    text = "".join(tail)
+    if any(sign in text for sign in LOCKED):
+        raise DvcLocked(f"{stage}: another DVC process is at work here; run again when it is done\n{text}")
+    ended = re.findall(r"exited with (-?\d+)", text)
+    reason = f"exited with {ended[-1]}" if ended else "dvc could not run it"
+    failed.set()
+    raise StageFailed(f"{stage}: {reason}\n{text}", int(ended[-1]) if ended else INTERNAL)
+
+
+@flow(name="recipe", flow_run_name="until {until}", persist_result=False)
+def recipe(until: str = "compare", jobs: Annotated[int, Field(ge=1, le=16)] = 2) -> None:
+    """Climb the ladder as far as `until`, independent stages side by side.
+
+    Args:
+        until: a stage (`finetune@section-domain`) or all stages of a name (`finetune`), with what they need.
+        jobs: stages side by side; of those that train, as many as the concurrency limit `gpu` has slots.
+    """
+    # check_params()
+    graph = Graph.read()
+    upstream = graph.needed(until)
+    if any(stage in graph.on_gpu for stage in upstream):
+        ensure_gpu_limit()
+    climb(upstream, graph.on_gpu, jobs)
+    if METRICS.is_file() and any(stage in graph.writers_of(METRICS) for stage in upstream):
+        leave_artifacts()
+
+
+def climb(upstream: dict[str, list[str]], on_gpu: Iterable[str], jobs: int) -> None:
+    """Submit each stage when all that it needs is up to date; after a failure, none."""
+    failed = Event()
+    order = TopologicalSorter(upstream)
+    order.prepare()
+    ready: deque[str] = deque()
+    running: dict[PrefectFuture[Any], str] = {}
+    try:
+        while order.is_active():
+            ready.extend(order.get_ready())
+            while ready and len(running) < jobs:
+                stage = ready.popleft()
+                running[bring_up_to_date.submit(stage, stage in on_gpu, failed)] = stage
+            future = next(as_completed(list(running)))
+            stage = running.pop(future)
+            future.result()
+            order.done(stage)
+    finally:
+        failed.set()  # what still waits for a slot stays there; what runs may end, its result is not lost
+        wait(list(running))
+
+
+@dataclass(frozen=True)
+class Graph:
+    """What dvc.yaml says, as DVC reads it.
+
+    Attributes:
+        upstream: stage -> the stages that it needs, in the order of the file.
+        on_gpu: stages with `meta: {gpu: true}`.
+        outputs: stage -> the paths that it writes.
+    """
+
+    upstream: dict[str, list[str]]
+    on_gpu: frozenset[str]
+    outputs: dict[str, frozenset[str]]
+
+    @classmethod
+    def read(cls) -> "Graph":
+        from dvc.repo import Repo
+
+        with Repo() as repo:
+            edges = repo.index.graph
+            return cls(
+                upstream={stage.addressing: [other.addressing for other in edges.successors(stage)] for stage in edges},
+                on_gpu=frozenset(stage.addressing for stage in edges if (stage.meta or {}).get(GPU)),
+                outputs={stage.addressing: frozenset(out.def_path for out in stage.outs) for stage in edges},
+            )
+
+    def needed(self, until: str) -> dict[str, list[str]]:
+        """The part of `upstream` that leads to `until`."""
+        names = [stage.partition("@")[0] for stage in self.upstream]
+        wanted = [stage for stage, name in zip(self.upstream, names, strict=True) if until in (stage, name)]
+        if not wanted:
+            known = list(dict.fromkeys([*names, *self.upstream]))
+            groups = ", ".join(dict.fromkeys(names))
+            raise BadParams(99, "until", f"no stage '{until}'{nearest(until, known)}", f"known: {groups}")
+        found: set[str] = set()
+        while wanted:
+            stage = wanted.pop()
+            if stage not in found:
+                found.add(stage)
+                wanted.extend(self.upstream[stage])
+        return {stage: before for stage, before in self.upstream.items() if stage in found}
+
+    def writers_of(self, path: Path) -> frozenset[str]:
+        return frozenset(stage for stage, paths in self.outputs.items() if path.as_posix() in paths)
+
+
+def check_params() -> None:
+    """Refuse a bad params.yaml before any stage starts; in a process of its own, because it imports the stages."""
+    done = subprocess.run(
+        [sys.executable, "-m", "adaptbert.cli", "check"], capture_output=True, text=True, env=environment()
+    )
+    if done.returncode:
+        raise StageFailed(f"params.yaml was refused\n{done.stdout}{done.stderr}", done.returncode or BAD_PARAMS)
+
+
+def environment() -> dict[str, str]:
+    """For DVC: `python` in a cmd is this interpreter, lines come as they are printed, nothing is sent home."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    return {"DVC_NO_ANALYTICS": "1", **os.environ, "PATH": path, "PYTHONUNBUFFERED": "1"}
+
+
+def ensure_gpu_limit() -> None:
+    """One slot unless somebody set more: `prefect gcl update gpu --limit 4`. A missing limit would limit nothing."""
+    with get_client(sync_client=True) as client:
+        try:
+            client.read_global_concurrency_limit_by_name(GPU)
+        except ObjectNotFound:
+            with suppress(ObjectAlreadyExists):  # another flow was quicker
+                client.create_global_concurrency_limit(GlobalConcurrencyLimitCreate(name=GPU, limit=1))
+
+
+def leave_artifacts() -> None:
+    """The scores as a table and the way to the report, beside the flow run."""
+    rows = table(json.loads(METRICS.read_text(encoding="utf-8")))
+    create_table_artifact(table=rows, key="arm-scores", description="Scores by task and arm")
+    report = REPORT.resolve()
+    create_markdown_artifact(
+        markdown=f"[{REPORT}]({report.as_uri()})\n\n`{report}`", key="report", description="Report"
+    )
+
+
+def table(metrics: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{"metric": k, "value": str(v)} for k, v in metrics.items()]
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Run the flow in this process; ends with the exit code of the stage that failed."""
+    parser = argparse.ArgumentParser(prog="python -m flows.recipe", description=recipe.__doc__)
+    parser.add_argument("--until", default="compare", help="a stage, or all stages of a name")
+    parser.add_argument("--jobs", type=int, default=2, help="stages side by side")
+    arguments = parser.parse_args(argv)
+    try:
+        recipe(until=arguments.until, jobs=arguments.jobs)
+    except (StageFailed, UserError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+
+
+if __name__ == "__main__":
+    main()
