@@ -1,0 +1,63 @@
+# Two commands to begin with: `make recipe` climbs the ladder and prints what it showed; `make test` checks the house.
+#
+# A virtual environment .venv is made and filled when needed. Other ways:
+#   make recipe BASE_PYTHON=python3.12     the interpreter that .venv is made with
+#   make recipe TORCH_INDEX=<address>      an extra package index, for torch without CUDA (pytorch.org names it)
+#   make test PYTHON=/some/bin/python      an interpreter that has everything; nothing is installed
+
+BASE_PYTHON ?= python3
+
+ifdef PYTHON
+installed :=
+else
+PYTHON := .venv/bin/python
+installed := .venv/.installed
+endif
+
+# `python` in the commands of dvc.yaml is the same interpreter.
+export PATH := $(abspath $(dir $(shell command -v $(PYTHON) || echo $(PYTHON)))):$(PATH)
+
+# Nothing is sent home.
+export DO_NOT_TRACK := true
+export DVC_NO_ANALYTICS := 1
+export HF_HUB_DISABLE_TELEMETRY := 1
+export MLFLOW_DISABLE_TELEMETRY := true
+export PREFECT_SERVER_ANALYTICS_ENABLED := false
+
+.PHONY: help install recipe test lint test-slow test-browser
+
+help:
+	@echo 'make recipe        the whole ladder on the text that params.yaml names, then a table and a report'
+	@echo 'make test          style, types and the quick tests'
+	@echo 'make test-slow     tests that train for minutes'
+	@echo 'make test-browser  tests that open pages in Chromium'
+
+install: $(installed)
+
+.venv/.installed: pyproject.toml constraints.txt
+	@test -x .venv/bin/python || $(BASE_PYTHON) -m venv .venv
+	@echo 'Installing into .venv (a few minutes the first time) ...'
+	@.venv/bin/python -m pip install --quiet --disable-pip-version-check \
+	    $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) -c constraints.txt -e '.[dev]'
+	@touch $@
+
+# Without git (an unpacked archive) DVC has to be told.
+recipe: $(installed)
+	@git rev-parse --git-dir >/dev/null 2>&1 || $(PYTHON) -m dvc config --local core.no_scm true
+	@$(PYTHON) -m dvc repro
+	@$(PYTHON) -m adaptbert.comparison_table metrics/metrics.json
+	@echo 'Report: reports/index.html'
+
+lint: $(installed)
+	@$(PYTHON) -m ruff check .
+	@$(PYTHON) -m ruff format --check .
+	@$(PYTHON) -m mypy
+
+test: lint
+	@$(PYTHON) -m pytest
+
+test-slow: $(installed)
+	@$(PYTHON) -m pytest -m 'slow and not gpu and not browser and not nightly'
+
+test-browser: $(installed)
+	@$(PYTHON) -m pytest -m browser
