@@ -10,7 +10,6 @@ in a wrong order, cannot give a wrong result. No stage and no edge is named in t
 """
 
 import argparse
-import json
 import os
 import re
 import subprocess
@@ -24,6 +23,7 @@ from pathlib import Path
 from threading import Event
 from typing import Annotated, Any
 
+from httpx import TransportError
 from prefect import State, Task, flow, get_run_logger, task
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
 from prefect.cache_policies import NO_CACHE
@@ -31,12 +31,14 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import GlobalConcurrencyLimitCreate
 from prefect.client.schemas.objects import TaskRun
 from prefect.concurrency.sync import concurrency
-from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
+from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound, ParameterTypeError
 from prefect.futures import PrefectFuture, as_completed, wait
 from prefect.states import Cancelled
 from pydantic import Field
 
+from adaptbert.comparison_table import STEPS, comparison_table
 from adaptbert.errors import BAD_PARAMS, INTERNAL, TEMPORARY, BadParams, UserError, nearest
+from adaptbert.outputs import read_json
 
 GPU = "gpu"
 LOCKED = ("is busy, it is being blocked by", "Unable to acquire lock")
@@ -203,7 +205,7 @@ def check_params() -> None:
         [sys.executable, "-m", "adaptbert.cli", "check"], capture_output=True, text=True, env=environment()
     )
     if done.returncode:
-        raise StageFailed(f"params.yaml was refused\n{done.stdout}{done.stderr}", done.returncode or BAD_PARAMS)
+        raise StageFailed(f"params.yaml was refused\n{done.stdout}{done.stderr}", done.returncode)
 
 
 def environment() -> dict[str, str]:
@@ -223,17 +225,26 @@ def ensure_gpu_limit() -> None:
 
 
 def leave_artifacts() -> None:
-    """The scores as a table and the way to the report, beside the flow run."""
-    rows = table(json.loads(METRICS.read_text(encoding="utf-8")))
-    create_table_artifact(table=rows, key="arm-scores", description="Scores by task and arm")
-    report = REPORT.resolve()
-    create_markdown_artifact(
-        markdown=f"[{REPORT}]({report.as_uri()})\n\n`{report}`", key="report", description="Report"
-    )
+    """Beside the flow run: the scores as a table; the comparison in words and the way to the report."""
+    summary = read_json(METRICS)
+    create_table_artifact(table=score_rows(summary), key="arm-scores", description="Scores by task and arm")
+    path = REPORT.resolve()
+    text = f"[{REPORT}]({path.as_uri()}) at `{path}`\n\n```\n{comparison_table(summary)}\n```"
+    create_markdown_artifact(markdown=text, key="report", description="The comparison, and where the report lies")
 
 
-def table(metrics: dict[str, Any]) -> list[dict[str, Any]]:
-    return [{"metric": k, "value": str(v)} for k, v in metrics.items()]
+def score_rows(summary: dict[str, Any]) -> list[dict[str, Any]]:
+    """A row for each task and arm of metrics/metrics.json; an arm without metrics keeps its row, empty."""
+    rows = []
+    for task_name, cells in summary.items():
+        if STEPS not in cells:  # bits per character and costs have no arms
+            continue
+        for arm, found in cells.items():
+            if arm != STEPS:
+                metric = next(iter(found), "")
+                bounds = {name: found.get(name) for name in ("low", "high")}
+                rows.append({"task": task_name, "arm": arm, "metric": metric, "mean": found.get(metric), **bounds})
+    return rows
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -247,6 +258,12 @@ def main(argv: list[str] | None = None) -> None:
     except (StageFailed, UserError) as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
+    except ParameterTypeError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(BAD_PARAMS)
+    except TransportError as error:
+        print(f"error: the Prefect server is gone ({error}); finished stages are kept, run again", file=sys.stderr)
+        sys.exit(TEMPORARY)
 
 
 if __name__ == "__main__":

@@ -52,7 +52,15 @@ TOY_STAGE_ENTRY = """
           cache: false
 """
 
-METRICS: dict[str, Any] = {}
+METRICS: dict[str, Any] = {
+    "section": {
+        "scratch": {"f1_macro": 0.5, "low": 0.4, "high": 0.6, "seeds": [[1, 0.5]], "rung": ["scratch"]},
+        "domain": {},
+        "steps": {"climb": {"of": ["domain", "scratch"], "verdict": "untested"}},
+    },
+    "bits_per_char": {"scratch": {"general": 3.0}},
+    "training": {"scratch": {"tokens": 0, "tflop": 0.0}},
+}
 
 
 def toy_pipeline() -> str:
@@ -106,6 +114,15 @@ class Toy:
     def start(self, *command: str) -> subprocess.Popen[bytes]:
         return start([sys.executable, "-m", *command], self.root, self.env)
 
+    @contextmanager
+    def server(self) -> Iterator[subprocess.Popen[bytes]]:
+        url = self.env["PREFECT_API_URL"]
+        port = url.rpartition(":")[2].partition("/")[0]
+        process = self.start("prefect", "server", "start", "--host", "127.0.0.1", "--port", port)
+        with stopped_at_the_end(process):
+            wait_until_healthy(url, process)
+            yield process
+
     def artifact(self, key: str) -> Any:
         request = urllib.request.Request(
             f"{self.env['PREFECT_API_URL']}/artifacts/{key}/latest", headers={"Accept": "application/json"}
@@ -117,7 +134,7 @@ class Toy:
 def start(command: list[str], folder: Path, env: dict[str, str]) -> subprocess.Popen[bytes]:
     """In a process group of its own, with SIGINT as in a terminal: Prefect turns the first SIGTERM into a SIGINT,
     which a child of a script would ignore."""
-    with (folder / f"{command[3]}.log").open("ab") as log:
+    with (folder / f"{command[2]}.log").open("ab") as log:
         return subprocess.Popen(
             command,
             cwd=folder,
@@ -199,10 +216,7 @@ def toy(tmp_path_factory: pytest.TempPathFactory, environment: dict[str, str]) -
     toy.order()
     subprocess.run(["git", "init", "-q", "."], cwd=root, env=environment, check=True)
     assert toy.run("dvc", "init", "-q").returncode == 0
-
-    port = environment["PREFECT_API_URL"].rpartition(":")[2].partition("/")[0]
-    with stopped_at_the_end(toy.start("prefect", "server", "start", "--host", "127.0.0.1", "--port", port)) as server:
-        wait_until_healthy(environment["PREFECT_API_URL"], server)
+    with toy.server():
         yield toy
 
 
@@ -232,4 +246,105 @@ def test_deploys_and_runs_on_a_worker(toy: Toy) -> None:
     assert toy.moment("start", "end") <= min(toy.moment("left", "begin"), toy.moment("right", "begin"))
     first, second = sorted(("left", "right"), key=lambda stage: toy.moment(stage, "begin"))
     assert toy.moment(first, "end") <= toy.moment(second, "begin"), "the limit `gpu` has one slot"
-    assert "reports/index.html" in toy.artifact("report")
+    assert json.loads(toy.artifact("arm-scores")) == [
+        {"task": "section", "arm": "scratch", "metric": "f1_macro", "mean": 0.5, "low": 0.4, "high": 0.6},
+        {"task": "section", "arm": "domain", "metric": "", "mean": None, "low": None, "high": None},
+    ]
+    assert f"{toy.root.resolve()}/reports/index.html" in toy.artifact("report")
+
+
+def test_a_failing_stage_ends_the_flow_with_its_own_code(toy: Toy) -> None:
+    """No stage starts after a failure, not even one that only waits for its slot; nothing is tried again."""
+    toy.order(left=(0.2, 65), right=(0.2, 65))
+    ran = toy.run("flows.recipe", "--jobs", "4")
+    assert ran.returncode == 65, ran.stdout
+    assert "exited with 65" in ran.stdout
+    assert "error: the reason" in ran.stdout
+    assert toy.began("left") != toy.began("right"), "the second waited for the limit `gpu`"
+    assert not toy.began("compare")
+    assert "Retry" not in ran.stdout
+
+
+@pytest.mark.slow
+def test_a_failure_does_not_cut_off_what_runs(toy: Toy) -> None:
+    """With two slots, a neighbour goes on to its end and is not lost."""
+    assert toy.run("prefect", "gcl", "update", "gpu", "--limit", "2").returncode == 0
+    toy.order(left=(0.3, 70), right=(3, 0))
+    ran = toy.run("flows.recipe", "--jobs", "2")
+    assert toy.run("prefect", "gcl", "update", "gpu", "--limit", "1").returncode == 0
+    assert ran.returncode == 70, ran.stdout
+    assert (toy.root / "right.txt").read_text() == "right3"
+    assert toy.moment("right", "begin") < toy.moment("left", "end"), "side by side"
+    assert not toy.began("compare")
+
+
+@pytest.mark.slow
+def test_a_lock_of_another_dvc_is_waited_out(toy: Toy) -> None:
+    toy.order(left=(4, 0))
+    assert toy.run("dvc", "repro", "start").returncode == 0
+    foreign = toy.start("dvc", "repro", "--single-item", "left")
+    with stopped_at_the_end(foreign):
+        while not toy.began("left"):
+            time.sleep(0.05)
+        ran = toy.run("flows.recipe", "--until", "left")
+        assert ran.returncode == 0, ran.stdout
+        assert "is busy, it is being blocked by" in ran.stdout
+        assert "Retry 1/5 will start" in ran.stdout
+        assert foreign.wait(10) == 0
+    assert not toy.began("right")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--until", "compair"], "no stage 'compair' (did you mean 'compare'?); known: start, left, right, compare"),
+        (["--jobs", "0"], "jobs: Input should be greater than or equal to 1"),
+    ],
+)
+def test_nonsense_is_refused_before_anything_starts(toy: Toy, arguments: list[str], message: str) -> None:
+    toy.order()
+    ran = toy.run("flows.recipe", *arguments)
+    assert ran.returncode == 78, ran.stdout
+    assert message in ran.stdout
+    assert not toy.began("start")
+
+
+def test_a_bad_params_file_is_refused_before_anything_starts(toy: Toy) -> None:
+    toy.order()
+    params = toy.root / "params.yaml"
+    good = params.read_text()
+    params.write_text(good.replace("lowercase: true", "lowercas: true"))
+    try:
+        ran = toy.run("flows.recipe")
+    finally:
+        params.write_text(good)
+    assert ran.returncode == 78, ran.stdout
+    assert "unknown key 'lowercas' (did you mean 'lowercase'?)" in ran.stdout
+    assert not toy.began("start")
+
+
+@pytest.mark.slow
+def test_runs_without_a_server(toy: Toy) -> None:
+    """`python -m flows.recipe` brings a server of its own for the time of the run."""
+    toy.order(right=(0.2, 0))
+    alone = Toy(toy.root, {name: value for name, value in toy.env.items() if name != "PREFECT_API_URL"})
+    ran = alone.run("flows.recipe")
+    assert ran.returncode == 0, ran.stdout
+    assert (toy.root / "right.txt").read_text() == "right0.2"
+
+
+@pytest.mark.slow
+def test_a_dead_server_costs_half_a_minute_and_no_work(toy: Toy) -> None:
+    """The stage that runs goes on; then the flow says that it lost its server."""
+    toy.order(left=(3, 0), right=(3, 0))
+    other = Toy(toy.root, toy.env | {"PREFECT_API_URL": f"http://127.0.0.1:{free_port()}/api"})
+    with other.server() as server, stopped_at_the_end(other.start("flows.recipe", "--jobs", "1")) as flow:
+        while not (toy.began("left") or toy.began("right")):
+            assert flow.poll() is None
+            time.sleep(0.05)
+        os.killpg(server.pid, signal.SIGKILL)
+        first = "left" if toy.began("left") else "right"
+        assert flow.wait(60) == 75
+        lost = time.time() - toy.moment(first, "end")
+    assert (toy.root / f"{first}.txt").read_text() == f"{first}3"
+    assert lost < 30, f"{lost:.0f} s from the end of the stage to the end of the flow"
