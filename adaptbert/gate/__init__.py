@@ -1,0 +1,6 @@
+"""The gate: raw rows in; kept rows, rejected rows with a reason, and the books out.
+
+Each row of a corpus is valid (adaptbert.schemas), cleaned (adaptbert.normalise), long enough, not too long, not a copy
+of an earlier row, and neither equals nor contains a text of any task's dev or test split. Labelled sets are valid,
+cleaned and have consistent labels, and no text stands in two of their splits.
+"""

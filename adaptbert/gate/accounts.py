@@ -1,0 +1,132 @@
+"""The books of the gate: rows in = rows kept + rows rejected, each rejected row with its reason.
+
+In: decisions about rows. Out: the figures of metrics/validate.json and the reject files below data/rejected, which hold
+ids, places and reasons, never the text, and are readable by their owner only.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from adaptbert.errors import BadData
+
+COMPRESSION = "zstd"
+_SHOWN = 5
+"""Places named in a message; the rest is counted."""
+
+
+class Reject(NamedTuple):
+    """One rejected row, as the reject file holds it."""
+
+    id: str
+    split: str
+    file: str
+    line: int
+    code: int
+    reason: str
+
+    @property
+    def place(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+class RejectFile:
+    """Writes rejected rows as they come."""
+
+    SCHEMA = pa.schema(
+        [
+            ("id", pa.string()),
+            ("split", pa.string()),
+            ("file", pa.string()),
+            ("line", pa.int64()),
+            ("code", pa.int64()),
+            ("reason", pa.string()),
+        ]
+    )
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch(mode=0o600)
+        self._writer = pq.ParquetWriter(path, self.SCHEMA, compression=COMPRESSION)
+
+    def write(self, rejects: Iterable[Reject]) -> None:
+        rows = [reject._asdict() for reject in rejects]
+        if rows:
+            self._writer.write_table(pa.Table.from_pylist(rows, self.SCHEMA))
+
+    def __enter__(self) -> "RejectFile":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._writer.close()
+
+
+@dataclass
+class Account:
+    """The books of one corpus, or of one split of a labelled set."""
+
+    rows_in: int = 0
+    kept: int = 0
+    characters: int = 0
+    """Of the rows kept."""
+    rejected: Counter[str] = field(default_factory=Counter)
+    """Reason -> rows."""
+    cleaned: Counter[str] = field(default_factory=Counter)
+    """Kind of hidden character -> characters taken away."""
+    warnings: Counter[str] = field(default_factory=Counter)
+    invalid: list[Reject] = field(default_factory=list)
+    """Rows that could not be read or are not valid; a duplicate or a row that leaks is valid, but unwanted."""
+
+    def keep(self, texts: Iterable[str]) -> None:
+        """Enter rows that stay."""
+        for text in texts:
+            self.kept += 1
+            self.characters += len(text)
+
+    def reject(self, name: str, reject: Reject, *, invalid: bool) -> None:
+        """Enter a row that does not stay, counted under `name`."""
+        self.rejected[name] += 1
+        if invalid:
+            self.invalid.append(reject)
+
+    def balance(self) -> None:
+        """Nothing was lost on the way; a difference is a mistake of ours."""
+        lost = self.rows_in - self.kept - self.rejected.total()
+        assert lost == 0, f"{self.rows_in} rows in, {self.kept} kept, {self.rejected.total()} rejected"
+
+    def too_many_invalid(self, limit: float, place: str | Path) -> list[BadData]:
+        """The error when more than the share `limit` of the rows cannot be read or are not valid."""
+        if len(self.invalid) <= limit * self.rows_in:
+            return []
+        reasons = Counter((reject.code, reject.reason) for reject in self.invalid)
+        (code, _), _ = reasons.most_common(1)[0]
+        told = ", ".join(f"{reason}: {count}" for (_, reason), count in reasons.most_common())
+        shown = ", ".join(f"{reject.place}" for reject in self.invalid[:_SHOWN])
+        more = f" and {len(self.invalid) - _SHOWN} more" if len(self.invalid) > _SHOWN else ""
+        problem = (
+            f"{len(self.invalid)} of {self.rows_in} rows cannot be read or are not valid ({told}) at {shown}{more}"
+        )
+        return [BadData(code, place, problem, f"mend them, or raise validate.max_bad_fraction ({limit})")]
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain numbers, sorted, for metrics/validate.json."""
+        return {
+            "rows_in": self.rows_in,
+            "kept": self.kept,
+            "characters": self.characters,
+            "rejected": _sorted(self.rejected),
+            "cleaned": _sorted(self.cleaned),
+            "warnings": _sorted(self.warnings),
+        }
+
+
+def _sorted(counts: Mapping[str, int]) -> dict[str, int]:
+    return {name: counts[name] for name in sorted(counts)}

@@ -1,0 +1,86 @@
+"""The gate: raw corpora and labelled sets -> those that may be trained on, and the rejected rows with a reason.
+
+data/raw -> data/validated + data/rejected + metrics/validate.json (rows in = rows kept + rows rejected, for each set)
+"""
+
+import logging
+from contextlib import ExitStack
+from pathlib import Path
+
+from pydantic import ConfigDict
+
+from adaptbert.contamination import ForbiddenText
+from adaptbert.entry import Stage
+from adaptbert.errors import raise_all
+from adaptbert.gate.corpus import overlaps, pass_corpus
+from adaptbert.gate.labelled import pass_task
+from adaptbert.gate.limits import Limits
+from adaptbert.outputs import whole, write_json
+from adaptbert.params import Config, flatten
+from adaptbert.tracking import Run
+
+
+class ValidateParams(Limits):
+    """The section `validate`."""
+
+
+class Names(Config):
+    """The sets that params.yaml names; a folder that an earlier recipe left in data/raw is not read."""
+
+    model_config = ConfigDict(extra="allow")
+
+    def sorted(self) -> list[str]:
+        """In an order that does not depend on the file."""
+        return sorted(self.model_extra or {})
+
+
+def validate(
+    params: ValidateParams,
+    *,
+    collect: Names,
+    collect_task: Names,
+    corpora: Path,
+    tasks: Path,
+    out: Path,
+    rejected: Path,
+    metrics: Path,
+    run: Run,
+) -> None:
+    """Reject rows that are not valid, come twice, or hold dev or test text; stop where a set cannot be used."""
+    with ExitStack() as outputs:
+        kept, rejects = outputs.enter_context(whole(out)), outputs.enter_context(whole(rejected))
+        labelled = {
+            name: pass_task(tasks / name, kept / "tasks" / name, rejects / "tasks" / f"{name}.parquet", params)
+            for name in collect_task.sorted()
+        }
+        forbidden = ForbiddenText(text for task in labelled.values() for text in task.held_out)
+        texts = {
+            name: pass_corpus(
+                corpora / name,
+                kept / "corpora" / f"{name}.parquet",
+                rejects / "corpora" / f"{name}.parquet",
+                forbidden,
+                params,
+            )
+            for name in collect.sorted()
+        }
+        failures = [*(task.errors for task in labelled.values()), *(corpus.errors for corpus in texts.values())]
+        raise_all([error for errors in failures for error in errors])
+    shares = overlaps(texts)
+    report = {
+        "corpora": {name: corpus.account.as_json() for name, corpus in texts.items()},
+        "tasks": {name: {split: a.as_json() for split, a in task.accounts.items()} for name, task in labelled.items()},
+        "overlap_with_general": shares,
+    }
+    write_json(metrics, report)
+    for name, count in flatten(report).items():
+        if name.endswith((".rows_in", ".kept")):
+            logging.info("%s %s", name, f"{count:,}")
+    run.log_metrics({name.replace(".", "/"): value for name, value in flatten(report).items()}, step=0)
+    run.log_artifact(metrics)
+
+
+STAGE = Stage(validate)
+
+if __name__ == "__main__":
+    STAGE.run()
