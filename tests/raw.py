@@ -41,7 +41,7 @@ def unreadable(folder: Path, count: int, split: str | None = None) -> None:
     pq.write_table(pa.Table.from_pylist(rows), folder / "unreadable.parquet")
 
 
-def corpus(folder: Path, texts: Sequence[str | None | tuple[str | None, str | None]]) -> Path:
+def corpus(folder: Path, texts: Sequence[str | tuple[str | None, str | None] | None]) -> Path:
     """data/raw/corpora/<name>."""
     folder.mkdir(parents=True, exist_ok=True)
     rows = [text if isinstance(text, tuple) else (text,) for text in texts]
