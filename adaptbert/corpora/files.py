@@ -1,0 +1,197 @@
+"""The user's own files -> rows: txt, csv, tsv, jsonl, parquet, plain or gzip; one file or a folder of them."""
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from adaptbert.corpora.fields import Fields
+from adaptbert.corpora.formats import SUFFIXES, format_of, records
+from adaptbert.corpora.lines import check_regular
+from adaptbert.corpora.rows import Row, Unreadable
+from adaptbert.corpora.sources import SourceConfig
+from adaptbert.errors import BadData, nearest, raise_all
+
+
+class Files:
+    """Rows of one file or of all files in a folder, in the order of their names.
+
+    Args:
+        kind: `corpus` or the shape of a task; says which fields a row has.
+        split: of a task; names the rows that have no id of their own. A corpus has none.
+    """
+
+    def __init__(self, path: Path, kind: str, config: SourceConfig, split: str = "") -> None:
+        self.path, self.config, self.split = path, config, split
+        self.warnings: Counter[str] = Counter()
+        self.fields = Fields(kind, config.columns, config.replace)
+        self.digests: dict[str, str] = {}
+        """File -> sha256 of its bytes; complete after `survey`."""
+        self._types: dict[str, tuple[str, str]] = {}  # column -> type and the first file that has it
+
+    def rows(self) -> Iterator[Row | Unreadable]:
+        """Raises BadData for what makes a whole file unusable."""
+        self.survey()
+        read: dict[str, str] = {}
+        for name, digest in self.digests.items():
+            if digest in read:
+                self.warnings[f"{name} has the bytes of {read[digest]}: read once"] += 1
+                continue
+            read[digest] = name
+            yield from self._rows(name, is_first=len(read) == 1)
+
+    def provenance(self) -> dict[str, Any]:
+        return {"files": self.digests}
+
+    def survey(self) -> None:
+        """Find the files and their digests; all that is wrong with names and Parquet columns is told at once."""
+        if self.digests:
+            return
+        names = list(self._names())
+        failures: list[BadData] = []
+        for name in names:
+            try:
+                check_regular(self._place(name), self._shown(name))
+                self._check_types(name)
+            except BadData as error:
+                failures.append(error)
+        raise_all(failures)
+        self.digests = {name: _digest(self._place(name)) for name in names}
+
+    def _names(self) -> Iterator[str]:
+        if str(self.path).startswith("~"):
+            raise BadData(153, self.path, "~ is not expanded", "write the path out")
+        if not self.path.exists():
+            raise BadData(50, self.path, "no such file or folder", "check `path` in params.yaml")
+        if not self.path.is_dir():
+            self._check_format(self.path)
+            yield self.path.name
+            return
+        found: dict[str, Path] = {}
+        for folder, folders, files in os.walk(self.path):
+            folders[:] = sorted(name for name in folders if not name.startswith("."))
+            for file in sorted(files):
+                place = Path(folder) / file
+                if file.startswith(".") or file.endswith(".dvc"):
+                    continue
+                self._check_format(place)
+                found[place.relative_to(self.path).as_posix()] = place
+        if not found:
+            raise BadData(50, self.path, "no file in this folder", f"put {_formats()} files into it")
+        real: dict[Path, str] = {}
+        for name, place in sorted(found.items()):
+            if (first := real.setdefault(place.resolve(), name)) != name:
+                raise BadData(51, self._shown(name), f"listed twice: it is {first}", "remove one of the two links")
+            yield name
+
+    @staticmethod
+    def _check_format(place: Path) -> None:
+        suffixes = [suffix.lower() for suffix in place.suffixes]
+        if any(suffix in (".zip", ".tar", ".tgz", ".7z", ".bz2", ".xz", ".zst", ".rar") for suffix in suffixes[-2:]):
+            raise BadData(37, place, "archive, not text", "unpack it first")
+        if format_of(place) is None:
+            raise BadData(
+                50, place, "the name tells no known format", f"known: {_formats()}; rename it or move it away"
+            )
+        if suffixes[-2:] == [".parquet", ".gz"]:
+            raise BadData(35, place, "Parquet inside gzip", "unpack it; Parquet is compressed inside")
+
+    def _check_types(self, name: str) -> None:
+        """Parquet parts must agree on a column, and it must hold text; other formats have no types."""
+        if format_of(self._place(name)) != "parquet":
+            return
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+        import pyarrow.types as types
+
+        try:
+            schema = pq.read_schema(self._place(name))
+        except (pa.ArrowInvalid, OSError):
+            return  # told with more words when it is read
+        for column in self.fields.columns.values():
+            if column not in schema.names:
+                continue
+            found = schema.field(column).type
+            while types.is_dictionary(found):
+                found = found.value_type
+            text = types.is_string(found) or types.is_large_string(found) or types.is_string_view(found)
+            shown = "string" if text else str(found)
+            place = f"{self._shown(name)}"
+            if "binary" in shown:
+                raise BadData(42, place, f"column '{column}' is binary, expected string", "decode it first")
+            if column == self.fields.columns.get("text") and not text and not types.is_null(found):
+                raise BadData(42, place, f"column '{column}' is {shown}, expected string", "write it as string")
+            first_type, first = self._types.setdefault(column, (shown, name))
+            if first_type != shown:
+                problem = f"column '{column}': {first_type} in {first}, {shown} in {name}"
+                raise BadData(39, place, problem, "write all parts with one type")
+
+    def _rows(self, name: str, *, is_first: bool) -> Iterator[Row | Unreadable]:
+        place, shown = self._place(name), self._shown(name)
+        before = _stamp(place)
+        stem = self._stem(name)
+        found = records(
+            place,
+            shown,
+            self.config.encoding,
+            list(self.fields.columns.values()),
+            lambda columns: self._check_columns(columns, shown, is_first=is_first),
+            self.warnings,
+        )
+        for line, values, problem in found:
+            identity: str | None = None
+            read: Any = problem
+            if problem is None:
+                identity, read = self.fields.read(values, f"{shown}:{line}")
+            identity = identity or f"{stem}-{line}"
+            if isinstance(read, dict):
+                yield Row(identity, name, line, read)
+            else:
+                yield Unreadable(identity, name, line, read)
+        if _stamp(place) != before or _digest(place) != self.digests[name]:
+            raise BadData(48, shown, "changed while reading", "run again when nothing writes to it")
+
+    def _check_columns(self, found: list[str], shown: str, *, is_first: bool) -> None:
+        missing = [column for column in self.fields.columns.values() if column not in found]
+        failures = [
+            BadData(
+                56 if is_first else 40,
+                f"{shown}:1",
+                f"column '{column}' missing; found {', '.join(found)}{nearest(column, found)}",
+                "rename it or map it in `columns`",
+            )
+            for column in missing
+        ]
+        raise_all(failures)
+        extra = [column for column in found if column not in self.fields.columns.values()]
+        if extra:
+            self.warnings[f"files with columns that are not read: {', '.join(extra)}"] += 1
+
+    def _stem(self, name: str) -> str:
+        """Begin of the ids. In a folder the whole name, so that a.txt and a.csv stay apart."""
+        if self.path.is_dir():
+            return f"{self.split}/{name}" if self.split else name
+        stem = name[: -len(".gz")] if name.lower().endswith(".gz") else name
+        return self.split or Path(stem).stem
+
+    def _place(self, name: str) -> Path:
+        return self.path / name if self.path.is_dir() else self.path
+
+    def _shown(self, name: str) -> str:
+        return str(self._place(name))
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _stamp(path: Path) -> tuple[int, int, int]:
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns, found.st_ino
+
+
+def _formats() -> str:
+    return ", ".join(suffix.removeprefix(".") for suffix in SUFFIXES)

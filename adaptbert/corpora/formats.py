@@ -1,0 +1,228 @@
+"""A file of a known format -> records: the line where each begins and its columns.
+
+txt: a document a line, blank lines are skipped. csv: a header, commas, quotes doubled inside quotes. tsv: a header,
+tabs, no quoting. jsonl: an object a line. Nothing is converted: `NA` and `007` stay text.
+"""
+
+import csv
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from adaptbert.corpora.lines import MAX_LINE, Line, check_regular, read_lines
+from adaptbert.corpora.rows import Problem
+from adaptbert.errors import BadData
+
+SUFFIXES = {
+    ".txt": "txt", ".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
+    ".parquet": "parquet",
+}  # fmt: skip
+BATCH = 4096
+
+
+class Record(NamedTuple):
+    line: int
+    values: Mapping[str, Any]
+    problem: Problem | None = None
+
+
+CheckColumns = Callable[[list[str]], None]
+"""Called with the columns as soon as they are known; raises BadData when one is missing."""
+
+
+def format_of(path: Path) -> str | None:
+    """By the name, `.gz` apart."""
+    return SUFFIXES.get(Path(path.name.lower().removesuffix(".gz")).suffix)
+
+
+def records(
+    path: Path, shown: str, encoding: str | None, columns: list[str], check: CheckColumns, warnings: Counter[str]
+) -> Iterator[Record]:
+    """Every record of the file.
+
+    Args:
+        columns: those that will be read (Parquet reads no others).
+    """
+    kind = format_of(path)
+    if kind == "parquet":
+        yield from _parquet(path, shown, columns, check)
+        return
+    lines = read_lines(path, shown, encoding, warnings)
+    if kind == "jsonl":
+        yield from _jsonl(lines, shown, check)
+    elif kind == "txt":
+        check(["text"])
+        yield from _txt(lines, shown)
+    else:
+        yield from _csv(lines, shown, check, tabs=kind == "tsv")
+
+
+def _txt(lines: Iterator[Line], shown: str) -> Iterator[Record]:
+    number = documents = 0
+    for number, text, problem in lines:
+        if problem or text.strip():
+            documents += 1
+            yield Record(number, {"text": text}, problem)
+    if not documents:
+        raise BadData(16, shown, f"0 documents in {number:,} lines", "write one document a line")
+
+
+def _csv(lines: Iterator[Line], shown: str, check: CheckColumns, *, tabs: bool) -> Iterator[Record]:
+    problems: list[Problem] = []
+    delimiter = "\t" if tabs else ","
+    csv.field_size_limit(MAX_LINE)
+    reader = csv.reader(
+        _with_ends(lines, problems, shown),
+        delimiter=delimiter,
+        quoting=csv.QUOTE_NONE if tabs else csv.QUOTE_MINIMAL,
+        strict=True,
+    )
+    header: list[str] | None = None
+    begin = 1
+    while True:
+        try:
+            values = next(reader, None)
+        except csv.Error as error:
+            raise _csv_error(str(error), shown, begin) from None
+        if values is None:
+            break
+        line, begin = begin, reader.line_num + 1
+        problem = problems[0] if problems else None
+        problems.clear()
+        if not values and problem is None:
+            continue  # a blank line
+        if header is None:
+            header = values
+            _check_header(header, problem, shown, delimiter, check)
+        elif problem is None and len(values) != len(header):
+            yield Record(line, {}, Problem(95, f"expected {len(header)} columns, found {len(values)}"))
+        else:
+            yield Record(line, dict(zip(header, values, strict=False)), problem)
+    if header is None:
+        raise BadData(16, shown, f"0 documents in {begin - 1:,} lines", "write a header and one record a line")
+
+
+def _with_ends(lines: Iterator[Line], problems: list[Problem], shown: str) -> Iterator[str]:
+    for number, text, problem in lines:
+        if problem and problem.code == 22:
+            raise BadData(97, f"{shown}:{number}", problem.reason, "a quote before it may be left open")
+        if problem:
+            problems.append(problem)
+        yield text + "\n"
+
+
+def _csv_error(message: str, shown: str, line: int) -> BadData:
+    if "field larger" in message:
+        return BadData(97, f"{shown}:{line}", f"field larger than {MAX_LINE:,} characters", "is a quote left open?")
+    if "unexpected end" in message:
+        return BadData(96, f"{shown}:{line}", f"quote opened in line {line} never closes", "close it, or double it")
+    return BadData(96, f"{shown}:{line}", f"not CSV ({message})", "double a quote inside a quoted field")
+
+
+def _check_header(header: list[str], problem: Problem | None, shown: str, delimiter: str, check: CheckColumns) -> None:
+    if problem:
+        raise BadData(
+            problem.code, f"{shown}:1", f"the header cannot be read: {problem.reason}", "declare the encoding"
+        )
+    twice = [name for name, count in Counter(header).items() if count > 1 and name]
+    if twice:
+        raise BadData(46, f"{shown}:1", f"column '{twice[0]}' twice", "rename one of the two")
+    if len(header) == 1 and (other := next((c for c in ";\t," if c != delimiter and c in header[0]), None)):
+        name = "tab" if other == "\t" else other
+        raise BadData(96, f"{shown}:1", f"one column found; delimiter '{name}'?", "csv has commas, tsv has tabs")
+    check(header)
+
+
+class _KeyTwice(Exception):
+    pass
+
+
+def _jsonl(lines: Iterator[Line], shown: str, check: CheckColumns) -> Iterator[Record]:
+    number = documents = 0
+    checked = False
+    held: Record | None = None  # the last line that is not JSON, until it is known whether more follows
+    for number, text, problem in lines:
+        if held:
+            yield held
+            held = None
+        if problem:
+            documents += 1
+            yield Record(number, {}, problem)
+            continue
+        if not text.strip():
+            continue
+        if not documents and text.lstrip().startswith("["):
+            raise BadData(45, f"{shown}:{number}", "one JSON array; expected one object per line", "write JSON lines")
+        documents += 1
+        try:
+            found = json.loads(text, object_pairs_hook=_unique, strict=False)
+        except _KeyTwice as error:
+            raise BadData(46, f"{shown}:{number}", f"key '{error}' twice", "keep one of the two") from None
+        except (ValueError, RecursionError):
+            held = Record(number, {}, Problem(44, "not a JSON object"))
+            continue
+        if not isinstance(found, dict):
+            yield Record(number, {}, Problem(44, "not a JSON object"))
+            continue
+        if not checked:
+            check(list(found))
+            checked = True
+        yield Record(number, found)
+    if held:
+        yield held._replace(problem=Problem(44, "last line is not a JSON object: file truncated?"))
+    if not documents:
+        raise BadData(16, shown, f"0 documents in {number:,} lines", "write one JSON object a line")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise _KeyTwice(next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1))
+    return found
+
+
+def _parquet(path: Path, shown: str, columns: list[str], check: CheckColumns) -> Iterator[Record]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    check_regular(path, shown)
+    if path.stat().st_size == 0:
+        raise BadData(17, shown, "file is empty", "fill it or take it away")
+    try:
+        file = pq.ParquetFile(path)
+    except (pa.ArrowInvalid, OSError):
+        raise BadData(38, shown, "Parquet footer missing: file truncated?", "copy or write the file again") from None
+    with file:
+        check(file.schema_arrow.names)
+        row = 0
+        try:
+            for batch in file.iter_batches(BATCH, columns=columns):
+                cells = [_cells(batch.column(name)) for name in batch.schema.names]
+                for values in zip(*cells, strict=True):
+                    row += 1
+                    problem = next((value for value in values if isinstance(value, Problem)), None)
+                    yield Record(row, dict(zip(batch.schema.names, values, strict=True)), problem)
+        except (pa.ArrowException, OSError) as error:
+            reason = f"damaged after row {row:,} ({type(error).__name__})"
+            raise BadData(38, shown, reason, "copy or write the file again") from None
+        if row == 0:
+            raise BadData(18, shown, "0 documents in the file", "fill it or take it away")
+
+
+def _cells(column: Any) -> list[Any]:
+    """Values as Python objects; a string that is not UTF-8 becomes its problem."""
+    import pyarrow as pa
+
+    try:
+        return list(column.to_pylist())
+    except UnicodeDecodeError:
+        return [_decoded(value) for value in column.cast(pa.large_string()).cast(pa.large_binary()).to_pylist()]
+
+
+def _decoded(value: bytes | None) -> str | Problem | None:
+    try:
+        return None if value is None else value.decode()
+    except UnicodeDecodeError as error:
+        return Problem(1, f"byte 0x{value[error.start]:02X} is not UTF-8" if value else "not UTF-8")

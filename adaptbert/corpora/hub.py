@@ -1,0 +1,132 @@
+"""A data set by name and revision -> rows, through `datasets`.
+
+`path` is a small YAML file, so that DVC sees a change of revision:
+
+    name: org/name           # on the hub, or a local folder of parquet, csv or jsonl files
+    revision: 1f2e3d4c       # a commit, so that the same text comes tomorrow; a local folder has none
+    config: default          # optional
+    split: train             # for a task: {train: train, dev: validation, test: test}
+    columns: {text: sentence, label: label}
+
+The data are streamed: the only copies are those in the Hugging Face cache of the user, outside the project.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from adaptbert import params
+from adaptbert.corpora.fields import Fields
+from adaptbert.corpora.rows import Row, Unreadable
+from adaptbert.corpora.sources import FIELDS, SourceConfig
+from adaptbert.errors import TEMPORARY, BadData, BadParams, UserError, nearest
+from adaptbert.params import Config
+
+
+class HubConfig(Config):
+    """The YAML file."""
+
+    name: str
+    revision: str | None = None
+    config: str | None = None
+    split: str | dict[str, str]
+    columns: dict[str, str] | None = None
+
+
+class HubUnreachable(UserError):
+    """No answer from the hub; the same command may work later."""
+
+    exit_code = TEMPORARY
+
+
+class HubDataset:
+    """Rows of one split.
+
+    Args:
+        kind: `corpus` or the shape of a task.
+        split: of a task: train, dev or test.
+    """
+
+    def __init__(self, path: Path, kind: str, config: SourceConfig, split: str = "") -> None:
+        self.path = path
+        self.dataset = read_config(path, kind)
+        self.split = self._split(split)
+        self.warnings: Counter[str] = Counter()
+        self.fields = Fields(kind, self.dataset.columns, config.replace)
+        self.is_local = Path(self.dataset.name).is_dir()
+        if not self.is_local and self.dataset.revision is None:
+            raise BadParams(99, f"{path}: revision", "is missing", "pin a commit of the data set")
+
+    def rows(self) -> Iterator[Row | Unreadable]:
+        loaded = self._load()
+        columns = list(loaded.features or next(iter(loaded), {}))
+        for column in self.fields.columns.values():
+            if column not in columns:
+                problem = f"column '{column}' missing; found {', '.join(columns)}{nearest(column, columns)}"
+                raise BadData(56, f"{self.path}: {self.split}", problem, "map it in `columns`")
+        names = {column: _names(loaded.features, column) for column in self.fields.columns.values()}
+        prefix = f"{Path(self.dataset.name).name}-{self.split}"
+        for row, found in enumerate(loaded, 1):
+            values = {column: name(found[column]) for column, name in names.items()}
+            identity, read = self.fields.read(values, f"{self.dataset.name}[{row}]")
+            identity = identity or f"{prefix}-{row}"
+            if isinstance(read, dict):
+                yield Row(identity, self.dataset.name, row, read)
+            else:
+                yield Unreadable(identity, self.dataset.name, row, read)
+
+    def provenance(self) -> dict[str, Any]:
+        return {"dataset": self.dataset.model_dump(exclude={"columns"}, exclude_none=True)}
+
+    def _split(self, wanted: str) -> str:
+        split = self.dataset.split
+        if isinstance(split, str):
+            return split
+        if wanted not in split:
+            raise BadParams(99, f"{self.path}: split", f"names no '{wanted}'", f"name {wanted or 'one split, as text'}")
+        return split[wanted]
+
+    def _load(self) -> Any:
+        import datasets
+        from datasets.exceptions import DataFilesNotFoundError, DatasetNotFoundError
+
+        datasets.disable_progress_bars()
+        logging.getLogger("datasets").setLevel(logging.ERROR)
+        name, place = self.dataset.name, f"{self.path}: name"
+        try:
+            return datasets.load_dataset(
+                name, self.dataset.config, revision=self.dataset.revision, split=self.split, streaming=True
+            )
+        except (ConnectionError, TimeoutError) as error:
+            problem = f"the hub does not answer for '{name}' ({type(error).__name__})"
+            raise HubUnreachable(156, place, problem, "check the network and HF_HUB_OFFLINE, then run again") from None
+        except (DatasetNotFoundError, DataFilesNotFoundError, FileNotFoundError):
+            problem = f"no data set '{name}' of this revision, or no right to read it"
+            raise BadData(157, place, problem, "check name and revision; log in for a gated one") from None
+        except ValueError as error:
+            problem = str(error).split("\n")[0].rstrip(".")
+            raise BadData(157, place, problem, "check split and config") from None
+
+
+def read_config(path: Path, kind: str) -> HubConfig:
+    """Refuses unknown keys and columns, as params.yaml does."""
+    config = params.parse(HubConfig, params.read(path), "data set", path)
+    for name in config.columns or {}:
+        if name not in ("id", *FIELDS[kind]):
+            known = ", ".join(("id", *FIELDS[kind]))
+            raise BadParams(99, f"{path}: columns", f"'{name}' is not a field of a {kind}", f"fields are {known}")
+    return config
+
+
+def _names(features: Any, column: str) -> Callable[[Any], Any]:
+    """Numbers of named classes become their names again; all else stays."""
+    feature = (features or {}).get(column)
+    inner = getattr(feature, "feature", feature)
+    to_name = getattr(inner, "int2str", None)
+    if to_name is None:
+        return lambda value: value
+    if inner is not feature:
+        return lambda values: None if values is None else [to_name(value) for value in values]
+    return lambda value: None if value is None or value < 0 else to_name(value)

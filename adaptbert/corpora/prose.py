@@ -1,0 +1,232 @@
+"""A docstring -> its sentences, with the section that each stands in.
+
+Understands numpydoc sections, Google sections and reST fields as far as is needed to tell prose from the rest:
+doctests, tables, directives, literal blocks and the heads of entries are dropped.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+LEAD = "Lead"
+MIN_WORDS, MAX_WORDS = 5, 80
+MIN_LETTERS = 0.75
+"""Share of letters and spaces in a sentence; below it is mostly code or mathematics."""
+
+ENTRY_SECTIONS = {
+    "Attributes", "Methods", "Other Parameters", "Parameters", "Raises", "Receives", "Returns", "Warns", "Yields",
+}  # fmt: skip
+"""numpydoc sections whose lines at the margin name an entry, with the prose indented below it."""
+SKIPPED_SECTIONS = {"References", "See Also"}
+ADMONITIONS = {"attention", "caution", "danger", "hint", "important", "note", "tip", "warning"}
+CODE_ROLES = {"code", "command", "envvar", "file", "keyword", "option", "program", "samp", "token"}
+OBJECT_ROLES = {"any", "attr", "class", "const", "data", "exc", "func", "meth", "mod", "obj", "type"}
+
+DIRECTIVE = re.compile(r"\.\. +([\w:+-]+)::\s*(.*)")
+FIELD = re.compile(r":(arg|keyword|param|parameter|raise|raises|return|returns|type|rtype|var|vartype|yield|yields)"
+                   r"(?: [^:`]*)?:(?:\s+(.*))?$")  # fmt: skip
+GOOGLE_HEADER = re.compile(
+    r"(Args|Arguments|Attributes|Example|Examples|Keyword Args|Keyword Arguments|Note|Notes|Other Parameters|"
+    r"Parameters|Raises|Return|Returns|Usage|Warning|Warnings|Warns|Yields):$"
+)
+GOOGLE_ENTRY = re.compile(r"[*`]*\w[\w.*`/, ]{0,60}(?:\s*\(.*\))?\s*:(?:\s+(.*))?$")
+BULLET = re.compile(r"(?:[-*+•]|\d{1,2}[.)]|\([a-z0-9]\)|[a-z]\))\s+")
+RULE = re.compile(r"([-=~^*#+\"'.])\1{2,}$")
+TABLE_RULE = re.compile(r"=+(?:\s+=+)+$|[-]+(?:\s+[-]+)+$")
+SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bcf\.)(?<!\bvs\.)(?<!\bal\.)(?<!\bFig\.)"
+                          r"(?<!\bEq\.)(?<!\bRef\.)(?<!\bEqs\.)(?<!\bRefs\.)(?<!\bresp\.)(?<!\bSec\.)(?<!\b[A-Z]\.)"
+                          r"\s+(?=[A-Z\"'(`:\[*])")  # fmt: skip
+
+MARKUP = re.compile(
+    r":(?P<role>[\w:+-]+):`(?P<target>[^`]+)`"
+    r"|``(?P<double>.+?)``"
+    r"|`(?P<link>[^`<]+?)\s*<[^>`]+>`_{0,2}"
+    r"|`(?P<anchor>[^`]+)`__?(?!\w)"
+    r"|\[?`(?P<single>[^`]+)`\]?(?:\((?:http|\.|/)[^)\s]*\))?"
+    r"|\s?\[[\w#*-]{1,20}\]_"
+    r"|\[(?P<shown>[^\]`]+)\]\([^)\s]+\)"
+    r"|(?<!\w)(?P<stars>\*{1,2})(?P<emphasis>[^\s*](?:[^*]*[^\s*])?)(?P=stars)(?!\w)"
+)
+NAME = re.compile(r"\*{0,2}[A-Za-z_]\w*$")
+DOTTED = re.compile(r"[~.]?[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+(?:\(\))?$|[A-Za-z_]\w*\(\)$")
+SPACES = re.compile(r"\s+")
+
+
+class Segment(NamedTuple):
+    kind: str
+    """CODE, PARAM or REF for what the author marked up so, MATH for formulas, else ""."""
+    text: str
+
+
+class Sentence(NamedTuple):
+    section: str
+    """numpydoc section, or Lead."""
+    segments: tuple[Segment, ...]
+
+    @property
+    def text(self) -> str:
+        """As a reader sees it: no back-ticks, no roles, single spaces."""
+        return SPACES.sub(" ", "".join(segment.text for segment in self.segments)).strip()
+
+
+def sentences(docstring: str) -> Iterator[Sentence]:
+    """Natural-language sentences in order of appearance."""
+    for section, lines in _sections(docstring):
+        if section in SKIPPED_SECTIONS:
+            continue
+        for paragraph in _paragraphs(lines, entries=section in ENTRY_SECTIONS):
+            for raw in SENTENCE_END.split(paragraph):
+                sentence = Sentence(section, tuple(_segments(raw)))
+                if is_prose(sentence.text):
+                    yield sentence
+
+
+def is_prose(text: str) -> bool:
+    """Long enough, short enough, mostly letters, and with no markup left that could not be read."""
+    if not MIN_WORDS <= text.count(" ") + 1 <= MAX_WORDS or "`" in text or "://" in text or "%(" in text:
+        return False
+    return sum(map(str.isalpha, text)) + text.count(" ") >= MIN_LETTERS * len(text)
+
+
+def letters(text: str) -> str:
+    """What is compared to call two sentences the same: letters alone, without case."""
+    return "".join(filter(str.isalpha, text.casefold()))
+
+
+def _sections(docstring: str) -> Iterator[tuple[str, list[str]]]:
+    """Title and lines. A title is a line at the margin that is underlined with dashes or equals signs."""
+    title, lines = LEAD, list[str]()
+    for line in docstring.split("\n"):
+        if lines and RULE.match(line) and line[0] in "-=" and lines[-1][:1].isalpha():
+            following = lines.pop().strip()
+            yield title, lines
+            title, lines = following, []
+        else:
+            lines.append(line)
+    yield title, lines
+
+
+class _Paragraphs:
+    """Joins lines to paragraphs; see `_paragraphs`."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+        self.lines: list[str] = []
+        self.indent: int | None = None
+        """Of the paragraph being joined; None: that of its next line, as below `name: begin of the text`."""
+
+    def add(self, line: str, indent: int) -> None:
+        if self.lines and self.indent not in (None, indent):
+            self.end()
+        self.lines.append(line)
+        self.indent = indent
+
+    def begin(self, line: str | None) -> None:
+        self.end()
+        self.lines = [line] if line else []
+        self.indent = None
+
+    def end(self) -> None:
+        if self.lines:
+            self.done.append(" ".join(self.lines))
+            self.lines = []
+
+
+def _paragraphs(lines: list[str], *, entries: bool) -> list[str]:
+    """Prose alone.
+
+    Args:
+        entries: lines at the margin are heads of entries (`x : int`), not prose.
+    """
+    joined = _Paragraphs()
+    skip_below: int | None = None  # what is indented deeper belongs to a dropped block
+    google: int | None = None  # indent of a Google header whose entries follow
+    doctest = table = fence = False
+    for line in lines:
+        stripped = line.strip()
+        indent = len(line) - len(line.lstrip())
+        if fence or stripped.startswith("```"):
+            joined.end()
+            fence = fence != (stripped.count("```") == 1)
+        elif not stripped:
+            joined.end()
+            doctest = table = False
+        elif skip_below is not None and indent > skip_below:
+            continue
+        elif doctest or stripped.startswith(">>>"):
+            joined.end()
+            doctest = True
+        elif table or TABLE_RULE.match(stripped) or stripped.startswith(("|", "+-")):
+            joined.end()
+            table = True
+        elif RULE.match(stripped):
+            if joined.lines:
+                joined.lines.pop()  # a title
+            joined.end()
+        else:
+            skip_below = None
+            if google is not None and indent <= google:
+                google = None
+            if directive := DIRECTIVE.match(stripped):
+                joined.begin(directive[2] if directive[1] in ADMONITIONS else None)
+                skip_below = None if directive[1] in ADMONITIONS else indent
+            elif stripped.startswith(".. "):  # comment, footnote, target
+                joined.end()
+                skip_below = indent
+            elif field := FIELD.match(stripped):
+                joined.begin(None if "type" in field[1] else field[2])
+                skip_below = indent if "type" in field[1] else None
+            elif header := GOOGLE_HEADER.match(stripped):
+                joined.end()
+                google = indent
+                skip_below = indent if header[1] in ("Example", "Examples", "Usage") else None
+            elif entries and indent == 0:
+                joined.end()
+            elif (google is not None or stripped.endswith("):")) and (entry := GOOGLE_ENTRY.match(stripped)):
+                joined.begin(entry[1])
+            elif bullet := BULLET.match(stripped):
+                joined.begin(stripped[bullet.end() :])
+            elif stripped.endswith("::"):
+                joined.add(stripped[:-1], indent)
+                joined.end()
+                skip_below = indent
+            else:
+                joined.add(stripped, indent)
+    joined.end()
+    return joined.done
+
+
+def _segments(raw: str) -> Iterator[Segment]:
+    """Marked-up words and the text between them, without the marks."""
+    position = 0
+    for found in MARKUP.finditer(raw):
+        if found.start() > position:
+            yield Segment("", raw[position : found.start()].replace("\\", ""))
+        position = found.end()
+        segment = _marked(found)
+        if segment.text:
+            yield segment
+    if position < len(raw):
+        yield Segment("", raw[position:].replace("\\", ""))
+
+
+def _marked(found: re.Match[str]) -> Segment:
+    if found["role"]:
+        role = found["role"].rpartition(":")[2]
+        shown = found["target"].partition(" <")[0]
+        if role in OBJECT_ROLES:
+            return Segment("REF", _short(shown))
+        return Segment("CODE" if role in CODE_ROLES else "MATH" if role == "math" else "", shown)
+    if found["double"]:
+        return Segment("CODE", found["double"].strip())
+    if found["single"]:
+        name = found["single"].strip()
+        if name in ("None", "True", "False"):
+            return Segment("CODE", name)
+        return Segment("PARAM" if NAME.match(name) else "REF" if DOTTED.match(name) else "CODE", _short(name))
+    return Segment("", found["link"] or found["anchor"] or found["shown"] or found["emphasis"] or "")
+
+
+def _short(name: str) -> str:
+    """`~numpy.ndarray` is shown as `ndarray`."""
+    return name.rpartition(".")[2] if name.startswith("~") else name.removeprefix("!")

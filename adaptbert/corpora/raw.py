@@ -1,0 +1,147 @@
+"""Rows of a source -> a folder in data/raw: parquet, the unreadable rows with their reasons, a manifest.
+
+Written a batch at a time, so that memory does not grow with the text.
+"""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from adaptbert.corpora.rows import Row, Unreadable
+from adaptbert.corpora.sources import FIELDS
+from adaptbert.errors import BadData
+from adaptbert.outputs import write_json
+
+BATCH = 8192
+TYPES = {"text": pa.string(), "label": pa.string(), "tokens": pa.list_(pa.string()), "tags": pa.list_(pa.string())}
+ENCODING_CODES = (1, 5)
+"""Problems that usually mean another encoding."""
+
+
+class Table:
+    """One parquet file that grows by batches."""
+
+    def __init__(self, path: Path, fields: Iterable[tuple[str, pa.DataType]]) -> None:
+        self._schema = pa.schema(list(fields))
+        self._writer = pq.ParquetWriter(path, self._schema, compression="zstd")
+        self._rows: list[dict[str, Any]] = []
+
+    def add(self, row: dict[str, Any]) -> None:
+        self._rows.append(row)
+        if len(self._rows) == BATCH:
+            self._flush()
+
+    def _flush(self) -> None:
+        self._writer.write_table(pa.Table.from_pylist(self._rows, schema=self._schema))
+        self._rows = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if kind is None and self._rows:
+            self._flush()
+        self._writer.close()
+
+
+class RawWriter:
+    """Counts, digests and writes the rows of one corpus, or of the splits of one task.
+
+    Args:
+        folder: exists and is empty.
+        kind: `corpus` or the shape of a task.
+        max_bad_fraction: stop above this share of unreadable rows; None: never.
+    """
+
+    def __init__(self, folder: Path, kind: str, max_bad_fraction: float | None) -> None:
+        self.folder, self.kind, self.max_bad_fraction = folder, kind, max_bad_fraction
+        self.rows: dict[str, int] = {}
+        self.rows_in: dict[str, int] = {}
+        self.characters = 0
+        self._digest = hashlib.sha256()
+        split = [("split", pa.string())] if kind != "corpus" else []
+        columns = [("id", pa.string()), *split, ("file", pa.string()), ("line", pa.int64()), ("code", pa.int64())]
+        self._unreadable = Table(folder / "unreadable.parquet", [*columns, ("reason", pa.string())])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._unreadable.__exit__(kind, error, traceback)
+
+    def write(self, rows: Iterable[Row | Unreadable], name: str, place: str | Path) -> None:
+        """One file of rows.
+
+        Args:
+            name: of the file, without its suffix: `text`, or the split.
+            place: what messages call the source.
+        """
+        fields = FIELDS[self.kind]
+        columns = [("id", pa.string()), *((field, TYPES[field]) for field in fields)]
+        problems: Counter[tuple[int, str]] = Counter()
+        first_bad: Unreadable | None = None
+        written = 0
+        with Table(self.folder / f"{name}.parquet", [*columns, ("file", pa.string()), ("line", pa.int64())]) as table:
+            for row in rows:
+                if isinstance(row, Unreadable):
+                    first_bad = first_bad or row
+                    problems[row.problem.code, row.problem.reason] += 1
+                    self._put_aside(row, name)
+                    continue
+                table.add({"id": row.id, **row.values, "file": row.file, "line": row.line})
+                written += 1
+                content = [row.values[field] for field in fields]
+                self.characters += len(content[0]) if isinstance(content[0], str) else sum(map(len, content[0]))
+                self._digest.update(json.dumps([row.id, *content], ensure_ascii=False).encode())
+        self.rows[name], self.rows_in[name] = written, written + problems.total()
+        self._check(problems, first_bad, written, place)
+
+    def finish(self, about: Mapping[str, Any], warnings: Mapping[str, int]) -> dict[str, Any]:
+        """Write the manifest and return it."""
+        is_corpus = self.kind == "corpus"
+        manifest = {
+            **about,
+            "rows": sum(self.rows.values()) if is_corpus else self.rows,
+            "rows_in": sum(self.rows_in.values()) if is_corpus else self.rows_in,
+            "characters": self.characters,
+            "digest": self._digest.hexdigest(),
+            "warnings": dict(sorted(warnings.items())),
+        }
+        write_json(self.folder / "manifest.json", manifest)
+        return manifest
+
+    def _put_aside(self, row: Unreadable, name: str) -> None:
+        values = {"id": row.id, "file": row.file, "line": row.line}
+        split = {} if self.kind == "corpus" else {"split": name}
+        self._unreadable.add({**values, **split, "code": row.problem.code, "reason": row.problem.reason})
+
+    def _check(
+        self, problems: Counter[tuple[int, str]], first: Unreadable | None, written: int, place: str | Path
+    ) -> None:
+        bad, total = problems.total(), problems.total() + written
+        if first is None:
+            if not total:
+                raise BadData(18, place, "0 documents", "name a source with text")
+            return
+        (code, reason), _ = problems.most_common(1)[0]
+        mend = "declare the `encoding`" if code in ENCODING_CODES else "mend them"
+        if not written:
+            counts = "; ".join(f"{count:,} x {reason}" for (_, reason), count in problems.most_common(5))
+            raise BadData(18, place, f"0 of {total:,} documents left: {counts}", mend)
+        if self.max_bad_fraction is not None and bad > self.max_bad_fraction * total:
+            problem = (
+                f"{bad:,} of {total:,} rows cannot be read ({bad / total:.2%}, allowed {self.max_bad_fraction:.2%}), "
+                f"most often: {reason}; the first is {first.file}:{first.line}"
+            )
+            raise BadData(code, place, problem, f"{mend}, or raise max_bad_fraction")

@@ -1,0 +1,63 @@
+"""The keys of params.yaml that say where text comes from, shared by `collect` and `collect_task`."""
+
+import re
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from adaptbert.params import Config, contradiction
+
+Shape = Literal["single_sentence", "sequence_labelling"]
+
+FIELDS: dict[str, tuple[str, ...]] = {
+    "corpus": ("text",),
+    "single_sentence": ("text", "label"),
+    "sequence_labelling": ("tokens", "tags"),
+}
+"""What a row consists of, besides `id`."""
+
+ONLY_FILES = ("columns", "encoding")
+NOT_DOCS = ("columns", "encoding", "replace", "max_bad_fraction")
+
+
+class SourceConfig(Config):
+    """A source of text; what is left out is not done."""
+
+    source: Literal["installed_docs", "files", "hub"]
+    columns: dict[str, str] | None = None
+    """Our name -> the name in the file, e.g. `{text: content, id: post_id}`; fields left out have our name in the file,
+    and rows without `id` are named after file and line. (`hub`: in the YAML file instead.)"""
+    encoding: str | None = None
+    """Of text files, e.g. gb18030; left out: UTF-8."""
+    replace: list[Annotated[list[str], Field(min_length=2, max_length=2)]] | None = None
+    r"""Pairs [regular expression, replacement], applied to the text in this order, e.g. `['@\S+', '@user']`."""
+    max_bad_fraction: Annotated[float, Field(ge=0, le=1)] | None = None
+    """Stop when more rows than this share cannot be read; left out: the gate alone decides (validate)."""
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        refused = {"installed_docs": NOT_DOCS, "hub": ONLY_FILES, "files": ()}[self.source]
+        for key in refused:
+            if getattr(self, key) is not None:
+                where = "; name them in the YAML file at `path`" if key == "columns" and self.source == "hub" else ""
+                raise contradiction(f"source '{self.source}' takes no '{key}'{where}")
+        if self.encoding is not None:
+            try:
+                "".encode(self.encoding)
+            except LookupError:
+                raise contradiction(f"encoding '{self.encoding}' is unknown to Python; write e.g. gb18030") from None
+        for pattern, replacement in self.replace or []:
+            try:
+                re.compile(pattern).sub(replacement, "")
+            except (re.error, IndexError) as error:
+                raise contradiction(f"replace: '{pattern}' -> '{replacement}': {error}") from None
+        return self
+
+    def check_fields(self, kind: str) -> None:
+        """Refuse a column mapping for fields that a row of this kind does not have."""
+        known = ("id", *FIELDS[kind])
+        for name in self.columns or {}:
+            if name not in known:
+                raise contradiction(f"columns: '{name}' is not a field of a {kind}; fields are {', '.join(known)}")
+        if self.replace is not None and kind == "sequence_labelling":
+            raise contradiction("shape 'sequence_labelling' takes no 'replace': tokens and tags must stay aligned")

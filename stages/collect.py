@@ -1,0 +1,65 @@
+"""Collect: bring a corpus of unlabelled text into data/raw.
+
+installed packages | the user's files | a data set of the hub -> text.parquet, unreadable.parquet, manifest.json
+
+    dvc repro collect@domain
+"""
+
+import logging
+from pathlib import Path
+from typing import Self
+
+from pydantic import model_validator
+
+from adaptbert.corpora.sources import SourceConfig
+from adaptbert.entry import Stage
+from adaptbert.outputs import whole
+from adaptbert.tracking import Run
+
+
+class CollectParams(SourceConfig):
+    """One corpus."""
+
+    path: str
+    """installed_docs: a list of packages; files: a file or a folder; hub: a YAML file. DVC watches it."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        self.check_fields("corpus")
+        return self
+
+
+def collect(params: CollectParams, *, corpus: str, path: Path, out: Path, run: Run) -> None:
+    """Bring a corpus of unlabelled text into data/raw."""
+    from adaptbert.corpora.files import Files
+    from adaptbert.corpora.hub import HubDataset
+    from adaptbert.corpora.installed_docs import InstalledDocs
+    from adaptbert.corpora.raw import RawWriter
+
+    if params.source == "installed_docs":
+        source: InstalledDocs | Files | HubDataset = InstalledDocs(path)
+    elif params.source == "files":
+        source = Files(path, "corpus", params)
+    else:
+        source = HubDataset(path, "corpus", params)
+
+    with whole(out) as folder:
+        folder.mkdir()
+        with RawWriter(folder, "corpus", params.max_bad_fraction) as writer:
+            writer.write(source.rows(), "text", path)
+            demonstration = params.source == "installed_docs"
+            about = {"source": params.source, "demonstration": demonstration, **source.provenance()}
+            manifest = writer.finish(about, source.warnings)
+
+    logging.info(f"{corpus}: {manifest['rows']:,} documents, {manifest['characters']:,} characters")
+    for what, count in manifest["warnings"].items():
+        logging.info(f"{corpus}: {what}: {count:,}")
+    run.set_tags({"data": manifest["digest"]})
+    run.log_metrics({key: manifest[key] for key in ("rows", "rows_in", "characters")}, step=0)
+    run.log_artifact(out / "manifest.json")
+
+
+STAGE = Stage(collect, keyed_by="corpus")
+
+if __name__ == "__main__":
+    STAGE.run()
