@@ -6,6 +6,7 @@ take their orders from toy.yaml: how long to run, and how to end.
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -14,7 +15,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,10 +26,11 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 TOY_STAGE = """
-import json, sys, time
+import json, os, sys, time
 from pathlib import Path
 name, seconds, code, out = sys.argv[1:]
 print("begin", name)
+Path(f"{name}.pid").write_text(str(os.getpid()))
 Path(f"{name}.begin").write_text(str(time.time()))
 time.sleep(float(seconds))
 Path(f"{name}.end").write_text(str(time.time()))
@@ -91,8 +93,9 @@ class Toy:
             for name in ("start", "left", "right", "compare")
         }
         (self.root / "toy.yaml").write_text(json.dumps({"toy": orders}))
-        for mark in [*self.root.glob("*.begin"), *self.root.glob("*.end")]:
-            mark.unlink()
+        for pattern in ("*.begin", "*.end", "*.pid"):
+            for mark in self.root.glob(pattern):
+                mark.unlink()
 
     def began(self, stage: str) -> bool:
         return (self.root / f"{stage}.begin").exists()
@@ -121,6 +124,17 @@ class Toy:
         process = self.start("prefect", "server", "start", "--host", "127.0.0.1", "--port", port)
         with stopped_at_the_end(process):
             wait_until_healthy(url, process)
+            yield process
+
+    def deploy(self) -> None:
+        pool = self.run("prefect", "work-pool", "create", "local-pool", "--type", "process", "--overwrite")
+        assert pool.returncode == 0, pool.stdout
+        deployed = self.run("prefect", "--no-prompt", "deploy", "--all")
+        assert deployed.returncode == 0, deployed.stdout
+
+    @contextmanager
+    def worker(self) -> Iterator[subprocess.Popen[bytes]]:
+        with stopped_at_the_end(self.start("prefect", "worker", "start", "--pool", "local-pool")) as process:
             yield process
 
     def artifact(self, key: str) -> Any:
@@ -223,9 +237,7 @@ def toy(tmp_path_factory: pytest.TempPathFactory, environment: dict[str, str]) -
 def test_deploys_and_runs_on_a_worker(toy: Toy) -> None:
     """The whole way of `prefect deployment run`; with a fastapi that Prefect cannot bear, the deploy fails here."""
     toy.order()
-    assert toy.run("prefect", "work-pool", "create", "local-pool", "--type", "process").returncode == 0
-    deployed = toy.run("prefect", "--no-prompt", "deploy", "--all")
-    assert deployed.returncode == 0, deployed.stdout
+    toy.deploy()
     listed = toy.run("prefect", "deployment", "inspect", "recipe/nightly", "--output", "json")
     schedule = json.loads(listed.stdout)["schedules"][0]
     assert schedule["active"] is False
@@ -234,7 +246,7 @@ def test_deploys_and_runs_on_a_worker(toy: Toy) -> None:
     assert refused.returncode != 0
     assert "99 is greater than the maximum of 16" in refused.stdout
 
-    with stopped_at_the_end(toy.start("prefect", "worker", "start", "--pool", "local-pool", "--limit", "1")) as worker:
+    with toy.worker() as worker:
         ran = toy.run("prefect", "deployment", "run", "recipe/local", "--watch")
         assert ran.returncode == 0, ran.stdout
         worker.terminate()
@@ -284,8 +296,7 @@ def test_a_lock_of_another_dvc_is_waited_out(toy: Toy) -> None:
     assert toy.run("dvc", "repro", "start").returncode == 0
     foreign = toy.start("dvc", "repro", "--single-item", "left")
     with stopped_at_the_end(foreign):
-        while not toy.began("left"):
-            time.sleep(0.05)
+        wait_until(lambda: toy.began("left"), 30)
         ran = toy.run("flows.recipe", "--until", "left")
         assert ran.returncode == 0, ran.stdout
         assert "is busy, it is being blocked by" in ran.stdout
@@ -339,12 +350,42 @@ def test_a_dead_server_costs_half_a_minute_and_no_work(toy: Toy) -> None:
     toy.order(left=(3, 0), right=(3, 0))
     other = Toy(toy.root, toy.env | {"PREFECT_API_URL": f"http://127.0.0.1:{free_port()}/api"})
     with other.server() as server, stopped_at_the_end(other.start("flows.recipe", "--jobs", "1")) as flow:
-        while not (toy.began("left") or toy.began("right")):
-            assert flow.poll() is None
-            time.sleep(0.05)
+        wait_until(lambda: toy.began("left") or toy.began("right"), 60)
         os.killpg(server.pid, signal.SIGKILL)
         first = "left" if toy.began("left") else "right"
         assert flow.wait(60) == 75
         lost = time.time() - toy.moment(first, "end")
     assert (toy.root / f"{first}.txt").read_text() == f"{first}3"
     assert lost < 30, f"{lost:.0f} s from the end of the stage to the end of the flow"
+
+
+@pytest.mark.slow
+def test_cancelling_ends_the_stage(toy: Toy) -> None:
+    """Nothing is left running that nobody watches."""
+    toy.order(start=(60, 0))
+    toy.deploy()
+    with toy.worker():
+        submitted = toy.run("prefect", "deployment", "run", "recipe/local").stdout
+        flow_run = re.search(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", submitted)
+        assert flow_run is not None, submitted
+        wait_until(lambda: toy.began("start"), 60)
+        pid = int((toy.root / "start.pid").read_text())
+        assert alive(pid)
+        assert toy.run("prefect", "flow-run", "cancel", flow_run[0]).returncode == 0
+        wait_until(lambda: not alive(pid), 30)
+        assert not (toy.root / "start.end").exists()
+
+
+def alive(pid: int) -> bool:
+    """A zombie counts as ended."""
+    try:
+        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def wait_until(true: Callable[[], bool], seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, f"still waiting after {seconds} s"
+        time.sleep(0.1)
