@@ -5,7 +5,7 @@ doctests, tables, directives, literal blocks and the heads of entries are droppe
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import NamedTuple
 
 LEAD = "Lead"
@@ -54,7 +54,8 @@ SPACES = re.compile(r"\s+")
 
 class Segment(NamedTuple):
     kind: str
-    """CODE, PARAM or REF for what the author marked up so, MATH for formulas, else ""."""
+    """What the author marked up as: CODE, PARAM (an entry of the same docstring), REF (another object), MATH, NAME (a
+    plain name, of which it cannot be told whether it is a parameter or an object), else ""."""
     text: str
 
 
@@ -71,12 +72,14 @@ class Sentence(NamedTuple):
 
 def sentences(docstring: str) -> Iterator[Sentence]:
     """Natural-language sentences in order of appearance."""
-    for section, lines in _sections(docstring):
+    parts = list(_sections(docstring))
+    entries = {name for section, lines in parts if section in ENTRY_SECTIONS for name in _entries(lines)}
+    for section, lines in parts:
         if section in SKIPPED_SECTIONS:
             continue
         for paragraph in _paragraphs(lines, entries=section in ENTRY_SECTIONS):
             for raw in SENTENCE_END.split(paragraph):
-                sentence = Sentence(section, tuple(_segments(raw)))
+                sentence = Sentence(section, tuple(_segments(raw, entries)))
                 if is_prose(sentence.text):
                     yield sentence
 
@@ -104,6 +107,13 @@ def _sections(docstring: str) -> Iterator[tuple[str, list[str]]]:
         else:
             lines.append(line)
     yield title, lines
+
+
+def _entries(lines: list[str]) -> Iterator[str]:
+    """Names that `x, y : float` and its like define."""
+    for line in lines:
+        if line and not line[0].isspace():
+            yield from (name.strip(" *`") for name in line.partition(":")[0].split(","))
 
 
 class _Paragraphs:
@@ -196,21 +206,21 @@ def _paragraphs(lines: list[str], *, entries: bool) -> list[str]:
     return joined.done
 
 
-def _segments(raw: str) -> Iterator[Segment]:
+def _segments(raw: str, entries: Set[str]) -> Iterator[Segment]:
     """Marked-up words and the text between them, without the marks."""
     position = 0
     for found in MARKUP.finditer(raw):
         if found.start() > position:
             yield Segment("", raw[position : found.start()].replace("\\", ""))
         position = found.end()
-        segment = _marked(found)
+        segment = _marked(found, entries)
         if segment.text:
             yield segment
     if position < len(raw):
         yield Segment("", raw[position:].replace("\\", ""))
 
 
-def _marked(found: re.Match[str]) -> Segment:
+def _marked(found: re.Match[str], entries: Set[str]) -> Segment:
     if found["role"]:
         role = found["role"].rpartition(":")[2]
         shown = found["target"].partition(" <")[0]
@@ -223,7 +233,9 @@ def _marked(found: re.Match[str]) -> Segment:
         name = found["single"].strip()
         if name in ("None", "True", "False"):
             return Segment("CODE", name)
-        return Segment("PARAM" if NAME.match(name) else "REF" if DOTTED.match(name) else "CODE", _short(name))
+        if NAME.match(name):
+            return Segment("PARAM" if name.lstrip("*") in entries else "NAME", name)
+        return Segment("REF" if DOTTED.match(name) else "CODE", _short(name))
     return Segment("", found["link"] or found["anchor"] or found["shown"] or found["emphasis"] or "")
 
 
