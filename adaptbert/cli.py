@@ -1,0 +1,98 @@
+"""The command line: choose a recipe, check it, look whether this machine can run it.
+
+    adaptbert use weibo --data ~/text    write params.yaml from a preset
+    adaptbert check                      is every value in params.yaml all right?
+    adaptbert doctor                     versions, room, device, environment
+
+All of it runs in the folder of the project. The work itself is started with `dvc repro` or Prefect, not here.
+"""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from adaptbert.errors import UserError
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+
+@app.callback()
+def about() -> None:
+    """Which steps of domain adaptation pay on your text."""
+    # The stages lie in the project's folder, where `python -m` finds them but an installed command does not.
+    sys.path.insert(0, str(Path.cwd()))
+
+
+@app.command()
+def use(
+    preset: Annotated[str, typer.Argument(help="demo, smoke, weibo, biomed or gpu-base; see presets/.")],
+    data: Annotated[Path | None, typer.Option(help="Folder with your files, in place of data/own.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite a params.yaml that exists nowhere else.")] = False,
+) -> None:
+    """Write params.yaml from a preset."""
+    from adaptbert import params, presets
+    from adaptbert.entry import PARAMS, check_all
+    from adaptbert.errors import raise_all
+    from adaptbert.outputs import whole
+
+    with _told():
+        text = presets.text(preset, data)
+        if not force:
+            presets.check_replaceable(PARAMS)
+        with whole(PARAMS) as path:
+            path.write_text(text, encoding="utf-8")
+            document = params.read(path)
+            check_all(document, PARAMS)
+            missing = presets.missing_files(document)
+            if data is not None:
+                raise_all(missing)
+    print(f"{PARAMS} is now the preset '{preset}'")
+    for error in missing:
+        print(f"still missing: {error}")
+
+
+@app.command()
+def check() -> None:
+    """Check the whole of params.yaml and tell every error at once; ends with 78 where there is one."""
+    from adaptbert import params
+    from adaptbert.entry import PARAMS, check_all
+
+    with _told():
+        document = params.read(PARAMS)
+        check_all(document, PARAMS)
+    print(f"{PARAMS}: {len(params.flatten(document))} values, all right")
+
+
+@app.command()
+def doctor() -> None:
+    """Look at versions, room, device and environment; ends with 1 where something would stop the recipe."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from adaptbert.doctor import Verdict, examine
+
+    findings = list(examine())
+    table = Table("", "what", "found", "remedy")
+    for finding in findings:
+        table.add_row(finding.verdict.value, finding.what, finding.found, finding.remedy)
+    Console().print(table)
+    if any(finding.verdict is Verdict.FAIL for finding in findings):
+        raise typer.Exit(1)
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """A user's error as its message and its exit code, without a traceback."""
+    try:
+        yield
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        raise typer.Exit(error.exit_code) from None
+
+
+if __name__ == "__main__":
+    app()

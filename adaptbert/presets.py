@@ -1,0 +1,87 @@
+"""Ready params.yaml files: a name and the folder of the user's data in; the text of a whole, valid file out.
+
+A preset for the user's own text names its files below data/own. `--data FOLDER` puts FOLDER in the place of that; where
+the preset says data/own/posts.jsonl.gz, the file written says "/home/me/text/posts.jsonl.gz".
+"""
+
+import re
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from adaptbert.entry import PARAMS
+from adaptbert.errors import BadData, BadParams, UserError, nearest, raise_all
+
+FOLDER = Path("presets")
+
+_OWN = re.compile(r"(?<=: )data/own/(\S+)")
+_MOVED = re.compile(r'(?<=: )"/[^"\n]*?/([^"/\n]+)"')
+_SAFE = re.compile(r"/[\w./@-]*")
+"""What DVC can pass to a command as one word."""
+
+
+def names() -> list[str]:
+    """Every preset."""
+    if not FOLDER.is_dir():
+        raise BadParams(108, FOLDER, "no such folder", "run adaptbert in the folder of the project")
+    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
+
+
+def text(name: str, data: Path | None) -> str:
+    """The preset as it will stand in params.yaml.
+
+    Args:
+        data: folder of the user's files; None leaves data/own.
+    """
+    if name not in names():
+        raise BadParams(99, FOLDER, f"no preset '{name}'{nearest(name, names())}", f"known: {', '.join(names())}")
+    preset = (FOLDER / f"{name}.yaml").read_text(encoding="utf-8")
+    if data is None:
+        return preset
+    if not _OWN.search(preset):
+        raise BadParams(111, f"--data {data}", f"preset '{name}' brings its own text", "leave --data out")
+    if not data.is_dir():
+        raise BadData(49, f"--data {data}", "no such folder", "give the folder that holds your files")
+    folder = data.resolve().as_posix()
+    if not _SAFE.fullmatch(folder):
+        problem = "a folder name with blanks or quotes cannot be passed on to a command"
+        raise BadData(145, f"--data {data}", problem, "link it to a plain name: ln -s FOLDER data/own")
+    return _OWN.sub(rf'"{folder}/\1"', preset)
+
+
+def missing_files(document: Mapping[str, Any]) -> list[UserError]:
+    """An error for each file that params.yaml names and that is not there."""
+    return [
+        BadData(50, f"{PARAMS}: {key}", f"{path}: no such file", "put it there, or write where it is")
+        for key, path in _paths(document)
+        if not Path(path).exists()
+    ]
+
+
+def check_replaceable(target: Path) -> None:
+    """Refuse to overwrite what exists nowhere else: neither a preset nor what git has."""
+    if not target.is_file():
+        return
+    here = target.read_text(encoding="utf-8", errors="replace")
+    presets = {(FOLDER / f"{name}.yaml").read_text(encoding="utf-8") for name in names()}
+    if not {here, _MOVED.sub(r"data/own/\1", here)} & presets and here != _committed(target):
+        problem = "holds changes that are neither committed nor a preset"
+        raise_all([BadParams(111, target, problem, f"commit it (git commit {target}), or say --force")])
+
+
+def _paths(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Every file to collect from, with its key."""
+    for name, values in document["collect"].items():
+        yield f"collect.{name}.path", values["path"]
+    for name, values in document["collect_task"].items():
+        yield from ((f"collect_task.{name}.{split}", values[split]) for split in ("train", "dev", "test"))
+
+
+def _committed(target: Path) -> str | None:
+    """The file as the last commit has it; None without git or a commit."""
+    try:
+        shown = subprocess.run(["git", "show", f"HEAD:./{target}"], capture_output=True, timeout=30)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return shown.stdout.decode("utf-8", "replace") if shown.returncode == 0 else None
