@@ -121,7 +121,7 @@ def recipe(until: str = "compare", jobs: Annotated[int, Field(ge=1, le=16)] = 2)
         until: a stage (`finetune@section-domain`) or all stages of a name (`finetune`), with what they need.
         jobs: stages side by side; of those that train, as many as the concurrency limit `gpu` has slots.
     """
-    # check_params()
+    check_params()
     graph = Graph.read()
     upstream = graph.needed(until)
     if any(stage in graph.on_gpu for stage in upstream):

@@ -16,10 +16,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("adaptbert", "stages")
+RESOURCES = (".j2", ".css", ".js")  # what the modules of a package read from beside themselves
 
 
 def closure(module: str, root: Path = ROOT) -> list[str]:
-    """Files of our packages that `python -m module` reads, sorted, relative to `root`."""
+    """Files of our packages that `python -m module` reads, sorted, relative to `root`; with templates and styles."""
     found: dict[str, Path] = {}
     waiting = [module]
     while waiting:
@@ -30,7 +31,11 @@ def closure(module: str, root: Path = ROOT) -> list[str]:
         found[name] = path
         waiting += imports(path, name)
         waiting += [name.rpartition(".")[0]] if "." in name else []  # the packages above are imported, too
-    return sorted(path.relative_to(root).as_posix() for path in found.values())
+    files = set(found.values())
+    for path in found.values():
+        if path.name == "__init__.py":
+            files |= {resource for resource in path.parent.iterdir() if resource.suffix in RESOURCES}
+    return sorted(path.relative_to(root).as_posix() for path in files)
 
 
 def source(module: str, root: Path = ROOT) -> Path | None:
@@ -88,7 +93,7 @@ def rewrite(text: str, root: Path = ROOT) -> str:
 
 def is_code(path: str) -> bool:
     """Whether a dependency is a file of ours rather than data."""
-    return path.endswith(".py") and path.partition("/")[0] in PACKAGES
+    return path.endswith((".py", *RESOURCES)) and path.partition("/")[0] in PACKAGES
 
 
 def main() -> None:

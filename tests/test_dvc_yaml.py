@@ -139,6 +139,7 @@ def late():
     from .c import something
 """,
         "adaptbert/c.py": "",
+        "adaptbert/page.css": "",
         "adaptbert/unseen.py": "",
     }.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -159,7 +160,8 @@ stages:
     after = before.replace("        - stages/old.py\n", "").replace(
         "        # a remark\n",
         "        # a remark\n"
-        "        - adaptbert/__init__.py\n        - adaptbert/b.py\n        - adaptbert/c.py\n        - stages/a.py\n",
+        "        - adaptbert/__init__.py\n        - adaptbert/b.py\n        - adaptbert/c.py\n"
+        "        - adaptbert/page.css\n        - stages/a.py\n",
     )
     assert rewrite(before, tmp_path) == after
     assert rewrite(after, tmp_path) == after

@@ -9,21 +9,16 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
-import sys
 import time
-import urllib.error
-import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from adaptbert import params
+from tests.project import ROOT, Project, alive, environment, free_port, stopped_at_the_end, wait_until
 
 TOY_STAGE = """
 import json, os, sys, time
@@ -79,12 +74,8 @@ def toy_pipeline() -> str:
     return "vars:\n  - toy.yaml\nstages:" + "".join(entries)
 
 
-@dataclass
-class Toy:
-    """A throw-away project with a server at hand."""
-
-    root: Path
-    env: dict[str, str]
+class Toy(Project):
+    """The toy pipeline with its orders and the marks that its stages leave."""
 
     def order(self, **stages: tuple[float, int]) -> None:
         """Seconds and exit code of each stage; 0.1 s and 0 if not named."""
@@ -103,120 +94,9 @@ class Toy:
     def moment(self, stage: str, mark: str) -> float:
         return float((self.root / f"{stage}.{mark}").read_text())
 
-    def run(self, *command: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", *command],
-            cwd=self.root,
-            env=self.env,
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=timeout,
-        )
-
-    def start(self, *command: str) -> subprocess.Popen[bytes]:
-        return start([sys.executable, "-m", *command], self.root, self.env)
-
-    @contextmanager
-    def server(self) -> Iterator[subprocess.Popen[bytes]]:
-        url = self.env["PREFECT_API_URL"]
-        port = url.rpartition(":")[2].partition("/")[0]
-        process = self.start("prefect", "server", "start", "--host", "127.0.0.1", "--port", port)
-        with stopped_at_the_end(process):
-            wait_until_healthy(url, process)
-            yield process
-
-    def deploy(self) -> None:
-        pool = self.run("prefect", "work-pool", "create", "local-pool", "--type", "process", "--overwrite")
-        assert pool.returncode == 0, pool.stdout
-        deployed = self.run("prefect", "--no-prompt", "deploy", "--all")
-        assert deployed.returncode == 0, deployed.stdout
-
-    @contextmanager
-    def worker(self) -> Iterator[subprocess.Popen[bytes]]:
-        with stopped_at_the_end(self.start("prefect", "worker", "start", "--pool", "local-pool")) as process:
-            yield process
-
-    def artifact(self, key: str) -> Any:
-        request = urllib.request.Request(
-            f"{self.env['PREFECT_API_URL']}/artifacts/{key}/latest", headers={"Accept": "application/json"}
-        )
-        with urllib.request.urlopen(request, timeout=10) as response:
-            return json.load(response)["data"]
-
-
-def start(command: list[str], folder: Path, env: dict[str, str]) -> subprocess.Popen[bytes]:
-    """In a process group of its own, with SIGINT as in a terminal: Prefect turns the first SIGTERM into a SIGINT,
-    which a child of a script would ignore."""
-    with (folder / f"{command[2]}.log").open("ab") as log:
-        return subprocess.Popen(
-            command,
-            cwd=folder,
-            env=env,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            preexec_fn=restore_interrupt,
-        )
-
-
-def restore_interrupt() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
-@contextmanager
-def stopped_at_the_end(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
-    try:
-        yield process
-    finally:
-        process.terminate()
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(15)
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait(10)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def wait_until_healthy(url: str, server: subprocess.Popen[bytes], seconds: float = 90) -> None:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        assert server.poll() is None, "the server ended"
-        try:
-            with urllib.request.urlopen(f"{url}/health", timeout=2):
-                return
-        except (urllib.error.URLError, OSError):
-            time.sleep(0.2)
-    pytest.fail(f"no server at {url} after {seconds} s")
-
 
 @pytest.fixture(scope="module")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    home = tmp_path_factory.mktemp("home")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "DVC_", "GIT_"))}
-    return {
-        **kept,
-        "HOME": str(home),
-        "PREFECT_API_URL": f"http://127.0.0.1:{free_port()}/api",
-        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-        "PREFECT_LOGGING_COLORS": "false",
-        "DO_NOT_TRACK": "true",
-        "DVC_NO_ANALYTICS": "1",
-        "NO_COLOR": "1",
-        "COLUMNS": "200",
-        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
-        **{f"GIT_{who}_{what}": "toy" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
-    }
-
-
-@pytest.fixture(scope="module")
-def toy(tmp_path_factory: pytest.TempPathFactory, environment: dict[str, str]) -> Iterator[Toy]:
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toy]:
     root = tmp_path_factory.mktemp("toy")
     for name in ("flows", "stages"):
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -226,9 +106,9 @@ def toy(tmp_path_factory: pytest.TempPathFactory, environment: dict[str, str]) -
     (root / "toy.py").write_text(TOY_STAGE)
     (root / "metrics.sample.json").write_text(json.dumps(METRICS))
     (root / "dvc.yaml").write_text(toy_pipeline())
-    toy = Toy(root, environment)
+    toy = Toy(root, environment(tmp_path_factory.mktemp("home")))
     toy.order()
-    subprocess.run(["git", "init", "-q", "."], cwd=root, env=environment, check=True)
+    subprocess.run(["git", "init", "-q", "."], cwd=root, env=toy.env, check=True)
     assert toy.run("dvc", "init", "-q").returncode == 0
     with toy.server():
         yield toy
@@ -322,13 +202,13 @@ def test_nonsense_is_refused_before_anything_starts(toy: Toy, arguments: list[st
 
 def test_a_bad_params_file_is_refused_before_anything_starts(toy: Toy) -> None:
     toy.order()
-    params = toy.root / "params.yaml"
-    good = params.read_text()
-    params.write_text(good.replace("lowercase: true", "lowercas: true"))
+    file = toy.root / "params.yaml"
+    good = file.read_text()
+    file.write_text(good.replace("lowercase: true", "lowercas: true"))
     try:
         ran = toy.run("flows.recipe")
     finally:
-        params.write_text(good)
+        file.write_text(good)
     assert ran.returncode == 78, ran.stdout
     assert "unknown key 'lowercas' (did you mean 'lowercase'?)" in ran.stdout
     assert not toy.began("start")
@@ -376,16 +256,38 @@ def test_cancelling_ends_the_stage(toy: Toy) -> None:
         assert not (toy.root / "start.end").exists()
 
 
-def alive(pid: int) -> bool:
-    """A zombie counts as ended."""
-    try:
-        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return False
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_the_smoke_recipe_climbs_on_a_worker(tmp_path: Path) -> None:
+    """The project itself with `adaptbert use smoke`: the whole ladder, twice; the second time nothing is run."""
+    root = tmp_path / "clone"
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    for name in listed.stdout.splitlines():
+        if (ROOT / name).is_file() and name != "dvc.lock":
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, root / name)
+    project = Project(root, environment(tmp_path))
+    subprocess.run(["git", "init", "-q", "."], cwd=root, env=project.env, check=True)
+    used = project.run("adaptbert.cli", "use", "smoke")
+    assert used.returncode == 0, used.stdout
 
+    with project.server(), project.worker():
+        project.deploy()
+        log = project.log_file("prefect", "worker")
+        for something_runs in (True, False):
+            before = len(log.read_text())
+            ran = project.run("prefect", "deployment", "run", "recipe/local", "--watch", timeout=900)
+            printed = log.read_text()[before:]
+            assert ran.returncode == 0, ran.stdout + printed
+            assert ("Running stage" in printed) is something_runs
+            assert ("didn't change, skipping" in printed) is not something_runs
+        rows = json.loads(project.artifact("arm-scores"))
 
-def wait_until(true: Callable[[], bool], seconds: float) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, f"still waiting after {seconds} s"
-        time.sleep(0.1)
+    status = project.run("dvc", "status")
+    assert "Data and pipelines are up to date" in status.stdout
+    cells = {(row["task"], row["arm"]) for row in rows if row["mean"] is not None}
+    ladder = params.read(root / "params.yaml")["ladder"]["finetune"].values()
+    assert {(cell["task"], cell["arm"]) for cell in ladder} <= cells
+    assert (root / "reports/index.html").stat().st_size > 10_000
