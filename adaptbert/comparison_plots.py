@@ -1,0 +1,49 @@
+"""Comparison -> the data of `dvc plots`: small CSV files below reports/plots.
+
+scores/<task>.csv            task, arm, seed, score
+bits_per_char/<heldout>.csv  rung, tokens (trained so far, the rungs below included), bits_per_char
+confusion/<task>.csv         actual, predicted: a row for each test row (word) of the chosen arm, the mean of its seeds;
+                             words that are outside of any span and were left there are not listed
+"""
+
+import csv
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from adaptbert.comparison import Comparison
+from adaptbert.controls import OUTSIDE
+from adaptbert.outputs import whole
+
+
+def write_plots(comparison: Comparison, folder: Path) -> None:
+    """All files, or none."""
+    with whole(folder) as part:
+        for task in comparison.tasks:
+            scores = [(task.name, arm.name, seed, score) for arm in task.arms for seed, score in arm.scores.items()]
+            _write(part / "scores" / f"{task.name}.csv", ("task", "arm", "seed", "score"), scores)
+            if task.confusion is not None:
+                pairs = [
+                    (actual, predicted)
+                    for actual, row in task.confusion.counts.items()
+                    for predicted, count in row.items()
+                    if (actual, predicted) != (OUTSIDE, OUTSIDE)
+                    for _ in range(round(count))
+                ]
+                _write(part / "confusion" / f"{task.name}.csv", ("actual", "predicted"), pairs)
+        for name in comparison.heldout:
+            points = [
+                (rung.name, rung.total.tokens - rung.tokens + tokens, round(bits[name], 6))
+                for rung in comparison.rungs
+                if rung.total is not None
+                for tokens, bits in rung.curve
+                if name in bits
+            ]
+            _write(part / "bits_per_char" / f"{name}.csv", ("rung", "tokens", "bits_per_char"), points)
+
+
+def _write(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(header)
+        writer.writerows(rows)

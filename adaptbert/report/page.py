@@ -1,0 +1,163 @@
+"""Comparison -> the HTML of reports/index.html, whole in one string: style, script and figures are inside it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from adaptbert.comparison import Arm, Comparison, Rung, Step, Task
+from adaptbert.report import charts, sentences, words
+from adaptbert.report.words import Words
+
+
+@dataclass(frozen=True)
+class TaskView:
+    """What the template shows of one task."""
+
+    task: Task
+    metric: Words
+    headline: Words
+    lift: Words | None
+    without_gain: Words
+    against_controls: Words
+    troubles: list[Words]
+    tiles: list[tuple[Words, Step]]
+    arms: Markup
+    differences: Markup
+    steps: list[tuple[Step, Words]]
+    classes: Markup | None
+
+
+def render(comparison: Comparison) -> str:
+    """The page. Equal comparisons give equal bytes: there is no date in it."""
+    environment = Environment(
+        loader=PackageLoader("adaptbert.report", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals |= {"t": Words, "same": words.same, "words": words}
+    environment.filters |= {
+        "points": words.points,
+        "change": words.change,
+        "bits_change": words.bits_change,
+        "millions": words.millions,
+        "shares": shares,
+        "role": lambda rung: role(comparison.rung(rung)),
+    }
+    page = environment.get_template("page.html.j2").render(
+        comparison=comparison,
+        level=sentences.percent(comparison.confidence),
+        tasks=[_view(task, comparison) for task in comparison.tasks],
+        reading=sentences.reading(comparison),
+        curves=[(name, _curves(comparison, name, f"curve-{name}")) for name in comparison.heldout],
+        forgetting=_forgetting(comparison),
+        css=_asset("page.css"),
+        js=_asset("page.js"),
+    )
+    return page + "\n"
+
+
+def role(rung: Rung) -> str:
+    """How far up the ladder a rung stands, by the name of the arm that starts from it; the page's colours go by it."""
+    stage, _, corpus = rung.name.partition("/")
+    if stage == "domain_transfer":
+        return "general_long" if corpus == "general" else "domain"
+    if stage == "task_transfer":
+        return "domain_task" if (rung.start or "").startswith("domain_transfer/") else "task"
+    return {"pretrain": "general"}.get(stage, "scratch")
+
+
+def _asset(name: str) -> Markup:
+    return Markup(files("adaptbert.report").joinpath(name).read_text(encoding="utf-8"))
+
+
+def _view(task: Task, comparison: Comparison) -> TaskView:
+    confidence = comparison.confidence
+    tiles = [
+        (words.STEPS[name], step)
+        for name in ("domain_transfer", "more_training", "domain_text", "climb")
+        if (step := task.step(name)) is not None
+    ]
+    marks = [charts.Mark(words.CONTROLS[name], score) for name, score in task.controls.items()]
+    whiskers = [_whisker(step) for step in task.steps]
+    bars = [_bar(arm, comparison.rung(arm.rung), arm.name == task.chosen) for arm in task.arms]
+    return TaskView(
+        task=task,
+        metric=words.METRICS[task.metric],
+        headline=sentences.best(task, confidence),
+        lift=sentences.lift(task, confidence),
+        without_gain=sentences.without_gain(task),
+        against_controls=sentences.against_controls(task, confidence),
+        troubles=sentences.troubles(task),
+        tiles=tiles[:3],
+        arms=charts.bars(bars, marks, f"arms-{task.name}"),
+        differences=charts.whiskers(whiskers, f"differences-{task.name}"),
+        steps=[(step, sentences.step(step, task, confidence)) for step in task.steps],
+        classes=_classes(task),
+    )
+
+
+def _bar(arm: Arm, rung: Rung, chosen: bool) -> charts.Bar:
+    if arm.interval is None:
+        return charts.Bar(arm.name, role(rung), None, None, None, [])
+    interval = arm.interval
+    return charts.Bar(
+        arm.name, role(rung), interval.mean, interval.low, interval.high, list(arm.scores.values()), chosen
+    )
+
+
+def _whisker(step: Step) -> charts.Whisker:
+    label = words.STEPS[step.name]
+    if step.difference is None:
+        return charts.Whisker(label, step.verdict, None, None, None, None)
+    interval = step.difference.interval
+    detectable = step.difference.detectable
+    return charts.Whisker(label, step.verdict, interval.mean, interval.low, interval.high, detectable)
+
+
+def _classes(task: Task) -> Markup | None:
+    if task.confusion is None:
+        return None
+    rows = [
+        charts.Bar(label, "class", sum(scores) / len(scores), None, None, scores)
+        for label, scores in task.confusion.class_f1.items()
+    ]
+    return charts.bars(rows, [], f"classes-{task.name}")
+
+
+def _curves(comparison: Comparison, heldout: str, described_by: str) -> Markup:
+    """A task's own rungs are drawn on its own text and on the corpora, not on other tasks' text."""
+    tasks = {task.name for task in comparison.tasks}
+    others = tasks - {heldout} if heldout in tasks else set()
+    lines = []
+    for rung in comparison.rungs:
+        key = rung.name.removeprefix("task_transfer/")
+        if rung.total is None or rung.start is None or any(key.startswith(f"{other}-") for other in others):
+            continue
+        below = rung.total.tokens - rung.tokens
+        points = [(below + tokens, bits[heldout]) for tokens, bits in rung.curve if heldout in bits]
+        if points:
+            lines.append(charts.Line(rung.name, role(rung), points, dashed=rung.name.startswith("task_transfer/")))
+    return charts.curves(lines, described_by)
+
+
+def _forgetting(comparison: Comparison) -> Markup:
+    """General held-out text before and after every rung above general pre-training."""
+    return charts.moves(
+        [
+            charts.Move(rung.name, role(rung), rung.before["general"], rung.after["general"])
+            for rung in comparison.rungs
+            if rung.name not in ("scratch", "pretrain") and "general" in rung.after
+        ],
+        "forgetting",
+    )
+
+
+def shares(row: dict[str, float], labels: Sequence[str]) -> list[tuple[float, float]]:
+    """A row of a confusion matrix as (count, share of the row)."""
+    total = sum(row.values()) or 1.0
+    return [(row[label], row[label] / total) for label in labels]

@@ -1,0 +1,248 @@
+"""Comparison -> sentences in both languages: what was shown, with its numbers, and what was not.
+
+The sentences follow from the figures by rule; nothing here praises a step that the figures do not carry.
+"""
+
+from adaptbert.comparison import Comparison, Rung, Step, Task
+from adaptbert.report.words import (
+    CONTROLS,
+    METRICS,
+    STEPS,
+    Words,
+    bits_change,
+    change,
+    listed,
+    millions,
+    p_value,
+    points,
+    same,
+)
+from adaptbert.statistics import Interval
+
+
+def percent(confidence: float) -> str:
+    return f"{100 * confidence:g}"
+
+
+def best(task: Task, confidence: float) -> Words:
+    """Which arm the dev split chooses, and what it scores on the test split."""
+    arm = task.arm(task.chosen) if task.chosen is not None else None
+    if arm is None or arm.interval is None:
+        return Words("No arm of this task has a result yet.", "这个任务还没有任何结果。")
+    metric, score = METRICS[task.metric], points(arm.interval.mean)
+    interval = _interval(arm.interval, confidence, signed=False)
+    return Words(
+        f"The dev split chooses {arm.name}; on the test split it scores {score} ({metric.en}, {interval.en}).",
+        f"按开发集选出 {arm.name}；它在测试集上的{metric.zh} 为 {score}（{interval.zh}）。",
+    )
+
+
+def _interval(interval: Interval, confidence: float, *, signed: bool) -> Words:
+    write = change if signed else points
+    seeds = Words(f"{interval.n} seed{'s' if interval.n != 1 else ''}", f"{interval.n} 个种子")
+    if interval.low is None or interval.high is None:
+        return Words(f"no interval from {seeds.en}", f"{seeds.zh}，无法给出区间")
+    low, high, level = write(interval.low), write(interval.high), percent(confidence)
+    return Words(f"{level} % interval {low} to {high}, {seeds.en}", f"{level}% 区间 {low} 到 {high}，{seeds.zh}")
+
+
+def step(step: Step, task: Task, confidence: float) -> Words:
+    """The answer to one question, and what the step cost."""
+    return _answer(step, task, confidence) + _price(step, task)
+
+
+def _answer(step: Step, task: Task, confidence: float) -> Words:
+    if step.difference is None or step.difference.detectable is None or step.p_holm is None:
+        return _untested(step, task)
+    size = change(step.difference.interval.mean)
+    interval = _interval(step.difference.interval, confidence, signed=True)
+    p = p_value(step.p_holm)
+    en = f"{size} points ({interval.en}; Holm-adjusted p {p})."
+    zh = f"{size} 分（{interval.zh}；Holm 校正 p {p}）。"
+    if step.verdict in ("gain", "loss"):
+        return Words(f"Shown: {en}", f"已证实：{zh}")
+    if step.verdict in ("likely_gain", "likely_loss"):
+        asked = sum(other.p_holm is not None for other in task.steps)
+        return Words(
+            f"Likely, not shown: {en} The interval by itself excludes 0, but {asked} questions were asked of this "
+            "task, and with so many one such interval may come by chance.",
+            f"可能，但未证实：{zh}单看区间不含 0，但对这个任务共提了 {asked} 个问题，"
+            "问题一多，偶然也会出现这样的区间。",
+        )
+    least = points(step.difference.detectable)
+    n = step.difference.interval.n
+    return Words(
+        f"Not shown: {en} With {n} seeds that differ as these do, an effect of {least} points or more would have been "
+        "found four times in five; a smaller one may exist.",
+        f"未证实：{zh}按目前种子间的波动，{n} 个种子只有在效应达到 {least} 分时才有八成把握发现；"
+        "更小的效应仍可能存在。",
+    )
+
+
+def _untested(step: Step, task: Task) -> Words:
+    missing = [same(f"{task.name}-{name}") for name in (step.arm, step.other) if _arm_missing(task, name)]
+    if missing:
+        names = listed(missing)
+        verb = "have" if len(missing) > 1 else "has"
+        return Words(f"Cannot be said: {names.en} {verb} no result.", f"无法判断：{names.zh} 没有结果。")
+    if step.difference is None:
+        return Words("Cannot be said: the two arms share no seed.", "无法判断：两个实验臂没有共同的种子。")
+    size, n = change(step.difference.interval.mean), step.difference.interval.n
+    if n < 2:
+        return Words(
+            f"Cannot be said: {size} points on one seed, and an interval needs two or more.",
+            f"无法判断：只有一个种子，差值 {size} 分；至少两个种子才有区间。",
+        )
+    return Words(
+        f"Cannot be said: the difference is {size} points on each of {n} seeds, without any spread to judge it by.",
+        f"无法判断：{n} 个种子的差值都是 {size} 分，没有波动可供判断。",
+    )
+
+
+def _arm_missing(task: Task, name: str) -> bool:
+    arm = task.arm(name)
+    return arm is None or arm.missing
+
+
+def _price(step: Step, task: Task) -> Words:
+    arm, other = task.arm(step.arm), task.arm(step.other)
+    if arm is None or other is None or arm.cost is None or other.cost is None:
+        return Words("", "")
+    tokens = arm.cost.tokens - other.cost.tokens
+    if tokens == 0:
+        return Words("Both arms were trained on equally many tokens.", "两个实验臂的训练词元数相同。")
+    sign = Words("more", "多") if tokens > 0 else Words("fewer", "少")
+    amount = millions(abs(tokens))
+    return Words(f"Price: {amount} M {sign.en} tokens of training.", f"代价：训练词元{sign.zh} {amount} 百万。")
+
+
+def lift(task: Task, confidence: float) -> Words | None:
+    """How much of domain transfer is the text and how much is more training; None where the control is not planned."""
+    whole, training, text = (task.step(name) for name in ("domain_transfer", "more_training", "domain_text"))
+    if not (whole and training and text and whole.difference and training.difference and text.difference):
+        return None
+    parts = [part.difference.interval for part in (whole, training, text) if part.difference is not None]
+    total, more, domain = (change(interval.mean) for interval in parts)
+    more_interval, text_interval = (_interval(interval, confidence, signed=True) for interval in parts[1:])
+    sentence = Words(
+        f"Domain transfer changes the score by {total} points. {more} of them are there with as much further training "
+        f"on general text ({more_interval.en}): that part is more training. {domain} are left for the domain text "
+        f"itself ({text_interval.en}).",
+        f"领域迁移使得分变化 {total} 分。其中 {more} 分，用同样多的通用文本继续训练也能得到（{more_interval.zh}），"
+        f"这部分只是训练更多；归于领域文本本身的是 {domain} 分（{text_interval.zh}）。",
+    )
+    if text.verdict == "gain":
+        return sentence + Words("That the text itself helps is shown.", "文本本身有用，这一点已证实。")
+    if text.verdict == "loss":
+        return sentence + Words(
+            "The domain text does worse than general text here, and that is shown.",
+            "在这里领域文本不如通用文本，这一点已证实。",
+        )
+    return sentence + Words("That the text itself helps is not shown.", "文本本身有用，这一点未证实。")
+
+
+def without_gain(task: Task) -> Words:
+    """Which steps brought nothing that could be shown."""
+    groups = [
+        (("loss",), Words("Made it worse", "使结果变差")),
+        (("not_shown", "likely_loss"), Words("Brought nothing that could be shown", "没有可证实的收获")),
+        (("likely_gain",), Words("Likely a gain, but not shown", "可能有提升，但未证实")),
+        (("untested",), Words("Cannot be said", "无法判断")),
+    ]
+    found = Words("", "")
+    for verdicts, lead in groups:
+        names = [STEPS[step.name] for step in task.steps if step.verdict in verdicts]
+        if names:
+            names = [Words(name.en[0].lower() + name.en[1:], name.zh) for name in names]
+            found += Words(f"{lead.en}: {listed(names).en}.", f"{lead.zh}：{listed(names).zh}。")
+    return found if found.en else Words("Each step that was asked about brought a gain.", "所问的每一步都带来了提升。")
+
+
+def against_controls(task: Task, confidence: float) -> Words:
+    """The chosen arm beside the best control that needs no pre-training."""
+    arm = task.arm(task.chosen) if task.chosen is not None else None
+    if arm is None or arm.interval is None or not task.controls:
+        return Words("", "")
+    name = max(task.controls, key=lambda control: task.controls[control])
+    score, level = task.controls[name], percent(confidence)
+    control = CONTROLS[name]
+    beside = Words(
+        f"{control.en[0].upper()}{control.en[1:]}, trained on the same {task.labels:,} rows, scores {points(score)}:",
+        f"用同样 {task.labels:,} 行训练的“{control.zh}”得 {points(score)} 分：",
+    )
+    low, high = arm.interval.low, arm.interval.high
+    if low is not None and low > score:
+        return beside + Words(f"{arm.name} lies above it.", f"{arm.name} 明显高于它。")
+    if high is not None and high < score:
+        return beside + Words(
+            f"{arm.name} lies below it. At this budget the linear model is the better choice.",
+            f"{arm.name} 明显低于它。在这个预算下，线性模型是更好的选择。",
+        )
+    return beside + Words(
+        f"it lies inside the {level} % interval of {arm.name}, or there is none; neither is ahead for certain.",
+        f"它落在 {arm.name} 的 {level}% 区间之内（或没有区间），分不出高下。",
+    )
+
+
+def troubles(task: Task) -> list[Words]:
+    """Missing cells, seeds that predict one class, arms with too few seeds."""
+    found = []
+    most = max((len(arm.scores) for arm in task.arms), default=0)
+    for arm in task.arms:
+        if arm.missing:
+            found.append(
+                Words(
+                    f"{task.name}-{arm.name} was planned and has no result.",
+                    f"{task.name}-{arm.name} 已计划但没有结果。",
+                )
+            )
+        elif len(arm.scores) < most:
+            found.append(
+                Words(
+                    f"{arm.name} has {len(arm.scores)} seeds, others have {most}.",
+                    f"{arm.name} 只有 {len(arm.scores)} 个种子，其他有 {most} 个。",
+                )
+            )
+        if arm.degenerate:
+            n, total = len(arm.degenerate), len(arm.scores)
+            found.append(
+                Words(
+                    f"{arm.name}: {n} of {total} seeds predict one class only. They are counted in the mean.",
+                    f"{arm.name}：{total} 个种子中有 {n} 个只预测一个类别，均已计入平均值。",
+                )
+            )
+    return found
+
+
+def reading(comparison: Comparison) -> list[Words]:
+    """What each domain-transfer rung did to held-out text; general text on top of it is what was forgotten."""
+    found = []
+    for rung in comparison.rungs:
+        corpus = rung.name.removeprefix("domain_transfer/")
+        if rung.missing:
+            found.append(Words(f"{rung.name} has no measurements.", f"{rung.name} 没有测量结果。"))
+        elif corpus != rung.name and corpus in rung.after:
+            found.append(_reading(rung, corpus))
+    return found
+
+
+def _reading(rung: Rung, corpus: str) -> Words:
+    before, after = rung.before[corpus], rung.after[corpus]
+    sentence = Words(
+        f"{rung.name}: held-out {corpus} text goes from {before:.2f} to {after:.2f} bits per character "
+        f"({bits_change(after - before)}).",
+        f"{rung.name}：留出的 {corpus} 文本从每字符 {before:.2f} 比特变为 {after:.2f}"
+        f"（{bits_change(after - before)}）。",
+    )
+    others = [name for name in ("general", "domain") if name != corpus and name in rung.after]
+    for name in others:
+        before, after = rung.before[name], rung.after[name]
+        word = Words("worse", "变差") if after > before else Words("better", "变好")
+        if name == "general" and after > before:
+            word = Words("so much was forgotten", "即遗忘的量")
+        moved = bits_change(after - before)
+        sentence += Words(
+            f"On {name} text: {before:.2f} to {after:.2f} ({moved}, {word.en}).",
+            f"{name} 文本：{before:.2f} 到 {after:.2f}（{moved}，{word.zh}）。",
+        )
+    return sentence

@@ -1,0 +1,107 @@
+"""Words in both languages, and numbers as they are written in both."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup, escape
+
+
+@dataclass(frozen=True)
+class Words:
+    """One text in English and Chinese. In a page both stand side by side and the page's language shows one."""
+
+    en: str
+    zh: str
+
+    def __html__(self) -> str:
+        return Markup('<span lang="en">{}</span><span lang="zh-Hans">{}</span>').format(self.en, self.zh)
+
+    def svg(self) -> Markup:
+        """As the content of an SVG <text>."""
+        return Markup('<tspan lang="en">{}</tspan><tspan lang="zh-Hans">{}</tspan>').format(self.en, self.zh)
+
+    def __add__(self, other: "Words") -> "Words":
+        return Words(f"{self.en} {other.en}".strip(), f"{self.zh}{other.zh}")
+
+
+def same(text: str) -> Words:
+    """A name that is not translated."""
+    return Words(text, text)
+
+
+def listed(items: Sequence[Words]) -> Words:
+    """`a, b and c`."""
+    if len(items) < 2:
+        return items[0] if items else Words("", "")
+    en, zh = [item.en for item in items], [item.zh for item in items]
+    return Words(f"{', '.join(en[:-1])} and {en[-1]}", f"{'、'.join(zh[:-1])}和{zh[-1]}")
+
+
+def svg_text(text: "str | Words") -> Markup:
+    return text.svg() if isinstance(text, Words) else Markup(escape(text))
+
+
+def points(score: float) -> str:
+    """A score times 100."""
+    return f"{100 * score:.1f}"
+
+
+def change(difference: float) -> str:
+    """A difference of scores times 100, with its sign; the minus is the typographic one."""
+    rounded = round(100 * difference, 1)
+    return f"{'+' if rounded > 0 else '−' if rounded < 0 else ''}{abs(rounded):.1f}"
+
+
+def bits_change(difference: float) -> str:
+    rounded = round(difference, 2)
+    return f"{'+' if rounded > 0 else '−' if rounded < 0 else ''}{abs(rounded):.2f}"
+
+
+def p_value(p: float) -> str:
+    return "< 0.001" if p < 0.001 else f"= {p:.3f}"
+
+
+def millions(tokens: int) -> str:
+    """Tokens in millions, with as many digits as the number deserves."""
+    return f"{tokens / 1e6:,.2f}" if tokens < 1e7 else f"{tokens / 1e6:,.0f}"
+
+
+ARMS = {
+    "scratch": Words("random weights", "随机权重"),
+    "general": Words("general pre-training", "通用预训练"),
+    "general_long": Words("control: as much further training, on general text", "对照：同样多的继续训练，但用通用文本"),
+    "domain": Words("general, then domain transfer", "通用预训练 → 领域迁移"),
+    "task": Words("general, then task transfer", "通用预训练 → 任务迁移"),
+    "domain_task": Words("general, domain, then task transfer", "通用预训练 → 领域迁移 → 任务迁移"),
+}
+CONTROLS = {
+    "majority": Words("commonest label", "最常见类别"),
+    "tfidf_logistic": Words("TF-IDF + logistic regression", "TF-IDF + 逻辑回归"),
+    "word_majority": Words("commonest tag of each word", "逐词最常见标签"),
+    "window_logistic": Words("logistic regression on a window of words", "窗口特征 + 逻辑回归"),
+}
+STEPS = {
+    "pretrain": Words("General pre-training", "通用预训练"),
+    "more_training": Words("More training alone", "单纯增加训练"),
+    "domain_transfer": Words("Domain transfer", "领域迁移"),
+    "domain_text": Words("The domain text itself", "领域文本本身"),
+    "task_transfer": Words("Task transfer", "任务迁移"),
+    "task_transfer_after_domain": Words("Task transfer after domain transfer", "领域迁移之后的任务迁移"),
+    "climb": Words("The climb from random weights to domain transfer", "从随机权重一路到领域迁移"),
+}
+VERDICTS = {
+    "gain": Words("gain shown", "提升已证实"),
+    "loss": Words("loss shown", "下降已证实"),
+    "likely_gain": Words("gain likely, not shown", "可能提升，未证实"),
+    "likely_loss": Words("loss likely, not shown", "可能下降，未证实"),
+    "not_shown": Words("not shown", "未证实"),
+    "untested": Words("cannot be said", "无法判断"),
+}
+METRICS = {
+    "f1_macro": Words("macro-F1", "宏平均 F1"),
+    "f1_span": Words("strict span F1", "严格片段 F1"),
+}
+SHAPES = {
+    "single_sentence": Words("a label for each sentence", "单句分类"),
+    "sequence_labelling": Words("a tag for each word", "序列标注"),
+}

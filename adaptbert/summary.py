@@ -1,0 +1,69 @@
+"""Comparison -> metrics/metrics.json: what `dvc metrics diff` and `dvc exp show` put side by side.
+
+Numbers are columns there, lists are not: what a reader of the table wants beside the columns (scores of single seeds,
+intervals of differences) stands in lists. A planned cell without metrics is an empty mapping.
+
+    {"section": {"domain": {"f1_macro": .59, "low": .57, "high": .61, "seeds": [[1, .60], [2, .58], ...]},
+                 "tfidf_logistic": {"f1_macro": .52},
+                 "steps": {"domain_transfer": {"difference": .06, "p_holm": .02, "of": ["domain", "general"], ...}}},
+     "bits_per_char": {"pretrain": {"general": 3.1, "domain": 3.3}},
+     "training": {"pretrain": {"tokens": 800000, "tflop": 25.4}}}
+"""
+
+from typing import Any
+
+from adaptbert.comparison import Arm, Comparison, Step, Task
+
+BITS, TRAINING, STEPS = "bits_per_char", "training", "steps"
+
+
+def summary(comparison: Comparison) -> dict[str, Any]:
+    """The whole comparison in as few columns as say it. `training` of a rung includes the rungs below it."""
+    return {
+        **{task.name: _task(task) for task in comparison.tasks},
+        BITS: {rung.name: {name: _round(bits) for name, bits in rung.after.items()} for rung in comparison.rungs},
+        TRAINING: {
+            rung.name: {"tokens": rung.total.tokens, "tflop": _round(rung.total.tflop)}
+            for rung in comparison.rungs
+            if rung.total is not None
+        },
+    }
+
+
+def _task(task: Task) -> dict[str, Any]:
+    return {
+        **{arm.name: _arm(arm, task.metric) for arm in task.arms},
+        **{control: {task.metric: _round(score)} for control, score in task.controls.items()},
+        STEPS: {step.name: _step(step) for step in task.steps},
+    }
+
+
+def _arm(arm: Arm, metric: str) -> dict[str, Any]:
+    if arm.interval is None:
+        return {}
+    bounds = {"low": _round(arm.interval.low), "high": _round(arm.interval.high)}
+    return {
+        metric: _round(arm.interval.mean),
+        **{name: value for name, value in bounds.items() if value is not None},
+        "seeds": [[seed, _round(score)] for seed, score in arm.scores.items()],
+        "degenerate": arm.degenerate,
+        "rung": [arm.rung],
+    }
+
+
+def _step(step: Step) -> dict[str, Any]:
+    found: dict[str, Any] = {"of": [step.arm, step.other], "verdict": step.verdict}
+    if step.difference is None:
+        return found
+    interval = step.difference.interval
+    found["difference"] = _round(interval.mean)
+    if interval.low is not None:
+        found["interval"] = [_round(interval.low), _round(interval.high)]
+        found["p_holm"] = _round(step.p_holm)
+        found["detectable"] = [_round(step.difference.detectable)]
+    return found
+
+
+def _round(value: float | None) -> float | None:
+    """Six decimals: more are noise of the arithmetic and clutter in a diff."""
+    return None if value is None else round(value, 6)

@@ -1,0 +1,253 @@
+"""The comparison finds the truth of a simulated recipe, shows what is missing, and says the same in all its views."""
+
+import csv
+import dataclasses
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from adaptbert.comparison import Comparison, compare_all, first_rows
+from adaptbert.comparison_plots import write_plots
+from adaptbert.comparison_table import aligned, comparison_table
+from adaptbert.outputs import read_json, write_json
+from adaptbert.summary import summary
+from stages.compare import CompareParams, compare
+from tests.simulated import ACCURACY, ARMS, BITS, LABELS, TYPES, Simulated, simulate
+
+LIFTED = dict(ACCURACY) | {"general_long": 0.60, "domain": 0.72, "domain_task": 0.72}
+"""A domain text that helps beyond doubt, a task step after it that brings nothing."""
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory: pytest.TempPathFactory) -> Simulated:
+    return simulate(tmp_path_factory.mktemp("recipe"), seeds=range(1, 9), accuracy=LIFTED, draw=1)
+
+
+@pytest.fixture(scope="module")
+def comparison(simulated: Simulated) -> Comparison:
+    return compared(simulated)
+
+
+def compared(simulated: Simulated) -> Comparison:
+    return compare_all(simulated.ladder, confidence=0.95, baseline_seed=1, **simulated.paths)
+
+
+def test_finds_the_lift_that_is_there_and_none_that_is_not(comparison: Comparison) -> None:
+    for task in comparison.tasks:
+        verdicts = {step.name: step.verdict for step in task.steps}
+        assert verdicts["domain_transfer"] == verdicts["domain_text"] == verdicts["climb"] == "gain"
+        assert verdicts["task_transfer_after_domain"] == "not_shown"
+
+
+def test_a_step_that_harms_is_called_a_loss(tmp_path: Path) -> None:
+    harmed = simulate(tmp_path, seeds=range(1, 9), accuracy=dict(ACCURACY) | {"task": 0.40}, tasks=["section"])
+    step = compared(harmed).tasks[0].step("task_transfer")
+    assert step is not None
+    assert step.verdict == "loss"
+
+
+def test_equal_arms_are_never_shown_to_differ(tmp_path: Path) -> None:
+    shown = 0
+    for draw in range(6):
+        equal = simulate(
+            tmp_path / str(draw), accuracy=dict.fromkeys(ACCURACY, 0.6), draw=draw, test_rows=80, tasks=["section"]
+        )
+        shown += any(step.verdict in ("gain", "loss") for step in compared(equal).tasks[0].steps)
+    assert shown <= 1
+
+
+def test_domain_transfer_is_more_training_and_text(comparison: Comparison) -> None:
+    for task in comparison.tasks:
+        means = {step.name: step.difference.interval.mean for step in task.steps if step.difference is not None}
+        assert means["domain_transfer"] == pytest.approx(means["more_training"] + means["domain_text"])
+
+
+def test_scores_are_those_of_the_predictions(simulated: Simulated, comparison: Comparison) -> None:
+    """The confusion matrix, counted from the predictions alone, gives back the accuracy of the metrics file."""
+    task = comparison.tasks[0]
+    assert task.confusion is not None
+    cell = read_json(simulated.root / f"metrics/finetune/section-{task.chosen}.json")
+    counts = task.confusion.counts
+    total = sum(sum(row.values()) for row in counts.values())
+    accuracy = sum(seed["test/accuracy"] for seed in cell["seeds"]) / len(cell["seeds"])
+    assert sum(counts[label][label] for label in counts) / total == pytest.approx(accuracy)
+    macro = [sum(scores) / len(LABELS) for scores in zip(*task.confusion.class_f1.values(), strict=True)]
+    assert macro == pytest.approx([seed["test/f1_macro"] for seed in cell["seeds"]])
+
+
+def test_spans_are_counted_by_type(comparison: Comparison) -> None:
+    confusion = comparison.tasks[1].confusion
+    assert confusion is not None
+    assert confusion.labels == ["O", *TYPES]
+    assert list(confusion.class_f1) == TYPES
+
+
+def test_the_dev_split_chooses(simulated: Simulated, tmp_path: Path) -> None:
+    again = simulate(tmp_path, tasks=["section"])
+    path = again.root / "metrics/finetune/section-scratch.json"
+    cell = read_json(path)
+    for seed in cell["seeds"]:
+        seed["dev/f1_macro"] = 0.99
+    write_json(path, cell)
+    assert compared(again).tasks[0].chosen == "scratch"
+
+
+def test_controls_see_as_many_rows_as_the_arms(simulated: Simulated, comparison: Comparison) -> None:
+    rows = pq.read_table(simulated.root / "data/validated/tasks/section/train.parquet").to_pylist()
+    assert [task.labels for task in comparison.tasks] == [250, 250]
+    chosen = first_rows(rows, 250)
+    assert len(chosen) == 250
+    assert first_rows(rows[::-1], 250) == chosen
+    assert first_rows(rows, 100) == chosen[:100]
+    assert comparison.tasks[0].controls["majority"] < 0.1 < comparison.tasks[0].controls["tfidf_logistic"]
+    assert set(comparison.tasks[1].controls) == {"word_majority", "window_logistic"}
+
+
+def test_costs_are_summed_along_the_ladder(comparison: Comparison) -> None:
+    tokens = {arm.name: arm.cost.tokens for arm in comparison.tasks[0].arms if arm.cost is not None}
+    assert tokens == {
+        "scratch": 0,
+        "general": 800_000,
+        "general_long": 2_800_000,
+        "domain": 2_800_000,
+        "task": 1_050_000,
+        "domain_task": 3_050_000,
+    }
+
+
+def test_every_rung_is_measured_on_every_text(comparison: Comparison) -> None:
+    assert comparison.heldout == ["general", "domain", "mention", "section"]
+    for rung in comparison.rungs:
+        assert (rung.after["general"], rung.after["domain"]) == BITS[rung.name][:2]
+        assert rung.curve[0][1] == rung.before
+        assert rung.curve[-1] == (rung.tokens, pytest.approx(rung.after))
+
+
+def test_what_is_missing_is_shown_as_missing(tmp_path: Path) -> None:
+    holed = simulate(tmp_path, tasks=["section"])
+    (holed.root / "metrics/finetune/section-domain.json").unlink()
+    (holed.root / "metrics/domain_transfer/general.json").unlink()
+    found = compared(holed)
+    task = found.tasks[0]
+    arm = task.arm("domain")
+    assert arm is not None
+    assert arm.missing
+    assert {step.name: step.verdict for step in task.steps}["domain_transfer"] == "untested"
+    assert found.rung("domain_transfer/general").missing
+    assert found.rung("domain_transfer/general").total is None
+    assert [arm.cost for arm in task.arms if arm.name == "general_long"] == [None]
+    assert summary(found)["section"]["domain"] == {}
+    table = comparison_table(summary(found)).splitlines()
+    assert [line.split() for line in table if line.startswith("domain  ")] == [["domain", "missing"]]
+    assert any(line.startswith("domain_transfer/general ") and "missing" in line for line in table)
+
+
+def test_without_any_cell_the_controls_still_stand(tmp_path: Path) -> None:
+    bare = simulate(tmp_path, tasks=["section"])
+    for path in (bare.root / "metrics/finetune").iterdir():
+        path.unlink()
+    task = compared(bare).tasks[0]
+    assert (task.chosen, task.confusion) == (None, None)
+    assert task.labels == 300
+    assert "tfidf_logistic" in task.controls
+
+
+def test_only_questions_whose_arms_are_planned_are_asked(tmp_path: Path) -> None:
+    made = simulate(tmp_path, tasks=["section"])
+    cells = {key: cell for key, cell in made.ladder.finetune.items() if cell.arm in ("general", "domain")}
+    fewer = dataclasses.replace(made, ladder=made.ladder.model_copy(update={"finetune": cells}))
+    steps = compared(fewer).tasks[0].steps
+    assert [step.name for step in steps] == ["domain_transfer"]
+    assert steps[0].difference is not None
+    assert steps[0].p_holm == steps[0].difference.p
+
+
+def test_degenerate_seeds_are_counted_and_kept(tmp_path: Path) -> None:
+    made = simulate(tmp_path, tasks=["section"])
+    path = made.root / "metrics/finetune/section-task.json"
+    cell = read_json(path)
+    cell["seeds"][1] |= {"degenerate": True, "test/f1_macro": 0.07}
+    write_json(path, cell)
+    arm = compared(made).tasks[0].arm("task")
+    assert arm is not None
+    assert arm.interval is not None
+    assert arm.degenerate == [2]
+    assert arm.interval.n == 3
+    assert arm.interval.mean < 0.45
+
+
+def test_left_over_folders_are_not_sources(simulated: Simulated, comparison: Comparison) -> None:
+    assert [source.name for source in comparison.sources] == ["domain", "general", "section", "mention"]
+    assert all(source.rows == source.kept + sum(source.rejected.values()) for source in comparison.sources)
+    assert comparison.demonstration
+
+
+def test_summary_has_numbers_for_dvc_and_is_plain_json(comparison: Comparison) -> None:
+    found = summary(comparison)
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    arm, interval = found["section"]["domain"], comparison.tasks[0].arms[3].interval
+    assert interval is not None
+    assert (arm["f1_macro"], arm["low"], arm["high"]) == pytest.approx(
+        (interval.mean, interval.low, interval.high), abs=1e-6
+    )
+    assert set(found["section"]) == {*ARMS, "majority", "tfidf_logistic", "steps"}
+    assert found["bits_per_char"]["pretrain"]["domain"] == 3.3
+    assert found["training"]["task_transfer/section-domain"]["tokens"] == 3_050_000
+
+
+def test_table_shows_every_cell_step_and_rung(comparison: Comparison) -> None:
+    table = comparison_table(summary(comparison))
+    for name in [
+        *ARMS,
+        "tfidf_logistic",
+        "window_logistic",
+        "domain_text (domain - general_long)",
+        *BITS,
+        "gain shown",
+    ]:
+        assert name in table, name
+    assert max(map(len, table.splitlines())) <= 120
+
+
+def test_columns_are_aligned_with_chinese_names() -> None:
+    lines = aligned([["任务", "f1"], ["a", "51.2"]], left=(0,)).splitlines()
+    assert lines == ["任务    f1", "-" * 10, "a     51.2"]
+
+
+def test_plots_hold_every_seed_and_every_point(comparison: Comparison, tmp_path: Path) -> None:
+    write_plots(comparison, tmp_path / "plots")
+    with (tmp_path / "plots/scores/section.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 6 * 8
+    assert {row["arm"] for row in rows} == set(ARMS)
+    with (tmp_path / "plots/bits_per_char/domain.csv").open(encoding="utf-8") as file:
+        ends = {row["rung"]: (int(row["tokens"]), float(row["bits_per_char"])) for row in csv.DictReader(file)}
+    assert ends["task_transfer/section-domain"] == (3_050_000, pytest.approx(2.46))
+    assert (tmp_path / "plots/confusion/mention.csv").is_file()
+
+
+def test_the_stage_writes_all_its_outputs_and_equal_bytes_again(
+    simulated: Simulated, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from adaptbert.tracking import Run
+
+    written = []
+    for name in ("first", "second"):
+        folder = tmp_path / name
+        compare(
+            CompareParams(confidence=0.95, baseline_seed=1),
+            ladder=simulated.ladder,
+            **simulated.paths,
+            report=folder / "reports/index.html",
+            plots=folder / "reports/plots",
+            metrics=folder / "metrics/metrics.json",
+            run=Run(None, "", ""),
+        )
+        files = sorted(path for path in folder.rglob("*") if path.is_file())
+        written.append({str(path.relative_to(folder)): path.read_bytes() for path in files})
+    assert written[0] == written[1]
+    assert {"metrics/metrics.json", "reports/index.html", "reports/plots/scores/section.csv"} <= set(written[0])
+    shown = comparison_table(read_json(tmp_path / "first/metrics/metrics.json"))
+    assert capsys.readouterr().out == f"{shown}\n{shown}\n"
