@@ -8,7 +8,7 @@ import platform
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from importlib import metadata
@@ -112,7 +112,7 @@ def record(uri: str) -> Finding:
     return _judge(known, "MLflow", shown, "MLflow takes no plain folder any more: unset MLFLOW_TRACKING_URI")
 
 
-def environment(variables: "os._Environ[str] | dict[str, str]") -> Iterator[Finding]:
+def environment(variables: Mapping[str, str]) -> Iterator[Finding]:
     """Telemetry, which stages switch off, and whether the hub may be asked."""
     loud = sorted(name for name, value in QUIET.items() if variables.get(name, value) != value)
     found = "off in every stage" if not loud else f"you set {', '.join(loud)}"

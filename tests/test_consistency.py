@@ -92,7 +92,8 @@ def test_the_demo_is_consistent() -> None:
              "ladder__finetune": {}},
             [
                 "AB-099 params.yaml: ladder.task_transfer.section-general.from: 'task_transfer/section-domain' is not "
-                "in the rungs below (did you mean 'domain_transfer/domain'?); known: scratch, pretrain, domain_transfer/domain, domain_transfer/general"
+                "in the rungs below (did you mean 'domain_transfer/domain'?); known: scratch, pretrain, "
+                "domain_transfer/domain, domain_transfer/general"
             ],
             id="a task rung starts from a rung below",
         ),
