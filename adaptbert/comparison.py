@@ -4,7 +4,6 @@ Reads metrics, predictions, labelled sets and manifests; the table, the report, 
 the `Comparison`. Every planned cell is in it, a missing one too, and no seed is dropped.
 """
 
-import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,10 +11,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from adaptbert.confusion import Confusion, read_confusion
-from adaptbert.controls import Row, controls
+from adaptbert.controls import controls
 from adaptbert.ladder import PRETRAIN, SCRATCH, LadderConfig
 from adaptbert.outputs import read_json
 from adaptbert.statistics import Difference, Interval, holm, mean_interval, paired_difference
+from adaptbert.tasks import labelled
 
 QUESTIONS = {
     "pretrain": ("general", "scratch"),
@@ -252,7 +252,7 @@ def _task(
     predictions: Path,
     rungs: dict[str, Rung],
 ) -> Task:
-    described = read_json(data / "task.json")
+    described = labelled.description(data)
     planned = {key: cell for key, cell in ladder.finetune.items() if cell.task == name}
     found = {key: read_json(cells / f"{key}.json") for key in planned if (cells / f"{key}.json").is_file()}
     shape = described["shape"]
@@ -266,9 +266,8 @@ def _task(
     chosen = max(tried, key=lambda arm: sum(arm.dev.values()) / len(arm.dev)).name if tried else None
     key = next((key for key, cell in planned.items() if cell.arm == chosen), None)
     predicted = predictions / f"{key}.parquet"
-    scored = controls(
-        shape, first_rows(_rows(data / "train.parquet"), labels), _rows(data / "test.parquet"), baseline_seed
-    )
+    train = labelled.subset(labelled.split(data, "train"), labels)
+    scored = controls(shape, train, labelled.split(data, "test"), baseline_seed)
     return Task(
         name=name,
         shape=shape,
@@ -323,18 +322,6 @@ def _verdict(answer: Difference | None, p_holm: float | None, confidence: float)
     if answer.p < 1 - confidence:
         return "likely_gain" if up else "likely_loss"
     return "not_shown"
-
-
-def first_rows(rows: Sequence[Row], labels: int) -> list[Row]:
-    """The `labels` rows whose ids have the smallest hashes: the same ones for every arm and control."""
-    return sorted(rows, key=lambda row: hashlib.sha256(str(row["id"]).encode()).hexdigest())[:labels]
-
-
-def _rows(path: Path) -> list[Row]:
-    import pyarrow.parquet as pq
-
-    rows: list[Row] = pq.read_table(path).to_pylist()
-    return rows
 
 
 def _sources(manifests: Path, gate: dict[str, Any]) -> list[Source]:

@@ -5,14 +5,15 @@ import dataclasses
 import json
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
-from adaptbert.comparison import Comparison, compare_all, first_rows
+from adaptbert.comparison import Comparison, compare_all
 from adaptbert.comparison_plots import write_plots
 from adaptbert.comparison_table import aligned, comparison_table
+from adaptbert.controls import controls
 from adaptbert.outputs import read_json, write_json
 from adaptbert.summary import summary
+from adaptbert.tasks.labelled import split, subset
 from stages.compare import CompareParams, compare
 from tests.simulated import ACCURACY, ARMS, BITS, LABELS, TYPES, Simulated, simulate
 
@@ -95,13 +96,10 @@ def test_the_dev_split_chooses(simulated: Simulated, tmp_path: Path) -> None:
 
 
 def test_controls_see_as_many_rows_as_the_arms(simulated: Simulated, comparison: Comparison) -> None:
-    rows = pq.read_table(simulated.root / "data/validated/tasks/section/train.parquet").to_pylist()
+    folder = simulated.paths["data"] / "section"
     assert [task.labels for task in comparison.tasks] == [250, 250]
-    chosen = first_rows(rows, 250)
-    assert len(chosen) == 250
-    assert first_rows(rows[::-1], 250) == chosen
-    assert first_rows(rows, 100) == chosen[:100]
-    assert comparison.tasks[0].controls["majority"] < 0.1 < comparison.tasks[0].controls["tfidf_logistic"]
+    wanted = controls("single_sentence", subset(split(folder, "train"), 250), split(folder, "test"), 1)
+    assert comparison.tasks[0].controls == {name: scores["f1_macro"] for name, scores in wanted.items()}
     assert set(comparison.tasks[1].controls) == {"word_majority", "window_logistic"}
 
 

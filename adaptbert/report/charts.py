@@ -76,9 +76,10 @@ def bars(rows: Sequence[Bar], marks: Sequence[Mark], described_by: str) -> Marku
     for index, mark in enumerate(marks):
         x, y = scale(mark.value), height + 34 + 17 * index
         body.append(_tag("line", "control", x1=x, x2=x, y1=0, y2=y - 12))
-        end = mark.value > 0.55 * ticks[-1]
+        share = scale.share(mark.value)
+        anchor = "start" if share < 0.35 else "end" if share > 0.65 else "middle"
         label = Markup("{} {}").format(svg_text(mark.label), points(mark.value))
-        body.append(_text(label, x, y, "control-label", "end" if end else "start"))
+        body.append(_text(label, x, y, "control-label", anchor))
     for index, row in enumerate(rows):
         y = 46 * index
         name = f"{row.label} ✓" if row.marked else row.label
@@ -179,7 +180,7 @@ def moves(rows: Sequence[Move], described_by: str) -> Markup:
     for index, row in enumerate(rows):
         y = 42 * index
         worse = "worse" if row.after > row.before else "better"
-        told = f"{row.before:.2f} → {row.after:.2f}  ({bits_change(row.after - row.before)})"
+        told = bits_change(row.after - row.before)
         body.append(_text(row.label, "0%", y + 15, "row-label"))
         body.append(_text(told, "100%", y + 15, f"row-value {worse}", "end"))
         body.append(_tag("line", f"move {worse}", x1=scale(row.before), x2=scale(row.after), y1=y + 28, y2=y + 28))

@@ -78,7 +78,7 @@ CONTROLS = {
     "majority": Words("commonest label", "最常见类别"),
     "tfidf_logistic": Words("TF-IDF + logistic regression", "TF-IDF + 逻辑回归"),
     "word_majority": Words("commonest tag of each word", "逐词最常见标签"),
-    "window_logistic": Words("logistic regression on a window of words", "窗口特征 + 逻辑回归"),
+    "window_logistic": Words("windowed logistic regression", "窗口特征 + 逻辑回归"),
 }
 STEPS = {
     "pretrain": Words("General pre-training", "通用预训练"),
@@ -86,8 +86,8 @@ STEPS = {
     "domain_transfer": Words("Domain transfer", "领域迁移"),
     "domain_text": Words("The domain text itself", "领域文本本身"),
     "task_transfer": Words("Task transfer", "任务迁移"),
-    "task_transfer_after_domain": Words("Task transfer after domain transfer", "领域迁移之后的任务迁移"),
-    "climb": Words("The climb from random weights to domain transfer", "从随机权重一路到领域迁移"),
+    "task_transfer_after_domain": Words("Task transfer after domain", "领域迁移之后的任务迁移"),
+    "climb": Words("From random weights to domain", "从随机权重到领域迁移"),
 }
 VERDICTS = {
     "gain": Words("gain shown", "提升已证实"),

@@ -1,0 +1,183 @@
+"""reports/index.html in Chromium: no network, no console error, three widths, both languages, both colour schemes."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from adaptbert.comparison import compare_all
+from adaptbert.report.page import render
+from tests.simulated import simulate
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")]
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = simulate(tmp_path_factory.mktemp("recipe"))
+    path = made.root / "index.html"
+    found = compare_all(made.ladder, confidence=0.95, baseline_seed=1, **made.paths)
+    path.write_text(render(found), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator["playwright.Browser"]:
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+class Watched:
+    """A page that refuses every request but its own file, and keeps what went wrong."""
+
+    def __init__(self, browser: "playwright.Browser", report: Path, query: str = "", **context: object) -> None:
+        self.context = browser.new_context(locale="en-GB", **context)
+        self.page = self.context.new_page()
+        self.trouble: list[str] = []
+        self.page.on("console", lambda message: self.trouble.append(message.text))
+        self.page.on("pageerror", lambda error: self.trouble.append(str(error)))
+        self.address = report.as_uri() + query
+        self.page.route("**/*", self._answer)
+        self.page.goto(self.address)
+
+    def _answer(self, route: "playwright.Route") -> None:
+        if route.request.url == self.address:
+            route.continue_()
+        else:
+            self.trouble.append(f"asked for {route.request.url}")
+            route.abort()
+
+    def __enter__(self) -> "Watched":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.context.close()
+        assert self.trouble == []
+
+
+@pytest.mark.parametrize("width", [360, 800, 1400])
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_fits_its_width(chromium: "playwright.Browser", report: Path, width: int, language: str) -> None:
+    with Watched(chromium, report, f"?lang={language}", viewport={"width": width, "height": 900}) as seen:
+        assert seen.page.evaluate("document.documentElement.scrollWidth") == width
+        # Letters in charts keep their size, and none is cut off at the edge of the screen.
+        outside = seen.page.evaluate(
+            """width => [...document.querySelectorAll("svg text, h1, h2, p, dd, .chip")].filter(element => {
+                const box = element.getBoundingClientRect();
+                return box.width > 0 && (box.left < -1 || box.right > width + 1);
+            }).map(element => element.textContent)""",
+            width,
+        )
+        assert outside == []
+
+
+@pytest.mark.parametrize("width", [360, 1400])
+def test_names_and_numbers_in_charts_do_not_cover_each_other(
+    chromium: "playwright.Browser", report: Path, width: int
+) -> None:
+    with Watched(chromium, report, viewport={"width": width, "height": 900}) as seen:
+        covered = seen.page.evaluate(
+            """() => [...document.querySelectorAll("svg.chart")].flatMap(chart => {
+                const names = [...chart.querySelectorAll(".row-label, .row-value")];
+                const boxes = names.map(element => [element.textContent, element.getBoundingClientRect()]);
+                return boxes.flatMap(([one, a], place) => boxes.slice(place + 1)
+                    .filter(([, b]) => a.left < b.right && b.left < a.right
+                        && a.top + 3 < b.bottom && b.top + 3 < a.bottom)
+                    .map(([other]) => one + " / " + other));
+            })"""
+        )
+        assert covered == []
+
+
+def test_language_changes_and_is_remembered(chromium: "playwright.Browser", report: Path) -> None:
+    with Watched(chromium, report) as seen:
+        heading = seen.page.locator("h1")
+        assert heading.inner_text() == "Which steps paid?"
+        seen.page.locator("#language").focus()
+        seen.page.keyboard.press("Enter")
+        assert heading.inner_text() == "哪些步骤值得？"
+        assert seen.page.title() == "adaptbert：哪些步骤值得？"
+        assert seen.page.evaluate("document.documentElement.lang") == "zh-Hans"
+        assert "seed" not in seen.page.locator("#limits").inner_text()
+        seen.page.reload()
+        assert heading.inner_text() == "哪些步骤值得？"
+        seen.page.get_by_role("button", name="English").click()
+        assert heading.inner_text() == "Which steps paid?"
+
+
+def test_a_chinese_browser_gets_chinese(chromium: "playwright.Browser", report: Path) -> None:
+    context = chromium.new_context(locale="zh-CN")
+    page = context.new_page()
+    page.goto(report.as_uri())
+    assert page.locator("h1").inner_text() == "哪些步骤值得？"
+    context.close()
+
+
+def test_tables_sort_by_number_and_keep_the_empty_last(chromium: "playwright.Browser", report: Path) -> None:
+    with Watched(chromium, report) as seen:
+        table = seen.page.locator("#task-section table.sortable")
+        button = table.get_by_role("button", name="high")
+        bounds = "rows => rows.map(row => row.cells[3].dataset.value)"
+        for direction in ("ascending", "descending"):
+            button.press("Enter")
+            assert button.locator("xpath=..").get_attribute("aria-sort") == direction
+            values = table.locator("tbody tr").evaluate_all(bounds)
+            numbers = [float(value) for value in values if value]
+            assert numbers == sorted(numbers, reverse=direction == "descending")
+            assert len(numbers) == 6
+            assert values[6:] == ["", ""]
+
+
+def test_everything_can_be_reached_by_keyboard(chromium: "playwright.Browser", report: Path) -> None:
+    with Watched(chromium, report) as seen:
+        wanted = seen.page.evaluate("document.querySelectorAll('a[href], button, [tabindex=\"0\"]').length")
+        reached = set()
+        for _ in range(wanted):
+            seen.page.keyboard.press("Tab")
+            here = "[...document.querySelectorAll('*')].indexOf(document.activeElement)"
+            reached.add(seen.page.evaluate(here))
+            outline = seen.page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+            assert outline == "solid"
+        assert len(reached) == wanted
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out_from_its_ground(chromium: "playwright.Browser", report: Path, scheme: str) -> None:
+    """Contrast of at least 4.5 for all plain text (WCAG 2.2, 1.4.3)."""
+    with Watched(chromium, report, color_scheme=scheme) as seen:
+        weak = seen.page.evaluate(
+            """() => {
+                const channels = text => text.match(/[\\d.]+/g).map(Number);
+                const light = colour => {
+                    const [r, g, b] = colour.slice(0, 3).map(c => c / 255)
+                        .map(c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+                    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+                };
+                const ground = element => {
+                    for (let here = element; here; here = here.parentElement) {
+                        const colour = channels(getComputedStyle(here).backgroundColor);
+                        if (colour.length === 3 || colour[3] === 1) return colour;
+                    }
+                    return channels(getComputedStyle(document.body).backgroundColor);
+                };
+                const plain = "p, h1, h2, h3, small, b, code, dt, .chip > span, th, td, a, figcaption, svg text";
+                return [...document.querySelectorAll(plain)]
+                    .filter(element => element.getBoundingClientRect().width > 0
+                        && !element.closest(".confusion tbody"))
+                    .map(element => {
+                        const style = getComputedStyle(element);
+                        const ink = light(channels(element.closest("svg") ? style.fill : style.color));
+                        const paper = light(ground(element));
+                        const ratio = (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05);
+                        return [ratio, element.textContent.trim().slice(0, 40), String(element.className)];
+                    })
+                    .filter(([ratio]) => ratio < 4.5);
+            }"""
+        )
+        assert weak == []

@@ -1,0 +1,260 @@
+"""The page says in both languages what the figures carry, and is whole in one file."""
+
+import dataclasses
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from adaptbert.comparison import Comparison, Step, Task, compare_all
+from adaptbert.outputs import read_json, write_json
+from adaptbert.report import charts, sentences, words
+from adaptbert.report.page import render, role
+from adaptbert.statistics import Difference, Interval
+from tests.simulated import ACCURACY, ARMS, simulate
+
+CHINESE = re.compile(r"[\u4e00-\u9fff]")
+
+
+@pytest.fixture(scope="module")
+def comparison(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
+    made = simulate(tmp_path_factory.mktemp("recipe"), seeds=(1, 2, 3), draw=2)
+    return compare_all(made.ladder, confidence=0.95, baseline_seed=1, **made.paths)
+
+
+@pytest.fixture(scope="module")
+def page(comparison: Comparison) -> str:
+    return render(comparison)
+
+
+class Reader(HTMLParser):
+    """Tags in order, text by language, and every address that a browser would fetch."""
+
+    VOID = frozenset({"meta", "link", "br", "hr", "img", "input"})
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.open: list[tuple[str, str]] = []
+        self.addresses: list[str] = []
+        self.text: dict[str, list[str]] = {"en": [], "zh-Hans": [], "": []}
+        self.ids: list[str] = []
+        self.labelled_by: list[str] = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = {name: value or "" for name, value in attrs}
+        self.addresses += [found[name] for name in ("src", "href", "action", "data") if name in found]
+        self.ids += [found["id"]] if "id" in found else []
+        self.labelled_by += [found["aria-labelledby"]] if "aria-labelledby" in found else []
+        language = found.get("lang", "") if tag in ("span", "tspan") else ""
+        if tag not in self.VOID:
+            self.open.append((tag, language))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open.pop()[0] == tag
+
+    def handle_data(self, data: str) -> None:
+        language = next((language for _, language in reversed(self.open) if language), "")
+        if data.strip() and not {"style", "script", "title"} & {tag for tag, _ in self.open}:
+            self.text[language].append(data.strip())
+
+
+def test_the_page_is_well_formed_and_fetches_nothing(page: str) -> None:
+    read = Reader(page)
+    assert read.open == []
+    assert len(read.ids) == len(set(read.ids))
+    assert set(read.labelled_by) <= set(read.ids)
+    assert read.addresses
+    for address in read.addresses:
+        assert address == "data:," or (address.startswith("#") and address[1:] in read.ids), address
+    assert "url(" not in page
+    assert "@import" not in page
+    assert "http://" not in page.replace("http-equiv", "")
+    assert "https://" not in page
+
+
+def test_every_sentence_stands_in_both_languages(page: str) -> None:
+    text = Reader(page).text
+    assert len(text["en"]) == len(text["zh-Hans"]) > 100
+    assert not [sentence for sentence in text["en"] if CHINESE.search(sentence) and sentence != "中文"]
+    names = {"English", "TFLOP", "macro-F1"}
+    assert not [s for s in text["zh-Hans"] if not CHINESE.search(s) and s not in names and not s.startswith("0")]
+    # What stands outside of both is names and numbers: no English sentence slips through untranslated.
+    assert not [t for t in text[""] if len(re.findall(r"[a-z]+", t)) > 4 and " " in t and not t.startswith("domain")]
+
+
+def test_no_number_of_a_sentence_differs_between_the_languages(comparison: Comparison) -> None:
+    for task in comparison.tasks:
+        told = [sentences.step(step, task, 0.95) for step in task.steps]
+        told += [sentences.best(task, 0.95), sentences.lift(task, 0.95), sentences.against_controls(task, 0.95)]  # type: ignore[list-item]
+        for sentence in [*told, *sentences.reading(comparison)]:
+            decimals = r"[+−]?\d+\.\d+"
+            assert sorted(re.findall(decimals, sentence.en)) == sorted(re.findall(decimals, sentence.zh))
+
+
+def test_the_page_says_what_it_must(comparison: Comparison, page: str) -> None:
+    assert "Demonstration corpus" in page
+    assert "演示语料" in page
+    assert "Intervals cover fine-tuning seeds only" in page
+    assert "one pre-training run is one draw" in page
+    for arm in ARMS:
+        assert f"<code>{arm}</code>" in page
+    for task in comparison.tasks:
+        for arm in task.arms:
+            assert arm.interval is not None
+            assert f"<b>{100 * arm.interval.mean:.1f}</b>" in page
+            for score in arm.scores.values():
+                assert f">{100 * score:.1f}</span>" in page
+
+
+def test_own_text_is_not_called_a_demonstration(comparison: Comparison) -> None:
+    own = [dataclasses.replace(source, demonstration=False) for source in comparison.sources]
+    assert "Demonstration corpus" not in render(dataclasses.replace(comparison, sources=own))
+
+
+def test_names_from_data_cannot_become_markup(comparison: Comparison) -> None:
+    task = comparison.tasks[0]
+    assert task.confusion is not None
+    evil = "<script>alert(1)</script>"
+    rename = {label: evil if label == "Lead" else label for label in task.confusion.labels}
+    confusion = dataclasses.replace(
+        task.confusion,
+        labels=list(rename.values()),
+        counts={rename[g]: {rename[p]: n for p, n in row.items()} for g, row in task.confusion.counts.items()},
+        class_f1={rename[label]: scores for label, scores in task.confusion.class_f1.items()},
+    )
+    page = render(dataclasses.replace(comparison, tasks=[dataclasses.replace(task, confusion=confusion)]))
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert" in page
+
+
+@pytest.mark.parametrize("seeds", [(1,), (1, 2)])
+def test_a_page_of_few_seeds(tmp_path: Path, seeds: tuple[int, ...]) -> None:
+    made = simulate(tmp_path, seeds=seeds, tasks=["section"])
+    found = compare_all(made.ladder, confidence=0.95, baseline_seed=1, **made.paths)
+    page = render(found)
+    assert Reader(page).open == []
+    assert ("an interval needs two or more" in page) == (len(seeds) == 1)
+
+
+def test_holes_are_told(tmp_path: Path) -> None:
+    made = simulate(tmp_path, tasks=["section"])
+    (made.root / "metrics/finetune/section-domain.json").unlink()
+    (made.root / "metrics/domain_transfer/domain.json").unlink()
+    path = made.root / "metrics/finetune/section-task.json"
+    cell = read_json(path)
+    cell["seeds"][0]["degenerate"] = True
+    write_json(path, cell)
+    page = render(compare_all(made.ladder, confidence=0.95, baseline_seed=1, **made.paths))
+    assert "section-domain was planned and has no result." in page
+    assert "Cannot be said: section-domain has no result." in page
+    assert "domain_transfer/domain has no measurements." in page
+    assert "task: 1 of 3 seeds predict one class only. They are counted in the mean." in page
+
+
+def test_a_page_without_any_result(tmp_path: Path) -> None:
+    made = simulate(tmp_path, tasks=["section"], accuracy={})
+    for path in [*(made.root / "metrics").glob("*_transfer/*.json"), made.root / "metrics/pretrain.json"]:
+        path.unlink()
+    page = render(compare_all(made.ladder, confidence=0.95, baseline_seed=1, **made.paths))
+    assert Reader(page).open == []
+    assert "No arm of this task has a result yet." in page
+
+
+def answered(task: Task, name: str, mean: float, half: float, p_holm: float, verdict: str) -> Step:
+    step = task.step(name)
+    assert step is not None
+    difference = Difference(Interval(mean, mean - half, mean + half, half / 2, 3), p_holm / 6, 1.5 * half)
+    return dataclasses.replace(step, difference=difference, p_holm=p_holm, verdict=verdict)
+
+
+def test_sentences_do_not_claim_more_than_the_verdict(comparison: Comparison) -> None:
+    task = comparison.tasks[0]
+    gain = sentences.step(answered(task, "domain_transfer", 0.06, 0.01, 0.01, "gain"), task, 0.95).en
+    assert gain.startswith("Shown: +6.0 points (95 % interval +5.0 to +7.0, 3 seeds; Holm-adjusted p = 0.010).")
+    assert "2.00 M more tokens" in gain
+    likely = sentences.step(answered(task, "domain_text", 0.03, 0.02, 0.12, "likely_gain"), task, 0.95).en
+    assert likely.startswith("Likely, not shown: +3.0 points")
+    assert "equally many tokens" in likely
+    none = sentences.step(answered(task, "task_transfer", -0.004, 0.02, 1.0, "not_shown"), task, 0.95).en
+    assert none.startswith("Not shown: −0.4 points")
+    assert "an effect of 3.0 points or more" in none
+    loss = sentences.step(answered(task, "task_transfer", -0.05, 0.01, 0.01, "loss"), task, 0.95).en
+    assert loss.startswith("Shown: −5.0 points")
+
+
+def test_steps_without_gain_are_named(comparison: Comparison) -> None:
+    task = comparison.tasks[0]
+    told = sentences.without_gain(
+        dataclasses.replace(
+            task,
+            steps=[
+                answered(task, "pretrain", 0.001, 0.02, 1.0, "not_shown"),
+                answered(task, "task_transfer", -0.05, 0.01, 0.01, "loss"),
+                answered(task, "domain_transfer", 0.05, 0.01, 0.01, "gain"),
+            ],
+        )
+    )
+    assert told.en == "Made it worse: task transfer. Brought nothing that could be shown: general pre-training."
+    assert told.zh == "使结果变差：任务迁移。没有可证实的收获：通用预训练。"
+
+
+def test_the_lift_is_split_into_training_and_text(comparison: Comparison) -> None:
+    task = comparison.tasks[0]
+    split = dataclasses.replace(
+        task,
+        steps=[
+            answered(task, "domain_transfer", 0.06, 0.01, 0.01, "gain"),
+            answered(task, "more_training", 0.035, 0.01, 0.01, "gain"),
+            answered(task, "domain_text", 0.025, 0.03, 0.8, "not_shown"),
+        ],
+    )
+    told = sentences.lift(split, 0.95)
+    assert told is not None
+    assert "by +6.0 points" in told.en
+    assert "+3.5 of them are there with as much further training on general text" in told.en
+    assert "+2.5 are left for the domain text itself" in told.en
+    assert told.en.endswith("That the text itself helps is not shown.")
+    assert sentences.lift(dataclasses.replace(task, steps=[]), 0.95) is None
+
+
+def test_a_linear_model_that_is_better_is_called_better(comparison: Comparison) -> None:
+    task = comparison.tasks[0]
+    above = dataclasses.replace(task, controls={"majority": 0.1, "tfidf_logistic": 0.95})
+    assert "the linear model is the better choice" in sentences.against_controls(above, 0.95).en
+    below = dataclasses.replace(task, controls={"majority": 0.1, "tfidf_logistic": 0.2})
+    assert sentences.against_controls(below, 0.95).en.endswith("lies above it.")
+
+
+def test_colours_follow_the_ladder(comparison: Comparison) -> None:
+    roles = {arm: role(comparison.rung(rung.format(task="section"))) for arm, rung in ARMS.items()}
+    assert roles == {arm: arm for arm in ACCURACY}
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ticks"),
+    [
+        (0.0, 0.62, [0.0, 0.2, 0.4, 0.6, 0.8]),
+        (2.42, 4.45, [2.0, 2.5, 3.0, 3.5, 4.0, 4.5]),
+        (1.0, 1.0, [1.0, 1.2]),
+        (-0.03, 0.11, [-0.05, 0.0, 0.05, 0.1, 0.15]),
+    ],
+)
+def test_axes_have_round_numbers(low: float, high: float, ticks: list[float]) -> None:
+    assert charts.nice_ticks(low, high) == pytest.approx(ticks)
+
+
+def test_bars_are_as_long_as_their_values() -> None:
+    chart = charts.bars([charts.Bar("a", "domain", 0.3, 0.2, 0.4, [0.3])], [charts.Mark(words.same("c"), 0.1)], "id")
+    assert 'width="75.00%"' in chart
+    assert 'x1="25.00%"' in chart
+
+
+def test_numbers_are_written_alike_everywhere() -> None:
+    assert words.change(-0.0004) == words.change(0.0004) == "0.0"
+    assert (words.change(0.012), words.change(-0.012)) == ("+1.2", "−1.2")
+    assert (words.p_value(0.0004), words.p_value(0.0123)) == ("< 0.001", "= 0.012")
+    assert (words.millions(250_000), words.millions(36_000_000)) == ("0.25", "36")
