@@ -55,7 +55,7 @@ class DemonstrationTask:
 
     def rows(self, split: str) -> list[Row]:
         """At most as many as the cap says, in the order of the docstrings."""
-        return _choose(self._pool[split], self.caps[split])
+        return choose(self._pool[split], self.caps[split])
 
     @cached_property
     def _pool(self) -> dict[str, list[Row]]:
@@ -89,7 +89,7 @@ def _once(
     return [entry for key, entry in found.items() if len(labels[key]) == 1]
 
 
-def _choose(pool: list[Row], cap: int) -> list[Row]:
+def choose(pool: list[Row], cap: int) -> list[Row]:
     """Equal shares of all labels: a label with fewer rows gives all of them, the others share what is left.
 
     Which rows of a label, is decided by the hash of their ids.

@@ -107,7 +107,7 @@ def check_label_kinds(kinds: Mapping[str, str]) -> None:
     """
     if len(kinds) > 1:
         first = ", ".join(f"{kind} ({place})" for kind, place in kinds.items())
-        raise BadData(65, next(iter(kinds.values())), f"labels have mixed types: {first}", "write them all alike")
+        raise BadData(65, list(kinds.values())[-1], f"labels have mixed types: {first}", "write them all alike")
 
 
 def _half_character(column: str) -> Problem:

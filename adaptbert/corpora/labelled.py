@@ -35,7 +35,7 @@ class LabelledSet:
         yield from self._sources[split].rows()
         kinds: dict[str, str] = {}
         for source in self._sources.values():
-            kinds = source.fields.label_kinds | kinds
+            kinds |= {kind: place for kind, place in source.fields.label_kinds.items() if kind not in kinds}
         check_label_kinds(kinds)
 
     @property

@@ -19,7 +19,9 @@ from adaptbert.corpora.sources import FIELDS
 from adaptbert.errors import BadData
 from adaptbert.outputs import write_json
 
-BATCH = 8192
+BATCH_ROWS = 8192
+BATCH_CHARACTERS = 4_000_000
+"""Whichever comes first: rows may be words or whole articles."""
 TYPES = {"text": pa.string(), "label": pa.string(), "tokens": pa.list_(pa.string()), "tags": pa.list_(pa.string())}
 ENCODING_CODES = (1, 5)
 """Problems that usually mean another encoding."""
@@ -32,15 +34,18 @@ class Table:
         self._schema = pa.schema(list(fields))
         self._writer = pq.ParquetWriter(path, self._schema, compression="zstd")
         self._rows: list[dict[str, Any]] = []
+        self._characters = 0
 
-    def add(self, row: dict[str, Any]) -> None:
+    def add(self, row: dict[str, Any], characters: int = 0) -> None:
+        """`characters` is how much the row holds."""
         self._rows.append(row)
-        if len(self._rows) == BATCH:
+        self._characters += characters
+        if len(self._rows) == BATCH_ROWS or self._characters > BATCH_CHARACTERS:
             self._flush()
 
     def _flush(self) -> None:
         self._writer.write_table(pa.Table.from_pylist(self._rows, schema=self._schema))
-        self._rows = []
+        self._rows, self._characters = [], 0
 
     def __enter__(self) -> Self:
         return self
@@ -99,10 +104,11 @@ class RawWriter:
                     problems[row.problem.code, row.problem.reason] += 1
                     self._put_aside(row, name)
                     continue
-                table.add({"id": row.id, **row.values, "file": row.file, "line": row.line})
                 written += 1
                 content = [row.values[field] for field in fields]
-                self.characters += len(content[0]) if isinstance(content[0], str) else sum(map(len, content[0]))
+                characters = len(content[0]) if isinstance(content[0], str) else sum(map(len, content[0]))
+                self.characters += characters
+                table.add({"id": row.id, **row.values, "file": row.file, "line": row.line}, characters)
                 self._digest.update(json.dumps([row.id, *content], ensure_ascii=False).encode())
         self.rows[name], self.rows_in[name] = written, written + problems.total()
         self._check(problems, first_bad, written, place)

@@ -1,0 +1,93 @@
+"""Data sets by name and revision, with folders in place of the hub."""
+
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pytest
+
+from adaptbert.corpora.hub import HubDataset
+from adaptbert.corpora.rows import Row, Unreadable
+from adaptbert.corpora.sources import SourceConfig
+from adaptbert.errors import BadData, BadParams, UserError
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two splits of parquet, with named classes, a null and a stranger column."""
+    names = datasets.ClassLabel(names=["neg", "pos"])
+    features = datasets.Features({"body": datasets.Value("string"), "mood": names, "nr": datasets.Value("int64")})
+    made = tmp_path / "reviews"
+    made.mkdir()
+    for split in ("train", "test"):
+        rows = {"body": [f"{split} one", None, f"{split} three"], "mood": [0, 1, 1], "nr": [1, 2, 3]}
+        datasets.Dataset.from_dict(rows, features=features).to_parquet(made / f"{split}-00000-of-00001.parquet")
+    return made
+
+
+def listing(tmp_path: Path, content: str) -> Path:
+    path = tmp_path / "reviews.yaml"
+    path.write_text(content, encoding="utf-8")
+    return path
+
+
+def load(path: Path, kind: str, split: str = "", **values: Any) -> tuple[list[Row], list[Unreadable], HubDataset]:
+    source = HubDataset(path, kind, SourceConfig.model_validate({"source": "hub", **values}), split)
+    found = list(source.rows())
+    return [r for r in found if isinstance(r, Row)], [r for r in found if isinstance(r, Unreadable)], source
+
+
+def test_a_split_of_parquet_with_named_classes(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = listing(
+        tmp_path, "name: reviews\nsplit: {train: train, test: test}\ncolumns: {text: body, label: mood, id: nr}\n"
+    )
+    rows, bad, source = load(path, "single_sentence", "test", replace=[["three", "3"]])
+    assert rows == [
+        Row("1", "reviews", 1, {"text": "test one", "label": "neg"}),
+        Row("3", "reviews", 3, {"text": "test 3", "label": "pos"}),
+    ]
+    assert [(row.id, row.problem.code) for row in bad] == [("2", 41)]
+    assert source.provenance() == {"dataset": {"name": "reviews", "split": {"train": "train", "test": "test"}}}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["reviews", "reviews.yaml"]  # no cache beside it
+
+
+def test_json_lines_and_ids_of_our_own(tmp_path: Path) -> None:
+    (tmp_path / "posts").mkdir()
+    (tmp_path / "posts" / "train.jsonl").write_text('{"text": "one"}\n{"text": "two"}\n', encoding="utf-8")
+    rows, _, _ = load(listing(tmp_path, f"name: {tmp_path / 'posts'}\nsplit: train\n"), "corpus")
+    assert [(row.id, row.values["text"]) for row in rows] == [("posts-train-1", "one"), ("posts-train-2", "two")]
+
+
+def test_named_tags(tmp_path: Path) -> None:
+    features = datasets.Features(
+        {
+            "tokens": datasets.List(datasets.Value("string")),
+            "ner": datasets.List(datasets.ClassLabel(names=["O", "B-PER"])),
+        }
+    )
+    (tmp_path / "ner").mkdir()
+    rows = {"tokens": [["Ada", "wrote"]], "ner": [[1, 0]]}
+    datasets.Dataset.from_dict(rows, features=features).to_parquet(tmp_path / "ner" / "train.parquet")
+    path = listing(tmp_path, f"name: {tmp_path / 'ner'}\nsplit: train\ncolumns: {{tags: ner}}\n")
+    assert load(path, "sequence_labelling")[0][0].values == {"tokens": ["Ada", "wrote"], "tags": ["B-PER", "O"]}
+
+
+@pytest.mark.parametrize(
+    ("content", "error", "words"),
+    [
+        ("name: {folder}\nsplit: train\nrevison: x\n", BadParams, "AB-099 .*revison.*did you mean 'revision'"),
+        ("name: {folder}\nsplit: train\ncolumns: {{txt: body}}\n", BadParams, "AB-099 .*'txt' is not a field"),
+        ("name: {folder}\n", BadParams, "AB-099 .*split"),
+        ("name: org/elsewhere\nsplit: train\n", BadParams, "AB-099 .*revision: is missing; pin a commit"),
+        ("name: {folder}\nsplit: {{train: train}}\n", BadParams, "AB-099 .*names no 'dev'"),
+        ("name: {folder}\nsplit: validation\ncolumns: {{text: body, label: mood}}\n", BadData, "AB-157 .*split"),
+        ("name: {folder}\nsplit: train\n", BadData, "AB-056 .*column 'text' missing; found body, mood, nr"),
+        ("name: org/elsewhere\nrevision: abc\nsplit: train\n", UserError, "AB-156 .*the hub does not answer"),
+    ],
+)
+def test_what_cannot_be_loaded(tmp_path: Path, folder: Path, content: str, error: type[UserError], words: str) -> None:
+    with pytest.raises(error, match=words) as raised:
+        load(listing(tmp_path, content.format(folder=folder)), "single_sentence", "dev")
+    assert "\n" not in str(raised.value)
+    assert raised.value.exit_code == {"AB-156": 75}.get(words[:6], 78 if error is BadParams else 65)
