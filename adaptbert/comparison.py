@@ -153,6 +153,7 @@ class Comparison:
 
     Attributes:
         heldout: the held-out sets, general text first.
+        began_from: `scratch`, or the checkpoint that general pre-training went on from; None where that is unknown.
     """
 
     confidence: float
@@ -160,6 +161,7 @@ class Comparison:
     rungs: list[Rung]
     heldout: list[str]
     sources: list[Source]
+    began_from: str | None
 
     @property
     def demonstration(self) -> bool:
@@ -197,7 +199,8 @@ def compare_all(
     measured = {name for rung in rungs.values() for name in rung.after}
     corpora = [source.name for source in sources if source.kind == "corpus"]
     heldout = sorted(measured, key=lambda name: (name != "general", name not in corpora, name))
-    return Comparison(confidence, tasks, list(rungs.values()), heldout, sources)
+    began_from = read_json(cells / f"{PRETRAIN}.json")["from"] if not rungs[PRETRAIN].missing else None
+    return Comparison(confidence, tasks, list(rungs.values()), heldout, sources, began_from)
 
 
 def _starts(ladder: LadderConfig) -> dict[str, str | None]:
@@ -223,8 +226,10 @@ def _rung(name: str, start: Rung | None, cells: Path) -> Rung:
         return Rung(name, start_name, True, 0, 0.0, None, {}, {}, [])
     found = read_json(path)
     before, after = _bits(found["before"]), _bits(found["after"])
-    if name == SCRATCH:  # the initial weights: what general pre-training was measured with before its first step
-        return Rung(name, None, False, 0, 0.0, Cost(0, 0.0), before, before, [(0, before)])
+    if name == SCRATCH:
+        # Random weights were measured before the first step of general pre-training, unless that began from others.
+        bits = before if found["from"] == SCRATCH else {}
+        return Rung(name, None, False, 0, 0.0, Cost(0, 0.0), bits, bits, [(0, bits)])
     tokens, tflop, steps = int(found["tokens"]), float(found["tflop"]), max(1, int(found["steps"]))
     below = start.total if start is not None else None
     total = Cost(below.tokens + tokens, below.tflop + tflop) if below is not None else None
@@ -267,7 +272,8 @@ def _task(
     key = next((key for key, cell in planned.items() if cell.arm == chosen), None)
     predicted = predictions / f"{key}.parquet"
     train = labelled.subset(labelled.split(data, "train"), labels)
-    scored = controls(shape, train, labelled.split(data, "test"), baseline_seed)
+    dev, test = labelled.split(data, "dev"), labelled.split(data, "test")
+    scored = controls(shape, train, dev, test, baseline_seed)
     return Task(
         name=name,
         shape=shape,

@@ -21,7 +21,11 @@ def summary(comparison: Comparison) -> dict[str, Any]:
     """The whole comparison in as few columns as say it. `training` of a rung includes the rungs below it."""
     return {
         **{task.name: _task(task) for task in comparison.tasks},
-        BITS: {rung.name: {name: _round(bits) for name, bits in rung.after.items()} for rung in comparison.rungs},
+        BITS: {
+            rung.name: {name: _round(bits) for name, bits in rung.after.items()}
+            for rung in comparison.rungs
+            if rung.missing or rung.after  # random weights are not measured where pre-training began from others
+        },
         TRAINING: {
             rung.name: {"tokens": rung.total.tokens, "tflop": _round(rung.total.tflop)}
             for rung in comparison.rungs

@@ -152,6 +152,7 @@ def _rung(root: Path, rung: str, ladder: LadderConfig, dice: random.Random) -> N
         root / f"metrics/{rung}.json",
         {
             "rung": rung,
+            "from": starts.get(rung, "pretrain"),
             "tokens": tokens,
             "steps": steps,
             "tflop": tokens * 6 * 5.3e6 / 1e12,

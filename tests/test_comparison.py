@@ -12,6 +12,7 @@ from adaptbert.comparison_plots import write_plots
 from adaptbert.comparison_table import aligned, comparison_table
 from adaptbert.controls import controls
 from adaptbert.outputs import read_json, write_json
+from adaptbert.report import sentences
 from adaptbert.summary import summary
 from adaptbert.tasks.labelled import split, subset
 from stages.compare import CompareParams, compare
@@ -98,7 +99,9 @@ def test_the_dev_split_chooses(simulated: Simulated, tmp_path: Path) -> None:
 def test_controls_see_as_many_rows_as_the_arms(simulated: Simulated, comparison: Comparison) -> None:
     folder = simulated.paths["data"] / "section"
     assert [task.labels for task in comparison.tasks] == [250, 250]
-    wanted = controls("single_sentence", subset(split(folder, "train"), 250), split(folder, "test"), 1)
+    wanted = controls(
+        "single_sentence", subset(split(folder, "train"), 250), split(folder, "dev"), split(folder, "test"), 1
+    )
     assert comparison.tasks[0].controls == {name: scores["f1_macro"] for name, scores in wanted.items()}
     assert set(comparison.tasks[1].controls) == {"word_majority", "window_logistic"}
 
@@ -121,6 +124,18 @@ def test_every_rung_is_measured_on_every_text(comparison: Comparison) -> None:
         assert (rung.after["general"], rung.after["domain"]) == BITS[rung.name][:2]
         assert rung.curve[0][1] == rung.before
         assert rung.curve[-1] == (rung.tokens, pytest.approx(rung.after))
+
+
+def test_a_public_checkpoint_is_not_taken_for_random_weights(tmp_path: Path) -> None:
+    made = simulate(tmp_path, tasks=["section"])
+    path = made.root / "metrics/pretrain.json"
+    found = read_json(path)
+    write_json(path, found | {"from": "models/init", "tokens": 0, "steps": 0, "curve": [], "before": found["after"]})
+    public = compared(made)
+    assert public.began_from == "models/init"
+    assert public.rung("scratch").after == {}
+    assert public.rung("pretrain").after["general"] == 3.05
+    assert "went on from models/init" in sentences.reading(public)[0].en
 
 
 def test_what_is_missing_is_shown_as_missing(tmp_path: Path) -> None:

@@ -19,14 +19,15 @@ def sentences(count: int, seed: int, informative: bool = True) -> list[dict[str,
 
 
 def test_logistic_regression_finds_a_word_that_tells_the_label() -> None:
-    found = controls("single_sentence", sentences(200, 1), sentences(200, 2), seed=1)
+    found = controls("single_sentence", sentences(200, 1), sentences(50, 9), sentences(200, 2), seed=1)
     assert found["tfidf_logistic"]["f1_macro"] == 1.0
     assert found["majority"]["f1_macro"] == pytest.approx(0.4, abs=0.03)
     assert found["majority"]["accuracy"] == pytest.approx(0.66, abs=0.1)
 
 
 def test_without_a_telling_word_it_stays_near_the_majority() -> None:
-    found = controls("single_sentence", sentences(300, 3, informative=False), sentences(300, 4, False), seed=1)
+    train, dev, test = (sentences(300, seed, informative=False) for seed in (3, 9, 4))
+    found = controls("single_sentence", train, dev, test, seed=1)
     assert found["tfidf_logistic"]["accuracy"] < found["majority"]["accuracy"] + 0.05
 
 
@@ -39,12 +40,12 @@ def test_chinese_text_is_read_by_characters() -> None:
         rows.append({"text": f"今天{draw.choice('我你他她')}很{told}因为{draw.choice('天气工作朋友')}", "label": label})
     assert few_spaces([row["text"] for row in rows])
     assert not few_spaces([row["text"] for row in sentences(10, 6)])
-    assert controls("single_sentence", rows[:80], rows[80:], seed=1)["tfidf_logistic"]["f1_macro"] == 1.0
+    assert controls("single_sentence", rows[:60], rows[60:80], rows[80:], seed=1)["tfidf_logistic"]["f1_macro"] == 1.0
 
 
 def test_one_class_in_training_leaves_the_majority_alone() -> None:
     rows = [{"text": "a b", "label": "x"}] * 4
-    assert list(controls("single_sentence", rows, rows, seed=1)) == ["majority"]
+    assert list(controls("single_sentence", rows, rows, rows, seed=1)) == ["majority"]
 
 
 def tagged(count: int, seed: int) -> list[dict[str, list[str]]]:
@@ -59,7 +60,7 @@ def tagged(count: int, seed: int) -> list[dict[str, list[str]]]:
 
 
 def test_the_window_reads_the_neighbour_and_the_lexicon_cannot() -> None:
-    found = controls("sequence_labelling", tagged(100, 7), tagged(100, 8), seed=1)
+    found = controls("sequence_labelling", tagged(100, 7), tagged(30, 9), tagged(100, 8), seed=1)
     assert found["window_logistic"]["f1_span"] == 1.0
     assert 0.2 < found["word_majority"]["f1_span"] < 0.8
 
@@ -67,7 +68,7 @@ def test_the_window_reads_the_neighbour_and_the_lexicon_cannot() -> None:
 def test_a_new_word_is_outside() -> None:
     train = [{"tokens": ["Ada", "sings"], "tags": ["B-PERSON", "O"]}]
     test = [{"tokens": ["Bert", "sings"], "tags": ["B-PERSON", "O"]}, {"tokens": ["Ada"], "tags": ["B-PERSON"]}]
-    assert controls("sequence_labelling", train, test, seed=1)["word_majority"] == {
+    assert controls("sequence_labelling", train, train, test, seed=1)["word_majority"] == {
         "f1_span": pytest.approx(2 / 3),
         "precision_span": 1.0,
         "recall_span": 0.5,
@@ -90,3 +91,21 @@ def test_spans_are_given_a_beginning(tags: list[str], repaired: list[str]) -> No
 def test_a_window_ends_with_its_sentence() -> None:
     first = windows(["Use", "x"])[0]
     assert {key for key in first if key.startswith("word")} == {"word+0", "word+1"}
+
+
+def test_dev_chooses_the_strength_and_test_has_no_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dev rows of one label favour the strongest regularisation, and so it is taken, whatever test would prefer."""
+    draw = random.Random(11)
+    rows = [
+        {"text": f"seen{n} word{draw.randrange(3)}", "label": "rare" if n % 5 == 0 else "common"} for n in range(60)
+    ]
+    alone = {}
+    for strength in (0.01, 100.0):
+        monkeypatch.setattr("adaptbert.controls.STRENGTHS", (strength,))
+        alone[strength] = controls("single_sentence", rows, rows, rows, seed=1)["tfidf_logistic"]
+    assert alone[0.01]["accuracy"] < alone[100.0]["accuracy"] == 1.0
+
+    common = [{"text": row["text"], "label": "common"} for row in rows]
+    monkeypatch.setattr("adaptbert.controls.STRENGTHS", (0.01, 100.0))
+    assert controls("single_sentence", rows, rows, rows, seed=1)["tfidf_logistic"] == alone[100.0]
+    assert controls("single_sentence", rows, common, rows, seed=1)["tfidf_logistic"] == alone[0.01]

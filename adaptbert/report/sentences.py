@@ -4,6 +4,7 @@ The sentences follow from the figures by rule; nothing here praises a step that 
 """
 
 from adaptbert.comparison import Comparison, Rung, Step, Task
+from adaptbert.ladder import SCRATCH
 from adaptbert.report.words import (
     CONTROLS,
     METRICS,
@@ -110,7 +111,7 @@ def _price(step: Step, task: Task) -> Words:
         return Words("", "")
     tokens = arm.cost.tokens - other.cost.tokens
     if tokens == 0:
-        return Words("Both arms were trained on equally many tokens.", "两个实验臂的训练词元数相同。")
+        return Words("Both arms were trained here on equally many tokens.", "两个实验臂在此训练的词元数相同。")
     sign = Words("more", "多") if tokens > 0 else Words("fewer", "少")
     amount = millions(abs(tokens))
     return Words(f"Price: {amount} M {sign.en} tokens of training.", f"代价：训练词元{sign.zh} {amount} 百万。")
@@ -217,6 +218,14 @@ def troubles(task: Task) -> list[Words]:
 def reading(comparison: Comparison) -> list[Words]:
     """What each domain-transfer rung did to held-out text; general text on top of it is what was forgotten."""
     found = []
+    if comparison.began_from not in (None, SCRATCH):
+        begun = comparison.began_from
+        found.append(
+            Words(
+                f"General pre-training went on from {begun}. Its training elsewhere is in no sum on this page.",
+                f"通用预训练从 {begun} 开始；它此前在别处的训练不计入本页的任何合计。",
+            )
+        )
     for rung in comparison.rungs:
         corpus = rung.name.removeprefix("domain_transfer/")
         if rung.missing:
