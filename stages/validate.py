@@ -73,9 +73,10 @@ def validate(
         "overlap_with_general": shares,
     }
     write_json(metrics, report)
-    for name, count in flatten(report).items():
-        if name.endswith((".rows_in", ".kept")):
-            logging.info("%s %s", name, f"{count:,}")
+    accounts = {name: corpus.account for name, corpus in texts.items()}
+    accounts |= {f"{name}/{split}": a for name, task in labelled.items() for split, a in task.accounts.items()}
+    for name, account in accounts.items():
+        logging.info("%s: %s", name, account)
     run.log_metrics({name.replace(".", "/"): value for name, value in flatten(report).items()}, step=0)
     run.log_artifact(metrics)
 

@@ -116,6 +116,12 @@ class Account:
         )
         return [BadData(code, place, problem, f"mend them, or raise validate.max_bad_fraction ({limit})")]
 
+    def __str__(self) -> str:
+        """One line for the log."""
+        notes = {**_sorted(self.rejected), **_sorted(self.warnings)}
+        told = "".join(f", {name.replace('_', ' ')} {count:,}" for name, count in notes.items())
+        return f"{self.kept:,} of {self.rows_in:,} rows kept{told}"
+
     def as_json(self) -> dict[str, Any]:
         """Plain numbers, sorted, for metrics/validate.json."""
         return {

@@ -145,7 +145,7 @@ class _Split:
         kept = self.frame.loc[self.left]
         if found := conflicts(zip(kept["id"], keys, kept["label"], strict=True)):
             self.account.warnings["texts_with_conflicting_labels"] = len(found)
-            shown = "; ".join(", ".join(group) for group in found[:_SHOWN])
+            shown = "; ".join(", ".join(group[:2]) for group in found[:_SHOWN])
             logging.warning("%s: %d texts carry different labels, e.g. rows %s", self.source, len(found), shown)
 
     def _clean(self) -> None:
