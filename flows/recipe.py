@@ -105,9 +105,9 @@ def bring_up_to_date(stage: str, on_gpu: bool, failed: Event) -> State[Any] | No
         if process.wait() == 0:
             return None
     text = "".join(tail)
-    if any(sign in text for sign in LOCKED):
-        raise DvcLocked(f"{stage}: another DVC process is at work here; run again when it is done\n{text}")
     ended = re.findall(r"exited with (-?\d+)", text)
+    if not ended and any(sign in text for sign in LOCKED):
+        raise DvcLocked(f"{stage}: another DVC process is at work here; run again when it is done\n{text}")
     reason = f"exited with {ended[-1]}" if ended else "dvc could not run it"
     failed.set()
     raise StageFailed(f"{stage}: {reason}\n{text}", int(ended[-1]) if ended else INTERNAL)
