@@ -175,6 +175,6 @@ def _silence_libraries() -> None:
     """Adverts and progress bars of the libraries; their warnings stay."""
     logging.getLogger("httpx").setLevel(logging.WARNING)
     logging.getLogger("alembic").setLevel(logging.WARNING)
-    logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
+    logging.getLogger("mlflow").setLevel(logging.WARNING)
     warnings.filterwarnings("ignore", message=".*litlogger.*")
     warnings.filterwarnings("ignore", message=".*does not have many workers.*")

@@ -1,0 +1,60 @@
+"""The architecture of a BERT that starts from random weights."""
+
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field, model_validator
+
+from adaptbert.params import Config, contradiction
+
+if TYPE_CHECKING:
+    from transformers import BertConfig
+
+
+class EncoderConfig(Config):
+    """The shape of a BERT that starts from random weights (Devlin et al. 2019, section 3)."""
+
+    layers: Annotated[int, Field(ge=1, le=96)]
+    hidden_size: Annotated[int, Field(ge=8)]
+    heads: Annotated[int, Field(ge=1)]
+    intermediate_size: Annotated[int, Field(ge=8)]
+    max_positions: Annotated[int, Field(ge=8)]
+    """Tokens of the longest document that it can read."""
+    dropout: Annotated[float, Field(ge=0, lt=1)]
+    """Of hidden states and attention."""
+
+    @model_validator(mode="after")
+    def _divisible(self) -> "EncoderConfig":
+        if self.hidden_size % self.heads:
+            remainder = self.hidden_size % self.heads
+            raise contradiction(f"hidden_size {self.hidden_size} % heads {self.heads} = {remainder}, not 0")
+        return self
+
+    def hugging_face(self, vocabulary_size: int, pad: int) -> "BertConfig":
+        """The same as Hugging Face writes it."""
+        from transformers import BertConfig
+
+        return BertConfig(
+            vocab_size=vocabulary_size,
+            hidden_size=self.hidden_size,
+            num_hidden_layers=self.layers,
+            num_attention_heads=self.heads,
+            intermediate_size=self.intermediate_size,
+            max_position_embeddings=self.max_positions,
+            hidden_dropout_prob=self.dropout,
+            attention_probs_dropout_prob=self.dropout,
+            pad_token_id=pad,
+        )
+
+
+def training_flop(config: "BertConfig", tokens: int, row: int, decoded: int) -> float:
+    """Floating-point operations of forward and backward passes, counted from the shapes of the matrices.
+
+    Six for each weight and token (Kaplan et al. 2020, section 2.1), the attention scores and mixtures in rows of `row`
+    tokens, and the decoder at `decoded` positions only.
+    """
+    hidden, layers = config.hidden_size, config.num_hidden_layers
+    weights = layers * (4 * hidden * hidden + 2 * hidden * config.intermediate_size)
+    attention = 12 * layers * row * hidden
+    decoder = 6 * (hidden * config.vocab_size + hidden * hidden)
+    total: float = tokens * (6 * weights + attention) + decoded * decoder
+    return total

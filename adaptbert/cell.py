@@ -1,0 +1,234 @@
+"""One cell of the comparison: a task fine-tuned from the rung of an arm, once a seed; the test set is opened at the end."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from adaptbert.optim import OptimConfig
+from adaptbert.outputs import whole, write_json
+from adaptbert.params import Config, contradiction
+from adaptbert.stream import BudgetConfig
+from adaptbert.tracking import Run
+
+if TYPE_CHECKING:
+    from adaptbert.checkpoint import Checkpoint
+
+Seed = Annotated[int, Field(ge=0, lt=2**64)]
+
+
+class CellConfig(Config):
+    """What every cell of a task is fine-tuned with, whatever its arm."""
+
+    seeds: list[Seed]
+    """One run each: of the head, the order of the examples and dropout (and, from scratch, of all weights)."""
+    labels: Annotated[int, Field(ge=0)]
+    """Rows of the training split that are used; 0 = all."""
+    epochs: Annotated[float, Field(gt=0)]
+    optim: OptimConfig
+    global_batch_size: Annotated[int, Field(gt=0)]
+    """Examples an optimizer step."""
+    micro_batch_size: Annotated[int, Field(gt=0)]
+    """Examples a forward pass."""
+    max_length: Annotated[int, Field(ge=8)]
+    """Tokens of the longest example; a longer one loses its end."""
+    block_size: Annotated[int, Field(ge=8)]
+    """Tokens of a packed row."""
+    classifier_dropout: Annotated[float, Field(ge=0, lt=1)]
+    precision: Literal["bf16-mixed", "32-true"]
+
+    @model_validator(mode="after")
+    def _agree(self) -> "CellConfig":
+        if not self.seeds or len(set(self.seeds)) != len(self.seeds):
+            raise contradiction(f"seeds {self.seeds}: give at least one, each once")
+        if self.global_batch_size % self.micro_batch_size:
+            raise contradiction(
+                f"global_batch_size {self.global_batch_size} is not a multiple of"
+                f" micro_batch_size {self.micro_batch_size}"
+            )
+        if self.max_length > self.block_size:
+            raise contradiction(f"max_length {self.max_length} is larger than block_size {self.block_size}")
+        return self
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where a cell reads and writes."""
+
+    data: Path
+    out: Path
+    predictions: Path
+    metrics: Path
+
+
+def finetune_cell(start: "Checkpoint", params: CellConfig, task: str, arm: str, places: Places, run: Run) -> None:
+    """Fine-tune all seeds; write their metrics, their predictions, and the checkpoint of the seed that is best on dev.
+
+    Raises:
+        BadData: an architecture that cannot read the examples.
+    """
+    from adaptbert import checkpoint
+    from adaptbert.architecture import training_flop
+    from adaptbert.errors import BadData
+    from adaptbert.tasks import labelled
+    from adaptbert.tasks.shapes import shape_of
+    from adaptbert.training import parameters
+
+    about = labelled.description(places.data)
+    shape = shape_of(about["shape"], about["labels"])
+    train = labelled.subset(labelled.split(places.data, "train"), params.labels)
+    limit = start.config().max_position_embeddings
+    if params.max_length > limit:
+        problem = f"max_length {params.max_length} is larger than the {limit} positions of {start.source}"
+        raise BadData(111, f"params.yaml: finetune.{task}", problem, f"lower max_length to {limit}")
+
+    run.set_tags({"init": start.digest, "rung": start.card.get("rung", start.source)})
+    run.log_input(f"tasks/{task}", str(about.get("digest", "")), "training")
+    print(f"{task}-{arm}: {len(train):,} labels, {len(params.seeds)} seeds, from {start.source}")
+
+    seeds: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
+    best: tuple[float, Any] | None = None
+    steps = tokens = 0
+    for seed in params.seeds:
+        with run.child(f"{task}-{arm} seed {seed}", {"task": task, "arm": arm, "seed": str(seed)}) as child:
+            trained = _one_seed(start, params, shape, train, places.data, seed, child)
+        seeds.append(trained.metrics)
+        rows += trained.predictions
+        steps, tokens = trained.steps, trained.tokens
+        dev = trained.metrics[f"dev/{shape.metric}"]
+        if best is None or dev > best[0]:
+            best = (dev, trained.model)
+    assert best is not None
+    model = best[1]
+
+    facts = {
+        "task": task,
+        "arm": arm,
+        "from": start.card.get("rung", start.source),
+        "shape": about["shape"],
+        "metric": shape.metric,
+        "labels": len(train),
+        "epochs": params.epochs,
+        "steps": steps,
+        "tokens": tokens,
+        "tflop": round(training_flop(model.config, tokens, params.block_size, 0) / 1e12, 3),
+        "parameters": parameters(model),
+    }
+    card = {
+        "stage": "finetune",
+        "rung": f"finetune/{task}-{arm}",
+        "params": params.model_dump(),
+        "init": start.digest,
+        "texts": start.texts,
+        "measured": {},
+    }
+    saved = checkpoint.save(places.out, model, start.tokenizer, card)
+    _write_predictions(places.predictions, rows)
+    write_json(places.metrics, {**facts, "seeds": seeds})
+
+    test = f"test/{shape.metric}"
+    run.log_metrics({**_means(seeds), "cost/tokens": tokens * len(seeds), "cost/tflop": facts["tflop"] * len(seeds)})
+    run.set_tags({"checkpoint": str(saved["weights"])})
+    for path in (places.metrics, places.predictions, places.out / checkpoint.CARD):
+        run.log_artifact(path)
+    print(f"  {test}: " + ", ".join(f"{seed[test]:.3f}" for seed in seeds))
+
+
+@dataclass(frozen=True)
+class _Trained:
+    model: Any
+    metrics: dict[str, Any]
+    predictions: list[dict[str, Any]]
+    steps: int
+    tokens: int
+
+
+def _one_seed(
+    start: "Checkpoint",
+    params: CellConfig,
+    shape: Any,
+    train: list[dict[str, Any]],
+    data: Path,
+    seed: int,
+    run: Run,
+) -> _Trained:
+    from adaptbert.finetuning import FineTuning, LabelledBatches
+    from adaptbert.tasks import labelled
+    from adaptbert.training import Plan, fit
+
+    tokenizer = start.tokenizer
+    names = dict(enumerate(shape.classes))
+    model = start.model(
+        shape.hugging_face_class(),
+        seed,
+        num_labels=len(names),
+        id2label=names,
+        label2id={name: number for number, name in names.items()},
+        classifier_dropout=params.classifier_dropout,
+    )
+    examples = shape.examples(train, tokenizer, params.max_length)
+    steps = BudgetConfig(passes=float(params.epochs)).optimizer_steps(len(train), params.global_batch_size)
+    module = FineTuning(model, shape, params.optim, steps)
+    batches = LabelledBatches(examples, seed, params.micro_batch_size, params.block_size, tokenizer.pad)
+
+    def predict(split: str) -> tuple[list[dict[str, Any]], list[Any], Any]:
+        rows = labelled.split(data, split)
+        tokenised = shape.examples(rows, tokenizer, params.max_length)
+        probabilities = module.probabilities(tokenised, params.block_size, tokenizer.pad, params.precision)
+        answers, confidence = shape.answers(rows, tokenised, probabilities)
+        return rows, answers, confidence
+
+    def measure(step: int) -> Mapping[str, float]:
+        rows, answers, _ = predict("dev")
+        return {f"dev/{name}": value for name, value in shape.score(shape.gold(rows), answers).items()}
+
+    epoch = len(train) / params.global_batch_size
+    ends = {max(1, min(steps, round(number * epoch))): number for number in range(1, int(params.epochs) + 1)}
+    measured_at = dict.fromkeys([*ends, steps], measure)
+    plan = Plan(
+        steps,
+        params.global_batch_size // params.micro_batch_size,
+        params.optim.clip_norm,
+        params.precision,
+        seed,
+        "train/loss",
+    )
+    curve = fit(module, batches, plan, run, measured_at)
+
+    rows, answers, confidence = predict("test")
+    gold = shape.gold(rows)
+    test = {f"test/{name}": value for name, value in shape.score(gold, answers).items()}
+    run.log_metrics(test, steps)
+    last = {name: value for name, value in curve[-1].items() if name.startswith("dev/")}
+    metrics = {"seed": seed, **test, **last, "degenerate": shape.is_degenerate(answers), "cut": examples.cut}
+    return _Trained(
+        model,
+        {**metrics, "curve": curve},
+        [
+            {"seed": seed, "id": row["id"], "gold": _text(right), "predicted": _text(answer), "confidence": float(sure)}
+            for row, right, answer, sure in zip(rows, gold, answers, confidence, strict=True)
+        ],
+        steps,
+        int(curve[-1]["tokens"]),
+    )
+
+
+def _text(answer: Any) -> str:
+    return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
+
+
+def _write_predictions(target: Path, rows: list[dict[str, Any]]) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with whole(target) as path:
+        pq.write_table(pa.Table.from_pylist(rows), path)
+
+
+def _means(seeds: list[dict[str, Any]]) -> dict[str, float]:
+    names = [name for name in seeds[0] if name.startswith(("test/", "dev/"))]
+    return {name: sum(seed[name] for seed in seeds) / len(seeds) for name in names}

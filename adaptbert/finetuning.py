@@ -1,0 +1,108 @@
+"""Supervised fine-tuning: packed examples, a Hugging Face head, and predictions by the same path."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytorch_lightning as pl
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from adaptbert.encoder import encode, prepare
+from adaptbert.optim import OptimConfig, adamw
+from adaptbert.packing import Rows, pack
+from adaptbert.stream import DocumentStream
+from adaptbert.tasks.examples import Examples
+from adaptbert.tasks.shapes import Shape
+
+PREDICT_EXAMPLES = 128
+
+
+@dataclass(frozen=True)
+class LabelledBatch:
+    """Packed examples.
+
+    Attributes:
+        rows: where the tokens lie.
+        input_ids: (rows, block).
+        places: flat positions that the head looks at, (places,).
+        targets: (places,).
+        tokens: without padding.
+    """
+
+    rows: Rows
+    input_ids: Tensor
+    places: Tensor
+    targets: Tensor
+    tokens: int
+
+    def to(self, device: torch.device) -> "LabelledBatch":
+        """The same on another device."""
+        return replace(
+            self,
+            input_ids=self.input_ids.to(device, non_blocking=True),
+            places=self.places.to(device, non_blocking=True),
+            targets=self.targets.to(device, non_blocking=True),
+        )
+
+
+def batch_of(examples: Examples, block_size: int, padding: int) -> LabelledBatch:
+    """All `examples` in rows of `block_size` tokens."""
+    rows = pack(examples.lengths, block_size)
+    return LabelledBatch(
+        rows,
+        torch.from_numpy(rows.fill(examples.ids, padding)),
+        torch.from_numpy(examples.flat_places()),
+        torch.from_numpy(examples.targets),
+        len(examples.ids),
+    )
+
+
+class LabelledBatches:
+    """Micro-batch k of a run: `size` examples of a stream that goes through the epochs without a seam."""
+
+    def __init__(self, examples: Examples, seed: int, size: int, block_size: int, padding: int) -> None:
+        self._examples, self._block_size, self._padding = examples, block_size, padding
+        self._stream = DocumentStream(np.ones(len(examples), np.int64), seed, size)
+
+    def __call__(self, k: int) -> LabelledBatch:
+        chosen, _ = self._stream.batch(k)
+        return batch_of(self._examples.take(chosen), self._block_size, self._padding)
+
+
+class FineTuning(pl.LightningModule):
+    """Loss, optimizer and schedule around a Hugging Face model with a head."""
+
+    def __init__(self, model: Any, shape: Shape, optim: OptimConfig, steps: int) -> None:
+        super().__init__()
+        prepare(model)
+        self.model, self._shape, self._optim, self._steps = model, shape, optim, steps
+
+    def training_step(self, batch: LabelledBatch, k: int) -> Tensor:
+        return functional.cross_entropy(self._logits(batch).float(), batch.targets)
+
+    def configure_optimizers(self) -> Any:
+        optimizer = adamw(self.model, self._optim)
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: self._optim.rate(step, self._steps))
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+
+    def probabilities(self, examples: Examples, block_size: int, padding: int, precision: str) -> NDArray[np.float64]:
+        """Of every class at every place, (places, classes); the model's mode is as before."""
+        was_training = self.model.training
+        self.model.eval()
+        device, found = self.model.device, []
+        try:
+            with torch.no_grad(), torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16-mixed"):
+                for first in range(0, len(examples), PREDICT_EXAMPLES):
+                    chosen = np.arange(first, min(first + PREDICT_EXAMPLES, len(examples)))
+                    batch = batch_of(examples.take(chosen), block_size, padding).to(device)
+                    found.append(torch.softmax(self._logits(batch).double(), -1).cpu().numpy())
+        finally:
+            self.model.train(was_training)
+        return np.concatenate(found)
+
+    def _logits(self, batch: LabelledBatch) -> Tensor:
+        hidden = encode(self.model.bert, batch.rows, batch.input_ids)
+        return self._shape.logits(self.model, hidden[batch.places])

@@ -1,0 +1,97 @@
+"""Masked-language modelling: the decoder runs at the masked positions only, and no position is padding for long.
+
+The objective of pretrain, domain_transfer and task_transfer alike (Devlin et al. 2019, section 3.1, task 1).
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytorch_lightning as pl
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from adaptbert.encoder import encode, prepare
+from adaptbert.masking import Masker, MaskingAudit
+from adaptbert.optim import OptimConfig, adamw
+from adaptbert.packing import Rows, pack
+from adaptbert.stream import DocumentStream
+from adaptbert.token_store import TokenizedCorpus
+
+
+@dataclass(frozen=True)
+class MaskedBatch:
+    """Packed rows with some tokens hidden.
+
+    Attributes:
+        rows: where the tokens lie.
+        input_ids: (rows, block).
+        chosen: flat positions to predict, (chosen,).
+        expected: the ids that stood there, (chosen,).
+        tokens: without padding.
+    """
+
+    rows: Rows
+    input_ids: Tensor
+    chosen: Tensor
+    expected: Tensor
+    tokens: int
+
+    def to(self, device: torch.device) -> "MaskedBatch":
+        """The same on another device."""
+        return replace(
+            self,
+            input_ids=self.input_ids.to(device, non_blocking=True),
+            chosen=self.chosen.to(device, non_blocking=True),
+            expected=self.expected.to(device, non_blocking=True),
+        )
+
+
+class MaskedBatches:
+    """Micro-batch k of a run: documents by `stream`, masks by `masker`, rows of `block_size` tokens."""
+
+    def __init__(
+        self, corpus: TokenizedCorpus, stream: DocumentStream, masker: Masker, block_size: int, padding: int
+    ) -> None:
+        self._corpus, self._stream, self._masker = corpus, stream, masker
+        self._block_size, self._padding = block_size, padding
+        self.audit = MaskingAudit()
+        self.decoded = 0
+
+    def __call__(self, k: int) -> MaskedBatch:
+        documents, passes = self._stream.batch(k)
+        flat = self._corpus.read(documents)
+        ids, chosen = self._masker.mask(flat.ids, flat.word_starts, flat.lengths, documents, passes)
+        self.audit.add(flat.ids, flat.lengths, chosen, self._masker.maskable)
+        self.decoded += len(chosen)
+        if len(chosen) == 0:
+            # A batch without a mask has no loss; the first token that may be hidden is predicted, as it stands.
+            chosen = np.flatnonzero(self._masker.maskable[flat.ids])[:1]
+        rows = pack(flat.lengths, self._block_size)
+        return MaskedBatch(
+            rows,
+            torch.from_numpy(rows.fill(ids, self._padding)),
+            torch.from_numpy(chosen),
+            torch.from_numpy(flat.ids[chosen]),
+            len(ids),
+        )
+
+
+class MaskedLM(pl.LightningModule):
+    """Loss, optimizer and schedule around a Hugging Face `BertForMaskedLM`."""
+
+    def __init__(self, model: Any, optim: OptimConfig, steps: int) -> None:
+        super().__init__()
+        prepare(model)
+        self.model, self._optim, self._steps = model, optim, steps
+
+    def training_step(self, batch: MaskedBatch, k: int) -> Tensor:
+        hidden = encode(self.model.bert, batch.rows, batch.input_ids)[batch.chosen]
+        logits = self.model.cls(hidden)
+        return functional.cross_entropy(logits.float(), batch.expected)
+
+    def configure_optimizers(self) -> Any:
+        optimizer = adamw(self.model, self._optim)
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: self._optim.rate(step, self._steps))
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}

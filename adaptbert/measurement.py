@@ -1,0 +1,101 @@
+"""Measuring alike: every rung on the same held-out text, with the same masks."""
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from pydantic import Field
+
+from adaptbert.masking import Masker, MaskingConfig
+from adaptbert.metrics import bits_per_char
+from adaptbert.packing import pack
+from adaptbert.params import Config
+from adaptbert.token_store import TokenizedCorpus
+from adaptbert.tokenization import Tokenizer
+
+if TYPE_CHECKING:
+    from transformers import BertForMaskedLM
+
+BATCH_DOCUMENTS = 128
+
+
+class MeasureConfig(Config):
+    """How held-out text is masked and how much of it is read."""
+
+    probability: Annotated[float, Field(gt=0, lt=1)]
+    max_tokens: Annotated[int, Field(gt=0)]
+    """Of each held-out set; the first documents are taken."""
+    seed: Annotated[int, Field(ge=0)]
+
+
+class HeldOut:
+    """Held-out sets by name, masked once and for all.
+
+    Args:
+        folder: holds one tokenised corpus a set.
+        block_size: of the rows; changes the speed alone.
+    """
+
+    def __init__(self, folder: Path, config: MeasureConfig, tokenizer: Tokenizer, block_size: int) -> None:
+        self.config, self.tokenizer, self.block_size = config, tokenizer, block_size
+        self.sets = {path.name: TokenizedCorpus.load(path) for path in sorted(folder.iterdir()) if path.is_dir()}
+        masking = MaskingConfig(
+            unit="token", probability=config.probability, mask_share=0.8, random_share=0.1, keep_share=0.1
+        )
+        self._masker = Masker(masking, config.seed, tokenizer.mask, tokenizer.replacements, tokenizer.maskable)
+
+    def measure(self, model: "BertForMaskedLM", precision: str) -> dict[str, dict[str, float]]:
+        """Per set: `mlm_loss` (nats a masked token), `bits_per_char` and `masked_accuracy`.
+
+        The model's mode and the global random state are as before.
+        """
+        import torch
+
+        was_training = model.training
+        model.eval()
+        try:
+            with torch.no_grad(), torch.autocast(model.device.type, torch.bfloat16, enabled=precision == "bf16-mixed"):
+                return {name: self._measure(model, corpus) for name, corpus in self.sets.items()}
+        finally:
+            model.train(was_training)
+
+    def _measure(self, model: Any, corpus: TokenizedCorpus) -> dict[str, float]:
+        import torch
+
+        from adaptbert.encoder import encode
+
+        taken = max(1, int(np.searchsorted(np.cumsum(corpus.lengths), self.config.max_tokens, side="right")))
+        block = max(self.block_size, int(corpus.lengths[:taken].max()))
+        loss = correct = chosen_tokens = text_tokens = 0.0
+        for first in range(0, taken, BATCH_DOCUMENTS):
+            documents = np.arange(first, min(first + BATCH_DOCUMENTS, taken))
+            flat = corpus.read(documents)
+            ids, chosen = self._masker.mask(
+                flat.ids, flat.word_starts, flat.lengths, documents, np.zeros(len(documents), np.int64)
+            )
+            text_tokens += int(len(ids) - 2 * len(documents))
+            if len(chosen) == 0:
+                continue
+            rows = pack(flat.lengths, block)
+            filled = torch.as_tensor(rows.fill(ids, self.tokenizer.pad), device=model.device)
+            hidden = encode(model.bert, rows, filled)[torch.as_tensor(chosen, device=model.device)]
+            logits = model.cls(hidden).float()
+            expected = torch.as_tensor(flat.ids[chosen], device=model.device)
+            loss += float(torch.nn.functional.cross_entropy(logits, expected, reduction="sum"))
+            correct += float((logits.argmax(-1) == expected).sum())
+            chosen_tokens += len(chosen)
+        mean = loss / chosen_tokens
+        if not math.isfinite(mean):
+            raise FloatingPointError("the held-out loss is not finite: the weights have diverged")
+        return {
+            "bits_per_char": bits_per_char(mean, int(text_tokens), int(corpus.characters[:taken].sum())),
+            "mlm_loss": mean,
+            "masked_accuracy": correct / chosen_tokens,
+        }
+
+
+def named(measured: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    """`{"general": {"mlm_loss": 6.1}}` as `{"general/mlm_loss": 6.1}`."""
+    return {f"{text}/{metric}": value for text, values in measured.items() for metric, value in values.items()}

@@ -1,0 +1,180 @@
+"""One step up the ladder: masked-language modelling from a checkpoint on a corpus, measured before and after.
+
+pretrain, domain_transfer and task_transfer are this operation with three sets of values.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from adaptbert.masking import MaskingConfig
+from adaptbert.measurement import HeldOut, MeasureConfig, named
+from adaptbert.optim import OptimConfig
+from adaptbert.outputs import write_json
+from adaptbert.params import Config, contradiction
+from adaptbert.stream import BudgetConfig, DocumentStream
+from adaptbert.tracking import Run
+
+if TYPE_CHECKING:
+    from adaptbert.checkpoint import Checkpoint
+    from adaptbert.token_store import TokenizedCorpus
+
+Precision = Literal["bf16-mixed", "32-true"]
+
+
+class RungConfig(Config):
+    """What every rung is trained with."""
+
+    masking: MaskingConfig
+    optim: OptimConfig
+    budget: BudgetConfig
+    global_batch_tokens: Annotated[int, Field(gt=0)]
+    """Tokens an optimizer step."""
+    micro_batch_tokens: Annotated[int, Field(gt=0)]
+    """Tokens a forward pass."""
+    block_size: Annotated[int, Field(ge=8)]
+    """Tokens of a packed row."""
+    precision: Precision
+    """Of the matrix products; weights and optimizer are float32 either way."""
+    measurements: Annotated[int, Field(ge=1)]
+    """Points on the curves of held-out text, at steps that grow by a constant factor; the last step is one."""
+
+    @model_validator(mode="after")
+    def _divisible(self) -> "RungConfig":
+        if self.global_batch_tokens % self.micro_batch_tokens:
+            raise contradiction(
+                f"global_batch_tokens {self.global_batch_tokens} is not a multiple of"
+                f" micro_batch_tokens {self.micro_batch_tokens}"
+            )
+        if self.block_size > self.micro_batch_tokens:
+            raise contradiction(
+                f"block_size {self.block_size} is larger than micro_batch_tokens {self.micro_batch_tokens}"
+            )
+        return self
+
+
+@dataclass(frozen=True)
+class Where:
+    """Names and places of a rung.
+
+    Attributes:
+        stage: that trains it.
+        rung: its folder below models/.
+        heldout: folder of the held-out sets.
+        out: the checkpoint to write.
+        metrics: the JSON file to write.
+    """
+
+    stage: str
+    rung: str
+    heldout: Path
+    out: Path
+    metrics: Path
+
+
+def climb(
+    start: "Checkpoint",
+    corpus: "TokenizedCorpus",
+    params: RungConfig,
+    measure: MeasureConfig,
+    seed: int,
+    where: Where,
+    run: Run,
+) -> None:
+    """Train from `start` on `corpus`; write the new checkpoint and its metrics.
+
+    Raises:
+        BadData: the corpus was made with another tokenizer, or its documents do not fit rows or positions.
+    """
+    from transformers import BertForMaskedLM
+
+    from adaptbert import checkpoint
+    from adaptbert.architecture import training_flop
+    from adaptbert.errors import BadData
+    from adaptbert.masked_lm import MaskedBatches, MaskedLM
+    from adaptbert.masking import Masker
+    from adaptbert.training import Plan, fit, parameters
+
+    start.check_tokenizer(corpus.fingerprint, corpus.texts[0]["name"])
+    tokenizer = start.tokenizer
+    model = start.model(BertForMaskedLM, seed)
+    longest = int(corpus.lengths.max())
+    for limit, name in ((params.block_size, "block_size"), (model.config.max_position_embeddings, "max_positions")):
+        if longest > limit:
+            problem = f"a document has {longest} tokens, {name} is {limit}"
+            raise BadData(111, f"params.yaml: {where.stage}", problem, f"lower tokenize.max_length or raise {name}")
+
+    steps = params.budget.optimizer_steps(corpus.tokens, params.global_batch_tokens)
+    accumulate = params.global_batch_tokens // params.micro_batch_tokens
+    stream = DocumentStream(corpus.lengths, seed, params.micro_batch_tokens)
+    masker = Masker(params.masking, seed, tokenizer.mask, tokenizer.replacements, tokenizer.maskable)
+    batches = MaskedBatches(corpus, stream, masker, params.block_size, tokenizer.pad)
+    heldout = HeldOut(where.heldout, measure, tokenizer, params.block_size)
+
+    module = MaskedLM(model, params.optim, steps)
+    before = start.measured or heldout.measure(model, params.precision)
+    run.log_metrics(named(before), step=0)
+    for text in corpus.texts:
+        run.log_input(str(text["name"]), str(text["digest"]), "training")
+    run.set_tags({"rung": where.rung, "init": start.digest})
+    print(f"{where.rung}: {corpus.tokens:,} tokens of text, {steps:,} steps of {params.global_batch_tokens:,} tokens")
+
+    measured: dict[int, dict[str, dict[str, float]]] = {}
+
+    def measure_now(step: int) -> Mapping[str, float]:
+        measured[step] = heldout.measure(model, params.precision)
+        return named(measured[step])
+
+    points = measured_steps(steps, params.measurements)
+    plan = Plan(steps, accumulate, params.optim.clip_norm, params.precision, seed, "train/mlm_loss")
+    curve = fit(module, batches, plan, run, {step: measure_now for step in points})
+    after = measured.get(steps, before)
+
+    tokens = round(steps * params.global_batch_tokens)
+    facts: dict[str, Any] = {
+        "rung": where.rung,
+        "from": start.card.get("rung", start.source),
+        "tokens": tokens,
+        "steps": steps,
+        "tflop": round(training_flop(model.config, tokens, params.block_size, batches.decoded) / 1e12, 3),
+        "parameters": parameters(model),
+    }
+    ledger = [*start.texts, *({**text, "trained_tokens": tokens} for text in corpus.texts)] if steps else start.texts
+    card = checkpoint.save(
+        where.out,
+        model,
+        tokenizer,
+        {
+            "stage": where.stage,
+            "rung": where.rung,
+            "params": {**params.model_dump(), "seed": seed},
+            "init": start.digest,
+            "texts": ledger,
+            "measured": after,
+        },
+    )
+    audit = batches.audit.metrics()
+    write_json(where.metrics, {**facts, "before": before, "after": after, "curve": curve, "masking": audit})
+    run.set_tags({"checkpoint": str(card["weights"])})
+    run.log_metrics({"cost/tokens": tokens, "cost/tflop": facts["tflop"], **{f"mask/{k}": v for k, v in audit.items()}})
+    run.log_artifact(where.out / checkpoint.CARD)
+    run.log_artifact(where.metrics)
+    print(
+        "  bits per character: "
+        + ", ".join(f"{t} {before[t]['bits_per_char']:.3f} -> {after[t]['bits_per_char']:.3f}" for t in after)
+    )
+
+
+def measured_steps(steps: int, count: int) -> list[int]:
+    """At most `count` steps that grow by a constant factor up to the last one, from a tenth of the run on."""
+    if steps == 0:
+        return []
+    if count == 1:
+        return [steps]
+    first = math.log(max(1.0, steps / 10))
+    last = math.log(steps)
+    return sorted({round(math.exp(first + (last - first) * i / (count - 1))) for i in range(count)})

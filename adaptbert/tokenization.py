@@ -1,0 +1,148 @@
+"""The tokenizer: text to WordPiece ids, and the fingerprint by which every rung of a ladder must agree.
+
+Trained on the user's text (Wu et al. 2016 as BERT uses it), or taken from a checkpoint. Special tokens that stand
+literally in a text are text: `[MASK]` in a post does not become the id of [MASK].
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from adaptbert.errors import BadData
+from adaptbert.params import Config
+
+if TYPE_CHECKING:
+    from tokenizers import Encoding
+
+SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+
+
+class VocabularyConfig(Config):
+    """A vocabulary to train."""
+
+    vocabulary_size: Annotated[int, Field(ge=100, le=1_000_000)]
+    lowercase: bool
+    """Lower-case and strip accents before looking a word up."""
+    min_frequency: Annotated[int, Field(ge=1)]
+    """A piece that occurs less often is not kept."""
+
+
+class Tokenizer:
+    """A Hugging Face BERT tokenizer with what masking and checking need to know of it."""
+
+    def __init__(self, hugging_face: Any) -> None:
+        self.hugging_face = hugging_face
+        self.backend = hugging_face.backend_tokenizer
+        self.backend.encode_special_tokens = True
+        self.backend.no_truncation()
+        self.backend.no_padding()
+        self.pad, self.unknown, self.cls, self.sep, self.mask = (
+            hugging_face.convert_tokens_to_ids(token) for token in SPECIALS
+        )
+
+    @classmethod
+    def load(cls, source: str | Path, revision: str | None = None) -> "Tokenizer":
+        """From a folder, or by name from the hub.
+
+        Raises:
+            BadData: no tokenizer there, or one without the five special tokens of BERT.
+        """
+        from transformers import AutoTokenizer
+
+        if isinstance(source, Path) and not any((source / name).is_file() for name in ("tokenizer.json", "vocab.txt")):
+            raise BadData(
+                128, source, "no tokenizer in this folder", "copy tokenizer.json or vocab.txt beside the weights"
+            )
+        try:
+            loaded = AutoTokenizer.from_pretrained(str(source), revision=revision or "main", trust_remote_code=False)
+        except (OSError, ValueError) as error:
+            reason = str(error).splitlines()[0]
+            raise BadData(
+                128, source, f"tokenizer cannot be loaded: {reason}", "check the name, or the network"
+            ) from None
+        vocabulary = loaded.get_vocab()
+        missing = [token for token in SPECIALS if token not in vocabulary]
+        if missing:
+            raise BadData(130, source, f"the vocabulary has no {', '.join(missing)}", "take a tokenizer made for BERT")
+        return cls(loaded)
+
+    @classmethod
+    def train(cls, texts: Iterable[str], config: VocabularyConfig) -> "Tokenizer":
+        """A WordPiece vocabulary of at most `config.vocabulary_size` pieces, the same for the same texts."""
+        import tokenizers
+        from tokenizers.models import WordPiece
+        from tokenizers.normalizers import BertNormalizer
+        from tokenizers.pre_tokenizers import BertPreTokenizer
+        from tokenizers.trainers import WordPieceTrainer
+        from transformers import BertTokenizer
+
+        trained = tokenizers.Tokenizer(WordPiece(unk_token="[UNK]"))
+        trained.normalizer = BertNormalizer(lowercase=config.lowercase)
+        trained.pre_tokenizer = BertPreTokenizer()
+        # Half of the vocabulary bounds the characters: in Chinese the rarest thousands would crowd out every longer piece.
+        trainer = WordPieceTrainer(
+            vocab_size=config.vocabulary_size,
+            min_frequency=config.min_frequency,
+            limit_alphabet=config.vocabulary_size // 2,
+            special_tokens=SPECIALS,
+            show_progress=False,
+        )
+        trained.train_from_iterator(texts, trainer)
+        return cls(BertTokenizer(vocab=trained.get_vocab(), do_lower_case=config.lowercase))
+
+    def save(self, folder: Path) -> None:
+        """The files that `AutoTokenizer.from_pretrained(folder)` opens."""
+        self.backend.encode_special_tokens = False
+        self.hugging_face.save_pretrained(str(folder))
+        self.backend.encode_special_tokens = True
+
+    @cached_property
+    def tokens(self) -> list[str]:
+        """Every token by its id."""
+        vocabulary = self.hugging_face.get_vocab()
+        tokens = [""] * (max(vocabulary.values()) + 1)
+        for token, number in vocabulary.items():
+            tokens[number] = token
+        return tokens
+
+    @property
+    def size(self) -> int:
+        return len(self.tokens)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Equal where every text gets equal ids: the vocabulary in its order and the rules of normalisation."""
+        digest = sha256("\n".join(self.tokens).encode())
+        digest.update(repr(self.backend.normalizer).encode())
+        return digest.hexdigest()
+
+    @cached_property
+    def maskable(self) -> NDArray[np.bool_]:
+        """By id, whether a token may be masked: all but the special ones, (vocabulary,)."""
+        maskable = np.ones(self.size, np.bool_)
+        maskable[[self.pad, self.unknown, self.cls, self.sep, self.mask]] = False
+        return maskable
+
+    @cached_property
+    def replacements(self) -> NDArray[np.int64]:
+        """Ids that may stand in for a masked token: no special token and no [unused] one."""
+        unused = np.array([token.startswith("[unused") for token in self.tokens])
+        return np.flatnonzero(self.maskable & ~unused)
+
+    def encode(self, texts: Sequence[str]) -> "list[Encoding]":
+        """Each text by itself, without [CLS] and [SEP]; the encodings know offsets (in characters) and words."""
+        encodings: list[Encoding] = self.backend.encode_batch(list(texts), add_special_tokens=False)
+        return encodings
+
+    def encode_words(self, sentences: Sequence[Sequence[str]]) -> "list[Encoding]":
+        """Each sentence given as words; `word_ids` of an encoding are the numbers of these words."""
+        encodings: list[Encoding] = self.backend.encode_batch(
+            [list(words) for words in sentences], is_pretokenized=True, add_special_tokens=False
+        )
+        return encodings

@@ -1,0 +1,188 @@
+"""The record: every stage is an MLflow run, in a SQLite file of the project unless MLFLOW_TRACKING_URI names a server.
+
+Nothing here is read by a stage, and nothing here can stop one: when the store does not answer, one line says so and
+the stage goes on without a record.
+"""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib.metadata import distributions
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+EXPERIMENT = "adaptbert"
+FLUSH_SECONDS = 10.0
+FLUSH_ROWS = 500
+
+
+class Run:
+    """One MLflow run; metrics are gathered and written every few seconds."""
+
+    def __init__(self, client: "MlflowClient | None", run_id: str, experiment_id: str) -> None:
+        self._client, self.id, self._experiment_id = client, run_id, experiment_id
+        self._metrics: list[tuple[str, float, int, int]] = []
+        self._flushed = time.monotonic()
+
+    def log_metrics(self, metrics: Mapping[str, float], step: int = 0) -> None:
+        """Metrics of an optimizer step; the same names in every stage: `train/mlm_loss`, `test/f1_macro` ..."""
+        now = time.time_ns() // 1_000_000
+        self._metrics += [(name, float(value), now, step) for name, value in metrics.items()]
+        if len(self._metrics) > FLUSH_ROWS or time.monotonic() - self._flushed > FLUSH_SECONDS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what was gathered."""
+        from mlflow.entities import Metric
+
+        rows, self._metrics, self._flushed = self._metrics, [], time.monotonic()
+        for first in range(0, len(rows), 1000):
+            batch = [Metric(name, value, when, step) for name, value, when, step in rows[first : first + 1000]]
+            self._try(lambda client, batch=batch: client.log_batch(self.id, metrics=batch))  # type: ignore[misc]
+
+    def set_tags(self, tags: Mapping[str, str]) -> None:
+        """Names by which runs are found and grouped."""
+        from mlflow.entities import RunTag
+
+        self._try(lambda client: client.log_batch(self.id, tags=[RunTag(k, str(v)) for k, v in tags.items()]))
+
+    def log_params(self, params: Mapping[str, Any]) -> None:
+        """Dotted keys of params.yaml and their values."""
+        from mlflow.entities import Param
+
+        rows = [Param(name, str(value)[:6000]) for name, value in params.items()]
+        self._try(lambda client: client.log_batch(self.id, params=rows))
+
+    def log_artifact(self, path: Path, folder: str | None = None) -> None:
+        """A file, or a folder with all that is in it."""
+        if path.is_dir():
+            self._try(lambda client: client.log_artifacts(self.id, str(path), folder))
+        else:
+            self._try(lambda client: client.log_artifact(self.id, str(path), folder))
+
+    def log_text(self, text: str, name: str) -> None:
+        """A small file by its content."""
+        self._try(lambda client: client.log_text(self.id, text, name))
+
+    def log_input(self, name: str, digest: str, context: str) -> None:
+        """A data set that was read; `context` is how: training, evaluation."""
+        from mlflow.entities import Dataset, DatasetInput, InputTag
+
+        data = Dataset(name=name, digest=digest[:36], source_type="dvc", source=name)
+        tag = InputTag("mlflow.data.context", context)
+        self._try(lambda client: client.log_inputs(self.id, datasets=[DatasetInput(data, [tag])]))
+
+    @contextmanager
+    def child(self, name: str, tags: Mapping[str, str]) -> Iterator["Run"]:
+        """A run below this one, e.g. a seed below its cell."""
+        tags = {"mlflow.runName": name, "mlflow.parentRunId": self.id, **tags}
+        created = self._try(lambda client: client.create_run(self._experiment_id, tags=tags))
+        child = Run(self._client, created.info.run_id if created else "", self._experiment_id)
+        with child.closing():
+            yield child
+
+    @contextmanager
+    def closing(self) -> Iterator[None]:
+        """Marks the run FINISHED when the block ends well, FAILED when it raises."""
+        status = "FAILED"
+        try:
+            yield
+            status = "FINISHED"
+        finally:
+            self.flush()
+            self._try(lambda client: client.set_terminated(self.id, status))
+
+    def _try(self, write: "Callable[[MlflowClient], Any]") -> Any:
+        if self._client is None:
+            return None
+        try:
+            return write(self._client)
+        except Exception as error:  # whatever the store or the network does must not stop training
+            _give_up(error)
+            self._client = None
+            return None
+
+
+@contextmanager
+def open_run(stage: str, labels: Mapping[str, str], params: Mapping[str, Any], params_path: Path) -> Iterator[Run]:
+    """The run of a stage that begins now.
+
+    Args:
+        labels: the stage's options that are names, such as `task` and `arm`; they become tags.
+        params: dotted keys and values.
+        params_path: kept beside the run whole.
+    """
+    run = _create(stage, labels)
+    run.log_params(params)
+    run.log_artifact(params_path)
+    run.log_text("\n".join(sorted(f"{d.name}=={d.version}" for d in distributions())), "environment.txt")
+    began = time.monotonic()
+    with run.closing():
+        yield run
+        run.log_metrics({"cost/seconds": time.monotonic() - began})
+
+
+def project_root() -> Path:
+    """The project's folder, also from a copy that `dvc exp run --temp` or `--queue` made below it."""
+    here = Path.cwd().resolve()
+    parts = here.parts
+    for i in range(len(parts) - 2):
+        if parts[i : i + 3] == (".dvc", "tmp", "exps"):
+            return Path(*parts[:i])
+    return here
+
+
+def tracking_uri() -> str:
+    """MLFLOW_TRACKING_URI, else mlflow.db in the project's folder by its absolute path."""
+    return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{project_root() / 'mlflow.db'}"
+
+
+def _create(stage: str, labels: Mapping[str, str]) -> Run:
+    # A dead server must cost seconds, not the four minutes of MLflow's own patience.
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "10")
+    name = " ".join([stage, *labels.values()])
+    tags = {"mlflow.runName": name, "mlflow.source.name": f"stages/{stage}.py", "stage": stage, **labels, **_origin()}
+    try:
+        from mlflow import MlflowClient
+
+        client = MlflowClient(tracking_uri())
+        experiment = client.get_experiment_by_name(EXPERIMENT)
+        if experiment is not None:
+            experiment_id = experiment.experiment_id
+        else:
+            local = None if os.environ.get("MLFLOW_TRACKING_URI") else (project_root() / "mlartifacts").as_uri()
+            experiment_id = client.create_experiment(EXPERIMENT, artifact_location=local)
+        return Run(client, client.create_run(experiment_id, tags=tags).info.run_id, experiment_id)
+    except Exception as error:  # as above
+        _give_up(error)
+        return Run(None, "", "")
+
+
+def _origin() -> dict[str, str]:
+    """Which code and which DVC stage and experiment a run comes from."""
+    tags = {
+        "dvc.stage": os.environ.get("DVC_STAGE", ""),
+        "dvc.experiment": os.environ.get("DVC_EXP_NAME", ""),
+        "git.commit": _git("rev-parse", "HEAD"),
+        "git.dirty": str(bool(_git("status", "--porcelain", "--untracked-files=no"))).lower(),
+    }
+    return {name: value for name, value in tags.items() if value}
+
+
+def _git(*arguments: str) -> str:
+    try:
+        return subprocess.run(["git", *arguments], capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return ""
+
+
+def _give_up(error: Exception) -> None:
+    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+    print(f"warning: MLflow did not answer ({reason}); the stage goes on without a record", file=sys.stderr)

@@ -1,0 +1,54 @@
+"""Domain transfer (DAPT): general checkpoint + text of a corpus (+ a share of general text) -> domain checkpoint.
+
+Going on with masked-language modelling on in-domain text (Gururangan et al. 2020). On the general corpus it is the
+control: as much further training, without the domain.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from adaptbert.entry import Stage
+from adaptbert.measurement import MeasureConfig
+from adaptbert.rung import RungConfig, Where, climb
+from adaptbert.tracking import Run
+
+
+class DomainTransferParams(RungConfig):
+    """The second rung."""
+
+    replay_fraction: Annotated[float, Field(ge=0, lt=1)]
+    """Share of general text among the tokens, against forgetting."""
+
+
+def domain_transfer(
+    params: DomainTransferParams,
+    *,
+    corpus: str,
+    seed: int,
+    measure: MeasureConfig,
+    init: Path,
+    text: Path,
+    replay: Path,
+    heldout: Path,
+    out: Path,
+    metrics: Path,
+    run: Run,
+) -> None:
+    """Climb from the general rung to the rung of a corpus."""
+    from adaptbert.checkpoint import Checkpoint
+    from adaptbert.token_store import TokenizedCorpus
+
+    start = Checkpoint.load(init)
+    training = TokenizedCorpus.load(text)
+    if text != replay:
+        training = training.mixed_with(TokenizedCorpus.load(replay), params.replay_fraction, seed)
+    where = Where("domain_transfer", f"domain_transfer/{corpus}", heldout, out, metrics)
+    climb(start, training, params, measure, seed, where, run)
+
+
+STAGE = Stage(domain_transfer)
+
+if __name__ == "__main__":
+    STAGE.run()

@@ -1,0 +1,35 @@
+"""Fine-tuning: the rung of an arm + labels -> metrics, predictions and the best checkpoint of a cell (task x arm)."""
+
+from pathlib import Path
+
+from adaptbert.cell import CellConfig, Places, finetune_cell
+from adaptbert.entry import Stage
+from adaptbert.tracking import Run
+
+
+class FinetuneParams(CellConfig):
+    """The last step, for one task."""
+
+
+def finetune(
+    params: FinetuneParams,
+    *,
+    task: str,
+    arm: str,
+    init: Path,
+    data: Path,
+    out: Path,
+    predictions: Path,
+    metrics: Path,
+    run: Run,
+) -> None:
+    """Fine-tune one cell, all its seeds."""
+    from adaptbert.checkpoint import Checkpoint
+
+    finetune_cell(Checkpoint.load(init), params, task, arm, Places(data, out, predictions, metrics), run)
+
+
+STAGE = Stage(finetune, keyed_by="task")
+
+if __name__ == "__main__":
+    STAGE.run()

@@ -1,0 +1,82 @@
+"""General pre-training: random weights or a public checkpoint + general text -> the `pretrain` rung, and `scratch`.
+
+`scratch` is the same architecture and tokenizer without weights: the rung of an arm that skips pre-training.
+"""
+
+from pathlib import Path
+
+from pydantic import model_validator
+
+from adaptbert.architecture import EncoderConfig
+from adaptbert.entry import Stage
+from adaptbert.measurement import MeasureConfig
+from adaptbert.params import contradiction
+from adaptbert.rung import RungConfig, Where, climb
+from adaptbert.tracking import Run
+
+SCRATCH = "scratch"
+
+
+class PretrainParams(RungConfig):
+    """The first rung."""
+
+    init: str
+    """`scratch`; a Hugging Face folder, such as models/init; or the name of a model on the hub."""
+    revision: str | None = None
+    """Of a model on the hub; required there."""
+    encoder: EncoderConfig | None = None
+    """The shape of a BERT from scratch; a checkpoint brings its own."""
+
+    @model_validator(mode="after")
+    def _start(self) -> "PretrainParams":
+        if (self.init == SCRATCH) != (self.encoder is not None):
+            raise contradiction(f"init is {self.init} and encoder is {'given' if self.encoder else 'missing'}")
+        return self
+
+
+def pretrain(
+    params: PretrainParams,
+    *,
+    seed: int,
+    measure: MeasureConfig,
+    init: Path,
+    tokenizer: Path,
+    text: Path,
+    heldout: Path,
+    scratch: Path,
+    out: Path,
+    metrics: Path,
+    run: Run,
+) -> None:
+    """Train the general rung, or take a public one and spend no step."""
+    from adaptbert import checkpoint
+    from adaptbert.checkpoint import Checkpoint
+    from adaptbert.token_store import TokenizedCorpus
+    from adaptbert.tokenization import Tokenizer
+
+    corpus = TokenizedCorpus.load(text)
+    if params.encoder is not None:
+        pieces = Tokenizer.load(tokenizer)
+        config = params.encoder.hugging_face(pieces.size, pieces.pad)
+    else:
+        source = Path(params.init)
+        if source.is_dir():
+            start = Checkpoint.load(source)
+            if source.resolve() != init.resolve():
+                print(f"note: DVC cannot see changes in {source}; it watches {init}")
+        else:
+            start = Checkpoint.from_hub(params.init, params.revision or "main")
+        pieces, config = start.tokenizer, start.config()
+        start.check_tokenizer(corpus.fingerprint, tokenizer)
+    card: dict[str, object] = {"stage": "pretrain", "rung": SCRATCH, "params": {}, "init": None, "texts": [], "measured": {}}
+    checkpoint.save(scratch, config, pieces, card)
+    if params.encoder is not None:
+        start = Checkpoint.load(scratch)
+
+    climb(start, corpus, params, measure, seed, Where("pretrain", "pretrain", heldout, out, metrics), run)
+
+
+STAGE = Stage(pretrain)
+
+if __name__ == "__main__":
+    STAGE.run()

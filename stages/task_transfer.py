@@ -1,0 +1,43 @@
+"""Task transfer (TAPT): a checkpoint + the texts of a task's training split -> task checkpoint; labels are not read.
+
+Masked-language modelling on the task's own text, many passes with fresh masks (Gururangan et al. 2020, section 4).
+"""
+
+from pathlib import Path
+
+from adaptbert.entry import Stage
+from adaptbert.measurement import MeasureConfig
+from adaptbert.rung import RungConfig, Where, climb
+from adaptbert.tracking import Run
+
+
+class TaskTransferParams(RungConfig):
+    """The third rung."""
+
+
+def task_transfer(
+    params: TaskTransferParams,
+    *,
+    task: str,
+    seed: int,
+    measure: MeasureConfig,
+    init: Path,
+    text: Path,
+    heldout: Path,
+    out: Path,
+    metrics: Path,
+    run: Run,
+) -> None:
+    """Climb from a general or domain rung to the rung of a task."""
+    from adaptbert.checkpoint import Checkpoint
+    from adaptbert.token_store import TokenizedCorpus
+
+    where = Where("task_transfer", f"task_transfer/{out.name}", heldout, out, metrics)
+    run.set_tags({"from": out.name.removeprefix(f"{task}-")})
+    climb(Checkpoint.load(init), TokenizedCorpus.load(text), params, measure, seed, where, run)
+
+
+STAGE = Stage(task_transfer)
+
+if __name__ == "__main__":
+    STAGE.run()

@@ -1,0 +1,54 @@
+"""Tokenising: validated corpora and task texts -> flat token arrays for training, and the held-out sets of every rung.
+
+data/tokenized/corpora/<corpus>   what a corpus trains on
+data/tokenized/tasks/<task>       the texts of a task's training split, for task transfer
+data/tokenized/heldout/<name>     the held-out share of a corpus; the dev texts of a task
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from adaptbert.entry import Stage
+from adaptbert.outputs import whole, write_json
+from adaptbert.tables import texts
+from adaptbert.token_store import DocumentConfig, is_heldout, write
+from adaptbert.tokenization import Tokenizer
+from adaptbert.tracking import Run
+
+
+class TokenizeParams(DocumentConfig):
+    """How texts become documents, and which are held out."""
+
+
+def tokenize(params: TokenizeParams, *, validated: Path, tokenizer: Path, out: Path, metrics: Path, run: Run) -> None:
+    """Tokenise every corpus and every task's text once, for all rungs."""
+    # The tokenizer's own threads; the order of its answers does not depend on them.
+    os.environ["TOKENIZERS_PARALLELISM"] = "true"
+    pieces = Tokenizer.load(tokenizer)
+    facts: dict[str, dict[str, Any]] = {}
+
+    def store(folder: Path, name: str, rows: Iterator[tuple[str, str]]) -> None:
+        facts[f"{folder.parent.name}/{name}"] = made = write(folder, name, rows, pieces, params.max_length)
+        print(f"  {folder.parent.name}/{name}: {made['documents']:,} documents, {made['tokens']:,} tokens")
+
+    with whole(out) as part:
+        for path in sorted((validated / "corpora").glob("*.parquet")):
+            for kind, wanted in (("corpora", False), ("heldout", True)):
+                chosen = (row for row in texts(path) if is_heldout(row[0], params.heldout_fraction) is wanted)
+                store(part / kind / path.stem, path.stem, chosen)
+        for folder in sorted(path for path in (validated / "tasks").iterdir() if path.is_dir()):
+            store(part / "tasks" / folder.name, folder.name, texts(folder / "train.parquet"))
+            store(part / "heldout" / folder.name, folder.name, texts(folder / "dev.parquet"))
+
+    write_json(metrics, facts)
+    for name, made in facts.items():
+        run.log_input(name, made["digest"], "tokenize")
+        run.log_metrics({f"{name}/{key}": made[key] for key in ("documents", "tokens", "unknown_rate")})
+
+
+STAGE = Stage(tokenize)
+
+if __name__ == "__main__":
+    STAGE.run()

@@ -1,0 +1,75 @@
+"""The tokenizer: validated corpora -> a WordPiece vocabulary, or the tokenizer that comes with the initial checkpoint."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from adaptbert.entry import Stage
+from adaptbert.outputs import whole, write_json
+from adaptbert.params import Config, contradiction
+from adaptbert.tables import texts
+from adaptbert.tokenization import Tokenizer, VocabularyConfig
+from adaptbert.tracking import Run
+
+
+class TokenizerParams(Config):
+    """Where the vocabulary comes from."""
+
+    source: str
+    """`train`; `init`, the tokenizer in models/init; or the name of a model on the hub."""
+    revision: str | None = None
+    """Of a model on the hub; required there."""
+    corpora: list[str] = []
+    """To train: the corpora whose text is read."""
+    vocabulary_size: Annotated[int, Field(ge=100)] | None = None
+    lowercase: bool | None = None
+    min_frequency: Annotated[int, Field(ge=1)] | None = None
+
+    @model_validator(mode="after")
+    def _complete(self) -> "TokenizerParams":
+        wanted = {"corpora", "vocabulary_size", "lowercase", "min_frequency"}
+        given = {name for name in wanted if getattr(self, name) not in (None, [])}
+        if self.source == "train" and given != wanted:
+            raise contradiction(f"source train needs {', '.join(sorted(wanted - given))}")
+        if self.source != "train" and given:
+            raise contradiction(f"source {self.source} takes its vocabulary as it is; remove {', '.join(sorted(given))}")
+        if self.source not in ("train", "init") and self.revision is None:
+            raise contradiction(f"source {self.source} is a name on the hub and needs a revision")
+        return self
+
+
+def tokenizer(params: TokenizerParams, *, corpora: Path, init: Path, out: Path, metrics: Path, run: Run) -> None:
+    """Train or take the tokenizer of the ladder."""
+    if params.source == "train":
+        assert params.vocabulary_size
+        assert params.min_frequency
+        assert params.lowercase is not None
+        config = VocabularyConfig(
+            vocabulary_size=params.vocabulary_size, lowercase=params.lowercase, min_frequency=params.min_frequency
+        )
+
+        def text() -> Iterator[str]:
+            for corpus in params.corpora:
+                yield from (text for _, text in texts(corpora / f"{corpus}.parquet"))
+
+        made = Tokenizer.train(text(), config)
+    elif params.source == "init":
+        made = Tokenizer.load(init)
+    else:
+        made = Tokenizer.load(params.source, params.revision)
+
+    with whole(out) as part:
+        part.mkdir()
+        made.save(part)
+    write_json(metrics, {"vocabulary": made.size, "fingerprint": made.fingerprint})
+    run.set_tags({"tokenizer": made.fingerprint})
+    run.log_metrics({"tokenizer/vocabulary": made.size})
+    print(f"tokenizer: {made.size:,} pieces from {', '.join(params.corpora) or params.source}")
+
+
+STAGE = Stage(tokenizer)
+
+if __name__ == "__main__":
+    STAGE.run()

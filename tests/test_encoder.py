@@ -1,0 +1,94 @@
+"""Packed rows give what the stock model gives for each document by itself, and no document sees another."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from transformers import BertConfig, BertForMaskedLM
+
+from adaptbert.encoder import Thinning, encode, prepare, thin
+from adaptbert.packing import pack
+
+VOCABULARY = 60
+
+
+def model(dropout: float = 0.0) -> BertForMaskedLM:
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=VOCABULARY,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=64,
+        max_position_embeddings=40,
+        hidden_dropout_prob=dropout,
+        attention_probs_dropout_prob=dropout,
+    )
+    return BertForMaskedLM(config)
+
+
+def documents(lengths: list[int]) -> list[np.ndarray]:
+    generator = np.random.default_rng(1)
+    return [generator.integers(5, VOCABULARY, length) for length in lengths]
+
+
+def packed(bert: torch.nn.Module, texts: list[np.ndarray], block: int) -> torch.Tensor:
+    rows = pack(np.array([len(text) for text in texts]), block)
+    return encode(bert, rows, torch.as_tensor(rows.fill(np.concatenate(texts), 0)))
+
+
+@pytest.mark.parametrize("block", [16, 24, 40])
+def test_hidden_states_and_gradients_equal_the_stock_model(block: int) -> None:
+    texts = documents([7, 16, 3, 12, 1, 9])
+    stock, ours = model(), model()
+    prepare(ours)
+
+    expected = torch.cat([stock.bert(input_ids=torch.as_tensor(text)[None]).last_hidden_state[0] for text in texts])
+    found = packed(ours.bert, texts, block)
+    torch.testing.assert_close(found, expected, atol=2e-6, rtol=0)
+
+    expected.pow(2).mean().backward()
+    found.pow(2).mean().backward()
+    for (name, theirs), mine in zip(stock.bert.named_parameters(), ours.bert.parameters(), strict=True):
+        torch.testing.assert_close(mine.grad, theirs.grad, atol=1e-6, rtol=0, msg=name)
+
+
+def test_a_document_cannot_see_its_neighbours_in_a_row() -> None:
+    ours = model()
+    prepare(ours)
+    texts = documents([8, 8])
+    changed = [texts[0], (texts[1] + 1) % VOCABULARY]
+    with torch.no_grad():
+        before, after = packed(ours.bert, texts, 16), packed(ours.bert, changed, 16)
+    assert pack(np.array([8, 8]), 16).documents.shape == (1, 16), "both must lie in one row for this to be a test"
+    assert torch.equal(before[:8], after[:8])
+    assert not torch.allclose(before[8:], after[8:], atol=1e-3)
+
+
+def test_prepare_leaves_the_model_in_training_mode_with_its_dropout() -> None:
+    stock = model(dropout=0.1).eval()
+    dropouts = sum(isinstance(module, torch.nn.Dropout) for module in stock.modules())
+    prepared = copy.deepcopy(stock)
+    prepare(prepared)
+    assert prepared.training
+    # Attention's dropout is applied in the attention function; its module is replaced all the same.
+    assert sum(isinstance(module, Thinning) for module in prepared.modules()) == dropouts > 0
+    texts = documents([10])
+    assert not torch.equal(packed(prepared.bert, texts, 16), packed(prepared.bert, texts, 16))
+    prepared.eval()
+    assert torch.equal(packed(prepared.bert, texts, 16), packed(prepared.bert, texts, 16))
+
+
+@pytest.mark.parametrize("p", [0.1, 0.5])
+def test_thinned_values_have_the_statistics_of_dropout(p: float) -> None:
+    torch.manual_seed(3)
+    thinned = thin(torch.ones(400, 1000), p)
+    dropped = (thinned == 0).double()
+    assert dropped.mean().item() == pytest.approx(p, abs=4 * (p * (1 - p) / 400_000) ** 0.5)
+    assert thinned.mean().item() == pytest.approx(1, abs=0.01)
+    # Four neighbours share one draw of 64 bits and must still be independent.
+    flat = dropped.flatten() - p
+    for distance in (1, 2, 3, 4):
+        correlation = (flat[:-distance] * flat[distance:]).mean().item() / (p * (1 - p))
+        assert abs(correlation) < 4 / 400_000**0.5
