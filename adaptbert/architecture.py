@@ -19,8 +19,6 @@ class EncoderConfig(Config):
     intermediate_size: Annotated[int, Field(ge=8)]
     max_positions: Annotated[int, Field(ge=8)]
     """Tokens of the longest document that it can read."""
-    dropout: Annotated[float, Field(ge=0, lt=1)]
-    """Of hidden states and attention."""
 
     @model_validator(mode="after")
     def _divisible(self) -> "EncoderConfig":
@@ -40,8 +38,6 @@ class EncoderConfig(Config):
             num_attention_heads=self.heads,
             intermediate_size=self.intermediate_size,
             max_position_embeddings=self.max_positions,
-            hidden_dropout_prob=self.dropout,
-            attention_probs_dropout_prob=self.dropout,
             pad_token_id=pad,
         )
 

@@ -37,7 +37,8 @@ class CellConfig(Config):
     """Tokens of the longest example; a longer one loses its end."""
     block_size: Annotated[int, Field(ge=8)]
     """Tokens of a packed row."""
-    classifier_dropout: Annotated[float, Field(ge=0, lt=1)]
+    dropout: Annotated[float, Field(ge=0, lt=1)]
+    """Of hidden states, attention and the input of the head."""
     precision: Literal["bf16-mixed", "32-true"]
 
     @model_validator(mode="after")
@@ -168,7 +169,9 @@ def _one_seed(
         num_labels=len(names),
         id2label=names,
         label2id={name: number for number, name in names.items()},
-        classifier_dropout=params.classifier_dropout,
+        hidden_dropout_prob=params.dropout,
+        attention_probs_dropout_prob=params.dropout,
+        classifier_dropout=params.dropout,
     )
     examples = shape.examples(train, tokenizer, params.max_length)
     steps = BudgetConfig(passes=float(params.epochs)).optimizer_steps(len(train), params.global_batch_size)

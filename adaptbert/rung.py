@@ -36,6 +36,8 @@ class RungConfig(Config):
     """Tokens an optimizer step."""
     micro_batch_tokens: Annotated[int, Field(gt=0)]
     """Tokens a forward pass."""
+    dropout: Annotated[float, Field(ge=0, lt=1)]
+    """Of hidden states and attention. 0 learns most from few tokens (Geiping and Goldstein 2023, section 4.3)."""
     block_size: Annotated[int, Field(ge=8)]
     """Tokens of a packed row."""
     precision: Precision
@@ -101,7 +103,9 @@ def climb(
 
     start.check_tokenizer(corpus.fingerprint, corpus.texts[0]["name"])
     tokenizer = start.tokenizer
-    model = start.model(BertForMaskedLM, seed)
+    model = start.model(
+        BertForMaskedLM, seed, hidden_dropout_prob=params.dropout, attention_probs_dropout_prob=params.dropout
+    )
     longest = int(corpus.lengths.max())
     for limit, name in ((params.block_size, "block_size"), (model.config.max_position_embeddings, "max_positions")):
         if longest > limit:
