@@ -1,4 +1,4 @@
-"""One cell of the comparison: a task fine-tuned from the rung of an arm, once a seed; the test set is opened at the end."""
+"""One cell of the comparison: a task fine-tuned from the rung of an arm, once a seed; the test set is opened last."""
 
 import json
 from collections.abc import Mapping

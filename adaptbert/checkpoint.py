@@ -108,7 +108,8 @@ class Checkpoint:
     def check_tokenizer(self, fingerprint: str, place: str | Path) -> None:
         """Refuse text that another tokenizer made: the likeliest silent bug of a ladder."""
         if fingerprint != self.tokenizer.fingerprint:
-            problem = f"made with tokenizer {fingerprint[:12]}, the checkpoint {self.source} has {self.tokenizer.fingerprint[:12]}"
+            own = self.tokenizer.fingerprint
+            problem = f"made with tokenizer {fingerprint[:12]}, the checkpoint {self.source} has {own[:12]}"
             raise BadData(129, place, problem, "set tokenizer.source to the tokenizer of the checkpoint and run again")
 
     def model(self, hugging_face_class: Any, seed: int, **overrides: Any) -> Any:

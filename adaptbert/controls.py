@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any
 
-from adaptbert.metrics import classification_metrics, span_metrics
+from adaptbert.metrics import classification_metrics, legal, span_metrics
 
 Row = dict[str, Any]
 Predict = Callable[[Sequence[Row]], list[Any]]
@@ -132,19 +132,6 @@ def windows(tokens: Sequence[str], reach: int = 2) -> list[dict[str, Any]]:
         features["first"] = place == 0
         rows.append(features)
     return rows
-
-
-def legal(tags: Sequence[str]) -> list[str]:
-    """BIO tags in which every span begins with B: an I without its beginning becomes one.
-
-    Tags that are chosen word by word break this often, and the strict score would drop the span.
-    """
-    repaired: list[str] = []
-    for tag in tags:
-        before = repaired[-1] if repaired else OUTSIDE
-        begins = tag.startswith("I-") and before[2:] != tag[2:]
-        repaired.append(f"B-{tag[2:]}" if begins else tag)
-    return repaired
 
 
 def _commonest(values: Sequence[str]) -> str:

@@ -14,6 +14,7 @@ is which, so there is no second list to keep:
 import argparse
 import errno
 import importlib
+import io
 import logging
 import os
 import sys
@@ -28,7 +29,7 @@ from typing import Any
 from adaptbert import params as params_file
 from adaptbert.errors import IO_ERROR, TEMPORARY, BadParams, UserError, nearest, raise_all
 from adaptbert.params import Config
-from adaptbert.tracking import Run, open_run
+from adaptbert.tracking import open_run
 
 PARAMS = Path("params.yaml")
 STAGES = Path("stages")
@@ -90,6 +91,8 @@ class Stage:
 
     def _run(self, argv: Sequence[str] | None) -> None:
         os.environ.update({name: os.environ.get(name, value) for name, value in QUIET.items()})
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(line_buffering=True)  # below DVC stdout is a pipe, and progress is for now
         logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
         _silence_libraries()
         hints = self.hints()

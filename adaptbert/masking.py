@@ -2,8 +2,8 @@
 
 Flat token ids in, corrupted ids and the chosen positions out. The draw is a function of (seed, pass, document,
 position), so that every pass has fresh masks and yet any pass can be drawn again (Liu et al. 2019, section 4.1,
-call this dynamic masking). Shares after Devlin et al. 2019, appendix A.1: of the chosen tokens 80 % [MASK], 10 % a random
-token, 10 % unchanged.
+call this dynamic masking). Shares after Devlin et al. 2019, appendix A.1: of the chosen tokens 80 % [MASK], 10 % a
+random token, 10 % unchanged.
 """
 
 from typing import Annotated, Literal

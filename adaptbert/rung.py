@@ -135,7 +135,7 @@ def climb(
 
     points = measured_steps(steps, params.measurements)
     plan = Plan(steps, accumulate, params.optim.clip_norm, params.precision, seed, "train/mlm_loss")
-    curve = fit(module, batches, plan, run, {step: measure_now for step in points})
+    curve = fit(module, batches, plan, run, dict.fromkeys(points, measure_now))
     after = measured.get(steps, before)
 
     tokens = round(steps * params.global_batch_tokens)

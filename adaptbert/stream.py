@@ -1,4 +1,4 @@
-"""The order of training as a function of (seed, k): which documents the k-th micro-batch holds, and every random number.
+"""The order of training as a function of (seed, k): which documents micro-batch k holds, and every random draw.
 
 A run is one stream of documents, pass after pass without a seam. Micro-batch k holds the documents whose first token
 lies in [k*B, (k+1)*B) of that stream, so it can be found for any k without playing the stream from its start, and no
@@ -100,5 +100,3 @@ class DocumentStream:
             documents.append(order[low:high])
             passes.append(np.full(high - low, number, np.int64))
         return np.concatenate(documents), np.concatenate(passes)
-
-

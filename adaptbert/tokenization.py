@@ -85,7 +85,7 @@ class Tokenizer:
         trained = tokenizers.Tokenizer(WordPiece(unk_token="[UNK]"))
         trained.normalizer = BertNormalizer(lowercase=config.lowercase)
         trained.pre_tokenizer = BertPreTokenizer()
-        # Half of the vocabulary bounds the characters: in Chinese the rarest thousands would crowd out every longer piece.
+        # Half of the vocabulary bounds the characters: the rarest thousands of Chinese would crowd out longer pieces.
         trainer = WordPieceTrainer(
             vocab_size=config.vocabulary_size,
             min_frequency=config.min_frequency,

@@ -178,7 +178,8 @@ def _origin() -> dict[str, str]:
 
 def _git(*arguments: str) -> str:
     try:
-        return subprocess.run(["git", *arguments], capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+        done = subprocess.run(["git", *arguments], capture_output=True, text=True, check=True, timeout=10)
+        return done.stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return ""
 

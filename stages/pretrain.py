@@ -68,7 +68,7 @@ def pretrain(
             start = Checkpoint.from_hub(params.init, params.revision or "main")
         pieces, config = start.tokenizer, start.config()
         start.check_tokenizer(corpus.fingerprint, tokenizer)
-    card: dict[str, object] = {"stage": "pretrain", "rung": SCRATCH, "params": {}, "init": None, "texts": [], "measured": {}}
+    card: dict[str, object] = {"stage": "pretrain", "rung": SCRATCH, "params": {}, "init": None}
     checkpoint.save(scratch, config, pieces, card)
     if params.encoder is not None:
         start = Checkpoint.load(scratch)

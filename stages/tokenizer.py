@@ -1,4 +1,4 @@
-"""The tokenizer: validated corpora -> a WordPiece vocabulary, or the tokenizer that comes with the initial checkpoint."""
+"""The tokenizer: validated corpora -> a WordPiece vocabulary, or the tokenizer that comes with the checkpoint."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +21,7 @@ class TokenizerParams(Config):
     """`train`; `init`, the tokenizer in models/init; or the name of a model on the hub."""
     revision: str | None = None
     """Of a model on the hub; required there."""
-    corpora: list[str] = []
+    corpora: list[str] = Field(default_factory=list)
     """To train: the corpora whose text is read."""
     vocabulary_size: Annotated[int, Field(ge=100)] | None = None
     lowercase: bool | None = None
@@ -34,7 +34,7 @@ class TokenizerParams(Config):
         if self.source == "train" and given != wanted:
             raise contradiction(f"source train needs {', '.join(sorted(wanted - given))}")
         if self.source != "train" and given:
-            raise contradiction(f"source {self.source} takes its vocabulary as it is; remove {', '.join(sorted(given))}")
+            raise contradiction(f"source {self.source} brings its vocabulary; remove {', '.join(sorted(given))}")
         if self.source not in ("train", "init") and self.revision is None:
             raise contradiction(f"source {self.source} is a name on the hub and needs a revision")
         return self

@@ -67,4 +67,5 @@ def gather(
 def _ranges(starts: Int64, lengths: Int64, chosen: Int64) -> Int64:
     """The indices of the ranges of the chosen items, one after the other."""
     sizes = lengths[chosen]
-    return np.arange(int(sizes.sum())) + np.repeat(starts[chosen] - (np.cumsum(sizes) - sizes), sizes)
+    first: Int64 = np.repeat(starts[chosen] - (np.cumsum(sizes) - sizes), sizes)
+    return first + np.arange(len(first))

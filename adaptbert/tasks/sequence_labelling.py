@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adaptbert.metrics import span_metrics
+from adaptbert.metrics import legal, span_metrics
 from adaptbert.tasks.examples import Examples, gather
 from adaptbert.tokenization import Tokenizer
 
@@ -77,12 +77,3 @@ class SequenceLabelling:
     def is_degenerate(self, predicted: Sequence[Sequence[str]]) -> bool:
         """Whether the model never finds anything."""
         return all(tag == "O" for tags in predicted for tag in tags)
-
-
-def legal(tags: Sequence[str]) -> list[str]:
-    """The tags with every I-X that does not continue an X turned into B-X."""
-    mended: list[str] = []
-    for tag in tags:
-        open_type = mended[-1][2:] if mended and mended[-1] != "O" else None
-        mended.append(f"B-{tag[2:]}" if tag.startswith("I-") and tag[2:] != open_type else tag)
-    return mended
