@@ -4,7 +4,8 @@ Trained on the user's text (Wu et al. 2016 as BERT uses it), or taken from a che
 literally in a text are text: `[MASK]` in a post does not become the id of [MASK].
 """
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -66,35 +67,44 @@ class Tokenizer:
             raise BadData(
                 128, source, f"tokenizer cannot be loaded: {reason}", "check the name, or the network"
             ) from None
-        vocabulary = loaded.get_vocab()
+        # Of what the files hold; transformers adds the special tokens that it misses with new ids.
+        vocabulary = loaded.backend_tokenizer.get_vocab(with_added_tokens=False)
         missing = [token for token in SPECIALS if token not in vocabulary]
         if missing:
             raise BadData(130, source, f"the vocabulary has no {', '.join(missing)}", "take a tokenizer made for BERT")
         return cls(loaded)
 
     @classmethod
-    def train(cls, texts: Iterable[str], config: VocabularyConfig) -> "Tokenizer":
-        """A WordPiece vocabulary of at most `config.vocabulary_size` pieces, the same for the same texts."""
-        import tokenizers
-        from tokenizers.models import WordPiece
+    def train(cls, texts: Callable[[], Iterable[str]], config: VocabularyConfig) -> "Tokenizer":
+        """A WordPiece vocabulary of at most `config.vocabulary_size` pieces, the same for the same texts.
+
+        Args:
+            texts: called for each reading; they are read two or three times.
+        """
         from tokenizers.normalizers import BertNormalizer
-        from tokenizers.pre_tokenizers import BertPreTokenizer
-        from tokenizers.trainers import WordPieceTrainer
         from transformers import BertTokenizer
 
-        trained = tokenizers.Tokenizer(WordPiece(unk_token="[UNK]"))
-        trained.normalizer = BertNormalizer(lowercase=config.lowercase)
-        trained.pre_tokenizer = BertPreTokenizer()
+        # The trainer numbers the characters that go on a word (##a) in the order of a hash map, and settles ties by
+        # number; so all characters are found first, and given to it in their own order.
+        normalizer = BertNormalizer(lowercase=config.lowercase)
+        found = _word_pieces(texts(), normalizer, SPECIALS, 0, config.min_frequency)
+        characters = sorted(piece for piece in found if len(piece) == 1)
         # Half of the vocabulary bounds the characters: the rarest thousands of Chinese would crowd out longer pieces.
-        trainer = WordPieceTrainer(
-            vocab_size=config.vocabulary_size,
-            min_frequency=config.min_frequency,
-            limit_alphabet=config.vocabulary_size // 2,
-            special_tokens=SPECIALS,
-            show_progress=False,
+        room = config.vocabulary_size // 2
+        if len(characters) > room:
+            counts = Counter(character for text in texts() for character in normalizer.normalize_str(text))
+            characters = sorted(sorted(characters, key=lambda character: (-counts[character], character))[:room])
+        going_on = [f"##{character}" for character in characters if f"##{character}" in found]
+        vocabulary = _word_pieces(
+            texts(),
+            normalizer,
+            [*SPECIALS, *going_on],
+            config.vocabulary_size,
+            config.min_frequency,
+            initial_alphabet=characters,
+            limit_alphabet=len(characters),
         )
-        trained.train_from_iterator(texts, trainer)
-        return cls(BertTokenizer(vocab=trained.get_vocab(), do_lower_case=config.lowercase))
+        return cls(BertTokenizer(vocab=vocabulary, do_lower_case=config.lowercase))
 
     def save(self, folder: Path) -> None:
         """The files that `AutoTokenizer.from_pretrained(folder)` opens."""
@@ -146,3 +156,23 @@ class Tokenizer:
             [list(words) for words in sentences], is_pretokenized=True, add_special_tokens=False
         )
         return encodings
+
+
+def _word_pieces(
+    texts: Iterable[str], normalizer: Any, first: list[str], size: int, min_frequency: int, **alphabet: Any
+) -> dict[str, int]:
+    """The vocabulary of one training: the tokens `first`, every character, then pieces until it has `size`."""
+    import tokenizers
+    from tokenizers.models import WordPiece
+    from tokenizers.pre_tokenizers import BertPreTokenizer
+    from tokenizers.trainers import WordPieceTrainer
+
+    trained = tokenizers.Tokenizer(WordPiece(unk_token="[UNK]"))
+    trained.normalizer = normalizer
+    trained.pre_tokenizer = BertPreTokenizer()
+    trainer = WordPieceTrainer(
+        vocab_size=size, min_frequency=min_frequency, special_tokens=first, show_progress=False, **alphabet
+    )
+    trained.train_from_iterator(texts, trainer)
+    vocabulary: dict[str, int] = trained.get_vocab()
+    return vocabulary

@@ -54,7 +54,7 @@ def tokenizer(params: TokenizerParams, *, corpora: Path, init: Path, out: Path, 
             for corpus in params.corpora:
                 yield from (text for _, text in texts(corpora / f"{corpus}.parquet"))
 
-        made = Tokenizer.train(text(), config)
+        made = Tokenizer.train(text, config)
     elif params.source == "init":
         made = Tokenizer.load(init)
     else:

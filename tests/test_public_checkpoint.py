@@ -26,7 +26,7 @@ from adaptbert.tokenization import Tokenizer, VocabularyConfig
 cache, work = Path(sys.argv[1]), Path(sys.argv[2])
 texts = [f"the {a} cat saw a {b} dog near the {c} house" for a in ("red", "old") for b in ("big", "sad")
          for c in ("blue", "tall", "wide")] * 4
-tokenizer = Tokenizer.train(texts, VocabularyConfig(vocabulary_size=120, lowercase=True, min_frequency=1))
+tokenizer = Tokenizer.train(lambda: texts, VocabularyConfig(vocabulary_size=120, lowercase=True, min_frequency=1))
 torch.manual_seed(0)
 model = BertForMaskedLM(BertConfig(vocab_size=tokenizer.size, hidden_size=32, num_hidden_layers=1,
                                    num_attention_heads=2, intermediate_size=64, max_position_embeddings=64))

@@ -1,0 +1,66 @@
+"""Packing is a round trip: every token lies in one cell, in the order of its document, and little is padding."""
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adaptbert.packing import pack
+
+BLOCK = 32
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.integers(1, BLOCK), min_size=1, max_size=40), st.integers(0, 16))
+def test_round_trip(lengths: list[int], spare: int) -> None:
+    block = BLOCK + spare
+    rows = pack(np.array(lengths), block)
+    tokens = sum(lengths)
+    values = np.arange(1, tokens + 1)
+    laid = rows.fill(values, padding=0)
+
+    assert laid.shape == rows.positions.shape == rows.documents.shape
+    assert laid.shape[1] == block
+    assert np.array_equal(laid.reshape(-1)[rows.place], values), "place finds what fill laid"
+    assert np.count_nonzero(laid) == tokens, "all else is padding"
+    assert np.array_equal(rows.documents == -1, laid == 0)
+    assert (rows.positions[rows.documents == -1] == 0).all()
+
+    ends = np.cumsum(lengths)
+    for document, length in enumerate(lengths):
+        cells = np.argwhere(rows.documents == document)
+        assert len(cells) == length
+        assert len(set(cells[:, 0])) == 1, "one row"
+        assert (np.diff(cells[:, 1]) == 1).all(), "side by side"
+        assert rows.positions[rows.documents == document].tolist() == list(range(length)), "positions restart"
+        expected = values[ends[document] - length : ends[document]]
+        assert np.array_equal(laid[rows.documents == document], expected)
+
+
+cuts = st.lists(st.sets(st.integers(1, BLOCK - 1), max_size=4), min_size=1, max_size=60)
+
+
+@settings(max_examples=60, deadline=None)
+@given(cuts, st.randoms(use_true_random=False))
+def test_waste_is_bounded(cut_at: list[set[int]], order: random.Random) -> None:
+    """Full rows cut into documents: the fewest rows are known, and first-fit decreasing needs at most 11/9 of them
+    and 6/9 of a row (Dósa 2007)."""
+    lengths = [int(length) for cut in cut_at for length in np.diff([0, *sorted(cut), BLOCK])]
+    order.shuffle(lengths)
+    rows = len(pack(np.array(lengths), BLOCK).documents)
+    assert len(cut_at) <= rows <= len(cut_at) * 11 / 9 + 6 / 9
+
+
+def test_short_texts_leave_hardly_any_padding() -> None:
+    lengths = np.random.default_rng(0).integers(5, 60, 300)
+    rows = pack(lengths, 128)
+    assert (rows.documents == -1).mean() < 0.03
+    padded = 1 - lengths.sum() / (len(lengths) * lengths.max())
+    assert padded > 0.4, "what padding to the longest would waste"
+
+
+def test_a_document_that_does_not_fit_is_refused() -> None:
+    with pytest.raises(ValueError, match="a document of 33 tokens does not fit a row of 32"):
+        pack(np.array([3, 33]), 32)

@@ -1,0 +1,211 @@
+"""A tiny world for the tests of the core: two kinds of text, a tokenizer, labelled sets of both shapes, a BERT of 2 x 32.
+
+Everything is a function of its arguments, and small enough that a training run of some steps takes about a second.
+"""
+
+import json
+import random
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from adaptbert import checkpoint
+from adaptbert.architecture import EncoderConfig
+from adaptbert.cell import CellConfig
+from adaptbert.checkpoint import Checkpoint
+from adaptbert.masking import Masker, MaskingConfig
+from adaptbert.measurement import MeasureConfig
+from adaptbert.optim import OptimConfig
+from adaptbert.rung import RungConfig
+from adaptbert.stream import BudgetConfig
+from adaptbert.token_store import TokenizedCorpus, write
+from adaptbert.tokenization import Tokenizer, VocabularyConfig
+from adaptbert.tracking import Run
+
+WORDS = {
+    "general": "the house stood by a river and people walked along its bank every morning to buy bread or fish".split(),
+    "domain": "an array of values is returned whose shape equals that of the estimator matrix when axis = 0".split(),
+}
+ENDINGS = [".", "?", "!", " (see above).", ", 1999.", "：好的。", " 🙂"]
+MAX_LENGTH = 32
+POSITIONS = 64
+
+
+def sentences(kind: str, count: int, seed: int = 0) -> list[str]:
+    """Distinct texts of 3 to 24 words; a quarter of them from the words of the other kind."""
+    draw = random.Random(f"{kind} {seed}")
+    own, other = WORDS[kind], WORDS["domain" if kind == "general" else "general"]
+    found: dict[str, None] = {}
+    while len(found) < count:
+        words = [draw.choice(own if draw.random() < 0.75 else other) for _ in range(draw.randint(3, 24))]
+        found[" ".join(words).capitalize() + draw.choice(ENDINGS)] = None
+    return list(found)
+
+
+def rows(kind: str, count: int, seed: int = 0) -> list[tuple[str, str]]:
+    """Ids and texts."""
+    return [(f"{kind}-{seed}-{number}", text) for number, text in enumerate(sentences(kind, count, seed))]
+
+
+@cache
+def tokenizer(lowercase: bool = True) -> Tokenizer:
+    texts = [*sentences("general", 200), *sentences("domain", 200)]
+    return Tokenizer.train(lambda: texts, VocabularyConfig(vocabulary_size=220, lowercase=lowercase, min_frequency=1))
+
+
+def corpus(folder: Path, kind: str, count: int = 60, seed: int = 0, pieces: Tokenizer | None = None) -> TokenizedCorpus:
+    write(folder, folder.name, rows(kind, count, seed), pieces or tokenizer(), MAX_LENGTH)
+    return TokenizedCorpus.load(folder)
+
+
+def heldout(folder: Path, pieces: Tokenizer | None = None) -> Path:
+    """Held-out texts of both kinds, as `tokenize` leaves them."""
+    for kind in WORDS:
+        corpus(folder / kind, kind, 30, seed=99, pieces=pieces)
+    return folder
+
+
+def config() -> Any:
+    """The architecture as Hugging Face writes it."""
+    shape = EncoderConfig(layers=2, hidden_size=32, heads=2, intermediate_size=64, max_positions=POSITIONS)
+    return shape.hugging_face(tokenizer().size, tokenizer().pad)
+
+
+def card(rung: str) -> dict[str, Any]:
+    return {"stage": "pretrain", "rung": rung, "params": {}, "init": None, "texts": [], "measured": {}}
+
+
+def scratch(folder: Path) -> Checkpoint:
+    """An architecture and a tokenizer without weights."""
+    checkpoint.save(folder, config(), tokenizer(), card("scratch"))
+    return Checkpoint.load(folder)
+
+
+def pretrained(folder: Path, seed: int = 1) -> Checkpoint:
+    """A checkpoint with weights, random ones."""
+    import torch
+    from transformers import BertForMaskedLM
+
+    torch.manual_seed(seed)
+    checkpoint.save(folder, BertForMaskedLM(config()), tokenizer(), card("pretrain"))
+    return Checkpoint.load(folder)
+
+
+def labelled(kind: str, shape: str, count: int, seed: int) -> list[dict[str, Any]]:
+    """Rows whose labels can be learnt: `shape` and `estimator` decide."""
+    found = []
+    for text_id, text in rows(kind, count, seed):
+        words = text.split()
+        if shape == "single_sentence":
+            found.append({"id": text_id, "text": text, "label": "code" if "shape" in words else "prose"})
+        else:
+            tags = [{"shape": "B-ATTR", "estimator": "B-OBJ", "matrix": "I-OBJ"}.get(word, "O") for word in words]
+            legal = ["B-OBJ" if t == "I-OBJ" and (i == 0 or tags[i - 1] == "O") else t for i, t in enumerate(tags)]
+            legal = ["B-OBJ" if t == "I-OBJ" and legal[i - 1] == "B-ATTR" else t for i, t in enumerate(legal)]
+            found.append({"id": text_id, "tokens": words, "tags": legal})
+    return found
+
+
+def task(folder: Path, shape: str, rows_of: tuple[int, int, int] = (64, 24, 24)) -> Path:
+    """data/validated/tasks/<task>."""
+    folder.mkdir(parents=True, exist_ok=True)
+    splits = {
+        name: labelled("domain", shape, count, 10 + number)
+        for number, (name, count) in enumerate(zip(("train", "dev", "test"), rows_of, strict=True))
+    }
+    for name, content in splits.items():
+        pq.write_table(pa.Table.from_pylist(content), folder / f"{name}.parquet")
+    labels = ["code", "prose"] if shape == "single_sentence" else ["ATTR", "OBJ"]
+    about = {"shape": shape, "labels": labels, "rows": {name: len(content) for name, content in splits.items()}}
+    (folder / "task.json").write_text(json.dumps(about), encoding="utf-8")
+    return folder
+
+
+def masking(**changes: Any) -> MaskingConfig:
+    usual = {"unit": "token", "probability": 0.15, "mask_share": 0.8, "random_share": 0.1, "keep_share": 0.1}
+    return MaskingConfig(**(usual | changes))
+
+
+def masker(seed: int = 0, pieces: Tokenizer | None = None, **changes: Any) -> Masker:
+    pieces = pieces or tokenizer()
+    return Masker(masking(**changes), seed, pieces.mask, pieces.replacements, pieces.maskable)
+
+
+def optim(**changes: Any) -> OptimConfig:
+    usual = {
+        "learning_rate": 3e-3,
+        "weight_decay": 0.01,
+        "warmup_fraction": 0.1,
+        "betas": [0.9, 0.98],
+        "epsilon": 1e-6,
+        "clip_norm": 1.0,
+    }
+    return OptimConfig(**(usual | changes))
+
+
+MEASURE = MeasureConfig(probability=0.15, max_tokens=500, seed=0)
+
+
+def rung_values(**changes: Any) -> dict[str, Any]:
+    """Of a `RungConfig`."""
+    return {
+        "masking": masking(),
+        "optim": optim(),
+        "budget": BudgetConfig(steps=6),
+        "global_batch_tokens": 128,
+        "micro_batch_tokens": 128,
+        "dropout": 0.1,
+        "block_size": 32,
+        "precision": "32-true",
+        "measurements": 2,
+    } | changes
+
+
+def rung(**changes: Any) -> RungConfig:
+    return RungConfig(**rung_values(**changes))
+
+
+def cell_values(**changes: Any) -> dict[str, Any]:
+    """Of a `CellConfig`."""
+    return {
+        "seeds": [1, 2],
+        "labels": 0,
+        "epochs": 2.0,
+        "optim": optim(),
+        "global_batch_size": 16,
+        "micro_batch_size": 16,
+        "max_length": MAX_LENGTH,
+        "block_size": 32,
+        "dropout": 0.1,
+        "precision": "32-true",
+    } | changes
+
+
+def cell(**changes: Any) -> CellConfig:
+    return CellConfig(**cell_values(**changes))
+
+
+def no_record() -> Run:
+    """A run that nobody keeps."""
+    return Run(None, "", "")
+
+
+def folder_bytes(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def documents(count: int, length: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Random ids, word starts and lengths of documents `[CLS] ... [SEP]` of one length."""
+    pieces, draw = tokenizer(), np.random.default_rng(seed)
+    inner = draw.choice(pieces.replacements, (count, length - 2))
+    ids = np.concatenate(
+        [np.full((count, 1), pieces.cls), inner, np.full((count, 1), pieces.sep)], axis=1
+    ).reshape(-1)
+    starts = draw.random((count, length)) < 0.6
+    starts[:, [0, 1, -1]] = True
+    return ids, starts.reshape(-1), np.full(count, length)
