@@ -18,7 +18,7 @@ from tests.import_closure import ROOT, closure, imports, running, source
 FLOORS = {
     # 4: the trainer, the record, the command line, the pages
     4: "training tracking rung cell entry consistency cli presets doctor "
-    "confusion comparison comparison_table comparison_plots summary report",
+    "confusion comparison comparison_table comparison_plots summary report parameters",
     # 3: loss, step and measurement; no files, no record
     3: "masked_lm finetuning measurement",
     # 2: disk and Hugging Face
