@@ -75,7 +75,7 @@ def test_special_tokens_are_never_chosen_and_never_drawn() -> None:
 
 
 def test_an_unused_token_never_stands_in_for_another() -> None:
-    vocabulary = [*("[PAD] [UNK] [CLS] [SEP] [MASK] [unused1] [unused99]".split()), "a", "b"]
+    vocabulary = [*(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[unused1]", "[unused99]"]), "a", "b"]
     from transformers import BertTokenizer
 
     from adaptbert.tokenization import Tokenizer
@@ -114,7 +114,9 @@ def test_another_pass_seed_or_document_draws_independently(other: str) -> None:
         documents = np.arange(COUNT) + COUNT
         second = tiny.masker(1, probability=0.3).mask(ids, starts, lengths, documents, np.zeros(COUNT, np.int64))[1]
     else:
-        second = draw(tiny.masker(2 if other == "seed" else 1, probability=0.3), ids, starts, lengths, other == "pass")[1]
+        second = draw(tiny.masker(2 if other == "seed" else 1, probability=0.3), ids, starts, lengths, other == "pass")[
+            1
+        ]
     assert_share(len(np.intersect1d(first, second)), int(maskable.sum()), 0.09)
 
 

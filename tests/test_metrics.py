@@ -34,7 +34,9 @@ def test_classification_equals_sklearn(pairs: list[tuple[str, str]]) -> None:
 
 
 def test_a_label_that_is_only_predicted_lowers_others_but_has_no_score_of_its_own() -> None:
-    assert classification_metrics(["a", "a", "b", "b"], ["a", "c", "b", "b"])["f1_macro"] == pytest.approx((2 / 3 + 1) / 2)
+    assert classification_metrics(["a", "a", "b", "b"], ["a", "c", "b", "b"])["f1_macro"] == pytest.approx(
+        (2 / 3 + 1) / 2
+    )
 
 
 def random_tags(draw: random.Random, length: int) -> list[str]:

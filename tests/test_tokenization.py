@@ -52,7 +52,11 @@ def test_training_repeats_where_characters_tie(tmp_path: Path) -> None:
     texts = tmp_path / "texts"
     texts.write_text("|".join([RARE, *tiny.sentences("general", 50)]), encoding="utf-8")
     for number, threads in enumerate(("1", "2", "4")):
-        env = os.environ | {"PYTHONHASHSEED": str(number), "RAYON_NUM_THREADS": threads, "TOKENIZERS_PARALLELISM": "true"}
+        env = os.environ | {
+            "PYTHONHASHSEED": str(number),
+            "RAYON_NUM_THREADS": threads,
+            "TOKENIZERS_PARALLELISM": "true",
+        }
         command = [sys.executable, "-c", IN_ANOTHER_PROCESS, str(texts), str(tmp_path / f"made{number}")]
         subprocess.run(command, env=env, cwd=ROOT, check=True)
     first, *others = (tiny.folder_bytes(tmp_path / f"made{number}") for number in range(3))

@@ -1,4 +1,4 @@
-"""A tiny world for the tests of the core: two kinds of text, a tokenizer, labelled sets of both shapes, a BERT of 2 x 32.
+"""A tiny world for the tests of the core: two kinds of text, a tokenizer, labelled sets, a BERT of 2 x 32.
 
 Everything is a function of its arguments, and small enough that a training run of some steps takes about a second.
 """
@@ -27,8 +27,47 @@ from adaptbert.tokenization import Tokenizer, VocabularyConfig
 from adaptbert.tracking import Run
 
 WORDS = {
-    "general": "the house stood by a river and people walked along its bank every morning to buy bread or fish".split(),
-    "domain": "an array of values is returned whose shape equals that of the estimator matrix when axis = 0".split(),
+    "general": [
+        "the",
+        "house",
+        "stood",
+        "by",
+        "a",
+        "river",
+        "and",
+        "people",
+        "walked",
+        "along",
+        "its",
+        "bank",
+        "every",
+        "morning",
+        "to",
+        "buy",
+        "bread",
+        "or",
+        "fish",
+    ],
+    "domain": [
+        "an",
+        "array",
+        "of",
+        "values",
+        "is",
+        "returned",
+        "whose",
+        "shape",
+        "equals",
+        "that",
+        "of",
+        "the",
+        "estimator",
+        "matrix",
+        "when",
+        "axis",
+        "=",
+        "0",
+    ],
 }
 ENDINGS = [".", "?", "!", " (see above).", ", 1999.", "：好的。", " 🙂"]
 MAX_LENGTH = 32
@@ -203,9 +242,7 @@ def documents(count: int, length: int, seed: int = 0) -> tuple[np.ndarray, np.nd
     """Random ids, word starts and lengths of documents `[CLS] ... [SEP]` of one length."""
     pieces, draw = tokenizer(), np.random.default_rng(seed)
     inner = draw.choice(pieces.replacements, (count, length - 2))
-    ids = np.concatenate(
-        [np.full((count, 1), pieces.cls), inner, np.full((count, 1), pieces.sep)], axis=1
-    ).reshape(-1)
+    ids = np.concatenate([np.full((count, 1), pieces.cls), inner, np.full((count, 1), pieces.sep)], axis=1).reshape(-1)
     starts = draw.random((count, length)) < 0.6
     starts[:, [0, 1, -1]] = True
     return ids, starts.reshape(-1), np.full(count, length)
