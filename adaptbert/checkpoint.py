@@ -4,6 +4,7 @@ card.json holds no run id and no time, so that an equal result has an equal hash
 model.safetensors: the name by which a checkpoint is known in the MLflow tags `init` and `checkpoint`.
 """
 
+import json
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -13,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from adaptbert.errors import BadData
-from adaptbert.outputs import read_json, whole, write_json
+from adaptbert.outputs import whole, write_json
 from adaptbert.tokenization import Tokenizer
 
 CARD = "card.json"
 WEIGHTS = "model.safetensors"
+OURS = {"weights", "tokenizer"}
 HEADS = ("cls.", "classifier.", "bert.pooler.", "pooler.", "qa_outputs.")
 
 
@@ -47,23 +49,26 @@ class Checkpoint:
         config_file = folder / "config.json"
         if not config_file.is_file():
             raise BadData(128, folder, "no config.json: not a Hugging Face folder", "name the folder of a checkpoint")
-        config = read_json(config_file)
-        _check_architecture(config, config_file)
+        _check_architecture(_read_object(config_file), config_file)
         weights = folder / WEIGHTS
         if not weights.is_file() and any(folder.glob("*.bin")):
             raise BadData(
                 119, folder, "only pickled weights (*.bin)", "convert them to safetensors, which cannot run code"
             )
         tokenizer = Tokenizer.load(folder)
-        if tokenizer.size > config["vocab_size"]:
-            problem = f"tokenizer {tokenizer.size} tokens, embeddings {config['vocab_size']}"
+        card = _read_object(folder / CARD) if (folder / CARD).is_file() else {}
+        if not card.keys() >= OURS:  # of another project, or none
+            card = {}
+        found = cls(str(folder), tokenizer, card)
+        embeddings = found.config().vocab_size
+        if tokenizer.size > embeddings:
+            problem = f"tokenizer {tokenizer.size} tokens, embeddings {embeddings}"
             raise BadData(127, folder, problem, "take the tokenizer that belongs to the weights")
-        card = read_json(folder / CARD) if (folder / CARD).is_file() else {}
         if card:
             _check_card(card, folder, tokenizer)
         elif not weights.is_file():
             raise BadData(137, weights, "file is missing", "copy the whole checkpoint")
-        return cls(str(folder), tokenizer, card)
+        return found
 
     @classmethod
     def from_hub(cls, name: str, revision: str) -> "Checkpoint":
@@ -81,8 +86,8 @@ class Checkpoint:
 
     @property
     def digest(self) -> str:
-        """Of the weights; the architecture's name for a checkpoint without weights or without a card."""
-        return str(self.card.get("weights") or self.source)
+        """Of the weights; `scratch` for a checkpoint without weights, the source for one without a card."""
+        return str(self.card.get("weights") or self.card.get("rung") or self.source)
 
     @property
     def texts(self) -> list[dict[str, Any]]:
@@ -119,24 +124,31 @@ class Checkpoint:
             overrides: of the config, e.g. `num_labels`.
 
         Raises:
-            BadData: weights of the encoder are missing or left over.
+            BadData: damaged weights; weights of the encoder are missing, left over or of another shape.
         """
         import torch
+        from safetensors import SafetensorError
         from transformers import AutoConfig
 
         torch.manual_seed(seed)
         config = AutoConfig.from_pretrained(self.source, revision=self.revision or "main", **overrides)
         if not self.has_weights:
             return hugging_face_class(config)
-        with _quiet():
-            model, info = hugging_face_class.from_pretrained(
-                self.source,
-                revision=self.revision or "main",
-                config=config,
-                use_safetensors=True,
-                dtype=torch.float32,
-                output_loading_info=True,
-            )
+        try:
+            with _quiet():
+                model, info = hugging_face_class.from_pretrained(
+                    self.source,
+                    revision=self.revision or "main",
+                    config=config,
+                    use_safetensors=True,
+                    ignore_mismatched_sizes=True,  # they are told below, together with all else that does not fit
+                    dtype=torch.float32,
+                    output_loading_info=True,
+                )
+        except SafetensorError as error:
+            raise BadData(
+                123, self.source, f"bad safetensors file: {error}", "copy the whole checkpoint again"
+            ) from None
         stray = sorted(
             key
             for kind in ("missing_keys", "unexpected_keys", "mismatched_keys")
@@ -184,6 +196,16 @@ def file_digest(path: Path) -> str:
         while block := file.read(1 << 20):
             digest.update(block)
     return digest.hexdigest()
+
+
+def _read_object(file: Path) -> dict[str, Any]:
+    try:
+        values = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError:  # not JSON, or not UTF-8
+        values = None
+    if not isinstance(values, dict):
+        raise BadData(122, file, "not a JSON object", "copy the whole checkpoint again")
+    return values
 
 
 def _check_architecture(config: Mapping[str, Any], place: str | Path) -> None:

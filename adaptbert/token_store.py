@@ -32,8 +32,8 @@ class DocumentConfig(Config):
 
     max_length: Annotated[int, Field(ge=8, le=8192)]
     """Tokens of the longest document, [CLS] and [SEP] included; a longer text is cut into several, between words."""
-    heldout_fraction: Annotated[float, Field(ge=0, lt=1)]
-    """Share of the texts of a corpus that is held out, chosen by the hash of the id."""
+    heldout_fraction: Annotated[float, Field(gt=0, lt=1)]
+    """Share of the texts of a corpus that is held out, chosen by the hash of the id. Every rung is measured on it."""
 
 
 @dataclass(frozen=True)
@@ -149,6 +149,7 @@ def write(
     Raises:
         BadData: no text, or a vocabulary that does not fit it.
     """
+    place = f"{folder.parent.name}/{folder.name}"
     dtype = np.uint16 if tokenizer.size <= 2**16 else np.int32
     digest, offsets, characters = sha256(), [0], []
     texts = unknown = pieces = 0
@@ -169,10 +170,11 @@ def write(
                         offsets.append(offsets[-1] + len(document.ids))
                         characters.append(document.characters)
         if pieces == 0:
-            raise BadData(18, name, f"0 of {texts} texts have a token", "check the corpus")
+            remedy = "check the text; for held-out text raise tokenize.heldout_fraction"
+            raise BadData(18, place, f"0 of {texts} texts have a token", remedy)
         if unknown / pieces > 0.2:
             problem = f"unk rate {unknown / pieces:.1%} > 20 %: vocabulary does not fit this text"
-            raise BadData(25, name, problem, "train a vocabulary on this text (tokenizer.corpora)")
+            raise BadData(25, place, problem, "train a vocabulary on this text (tokenizer.corpora)")
         np.array(offsets, np.int64).tofile(part / "offsets.bin")
         np.array(characters, np.int64).tofile(part / "characters.bin")
         facts = {

@@ -70,7 +70,7 @@ WORDS = {
     ],
 }
 ENDINGS = [".", "?", "!", " (see above).", ", 1999.", "：好的。", " 🙂"]
-MAX_LENGTH = 32
+MAX_LENGTH = 64
 POSITIONS = 64
 
 
@@ -93,7 +93,7 @@ def rows(kind: str, count: int, seed: int = 0) -> list[tuple[str, str]]:
 @cache
 def tokenizer(lowercase: bool = True) -> Tokenizer:
     texts = [*sentences("general", 200), *sentences("domain", 200)]
-    return Tokenizer.train(lambda: texts, VocabularyConfig(vocabulary_size=220, lowercase=lowercase, min_frequency=1))
+    return Tokenizer.train(lambda: texts, VocabularyConfig(vocabulary_size=150, lowercase=lowercase, min_frequency=1))
 
 
 def corpus(folder: Path, kind: str, count: int = 60, seed: int = 0, pieces: Tokenizer | None = None) -> TokenizedCorpus:
@@ -198,7 +198,7 @@ def rung_values(**changes: Any) -> dict[str, Any]:
         "global_batch_tokens": 128,
         "micro_batch_tokens": 128,
         "dropout": 0.1,
-        "block_size": 32,
+        "block_size": 64,
         "precision": "32-true",
         "measurements": 2,
     } | changes
@@ -218,7 +218,7 @@ def cell_values(**changes: Any) -> dict[str, Any]:
         "global_batch_size": 16,
         "micro_batch_size": 16,
         "max_length": MAX_LENGTH,
-        "block_size": 32,
+        "block_size": 64,
         "dropout": 0.1,
         "precision": "32-true",
     } | changes
