@@ -81,7 +81,9 @@ class FineTuning(pl.LightningModule):
         self.model, self._shape, self._optim, self._steps = model, shape, optim, steps
 
     def training_step(self, batch: LabelledBatch, k: int) -> Tensor:
-        return functional.cross_entropy(self._logits(batch).float(), batch.targets)
+        # The mean, and 0 for a batch in which no word has a piece.
+        total = functional.cross_entropy(self._logits(batch).float(), batch.targets, reduction="sum")
+        return total / max(1, len(batch.targets))
 
     def configure_optimizers(self) -> Any:
         optimizer = adamw(self.model, self._optim)

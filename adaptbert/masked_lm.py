@@ -6,7 +6,6 @@ The objective of pretrain, domain_transfer and task_transfer alike (Devlin et al
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import pytorch_lightning as pl
 import torch
 from torch import Tensor
@@ -65,9 +64,6 @@ class MaskedBatches:
         ids, chosen = self._masker.mask(flat.ids, flat.word_starts, flat.lengths, documents, passes)
         self.audit.add(flat.ids, flat.lengths, chosen, self._masker.maskable)
         self.decoded += len(chosen)
-        if len(chosen) == 0:
-            # A batch without a mask has no loss; the first token that may be hidden is predicted, as it stands.
-            chosen = np.flatnonzero(self._masker.maskable[flat.ids])[:1]
         rows = pack(flat.lengths, self._block_size)
         return MaskedBatch(
             rows,
@@ -89,7 +85,8 @@ class MaskedLM(pl.LightningModule):
     def training_step(self, batch: MaskedBatch, k: int) -> Tensor:
         hidden = encode(self.model.bert, batch.rows, batch.input_ids)[batch.chosen]
         logits = self.model.cls(hidden)
-        return functional.cross_entropy(logits.float(), batch.expected)
+        # The mean, and 0 for a batch without a mask.
+        return functional.cross_entropy(logits.float(), batch.expected, reduction="sum") / max(1, len(batch.expected))
 
     def configure_optimizers(self) -> Any:
         optimizer = adamw(self.model, self._optim)

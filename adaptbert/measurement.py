@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from pydantic import Field
 
+from adaptbert.errors import BadData
 from adaptbert.masking import Masker, MaskingConfig
 from adaptbert.metrics import bits_per_char
 from adaptbert.packing import pack
@@ -50,6 +51,10 @@ class HeldOut:
         """Per set: `mlm_loss` (nats a masked token), `bits_per_char` and `masked_accuracy`.
 
         The model's mode and the global random state are as before.
+
+        Raises:
+            BadData: a set is too small for a single mask.
+            FloatingPointError: the weights have diverged.
         """
         import torch
 
@@ -57,15 +62,16 @@ class HeldOut:
         model.eval()
         try:
             with torch.no_grad(), torch.autocast(model.device.type, torch.bfloat16, enabled=precision == "bf16-mixed"):
-                return {name: self._measure(model, corpus) for name, corpus in self.sets.items()}
+                return {name: self._measure(model, name) for name in self.sets}
         finally:
             model.train(was_training)
 
-    def _measure(self, model: Any, corpus: TokenizedCorpus) -> dict[str, float]:
+    def _measure(self, model: Any, name: str) -> dict[str, float]:
         import torch
 
         from adaptbert.encoder import encode
 
+        corpus = self.sets[name]
         taken = max(1, int(np.searchsorted(np.cumsum(corpus.lengths), self.config.max_tokens, side="right")))
         block = max(self.block_size, int(corpus.lengths[:taken].max()))
         loss = correct = chosen_tokens = text_tokens = 0.0
@@ -86,6 +92,9 @@ class HeldOut:
             loss += float(torch.nn.functional.cross_entropy(logits, expected, reduction="sum"))
             correct += float((logits.argmax(-1) == expected).sum())
             chosen_tokens += len(chosen)
+        if chosen_tokens == 0:
+            problem = f"none of its {int(text_tokens):,} tokens is masked"
+            raise BadData(18, f"heldout/{name}", problem, "hold out more text: raise tokenize.heldout_fraction")
         mean = loss / chosen_tokens
         if not math.isfinite(mean):
             raise FloatingPointError("the held-out loss is not finite: the weights have diverged")

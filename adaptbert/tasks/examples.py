@@ -17,6 +17,7 @@ class Examples:
         ids: (tokens,).
         lengths: tokens of each example, (examples,).
         places: where in its example the head looks, (places,).
+        words: the word of its example that a place stands for; 0 where it stands for the whole, (places,).
         counts: places of each example, (examples,).
         targets: the number of the right label at each place, (places,).
         cut: examples that were longer than the model reads.
@@ -25,6 +26,7 @@ class Examples:
     ids: Int64
     lengths: Int64
     places: Int64
+    words: Int64
     counts: Int64
     targets: Int64
     cut: int
@@ -40,6 +42,7 @@ class Examples:
             self.ids[tokens],
             self.lengths[chosen],
             self.places[places],
+            self.words[places],
             self.counts[chosen],
             self.targets[places],
             self.cut,
@@ -51,13 +54,18 @@ class Examples:
 
 
 def gather(
-    ids: Sequence[Sequence[int]], places: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], cut: int
+    ids: Sequence[Sequence[int]],
+    places: Sequence[Sequence[int]],
+    words: Sequence[Sequence[int]],
+    targets: Sequence[Sequence[int]],
+    cut: int,
 ) -> Examples:
     """Examples from one list an example."""
     return Examples(
         np.array([token for example in ids for token in example], np.int64),
         np.array([len(example) for example in ids], np.int64),
         np.array([place for example in places for place in example], np.int64),
+        np.array([word for example in words for word in example], np.int64),
         np.array([len(example) for example in places], np.int64),
         np.array([target for example in targets for target in example], np.int64),
         cut,

@@ -36,15 +36,16 @@ class SequenceLabelling:
     def examples(self, rows: Sequence[dict[str, Any]], tokenizer: Tokenizer, max_length: int) -> Examples:
         """Words beyond `max_length` tokens, and words without a piece, have no place and are tagged O."""
         encoded = tokenizer.encode_words([row["tokens"] for row in rows])
-        room, ids, places, targets, cut = max_length - 2, [], [], [], 0
+        room, ids, places, words, targets, cut = max_length - 2, [], [], [], [], 0
         for row, encoding in zip(rows, encoded, strict=True):
-            words = encoding.word_ids[:room]
-            firsts = [i for i, word in enumerate(words) if i == 0 or word != words[i - 1]]
+            owner = [word for word in encoding.word_ids[:room] if word is not None]  # None: of a special token
+            firsts = [i for i, word in enumerate(owner) if i == 0 or word != owner[i - 1]]
             ids.append([tokenizer.cls, *encoding.ids[:room], tokenizer.sep])
             places.append([1 + i for i in firsts])
-            targets.append([self._number[row["tags"][words[i]]] for i in firsts])
+            words.append([owner[i] for i in firsts])
+            targets.append([self._number[row["tags"][owner[i]]] for i in firsts])
             cut += len(encoding.ids) > room
-        return gather(ids, places, targets, cut)
+        return gather(ids, places, words, targets, cut)
 
     def logits(self, model: Any, hidden: "Tensor") -> "Tensor":
         """Scores of the tags, (places, tags), from the hidden states at the places."""
@@ -60,8 +61,9 @@ class SequenceLabelling:
         answers, confidence = [], np.ones(len(rows))
         for i, row in enumerate(rows):
             span = slice(int(ends[i] - examples.counts[i]), int(ends[i]))
-            tags = [self.classes[number] for number in best[span]]
-            tags += ["O"] * (len(row["tokens"]) - len(tags))
+            tags = ["O"] * len(row["tokens"])
+            for word, number in zip(examples.words[span], best[span], strict=True):
+                tags[word] = self.classes[number]
             answers.append(legal(tags))
             confidence[i] = sure[span].min(initial=1.0)
         return answers, confidence

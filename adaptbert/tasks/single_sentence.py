@@ -40,6 +40,7 @@ class SingleSentence:
         return gather(
             [[tokenizer.cls, *encoding.ids[:room], tokenizer.sep] for encoding in encoded],
             [[0] for _ in rows],
+            [[0] for _ in rows],
             [[self._number[row["label"]]] for row in rows],
             sum(len(encoding.ids) > room for encoding in encoded),
         )
