@@ -27,9 +27,9 @@ def test_valid(name: str) -> None:
     check_all(params.read(path), path)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "smoke"])
 def test_every_arm_of_every_task(name: str) -> None:
-    """The whole recipe, with its control."""
+    """The whole recipe, with its control; `smoke` alone leaves arms out, to end in about a minute."""
     cells = params.read(ROOT / "presets" / f"{name}.yaml")["ladder"]["finetune"].values()
     arms = ["scratch", "general", "general_long", "domain", "task", "domain_task"]
     for task in {cell["task"] for cell in cells}:
