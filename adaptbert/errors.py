@@ -44,6 +44,12 @@ class BadParams(UserError):
     exit_code = BAD_PARAMS
 
 
+class Diverged(UserError):
+    """A loss or a gradient that is no longer a number."""
+
+    exit_code = INTERNAL
+
+
 class Several(UserError):
     """All failures of one check at once, a line each."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from adaptbert.errors import BadData
+from adaptbert.errors import BadData, Diverged
 from adaptbert.masking import Masker, MaskingConfig
 from adaptbert.metrics import bits_per_char
 from adaptbert.packing import pack
@@ -54,7 +54,7 @@ class HeldOut:
 
         Raises:
             BadData: a set is too small for a single mask.
-            FloatingPointError: the weights have diverged.
+            Diverged: the loss is not finite.
         """
         import torch
 
@@ -97,7 +97,7 @@ class HeldOut:
             raise BadData(18, f"heldout/{name}", problem, "hold out more text: raise tokenize.heldout_fraction")
         mean = loss / chosen_tokens
         if not math.isfinite(mean):
-            raise FloatingPointError("the held-out loss is not finite: the weights have diverged")
+            raise Diverged(0, f"heldout/{name}", f"the loss is {mean}", "lower optim.learning_rate")
         return {
             "bits_per_char": bits_per_char(mean, int(text_tokens), int(corpus.characters[:taken].sum())),
             "mlm_loss": mean,

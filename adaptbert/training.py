@@ -16,18 +16,12 @@ import pytorch_lightning as pl
 import torch
 from torch import Tensor, nn
 
-from adaptbert.errors import INTERNAL, BadData
+from adaptbert.errors import Diverged
 from adaptbert.stream import seed_of
 from adaptbert.tracking import Run
 
 LINE_SECONDS = 5.0
 LOG_EVERY = 10
-
-
-class Diverged(BadData):
-    """The loss is no longer a number."""
-
-    exit_code = INTERNAL
 
 
 class MicroBatch(Protocol):
@@ -86,7 +80,7 @@ def fit(
         The curve: a dict for each measured step, with `step`, the measures and the training loss since the last one.
 
     Raises:
-        Diverged: the loss is not finite.
+        Diverged: the loss or the gradient is not finite.
     """
     if plan.steps == 0:
         return []
@@ -134,6 +128,7 @@ class _Follower(pl.Callback):
         self._plan, self._run, self._measure_at = plan, run, measure_at
         self.curve: list[dict[str, float]] = []
         self._losses: list[Tensor] = []
+        self._norm = torch.zeros(())
         self._logged = self._measured = 0
         self._tokens = self._tokens_at_line = 0
         self._began = self._line = time.monotonic()
@@ -143,13 +138,13 @@ class _Follower(pl.Callback):
 
     def on_before_optimizer_step(self, trainer: pl.Trainer, module: pl.LightningModule, optimizer: Any) -> None:
         # Lightning itself refuses to clip for a fused optimizer under autocast; bfloat16 has no scaler to undo first.
-        nn.utils.clip_grad_norm_(module.parameters(), self._plan.clip_norm)
+        self._norm = nn.utils.clip_grad_norm_(module.parameters(), self._plan.clip_norm)
 
     def on_train_batch_end(
         self, trainer: pl.Trainer, module: pl.LightningModule, outputs: Any, batch: Any, k: int
     ) -> None:
         self._tokens += batch.tokens
-        self._losses.append(outputs["loss"].detach())
+        self._losses.append(outputs["loss"].detach() * self._plan.accumulate)  # Lightning has divided it
         if (k + 1) % self._plan.accumulate:
             return
         step = (k + 1) // self._plan.accumulate
@@ -161,9 +156,9 @@ class _Follower(pl.Callback):
             self._logged = len(self._losses)
         if step in self._measure_at:
             paused = time.monotonic()
+            loss = self._mean_loss(self._measured, step)
             measures = self._measure_at[step](step)
             self._run.log_metrics(measures, step)
-            loss = self._mean_loss(self._measured, step)
             self.curve.append({"step": step, "tokens": self._tokens, **measures, self._plan.loss_name: loss})
             self._measured = len(self._losses)
             self._began += time.monotonic() - paused
@@ -171,9 +166,11 @@ class _Follower(pl.Callback):
             self._tell(step)
 
     def _mean_loss(self, first: int, step: int) -> float:
+        """Of the micro-batches from `first` on; one that is no number, like a gradient that is none, ends the run."""
         loss = float(torch.stack(self._losses[first:]).float().mean())
-        if not math.isfinite(loss):
-            raise Diverged(0, f"step {step}", f"the loss is {loss}", "lower optim.learning_rate, or look at the data")
+        for what, value in (("loss", loss), ("norm of the gradient", float(self._norm))):
+            if not math.isfinite(value):
+                raise Diverged(0, f"step {step}", f"the {what} is {value}", "lower optim.learning_rate")
         return loss
 
     def _tell(self, step: int) -> None:
