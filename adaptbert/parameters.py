@@ -33,7 +33,7 @@ A key without "optional" is required: no default that changes a result hides in 
 `presets/demo.yaml`. `<corpus>`, `<task>` and `<key>` are names that you choose. An unknown key, a wrong type or a value
 out of range is refused before anything runs (`adaptbert check`); see [errors.md](errors.md).
 
-Override a value for one experiment with `dvc exp run -S`, not with a flag; see
+A value is changed for one experiment by `-S` of `dvc exp run`, not by a flag of ours; see
 [how-to/experiments.md](how-to/experiments.md).
 """
 

@@ -1,0 +1,43 @@
+"""What the documents take from elsewhere: the demonstration's table and picture, the list of parameters.
+
+    python -m tests.documents           # write all of it anew
+
+tests/test_docs.py compares with what is there.
+"""
+
+import os
+import re
+from pathlib import Path
+
+from adaptbert.comparison_table import comparison_table
+from adaptbert.outputs import read_json
+from adaptbert.parameters import page, parameters
+from adaptbert.report.picture import picture
+from tests.import_closure import ROOT
+
+READMES = ("README.md", "README.zh-CN.md")
+PICTURE = "docs/img/ladder.svg"
+PARAMETERS = "docs/parameters.md"
+CAPTION = "Demonstration corpus: docstrings of installed Python packages. A small BERT, on two CPU cores."
+
+_TABLE = re.compile(r"(?<=<!-- table -->\n```text\n).*?(?=```\n<!-- /table -->)", re.DOTALL)
+
+
+def written() -> dict[str, str]:
+    """Each of these documents as it should be; run in the project's folder."""
+    summary = read_json(Path("metrics/metrics.json"))
+    table = comparison_table(summary) + "\n"
+    texts = {name: Path(name).read_text(encoding="utf-8") for name in READMES}
+    for name, text in texts.items():
+        assert len(_TABLE.findall(text)) == 1, f"{name}: no <!-- table -->"
+    return {
+        **{name: _TABLE.sub(lambda _: table, text) for name, text in texts.items()},
+        PICTURE: picture(summary, CAPTION),
+        PARAMETERS: page(parameters()),
+    }
+
+
+if __name__ == "__main__":
+    os.chdir(ROOT)
+    for name, text in written().items():
+        Path(name).write_text(text, encoding="utf-8")
