@@ -42,22 +42,19 @@ class Run:
         from mlflow.entities import Metric
 
         rows, self._metrics, self._flushed = self._metrics, [], time.monotonic()
-        for first in range(0, len(rows), 1000):
-            batch = [Metric(name, value, when, step) for name, value, when, step in rows[first : first + 1000]]
-            self._try(lambda client, batch=batch: client.log_batch(self.id, metrics=batch))  # type: ignore[misc]
+        self._log_batches("metrics", [Metric(name, value, when, step) for name, value, when, step in rows], 1000)
 
     def set_tags(self, tags: Mapping[str, str]) -> None:
         """Names by which runs are found and grouped."""
         from mlflow.entities import RunTag
 
-        self._try(lambda client: client.log_batch(self.id, tags=[RunTag(k, str(v)) for k, v in tags.items()]))
+        self._log_batches("tags", [RunTag(name, str(value)) for name, value in tags.items()], 100)
 
     def log_params(self, params: Mapping[str, Any]) -> None:
         """Dotted keys of params.yaml and their values."""
         from mlflow.entities import Param
 
-        rows = [Param(name, str(value)[:6000]) for name, value in params.items()]
-        self._try(lambda client: client.log_batch(self.id, params=rows))
+        self._log_batches("params", [Param(name, str(value)[:6000]) for name, value in params.items()], 100)
 
     def log_artifact(self, path: Path, folder: str | None = None) -> None:
         """A file, or a folder with all that is in it."""
@@ -84,8 +81,11 @@ class Run:
         tags = {"mlflow.runName": name, "mlflow.parentRunId": self.id, **tags}
         created = self._try(lambda client: client.create_run(self._experiment_id, tags=tags))
         child = Run(self._client, created.info.run_id if created else "", self._experiment_id)
-        with child.closing():
-            yield child
+        try:
+            with child.closing():
+                yield child
+        finally:
+            self._client = child._client  # a store that was given up is given up by all
 
     @contextmanager
     def closing(self) -> Iterator[None]:
@@ -97,6 +97,12 @@ class Run:
         finally:
             self.flush()
             self._try(lambda client: client.set_terminated(self.id, status))
+
+    def _log_batches(self, kind: str, rows: list[Any], size: int) -> None:
+        """As many calls as it takes: MLflow refuses more than `size` rows of a kind in one."""
+        for first in range(0, len(rows), size):
+            batch = {kind: rows[first : first + size]}
+            self._try(lambda client, batch=batch: client.log_batch(self.id, **batch))  # type: ignore[misc]
 
     def _try(self, write: "Callable[[MlflowClient], Any]") -> Any:
         if self._client is None:

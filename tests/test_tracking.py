@@ -1,0 +1,249 @@
+"""The record in a real MLflow store; and no store, however broken, stops a stage."""
+
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from mlflow import MlflowClient
+from mlflow.entities import Run as Recorded
+
+from adaptbert import tracking
+from adaptbert.tracking import Run, open_run, project_root, tracking_uri
+from tests.project import free_port
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with a store of its own; the first start makes its tables."""
+    root = tmp_path_factory.mktemp("project")
+    (root / "params.yaml").write_text("seed: 1\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(root)
+        patch.delenv("MLFLOW_TRACKING_URI", raising=False)
+        with open_run("first", {}, {}, root / "params.yaml"):
+            pass
+    return root
+
+
+@pytest.fixture
+def inside(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(project)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    return project
+
+
+def client(root: Path) -> MlflowClient:
+    return MlflowClient(f"sqlite:///{root / 'mlflow.db'}")
+
+
+def runs(root: Path, condition: str) -> list[Recorded]:
+    store = client(root)
+    experiment = store.get_experiment_by_name(tracking.EXPERIMENT)
+    assert experiment is not None
+    return list(store.search_runs([experiment.experiment_id], condition, order_by=["attributes.start_time"]))
+
+
+def test_everything_that_a_run_holds(inside: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DVC_STAGE", "finetune@section-domain")
+    monkeypatch.setenv("DVC_EXP_NAME", "calm-lion")
+    (inside / "card.json").write_text("{}")
+    (inside / "folder").mkdir()
+    (inside / "folder/a.txt").write_text("a")
+    params = {"finetune.section.optim.learning_rate": 4e-4, "seed": 1}
+    with open_run("finetune", {"task": "section", "arm": "domain"}, params, inside / "params.yaml") as run:
+        for step in (1, 5, 9):
+            run.log_metrics({"train/loss": 1 / step, "train/learning_rate": 0.1}, step)
+        run.log_metrics({"test/f1_macro": 0.5})
+        run.set_tags({"checkpoint": "abc"})
+        run.log_artifact(inside / "card.json")
+        run.log_artifact(inside / "folder", "folder")
+        run.log_text("hello", "note.txt")
+        run.log_input("tasks/section", "f" * 64, "training")
+        with run.child("section-domain seed 1", {"seed": "1"}) as child:
+            child.log_metrics({"test/f1_macro": 0.25}, 7)
+
+    (parent,) = runs(inside, "tags.stage = 'finetune' and tags.arm = 'domain'")
+    assert parent.info.status == "FINISHED"
+    assert parent.info.run_name == "finetune section domain"
+    assert parent.data.params == {"finetune.section.optim.learning_rate": "0.0004", "seed": "1"}
+    assert parent.data.metrics["test/f1_macro"] == 0.5
+    assert parent.data.metrics["cost/seconds"] > 0
+    tags = parent.data.tags
+    assert {"stage": "finetune", "task": "section", "arm": "domain", "checkpoint": "abc"}.items() <= tags.items()
+    assert {"dvc.stage": "finetune@section-domain", "dvc.experiment": "calm-lion"}.items() <= tags.items()
+    history = client(inside).get_metric_history(parent.info.run_id, "train/loss")
+    assert [(point.step, point.value) for point in history] == [(1, 1.0), (5, 0.2), (9, 1 / 9)]
+    (data,) = parent.inputs.dataset_inputs
+    assert data.dataset.name == "tasks/section"
+    assert data.dataset.digest == "f" * 36
+    assert [(tag.key, tag.value) for tag in data.tags] == [("mlflow.data.context", "training")]
+
+    names = {item.path for item in client(inside).list_artifacts(parent.info.run_id)}
+    assert names == {"params.yaml", "environment.txt", "card.json", "folder", "note.txt"}
+    assert [a.path for a in client(inside).list_artifacts(parent.info.run_id, "folder")] == ["folder/a.txt"]
+    assert (inside / "mlartifacts").is_dir(), "beside the store, wherever the process was started"
+
+    (child_run,) = runs(inside, f"tags.mlflow.parentRunId = '{parent.info.run_id}'")
+    assert child_run.info.status == "FINISHED"
+    assert child_run.info.run_name == "section-domain seed 1"
+    assert child_run.data.metrics == {"test/f1_macro": 0.25}
+    assert child_run.data.tags["seed"] == "1"
+
+
+def test_the_environment_is_listed(inside: Path, tmp_path: Path) -> None:
+    (run,) = runs(inside, "tags.stage = 'first'")
+    listed = Path(client(inside).download_artifacts(run.info.run_id, "environment.txt", str(tmp_path))).read_text()
+    assert any(line.startswith("torch==") for line in listed.splitlines())
+    assert listed.splitlines() == sorted(listed.splitlines())
+
+
+def test_where_the_code_stood(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "git.commit" not in tracking._origin(), "not a repository"
+    for name in ("GIT_AUTHOR", "GIT_COMMITTER"):
+        monkeypatch.setenv(f"{name}_NAME", "test")
+        monkeypatch.setenv(f"{name}_EMAIL", "test")
+    (tmp_path / "file").write_text("a")
+    for command in (["init", "-q"], ["add", "file"], ["commit", "-q", "-m", "a"]):
+        subprocess.run(["git", *command], check=True)
+    clean = tracking._origin()
+    assert len(clean["git.commit"]) == 40
+    assert clean["git.dirty"] == "false"
+    (tmp_path / "file").write_text("b")
+    assert tracking._origin() == clean | {"git.dirty": "true"}
+
+
+def test_a_stage_that_raises_is_marked_failed_with_its_child(inside: Path) -> None:
+    def fail() -> None:
+        with open_run("failing", {}, {}, inside / "params.yaml") as run, run.child("seed", {}) as child:
+            child.log_metrics({"a": 1.0})
+            raise RuntimeError("the reason")
+
+    with pytest.raises(RuntimeError, match="the reason"):
+        fail()
+    (parent,) = runs(inside, "tags.stage = 'failing'")
+    (child,) = runs(inside, f"tags.mlflow.parentRunId = '{parent.info.run_id}'")
+    assert (parent.info.status, child.info.status) == ("FAILED", "FAILED")
+    assert child.data.metrics == {"a": 1.0}, "what was known is kept"
+
+
+def test_many_values_are_kept_whole(inside: Path) -> None:
+    """More than the store takes in one call: a large ladder, a long curve."""
+    params = {f"ladder.finetune.cell{number}.from": "x" * 7000 for number in range(250)}
+    with open_run("large", {}, params, inside / "params.yaml") as run:
+        for step in range(2_500):
+            run.log_metrics({"train/loss": float(step)}, step)
+        run.set_tags({f"tag{number}": "v" for number in range(150)})
+        run.log_metrics({"last": 1.0})
+    (found,) = runs(inside, "tags.stage = 'large'")
+    assert len(found.data.params) == 250
+    assert len(client(inside).get_metric_history(found.info.run_id, "train/loss")) == 2_500
+    assert found.data.metrics["last"] == 1.0
+    assert len([name for name in found.data.tags if name.startswith("tag")]) == 150
+
+
+@pytest.mark.parametrize(
+    ("inside_of", "expected"),
+    [
+        (".", "."),
+        ("below/deeper", "below/deeper"),
+        (".dvc/tmp/exps/standalone/tmpabc", "."),
+        (".dvc/tmp/exps/tmpxyz", "."),
+        ("nested/.dvc/tmp/exps/celery/run1", "nested"),
+        (".dvc/tmp", ".dvc/tmp"),
+    ],
+)
+def test_the_projects_folder_also_from_an_experiments_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inside_of: str, expected: str
+) -> None:
+    folder = tmp_path / inside_of
+    folder.mkdir(parents=True, exist_ok=True)
+    monkeypatch.chdir(folder)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    assert project_root() == (tmp_path / expected).resolve()
+    assert tracking_uri() == f"sqlite:///{(tmp_path / expected).resolve()}/mlflow.db"
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://elsewhere:5000")
+    assert tracking_uri() == "http://elsewhere:5000"
+
+
+def test_an_unreachable_server_costs_seconds_and_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://127.0.0.1:{free_port()}")
+    (tmp_path / "params.yaml").write_text("seed: 1\n")
+    done, began = [], time.monotonic()
+    with open_run("finetune", {"task": "section"}, {"a": 1}, tmp_path / "params.yaml") as run:
+        run.log_metrics({"loss": 1.0}, 1)
+        run.log_artifact(tmp_path / "params.yaml")
+        with run.child("seed 1", {}) as child:
+            child.log_metrics({"loss": 1.0}, 1)
+            done.append("the work")
+    assert done == ["the work"]
+    assert time.monotonic() - began < 30
+    warnings = capsys.readouterr().err.splitlines()
+    assert len(warnings) == 1
+    assert warnings[0].startswith("warning: MLflow did not answer (")
+    assert warnings[0].endswith("); the stage goes on without a record")
+
+
+@pytest.fixture
+def deaf_server() -> Iterator[str]:
+    """Takes every connection and never answers."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(64)
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+
+
+@pytest.mark.slow
+def test_a_server_that_never_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], deaf_server: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", deaf_server)
+    (tmp_path / "params.yaml").write_text("seed: 1\n")
+    began = time.monotonic()
+    with open_run("finetune", {}, {}, tmp_path / "params.yaml"):
+        pass
+    assert time.monotonic() - began < 40
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_a_store_that_dies_on_the_way_is_given_up_once(
+    inside: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the run and by all its children together, else each of five seeds would wait anew."""
+    tried = []
+
+    def dead(*_: object, **__: object) -> None:
+        tried.append(threading.current_thread().name)
+        raise ConnectionError("the server is gone")
+
+    with open_run("dying", {}, {}, inside / "params.yaml") as run:
+        for seed in range(5):
+            with run.child(f"seed {seed}", {}) as child:
+                if seed == 1:
+                    monkeypatch.setattr(MlflowClient, "log_batch", dead)
+                    monkeypatch.setattr(MlflowClient, "set_terminated", dead)
+                child.log_metrics({"loss": 1.0})
+    assert len(tried) == 1
+    assert capsys.readouterr().err.splitlines() == [
+        "warning: MLflow did not answer (the server is gone); the stage goes on without a record"
+    ]
+
+
+def test_a_run_without_a_record_takes_everything() -> None:
+    run = Run(None, "", "")
+    run.log_metrics({"a": 1.0})
+    run.flush()
+    run.set_tags({"a": "b"})
+    run.log_params({"a": 1})
+    run.log_text("a", "b")
+    run.log_input("a", "b", "c")
+    with run.child("a", {}) as child:
+        child.log_metrics({"a": 1.0})
