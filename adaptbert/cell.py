@@ -83,11 +83,11 @@ def finetune_cell(start: "Checkpoint", params: CellConfig, task: str, arm: str, 
     train = labelled.subset(labelled.split(places.data, "train"), params.labels)
     limit = start.config().max_position_embeddings
     if params.max_length > limit:
-        problem = f"max_length {params.max_length} is larger than the {limit} positions of {start.source}"
+        problem = f"max_length {params.max_length} is larger than the {limit} positions of {start.name}"
         raise BadData(111, f"params.yaml: finetune.{task}", problem, f"lower max_length to {limit}")
 
-    run.set_tags({"init": start.digest, "rung": start.card.get("rung", start.source)})
-    run.log_input(f"tasks/{task}", str(about.get("digest", "")), "training")
+    run.set_tags({"init": start.digest, "rung": start.name})
+    run.log_input(f"tasks/{task}", labelled.digest(train), "training")
     print(f"{task}-{arm}: {len(train):,} labels, {len(params.seeds)} seeds, from {start.source}")
 
     seeds: list[dict[str, Any]] = []
@@ -109,7 +109,7 @@ def finetune_cell(start: "Checkpoint", params: CellConfig, task: str, arm: str, 
     facts = {
         "task": task,
         "arm": arm,
-        "from": start.card.get("rung", start.source),
+        "from": start.name,
         "shape": about["shape"],
         "metric": shape.metric,
         "labels": len(train),
@@ -190,7 +190,7 @@ def _one_seed(
         return {f"dev/{name}": value for name, value in shape.score(shape.gold(rows), answers).items()}
 
     epoch = len(train) / params.global_batch_size
-    ends = {max(1, min(steps, round(number * epoch))): number for number in range(1, int(params.epochs) + 1)}
+    ends = [max(1, min(steps, round(number * epoch))) for number in range(1, int(params.epochs) + 1)]
     measured_at = dict.fromkeys([*ends, steps], measure)
     plan = Plan(
         steps,

@@ -85,9 +85,14 @@ class Checkpoint:
         return cls(name, Tokenizer.load(name, revision), {}, revision)
 
     @property
+    def name(self) -> str:
+        """The rung; the source for a checkpoint that this project did not write."""
+        return str(self.card.get("rung") or self.source)
+
+    @property
     def digest(self) -> str:
-        """Of the weights; `scratch` for a checkpoint without weights, the source for one without a card."""
-        return str(self.card.get("weights") or self.card.get("rung") or self.source)
+        """Of the weights; the name for a checkpoint without weights or without a card."""
+        return str(self.card.get("weights") or self.name)
 
     @property
     def texts(self) -> list[dict[str, Any]]:
@@ -114,7 +119,7 @@ class Checkpoint:
         """Refuse text that another tokenizer made: the likeliest silent bug of a ladder."""
         if fingerprint != self.tokenizer.fingerprint:
             own = self.tokenizer.fingerprint
-            problem = f"made with tokenizer {fingerprint[:12]}, the checkpoint {self.source} has {own[:12]}"
+            problem = f"made with tokenizer {fingerprint[:12]}, the checkpoint {self.name} has {own[:12]}"
             raise BadData(129, place, problem, "set tokenizer.source to the tokenizer of the checkpoint and run again")
 
     def model(self, hugging_face_class: Any, seed: int, **overrides: Any) -> Any:

@@ -141,7 +141,7 @@ def climb(
     tokens = round(steps * params.global_batch_tokens)
     facts: dict[str, Any] = {
         "rung": where.rung,
-        "from": start.card.get("rung", start.source),
+        "from": start.name,
         "tokens": tokens,
         "steps": steps,
         "tflop": round(training_flop(model.config, tokens, params.block_size, batches.decoded) / 1e12, 3),

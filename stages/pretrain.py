@@ -10,6 +10,7 @@ from pydantic import model_validator
 from adaptbert.architecture import EncoderConfig
 from adaptbert.entry import Stage
 from adaptbert.measurement import MeasureConfig
+from adaptbert.outputs import whole
 from adaptbert.params import contradiction
 from adaptbert.rung import RungConfig, Where, climb
 from adaptbert.tracking import Run
@@ -69,11 +70,11 @@ def pretrain(
         pieces, config = start.tokenizer, start.config()
         start.check_tokenizer(corpus.fingerprint, tokenizer)
     card: dict[str, object] = {"stage": "pretrain", "rung": SCRATCH, "params": {}, "init": None}
-    checkpoint.save(scratch, config, pieces, card)
-    if params.encoder is not None:
-        start = Checkpoint.load(scratch)
-
-    climb(start, corpus, params, measure, seed, Where("pretrain", "pretrain", heldout, out, metrics), run)
+    with whole(scratch) as part:  # it appears when the rung above it does
+        checkpoint.save(part, config, pieces, card)
+        if params.encoder is not None:
+            start = Checkpoint.load(part)
+        climb(start, corpus, params, measure, seed, Where("pretrain", "pretrain", heldout, out, metrics), run)
 
 
 STAGE = Stage(pretrain)

@@ -1,4 +1,4 @@
-"""From a command line to a call: arguments by the signature, values by params.yaml, one line and a code when it fails."""
+"""From a command line to a call: arguments by the signature, values by params.yaml, one line and a code on failure."""
 
 import errno
 import os

@@ -1,5 +1,6 @@
 """A labelled set on disk: the splits that the gate let through, and the subset of labels that a recipe spends."""
 
+import json
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -26,3 +27,8 @@ def subset(rows: list[dict[str, Any]], labels: int) -> list[dict[str, Any]]:
     if labels == 0 or labels >= len(rows):
         return rows
     return sorted(rows, key=lambda row: sha256(str(row["id"]).encode()).digest())[:labels]
+
+
+def digest(rows: list[dict[str, Any]]) -> str:
+    """Of what the rows hold: equal rows in the same order have equal digests."""
+    return sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()
