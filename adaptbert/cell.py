@@ -178,16 +178,17 @@ def _one_seed(
     module = FineTuning(model, shape, params.optim, steps)
     batches = LabelledBatches(examples, seed, params.micro_batch_size, params.block_size, tokenizer.pad)
 
-    def predict(split: str) -> tuple[list[dict[str, Any]], list[Any], Any]:
-        rows = labelled.split(data, split)
-        tokenised = shape.examples(rows, tokenizer, params.max_length)
+    def predict(rows: list[dict[str, Any]], tokenised: Any) -> tuple[list[Any], Any]:
         probabilities = module.probabilities(tokenised, params.block_size, tokenizer.pad, params.precision)
-        answers, confidence = shape.answers(rows, tokenised, probabilities)
-        return rows, answers, confidence
+        answers: tuple[list[Any], Any] = shape.answers(rows, tokenised, probabilities)
+        return answers
+
+    dev = labelled.split(data, "dev")
+    tokenised_dev = shape.examples(dev, tokenizer, params.max_length)
 
     def measure(step: int) -> Mapping[str, float]:
-        rows, answers, _ = predict("dev")
-        return {f"dev/{name}": value for name, value in shape.score(shape.gold(rows), answers).items()}
+        answers, _ = predict(dev, tokenised_dev)
+        return {f"dev/{name}": value for name, value in shape.score(shape.gold(dev), answers).items()}
 
     epoch = len(train) / params.global_batch_size
     ends = [max(1, min(steps, round(number * epoch))) for number in range(1, int(params.epochs) + 1)]
@@ -202,7 +203,8 @@ def _one_seed(
     )
     curve = fit(module, batches, plan, run, measured_at)
 
-    rows, answers, confidence = predict("test")
+    rows = labelled.split(data, "test")
+    answers, confidence = predict(rows, shape.examples(rows, tokenizer, params.max_length))
     gold = shape.gold(rows)
     test = {f"test/{name}": value for name, value in shape.score(gold, answers).items()}
     run.log_metrics(test, steps)

@@ -62,7 +62,10 @@ def _task(name: str, values: dict[str, Any], training: dict[str, Any]) -> str:
                 VERDICTS[found["verdict"]],
             ]
         )
-    return aligned(rows, left=(0, 3)) + "\n\n" + aligned(steps, left=(0, 4))
+    tables = [aligned(rows, left=(0, 3))]
+    if values[STEPS]:  # a task with one arm has nothing to compare
+        tables.append(aligned(steps, left=(0, 4)))
+    return "\n\n".join(tables)
 
 
 def _bits(bits: dict[str, dict[str, float]]) -> str:

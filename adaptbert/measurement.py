@@ -97,7 +97,7 @@ class HeldOut:
             raise BadData(18, f"heldout/{name}", problem, "hold out more text: raise tokenize.heldout_fraction")
         mean = loss / chosen_tokens
         if not math.isfinite(mean):
-            raise Diverged(0, f"heldout/{name}", f"the loss is {mean}", "lower optim.learning_rate")
+            raise Diverged(158, f"heldout/{name}", f"the loss is {mean}", "lower optim.learning_rate")
         return {
             "bits_per_char": bits_per_char(mean, int(text_tokens), int(corpus.characters[:taken].sum())),
             "mlm_loss": mean,

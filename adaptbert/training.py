@@ -170,7 +170,7 @@ class _Follower(pl.Callback):
         loss = float(torch.stack(self._losses[first:]).float().mean())
         for what, value in (("loss", loss), ("norm of the gradient", float(self._norm))):
             if not math.isfinite(value):
-                raise Diverged(0, f"step {step}", f"the {what} is {value}", "lower optim.learning_rate")
+                raise Diverged(158, f"step {step}", f"the {what} is {value}", "lower optim.learning_rate")
         return loss
 
     def _tell(self, step: int) -> None:

@@ -139,7 +139,7 @@ def raising(error: BaseException) -> Callable[..., None]:
     [
         (BadData(124, "model", "damaged", "restore it"), 65, "error: AB-124 model: damaged; restore it"),
         (BadParams(111, "params.yaml: a", "1 > 0", "change it"), 78, "error: AB-111 params.yaml: a: 1 > 0; change it"),
-        (Diverged(0, "step 3", "the loss is nan", "lower it"), 70, "error: AB-000 step 3: the loss is nan; lower it"),
+        (Diverged(158, "step 3", "the loss is nan", "lower it"), 70, "error: AB-158 step 3: the loss is nan; lower it"),
         (KeyboardInterrupt(), 75, "interrupted; run the same command again"),
         (
             OSError(errno.EROFS, "Read-only file system", "models/x"),

@@ -1,7 +1,8 @@
 """Data sets by name and revision, with folders in place of the hub."""
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import datasets
 import pytest
@@ -91,3 +92,24 @@ def test_what_cannot_be_loaded(tmp_path: Path, folder: Path, content: str, error
         load(listing(tmp_path, content.format(folder=folder)), "single_sentence", "dev")
     assert "\n" not in str(raised.value)
     assert raised.value.exit_code == {"AB-156": 75}.get(words[:6], 78 if error is BadParams else 65)
+
+
+def test_a_network_that_goes_away_between_two_rows(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = listing(tmp_path, f"name: {folder}\nsplit: train\ncolumns: {{text: body}}\n")
+    dataset = HubDataset(path, "corpus", SourceConfig(source="hub"))
+
+    class Stream:
+        features: ClassVar = {"body": None}
+
+        def __iter__(self) -> Iterator[dict[str, str]]:
+            yield {"body": "one row"}
+            raise ConnectionError("Server Disconnected")
+
+    monkeypatch.setattr(dataset, "_load", Stream)
+    rows = dataset.rows()
+    assert next(rows)
+    with pytest.raises(UserError, match=r"AB-156 .*the hub does not answer") as raised:
+        next(rows)
+    assert raised.value.exit_code == 75

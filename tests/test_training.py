@@ -232,7 +232,7 @@ def test_a_run_that_diverges_ends_before_anything_is_measured(
         measured.append(step)
         return {}
 
-    with pytest.raises(Diverged, match=rf"AB-000 step {STEPS}: {message}; lower optim.learning_rate") as caught:
+    with pytest.raises(Diverged, match=rf"AB-158 step {STEPS}: {message}; lower optim.learning_rate") as caught:
         fit(Sabotaged(module(), spoil, at), batches(corpus), plan(), tiny.no_record(), {STEPS: measure})
     assert caught.value.exit_code == INTERNAL == 70
     assert measured == []
@@ -243,7 +243,7 @@ def test_a_held_out_loss_that_is_no_number(heldout: HeldOut) -> None:
     prepare(model)
     with torch.no_grad():
         model.bert.embeddings.word_embeddings.weight[7] = float("nan")
-    with pytest.raises(Diverged, match="AB-000 heldout/domain: the loss is nan"):
+    with pytest.raises(Diverged, match="AB-158 heldout/domain: the loss is nan"):
         heldout.measure(model, "32-true")
 
 

@@ -68,7 +68,7 @@ class HubDataset:
                 raise BadData(56, f"{self.path}: {self.split}", problem, "map it in `columns`")
         names = {column: _names(loaded.features, column) for column in self.fields.columns.values()}
         prefix = f"{Path(self.dataset.name).name}-{self.split}"
-        for row, found in enumerate(loaded, 1):
+        for row, found in enumerate(self._stream(loaded), 1):
             values = {column: name(found[column]) for column, name in names.items()}
             identity, read = self.fields.read(values, f"{self.dataset.name}[{row}]")
             identity = identity or f"{prefix}-{row}"
@@ -76,6 +76,19 @@ class HubDataset:
                 yield Row(identity, self.dataset.name, row, read)
             else:
                 yield Unreadable(identity, self.dataset.name, row, read)
+
+    def _stream(self, loaded: Any) -> Iterator[dict[str, Any]]:
+        """The rows; a network that goes away between two of them is told as one that never answered."""
+        try:
+            yield from loaded
+        except (ConnectionError, TimeoutError) as error:
+            raise self._unreachable(error) from None
+
+    def _unreachable(self, error: Exception) -> HubUnreachable:
+        problem = f"the hub does not answer for '{self.dataset.name}' ({type(error).__name__})"
+        return HubUnreachable(
+            156, f"{self.path}: name", problem, "check the network and HF_HUB_OFFLINE, then run again"
+        )
 
     def provenance(self) -> dict[str, Any]:
         return {"dataset": self.dataset.model_dump(exclude={"columns"}, exclude_none=True)}
@@ -100,8 +113,7 @@ class HubDataset:
                 name, self.dataset.config, revision=self.dataset.revision, split=self.split, streaming=True
             )
         except (ConnectionError, TimeoutError) as error:
-            problem = f"the hub does not answer for '{name}' ({type(error).__name__})"
-            raise HubUnreachable(156, place, problem, "check the network and HF_HUB_OFFLINE, then run again") from None
+            raise self._unreachable(error) from None
         except (DatasetNotFoundError, DataFilesNotFoundError, FileNotFoundError):
             problem = f"no data set '{name}' of this revision, or no right to read it"
             raise BadData(157, place, problem, "check name and revision; log in for a gated one") from None
