@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from adaptbert.optim import OptimConfig
-from adaptbert.outputs import whole, write_json
+from adaptbert.outputs import file_digest, whole, write_json
 from adaptbert.params import Config, contradiction
 from adaptbert.stream import BudgetConfig
 from adaptbert.tracking import Run
 
 if TYPE_CHECKING:
     from adaptbert.checkpoint import Checkpoint
+    from adaptbert.savepoints import Savepoints
+    from adaptbert.work import Work
 
 Seed = Annotated[int, Field(ge=0, lt=2**64)]
 
@@ -65,13 +67,17 @@ class Places:
     metrics: Path
 
 
-def finetune_cell(start: "Checkpoint", params: CellConfig, task: str, arm: str, places: Places, run: Run) -> None:
-    """Fine-tune all seeds; write their metrics, their predictions, and the checkpoint of the seed that is best on dev.
+def finetune_cell(
+    start: "Checkpoint", params: CellConfig, task: str, arm: str, places: Places, work: "Work", run: Run
+) -> None:
+    """Fine-tune all seeds, from where an earlier process stopped.
+
+    Writes their metrics, their predictions, and the checkpoint of the seed that is best on dev.
 
     Raises:
         BadData: an architecture that cannot read the examples.
     """
-    from adaptbert import checkpoint
+    from adaptbert import checkpoint, finetuning, training  # noqa: F401 - all code is known when the run is named
     from adaptbert.architecture import training_flop
     from adaptbert.errors import BadData
     from adaptbert.tasks import labelled
@@ -86,6 +92,15 @@ def finetune_cell(start: "Checkpoint", params: CellConfig, task: str, arm: str, 
         problem = f"max_length {params.max_length} is larger than the {limit} positions of {start.name}"
         raise BadData(111, f"params.yaml: finetune.{task}", problem, f"lower max_length to {limit}")
 
+    work.begin(
+        {
+            "params": params.model_dump(exclude={"seeds"}),
+            "task": about,
+            "data": {path.name: file_digest(path) for path in sorted(places.data.iterdir())},
+            "init": [start.digest, start.tokenizer.fingerprint],
+        }
+    )
+    run.go_on(work.run)
     run.set_tags({"init": start.digest, "rung": start.name})
     run.log_input(f"tasks/{task}", labelled.digest(train), "training")
     print(f"{task}-{arm}: {len(train):,} labels, {len(params.seeds)} seeds, from {start.source}")
@@ -96,7 +111,9 @@ def finetune_cell(start: "Checkpoint", params: CellConfig, task: str, arm: str, 
     steps = tokens = 0
     for seed in params.seeds:
         with run.child(f"{task}-{arm} seed {seed}", {"task": task, "arm": arm, "seed": str(seed)}) as child:
-            trained = _one_seed(start, params, shape, train, places.data, seed, child)
+            savepoints = work.savepoints(f"seed-{seed}")
+            child.go_on(savepoints.folder)
+            trained = _one_seed(start, params, shape, train, places.data, seed, savepoints, child)
         seeds.append(trained.metrics)
         rows += trained.predictions
         steps, tokens = trained.steps, trained.tokens
@@ -130,6 +147,7 @@ def finetune_cell(start: "Checkpoint", params: CellConfig, task: str, arm: str, 
     saved = checkpoint.save(places.out, model, start.tokenizer, card)
     _write_predictions(places.predictions, rows)
     write_json(places.metrics, {**facts, "seeds": seeds})
+    work.finish(places.metrics)
 
     test = f"test/{shape.metric}"
     run.log_metrics({**_means(seeds), "cost/tokens": tokens * len(seeds), "cost/tflop": facts["tflop"] * len(seeds)})
@@ -155,6 +173,7 @@ def _one_seed(
     train: list[dict[str, Any]],
     data: Path,
     seed: int,
+    savepoints: "Savepoints",
     run: Run,
 ) -> _Trained:
     from adaptbert.finetuning import FineTuning, LabelledBatches
@@ -201,7 +220,7 @@ def _one_seed(
         seed,
         "train/loss",
     )
-    curve = fit(module, batches, plan, run, measured_at)
+    curve = fit(module, batches, plan, run, measured_at, savepoints).curve
 
     rows = labelled.split(data, "test")
     answers, confidence = predict(rows, shape.examples(rows, tokenizer, params.max_length))

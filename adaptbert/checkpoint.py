@@ -9,12 +9,11 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from adaptbert.errors import BadData
-from adaptbert.outputs import whole, write_json
+from adaptbert.outputs import file_digest, whole, write_json
 from adaptbert.tokenization import Tokenizer
 
 CARD = "card.json"
@@ -91,8 +90,10 @@ class Checkpoint:
 
     @property
     def digest(self) -> str:
-        """Of the weights; the name for a checkpoint without weights or without a card."""
-        return str(self.card.get("weights") or self.name)
+        """Of the weights; the name for a checkpoint without weights, and the revision with it for one of the hub."""
+        if self.card:
+            return str(self.card["weights"] or self.name)
+        return f"{self.source}@{self.revision}" if self.revision else file_digest(Path(self.source) / WEIGHTS)
 
     @property
     def texts(self) -> list[dict[str, Any]]:
@@ -192,15 +193,6 @@ def save(
         if write_more is not None:
             write_more(part)
     return complete
-
-
-def file_digest(path: Path) -> str:
-    """sha256 of a file's bytes."""
-    digest = sha256()
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
 
 
 def _read_object(file: Path) -> dict[str, Any]:

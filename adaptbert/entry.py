@@ -8,7 +8,7 @@ is which, so there is no second list to keep:
 
 - `params`: the section of the stage's own name (below `keyed_by`: the sub-section that this argument names);
 - `seed` and every other `Config`: the top-level section of that name;
-- `Path` and `str`: required options; `run`: the stage's MLflow run.
+- `Path` and `str`: required options; `run`: the stage's MLflow run; `work`: its work folder.
 """
 
 import argparse
@@ -26,8 +26,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from adaptbert import interruption
 from adaptbert import params as params_file
-from adaptbert.errors import IO_ERROR, TEMPORARY, BadParams, UserError, nearest, raise_all
+from adaptbert.errors import IO_ERROR, BadParams, UserError, nearest, raise_all
+from adaptbert.exclusive import hold, sweep
+from adaptbert.interruption import Interrupted
 from adaptbert.params import Config
 from adaptbert.tracking import open_run
 
@@ -88,6 +91,9 @@ class Stage:
 
     def run(self, argv: Sequence[str] | None = None) -> None:
         """The whole life of a stage's process; ends it with an exit code (adaptbert.errors)."""
+        interruption.raise_at_once()
+        if "DVC_STAGE" in os.environ:
+            interruption.die_with_parent()
         sys.exit(_exit_code(lambda: self._run(argv)))
 
     def _run(self, argv: Sequence[str] | None) -> None:
@@ -103,16 +109,20 @@ class Stage:
                 parser.add_argument(f"--{name.replace('_', '-')}", type=kind, required=True)
         arguments = vars(parser.parse_args(argv))
 
+        sweep()
         document = params_file.read(PARAMS)
         check_all(document, PARAMS)
         key = self.name if self.keyed_by is None else f"{self.name}.{arguments[self.keyed_by]}"
         values = {name: self._parse(document, name, kind, PARAMS) for name, kind in self.sections().items()}
         values["params"] = self._parse(document, key, hints["params"], PARAMS)
+        labels = {name: str(value) for name, value in arguments.items() if hints[name] is str}
         with ExitStack() as stack:
+            folder = stack.enter_context(hold("-".join([self.name, *labels.values()])))
+            if "work" in hints:
+                values["work"] = hints["work"](folder)
             if "run" in hints:
                 logged = {key: params_file.section(document, key, PARAMS)}
                 logged.update({name: document[name] for name in self.sections()})
-                labels = {name: str(value) for name, value in arguments.items() if hints[name] is str}
                 values["run"] = stack.enter_context(
                     open_run(self.name, labels, params_file.flatten(logged), params_path=PARAMS)
                 )
@@ -164,9 +174,9 @@ def _exit_code(body: Callable[[], None]) -> int:
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
-    except KeyboardInterrupt:
-        print("interrupted; run the same command again", file=sys.stderr)
-        return TEMPORARY
+    except Interrupted as interrupted:
+        print(f"{interrupted}; the same command goes on from here", file=sys.stderr)
+        return interrupted.exit_code
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG):
             raise

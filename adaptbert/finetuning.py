@@ -29,14 +29,14 @@ class LabelledBatch:
         input_ids: (rows, block).
         places: flat positions that the head looks at, (places,).
         targets: (places,).
-        tokens: without padding.
+        counts: tokens, padding not counted.
     """
 
     rows: Rows
     input_ids: Tensor
     places: Tensor
     targets: Tensor
-    tokens: int
+    counts: dict[str, int]
 
     def to(self, device: torch.device) -> "LabelledBatch":
         """The same on another device."""
@@ -56,7 +56,7 @@ def batch_of(examples: Examples, block_size: int, padding: int) -> LabelledBatch
         torch.from_numpy(rows.fill(examples.ids, padding)),
         torch.from_numpy(examples.flat_places()),
         torch.from_numpy(examples.targets),
-        len(examples.ids),
+        {"tokens": len(examples.ids)},
     )
 
 

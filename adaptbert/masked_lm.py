@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from adaptbert.encoder import encode, prepare
-from adaptbert.masking import Masker, MaskingAudit
+from adaptbert.masking import Masker, audit
 from adaptbert.optim import OptimConfig, adamw
 from adaptbert.packing import Rows, pack
 from adaptbert.stream import DocumentStream
@@ -28,14 +28,14 @@ class MaskedBatch:
         input_ids: (rows, block).
         chosen: flat positions to predict, (chosen,).
         expected: the ids that stood there, (chosen,).
-        tokens: without padding.
+        counts: tokens, padding not counted, and what the masks really were (`masking.audit`).
     """
 
     rows: Rows
     input_ids: Tensor
     chosen: Tensor
     expected: Tensor
-    tokens: int
+    counts: dict[str, int]
 
     def to(self, device: torch.device) -> "MaskedBatch":
         """The same on another device."""
@@ -55,22 +55,18 @@ class MaskedBatches:
     ) -> None:
         self._corpus, self._stream, self._masker = corpus, stream, masker
         self._block_size, self._padding = block_size, padding
-        self.audit = MaskingAudit()
-        self.decoded = 0
 
     def __call__(self, k: int) -> MaskedBatch:
         documents, passes = self._stream.batch(k)
         flat = self._corpus.read(documents)
         ids, chosen = self._masker.mask(flat.ids, flat.word_starts, flat.lengths, documents, passes)
-        self.audit.add(flat.ids, flat.lengths, chosen, self._masker.maskable)
-        self.decoded += len(chosen)
         rows = pack(flat.lengths, self._block_size)
         return MaskedBatch(
             rows,
             torch.from_numpy(rows.fill(ids, self._padding)),
             torch.from_numpy(chosen),
             torch.from_numpy(flat.ids[chosen]),
-            len(ids),
+            {"tokens": len(ids), **audit(flat.ids, flat.lengths, chosen, self._masker.maskable)},
         )
 
 

@@ -6,6 +6,7 @@ call this dynamic masking). Shares after Devlin et al. 2019, appendix A.1: of th
 random token, 10 % unchanged.
 """
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 import numpy as np
@@ -110,37 +111,35 @@ class Masker:
         return corrupted, chosen
 
 
-class MaskingAudit:
-    """What the masks of a run really were; a mean rate alone hides documents that are masked whole or not at all."""
+def audit(
+    ids: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    chosen: NDArray[np.int64],
+    maskable: NDArray[np.bool_],
+) -> dict[str, int]:
+    """What the masks of a batch really are, as counts that add up over batches; arguments as in `Masker.mask`.
 
-    def __init__(self) -> None:
-        self.maskable = self.chosen = self.specials = 0
-        self.documents = self.without = self.whole = 0
+    A mean rate alone would hide documents that are masked whole or not at all.
+    """
+    document = np.repeat(np.arange(len(lengths)), lengths)
+    candidates = np.bincount(document[maskable[ids]], minlength=len(lengths))
+    hits = np.bincount(document[chosen], minlength=len(lengths))
+    return {
+        "maskable": int(candidates.sum()),
+        "chosen": len(chosen),
+        "specials": int((~maskable[ids[chosen]]).sum()),
+        "documents": int((candidates > 0).sum()),
+        "documents_without": int(((hits == 0) & (candidates > 0)).sum()),
+        "documents_whole": int(((hits == candidates) & (candidates > 1)).sum()),
+    }
 
-    def add(
-        self,
-        ids: NDArray[np.int64],
-        lengths: NDArray[np.int64],
-        chosen: NDArray[np.int64],
-        maskable: NDArray[np.bool_],
-    ) -> None:
-        """Count one batch; arguments as in `Masker.mask`."""
-        document = np.repeat(np.arange(len(lengths)), lengths)
-        candidates = np.bincount(document[maskable[ids]], minlength=len(lengths))
-        hits = np.bincount(document[chosen], minlength=len(lengths))
-        self.maskable += int(candidates.sum())
-        self.chosen += len(chosen)
-        self.specials += int((~maskable[ids[chosen]]).sum())
-        self.documents += int((candidates > 0).sum())
-        self.without += int(((hits == 0) & (candidates > 0)).sum())
-        self.whole += int(((hits == candidates) & (candidates > 1)).sum())
 
-    def metrics(self) -> dict[str, float]:
-        """Realised rate, special tokens chosen, and the shares of documents without a mask and masked whole."""
-        documents = max(1, self.documents)
-        return {
-            "rate": self.chosen / max(1, self.maskable),
-            "specials": self.specials,
-            "documents_without": self.without / documents,
-            "documents_whole": self.whole / documents,
-        }
+def audit_metrics(counts: Mapping[str, int]) -> dict[str, float]:
+    """Realised rate, special tokens chosen, and the shares of documents without a mask and masked whole."""
+    documents = max(1, counts.get("documents", 0))
+    return {
+        "rate": counts.get("chosen", 0) / max(1, counts.get("maskable", 0)),
+        "specials": counts.get("specials", 0),
+        "documents_without": counts.get("documents_without", 0) / documents,
+        "documents_whole": counts.get("documents_whole", 0) / documents,
+    }

@@ -1,7 +1,7 @@
 """Measuring alike: every rung on the same held-out text, with the same masks."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -46,6 +46,11 @@ class HeldOut:
             unit="token", probability=config.probability, mask_share=0.8, random_share=0.1, keep_share=0.1
         )
         self._masker = Masker(masking, config.seed, tokenizer.mask, tokenizer.replacements, tokenizer.maskable)
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """Of the text of each set."""
+        return {name: str(corpus.texts[0]["digest"]) for name, corpus in self.sets.items()}
 
     def measure(self, model: "BertForMaskedLM", precision: str) -> dict[str, dict[str, float]]:
         """Per set: `mlm_loss` (nats a masked token), `bits_per_char` and `masked_accuracy`.
@@ -108,3 +113,11 @@ class HeldOut:
 def named(measured: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
     """`{"general": {"mlm_loss": 6.1}}` as `{"general/mlm_loss": 6.1}`."""
     return {f"{text}/{metric}": value for text, values in measured.items() for metric, value in values.items()}
+
+
+def unnamed(values: Mapping[str, float], texts: Iterable[str]) -> dict[str, dict[str, float]]:
+    """The inverse of `named` for these texts; other values are left out."""
+    return {
+        text: {name.removeprefix(f"{text}/"): value for name, value in values.items() if name.startswith(f"{text}/")}
+        for text in texts
+    }

@@ -5,6 +5,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,12 @@ def whole(target: Path) -> Iterator[Path]:
     temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         yield temporary
+        for path in [*temporary.rglob("*"), temporary] if temporary.is_dir() else [temporary]:
+            sync(path)
         if target.is_dir():
             shutil.rmtree(target)
         temporary.replace(target)
+        sync(target.parent)
     finally:
         if temporary.is_dir():
             shutil.rmtree(temporary)
@@ -40,3 +44,21 @@ def read_json(path: Path) -> dict[str, Any]:
     """The object in a JSON file that this project wrote."""
     values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return values
+
+
+def file_digest(path: Path) -> str:
+    """sha256 of a file's bytes."""
+    digest = sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def sync(path: Path) -> None:
+    """Make a file, or the names in a folder, outlast a power cut."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from adaptbert.masking import MaskingConfig
-from adaptbert.measurement import HeldOut, MeasureConfig, named
+from adaptbert.masking import MaskingConfig, audit_metrics
+from adaptbert.measurement import HeldOut, MeasureConfig, named, unnamed
 from adaptbert.optim import OptimConfig
 from adaptbert.outputs import write_json
 from adaptbert.params import Config, contradiction
@@ -22,6 +22,7 @@ from adaptbert.tracking import Run
 if TYPE_CHECKING:
     from adaptbert.checkpoint import Checkpoint
     from adaptbert.token_store import TokenizedCorpus
+    from adaptbert.work import Work
 
 Precision = Literal["bf16-mixed", "32-true"]
 
@@ -85,9 +86,10 @@ def climb(
     measure: MeasureConfig,
     seed: int,
     where: Where,
+    work: "Work",
     run: Run,
 ) -> None:
-    """Train from `start` on `corpus`; write the new checkpoint and its metrics.
+    """Train from `start` on `corpus`, from where an earlier process stopped; write the checkpoint and its metrics.
 
     Raises:
         BadData: the corpus was made with another tokenizer, or its documents do not fit rows or positions.
@@ -119,6 +121,17 @@ def climb(
     batches = MaskedBatches(corpus, stream, masker, params.block_size, tokenizer.pad)
     heldout = HeldOut(where.heldout, measure, tokenizer, params.block_size)
 
+    work.begin(
+        {
+            "params": params.model_dump(),
+            "seed": seed,
+            "measure": measure.model_dump(),
+            "init": [start.digest, start.tokenizer.fingerprint],
+            "texts": [*corpus.texts, len(corpus.lengths)],
+            "heldout": heldout.digests,
+        }
+    )
+    run.go_on(work.run)
     module = MaskedLM(model, params.optim, steps)
     before = start.measured or heldout.measure(model, params.precision)
     run.log_metrics(named(before), step=0)
@@ -127,24 +140,21 @@ def climb(
     run.set_tags({"rung": where.rung, "init": start.digest})
     print(f"{where.rung}: {corpus.tokens:,} tokens of text, {steps:,} steps of {params.global_batch_tokens:,} tokens")
 
-    measured: dict[int, dict[str, dict[str, float]]] = {}
-
     def measure_now(step: int) -> Mapping[str, float]:
-        measured[step] = heldout.measure(model, params.precision)
-        return named(measured[step])
+        return named(heldout.measure(model, params.precision))
 
     points = measured_steps(steps, params.measurements)
     plan = Plan(steps, accumulate, params.optim.clip_norm, params.precision, seed, "train/mlm_loss")
-    curve = fit(module, batches, plan, run, dict.fromkeys(points, measure_now))
-    after = measured.get(steps, before)
+    fitted = fit(module, batches, plan, run, dict.fromkeys(points, measure_now), work.savepoints())
+    after = unnamed(fitted.curve[-1], heldout.sets) if fitted.curve else before
 
-    tokens = round(steps * params.global_batch_tokens)
+    tokens, decoded = round(steps * params.global_batch_tokens), fitted.counts.get("chosen", 0)
     facts: dict[str, Any] = {
         "rung": where.rung,
         "from": start.name,
         "tokens": tokens,
         "steps": steps,
-        "tflop": round(training_flop(model.config, tokens, params.block_size, batches.decoded) / 1e12, 3),
+        "tflop": round(training_flop(model.config, tokens, params.block_size, decoded) / 1e12, 3),
         "parameters": parameters(model),
     }
     ledger = [*start.texts, *({**text, "trained_tokens": tokens} for text in corpus.texts)] if steps else start.texts
@@ -161,8 +171,9 @@ def climb(
             "measured": after,
         },
     )
-    audit = batches.audit.metrics()
-    write_json(where.metrics, {**facts, "before": before, "after": after, "curve": curve, "masking": audit})
+    audit = audit_metrics(fitted.counts)
+    write_json(where.metrics, {**facts, "before": before, "after": after, "curve": fitted.curve, "masking": audit})
+    work.finish(where.metrics)
     run.set_tags({"checkpoint": str(card["weights"])})
     run.log_metrics({"cost/tokens": tokens, "cost/tflop": facts["tflop"], **{f"mask/{k}": v for k, v in audit.items()}})
     run.log_artifact(where.out / checkpoint.CARD)

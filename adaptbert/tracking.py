@@ -9,10 +9,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from adaptbert.interruption import Interrupted
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -20,20 +23,61 @@ if TYPE_CHECKING:
 EXPERIMENT = "adaptbert"
 FLUSH_SECONDS = 10.0
 FLUSH_ROWS = 500
+MARK = "mlflow_run"
+
+
+@dataclass
+class _Store:
+    """An open MLflow run.
+
+    Attributes:
+        last: by metric, the last step that an earlier process logged.
+    """
+
+    client: "MlflowClient"
+    experiment_id: str
+    run_id: str
+    last: dict[str, int] = field(default_factory=dict)
+
+
+Opener = Callable[[str], _Store]
 
 
 class Run:
-    """One MLflow run; metrics are gathered and written every few seconds."""
+    """One MLflow run; metrics are gathered and written every few seconds.
 
-    def __init__(self, client: "MlflowClient | None", run_id: str, experiment_id: str) -> None:
-        self._client, self.id, self._experiment_id = client, run_id, experiment_id
+    Args:
+        opener: opens the run of the id that it is given, or a new one; called when there is something to write. None:
+            nothing is kept.
+        begin: what to write first.
+    """
+
+    def __init__(self, opener: Opener | None = None, begin: "Callable[[Run], None] | None" = None) -> None:
+        self._opener, self._begin = opener, begin
+        self._store: _Store | None = None
         self._metrics: list[tuple[str, float, int, int]] = []
         self._flushed = time.monotonic()
+
+    @property
+    def id(self) -> str:
+        """Empty when nothing is kept."""
+        return self._store.run_id if self._store else ""
+
+    def go_on(self, folder: Path) -> None:
+        """Be the run of the process that stopped here before, if `folder` knows one, so that a curve is one curve."""
+        mark = folder / MARK
+        self._open(mark.read_text(encoding="utf-8") if mark.is_file() else "")
+        if self.id:
+            folder.mkdir(parents=True, exist_ok=True)
+            mark.write_text(self.id, encoding="utf-8")
 
     def log_metrics(self, metrics: Mapping[str, float], step: int = 0) -> None:
         """Metrics of an optimizer step; the same names in every stage: `train/mlm_loss`, `test/f1_macro` ..."""
         now = time.time_ns() // 1_000_000
-        self._metrics += [(name, float(value), now, step) for name, value in metrics.items()]
+        last = self._store.last if self._store else {}
+        self._metrics += [
+            (name, float(value), now, step) for name, value in metrics.items() if step > last.get(name, -1)
+        ]
         if len(self._metrics) > FLUSH_ROWS or time.monotonic() - self._flushed > FLUSH_SECONDS:
             self.flush()
 
@@ -78,14 +122,20 @@ class Run:
     @contextmanager
     def child(self, name: str, tags: Mapping[str, str]) -> Iterator["Run"]:
         """A run below this one, e.g. a seed below its cell."""
-        tags = {"mlflow.runName": name, "mlflow.parentRunId": self.id, **tags}
-        created = self._try(lambda client: client.create_run(self._experiment_id, tags=tags))
-        child = Run(self._client, created.info.run_id if created else "", self._experiment_id)
+        self._open("")
+
+        def opener(earlier: str) -> _Store:
+            assert self._store is not None
+            named = {"mlflow.runName": name, "mlflow.parentRunId": self.id, **tags}
+            return _open(self._store.client, self._store.experiment_id, named, earlier)
+
+        child = Run(opener if self._store else None)
         try:
             with child.closing():
                 yield child
         finally:
-            self._client = child._client  # a store that was given up is given up by all
+            if child._opener is None:  # a store that was given up is given up by all
+                self._give_up()
 
     @contextmanager
     def closing(self) -> Iterator[None]:
@@ -94,6 +144,9 @@ class Run:
         try:
             yield
             status = "FINISHED"
+        except Interrupted:
+            status = "KILLED"
+            raise
         finally:
             self.flush()
             self._try(lambda client: client.set_terminated(self.id, status))
@@ -104,30 +157,49 @@ class Run:
             batch = {kind: rows[first : first + size]}
             self._try(lambda client, batch=batch: client.log_batch(self.id, **batch))  # type: ignore[misc]
 
-    def _try(self, write: "Callable[[MlflowClient], Any]") -> Any:
-        if self._client is None:
-            return None
+    def _open(self, earlier: str) -> None:
+        if self._opener is None or self._store is not None:
+            return
         try:
-            return write(self._client)
+            self._store = self._opener(earlier)
         except Exception as error:  # whatever the store or the network does must not stop training
-            _give_up(error)
-            self._client = None
-            return None
+            self._give_up(error)
+        else:
+            if self._begin is not None:
+                self._begin(self)
+
+    def _try(self, write: "Callable[[MlflowClient], Any]") -> None:
+        self._open("")
+        if self._store is None:
+            return
+        try:
+            write(self._store.client)
+        except Exception as error:  # as above
+            self._give_up(error)
+
+    def _give_up(self, error: Exception | None = None) -> None:
+        self._store = self._opener = None
+        if error is not None:
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            print(f"warning: MLflow did not answer ({reason}); the stage goes on without a record", file=sys.stderr)
 
 
 @contextmanager
 def open_run(stage: str, labels: Mapping[str, str], params: Mapping[str, Any], params_path: Path) -> Iterator[Run]:
-    """The run of a stage that begins now.
+    """The run of a stage that begins now, or goes on (`Run.go_on`).
 
     Args:
         labels: the stage's options that are names, such as `task` and `arm`; they become tags.
         params: dotted keys and values.
         params_path: kept beside the run whole.
     """
-    run = _create(stage, labels)
-    run.log_params(params)
-    run.log_artifact(params_path)
-    run.log_text("\n".join(sorted(f"{d.name}=={d.version}" for d in distributions())), "environment.txt")
+
+    def begin(run: Run) -> None:
+        run.log_params(params)
+        run.log_artifact(params_path)
+        run.log_text("\n".join(sorted(f"{d.name}=={d.version}" for d in distributions())), "environment.txt")
+
+    run = Run(lambda earlier: _connect(stage, labels, earlier), begin)
     began = time.monotonic()
     with run.closing():
         yield run
@@ -149,26 +221,40 @@ def tracking_uri() -> str:
     return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{project_root() / 'mlflow.db'}"
 
 
-def _create(stage: str, labels: Mapping[str, str]) -> Run:
+def _connect(stage: str, labels: Mapping[str, str], earlier: str) -> _Store:
     # A dead server must cost seconds, not the four minutes of MLflow's own patience.
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "10")
+    from mlflow import MlflowClient
+
+    client = MlflowClient(tracking_uri())
+    experiment = client.get_experiment_by_name(EXPERIMENT)
+    if experiment is not None:
+        experiment_id = experiment.experiment_id
+    else:
+        local = None if os.environ.get("MLFLOW_TRACKING_URI") else (project_root() / "mlartifacts").as_uri()
+        experiment_id = client.create_experiment(EXPERIMENT, artifact_location=local)
     name = " ".join([stage, *labels.values()])
     tags = {"mlflow.runName": name, "mlflow.source.name": f"stages/{stage}.py", "stage": stage, **labels, **_origin()}
-    try:
-        from mlflow import MlflowClient
+    return _open(client, experiment_id, tags, earlier)
 
-        client = MlflowClient(tracking_uri())
-        experiment = client.get_experiment_by_name(EXPERIMENT)
-        if experiment is not None:
-            experiment_id = experiment.experiment_id
-        else:
-            local = None if os.environ.get("MLFLOW_TRACKING_URI") else (project_root() / "mlartifacts").as_uri()
-            experiment_id = client.create_experiment(EXPERIMENT, artifact_location=local)
-        return Run(client, client.create_run(experiment_id, tags=tags).info.run_id, experiment_id)
-    except Exception as error:  # as above
-        _give_up(error)
-        return Run(None, "", "")
+
+def _open(client: "MlflowClient", experiment_id: str, tags: Mapping[str, str], earlier: str) -> _Store:
+    """The earlier run, if it is still there, else a new one."""
+    if earlier:
+        from mlflow.exceptions import MlflowException
+
+        with suppress(MlflowException):  # removed meanwhile, or of another store
+            found = client.get_run(earlier)
+            if found.info.lifecycle_stage == "active":
+                client.update_run(earlier, status="RUNNING")
+                client.set_tag(earlier, "resumed", "true")
+                last = {
+                    name: max(point.step for point in client.get_metric_history(earlier, name))
+                    for name in found.data.metrics
+                }
+                return _Store(client, experiment_id, earlier, last)
+    return _Store(client, experiment_id, client.create_run(experiment_id, tags=dict(tags)).info.run_id)
 
 
 def _origin() -> dict[str, str]:
@@ -188,8 +274,3 @@ def _git(*arguments: str) -> str:
         return done.stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return ""
-
-
-def _give_up(error: Exception) -> None:
-    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-    print(f"warning: MLflow did not answer ({reason}); the stage goes on without a record", file=sys.stderr)

@@ -13,6 +13,7 @@ from adaptbert.entry import Stage
 from adaptbert.measurement import MeasureConfig
 from adaptbert.rung import RungConfig, Where, climb
 from adaptbert.tracking import Run
+from adaptbert.work import Work
 
 
 class DomainTransferParams(RungConfig):
@@ -34,6 +35,7 @@ def domain_transfer(
     heldout: Path,
     out: Path,
     metrics: Path,
+    work: Work,
     run: Run,
 ) -> None:
     """Climb from the general rung to the rung of a corpus."""
@@ -45,7 +47,7 @@ def domain_transfer(
     if text != replay:
         training = training.mixed_with(TokenizedCorpus.load(replay), params.replay_fraction, seed)
     where = Where("domain_transfer", f"domain_transfer/{corpus}", heldout, out, metrics)
-    climb(start, training, params, measure, seed, where, run)
+    climb(start, training, params, measure, seed, where, work, run)
 
 
 STAGE = Stage(domain_transfer)

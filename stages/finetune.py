@@ -5,6 +5,7 @@ from pathlib import Path
 from adaptbert.cell import CellConfig, Places, finetune_cell
 from adaptbert.entry import Stage
 from adaptbert.tracking import Run
+from adaptbert.work import Work
 
 
 class FinetuneParams(CellConfig):
@@ -21,12 +22,13 @@ def finetune(
     out: Path,
     predictions: Path,
     metrics: Path,
+    work: Work,
     run: Run,
 ) -> None:
     """Fine-tune one cell, all its seeds."""
     from adaptbert.checkpoint import Checkpoint
 
-    finetune_cell(Checkpoint.load(init), params, task, arm, Places(data, out, predictions, metrics), run)
+    finetune_cell(Checkpoint.load(init), params, task, arm, Places(data, out, predictions, metrics), work, run)
 
 
 STAGE = Stage(finetune, keyed_by="task")

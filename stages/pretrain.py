@@ -14,6 +14,7 @@ from adaptbert.outputs import whole
 from adaptbert.params import contradiction
 from adaptbert.rung import RungConfig, Where, climb
 from adaptbert.tracking import Run
+from adaptbert.work import Work
 
 SCRATCH = "scratch"
 
@@ -47,6 +48,7 @@ def pretrain(
     scratch: Path,
     out: Path,
     metrics: Path,
+    work: Work,
     run: Run,
 ) -> None:
     """Train the general rung, or take a public one and spend no step."""
@@ -74,7 +76,7 @@ def pretrain(
         checkpoint.save(part, config, pieces, card)
         if params.encoder is not None:
             start = Checkpoint.load(part)
-        climb(start, corpus, params, measure, seed, Where("pretrain", "pretrain", heldout, out, metrics), run)
+        climb(start, corpus, params, measure, seed, Where("pretrain", "pretrain", heldout, out, metrics), work, run)
 
 
 STAGE = Stage(pretrain)

@@ -9,6 +9,7 @@ from adaptbert.entry import Stage
 from adaptbert.measurement import MeasureConfig
 from adaptbert.rung import RungConfig, Where, climb
 from adaptbert.tracking import Run
+from adaptbert.work import Work
 
 
 class TaskTransferParams(RungConfig):
@@ -26,6 +27,7 @@ def task_transfer(
     heldout: Path,
     out: Path,
     metrics: Path,
+    work: Work,
     run: Run,
 ) -> None:
     """Climb from a general or domain rung to the rung of a task."""
@@ -34,7 +36,7 @@ def task_transfer(
 
     where = Where("task_transfer", f"task_transfer/{out.name}", heldout, out, metrics)
     run.set_tags({"from": out.name.removeprefix(f"{task}-")})
-    climb(Checkpoint.load(init), TokenizedCorpus.load(text), params, measure, seed, where, run)
+    climb(Checkpoint.load(init), TokenizedCorpus.load(text), params, measure, seed, where, work, run)
 
 
 STAGE = Stage(task_transfer)

@@ -45,6 +45,7 @@ class Project:
             out=self.root / f"models/finetune/{task}-{arm}",
             predictions=self.root / f"predictions/{task}-{arm}.parquet",
             metrics=self.root / f"metrics/{task}-{arm}.json",
+            work=tiny.work(self.root),
             run=tiny.no_record(),
         )
         return read_json(self.root / f"metrics/{task}-{arm}.json")

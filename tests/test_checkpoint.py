@@ -21,6 +21,7 @@ from adaptbert import checkpoint
 from adaptbert.checkpoint import Checkpoint
 from adaptbert.encoder import encode, prepare
 from adaptbert.errors import BadData
+from adaptbert.outputs import file_digest
 from adaptbert.packing import pack
 from tests import tiny
 
@@ -82,7 +83,7 @@ def test_round_trip(folder: Path, tmp_path: Path) -> None:
     assert again.card == card
     assert again.texts == texts
     assert again.measured == measured
-    assert again.digest == card["weights"] == checkpoint.file_digest(tmp_path / "again/model.safetensors")
+    assert again.digest == card["weights"] == file_digest(tmp_path / "again/model.safetensors")
     assert again.tokenizer.fingerprint == start.tokenizer.fingerprint
     for name, tensor in again.model(BertForMaskedLM, seed=9).state_dict().items():
         assert torch.equal(tensor, model.state_dict()[name]), name

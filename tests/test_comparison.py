@@ -256,7 +256,7 @@ def test_the_stage_writes_all_its_outputs_and_equal_bytes_again(
             report=folder / "reports/index.html",
             plots=folder / "reports/plots",
             metrics=folder / "metrics/metrics.json",
-            run=Run(None, "", ""),
+            run=Run(),
         )
         files = sorted(path for path in folder.rglob("*") if path.is_file())
         written.append({str(path.relative_to(folder)): path.read_bytes() for path in files})

@@ -12,6 +12,7 @@ import pytest
 
 from adaptbert.entry import Stage
 from adaptbert.errors import BadData, BadParams, Diverged, UserError, raise_all
+from adaptbert.interruption import Interrupted
 from adaptbert.measurement import MeasureConfig
 from adaptbert.tracking import Run
 from stages.domain_transfer import DomainTransferParams
@@ -140,7 +141,7 @@ def raising(error: BaseException) -> Callable[..., None]:
         (BadData(124, "model", "damaged", "restore it"), 65, "error: AB-124 model: damaged; restore it"),
         (BadParams(111, "params.yaml: a", "1 > 0", "change it"), 78, "error: AB-111 params.yaml: a: 1 > 0; change it"),
         (Diverged(158, "step 3", "the loss is nan", "lower it"), 70, "error: AB-158 step 3: the loss is nan; lower it"),
-        (KeyboardInterrupt(), 75, "interrupted; run the same command again"),
+        (Interrupted("stopped by SIGTERM"), 75, "stopped by SIGTERM; the same command goes on from here"),
         (
             OSError(errno.EROFS, "Read-only file system", "models/x"),
             74,
@@ -209,7 +210,7 @@ def test_a_file_that_does_not_fit_leaves_the_old_output(project: Path) -> None:
     assert ran.returncode == 74, ran.stderr
     assert ran.stderr.endswith("File too large; make room and run again\n")
     assert "Traceback" not in ran.stderr
-    assert sorted(path.name for path in project.iterdir()) == ["out", "params.yaml", "stages"]
+    assert sorted(path.name for path in project.iterdir()) == [".work", "out", "params.yaml", "stages"]
     assert [path.name for path in (project / "out").iterdir()] == ["old"]
 
 

@@ -17,16 +17,16 @@ from tests.import_closure import ROOT, closure, imports, running, source
 
 FLOORS = {
     # 4: the trainer, the record, the command line, the pages
-    4: "training tracking rung cell entry consistency cli presets doctor "
+    4: "training progress tracking rung cell entry consistency cli presets doctor "
     "confusion comparison comparison_table comparison_plots summary report parameters",
     # 3: loss, step and measurement; no files, no record
     3: "masked_lm finetuning measurement",
     # 2: disk and Hugging Face
-    2: "architecture checkpoint controls corpora encoder gate tables tasks token_store tokenization",
+    2: "architecture checkpoint controls corpora encoder savepoints work gate tables tasks token_store tokenization",
     # 1: pure; tensors and frames in, tensors and frames out
-    1: "contamination ladder masking metrics normalise optim packing schemas statistics stream",
+    1: "contamination ladder masking metrics normalise optim packing health schemas statistics stream",
     # 0: what everything may use
-    0: "errors outputs params",
+    0: "errors exclusive interruption outputs params",
 }
 
 # The core trains on a bare machine: torch, transformers, numpy, pyarrow. The way in (text, gate) is not part of it.

@@ -47,6 +47,7 @@ from pathlib import Path
 from adaptbert.measurement import MeasureConfig
 from adaptbert.params import parse
 from adaptbert.tracking import Run
+from adaptbert.work import Work
 from stages.pretrain import PretrainParams, pretrain
 import json
 
@@ -54,7 +55,7 @@ params = parse(PretrainParams, json.loads(sys.argv[1]), "pretrain", Path("params
 pretrain(params, seed=1, measure=MeasureConfig(probability=0.15, max_tokens=1000, seed=0), init=Path("models/init"),
          tokenizer=Path("data/tokenizer"), text=Path("data/text"), heldout=Path("data/heldout"),
          scratch=Path("models/scratch"), out=Path("models/pretrain"), metrics=Path("metrics/pretrain.json"),
-         run=Run(None, "", ""))
+         work=Work(Path(".work")), run=Run())
 """
 
 PARAMS = {

@@ -58,6 +58,7 @@ class Ladder:
             scratch=self.root / "models/scratch",
             out=self.root / "models/pretrain",
             metrics=self.root / "metrics/pretrain.json",
+            work=tiny.work(self.root),
             run=tiny.no_record(),
         )
 
@@ -73,6 +74,7 @@ class Ladder:
             heldout=self.root / "data/heldout",
             out=self.root / f"models/domain_transfer/{corpus}",
             metrics=self.root / f"metrics/domain_transfer/{corpus}.json",
+            work=tiny.work(self.root),
             run=tiny.no_record(),
         )
 
@@ -87,6 +89,7 @@ class Ladder:
             heldout=self.root / "data/heldout",
             out=self.root / "models/task_transfer/section-domain",
             metrics=self.root / "metrics/task_transfer/section-domain.json",
+            work=tiny.work(self.root),
             run=tiny.no_record(),
         )
 

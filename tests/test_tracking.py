@@ -12,6 +12,7 @@ from mlflow import MlflowClient
 from mlflow.entities import Run as Recorded
 
 from adaptbert import tracking
+from adaptbert.interruption import Interrupted
 from adaptbert.tracking import Run, open_run, project_root, tracking_uri
 from tests.project import free_port
 
@@ -238,7 +239,7 @@ def test_a_store_that_dies_on_the_way_is_given_up_once(
 
 
 def test_a_run_without_a_record_takes_everything() -> None:
-    run = Run(None, "", "")
+    run = Run()
     run.log_metrics({"a": 1.0})
     run.flush()
     run.set_tags({"a": "b"})
@@ -247,3 +248,39 @@ def test_a_run_without_a_record_takes_everything() -> None:
     run.log_input("a", "b", "c")
     with run.child("a", {}) as child:
         child.log_metrics({"a": 1.0})
+
+
+def test_a_stage_that_was_stopped_goes_on_in_its_own_run(inside: Path, tmp_path: Path) -> None:
+    """A curve is one curve, without a step twice and without a second run."""
+
+    def part(steps: range) -> str:
+        with open_run("stopped", {}, {"a": 1}, inside / "params.yaml") as run:
+            run.go_on(tmp_path / "work")
+            with run.child("seed 1", {"seed": "1"}) as child:
+                child.go_on(tmp_path / "work/seed-1")
+                for step in steps:
+                    child.log_metrics({"train/loss": 1 / step}, step)
+            if steps.start == 1:
+                raise Interrupted("SIGTERM after step 4")
+            return run.id
+
+    with pytest.raises(Interrupted):
+        part(range(1, 5))
+    (stopped,) = runs(inside, "tags.stage = 'stopped'")
+    assert stopped.info.status == "KILLED"
+    assert part(range(3, 7)) == stopped.info.run_id
+    (parent,) = runs(inside, "tags.stage = 'stopped'")
+    assert (parent.info.status, parent.data.tags["resumed"]) == ("FINISHED", "true")
+    (child,) = runs(inside, f"tags.mlflow.parentRunId = '{parent.info.run_id}'")
+    history = client(inside).get_metric_history(child.info.run_id, "train/loss")
+    assert [(point.step, point.value) for point in history] == [(step, 1 / step) for step in range(1, 7)]
+
+
+def test_a_run_that_was_removed_meanwhile_is_made_anew(inside: Path, tmp_path: Path) -> None:
+    found = []
+    for _ in range(2):
+        with open_run("removed", {}, {}, inside / "params.yaml") as run:
+            run.go_on(tmp_path / "work")
+            found.append(run.id)
+        client(inside).delete_run(run.id)
+    assert found[0] != found[1]

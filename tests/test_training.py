@@ -1,6 +1,9 @@
 """`fit`: the same seed gives the same bits whatever is logged or measured on the way, and a run that diverges ends."""
 
+import math
+import re
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -12,10 +15,12 @@ from adaptbert.encoder import prepare
 from adaptbert.errors import INTERNAL, Diverged
 from adaptbert.masked_lm import MaskedBatch, MaskedBatches, MaskedLM
 from adaptbert.measurement import HeldOut
+from adaptbert.outputs import read_json
+from adaptbert.savepoints import Savepoints
 from adaptbert.stream import DocumentStream
 from adaptbert.token_store import TokenizedCorpus
 from adaptbert.tracking import Run
-from adaptbert.training import Plan, fit, parameters
+from adaptbert.training import Fitted, Plan, fit, parameters
 from tests import tiny
 
 STEPS = 6
@@ -25,7 +30,7 @@ class Kept(Run):
     """Keeps the metrics that are logged."""
 
     def __init__(self) -> None:
-        super().__init__(None, "", "")
+        super().__init__()
         self.metrics: list[tuple[str, float, int]] = []
 
     def log_metrics(self, metrics: Mapping[str, float], step: int = 0) -> None:
@@ -95,8 +100,8 @@ def test_measuring_and_logging_leave_the_weights_alone(
         return {"loss": heldout.measure(made.model, "32-true")["domain"]["mlm_loss"]}
 
     monkeypatch.setattr("adaptbert.training.LOG_EVERY", 1)
-    monkeypatch.setattr("adaptbert.training.LINE_SECONDS", 0.0)
-    curve = fit(made, batches(corpus), plan(), Kept(), dict.fromkeys(range(1, STEPS + 1), measure))
+    monkeypatch.setattr("adaptbert.progress.LINE_SECONDS", 0.0)
+    curve = fit(made, batches(corpus), plan(), Kept(), dict.fromkeys(range(1, STEPS + 1), measure)).curve
     assert len(curve) == STEPS
     assert torch.equal(weights(made), bare)
 
@@ -115,7 +120,9 @@ def test_accumulated_micro_batches_are_one_batch() -> None:
         hidden = ids[span].copy()
         places = chosen[(chosen >= span.start) & (chosen < span.stop)] - span.start
         hidden[places.numpy()] = tiny.tokenizer().mask
-        return MaskedBatch(rows, torch.from_numpy(rows.fill(hidden, 0)), places, expected[places], len(hidden))
+        return MaskedBatch(
+            rows, torch.from_numpy(rows.fill(hidden, 0)), places, expected[places], {"tokens": len(hidden)}
+        )
 
     one, two = module(dropout=0.0), module(dropout=0.0)
     fit(one, lambda k: batch_of(0, 8), plan(), tiny.no_record())
@@ -131,9 +138,8 @@ def test_half_the_micro_batch_and_twice_the_accumulation_is_close(corpus: Tokeni
     losses = []
     for tokens, accumulate in ((400, 1), (200, 2)):
         made = module(dropout=0.0, steps=30)
-        curve = fit(
-            made, batches(corpus, tokens), plan(steps=30, accumulate=accumulate), tiny.no_record(), {30: lambda _: {}}
-        )
+        how = plan(steps=30, accumulate=accumulate)
+        curve = fit(made, batches(corpus, tokens), how, tiny.no_record(), {30: lambda _: {}}).curve
         losses.append(curve[-1]["train/mlm_loss"])
         assert curve[-1]["tokens"] == pytest.approx(400 * 30, rel=0.01)
     assert losses[1] == pytest.approx(losses[0], rel=0.02)
@@ -153,13 +159,13 @@ def test_the_curve_and_the_record(corpus: TokenizedCorpus, capsys: pytest.Captur
         seen.append(k)
         return source(k)
 
-    curve = fit(module(steps=steps), batch, plan(steps=steps), run, {3: measure, 25: measure})
+    curve = fit(module(steps=steps), batch, plan(steps=steps), run, {3: measure, 25: measure}).curve
     assert seen == list(range(steps)), "each micro-batch once, in order"
     assert asked == [3, 25]
     assert [point["step"] for point in curve] == [3, 25]
     assert [point["domain/mlm_loss"] for point in curve] == [3.0, 25.0]
     again = batches(corpus)
-    assert curve[1]["tokens"] == sum(again(k).tokens for k in range(steps))
+    assert curve[1]["tokens"] == sum(again(k).counts["tokens"] for k in range(steps))
     logged = [(name, step) for name, _, step in run.metrics if name == "train/mlm_loss"]
     assert logged == [("train/mlm_loss", 10), ("train/mlm_loss", 20), ("train/mlm_loss", 25)]
     rates = {step: value for name, value, step in run.metrics if name == "train/learning_rate"}
@@ -170,7 +176,7 @@ def test_the_curve_and_the_record(corpus: TokenizedCorpus, capsys: pytest.Captur
 def test_nothing_to_do(corpus: TokenizedCorpus) -> None:
     made = module()
     before = weights(made)
-    assert fit(made, batches(corpus), plan(steps=0), tiny.no_record()) == []
+    assert fit(made, batches(corpus), plan(steps=0), tiny.no_record()) == Fitted([], {})
     assert torch.equal(weights(made), before)
 
 
@@ -195,15 +201,15 @@ def test_dropout_is_on_while_training(corpus: TokenizedCorpus, tmp_path: Path) -
 
 
 class Sabotaged(pl.LightningModule):
-    """Fails at one step, in its loss or in its gradient alone."""
+    """Fails at some steps, in its loss or in its gradient alone."""
 
-    def __init__(self, inner: MaskedLM, spoil: Callable[[torch.Tensor], torch.Tensor], at: int) -> None:
+    def __init__(self, inner: MaskedLM, spoil: Callable[[torch.Tensor], torch.Tensor], at: set[int]) -> None:
         super().__init__()
         self.inner, self._spoil, self._at = inner, spoil, at
 
     def training_step(self, batch: MaskedBatch, k: int) -> torch.Tensor:
         loss = self.inner.training_step(batch, k)
-        return self._spoil(loss) if k == self._at else loss
+        return self._spoil(loss) if k in self._at else loss
 
     def configure_optimizers(self) -> object:
         return self.inner.configure_optimizers()
@@ -214,17 +220,42 @@ def infinite_gradient(loss: torch.Tensor) -> torch.Tensor:
     return loss * 1.0
 
 
-@pytest.mark.parametrize(
+SPOILT = pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda loss: loss * float("nan"), r"the (loss|norm of the gradient) is nan"),
-        (lambda loss: loss * float("inf"), r"the (loss|norm of the gradient) is (inf|nan)"),
-        (infinite_gradient, r"the (loss|norm of the gradient) is (inf|nan)"),
+        (lambda loss: loss * float("nan"), r"the loss is nan"),
+        (lambda loss: loss * float("inf"), r"the loss is inf"),
+        (infinite_gradient, r"the norm of the gradient is (inf|nan)"),
     ],
 )
-@pytest.mark.parametrize("at", [3, STEPS - 1])
+
+
+@SPOILT
+def test_a_step_that_is_not_finite_changes_nothing_and_is_counted(
+    corpus: TokenizedCorpus,
+    spoil: Callable[[torch.Tensor], torch.Tensor],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    made = Sabotaged(module(), spoil, {3})
+    seen: list[torch.Tensor] = []
+
+    def measure(step: int) -> Mapping[str, float]:
+        seen.append(weights(made))
+        return {}
+
+    fitted = fit(made, batches(corpus), plan(), tiny.no_record(), dict.fromkeys(range(1, STEPS + 1), measure))
+    moved = [not torch.equal(*pair) for pair in pairwise(seen)]
+    assert moved == [True, True, False, True, True], "the fourth step"
+    assert all(torch.isfinite(found).all() for found in seen)
+    assert fitted.counts["skipped_steps"] == 1
+    assert all(math.isfinite(point["train/mlm_loss"]) for point in fitted.curve)
+    assert re.search(rf"warning: step 4: {message}; the step is skipped", capsys.readouterr().out)
+
+
+@SPOILT
 def test_a_run_that_diverges_ends_before_anything_is_measured(
-    corpus: TokenizedCorpus, spoil: Callable[[torch.Tensor], torch.Tensor], message: str, at: int
+    corpus: TokenizedCorpus, spoil: Callable[[torch.Tensor], torch.Tensor], message: str, tmp_path: Path
 ) -> None:
     measured: list[int] = []
 
@@ -232,10 +263,28 @@ def test_a_run_that_diverges_ends_before_anything_is_measured(
         measured.append(step)
         return {}
 
-    with pytest.raises(Diverged, match=rf"AB-158 step {STEPS}: {message}; lower optim.learning_rate") as caught:
-        fit(Sabotaged(module(), spoil, at), batches(corpus), plan(), tiny.no_record(), {STEPS: measure})
+    end = rf"AB-158 step {STEPS}: {message}, 3 steps in a row; lower optim.learning_rate"
+    made = Sabotaged(module(), spoil, {STEPS - 3, STEPS - 2, STEPS - 1})
+    with pytest.raises(Diverged, match=end) as caught:
+        fit(made, batches(corpus), plan(), tiny.no_record(), {STEPS: measure}, Savepoints(tmp_path))
     assert caught.value.exit_code == INTERNAL == 70
     assert measured == []
+    told = read_json(tmp_path / "diverged.json")
+    assert [step["step"] for step in told["steps"]] == [4, 5, 6]
+    assert list(tmp_path.glob("*.safetensors")) == [], "no state is saved that a resumed run could not leave"
+
+
+def test_no_savepoint_holds_a_weight_that_is_not_finite(corpus: TokenizedCorpus, tmp_path: Path) -> None:
+    made = module()
+
+    def measure(step: int) -> Mapping[str, float]:
+        with torch.no_grad():
+            made.model.bert.embeddings.word_embeddings.weight[7] = float("inf")
+        return {}
+
+    with pytest.raises(Diverged, match=r"AB-158 step 6: weights/.*word_embeddings.* is not finite"):
+        fit(made, batches(corpus), plan(), tiny.no_record(), {STEPS: measure}, Savepoints(tmp_path))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_held_out_loss_that_is_no_number(heldout: HeldOut) -> None:

@@ -5,6 +5,7 @@ Everything is a function of its arguments, and small enough that a training run 
 
 import json
 import random
+import tempfile
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from adaptbert.stream import BudgetConfig
 from adaptbert.token_store import TokenizedCorpus, write
 from adaptbert.tokenization import Tokenizer, VocabularyConfig
 from adaptbert.tracking import Run
+from adaptbert.work import Work
 
 WORDS = {
     "general": [
@@ -230,7 +232,12 @@ def cell(**changes: Any) -> CellConfig:
 
 def no_record() -> Run:
     """A run that nobody keeps."""
-    return Run(None, "", "")
+    return Run()
+
+
+def work(beside: Path) -> Work:
+    """A work folder that no run has used, so that nothing is resumed."""
+    return Work(Path(tempfile.mkdtemp(prefix=".work-", dir=beside.parent)))
 
 
 def folder_bytes(folder: Path) -> dict[str, bytes]:

@@ -1,0 +1,80 @@
+"""One process at a time works on a stage: a lock in `.work/<stage>/` that dies with its holder.
+
+A folder `.work/<stage>/` also holds what an unfinished run needs to go on (adaptbert.work); `sweep` removes it when it
+is no longer of use.
+"""
+
+import fcntl
+import os
+import shutil
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from hashlib import md5
+from pathlib import Path
+
+from adaptbert.errors import TEMPORARY, UserError
+
+ROOT = Path(".work")
+PATIENCE_SECONDS = 10.0
+LOCK, FINISHED = "lock", "finished"
+
+
+class Busy(UserError):
+    """Another process works on the same stage."""
+
+    exit_code = TEMPORARY
+
+
+@contextmanager
+def hold(stage: str, patience: float = PATIENCE_SECONDS) -> Iterator[Path]:
+    """The folder of a stage (`finetune-section-domain`), for this process alone.
+
+    Args:
+        patience: seconds to wait for a holder that may just be ending.
+
+    Raises:
+        Busy: another process holds it.
+    """
+    folder = ROOT / stage
+    folder.mkdir(parents=True, exist_ok=True)
+    give_up = time.monotonic() + patience
+    with (folder / LOCK).open("a+", encoding="utf-8") as file:
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > give_up:
+                    file.seek(0)
+                    holder = file.read().strip() or "another process"
+                    remedy = "wait for it, or stop it, and run again"
+                    raise Busy(159, folder, f"{holder} works on this stage", remedy) from None
+                time.sleep(0.2)
+        # A forked child inherits the lock and would hold it after this process was killed.
+        os.register_at_fork(after_in_child=lambda: _release(file.fileno()) if not file.closed else None)
+        file.truncate(0)
+        file.write(f"process {os.getpid()} on {socket.gethostname()}")
+        file.flush()
+        yield folder
+
+
+def finish(folder: Path, metrics: Path) -> None:
+    """The outputs of a stage are written; its folder may go as soon as dvc.lock knows this metrics file."""
+    digest = md5(metrics.read_bytes(), usedforsecurity=False).hexdigest()
+    (folder / FINISHED).write_text(digest, encoding="utf-8")
+
+
+def sweep(dvc_lock: Path = Path("dvc.lock")) -> None:
+    """Remove the state of finished stages that DVC has recorded: before that, a kill would train again from zero."""
+    recorded = dvc_lock.read_text(encoding="utf-8") if dvc_lock.is_file() else ""
+    for mark in sorted(ROOT.glob(f"*/{FINISHED}")):
+        with suppress(Busy, FileNotFoundError), hold(mark.parent.name, 0):
+            if mark.read_text(encoding="utf-8") in recorded:
+                shutil.rmtree(mark.parent)
+
+
+def _release(descriptor: int) -> None:
+    with suppress(OSError):
+        os.close(descriptor)

@@ -1,0 +1,93 @@
+"""Numerical health of a run: what is skipped, what is told, and when to stop.
+
+An optimizer step whose loss or gradient is not finite changes nothing and is counted; three in a row, or more than one
+in a hundred, end the run. A spike of the loss or of the gradient's norm is told.
+"""
+
+import math
+from collections import deque
+from statistics import median
+from typing import Any
+
+from adaptbert.errors import Diverged
+
+IN_A_ROW = 3
+SHARE = 0.01
+PATIENCE = 100  # steps before the share is looked at
+DECAY = 0.98
+LOSS_DEVIATIONS = 6.0
+NORM_RATIO = 10.0
+WINDOW = 128
+
+
+class Health:
+    """Watches the steps of one run, in their order; its state is a function of what it has seen."""
+
+    def __init__(self) -> None:
+        self.skipped = self.spikes = 0
+        self._seen = self._in_a_row = 0
+        self._mean = self._variance = 0.0
+        self._norms: deque[float] = deque(maxlen=WINDOW)
+        self._bad: deque[dict[str, Any]] = deque(maxlen=WINDOW)
+
+    def observe(self, step: int, loss: float, norm: float) -> str:
+        """One optimizer step: its loss and the norm of its gradient before clipping.
+
+        Returns:
+            A sentence for the user, or nothing.
+
+        Raises:
+            Diverged: too many steps were skipped.
+        """
+        self._seen += 1
+        if not (math.isfinite(loss) and math.isfinite(norm)):
+            return self._skip(step, loss, norm)
+        self._in_a_row = 0
+        told = self._spike(step, loss, norm)
+        self._norms.append(norm)
+        deviation = loss - self._mean
+        decay = min(DECAY, 1 - 1 / (len(self._norms) + 1))  # the first values count as in a plain mean
+        self._mean += (1 - decay) * deviation
+        self._variance = decay * (self._variance + (1 - decay) * deviation**2)
+        return told
+
+    def values(self) -> dict[str, Any]:
+        """For a savepoint."""
+        named = {name.lstrip("_"): value for name, value in vars(self).items()}
+        return {**named, "norms": list(self._norms), "bad": list(self._bad)}
+
+    def restore(self, values: dict[str, Any]) -> None:
+        """What `values` gave."""
+        for name in vars(self):
+            value = values[name.lstrip("_")]
+            setattr(self, name, deque(value, maxlen=WINDOW) if isinstance(value, list) else value)
+
+    @property
+    def bad_steps(self) -> list[dict[str, Any]]:
+        """The last skipped steps: step, loss, norm, as text (JSON has no NaN)."""
+        return list(self._bad)
+
+    def _skip(self, step: int, loss: float, norm: float) -> str:
+        self.skipped += 1
+        self._in_a_row += 1
+        self._bad.append({"step": step, "loss": str(loss), "norm": str(norm)})
+        what = f"the loss is {loss}" if not math.isfinite(loss) else f"the norm of the gradient is {norm}"
+        if self._in_a_row == IN_A_ROW:
+            raise Diverged(158, f"step {step}", f"{what}, {IN_A_ROW} steps in a row", "lower optim.learning_rate")
+        if self._seen >= PATIENCE and self.skipped > SHARE * self._seen:
+            share = f"{self.skipped} of {self._seen} steps"
+            raise Diverged(158, f"step {step}", f"{what}, as in {share}", "lower optim.learning_rate")
+        return f"step {step}: {what}; the step is skipped"
+
+    def _spike(self, step: int, loss: float, norm: float) -> str:
+        if len(self._norms) < WINDOW:
+            return ""
+        usual = median(self._norms)
+        if loss - self._mean > LOSS_DEVIATIONS * math.sqrt(self._variance):
+            what = f"loss {loss:.3f}, usually {self._mean:.3f}"
+        elif norm > NORM_RATIO * usual:
+            what = f"norm of the gradient {norm:.3g}, usually {usual:.3g}"
+        else:
+            return ""
+        self.spikes += 1
+        return f"step {step}: a spike, {what}"

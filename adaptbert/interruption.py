@@ -1,0 +1,92 @@
+"""Signals: SIGTERM, SIGINT and SIGHUP end a stage in such a way that the same command goes on where it stopped.
+
+Outside training they raise at once, and unfinished files are removed on the way out. During training the handler only
+sets a flag, for it may have struck in the middle of a backward pass: whoever trains looks at the flag between two
+optimizer steps, where a savepoint is possible. A second signal ends the process on the spot.
+"""
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from adaptbert.errors import TEMPORARY
+
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+_asked: list[signal.Signals] = []
+
+
+class Interrupted(BaseException):
+    """Stopped by a signal; not an `Exception`, so that nothing which mends errors takes it for one."""
+
+    exit_code = TEMPORARY
+
+
+def raise_at_once() -> None:
+    """From now on a signal raises `Interrupted` wherever the program is."""
+    _take(_raise)
+
+
+@contextmanager
+def deferred() -> Iterator[None]:
+    """In this block a signal is only noted; see `asked` and `insist`."""
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    insist()
+    try:
+        yield
+    finally:
+        if _is_main():
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def insist() -> None:
+    """Note signals again, after a library has put its own handlers in the place of ours."""
+    _take(_note)
+
+
+def asked() -> str:
+    """The name of the signal that was noted, or nothing."""
+    return _asked[0].name if _asked else ""
+
+
+def die_with_parent() -> None:
+    """Be asked to stop (SIGTERM) when the process that started this one ends, however it ends; Linux only.
+
+    DVC that is killed would leave its stage behind as an orphan, and the next `dvc repro` would start a second one.
+    """
+    if sys.platform != "linux":
+        return
+    import ctypes
+
+    parent = os.getppid()
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None, use_errno=True).prctl(pr_set_pdeathsig, signal.SIGTERM, 0, 0, 0)
+    if os.getppid() != parent:  # it ended before the line above
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _take(handler: Callable[[int, FrameType | None], None]) -> None:
+    if _is_main():
+        for number in SIGNALS:
+            signal.signal(number, handler)
+
+
+def _is_main() -> bool:
+    """Python takes signals in its main thread only; elsewhere (a notebook's executor) the owner of that one decides."""
+    return threading.current_thread() is threading.main_thread()
+
+
+def _note(number: int, frame: FrameType | None) -> None:
+    if _asked:
+        os._exit(128 + number)
+    _asked.append(signal.Signals(number))
+
+
+def _raise(number: int, frame: FrameType | None) -> None:
+    _note(number, frame)
+    raise Interrupted(f"stopped by {asked()}")

@@ -1,0 +1,80 @@
+"""Where a stage keeps what it needs to go on after a kill: `.work/<stage>/`, ignored by git and no output of DVC.
+
+DVC removes outputs before it runs a command, so resume state lies here, in a folder named by a fingerprint of all that
+decides the result: other values, inputs, code or threads begin anew and runs never mix.
+"""
+
+import json
+import sys
+from collections.abc import Mapping
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from adaptbert.exclusive import finish
+from adaptbert.outputs import read_json, write_json
+from adaptbert.savepoints import Savepoints
+
+KEY = "key.json"
+
+
+class Work:
+    """The work folder of one stage (`finetune-section-domain`); this process alone holds it (adaptbert.exclusive).
+
+    Attributes:
+        run: folder of the run that `begin` named.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = self.run = folder
+
+    def begin(self, key: Mapping[str, Any]) -> None:
+        """Find or make the folder of the run with this key; call it when all modules of the stage are imported.
+
+        Args:
+            key: all that decides the result and is not code or machine: values, digests of inputs.
+        """
+        whole_key = json.loads(json.dumps({**key, **_surroundings()}))
+        self.run = self.folder / sha256(json.dumps(whole_key, sort_keys=True).encode()).hexdigest()[:16]
+        if (self.run / KEY).is_file():
+            return
+        for other in sorted(self.folder.glob(f"*/{KEY}")):
+            changed = ", ".join(sorted(_differences(read_json(other), whole_key)))
+            print(f"  an unfinished run is left alone: it had other {changed}")
+        write_json(self.run / KEY, whole_key)
+
+    def savepoints(self, name: str = "") -> Savepoints:
+        """Of the run; `name` tells several in one stage apart, such as seeds."""
+        return Savepoints(self.run / name if name else self.run)
+
+    def finish(self, metrics: Path) -> None:
+        """The outputs are written, `metrics` last."""
+        finish(self.folder, metrics)
+
+
+def _surroundings() -> dict[str, Any]:
+    """What besides values and inputs decides the bits: code, versions, threads, device."""
+    import torch
+
+    sources = {
+        name: sha256(Path(module.__file__).read_bytes()).hexdigest()
+        for name, module in sorted(sys.modules.items())
+        if name.startswith(("adaptbert.", "stages.")) and module.__file__
+    }
+    return {
+        "code": sources,
+        "versions": {name: version(name) for name in ("torch", "transformers", "pytorch-lightning", "numpy")},
+        "threads": torch.get_num_threads(),
+        "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu",
+    }
+
+
+def _differences(old: Any, new: Any, place: str = "") -> set[str]:
+    """Dotted places at which two JSON values differ."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        found: set[str] = set()
+        for key in old.keys() | new.keys():
+            found |= _differences(old.get(key), new.get(key), f"{place}.{key}" if place else str(key))
+        return found
+    return set() if old == new else {place}
