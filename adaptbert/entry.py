@@ -117,7 +117,9 @@ class Stage:
         values["params"] = self._parse(document, key, hints["params"], PARAMS)
         labels = {name: str(value) for name, value in arguments.items() if hints[name] is str}
         with ExitStack() as stack:
-            folder = stack.enter_context(hold("-".join([self.name, *labels.values()])))
+            # By what it writes: two stages of one name (task_transfer from two rungs) may run side by side.
+            written = arguments.get("out", Path(self.name))
+            folder = stack.enter_context(hold("-".join(part for part in written.parts if part != "/")))
             if "work" in hints:
                 values["work"] = hints["work"](folder)
             if "run" in hints:

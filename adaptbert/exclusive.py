@@ -29,9 +29,10 @@ class Busy(UserError):
 
 @contextmanager
 def hold(stage: str, patience: float = PATIENCE_SECONDS) -> Iterator[Path]:
-    """The folder of a stage (`finetune-section-domain`), for this process alone.
+    """The folder of a stage, for this process alone.
 
     Args:
+        stage: told from others by what it writes, e.g. `models-finetune-section-domain`.
         patience: seconds to wait for a holder that may just be ending.
 
     Raises:

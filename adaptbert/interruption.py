@@ -49,13 +49,19 @@ def insist() -> None:
     _take(_note)
 
 
+def ignore() -> None:
+    """Leave signals to the process that started this one: a terminal sends them to both."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
 def asked() -> str:
     """The name of the signal that was noted, or nothing."""
     return _asked[0].name if _asked else ""
 
 
-def die_with_parent() -> None:
-    """Be asked to stop (SIGTERM) when the process that started this one ends, however it ends; Linux only.
+def die_with_parent(number: signal.Signals = signal.SIGTERM) -> None:
+    """Get a signal when the process that started this one ends, however it ends; Linux only.
 
     DVC that is killed would leave its stage behind as an orphan, and the next `dvc repro` would start a second one.
     """
@@ -65,9 +71,9 @@ def die_with_parent() -> None:
 
     parent = os.getppid()
     pr_set_pdeathsig = 1
-    ctypes.CDLL(None, use_errno=True).prctl(pr_set_pdeathsig, signal.SIGTERM, 0, 0, 0)
+    ctypes.CDLL(None, use_errno=True).prctl(pr_set_pdeathsig, number, 0, 0, 0)
     if os.getppid() != parent:  # it ended before the line above
-        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), number)
 
 
 def _take(handler: Callable[[int, FrameType | None], None]) -> None:

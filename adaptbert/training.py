@@ -8,6 +8,7 @@ optimizer's means.
 import logging
 import math
 import os
+import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -98,6 +99,8 @@ def fit(
         measure_at: after which optimizer steps to measure what; called with the step.
         savepoints: every minute (ADAPTBERT_SAVE_SECONDS), on a signal and at the end the state is saved there.
 
+    Batches are made in this process, or in ADAPTBERT_WORKERS others; the bits are the same.
+
     Raises:
         Diverged: too many losses or gradients are not finite; or weights would be saved that are not.
         Interrupted: a signal came; the state was saved.
@@ -130,8 +133,12 @@ def fit(
         use_distributed_sampler=False,
     )
     left = _Batches(batch, follower.step * plan.accumulate, plan.steps * plan.accumulate)
+    workers = int(os.environ.get("ADAPTBERT_WORKERS", "0"))
+    loader = torch.utils.data.DataLoader(
+        left, batch_size=None, num_workers=workers, worker_init_fn=_begin_worker if workers else None
+    )
     with interruption.deferred():
-        trainer.fit(module, train_dataloaders=torch.utils.data.DataLoader(left, batch_size=None))
+        trainer.fit(module, train_dataloaders=loader)
     return follower.fitted()
 
 
@@ -148,6 +155,12 @@ class _Batches(torch.utils.data.Dataset[MicroBatch]):
         if index >= len(self):
             raise IndexError(index)
         return self._batch(self._first + index)
+
+
+def _begin_worker(number: int) -> None:
+    """A worker ends with its process, and lets that one answer the signals of a terminal."""
+    interruption.ignore()
+    interruption.die_with_parent(signal.SIGKILL)
 
 
 class _Follower(pl.Callback):
@@ -245,11 +258,11 @@ class _Follower(pl.Callback):
         last = self.step == self._plan.steps
         self._pending.append((self.step, torch.stack(self._micro_losses).float().sum(), self._norm))
         self._micro_losses = []
-        signal = interruption.asked()
+        stop = interruption.asked()
         measured = self.step in self._measure_at
         logged = self.step % LOG_EVERY == 0 or last
         save = self._savepoints is not None and (
-            last or bool(signal) or time.monotonic() - self._saved >= self._save_seconds
+            last or bool(stop) or time.monotonic() - self._saved >= self._save_seconds
         )
         tell = last or self._progress.is_due()
         if module.device.type == "cpu" or measured or logged or save or tell:
@@ -267,9 +280,9 @@ class _Follower(pl.Callback):
         if save:
             with self._progress.paused():
                 self._save(trainer, module)
-        if signal and not last:
+        if stop and not last:
             kept = "" if save else "; nothing could be saved"
-            raise interruption.Interrupted(f"{signal} after step {self.step:,} of {self._plan.steps:,}{kept}")
+            raise interruption.Interrupted(f"{stop} after step {self.step:,} of {self._plan.steps:,}{kept}")
 
     def _settle(self) -> None:
         """Look at the steps that were not looked at yet, in their order."""

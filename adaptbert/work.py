@@ -20,7 +20,7 @@ KEY = "key.json"
 
 
 class Work:
-    """The work folder of one stage (`finetune-section-domain`); this process alone holds it (adaptbert.exclusive).
+    """The work folder of one stage; this process alone holds it (adaptbert.exclusive).
 
     Attributes:
         run: folder of the run that `begin` named.

@@ -1,0 +1,233 @@
+"""`kill -9` at random moments of every training stage; the same command again, until it ends: the same bits.
+
+Real stage processes with their command lines, params.yaml, MLflow store and work folder; only DVC is not there, whose
+part (removing outputs before a stage runs) is played. Failures print the seed of the trial.
+"""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adaptbert import params
+from adaptbert.exclusive import ROOT as WORK
+from tests import tiny
+from tests.faults import sabotages
+from tests.project import ROOT, environment
+
+KILLED = -signal.SIGKILL
+
+COMMANDS = {
+    "pretrain": "--init models/init --tokenizer data/tokenizer --text data/tokenized/corpora/general"
+    " --heldout data/tokenized/heldout --scratch models/scratch --out models/pretrain --metrics metrics/pretrain.json",
+    "domain_transfer": "--corpus domain --init models/pretrain --text data/tokenized/corpora/domain"
+    " --replay data/tokenized/corpora/general --heldout data/tokenized/heldout"
+    " --out models/domain_transfer/domain --metrics metrics/domain_transfer/domain.json",
+    "task_transfer": "--task section --init models/domain_transfer/domain"
+    " --text data/tokenized/tasks/section --heldout data/tokenized/heldout"
+    " --out models/task_transfer/section-domain --metrics metrics/task_transfer/section-domain.json",
+    "finetune section": "--task section --arm scratch --init models/scratch --data data/validated/tasks/section"
+    " --out models/finetune/section-scratch --predictions predictions/section-scratch.parquet"
+    " --metrics metrics/finetune/section-scratch.json",
+    "finetune mention": "--task mention --arm domain --init models/domain_transfer/domain"
+    " --data data/validated/tasks/mention --out models/finetune/mention-domain"
+    " --predictions predictions/mention-domain.parquet --metrics metrics/finetune/mention-domain.json",
+}
+MADE = ("--out", "--scratch", "--metrics", "--predictions")
+
+
+@dataclass
+class World:
+    """A project whose text is tokenised; `golden` holds what each stage gives when nobody disturbs it."""
+
+    root: Path
+    server: "subprocess.Popen[str]"
+    env: dict[str, str]
+    golden: dict[str, dict[str, bytes]]
+    seconds: dict[str, float]
+
+    def start(self, stage: str, sabotage: str = "", workers: int = 0) -> int:
+        """The process group in which the stage runs."""
+        order = {
+            "cwd": str(self.root),
+            "stage": stage.split()[0],
+            "argv": COMMANDS[stage].split(),
+            "env": self.env | {"ADAPTBERT_WORKERS": str(workers)},
+            "log": str(self.root / "log.txt"),
+            "sabotage": sabotage,
+        }
+        assert self.server.stdin is not None
+        self.server.stdin.write(json.dumps(order) + "\n")
+        self.server.stdin.flush()
+        return int(self.answer())
+
+    def answer(self) -> str:
+        assert self.server.stdout is not None
+        return self.server.stdout.readline().strip()
+
+    def run(self, stage: str, kill_after: float | None = None, **how: Any) -> int:
+        """To its end, or to its sudden end; the exit status."""
+        group = self.start(stage, **how)
+        if kill_after is not None:
+            time.sleep(kill_after)
+            os.killpg(group, signal.SIGKILL)
+        return int(self.answer())
+
+    def remove_outputs(self, stage: str) -> None:
+        """As DVC does before it runs a stage."""
+        for path in self.outputs(stage):
+            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+
+    def outputs(self, stage: str) -> list[Path]:
+        words = COMMANDS[stage].split()
+        return [self.root / value for name, value in pairwise(words) if name in MADE]
+
+    def content(self, stage: str) -> dict[str, bytes]:
+        found = {}
+        for path in self.outputs(stage):
+            for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+                if file.is_file():
+                    found[str(file.relative_to(self.root))] = file.read_bytes()
+        return found
+
+    def log(self) -> str:
+        return (self.root / "log.txt").read_text(encoding="utf-8")
+
+    def trial(self, stage: str, seed: int, sabotage: str = "") -> str:
+        """Kill once or more, run to the end; what is wrong then, or nothing."""
+        draw = random.Random(f"{stage} {seed}")
+        self.remove_outputs(stage)
+        shutil.rmtree(self.root / WORK, ignore_errors=True)
+        (self.root / "log.txt").unlink(missing_ok=True)
+        for _ in range(draw.choice([1, 1, 2, 3])):
+            status = self.run(
+                stage,
+                draw.uniform(0.1, 1.1) * self.seconds[stage],
+                sabotage=sabotage,
+                workers=draw.choice([0, 0, 2]),
+            )
+            if status not in (KILLED, 0):
+                return f"exit {status}"
+            self.remove_outputs(stage)
+        status = self.run(stage, sabotage=sabotage, workers=draw.choice([0, 0, 2]))
+        if status != 0:
+            return f"exit {status}"
+        here, wanted = self.content(stage), self.golden[stage]
+        return ", ".join(sorted(name for name in here.keys() | wanted.keys() if here.get(name) != wanted.get(name)))
+
+
+def values(accumulate: int) -> dict[str, Any]:
+    """The smoke preset, smaller still, with dropout everywhere."""
+    document = params.read(ROOT / "presets/smoke.yaml")
+    for rung in ("pretrain", "domain_transfer", "task_transfer"):
+        document[rung] |= {
+            "budget": {"steps": 14},
+            "global_batch_tokens": 128 * accumulate,
+            "micro_batch_tokens": 128,
+            "block_size": tiny.MAX_LENGTH,
+            "dropout": 0.1,
+            "measurements": 3,
+        }
+    document["pretrain"]["encoder"] = {
+        "layers": 2,
+        "hidden_size": 32,
+        "heads": 2,
+        "intermediate_size": 64,
+        "max_positions": tiny.POSITIONS,
+    }
+    for task in ("section", "mention"):
+        document["finetune"][task] |= {
+            "labels": 0,
+            "epochs": 2,
+            "seeds": [1, 2],
+            "global_batch_size": 8 * accumulate,
+            "micro_batch_size": 8,
+            "max_length": tiny.MAX_LENGTH,
+            "block_size": tiny.MAX_LENGTH,
+        }
+    return document
+
+
+@pytest.fixture(scope="module", params=[1, 3], ids=["no accumulation", "accumulation of 3"])
+def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    root = tmp_path_factory.mktemp("project")
+    (root / "params.yaml").write_text(json.dumps(values(request.param)), encoding="utf-8")
+    shutil.copytree(ROOT / "stages", root / "stages", ignore=shutil.ignore_patterns("__pycache__"))
+    (root / "data/tokenizer").mkdir(parents=True)
+    tiny.tokenizer().save(root / "data/tokenizer")
+    for kind in tiny.WORDS:
+        tiny.corpus(root / "data/tokenized/corpora" / kind, kind, 120)
+    tiny.corpus(root / "data/tokenized/tasks/section", "domain", 40, seed=10)
+    tiny.heldout(root / "data/tokenized/heldout")
+    tiny.task(root / "data/validated/tasks/section", "single_sentence")
+    tiny.task(root / "data/validated/tasks/mention", "sequence_labelling")
+    env = {"OMP_NUM_THREADS": "1", "ADAPTBERT_SAVE_SECONDS": "0.05", "TOKENIZERS_PARALLELISM": "false"}
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.faults.server"],
+        cwd=ROOT,
+        env=environment(root) | env,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as server:
+        world = World(root, server, env, {}, {})
+        try:
+            assert world.answer() == "ready"
+            for stage in COMMANDS:
+                world.run(stage)  # the first start makes the store of MLflow
+                world.remove_outputs(stage)
+                shutil.rmtree(root / WORK)
+                began = time.monotonic()
+                assert world.run(stage) == 0, world.log()
+                world.seconds[stage] = time.monotonic() - began
+                world.golden[stage] = world.content(stage)
+            yield world
+        finally:
+            server.kill()
+
+
+@pytest.mark.parametrize("stage", COMMANDS)
+def test_undisturbed_it_repeats(world: World, stage: str) -> None:
+    """No trial below is worth anything before this holds."""
+    shutil.rmtree(world.root / WORK, ignore_errors=True)
+    world.remove_outputs(stage)
+    assert world.run(stage, workers=2) == 0, world.log()
+    assert world.content(stage) == world.golden[stage]
+
+
+def check(world: World, stage: str, seeds: range) -> None:
+    for seed in seeds:
+        wrong = world.trial(stage, seed)
+        assert not wrong, f"trial {seed} of {stage}: {wrong}\n{world.log()}"
+
+
+@pytest.mark.parametrize("stage", COMMANDS)
+def test_a_kill_changes_no_bit(world: World, stage: str) -> None:
+    check(world, stage, range(1))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("stage", COMMANDS)
+def test_forty_kills_change_no_bit(world: World, stage: str) -> None:
+    """Two worlds x five stages x four trials."""
+    check(world, stage, range(1, 5))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("sabotage", sabotages.ALL)
+def test_each_sabotage_is_seen(world: World, sabotage: str) -> None:
+    found = [world.trial(stage, seed, sabotage) for stage in ("pretrain", "finetune section") for seed in range(1, 4)]
+    assert any(found), "the trials above would not see this"
