@@ -42,15 +42,16 @@ class EncoderConfig(Config):
         )
 
 
-def training_flop(config: "BertConfig", tokens: int, row: int, decoded: int) -> float:
+def training_flop(config: "BertConfig", tokens: int, row: int, needed: int, decoded: int) -> float:
     """Floating-point operations of forward and backward passes, counted from the shapes of the matrices.
 
-    Six for each weight and token (Kaplan et al. 2020, section 2.1), the attention scores and mixtures in rows of `row`
-    tokens, and the decoder at `decoded` positions only.
+    Six for each weight and token (Kaplan et al. 2020, section 2.1), and the attention scores and mixtures in rows of
+    `row` tokens. What comes after the attention of the last layer runs at `needed` positions only (encoder.encode), the
+    decoder at `decoded`.
     """
     hidden, layers = config.hidden_size, config.num_hidden_layers
-    weights = layers * (4 * hidden * hidden + 2 * hidden * config.intermediate_size)
-    attention = 12 * layers * row * hidden
-    decoder = 6 * (hidden * config.vocab_size + hidden * hidden)
-    total: float = tokens * (6 * weights + attention) + decoded * decoder
-    return total
+    projections, rest = 3 * hidden * hidden, hidden * hidden + 2 * hidden * config.intermediate_size
+    weights = tokens * (layers * projections + (layers - 1) * rest) + needed * rest
+    decoder = decoded * (hidden * config.vocab_size + hidden * hidden)
+    attention = 12 * layers * row * hidden * tokens
+    return float(6 * (weights + decoder) + attention)

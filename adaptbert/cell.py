@@ -108,7 +108,7 @@ def finetune_cell(
     seeds: list[dict[str, Any]] = []
     rows: list[dict[str, Any]] = []
     best: tuple[float, Any] | None = None
-    steps = tokens = 0
+    steps, counts = 0, {"tokens": 0, "places": 0}
     for seed in params.seeds:
         with run.child(f"{task}-{arm} seed {seed}", {"task": task, "arm": arm, "seed": str(seed)}) as child:
             savepoints = work.savepoints(f"seed-{seed}")
@@ -116,12 +116,13 @@ def finetune_cell(
             trained = _one_seed(start, params, shape, train, places.data, seed, savepoints, child)
         seeds.append(trained.metrics)
         rows += trained.predictions
-        steps, tokens = trained.steps, trained.tokens
+        steps, counts = trained.steps, trained.counts
         dev = trained.metrics[f"dev/{shape.metric}"]
         if best is None or dev > best[0]:
             best = (dev, trained.model)
     assert best is not None
     model = best[1]
+    tokens = counts["tokens"]
 
     facts = {
         "task": task,
@@ -133,7 +134,7 @@ def finetune_cell(
         "epochs": params.epochs,
         "steps": steps,
         "tokens": tokens,
-        "tflop": round(training_flop(model.config, tokens, params.block_size, 0) / 1e12, 3),
+        "tflop": round(training_flop(model.config, tokens, params.block_size, counts["places"], 0) / 1e12, 3),
         "parameters": parameters(model),
     }
     card = {
@@ -163,7 +164,7 @@ class _Trained:
     metrics: dict[str, Any]
     predictions: list[dict[str, Any]]
     steps: int
-    tokens: int
+    counts: dict[str, int]
 
 
 def _one_seed(
@@ -220,24 +221,24 @@ def _one_seed(
         seed,
         "train/loss",
     )
-    curve = fit(module, batches, plan, run, measured_at, savepoints).curve
+    fitted = fit(module, batches, plan, run, measured_at, savepoints)
 
     rows = labelled.split(data, "test")
     answers, confidence = predict(rows, shape.examples(rows, tokenizer, params.max_length))
     gold = shape.gold(rows)
     test = {f"test/{name}": value for name, value in shape.score(gold, answers).items()}
     run.log_metrics(test, steps)
-    last = {name: value for name, value in curve[-1].items() if name.startswith("dev/")}
+    last = {name: value for name, value in fitted.curve[-1].items() if name.startswith("dev/")}
     metrics = {"seed": seed, **test, **last, "degenerate": shape.is_degenerate(answers), "cut": examples.cut}
     return _Trained(
         model,
-        {**metrics, "curve": curve},
+        {**metrics, "curve": fitted.curve},
         [
             {"seed": seed, "id": row["id"], "gold": _text(right), "predicted": _text(answer), "confidence": float(sure)}
             for row, right, answer, sure in zip(rows, gold, answers, confidence, strict=True)
         ],
         steps,
-        int(curve[-1]["tokens"]),
+        fitted.counts,
     )
 
 

@@ -1,7 +1,8 @@
 """The encoder: Hugging Face's BertModel, fed with packed rows in which documents cannot see each other.
 
-Only two things differ from the stock model, and neither is saved: attention is block-diagonal over the documents of a
-row, and dropout on a CPU draws its masks at a quarter of the price.
+Only three things differ from the stock model, and none is saved: attention is block-diagonal over the documents of a
+row, the end of the last layer runs only where its result is used, and dropout on a CPU draws its masks at a quarter of
+the price.
 """
 
 from typing import Any
@@ -28,28 +29,33 @@ def prepare(model: Any) -> None:
     model.train()
 
 
-def encode(bert: nn.Module, rows: Rows, input_ids: Tensor) -> Tensor:
-    """Hidden states of the last layer.
+def encode(bert: Any, rows: Rows, input_ids: Tensor, needed: Tensor | None = None) -> Tensor:
+    """Hidden states of the last layer, in the order of the flat tokens.
 
     Args:
         bert: a BertModel that `prepare` has seen.
         rows: where the tokens lie.
         input_ids: (rows, block), the padding filled with any id.
+        needed: flat tokens whose vectors are wanted, (needed,); all if None. What comes after the attention of the last
+            layer runs for these alone.
 
     Returns:
-        One vector a token in the flat order, (tokens, hidden).
+        One vector a token, (tokens or needed, hidden).
     """
     device = input_ids.device
     document = torch.as_tensor(rows.documents, device=device)
     same = document[:, None, :, None] == document[:, None, None, :]
-    hidden = bert(
-        input_ids=input_ids,
-        position_ids=torch.as_tensor(rows.positions, device=device),
-        attention_mask=same,
-    ).last_hidden_state
     place = torch.as_tensor(rows.place, device=device)
-    flat: Tensor = hidden.reshape(-1, hidden.shape[-1])[place]
-    return flat
+    if needed is not None:
+        place = place[needed]
+    hidden = bert.embeddings(input_ids=input_ids, position_ids=torch.as_tensor(rows.positions, device=device))
+    *layers, last = bert.encoder.layer
+    for layer in layers:
+        hidden = layer(hidden, same)
+    mixed, _ = last.attention.self(hidden, attention_mask=same)
+    mixed, below = (values.reshape(-1, values.shape[-1])[place] for values in (mixed, hidden))
+    found: Tensor = last.feed_forward_chunk(last.attention.output(mixed, below))
+    return found
 
 
 def _attention(

@@ -29,7 +29,7 @@ class LabelledBatch:
         input_ids: (rows, block).
         places: flat positions that the head looks at, (places,).
         targets: (places,).
-        counts: tokens, padding not counted.
+        counts: tokens, padding not counted, and places.
     """
 
     rows: Rows
@@ -56,7 +56,7 @@ def batch_of(examples: Examples, block_size: int, padding: int) -> LabelledBatch
         torch.from_numpy(rows.fill(examples.ids, padding)),
         torch.from_numpy(examples.flat_places()),
         torch.from_numpy(examples.targets),
-        {"tokens": len(examples.ids)},
+        {"tokens": len(examples.ids), "places": len(examples.targets)},
     )
 
 
@@ -106,5 +106,5 @@ class FineTuning(pl.LightningModule):
         return np.concatenate(found)
 
     def _logits(self, batch: LabelledBatch) -> Tensor:
-        hidden = encode(self.model.bert, batch.rows, batch.input_ids)
-        return self._shape.logits(self.model, hidden[batch.places])
+        hidden = encode(self.model.bert, batch.rows, batch.input_ids, batch.places)
+        return self._shape.logits(self.model, hidden)

@@ -79,7 +79,7 @@ class MaskedLM(pl.LightningModule):
         self.model, self._optim, self._steps = model, optim, steps
 
     def training_step(self, batch: MaskedBatch, k: int) -> Tensor:
-        hidden = encode(self.model.bert, batch.rows, batch.input_ids)[batch.chosen]
+        hidden = encode(self.model.bert, batch.rows, batch.input_ids, batch.chosen)
         logits = self.model.cls(hidden)
         # The mean, and 0 for a batch without a mask.
         return functional.cross_entropy(logits.float(), batch.expected, reduction="sum") / max(1, len(batch.expected))

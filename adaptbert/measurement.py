@@ -91,7 +91,7 @@ class HeldOut:
                 continue
             rows = pack(flat.lengths, block)
             filled = torch.as_tensor(rows.fill(ids, self.tokenizer.pad), device=model.device)
-            hidden = encode(model.bert, rows, filled)[torch.as_tensor(chosen, device=model.device)]
+            hidden = encode(model.bert, rows, filled, torch.as_tensor(chosen, device=model.device))
             logits = model.cls(hidden).float()
             expected = torch.as_tensor(flat.ids[chosen], device=model.device)
             loss += float(torch.nn.functional.cross_entropy(logits, expected, reduction="sum"))

@@ -154,7 +154,7 @@ def climb(
         "from": start.name,
         "tokens": tokens,
         "steps": steps,
-        "tflop": round(training_flop(model.config, tokens, params.block_size, decoded) / 1e12, 3),
+        "tflop": round(training_flop(model.config, tokens, params.block_size, decoded, decoded) / 1e12, 3),
         "parameters": parameters(model),
     }
     ledger = [*start.texts, *({**text, "trained_tokens": tokens} for text in corpus.texts)] if steps else start.texts

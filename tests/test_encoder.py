@@ -33,9 +33,11 @@ def documents(lengths: list[int]) -> list[np.ndarray]:
     return [generator.integers(5, VOCABULARY, length) for length in lengths]
 
 
-def packed(bert: torch.nn.Module, texts: list[np.ndarray], block: int) -> torch.Tensor:
+def packed(
+    bert: torch.nn.Module, texts: list[np.ndarray], block: int, needed: torch.Tensor | None = None
+) -> torch.Tensor:
     rows = pack(np.array([len(text) for text in texts]), block)
-    return encode(bert, rows, torch.as_tensor(rows.fill(np.concatenate(texts), 0)))
+    return encode(bert, rows, torch.as_tensor(rows.fill(np.concatenate(texts), 0)), needed)
 
 
 @pytest.mark.parametrize("block", [16, 24, 40])
@@ -51,6 +53,21 @@ def test_hidden_states_and_gradients_equal_the_stock_model(block: int) -> None:
     expected.pow(2).mean().backward()
     found.pow(2).mean().backward()
     for (name, theirs), mine in zip(stock.bert.named_parameters(), ours.bert.parameters(), strict=True):
+        torch.testing.assert_close(mine.grad, theirs.grad, atol=1e-6, rtol=0, msg=name)
+
+
+@pytest.mark.parametrize("needed", [[0], [47, 3, 3, 20], list(range(48))])
+def test_what_is_needed_is_what_the_whole_gives_there_gradients_too(needed: list[int]) -> None:
+    texts = documents([7, 16, 3, 12, 1, 9])
+    whole, part = model(), model()
+    for made in (whole, part):
+        prepare(made)
+    expected = packed(whole.bert, texts, 24)[torch.tensor(needed)]
+    found = packed(part.bert, texts, 24, torch.tensor(needed))
+    torch.testing.assert_close(found, expected, atol=2e-6, rtol=0)
+    for made in (expected, found):
+        made.pow(2).mean().backward()
+    for (name, theirs), mine in zip(whole.bert.named_parameters(), part.bert.parameters(), strict=True):
         torch.testing.assert_close(mine.grad, theirs.grad, atol=1e-6, rtol=0, msg=name)
 
 

@@ -81,7 +81,7 @@ def test_the_same_masks_for_every_model_and_every_time(folder: Path, monkeypatch
         asked: list[torch.Tensor] = []
         ours = model(seed)
         prepare(ours)
-        ours.bert.register_forward_pre_hook(
+        ours.bert.embeddings.register_forward_pre_hook(
             lambda _, __, given, asked=asked: asked.append(given["input_ids"].clone()), with_kwargs=True
         )
         torch.manual_seed(seed * 7)
