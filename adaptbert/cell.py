@@ -196,10 +196,10 @@ def _one_seed(
     examples = shape.examples(train, tokenizer, params.max_length)
     steps = BudgetConfig(passes=float(params.epochs)).optimizer_steps(len(train), params.global_batch_size)
     module = FineTuning(model, shape, params.optim, steps)
-    batches = LabelledBatches(examples, seed, params.micro_batch_size, params.block_size, tokenizer.pad)
+    batches = LabelledBatches(examples, seed, params.micro_batch_size, params.block_size)
 
     def predict(rows: list[dict[str, Any]], tokenised: Any) -> tuple[list[Any], Any]:
-        probabilities = module.probabilities(tokenised, params.block_size, tokenizer.pad, params.precision)
+        probabilities = module.probabilities(tokenised, params.block_size, params.precision)
         answers: tuple[list[Any], Any] = shape.answers(rows, tokenised, probabilities)
         return answers
 

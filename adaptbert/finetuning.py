@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from adaptbert.encoder import encode, prepare
+from adaptbert.encoder import encode
 from adaptbert.optim import OptimConfig, adamw
 from adaptbert.packing import Rows, pack
 from adaptbert.stream import DocumentStream
@@ -22,18 +22,18 @@ PREDICT_EXAMPLES = 128
 
 @dataclass(frozen=True)
 class LabelledBatch:
-    """Packed examples.
+    """Examples, one after the other.
 
     Attributes:
-        rows: where the tokens lie.
-        input_ids: (rows, block).
-        places: flat positions that the head looks at, (places,).
+        rows: where attention lays the tokens.
+        ids: (tokens,).
+        places: tokens that the head looks at, (places,).
         targets: (places,).
         counts: tokens, padding not counted, and places.
     """
 
     rows: Rows
-    input_ids: Tensor
+    ids: Tensor
     places: Tensor
     targets: Tensor
     counts: dict[str, int]
@@ -42,18 +42,17 @@ class LabelledBatch:
         """The same on another device."""
         return replace(
             self,
-            input_ids=self.input_ids.to(device, non_blocking=True),
+            ids=self.ids.to(device, non_blocking=True),
             places=self.places.to(device, non_blocking=True),
             targets=self.targets.to(device, non_blocking=True),
         )
 
 
-def batch_of(examples: Examples, block_size: int, padding: int) -> LabelledBatch:
+def batch_of(examples: Examples, block_size: int) -> LabelledBatch:
     """All `examples` in rows of `block_size` tokens."""
-    rows = pack(examples.lengths, block_size)
     return LabelledBatch(
-        rows,
-        torch.from_numpy(rows.fill(examples.ids, padding)),
+        pack(examples.lengths, block_size),
+        torch.from_numpy(examples.ids),
         torch.from_numpy(examples.flat_places()),
         torch.from_numpy(examples.targets),
         {"tokens": len(examples.ids), "places": len(examples.targets)},
@@ -63,13 +62,13 @@ def batch_of(examples: Examples, block_size: int, padding: int) -> LabelledBatch
 class LabelledBatches:
     """Micro-batch k of a run: `size` examples of a stream that goes through the epochs without a seam."""
 
-    def __init__(self, examples: Examples, seed: int, size: int, block_size: int, padding: int) -> None:
-        self._examples, self._block_size, self._padding = examples, block_size, padding
+    def __init__(self, examples: Examples, seed: int, size: int, block_size: int) -> None:
+        self._examples, self._block_size = examples, block_size
         self._stream = DocumentStream(np.ones(len(examples), np.int64), seed, size)
 
     def __call__(self, k: int) -> LabelledBatch:
         chosen, _ = self._stream.batch(k)
-        return batch_of(self._examples.take(chosen), self._block_size, self._padding)
+        return batch_of(self._examples.take(chosen), self._block_size)
 
 
 class FineTuning(pl.LightningModule):
@@ -77,7 +76,7 @@ class FineTuning(pl.LightningModule):
 
     def __init__(self, model: Any, shape: Shape, optim: OptimConfig, steps: int) -> None:
         super().__init__()
-        prepare(model)
+        model.train()  # from_pretrained leaves it in eval mode and Lightning keeps it: dropout would be off
         self.model, self._shape, self._optim, self._steps = model, shape, optim, steps
 
     def training_step(self, batch: LabelledBatch, k: int) -> Tensor:
@@ -90,7 +89,7 @@ class FineTuning(pl.LightningModule):
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: self._optim.rate(step, self._steps))
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
-    def probabilities(self, examples: Examples, block_size: int, padding: int, precision: str) -> NDArray[np.float64]:
+    def probabilities(self, examples: Examples, block_size: int, precision: str) -> NDArray[np.float64]:
         """Of every class at every place, (places, classes); the model's mode is as before."""
         was_training = self.model.training
         self.model.eval()
@@ -99,12 +98,12 @@ class FineTuning(pl.LightningModule):
             with torch.no_grad(), torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16-mixed"):
                 for first in range(0, len(examples), PREDICT_EXAMPLES):
                     chosen = np.arange(first, min(first + PREDICT_EXAMPLES, len(examples)))
-                    batch = batch_of(examples.take(chosen), block_size, padding).to(device)
+                    batch = batch_of(examples.take(chosen), block_size).to(device)
                     found.append(torch.softmax(self._logits(batch).double(), -1).cpu().numpy())
         finally:
             self.model.train(was_training)
         return np.concatenate(found)
 
     def _logits(self, batch: LabelledBatch) -> Tensor:
-        hidden = encode(self.model.bert, batch.rows, batch.input_ids, batch.places)
+        hidden = encode(self.model.bert, batch.rows, batch.ids, batch.places)
         return self._shape.logits(self.model, hidden)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from adaptbert.encoder import encode, prepare
+from adaptbert.encoder import encode
 from adaptbert.masking import Masker, audit
 from adaptbert.optim import OptimConfig, adamw
 from adaptbert.packing import Rows, pack
@@ -21,18 +21,18 @@ from adaptbert.token_store import TokenizedCorpus
 
 @dataclass(frozen=True)
 class MaskedBatch:
-    """Packed rows with some tokens hidden.
+    """Documents with some tokens hidden.
 
     Attributes:
-        rows: where the tokens lie.
-        input_ids: (rows, block).
-        chosen: flat positions to predict, (chosen,).
+        rows: where attention lays the tokens.
+        ids: document after document, some tokens hidden, (tokens,).
+        chosen: tokens to predict, (chosen,).
         expected: the ids that stood there, (chosen,).
         counts: tokens, padding not counted, and what the masks really were (`masking.audit`).
     """
 
     rows: Rows
-    input_ids: Tensor
+    ids: Tensor
     chosen: Tensor
     expected: Tensor
     counts: dict[str, int]
@@ -41,7 +41,7 @@ class MaskedBatch:
         """The same on another device."""
         return replace(
             self,
-            input_ids=self.input_ids.to(device, non_blocking=True),
+            ids=self.ids.to(device, non_blocking=True),
             chosen=self.chosen.to(device, non_blocking=True),
             expected=self.expected.to(device, non_blocking=True),
         )
@@ -50,11 +50,9 @@ class MaskedBatch:
 class MaskedBatches:
     """Micro-batch k of a run: documents by `stream`, masks by `masker`, rows of `block_size` tokens."""
 
-    def __init__(
-        self, corpus: TokenizedCorpus, stream: DocumentStream, masker: Masker, block_size: int, padding: int
-    ) -> None:
+    def __init__(self, corpus: TokenizedCorpus, stream: DocumentStream, masker: Masker, block_size: int) -> None:
         self._corpus, self._stream, self._masker = corpus, stream, masker
-        self._block_size, self._padding = block_size, padding
+        self._block_size = block_size
 
     def __call__(self, k: int) -> MaskedBatch:
         documents, passes = self._stream.batch(k)
@@ -63,7 +61,7 @@ class MaskedBatches:
         rows = pack(flat.lengths, self._block_size)
         return MaskedBatch(
             rows,
-            torch.from_numpy(rows.fill(ids, self._padding)),
+            torch.from_numpy(ids),
             torch.from_numpy(chosen),
             torch.from_numpy(flat.ids[chosen]),
             {"tokens": len(ids), **audit(flat.ids, flat.lengths, chosen, self._masker.maskable)},
@@ -75,11 +73,11 @@ class MaskedLM(pl.LightningModule):
 
     def __init__(self, model: Any, optim: OptimConfig, steps: int) -> None:
         super().__init__()
-        prepare(model)
+        model.train()  # from_pretrained leaves it in eval mode and Lightning keeps it: dropout would be off
         self.model, self._optim, self._steps = model, optim, steps
 
     def training_step(self, batch: MaskedBatch, k: int) -> Tensor:
-        hidden = encode(self.model.bert, batch.rows, batch.input_ids, batch.chosen)
+        hidden = encode(self.model.bert, batch.rows, batch.ids, batch.chosen)
         logits = self.model.cls(hidden)
         # The mean, and 0 for a batch without a mask.
         return functional.cross_entropy(logits.float(), batch.expected, reduction="sum") / max(1, len(batch.expected))

@@ -89,9 +89,8 @@ class HeldOut:
             text_tokens += int(len(ids) - 2 * len(documents))
             if len(chosen) == 0:
                 continue
-            rows = pack(flat.lengths, block)
-            filled = torch.as_tensor(rows.fill(ids, self.tokenizer.pad), device=model.device)
-            hidden = encode(model.bert, rows, filled, torch.as_tensor(chosen, device=model.device))
+            places, hidden_ids = (torch.as_tensor(values, device=model.device) for values in (chosen, ids))
+            hidden = encode(model.bert, pack(flat.lengths, block), hidden_ids, places)
             logits = model.cls(hidden).float()
             expected = torch.as_tensor(flat.ids[chosen], device=model.device)
             loss += float(torch.nn.functional.cross_entropy(logits, expected, reduction="sum"))

@@ -14,23 +14,17 @@ Int64 = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Rows:
-    """Documents of a batch, packed.
+    """Where the tokens of a batch lie when documents are laid out in rows of one size.
 
     Attributes:
-        place: where each flat token lies in the flattened rows, (tokens,).
-        positions: the position of each cell in its document, 0 in padding, (rows, block).
-        documents: which document fills a cell, -1 for padding, (rows, block).
+        place: the cell of each token among all cells, (tokens,).
+        positions: of each token in its document, (tokens,).
+        documents: which document fills a cell, -1 for none, (rows, block).
     """
 
     place: Int64
     positions: Int64
     documents: Int64
-
-    def fill(self, values: Int64, padding: int) -> Int64:
-        """Flat values, (tokens,), laid out as rows, (rows, block)."""
-        laid = np.full(self.documents.size, padding, values.dtype)
-        laid[self.place] = values
-        return laid.reshape(self.documents.shape)
 
 
 def pack(lengths: Int64, block_size: int) -> Rows:
@@ -46,11 +40,8 @@ def pack(lengths: Int64, block_size: int) -> Rows:
             free.append(block_size)
         start[document] = row * block_size + block_size - free[row]
         free[row] -= length
-    offset = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    place = np.repeat(start, lengths) + offset
-    shape = (len(free), block_size)
-    positions = np.zeros(len(free) * block_size, np.int64)
-    positions[place] = offset
+    positions = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    place = np.repeat(start, lengths) + positions
     documents = np.full(len(free) * block_size, -1, np.int64)
     documents[place] = np.repeat(np.arange(len(lengths)), lengths)
-    return Rows(place, positions.reshape(shape), documents.reshape(shape))
+    return Rows(place, positions, documents.reshape(len(free), block_size))

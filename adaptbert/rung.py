@@ -118,7 +118,7 @@ def climb(
     accumulate = params.global_batch_tokens // params.micro_batch_tokens
     stream = DocumentStream(corpus.lengths, seed, params.micro_batch_tokens)
     masker = Masker(params.masking, seed, tokenizer.mask, tokenizer.replacements, tokenizer.maskable)
-    batches = MaskedBatches(corpus, stream, masker, params.block_size, tokenizer.pad)
+    batches = MaskedBatches(corpus, stream, masker, params.block_size)
     heldout = HeldOut(where.heldout, measure, tokenizer, params.block_size)
 
     work.begin(

@@ -5,6 +5,7 @@ Everything that is started is ended, whatever happens in between.
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -80,6 +81,19 @@ class Project:
         )
         with urllib.request.urlopen(request, timeout=10) as response:
             return json.load(response)["data"]
+
+
+def clone(target: Path, home: Path) -> Project:
+    """This project as it lies here, tracked files only, in a repository of its own."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).is_file():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, target / name)
+    project = Project(target, environment(home))
+    for command in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "as it lies here"]):
+        subprocess.run(["git", *command], cwd=target, env=project.env, check=True)
+    return project
 
 
 def environment(home: Path) -> dict[str, str]:

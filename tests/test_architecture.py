@@ -16,7 +16,7 @@ def test_the_flop_of_a_training_step_is_what_torch_counts(tmp_path_factory: pyte
     text = tiny.corpus(tmp_path_factory.mktemp("text") / "domain", "domain", 200)
     assert isinstance(text, TokenizedCorpus)
     row = 64
-    source = MaskedBatches(text, DocumentStream(text.lengths, 0, 2000), tiny.masker(), row, tiny.tokenizer().pad)
+    source = MaskedBatches(text, DocumentStream(text.lengths, 0, 2000), tiny.masker(), row)
     batch = source(0)
     model = BertForMaskedLM(tiny.config())
     module = MaskedLM(model, tiny.optim(), 10)

@@ -153,7 +153,7 @@ def test_the_checkpoint_is_the_seed_that_is_best_on_dev(project: Project, task: 
     module = FineTuning(model, shape, tiny.optim(), 1)
     rows = labelled.split(project.root / "data" / task, "test")
     examples = shape.examples(rows, saved.tokenizer, tiny.MAX_LENGTH)
-    probabilities = module.probabilities(examples, 64, saved.tokenizer.pad, "32-true")
+    probabilities = module.probabilities(examples, 64, "32-true")
     answers, confidence = shape.answers(rows, examples, probabilities)
     expected = [row for row in project.predictions(f"{task}-general") if row["seed"] == best["seed"]]
     found = [answer if isinstance(answer, str) else json.dumps(answer) for answer in answers]

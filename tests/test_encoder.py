@@ -1,13 +1,11 @@
 """Packed rows give what the stock model gives for each document by itself, and no document sees another."""
 
-import copy
-
 import numpy as np
 import pytest
 import torch
 from transformers import BertConfig, BertForMaskedLM
 
-from adaptbert.encoder import Thinning, encode, prepare, thin
+from adaptbert.encoder import encode, thin
 from adaptbert.packing import pack
 
 VOCABULARY = 60
@@ -37,14 +35,13 @@ def packed(
     bert: torch.nn.Module, texts: list[np.ndarray], block: int, needed: torch.Tensor | None = None
 ) -> torch.Tensor:
     rows = pack(np.array([len(text) for text in texts]), block)
-    return encode(bert, rows, torch.as_tensor(rows.fill(np.concatenate(texts), 0)), needed)
+    return encode(bert, rows, torch.as_tensor(np.concatenate(texts)), needed)
 
 
 @pytest.mark.parametrize("block", [16, 24, 40])
 def test_hidden_states_and_gradients_equal_the_stock_model(block: int) -> None:
     texts = documents([7, 16, 3, 12, 1, 9])
     stock, ours = model(), model()
-    prepare(ours)
 
     expected = torch.cat([stock.bert(input_ids=torch.as_tensor(text)[None]).last_hidden_state[0] for text in texts])
     found = packed(ours.bert, texts, block)
@@ -60,8 +57,6 @@ def test_hidden_states_and_gradients_equal_the_stock_model(block: int) -> None:
 def test_what_is_needed_is_what_the_whole_gives_there_gradients_too(needed: list[int]) -> None:
     texts = documents([7, 16, 3, 12, 1, 9])
     whole, part = model(), model()
-    for made in (whole, part):
-        prepare(made)
     expected = packed(whole.bert, texts, 24)[torch.tensor(needed)]
     found = packed(part.bert, texts, 24, torch.tensor(needed))
     torch.testing.assert_close(found, expected, atol=2e-6, rtol=0)
@@ -73,7 +68,6 @@ def test_what_is_needed_is_what_the_whole_gives_there_gradients_too(needed: list
 
 def test_a_document_cannot_see_its_neighbours_in_a_row() -> None:
     ours = model()
-    prepare(ours)
     texts = documents([8, 8])
     changed = [texts[0], (texts[1] + 1) % VOCABULARY]
     with torch.no_grad():
@@ -83,18 +77,36 @@ def test_a_document_cannot_see_its_neighbours_in_a_row() -> None:
     assert not torch.allclose(before[8:], after[8:], atol=1e-3)
 
 
-def test_prepare_leaves_the_model_in_training_mode_with_its_dropout() -> None:
-    stock = model(dropout=0.1).eval()
-    dropouts = sum(isinstance(module, torch.nn.Dropout) for module in stock.modules())
-    prepared = copy.deepcopy(stock)
-    prepare(prepared)
-    assert prepared.training
-    # Attention's dropout is applied in the attention function; its module is replaced all the same.
-    assert sum(isinstance(module, Thinning) for module in prepared.modules()) == dropouts > 0
+def test_dropout_is_on_in_training_and_off_otherwise() -> None:
+    """In every place where the stock model has one: each alone makes two passes differ."""
     texts = documents([10])
-    assert not torch.equal(packed(prepared.bert, texts, 16), packed(prepared.bert, texts, 16))
-    prepared.eval()
-    assert torch.equal(packed(prepared.bert, texts, 16), packed(prepared.bert, texts, 16))
+    still = model(dropout=0.0).train()
+    assert torch.equal(packed(still.bert, texts, 16), packed(still.bert, texts, 16))
+    names = [name for name, module in still.bert.named_modules() if isinstance(module, torch.nn.Dropout)]
+    assert len(names) == 1 + 3 * 2
+    for name in names:
+        module = still.bert.get_submodule(name)
+        assert isinstance(module, torch.nn.Dropout)
+        module.p = 0.5
+        assert not torch.equal(packed(still.bert, texts, 16), packed(still.bert, texts, 16)), name
+        still.eval()
+        assert torch.equal(packed(still.bert, texts, 16), packed(still.bert, texts, 16)), name
+        still.train()
+        module.p = 0.0
+
+
+def test_under_autocast_it_is_close_and_gradients_are_float32() -> None:
+    texts = documents([7, 16, 3, 12, 1, 9])
+    exact, rounded = model(), model()
+    expected = packed(exact.bert, texts, 24)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = packed(rounded.bert, texts, 24)
+    assert found.dtype == torch.float32
+    assert not torch.equal(found, expected), "it was rounded"
+    torch.testing.assert_close(found, expected, atol=0.05, rtol=0)
+    found.pow(2).mean().backward()
+    used = [parameter for name, parameter in rounded.bert.named_parameters() if "pooler" not in name]
+    assert all(parameter.grad is not None and parameter.grad.dtype == torch.float32 for parameter in used)
 
 
 @pytest.mark.parametrize("p", [0.1, 0.5])

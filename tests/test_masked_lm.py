@@ -26,7 +26,7 @@ def model(dropout: float = 0.0, seed: int = 0) -> BertForMaskedLM:
 
 def batches_of(corpus: TokenizedCorpus, batch_tokens: int, **masking: float) -> MaskedBatches:
     stream = DocumentStream(corpus.lengths, 0, batch_tokens)
-    return MaskedBatches(corpus, stream, tiny.masker(**masking), 64, tiny.tokenizer().pad)
+    return MaskedBatches(corpus, stream, tiny.masker(**masking), 64)
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +123,7 @@ def test_the_audit_and_the_count_of_decoded_positions(corpus: TokenizedCorpus) -
 def test_the_corpus_is_read_anew_with_other_masks_each_pass(corpus: TokenizedCorpus) -> None:
     batches = batches_of(corpus, corpus.tokens)
     masked = tiny.tokenizer().mask
-    inputs = [batches(k).input_ids for k in range(2)]
+    inputs = [batches(k).ids for k in range(2)]
     assert all((ids == masked).any() for ids in inputs)
     assert inputs[0].shape != inputs[1].shape or not torch.equal(inputs[0], inputs[1])
-    assert torch.equal(batches(0).input_ids, inputs[0]), "and the first pass can be read again"
+    assert torch.equal(batches(0).ids, inputs[0]), "and the first pass can be read again"

@@ -60,7 +60,7 @@ def attempt(
     config = tiny.config()
     config.hidden_dropout_prob = config.attention_probs_dropout_prob = 0.3
     module = MaskedLM(BertForMaskedLM(config), tiny.optim(), STEPS)
-    source = MaskedBatches(corpus, DocumentStream(corpus.lengths, 0, 150), tiny.masker(), 64, tiny.tokenizer().pad)
+    source = MaskedBatches(corpus, DocumentStream(corpus.lengths, 0, 150), tiny.masker(), 64)
     begun: list[int] = []
     torch.manual_seed(int.from_bytes(os.urandom(4)))  # whatever was drawn before
 

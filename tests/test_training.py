@@ -11,7 +11,6 @@ import pytorch_lightning as pl
 import torch
 from transformers import BertForMaskedLM
 
-from adaptbert.encoder import prepare
 from adaptbert.errors import INTERNAL, Diverged
 from adaptbert.masked_lm import MaskedBatch, MaskedBatches, MaskedLM
 from adaptbert.measurement import HeldOut
@@ -55,7 +54,7 @@ def module(dropout: float = 0.3, steps: int = STEPS) -> MaskedLM:
 
 
 def batches(corpus: TokenizedCorpus, tokens: int = 200) -> MaskedBatches:
-    return MaskedBatches(corpus, DocumentStream(corpus.lengths, 0, tokens), tiny.masker(), 64, tiny.tokenizer().pad)
+    return MaskedBatches(corpus, DocumentStream(corpus.lengths, 0, tokens), tiny.masker(), 64)
 
 
 def plan(seed: int = 0, steps: int = STEPS, accumulate: int = 1, precision: str = "32-true") -> Plan:
@@ -120,9 +119,7 @@ def test_accumulated_micro_batches_are_one_batch() -> None:
         hidden = ids[span].copy()
         places = chosen[(chosen >= span.start) & (chosen < span.stop)] - span.start
         hidden[places.numpy()] = tiny.tokenizer().mask
-        return MaskedBatch(
-            rows, torch.from_numpy(rows.fill(hidden, 0)), places, expected[places], {"tokens": len(hidden)}
-        )
+        return MaskedBatch(rows, torch.from_numpy(hidden), places, expected[places], {"tokens": len(hidden)})
 
     one, two = module(dropout=0.0), module(dropout=0.0)
     fit(one, lambda k: batch_of(0, 8), plan(), tiny.no_record())
@@ -289,7 +286,6 @@ def test_no_savepoint_holds_a_weight_that_is_not_finite(corpus: TokenizedCorpus,
 
 def test_a_held_out_loss_that_is_no_number(heldout: HeldOut) -> None:
     model = BertForMaskedLM(tiny.config())
-    prepare(model)
     with torch.no_grad():
         model.bert.embeddings.word_embeddings.weight[7] = float("nan")
     with pytest.raises(Diverged, match="AB-158 heldout/domain: the loss is nan"):
