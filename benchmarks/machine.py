@@ -1,0 +1,53 @@
+"""What a figure was measured on, and how figures are kept."""
+
+import json
+import os
+import platform
+import time
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+RESULTS = Path(__file__).parent / "results"
+PACKAGES = ("torch", "transformers", "pytorch-lightning", "numpy", "datasets")
+
+
+def machine() -> dict[str, Any]:
+    """Processor, device, threads and versions."""
+    cpu = platform.processor()
+    info = Path("/proc/cpuinfo")
+    if info.is_file():
+        names = [line.partition(":")[2].strip() for line in info.read_text().splitlines() if "model name" in line]
+        cpu = names[0] if names else cpu
+    return {
+        "processor": cpu,
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu",
+        "python": platform.python_version(),
+        **{name: version(name) for name in PACKAGES},
+    }
+
+
+def matmul_peak(dtype: torch.dtype, size: int = 2048, repeats: int = 12) -> float:
+    """Floating-point operations a second of one large product, the best of some: what the machine can do at most."""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    left, right = (torch.randn(size, size, device=device, dtype=dtype) for _ in range(2))
+    best = float("inf")
+    for _ in range(repeats):
+        began = time.perf_counter()
+        left @ right
+        if device == "cuda":
+            torch.cuda.synchronize()
+        best = min(best, time.perf_counter() - began)
+    return 2 * size**3 / best
+
+
+def keep(name: str, found: dict[str, Any]) -> None:
+    """Write benchmarks/results/<name>.json."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    target = RESULTS / f"{name}.json"
+    target.write_text(json.dumps({"machine": machine(), **found}, indent=2) + "\n", encoding="utf-8")
+    print(f"kept in {target}")
