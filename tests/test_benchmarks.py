@@ -1,0 +1,99 @@
+"""Every benchmark runs from end to end on something tiny and finds what it promises; no time is asserted."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks import finetuning, machine, masked_lm
+from benchmarks.peer import PEERS, sample_of_groups
+from benchmarks.profile import REST
+from benchmarks.rounds import Budget, Speed, compared
+from benchmarks.workload import SETTINGS, Documents, Setting
+
+SHORT = Setting(1, 16, 2, 64, 0, 4)
+PACKED = Setting(1, 16, 2, 64, 16, 2)
+BUDGET = Budget(rounds=2, warm=1, steps=2, ours=2)
+CLOCKS = {"wall", "cpu"}
+
+
+def check_ratios(found: dict, unit: str, peers: list[str]) -> None:
+    assert list(found[f"ratio_{unit}"]) == peers
+    for clocks in found[f"ratio_{unit}"].values():
+        assert set(clocks) == CLOCKS
+        for ratio in clocks.values():
+            assert 0 <= ratio["lowest"] <= ratio["median"] <= ratio["highest"]
+    assert set(found[f"{unit}_per_second"]) == {"ours", *peers}
+    assert min(found[f"{unit}_per_second"].values()) > 0
+
+
+@pytest.mark.parametrize("setting", [SHORT, PACKED])
+def test_masked_lm(setting: Setting) -> None:
+    found = masked_lm.measure(setting, BUDGET, PEERS["cpu"])
+    check_ratios(found, "tokens", list(PEERS["cpu"]))
+    assert found["share_of_peak"] >= 0
+    assert found["flop_per_token"] > 0
+
+
+def test_masked_lm_with_the_peers_of_a_gpu() -> None:
+    """All but the compiled one, which takes a minute."""
+    peers = {name: flags for name, flags in PEERS["gpu"].items() if not flags.arguments.get("torch_compile")}
+    assert len(peers) == 2
+    check_ratios(masked_lm.measure(SHORT, BUDGET, peers), "tokens", list(peers))
+
+
+def test_finetuning() -> None:
+    found = finetuning.measure(SHORT, BUDGET, PEERS["cpu"])
+    for unit in ("examples", "tokens"):
+        check_ratios(found, unit, list(PEERS["cpu"]))
+
+
+def test_profile() -> None:
+    found = masked_lm.profile(SHORT, BUDGET)
+    assert found["milliseconds_per_step"] > 0
+    assert sum(found["share"].values()) == pytest.approx(1, abs=0.02)
+    for kind in ("data (order, masks, packing)", "matrix products", "optimizer", REST):
+        assert found["share"][kind] > 0, kind
+
+
+def test_ratios_are_taken_within_a_round() -> None:
+    """A machine that is slow in one round is slow for both."""
+    seconds = {"ours": [1.0, 10.0, 2.0], "peer": [4.0, 40.0, 6.0]}
+    contenders = {
+        name: lambda number, times=times: Speed(10, 300, times[number], 2 * times[number], 0)
+        for name, times in seconds.items()
+    }
+    found = compared(contenders, 3, ("examples", "tokens"))
+    assert found["ratio_tokens"] == {"peer": {clock: {"median": 4, "lowest": 3, "highest": 4} for clock in CLOCKS}}
+    assert found["tokens_per_second"] == {"ours": 150, "peer": 50}
+    assert found["examples_per_second"] == {"ours": 5, "peer": 2}
+
+
+def test_batches_grouped_by_length_are_an_even_sample() -> None:
+    """Within a batch lengths are alike, over the batches that count they are those of all documents."""
+    documents = Documents(SETTINGS["cpu"]["mini-short-30k"], 50 * 32)
+    budget = Budget(1, 3, 10, 1)
+    rows = sample_of_groups(documents.lengths, 32, budget, 0)
+    lengths = documents.lengths[rows].reshape(-1, 32)
+    assert len(lengths) == budget.warm + budget.steps
+    counted = lengths[budget.warm :]
+    assert counted.mean() == pytest.approx(documents.lengths.mean(), rel=0.1)
+    assert counted.std(axis=1).mean() < 0.2 * documents.lengths.std()
+    assert documents.lengths.mean() == pytest.approx(28, abs=1)
+
+
+def test_results_say_on_what(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "RESULTS", tmp_path / "results")
+    machine.keep("something", {"figure": 1})
+    kept = json.loads((tmp_path / "results/something.json").read_text("utf-8"))
+    assert kept["figure"] == 1
+    assert {"processor", "cores", "threads", "device", "python", "torch", "transformers"} <= set(kept["machine"])
+
+
+def test_settings_fit_the_architectures() -> None:
+    for settings in SETTINGS.values():
+        for setting in settings.values():
+            config = setting.config()
+            assert config.hidden_size % config.num_attention_heads == 0
+            assert np.all(Documents(setting, 3).lengths <= min(setting.block, config.max_position_embeddings))
