@@ -5,16 +5,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
-from benchmarks import finetuning, machine, masked_lm
+from adaptbert.masked_lm import MaskedBatches
+from adaptbert.stream import DocumentStream
+from benchmarks import finetuning, machine, masked_lm, quality, text
 from benchmarks.peer import PEERS, sample_of_groups
 from benchmarks.profile import REST
 from benchmarks.rounds import Budget, Speed, compared
 from benchmarks.workload import SETTINGS, Documents, Setting
+from tests import tiny
 
 SHORT = Setting(1, 16, 2, 64, 0, 4)
 PACKED = Setting(1, 16, 2, 64, 16, 2)
-BUDGET = Budget(rounds=2, warm=1, steps=2, ours=2)
+BUDGET = Budget(rounds=1, warm=1, steps=2, ours=2)
 CLOCKS = {"wall", "cpu"}
 
 
@@ -55,6 +59,54 @@ def test_profile() -> None:
     assert sum(found["share"].values()) == pytest.approx(1, abs=0.02)
     for kind in ("data (order, masks, packing)", "matrix products", "optimizer", REST):
         assert found["share"][kind] > 0, kind
+
+
+def test_quality(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a file of lines; what is kept after the last seed holds all of them."""
+    monkeypatch.setattr(machine, "RESULTS", tmp_path / "results")
+    lines = tmp_path / "lines.txt"
+    lines.write_text("\n".join(tiny.sentences("domain", 200)), encoding="utf-8")
+    rows = text.read(lines, 150)
+    assert len(rows) == 150
+    prepared = text.prepare(rows, tmp_path, 150, 500)
+    setting = Setting(1, 16, 2, prepared.tokenizer.size, 0, 8)
+    course = quality.Course(setting, tiny.optim(), steps=6, points=3)
+    quality.run(course, prepared, 2, list(quality.PEERS), {"text": "lines"})
+    kept = json.loads((tmp_path / "results/quality.json").read_text("utf-8"))
+    assert kept["seeds"] == len(kept["curves"]) == 2
+    for runs in kept["curves"].values():
+        assert list(runs) == ["ours", *quality.PEERS]
+        assert [[point["step"] for point in curve] for curve in runs.values()] == [[0, 2, 4, 6]] * 3
+        starts = [curve[0]["loss"] for curve in runs.values()]
+        assert starts == [starts[0]] * 3, "the same weights, measured on the same masks"
+        assert runs["ours"][-1]["loss"] == pytest.approx(runs["paired"][-1]["loss"], abs=0.01)
+        assert runs["ours"][-1]["loss"] != runs["paired"][-1]["loss"]
+    for found in kept["comparison"].values():
+        assert found["difference"]["n"] == 2
+        assert found["difference"]["low"] <= found["difference"]["mean"] <= found["difference"]["high"]
+        assert found["time_to_same_loss"]["median"] > 0
+
+
+def test_paired_batches_are_ours_padded(tmp_path: Path) -> None:
+    """Read back from the rows they are the same tokens, masks and targets."""
+    corpus = tiny.corpus(tmp_path / "text", "domain", 40)
+    batch = MaskedBatches(corpus, DocumentStream(corpus.lengths, 0, 200), tiny.masker(), 64)(3)
+    rows = quality.padded(batch, tiny.tokenizer().pad)
+    there = rows["attention_mask"].bool()
+    assert torch.equal(rows["input_ids"][there], batch.ids)
+    assert torch.equal((rows["labels"][there] != -100).nonzero().flatten(), batch.chosen)
+    assert torch.equal(rows["labels"][rows["labels"] != -100], batch.expected)
+    assert (rows["input_ids"][:, 0] == tiny.tokenizer().cls).all()
+    assert (rows["input_ids"][~there] == tiny.tokenizer().pad).all()
+
+
+def test_the_time_to_the_same_loss() -> None:
+    """To the lowest loss that both reach, on straight lines between the points."""
+    ours = [quality.Point(0, 0.0, 8.0), quality.Point(5, 1.0, 6.0), quality.Point(10, 2.0, 4.0)]
+    peer = [quality.Point(0, 0.0, 8.0), quality.Point(5, 6.0, 5.0), quality.Point(10, 9.0, 5.5)]
+    assert quality.time_ratio(ours, peer) == pytest.approx(6 / 1.5)
+    assert quality.time_ratio(peer, ours) == pytest.approx(1.5 / 6)
+    assert quality.time_ratio(ours, ours) == 1
 
 
 def test_ratios_are_taken_within_a_round() -> None:
