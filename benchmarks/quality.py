@@ -252,8 +252,12 @@ def compared(curves: Mapping[int, Mapping[str, list[Point]]]) -> dict[str, Any]:
     return found
 
 
-def run(course: Course, text: Text, seeds: int, peers: list[str], facts: dict[str, Any]) -> dict[str, Any]:
-    """All seeds, each contender in turn; what is known after each seed is kept and printed at once."""
+def run(course: Course, text: Text, seeds: int, peers: list[str], name: str) -> dict[str, Any]:
+    """All seeds, each contender in turn; what is known after each seed is kept and printed at once.
+
+    Args:
+        name: of the text.
+    """
     contenders = {OURS: ours, **{name: PEERS[name] for name in peers}}
     curves: dict[int, dict[str, list[Point]]] = {}
     result: dict[str, Any] = {}
@@ -262,7 +266,11 @@ def run(course: Course, text: Text, seeds: int, peers: list[str], facts: dict[st
         told = [f"{name} {curve[-1].loss:.4f} in {curve[-1].seconds:.1f} s" for name, curve in curves[seed].items()]
         print(f"seed {seed}: {', '.join(told)}", flush=True)
         result = {
-            **facts,
+            "text": name,
+            "corpus": text.corpus.texts[0],
+            "setting": asdict(course.setting),
+            "optim": course.optim.model_dump(),
+            "steps": course.steps,
             "seeds": seed + 1,
             "comparison": compared(curves),
             "curves": {
@@ -299,14 +307,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         text = prepare(read(given.text, given.max_lines), Path(folder), given.vocabulary, given.heldout_tokens)
         setting = Setting(*SIZES[given.size], text.tokenizer.size, 0, given.documents)
-        facts = {
-            "text": given.text.name if given.text else "docstrings",
-            "corpus": text.corpus.texts[0],
-            "setting": asdict(setting),
-            "steps": given.steps,
-            "optim": optim.model_dump(),
-        }
-        result = run(Course(setting, optim, given.steps, 10), text, given.seeds, given.peers, facts)
+        name = given.text.name if given.text else "docstrings"
+        result = run(Course(setting, optim, given.steps, 10), text, given.seeds, given.peers, name)
     for peer, found in result["comparison"].items():
         print(peer, found)
 

@@ -9,7 +9,7 @@ import torch
 
 from adaptbert.masked_lm import MaskedBatches
 from adaptbert.stream import DocumentStream
-from benchmarks import finetuning, machine, masked_lm, quality, text
+from benchmarks import finetuning, machine, masked_lm, quality, table, text
 from benchmarks.peer import PEERS, sample_of_groups
 from benchmarks.profile import REST
 from benchmarks.rounds import Budget, Speed, compared
@@ -71,7 +71,7 @@ def test_quality(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     prepared = text.prepare(rows, tmp_path, 150, 500)
     setting = Setting(1, 16, 2, prepared.tokenizer.size, 0, 8)
     course = quality.Course(setting, tiny.optim(), steps=6, points=3)
-    quality.run(course, prepared, 2, list(quality.PEERS), {"text": "lines"})
+    quality.run(course, prepared, 2, list(quality.PEERS), "lines")
     kept = json.loads((tmp_path / "results/quality.json").read_text("utf-8"))
     assert kept["seeds"] == len(kept["curves"]) == 2
     for runs in kept["curves"].values():
@@ -85,6 +85,7 @@ def test_quality(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert found["difference"]["n"] == 2
         assert found["difference"]["low"] <= found["difference"]["mean"] <= found["difference"]["high"]
         assert found["time_to_same_loss"]["median"] > 0
+    assert all(f"| {peer} |" in table.tables(tmp_path / "results") for peer in quality.PEERS)
 
 
 def test_paired_batches_are_ours_padded(tmp_path: Path) -> None:
@@ -141,6 +142,27 @@ def test_results_say_on_what(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     kept = json.loads((tmp_path / "results/something.json").read_text("utf-8"))
     assert kept["figure"] == 1
     assert {"processor", "cores", "threads", "device", "python", "torch", "transformers"} <= set(kept["machine"])
+
+
+def test_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of results as they are kept."""
+    monkeypatch.setattr(machine, "RESULTS", tmp_path)
+    assert "No results" in table.tables(tmp_path)
+    ratio = {"median": 3.5, "lowest": 3.25, "highest": 4.0}
+    ratios = {"stock defaults": dict.fromkeys(("wall", "cpu"), ratio)}
+    speed = {"tokens_per_second": {"ours": 12345}, "ratio_tokens": ratios, "share_of_peak": 0.424}
+    machine.keep("masked_lm", {"rounds": 3, "settings": {"mini": speed}})
+    machine.keep("masked_lm-profile", {"settings": {"mini": {"milliseconds_per_step": 7.5, "share": {"loss": 0.125}}}})
+    found = table.tables(tmp_path)
+    assert "| mini | 12,345 | 3.50 (3.25 to 4.00) | 3.50 (3.25 to 4.00) | 42% |" in found
+    assert "| loss | 12.5% |" in found
+    assert "torch " in found
+    for lines in found.split("\n\n"):
+        if lines.startswith("|"):
+            assert len({line.count("|") for line in lines.splitlines()}) == 1
+    machine.keep("unheard_of", {})
+    with pytest.raises(ValueError, match="unheard_of"):
+        table.tables(tmp_path)
 
 
 def test_settings_fit_the_architectures() -> None:

@@ -59,7 +59,7 @@ def configured(**more: Any) -> Any:
     """Without dropout; weights large enough for attention to matter, with the usual 0.02 a leak would hardly show."""
     config = tiny.config()
     still = dict.fromkeys(("hidden_dropout_prob", "attention_probs_dropout_prob", "classifier_dropout"), 0.0)
-    config.update({**still, "initializer_range": 0.1, **more})
+    config.update({**still, "initializer_range": 0.15, **more})
     return config
 
 
