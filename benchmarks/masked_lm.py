@@ -30,7 +30,7 @@ from benchmarks.machine import matmul_peak
 from benchmarks.peer import MEGABATCH, PEERS, Flags, timed
 from benchmarks.profile import profiled
 from benchmarks.rounds import OURS, Budget, Speed, Stopwatch, command, compared
-from benchmarks.workload import MASK, OPTIM, SETTINGS, Documents, Setting, tokenizer
+from benchmarks.workload import MASK, OPTIM, USUAL, Documents, Setting, tokenizer
 
 MASKING = MaskingConfig(unit="token", probability=0.15, mask_share=0.8, random_share=0.1, keep_share=0.1)
 
@@ -121,7 +121,7 @@ def main() -> None:
     command(
         "masked_lm",
         __doc__,
-        {name: list(settings) for name, settings in SETTINGS.items()},
+        USUAL,
         lambda setting, budget, group: measure(setting, budget, PEERS[group]),
         lambda setting, budget, _: profile(setting, budget),
     )

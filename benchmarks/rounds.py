@@ -37,7 +37,7 @@ class Budget:
     ours: int
 
 
-BUDGETS = {"cpu": Budget(3, 3, 6, 4), "gpu": Budget(5, 20, 40, 2)}
+BUDGETS = {"cpu": Budget(3, 2, 5, 4), "gpu": Budget(5, 20, 40, 2)}
 
 
 @dataclass(frozen=True)
