@@ -38,8 +38,8 @@ from adaptbert.training import Measure, Plan, fit
 from benchmarks.machine import keep
 from benchmarks.masked_lm import MASKING, stock_rows
 from benchmarks.peer import BF16, trainer
+from benchmarks.real_text import Text, prepare, read
 from benchmarks.rounds import OURS
-from benchmarks.text import Text, prepare, read
 from benchmarks.workload import Setting
 
 CONFIDENCE = 0.95

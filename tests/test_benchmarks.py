@@ -9,7 +9,7 @@ import torch
 
 from adaptbert.masked_lm import MaskedBatches
 from adaptbert.stream import DocumentStream
-from benchmarks import finetuning, machine, masked_lm, quality, table, text
+from benchmarks import finetuning, machine, masked_lm, quality, real_text, table
 from benchmarks.peer import PEERS, sample_of_groups
 from benchmarks.profile import REST
 from benchmarks.rounds import Budget, Speed, compared
@@ -66,9 +66,9 @@ def test_quality(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "RESULTS", tmp_path / "results")
     lines = tmp_path / "lines.txt"
     lines.write_text("\n".join(tiny.sentences("domain", 200)), encoding="utf-8")
-    rows = text.read(lines, 150)
+    rows = real_text.read(lines, 150)
     assert len(rows) == 150
-    prepared = text.prepare(rows, tmp_path, 150, 500)
+    prepared = real_text.prepare(rows, tmp_path, 150, 500)
     setting = Setting(1, 16, 2, prepared.tokenizer.size, 0, 8)
     course = quality.Course(setting, tiny.optim(), steps=6, points=3)
     quality.run(course, prepared, 2, list(quality.PEERS), "lines")
