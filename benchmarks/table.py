@@ -70,12 +70,38 @@ def quality(kept: Kept) -> str:
     return f"{_markdown(head, rows)}\n\n{about}"
 
 
+def tokenising(kept: Kept) -> str:
+    """Stock over ours in time and bytes, ours over stock in the speed of masking."""
+    rows = [[f"tokenising, {what}", _spread(ratio)] for what, ratio in kept["tokenising"]["stock to ours"].items()]
+    rows += [[f"masking by {unit}", _spread(found["ours to stock"])] for unit, found in kept["masking"].items()]
+    about = f"{kept['lines']:,} lines, {kept['processes']} processes, {kept['rounds']} interleaved rounds."
+    return f"{_markdown(['what', 'times less or faster than stock'], rows)}\n\n{about}"
+
+
+def scale(kept: Kept) -> str:
+    """Seconds a line and memory, a row a number of lines."""
+    rows = [
+        [
+            f"{int(lines):,}",
+            f"{found['tokenise']['seconds']:.1f}",
+            f"{found['microseconds_per_line']:.1f}",
+            str(found.get("growth", "")),
+            *(f"{found[step]['peak_resident_mb']:.0f}" for step in ("tokenise", "read")),
+        ]
+        for lines, found in kept["lines"].items()
+    ]
+    head = ["lines", "tokenising, s", "microseconds a line", "growth", "peak MB, tokenising", "peak MB, reading"]
+    return _markdown(head, rows)
+
+
 # A new benchmark gets a line here.
 TABLES: dict[str, tuple[str, Callable[[Kept], str]]] = {
     "masked_lm": ("Masked LM", speeds("tokens")),
     "masked_lm-profile": ("Where the time of a step goes", profile),
     "finetuning": ("Fine-tuning", speeds("examples")),
     "quality": ("Quality at equal tokens", quality),
+    "tokenising": ("Tokenising and masking", tokenising),
+    "scale": ("Scale", scale),
     "masked_lm-gpu": ("Masked LM on a GPU", speeds("tokens")),
     "masked_lm-gpu-profile": ("Where the time of a step goes on a GPU", profile),
     "finetuning-gpu": ("Fine-tuning on a GPU", speeds("examples")),

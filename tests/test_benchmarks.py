@@ -153,7 +153,13 @@ def test_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     speed = {"tokens_per_second": {"ours": 12345}, "ratio_tokens": ratios, "share_of_peak": 0.424}
     machine.keep("masked_lm", {"rounds": 3, "settings": {"mini": speed}})
     machine.keep("masked_lm-profile", {"settings": {"mini": {"milliseconds_per_step": 7.5, "share": {"loss": 0.125}}}})
+    less = {"stock to ours": {"seconds": ratio}}
+    machine.keep("tokenising", {"lines": 10, "processes": 1, "rounds": 1, "tokenising": less, "masking": {}})
+    step = {"seconds": 1.25, "peak_resident_mb": 300.4}
+    machine.keep("scale", {"lines": {"10000": {"tokenise": step, "read": step, "microseconds_per_line": 12.5}}})
     found = table.tables(tmp_path)
+    assert "| tokenising, seconds | 3.50 (3.25 to 4.00) |" in found
+    assert "| 10,000 | 1.2 | 12.5 |  | 300 | 300 |" in found
     assert "| mini | 12,345 | 3.50 (3.25 to 4.00) | 3.50 (3.25 to 4.00) | 42% |" in found
     assert "| loss | 12.5% |" in found
     assert "torch " in found
