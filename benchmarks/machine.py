@@ -31,9 +31,9 @@ def machine() -> dict[str, Any]:
     }
 
 
-def matmul_peak(dtype: torch.dtype, size: int = 2048, repeats: int = 12) -> float:
+def matmul_peak(dtype: torch.dtype, repeats: int = 12) -> float:
     """Floating-point operations a second of one large product, the best of some: what the machine can do at most."""
-    device = "cuda" if torch.cuda.is_available() else "cpu"
+    device, size = ("cuda", 8192) if torch.cuda.is_available() else ("cpu", 2048)
     left, right = (torch.randn(size, size, device=device, dtype=dtype) for _ in range(2))
     best = float("inf")
     for _ in range(repeats):

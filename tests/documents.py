@@ -1,4 +1,4 @@
-"""What the documents take from elsewhere: the demonstration's table and picture, the list of parameters.
+"""What the documents take from elsewhere: the demonstration's table and picture, parameters, benchmarks.
 
     python -m tests.documents           # write all of it anew
 
@@ -13,14 +13,17 @@ from adaptbert.comparison_table import comparison_table
 from adaptbert.outputs import read_json
 from adaptbert.parameters import page, parameters
 from adaptbert.report.picture import picture
+from benchmarks.table import tables
 from tests.import_closure import ROOT
 
 READMES = ("README.md", "README.zh-CN.md")
 PICTURE = "docs/img/ladder.svg"
 PARAMETERS = "docs/parameters.md"
+BENCHMARKS = "docs/benchmarks.md"
 CAPTION = "Demonstration corpus: docstrings of installed Python packages. A small BERT, on two CPU cores."
 
 _TABLE = re.compile(r"(?<=<!-- table -->\n```text\n).*?(?=```\n<!-- /table -->)", re.DOTALL)
+_RESULTS = re.compile(r"(?<=<!-- results -->\n).*?(?=<!-- /results -->)", re.DOTALL)
 
 
 def written() -> dict[str, str]:
@@ -34,6 +37,7 @@ def written() -> dict[str, str]:
         **{name: _TABLE.sub(lambda _: table, text) for name, text in texts.items()},
         PICTURE: picture(summary, CAPTION),
         PARAMETERS: page(parameters()),
+        BENCHMARKS: _RESULTS.sub(lambda _: f"\n{tables()}\n", Path(BENCHMARKS).read_text(encoding="utf-8")),
     }
 
 

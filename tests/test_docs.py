@@ -26,7 +26,7 @@ from adaptbert.cli import app
 from adaptbert.comparison import QUESTIONS
 from adaptbert.outputs import read_json
 from adaptbert.parameters import OTHERWISE, parameters
-from tests.documents import READMES, written
+from tests.documents import BENCHMARKS, PARAMETERS, PICTURE, READMES, written
 from tests.import_closure import ROOT
 
 DOCUMENTS = sorted(
@@ -319,9 +319,9 @@ def own_run() -> bool:
     return done.returncode != 0 or done.stdout != Path("metrics/metrics.json").read_bytes()
 
 
-@pytest.mark.parametrize("name", [*READMES, "docs/img/ladder.svg", "docs/parameters.md"])
+@pytest.mark.parametrize("name", [*READMES, PICTURE, PARAMETERS, BENCHMARKS])
 def test_fresh(name: str) -> None:
-    if name != "docs/parameters.md" and own_run():
+    if name in (*READMES, PICTURE) and own_run():
         pytest.skip("metrics/metrics.json is not the demonstration's")
     assert read(name) == written()[name], "python -m tests.documents"
 

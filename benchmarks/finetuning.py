@@ -1,0 +1,97 @@
+"""Fine-tuning against the stock trainer: examples and real tokens a second, as ratios.
+
+The peer is transformers' Trainer, wired as its run_glue example wires it: at its defaults every text is padded to 128
+tokens and trained in fp32; with the flags that a careful user finds, batches of similar lengths are padded to their
+longest and trained in bf16. One sentence an example, two labels, dropout 0.1, as many examples a step.
+
+    python -m benchmarks.finetuning                # mini on a CPU
+    python -m benchmarks.finetuning --set gpu      # BERT base on a CUDA device
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from transformers import BertForSequenceClassification, DataCollatorWithPadding, default_data_collator
+
+from adaptbert.finetuning import FineTuning, LabelledBatches
+from adaptbert.tasks.examples import gather
+from adaptbert.tasks.shapes import shape_of
+from adaptbert.tracking import Run
+from adaptbert.training import Measure, Plan, fit
+from benchmarks.peer import MEGABATCH, PEERS, Flags, timed
+from benchmarks.rounds import OURS, Budget, Speed, Stopwatch, command, compared
+from benchmarks.workload import OPTIM, ROW, Documents, Setting, tokenizer
+
+LABELS = ("a", "b")
+
+
+def labels(count: int) -> list[int]:
+    """Random ones."""
+    found: list[int] = np.random.default_rng(2).integers(0, len(LABELS), count).tolist()
+    return found
+
+
+def ours(setting: Setting, documents: Documents, budget: Budget, seed: int) -> Speed:
+    """`fit`, as every cell calls it."""
+    torch.manual_seed(seed)
+    stopwatch = Stopwatch(budget, budget.ours)
+    shape = shape_of("single_sentence", LABELS)
+    count = len(documents.documents)
+    targets = [[label] for label in labels(count)]
+    examples = gather([ids.tolist() for ids in documents.documents], [[0]] * count, [[0]] * count, targets, 0)
+    module = FineTuning(
+        BertForSequenceClassification(setting.config(num_labels=len(LABELS))), shape, OPTIM, stopwatch.last
+    )
+    batches = LabelledBatches(examples, seed, setting.documents, setting.block)
+    plan = Plan(stopwatch.last, 1, OPTIM.clip_norm, "bf16-mixed", seed, "train/loss")
+    points: dict[int, Measure] = dict.fromkeys((stopwatch.first, stopwatch.last), stopwatch.look)
+    first, last = fit(module, batches, plan, Run(), points).curve
+    counted = (stopwatch.last - stopwatch.first) * setting.documents
+    return stopwatch.speed(counted, int(last["tokens"] - first["tokens"]))
+
+
+def stock(setting: Setting, documents: Documents, budget: Budget, flags: Flags, seed: int) -> Speed:
+    """The Trainer's run of a round."""
+    import datasets
+
+    datasets.disable_progress_bars()
+    rows = []
+    for ids, label in zip(documents.documents, labels(len(documents.documents)), strict=True):
+        padding = [0] * (0 if flags.grouped else ROW - len(ids))
+        rows.append(
+            {
+                "input_ids": [*ids.tolist(), *padding],
+                "token_type_ids": [0] * (len(ids) + len(padding)),
+                "attention_mask": [1] * len(ids) + padding,
+                "label": label,
+                "length": len(ids),
+            }
+        )
+    torch.manual_seed(seed)
+    model = BertForSequenceClassification(setting.config(flags.attention, num_labels=len(LABELS)))
+    collate = DataCollatorWithPadding(tokenizer(setting)) if flags.grouped else default_data_collator
+    return timed(model, datasets.Dataset.from_list(rows), collate, setting.documents, budget, seed, flags)
+
+
+def measure(setting: Setting, budget: Budget, peers: dict[str, Flags]) -> dict[str, Any]:
+    """All contenders."""
+    documents = Documents(setting, max(MEGABATCH, budget.warm + budget.steps) * setting.documents)
+    contenders: dict[str, Callable[[int], Speed]] = {OURS: partial(ours, setting, documents, budget)}
+    contenders |= {name: partial(stock, setting, documents, budget, flags) for name, flags in peers.items()}
+    return compared(contenders, budget.rounds, ("examples", "tokens"))
+
+
+def main() -> None:
+    command(
+        "finetuning",
+        __doc__,
+        {"cpu": ["mini-short-30k"], "gpu": ["base-short-30k"]},
+        lambda setting, budget, group: measure(setting, budget, PEERS[group]),
+    )
+
+
+if __name__ == "__main__":
+    main()

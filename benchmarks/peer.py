@@ -1,0 +1,142 @@
+"""The peer: transformers' Trainer, wired as its examples wire it, at its defaults or with the best of its flags.
+
+Rows are a `datasets.Dataset` with a column `length` (tokens without padding) beside what the model reads.
+"""
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
+from transformers.trainer_pt_utils import get_length_grouped_indices
+
+from benchmarks.rounds import Budget, Speed, Stopwatch
+
+MEGABATCH = 50
+"""Batches among which the Trainer groups by length."""
+
+
+@dataclass(frozen=True)
+class Flags:
+    """What a user may set.
+
+    Attributes:
+        attention: as transformers names it.
+        grouped: batches of similar lengths, padded to the longest of a batch.
+        arguments: others of TrainingArguments.
+    """
+
+    attention: str = "sdpa"
+    grouped: bool = False
+    arguments: dict[str, Any] = field(default_factory=dict)
+
+
+DEFAULTS = Flags()
+BF16 = {"bf16": True, "use_cpu": not torch.cuda.is_available()}
+PEERS = {
+    "cpu": {
+        "stock defaults": DEFAULTS,
+        "stock best flags": Flags("eager", True, BF16),  # SDPA in bfloat16 is slower on a CPU
+    },
+    "gpu": {
+        "stock defaults": DEFAULTS,
+        "stock best flags": Flags("sdpa", True, BF16),
+        "stock best flags, compiled": Flags("sdpa", True, {**BF16, "torch_compile": True}),
+    },
+}
+
+
+def trainer(
+    model: Any,
+    rows: Any,
+    collate: Callable[[list[Any]], Any],
+    callback: TrainerCallback,
+    folder: str,
+    **arguments: Any,
+) -> Trainer:
+    """A Trainer that only trains: it saves and logs nothing.
+
+    Args:
+        folder: to write into; nothing is.
+    """
+    optimizers = arguments.pop("optimizers", (None, None))
+    given = TrainingArguments(
+        output_dir=folder,
+        report_to="none",
+        save_strategy="no",
+        logging_strategy="no",
+        disable_tqdm=True,
+        remove_unused_columns=False,  # `collate` takes them away
+        dataloader_pin_memory=torch.cuda.is_available(),
+        **arguments,
+    )
+    made = Trainer(
+        model=model,
+        args=given,
+        train_dataset=rows,
+        data_collator=collate,
+        callbacks=[callback],
+        optimizers=optimizers,
+    )
+    made.remove_callback(PrinterCallback)
+    return made
+
+
+class Counted:
+    """A collator that takes the column `length` away and keeps its sum for each batch."""
+
+    def __init__(self, collate: Callable[[list[Any]], Any]) -> None:
+        self._collate = collate
+        self.tokens: list[int] = []
+
+    def __call__(self, examples: list[dict[str, Any]]) -> Any:
+        self.tokens.append(sum(example.pop("length") for example in examples))
+        return self._collate(examples)
+
+
+def timed(
+    model: Any, rows: Any, collate: Callable[[list[Any]], Any], documents: int, budget: Budget, seed: int, flags: Flags
+) -> Speed:
+    """A run of the Trainer, `documents` rows a step."""
+    stopwatch, counted = Stopwatch(budget), Counted(collate)
+
+    class Watch(TrainerCallback):  # type: ignore[misc]
+        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            stopwatch.look(state.global_step)
+
+    if flags.grouped:
+        rows = rows.select(sample_of_groups(np.asarray(rows["length"]), documents, budget, seed))
+    with tempfile.TemporaryDirectory() as folder:
+        trainer(
+            model,
+            rows,
+            counted,
+            Watch(),
+            folder,
+            max_steps=stopwatch.last,
+            per_device_train_batch_size=documents,
+            seed=seed,
+            train_sampling_strategy="sequential" if flags.grouped else "random",
+            **flags.arguments,
+        ).train()
+    return stopwatch.speed(budget.steps * documents, sum(counted.tokens[stopwatch.first : stopwatch.last]))
+
+
+def sample_of_groups(lengths: NDArray[np.int64], documents: int, budget: Budget, seed: int) -> NDArray[np.int64]:
+    """Rows of some of the batches that the Trainer's grouping by length makes; those that count cover all lengths.
+
+    Its sampler sorts 50 batches by length and gives the longest first, so the first steps of a run would tell of long
+    documents only.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    order = np.array(get_length_grouped_indices(lengths, documents, generator=generator))
+    grouped = order[: len(order) // documents * documents].reshape(-1, documents)
+    draw = np.random.default_rng(seed)
+    spread = ((np.arange(budget.steps) + 0.5) * len(grouped) / budget.steps).astype(np.int64)
+    batches = np.concatenate([draw.integers(0, len(grouped), budget.warm), draw.permutation(spread)])
+    chosen: NDArray[np.int64] = grouped[batches].reshape(-1)
+    return chosen

@@ -1,0 +1,56 @@
+"""Real text for the benchmark of quality: a file or docstrings of installed packages, tokenised, a part held out."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from adaptbert.corpora.files import Files
+from adaptbert.corpora.installed_docs import InstalledDocs
+from adaptbert.corpora.rows import Row
+from adaptbert.corpora.sources import SourceConfig
+from adaptbert.measurement import HeldOut, MeasureConfig
+from adaptbert.token_store import TokenizedCorpus, is_heldout, write
+from adaptbert.tokenization import Tokenizer, VocabularyConfig
+from benchmarks.workload import ROW
+
+LISTING = Path(__file__).parents[1] / "data/sources/domain.txt"
+MAX_LENGTH = 64
+HELDOUT = 0.05
+"""Share of the texts."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """What is trained on and what is measured on."""
+
+    tokenizer: Tokenizer
+    corpus: TokenizedCorpus
+    heldout: HeldOut
+
+
+def read(path: Path | None, most: int | None) -> list[tuple[str, str]]:
+    """Ids and texts; of a file one document a line (or row: any format that `collect` reads), the first `most`."""
+
+    def rows() -> Iterator[tuple[str, str]]:
+        source = Files(path, "corpus", SourceConfig(source="files")) if path else InstalledDocs(LISTING)
+        for row in source.rows():
+            if isinstance(row, Row) and row.values["text"].strip():
+                yield row.id, row.values["text"]
+
+    return list(islice(rows(), most))
+
+
+def prepare(rows: list[tuple[str, str]], folder: Path, vocabulary: int, heldout_tokens: int) -> Text:
+    """A vocabulary for the texts, and their documents in `folder`; the hash of its id says whether one is held out."""
+    config = VocabularyConfig(vocabulary_size=vocabulary, lowercase=True, min_frequency=2)
+    tokenizer = Tokenizer.train(lambda: [text for _, text in rows], config)
+    parts: dict[str, list[tuple[str, str]]] = {"train": [], "heldout/text": []}
+    for text_id, text in rows:
+        parts["heldout/text" if is_heldout(text_id, HELDOUT) else "train"].append((text_id, text))
+    for name, part in parts.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        write(folder / name, "text", part, tokenizer, MAX_LENGTH)
+    measured = MeasureConfig(probability=0.15, max_tokens=heldout_tokens, seed=0)
+    corpus = TokenizedCorpus.load(folder / "train")
+    return Text(tokenizer, corpus, HeldOut(folder / "heldout", measured, tokenizer, ROW))

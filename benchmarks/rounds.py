@@ -1,0 +1,160 @@
+"""Contenders in turn, round after round, so that whatever else the machine does meets all of them; ratios, not seconds.
+
+A contender takes the number of a round and returns a `Speed`.
+"""
+
+import argparse
+import gc
+import logging
+import resource
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import torch
+
+from benchmarks.machine import keep
+from benchmarks.workload import SETTINGS, Setting
+
+OURS = "ours"
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How long is measured.
+
+    Attributes:
+        warm: steps of a run that are not counted.
+        steps: steps of a run that are.
+        ours: so many times as many of them in our runs, whose steps are short.
+    """
+
+    rounds: int
+    warm: int
+    steps: int
+    ours: int
+
+
+BUDGETS = {"cpu": Budget(3, 2, 5, 4), "gpu": Budget(5, 20, 40, 2)}
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Of the steps that count; tokens without padding, seconds of the clock and of all cores, bytes on the GPU."""
+
+    examples: int
+    tokens: int
+    seconds: float
+    cpu_seconds: float
+    memory: int
+
+
+class Stopwatch:
+    """Runs from the end of the warm steps to the end of the last."""
+
+    def __init__(self, budget: Budget, more: int = 1) -> None:
+        self.first, self.last = budget.warm, budget.warm + more * budget.steps
+        self._moments: list[tuple[float, float]] = []
+        gc.collect()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+            torch.cuda.reset_peak_memory_stats()
+
+    def look(self, step: int) -> Mapping[str, float]:
+        """Call it after every step, or after `first` and `last`; a `training.Measure` that measures nothing."""
+        if step in (self.first, self.last):
+            if torch.cuda.is_available():
+                torch.cuda.synchronize()
+            usage = resource.getrusage(resource.RUSAGE_SELF)
+            self._moments.append((time.perf_counter(), usage.ru_utime + usage.ru_stime))
+        return {}
+
+    def speed(self, examples: int, tokens: int) -> Speed:
+        """For so many examples and tokens in between."""
+        (began, cpu_began), (ended, cpu_ended) = self._moments
+        memory = torch.cuda.max_memory_allocated() if torch.cuda.is_available() else 0
+        return Speed(examples, tokens, ended - began, cpu_ended - cpu_began, memory)
+
+
+def compared(contenders: Mapping[str, Callable[[int], Speed]], rounds: int, units: Sequence[str]) -> dict[str, Any]:
+    """Median speeds, and the ratios of ours to each peer within a round: median, lowest, highest.
+
+    Args:
+        units: fields of `Speed` that count the work, `examples` or `tokens`.
+    """
+    speeds: dict[str, list[Speed]] = {name: [] for name in contenders}
+    for number in range(rounds):
+        for name, contender in contenders.items():
+            speeds[name].append(contender(number))
+    found: dict[str, Any] = {}
+    for unit in units:
+        rates = {
+            name: {
+                "wall": [getattr(speed, unit) / speed.seconds for speed in runs],
+                "cpu": [getattr(speed, unit) / speed.cpu_seconds for speed in runs],
+            }
+            for name, runs in speeds.items()
+        }
+        found[f"{unit}_per_second"] = {name: round(statistics.median(rate["wall"])) for name, rate in rates.items()}
+        found[f"ratio_{unit}"] = {
+            peer: {clock: _ratio(rates[OURS][clock], rates[peer][clock]) for clock in ("wall", "cpu")}
+            for peer in rates
+            if peer != OURS
+        }
+    if torch.cuda.is_available():
+        found["device_gib"] = {
+            name: round(max(speed.memory for speed in runs) / 2**30, 2) for name, runs in speeds.items()
+        }
+    return found
+
+
+def _ratio(ours: list[float], theirs: list[float]) -> dict[str, float]:
+    ratios = [mine / other for mine, other in zip(ours, theirs, strict=True)]
+    return {
+        "median": round(statistics.median(ratios), 2),
+        "lowest": round(min(ratios), 2),
+        "highest": round(max(ratios), 2),
+    }
+
+
+Benchmark = Callable[[Setting, Budget, str], dict[str, Any]]
+
+
+def command(
+    name: str,
+    description: str | None,
+    default: Mapping[str, Sequence[str]],
+    measure: Benchmark,
+    profile: Benchmark | None = None,
+) -> None:
+    """The command line of a benchmark of speed.
+
+    Args:
+        default: names of the settings, by set.
+        measure: of a setting; the third argument is the set, which decides on the peers.
+        profile: where the time of a step goes; asked for with --profile.
+    """
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--set", choices=SETTINGS, default="cpu", help="sizes, peers and length of a run")
+    parser.add_argument("--settings", nargs="+", metavar="SETTING", help="some of the set; otherwise its usual ones")
+    parser.add_argument("--rounds", type=int)
+    parser.add_argument("--steps", type=int, help="of a peer's run that count")
+    if profile is not None:
+        parser.add_argument("--profile", action="store_true", help="where our time goes, instead of the comparison")
+    given = parser.parse_args()
+    settings, budget = SETTINGS[given.set], BUDGETS[given.set]
+    budget = replace(budget, rounds=given.rounds or budget.rounds, steps=given.steps or budget.steps)
+    chosen = given.settings or default[given.set]
+    if unknown := sorted(set(chosen) - set(settings)):
+        parser.error(f"unknown {', '.join(unknown)}; there are {', '.join(settings)}")
+    logging.getLogger("pytorch_lightning").setLevel(logging.ERROR)
+    work, kept = measure, name if given.set == "cpu" else f"{name}-{given.set}"
+    if profile is not None and given.profile:
+        work, kept = profile, f"{kept}-profile"
+    table = {}
+    for setting in chosen:
+        table[setting] = work(settings[setting], budget, given.set)
+        print(setting, table[setting], flush=True)
+    keep(kept, {"set": given.set, **asdict(budget), "settings": table})

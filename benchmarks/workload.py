@@ -1,0 +1,103 @@
+"""What is trained in a benchmark: architectures, and documents of random ids, for speed does not depend on them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from transformers import BertConfig, BertTokenizer
+
+from adaptbert.optim import OptimConfig
+from adaptbert.token_store import Flat
+from adaptbert.tokenization import SPECIALS
+
+ROW = 128
+"""Tokens of the longest short text, and of the rows that short texts are packed into."""
+CLS, SEP, MASK = (SPECIALS.index(token) for token in ("[CLS]", "[SEP]", "[MASK]"))
+OPTIM = OptimConfig(
+    learning_rate=1e-4, weight_decay=0.01, warmup_fraction=0.06, betas=[0.9, 0.98], epsilon=1e-6, clip_norm=1.0
+)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """An architecture and the documents of a step.
+
+    Attributes:
+        length: tokens of every document; 0: lengths like those of short posts.
+        documents: a step.
+    """
+
+    layers: int
+    hidden: int
+    heads: int
+    vocabulary: int
+    length: int
+    documents: int
+
+    @property
+    def block(self) -> int:
+        """Tokens of a packed row."""
+        return self.length or ROW
+
+    def config(self, attention: str = "sdpa", **more: object) -> BertConfig:
+        """As Hugging Face writes it, with its dropout of 0.1."""
+        return BertConfig(
+            vocab_size=self.vocabulary,
+            hidden_size=self.hidden,
+            num_hidden_layers=self.layers,
+            num_attention_heads=self.heads,
+            intermediate_size=4 * self.hidden,
+            max_position_embeddings=512,
+            attn_implementation=attention,
+            **more,
+        )
+
+
+def _grid() -> dict[str, Setting]:
+    """Sizes of Turc et al. 2019, table 1; about as many tokens a step for each length that is packed."""
+    return {
+        f"{size}-{kind}-{name}": Setting(*shape, vocabulary, length, documents)
+        for size, shape in {"tiny": (2, 128, 2), "mini": (4, 256, 4), "small": (4, 512, 8)}.items()
+        for name, vocabulary in (("30k", 30522), ("8k", 8192))
+        for kind, length, documents in (("short", 0, 32), ("packed128", 128, 16), ("packed512", 512, 4))
+    }
+
+
+SETTINGS = {
+    "cpu": _grid(),
+    "gpu": {
+        "base-short-30k": Setting(12, 768, 12, 30522, 0, 512),
+        "base-packed128-30k": Setting(12, 768, 12, 30522, 128, 256),
+        "base-packed512-30k": Setting(12, 768, 12, 30522, 512, 64),
+    },
+}
+SLOW = ("small-packed512-30k", "small-short-8k", "small-packed128-8k", "small-packed512-8k")
+USUAL = {group: [name for name in settings if name not in SLOW] for group, settings in SETTINGS.items()}
+"""What is run when no settings are named: some minutes."""
+
+
+class Documents:
+    """Random ids between [CLS] and [SEP], in the form of a `TokenizedCorpus`."""
+
+    def __init__(self, setting: Setting, count: int) -> None:
+        draw = np.random.default_rng(0)
+        if setting.length:
+            self.lengths: NDArray[np.int64] = np.full(count, setting.length)
+        else:
+            self.lengths = np.clip(draw.lognormal(3.13, 0.62, count).round().astype(np.int64), 4, ROW)  # mean about 28
+        self.documents = [
+            np.concatenate([[CLS], draw.integers(len(SPECIALS), setting.vocabulary, length - 2), [SEP]])
+            for length in self.lengths
+        ]
+
+    def read(self, documents: NDArray[np.int64]) -> Flat:
+        """As `TokenizedCorpus.read` gives them."""
+        ids = np.concatenate([self.documents[number] for number in documents])
+        return Flat(ids, np.ones(len(ids), np.bool_), self.lengths[documents])
+
+
+def tokenizer(setting: Setting) -> BertTokenizer:
+    """For the collators of the peer, which ask for the ids of the special tokens."""
+    vocabulary = {token: number for number, token in enumerate(SPECIALS)}
+    vocabulary |= {f"t{number}": number for number in range(len(SPECIALS), setting.vocabulary)}
+    return BertTokenizer(vocab=vocabulary)
