@@ -13,6 +13,7 @@ import pytest
 
 from adaptbert.errors import BadData
 from adaptbert.outputs import read_json
+from adaptbert.segmentation import SegmentationConfig
 from adaptbert.token_store import TokenizedCorpus, is_heldout
 from adaptbert.tokenization import Tokenizer
 from stages.tokenize import TokenizeParams, tokenize
@@ -22,7 +23,8 @@ from tests.import_closure import ROOT
 
 TRAIN = {"source": "train", "corpora": ["general", "domain"], "vocabulary_size": 160, "lowercase": True}
 TRAIN |= {"min_frequency": 1}
-CUT = TokenizeParams(max_length=24, heldout_fraction=0.1)
+WORDS = SegmentationConfig(segmenter="none", dictionary="data/sources/words.txt")
+CUT = TokenizeParams(max_length=24, heldout_fraction=0.1, words=WORDS)
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +58,7 @@ def run(validated: Path, root: Path, params: TokenizeParams = CUT, **train: Any)
         params,
         validated=validated,
         tokenizer=root / "tokenizer",
+        dictionary=ROOT / params.words.dictionary,
         out=root / "tokenized",
         metrics=root / "metrics/tokenize.json",
         run=tiny.no_record(),
@@ -162,7 +165,7 @@ def test_nothing_is_left_where_a_text_does_not_fit(validated: Path, tmp_path: Pa
 
 def test_a_corpus_too_small_to_hold_anything_out(validated: Path, tmp_path: Path) -> None:
     with pytest.raises(BadData, match=r"AB-018 heldout/\w+: 0 of 0 texts have a token; .* raise tokenize.heldout"):
-        run(validated, tmp_path, TokenizeParams(max_length=24, heldout_fraction=1e-6))
+        run(validated, tmp_path, TokenizeParams(max_length=24, heldout_fraction=1e-6, words=WORDS))
 
 
 @pytest.mark.parametrize(
@@ -192,5 +195,6 @@ def test_the_facts_are_plain_json(made: Path) -> None:
         "dtype",
         "tokenizer",
         "digest",
+        "segmentation",
     ]
     assert 0 < facts["unknown_rate"] < 0.2

@@ -1,0 +1,147 @@
+"""The audit says what the masks really were; it is counted here a second time, document by document."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from adaptbert.masking import Masker, NgramConfig
+from adaptbert.masking_audit import MaskingAudit, audit_metrics
+from adaptbert.token_classes import CLASSES, token_classes
+from tests import tiny
+
+UNITS = {"token": {}, "word": {}, "ngram": {"ngram": NgramConfig(longest=3, geometric=0)}}
+
+
+def documents(count: int, longest: int, dice: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """From [CLS] [SEP] alone to so many tokens, so that all kinds occur."""
+    pieces = tiny.tokenizer()
+    lengths = dice.integers(2, longest + 3, count)
+    ids = [[pieces.cls, *dice.choice(pieces.replacements, length - 2), pieces.sep] for length in lengths]
+    starts = [[True, *(dice.random(length - 2) < 0.6), True] for length in lengths]
+    return np.concatenate(ids), np.concatenate(starts), lengths
+
+
+def counted(masker: Masker, audit: MaskingAudit, flat: tuple, number: int) -> tuple[dict[str, int], np.ndarray]:
+    read = (*flat, np.arange(len(flat[2])), np.full(len(flat[2]), number))
+    chosen = masker.mask(*read)[1]
+    return audit.counts(flat[0], flat[2], masker.units(*read), chosen), chosen
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_the_audit_equals_a_naive_count(unit: str) -> None:
+    pieces, dice = tiny.tokenizer(), np.random.default_rng(1)
+    classes = token_classes(pieces.tokens)
+    masker = tiny.masker(3, unit=unit, probability=0.5, **UNITS[unit])
+    audit = MaskingAudit(0.5, pieces.maskable, classes)
+    counts: Counter[str] = Counter()
+    rates, drawn, hit_classes, classes_seen = [], [], Counter[str](), Counter[str]()
+    for number in range(5):
+        flat = documents(200, 6, dice)
+        ids, _, lengths = flat
+        begins = masker.units(*flat, np.arange(200), np.full(200, number))
+        found, chosen = counted(masker, audit, flat, number)
+        counts.update(found)
+        place = 0
+        for length in lengths.tolist():
+            inner = [i for i in range(place, place + length) if pieces.maskable[ids[i]]]
+            units = {int(begins[: i + 1].sum()) for i in inner}
+            if inner:
+                rates.append(sum(i in chosen for i in inner) / len(inner))
+                drawn.append(len(units))
+            for i in inner:
+                classes_seen[CLASSES[classes[ids[i]]]] += 1
+                hit_classes[CLASSES[classes[ids[i]]]] += i in chosen
+            place += length
+    several = [rate for rate, units in zip(rates, drawn, strict=True) if units > 1]
+    metrics = audit_metrics(counts)
+    for percent in (5, 50, 95):
+        # A quantile lies between its neighbours in order, give or take the width of a bin.
+        low, high = (
+            np.quantile(rates, percent / 100, method="lower"),
+            np.quantile(rates, percent / 100, method="higher"),
+        )
+        assert low - 1 / 40 <= metrics.pop(f"rate_p{percent:02}") <= high + 1 / 40
+    assert metrics.pop("documents_without_expected") == pytest.approx(np.mean([0.5**n for n in drawn]), abs=1e-6)
+    expected_whole = np.mean([0.5**n for n in drawn if n > 1])
+    assert metrics.pop("documents_whole_expected") == pytest.approx(expected_whole, abs=1e-6)
+    assert metrics == {
+        "rate": sum(hit_classes.values()) / sum(classes_seen.values()),
+        "specials": 0,
+        "documents_without": rates.count(0.0) / len(rates),
+        "documents_whole": several.count(1.0) / len(several),
+        **{f"rate_{name}": hit_classes[name] / count for name, count in classes_seen.items()},
+    }
+    assert rates.count(0.0) > 0
+    assert several.count(1.0) > 0
+    assert len(classes_seen) > 3
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_what_is_expected_comes_true(unit: str) -> None:
+    dice = np.random.default_rng(2)
+    masker = tiny.masker(4, unit=unit, **UNITS[unit])
+    audit = MaskingAudit(0.15, tiny.tokenizer().maskable)
+    counts: Counter[str] = Counter()
+    for number in range(20):
+        counts.update(counted(masker, audit, documents(1_000, 12, dice), number)[0])
+    found = audit_metrics(counts)
+    for name in ("documents_without", "documents_whole"):
+        expected = found[f"{name}_expected"]
+        assert found[name] == pytest.approx(expected, abs=5 * np.sqrt(expected / counts["documents_several"]))
+    assert found["rate"] == pytest.approx(0.15, abs=0.005)
+
+
+def test_counts_add_up_whatever_the_batches() -> None:
+    """So a run that was stopped, or shared among processes, has the same audit; every batch has the same names."""
+    audit = MaskingAudit(0.15, tiny.tokenizer().maskable, token_classes(tiny.tokenizer().tokens))
+    ids, starts, lengths = documents(60, 20, np.random.default_rng(3))
+    masker = tiny.masker(5, unit="word")
+    whole, _ = counted(masker, audit, (ids, starts, lengths), 0)
+    parts: Counter[str] = Counter()
+    ends = np.cumsum(lengths)
+    for document in range(60):
+        span = slice(int(ends[document] - lengths[document]), int(ends[document]))
+        read = (ids[span], starts[span], lengths[document : document + 1], np.array([document]), np.zeros(1, np.int64))
+        part = audit.counts(read[0], read[2], masker.units(*read), masker.mask(*read)[1])
+        assert list(part) == list(whole)
+        parts.update(part)
+    assert dict(parts) == whole
+    assert all(type(count) is int for count in whole.values())
+
+
+def test_the_audit_sees_a_masked_special_token_and_a_document_masked_whole() -> None:
+    pieces = tiny.tokenizer()
+    ids, _, lengths = tiny.documents(2, 5)
+    audit = MaskingAudit(0.15, pieces.maskable)
+    assert audit.counts(ids, lengths, np.ones(10, bool), np.array([0, 2]))["specials"] == 1
+    found = audit.counts(ids, lengths, np.ones(10, bool), np.array([1, 2, 3]))
+    assert (found["documents_whole"], found["documents_without"], found["documents_several"]) == (1, 1, 2)
+    one_word = np.array([True, True, False, False, True] * 2)
+    assert audit.counts(ids, lengths, one_word, np.array([1, 2, 3]))["documents_whole"] == 0, "one unit, not several"
+
+
+def test_no_masks_no_figures() -> None:
+    assert audit_metrics({}) == {}
+
+
+def test_classes_go_by_the_writing() -> None:
+    tokens = {
+        "##ing": "continuation",
+        "##的": "continuation",
+        "的": "chinese",
+        "㐀": "chinese",
+        "house": "latin",
+        "é": "latin",
+        "2020": "digit",
+        "½": "digit",
+        "。": "punctuation",
+        "$": "punctuation",
+        "#": "punctuation",
+        "##": "punctuation",
+        "🙂": "other",
+        "か": "other",
+        "Ж": "other",
+        "": "other",
+    }
+    assert [CLASSES[number] for number in token_classes(list(tokens))] == list(tokens.values())
