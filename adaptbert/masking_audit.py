@@ -83,17 +83,18 @@ def audit_metrics(counts: Mapping[str, int]) -> dict[str, float]:
     """Of the summed counts of a run; empty where no document was masked.
 
     Returns:
-        `rate`: chosen tokens of those that may be. `rate_p05`, `rate_p50`, `rate_p95`: quantiles of the rates of
-        documents, to 1 / `BINS`. `specials`: special tokens that were chosen, a number. `documents_without` and
-        `documents_without_expected`: share of documents without a mask, and the mean chance of that by the number of
-        their units. `documents_whole` and `documents_whole_expected`: of the documents with more than one unit, the
-        share in which every token is chosen, and its mean chance. `rate_<class>`: as `rate`, for the classes of token
-        that occur.
+        `documents`: how many were masked, each as often as it was read. `rate`: chosen tokens of those that may be.
+        `rate_p05`, `rate_p50`, `rate_p95`: quantiles of the rates of documents, to 1 / `BINS`. `specials`: special
+        tokens that were chosen, a number. `documents_without` and `documents_without_expected`: share of documents
+        without a mask, and the mean chance of that by the number of their units. `documents_whole` and
+        `documents_whole_expected`: of the documents with more than one unit, the share in which every token is
+        chosen, and its mean chance. `rate_<class>`: as `rate`, for the classes of token that occur.
     """
     documents, several = counts.get("documents", 0), max(1, counts.get("documents_several", 0))
     if documents == 0:
         return {}
     return {
+        "documents": documents,
         "rate": counts["chosen"] / counts["maskable"],
         **{f"rate_p{percent:02}": _quantile(counts, percent / 100) for percent in QUANTILES},
         "specials": counts["specials"],

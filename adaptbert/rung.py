@@ -174,7 +174,8 @@ def climb(
         },
     )
     audit = audit_metrics(fitted.counts)
-    write_json(where.metrics, {**facts, "before": before, "after": after, "curve": fitted.curve, "masking": audit})
+    masking = {"unit": params.masking.unit, "probability": params.masking.probability, **audit}
+    write_json(where.metrics, {**facts, "before": before, "after": after, "curve": fitted.curve, "masking": masking})
     work.finish(where.metrics)
     run.set_tags({"checkpoint": str(card["weights"])})
     run.log_metrics({"cost/tokens": tokens, "cost/tflop": facts["tflop"], **{f"mask/{k}": v for k, v in audit.items()}})

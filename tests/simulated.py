@@ -41,6 +41,9 @@ BITS = {  # after each rung: general, domain, task text
     "task_transfer/mention-domain": (3.17, 2.47, 2.45),
 }
 MASKING = {
+    "unit": "token",
+    "probability": 0.15,
+    "documents": 20_000,
     "rate": 0.1497,
     "rate_p05": 0.06,
     "rate_p50": 0.148,

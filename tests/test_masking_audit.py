@@ -66,6 +66,7 @@ def test_the_audit_equals_a_naive_count(unit: str) -> None:
     expected_whole = np.mean([0.5**n for n in drawn if n > 1])
     assert metrics.pop("documents_whole_expected") == pytest.approx(expected_whole, abs=1e-6)
     assert metrics == {
+        "documents": len(rates),
         "rate": sum(hit_classes.values()) / sum(classes_seen.values()),
         "specials": 0,
         "documents_without": rates.count(0.0) / len(rates),
