@@ -55,10 +55,11 @@ class MaskingAudit:
         # A unit without a maskable token cannot be chosen and does not count.
         units_inside = np.flatnonzero(np.diff((np.cumsum(units) - 1)[inside], prepend=-1))
         drawn = np.bincount(document[inside[units_inside]], minlength=len(lengths))
-        some, several = candidates > 0, drawn > 1
+        some, several = candidates > 0, candidates > 1
         bins = np.ceil(BINS * hits[some] / candidates[some]).astype(np.int64)
         return {
             "maskable": len(inside),
+            "units": len(units_inside),
             "chosen": len(chosen),
             "specials": int(len(chosen) - np.count_nonzero(maskable[chosen])),
             "documents": int(some.sum()),
@@ -84,11 +85,12 @@ def audit_metrics(counts: Mapping[str, int]) -> dict[str, float]:
 
     Returns:
         `documents`: how many were masked, each as often as it was read. `rate`: chosen tokens of those that may be.
-        `rate_p05`, `rate_p50`, `rate_p95`: quantiles of the rates of documents, to 1 / `BINS`. `specials`: special
-        tokens that were chosen, a number. `documents_without` and `documents_without_expected`: share of documents
-        without a mask, and the mean chance of that by the number of their units. `documents_whole` and
-        `documents_whole_expected`: of the documents with more than one unit, the share in which every token is
-        chosen, and its mean chance. `rate_<class>`: as `rate`, for the classes of token that occur.
+        `rate_p05`, `rate_p50`, `rate_p95`: quantiles of the rates of documents, to 1 / `BINS`. `unit_tokens`: mean
+        length of a unit. `specials`: special tokens that were chosen, a number. `documents_without` and
+        `documents_without_expected`: share of documents without a mask, and the mean chance of that by the number of
+        their units. `documents_whole` and `documents_whole_expected`: of the documents with more than one token, the
+        share in which every token is chosen, and its mean chance; it is high where units are as long as documents.
+        `rate_<class>`: as `rate`, for the classes of token that occur.
     """
     documents, several = counts.get("documents", 0), max(1, counts.get("documents_several", 0))
     if documents == 0:
@@ -97,6 +99,7 @@ def audit_metrics(counts: Mapping[str, int]) -> dict[str, float]:
         "documents": documents,
         "rate": counts["chosen"] / counts["maskable"],
         **{f"rate_p{percent:02}": _quantile(counts, percent / 100) for percent in QUANTILES},
+        "unit_tokens": counts["maskable"] / counts["units"],
         "specials": counts["specials"],
         "documents_without": counts["documents_without"] / documents,
         "documents_without_expected": counts["documents_without_expected"] / MILLIONTHS / documents,

@@ -48,6 +48,7 @@ MASKING = {
     "rate_p05": 0.06,
     "rate_p50": 0.148,
     "rate_p95": 0.262,
+    "unit_tokens": 1.0,
     "specials": 0,
     "documents_without": 0.0112,
     "documents_without_expected": 0.0109,

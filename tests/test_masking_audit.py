@@ -1,14 +1,17 @@
 """The audit says what the masks really were; it is counted here a second time, document by document."""
 
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from adaptbert.masking import Masker, NgramConfig
 from adaptbert.masking_audit import MaskingAudit, audit_metrics
+from adaptbert.segmentation import Segmenter
 from adaptbert.token_classes import CLASSES, token_classes
-from tests import tiny
+from adaptbert.token_store import TokenizedCorpus, write
+from tests import chinese, tiny
 
 UNITS = {"token": {}, "word": {}, "ngram": {"ngram": NgramConfig(longest=3, geometric=0)}}
 
@@ -35,7 +38,7 @@ def test_the_audit_equals_a_naive_count(unit: str) -> None:
     masker = tiny.masker(3, unit=unit, probability=0.5, **UNITS[unit])
     audit = MaskingAudit(0.5, pieces.maskable, classes)
     counts: Counter[str] = Counter()
-    rates, drawn, hit_classes, classes_seen = [], [], Counter[str](), Counter[str]()
+    rates, drawn, sizes, hit_classes, classes_seen = [], [], [], Counter[str](), Counter[str]()
     for number in range(5):
         flat = documents(200, 6, dice)
         ids, _, lengths = flat
@@ -49,11 +52,12 @@ def test_the_audit_equals_a_naive_count(unit: str) -> None:
             if inner:
                 rates.append(sum(i in chosen for i in inner) / len(inner))
                 drawn.append(len(units))
+                sizes.append(len(inner))
             for i in inner:
                 classes_seen[CLASSES[classes[ids[i]]]] += 1
                 hit_classes[CLASSES[classes[ids[i]]]] += i in chosen
             place += length
-    several = [rate for rate, units in zip(rates, drawn, strict=True) if units > 1]
+    several = [rate for rate, size in zip(rates, sizes, strict=True) if size > 1]
     metrics = audit_metrics(counts)
     for percent in (5, 50, 95):
         # A quantile lies between its neighbours in order, give or take the width of a bin.
@@ -63,11 +67,12 @@ def test_the_audit_equals_a_naive_count(unit: str) -> None:
         )
         assert low - 1 / 40 <= metrics.pop(f"rate_p{percent:02}") <= high + 1 / 40
     assert metrics.pop("documents_without_expected") == pytest.approx(np.mean([0.5**n for n in drawn]), abs=1e-6)
-    expected_whole = np.mean([0.5**n for n in drawn if n > 1])
+    expected_whole = np.mean([0.5**n for n, size in zip(drawn, sizes, strict=True) if size > 1])
     assert metrics.pop("documents_whole_expected") == pytest.approx(expected_whole, abs=1e-6)
     assert metrics == {
         "documents": len(rates),
         "rate": sum(hit_classes.values()) / sum(classes_seen.values()),
+        "unit_tokens": sum(sizes) / sum(drawn),
         "specials": 0,
         "documents_without": rates.count(0.0) / len(rates),
         "documents_whole": several.count(1.0) / len(several),
@@ -118,8 +123,40 @@ def test_the_audit_sees_a_masked_special_token_and_a_document_masked_whole() -> 
     assert audit.counts(ids, lengths, np.ones(10, bool), np.array([0, 2]))["specials"] == 1
     found = audit.counts(ids, lengths, np.ones(10, bool), np.array([1, 2, 3]))
     assert (found["documents_whole"], found["documents_without"], found["documents_several"]) == (1, 1, 2)
-    one_word = np.array([True, True, False, False, True] * 2)
-    assert audit.counts(ids, lengths, one_word, np.array([1, 2, 3]))["documents_whole"] == 0, "one unit, not several"
+
+
+def test_words_as_long_as_documents_are_seen() -> None:
+    """Where a whole post counts as one word, the mean rate looks right while most posts have no mask at all."""
+    audit = MaskingAudit(0.15, tiny.tokenizer().maskable)
+    ids, _, lengths = tiny.documents(4_000, 24)
+    starts = np.tile([True, True, *[False] * 21, True], 4_000)
+    found = audit_metrics(counted(tiny.masker(2, unit="word"), audit, (ids, starts, lengths), 0)[0])
+    assert found["rate"] == pytest.approx(0.15, abs=0.02)
+    assert found["unit_tokens"] == 22
+    assert found["documents_without"] == pytest.approx(0.85, abs=0.02)
+    assert found["documents_whole"] == pytest.approx(0.15, abs=0.02)
+
+
+def test_chinese_posts_by_words(tmp_path: Path) -> None:
+    """From raw text to the audit: words by the segmenter, no post masked whole but by chance, none of it by mistake."""
+    pieces = chinese.tokenizer()
+    posts = [(str(number), text) for number, text in enumerate(chinese.posts(6_000, seed=4))]
+    write(tmp_path / "posts", "posts", posts, pieces, 64, Segmenter("rjieba"))
+    corpus = TokenizedCorpus.load(tmp_path / "posts")
+    flat = corpus.read(np.arange(len(corpus.lengths)))
+    audit = MaskingAudit(0.15, pieces.maskable, token_classes(pieces.tokens))
+    masker = tiny.masker(1, pieces, unit="word")
+    counts: Counter[str] = Counter()
+    for number in range(4):
+        counts.update(counted(masker, audit, (flat.ids, flat.word_starts, flat.lengths), number)[0])
+    found = audit_metrics(counts)
+    assert found["rate"] == pytest.approx(0.15, abs=0.002)
+    assert found["rate_chinese"] == pytest.approx(0.15, abs=0.003)
+    assert found["specials"] == 0
+    assert found["unit_tokens"] > 1.3, "words of several characters"
+    assert found["documents_without"] == pytest.approx(found["documents_without_expected"], abs=0.01)
+    assert found["documents_whole"] == pytest.approx(found["documents_whole_expected"], abs=0.002)
+    assert found["documents_whole"] < 0.01
 
 
 def test_no_masks_no_figures() -> None:

@@ -127,7 +127,11 @@ def test_the_masking_audit_is_told(comparison: Comparison, page: str) -> None:
         ({"specials": 3}, "pretrain: 3 special tokens were masked; not one should be."),
         ({"rate": 0.171}, "pretrain: 17.1 % of the tokens were masked, not 15.0 %."),
         ({"documents_without": 0.84}, "pretrain: 84.0 % of the documents have no mask at all; by their lengths 1.1 %"),
-        ({"documents_whole": 0.16}, "pretrain: 16.0 % of the documents are masked from end to end; by their lengths 0"),
+        ({"documents_whole": 0.009}, "pretrain: 0.9 % of the documents are masked from end to end; by their lengths 0"),
+        (
+            {"documents_whole": 0.16, "documents_whole_expected": 0.16},
+            "pretrain: 16.0 % of the documents are masked from end to end and leave nothing to guess from",
+        ),
     ],
 )
 def test_masks_that_are_not_what_was_asked_for_are_named(

@@ -135,6 +135,7 @@ def test_what_is_stored(tmp_path: Path) -> None:
     begins, misaligned = segmenter.word_starts([text for _, text in rows], encodings)
     assert facts["segmentation"]["misaligned"] == misaligned
     corpus = TokenizedCorpus.load(tmp_path / "posts")
+    assert corpus.segmentation == [facts["segmentation"]]
     flat = corpus.read(np.arange(len(corpus.lengths)))
     inner = ~np.isin(flat.ids, [pieces.cls, pieces.sep])
     assert flat.word_starts[~inner].all()

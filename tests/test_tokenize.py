@@ -93,6 +93,18 @@ def test_every_set_is_there(made: Path) -> None:
     assert read_json(made / "metrics/tokenizer.json")["fingerprint"] == facts["corpora/general"]["tokenizer"]
 
 
+def test_the_segmenter_of_the_parameters_finds_the_words(validated: Path, made: Path, tmp_path: Path) -> None:
+    words = SegmentationConfig(segmenter="rjieba", dictionary="data/sources/words.txt")
+    facts = run(validated, tmp_path, TokenizeParams(max_length=24, heldout_fraction=0.1, words=words))
+    before = read_json(made / "metrics/tokenize.json")
+    assert {each["segmentation"]["segmenter"][:7] for each in facts.values()} == {"rjieba "}
+    assert {each["segmentation"]["segmenter"] for each in before.values()} == {"none"}
+    assert [each["digest"] for each in facts.values()] == [each["digest"] for each in before.values()]
+    word_starts = [root / "tokenized/corpora/general/word_starts.bin" for root in (tmp_path, made)]
+    found, plain = (path.read_bytes().count(1) for path in word_starts)
+    assert found < plain, "the rare characters of the fixture make words"
+
+
 def test_held_out_texts_are_not_trained_on(made: Path) -> None:
     for kind in tiny.WORDS:
         ids = [f"{kind}-0-{number}" for number in range(300)] + [f"{kind}-rare"]

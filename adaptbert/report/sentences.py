@@ -23,6 +23,7 @@ from adaptbert.statistics import Interval
 MASKING_RATE_TOLERANCE = 0.01
 MASKING_SHARE_TOLERANCE = 0.005
 """Differences below these are chance on a short run, and worth no sentence on a long one."""
+MASKED_WHOLE_MOST = 0.01
 
 
 def percent(confidence: float) -> str:
@@ -307,4 +308,14 @@ def _mask_troubles(name: str, masks: Masks) -> list[Words]:
                     f"{name}：{is_}% 的文档{what.zh}，而按长度应为 {asked}%。",
                 )
             )
+    if audit["documents_whole"] > MASKED_WHOLE_MOST:
+        share = points(audit["documents_whole"])
+        found.append(
+            Words(
+                f"{name}: {share} % of the documents are masked from end to end and leave nothing to guess from: their "
+                "units are as long as they are. Shorter units or longer documents mend it.",
+                f"{name}：{share}% 的文档从头到尾都被掩盖，没有可供推断的上下文：一个掩码单位就有整个文档那么长。"
+                "缩短掩码单位或加长文档即可改善。",
+            )
+        )
     return found
