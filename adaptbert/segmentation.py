@@ -101,8 +101,7 @@ class Segmenter:
         own = _joined(encoding.word_ids for encoding in encodings)
         begins = np.ones(len(own), np.bool_)
         begins[1:] = own[1:] != own[:-1]
-        firsts = (np.cumsum(counts) - counts)[counts > 0]
-        begins[firsts] = True
+        begins[(np.cumsum(counts) - counts)[counts > 0]] = True  # two texts have no word in common
         if self.name == "none" or len(own) == 0:
             return begins, 0
 
@@ -123,7 +122,6 @@ class Segmenter:
         misaligned[text[apart]] = True
         between = np.ones(len(own), np.bool_)
         between[1:] = upto[first[1:]] > upto[last[:-1]]
-        between[firsts] = True
         return begins & (between | misaligned[text]), int(misaligned.sum())
 
 
