@@ -113,7 +113,15 @@ def test_the_page_says_what_it_must(comparison: Comparison, page: str) -> None:
 def test_the_masking_audit_is_told(comparison: Comparison, page: str) -> None:
     table = page[page.index('id="table-masks"') : page.index('id="forgetting"')]
     assert table.count('<th scope="row"') == len(comparison.rungs) - 1, "all but random weights"
-    for shown in ("<b>15.0</b>", "6.0–26.2<", "mean length 1.00 tokens", "inside a word", "词内续片", "expected", "应为"):
+    for shown in (
+        "<b>15.0</b>",
+        "6.0–26.2<",
+        "mean length 1.00 tokens",
+        "inside a word",
+        "词内续片",
+        "expected",
+        "应为",
+    ):
         assert shown in table
     assert "Chinese</span>" not in table, "a class that does not occur has no column"
     assert [told.en for told in sentences.masking(comparison)] == [
