@@ -40,6 +40,19 @@ class Cost:
 
 
 @dataclass(frozen=True)
+class Masks:
+    """What was asked of the masks of a rung, and what they really were.
+
+    Attributes:
+        audit: `adaptbert.masking_audit.audit_metrics`.
+    """
+
+    unit: str
+    probability: float
+    audit: dict[str, float]
+
+
+@dataclass(frozen=True)
 class Rung:
     """One checkpoint of the ladder; all figures are None or empty where its metrics are missing.
 
@@ -49,6 +62,7 @@ class Rung:
         total: with the rungs below; None where one of them is missing.
         before, after: held-out set -> bits per character.
         curve: (tokens trained in this rung, held-out set -> bits per character), the beginning and the end included.
+        masks: None where nothing was trained.
     """
 
     name: str
@@ -60,6 +74,7 @@ class Rung:
     before: dict[str, float]
     after: dict[str, float]
     curve: list[tuple[int, dict[str, float]]]
+    masks: Masks | None = None
 
 
 @dataclass(frozen=True)
@@ -240,7 +255,12 @@ def _rung(name: str, start: Rung | None, cells: Path) -> Rung:
         curve.append((round(tokens * point["step"] / steps), bits))
     if curve[-1][0] < tokens:
         curve.append((tokens, after))
-    return Rung(name, start_name, False, tokens, tflop, total, before, after, curve)
+    return Rung(name, start_name, False, tokens, tflop, total, before, after, curve, _masks(found["masking"]))
+
+
+def _masks(found: dict[str, Any]) -> Masks | None:
+    audit = {name: value for name, value in found.items() if name not in ("unit", "probability")}
+    return Masks(found["unit"], found["probability"], audit) if audit else None
 
 
 def _bits(measured: dict[str, dict[str, float]]) -> dict[str, float]:

@@ -6,13 +6,16 @@ The objective of pretrain, domain_transfer and task_transfer alike (Devlin et al
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pytorch_lightning as pl
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
 from adaptbert.encoder import encode
-from adaptbert.masking import Masker, audit
+from adaptbert.masking import Masker
+from adaptbert.masking_audit import MaskingAudit
 from adaptbert.optim import OptimConfig, adamw
 from adaptbert.packing import Rows, pack
 from adaptbert.stream import DocumentStream
@@ -28,7 +31,7 @@ class MaskedBatch:
         ids: document after document, some tokens hidden, (tokens,).
         chosen: tokens to predict, (chosen,).
         expected: the ids that stood there, (chosen,).
-        counts: tokens, padding not counted, and what the masks really were (`masking.audit`).
+        counts: tokens, padding not counted, and what the masks really were (`MaskingAudit.counts`).
     """
 
     rows: Rows
@@ -48,23 +51,36 @@ class MaskedBatch:
 
 
 class MaskedBatches:
-    """Micro-batch k of a run: documents by `stream`, masks by `masker`, rows of `block_size` tokens."""
+    """Micro-batch k of a run: documents by `stream`, masks by `masker`, rows of `block_size` tokens.
 
-    def __init__(self, corpus: TokenizedCorpus, stream: DocumentStream, masker: Masker, block_size: int) -> None:
+    Args:
+        classes: of tokens by id, for the audit (`adaptbert.token_classes`).
+    """
+
+    def __init__(
+        self,
+        corpus: TokenizedCorpus,
+        stream: DocumentStream,
+        masker: Masker,
+        block_size: int,
+        classes: NDArray[np.int64] | None = None,
+    ) -> None:
         self._corpus, self._stream, self._masker = corpus, stream, masker
         self._block_size = block_size
+        self._audit = MaskingAudit(masker.config.probability, masker.maskable, classes)
 
     def __call__(self, k: int) -> MaskedBatch:
         documents, passes = self._stream.batch(k)
         flat = self._corpus.read(documents)
-        ids, chosen = self._masker.mask(flat.ids, flat.word_starts, flat.lengths, documents, passes)
+        read = (flat.ids, flat.word_starts, flat.lengths, documents, passes)
+        ids, chosen = self._masker.mask(*read)
         rows = pack(flat.lengths, self._block_size)
         return MaskedBatch(
             rows,
             torch.from_numpy(ids),
             torch.from_numpy(chosen),
             torch.from_numpy(flat.ids[chosen]),
-            {"tokens": len(ids), **audit(flat.ids, flat.lengths, chosen, self._masker.maskable)},
+            {"tokens": len(ids), **self._audit.counts(flat.ids, flat.lengths, self._masker.units(*read), chosen)},
         )
 
 

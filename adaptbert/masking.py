@@ -4,9 +4,11 @@ Flat token ids in, corrupted ids and the chosen positions out. The draw is a fun
 position), so that every pass has fresh masks and yet any pass can be drawn again (Liu et al. 2019, section 4.1,
 call this dynamic masking). Shares after Devlin et al. 2019, appendix A.1: of the chosen tokens 80 % [MASK], 10 % a
 random token, 10 % unchanged.
+
+A document falls into units before any is chosen, and each unit is chosen with the same probability. So every token is
+chosen with that probability, however long words, runs and documents are.
 """
 
-from collections.abc import Mapping
 from typing import Annotated, Literal
 
 import numpy as np
@@ -14,16 +16,34 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from adaptbert.params import Config, contradiction
-from adaptbert.stream import mix, seed_of, uniforms
+from adaptbert.stream import Uint64, mix, seed_of, uniforms
 
 Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class NgramConfig(Config):
+    """How many words a run has."""
+
+    longest: Annotated[int, Field(ge=2, le=64)]
+    """Unit ngram: words of the longest run, 3 after ERNIE (Sun et al. 2019), 10 in SpanBERT (Joshi et al. 2020)."""
+    geometric: Annotated[float, Field(ge=0, lt=1)]
+    """Unit ngram: p of a geometric distribution of lengths that ends at `longest`, 0.2 in SpanBERT; 0: each length
+    is as likely."""
+
+    @property
+    def shares(self) -> NDArray[np.float64]:
+        """Share of the runs that are drawn with 1, 2 ... words, (longest,)."""
+        weights = (1 - self.geometric) ** np.arange(self.longest)
+        return np.asarray(weights / weights.sum())
 
 
 class MaskingConfig(Config):
     """How tokens are chosen and replaced."""
 
-    unit: Literal["token", "word"]
-    """What is drawn: single tokens, or all tokens of a word together (whole-word masking)."""
+    unit: Literal["token", "word", "ngram"]
+    """What is drawn: single tokens, all tokens of a word together (whole-word masking), or runs of words. A run ends
+    at a special token. What a word is, `tokenize.words` says."""
+    ngram: NgramConfig | None = None
     probability: Annotated[float, Field(gt=0, lt=1)]
     """Of each unit to be chosen."""
     mask_share: Share
@@ -32,6 +52,13 @@ class MaskingConfig(Config):
     """Of the chosen tokens that become a random token."""
     keep_share: Share
     """Of the chosen tokens that stay."""
+
+    @model_validator(mode="after")
+    def _unit(self) -> "MaskingConfig":
+        if (self.unit == "ngram") != (self.ngram is not None):
+            found = "is missing" if self.ngram is None else "is given"
+            raise contradiction(f"unit is {self.unit} and ngram {found}; unit ngram needs it, and no other unit has it")
+        return self
 
     @model_validator(mode="after")
     def _sum(self) -> "MaskingConfig":
@@ -64,7 +91,8 @@ class Masker:
         maskable: NDArray[np.bool_],
     ) -> None:
         self.config, self.mask_id, self.replacements, self.maskable = config, mask_id, replacements, maskable
-        self._seed = np.uint64(seed_of(seed, "mask"))
+        self._seed, self._ngram_seed = np.uint64(seed_of(seed, "mask")), np.uint64(seed_of(seed, "ngram"))
+        self._ngram_bounds = np.cumsum(config.ngram.shares)[:-1] if config.ngram is not None else None
 
     def mask(
         self,
@@ -86,19 +114,11 @@ class Masker:
         Returns:
             The corrupted ids, (tokens,), and the chosen positions in increasing order, (chosen,).
         """
-        starts = np.cumsum(lengths) - lengths
-        position = np.arange(len(ids)) - np.repeat(starts, lengths)
-        with np.errstate(over="ignore"):
-            document_key = mix(mix(self._seed + documents.astype(np.uint64)) + passes.astype(np.uint64))
-        key = np.repeat(document_key, lengths)
         # Three draws a token: chosen, replaced by what, replaced by which.
-        counter = position.astype(np.uint64) * np.uint64(3)
-
-        draw = uniforms(key, counter)
-        if self.config.unit == "word":
-            first = word_starts | (position == 0)
-            word = np.cumsum(first) - 1
-            draw = draw[np.flatnonzero(first)[word]]
+        key, counter = self._keys(self._seed, lengths, documents, passes), _positions(lengths) * np.uint64(3)
+        begins = self.units(ids, word_starts, lengths, documents, passes)
+        first = np.flatnonzero(begins)
+        draw = uniforms(key[first], counter[first])[np.cumsum(begins) - 1]
         chosen = np.flatnonzero((draw < self.config.probability) & self.maskable[ids])
 
         kind = uniforms(key[chosen], counter[chosen] + np.uint64(1))
@@ -110,36 +130,51 @@ class Masker:
         corrupted[chosen[random]] = self.replacements[(which[random] * len(self.replacements)).astype(np.int64)]
         return corrupted, chosen
 
+    def units(
+        self,
+        ids: NDArray[np.int64],
+        word_starts: NDArray[np.bool_],
+        lengths: NDArray[np.int64],
+        documents: NDArray[np.int64],
+        passes: NDArray[np.int64],
+    ) -> NDArray[np.bool_]:
+        """Where the units begin that `mask` draws for the same arguments, (tokens,)."""
+        if self.config.unit == "token":
+            return np.ones(len(ids), np.bool_)
+        starts = np.cumsum(lengths) - lengths
+        begins = word_starts.copy()
+        begins[starts] = True
+        if self._ngram_bounds is None:
+            return begins
 
-def audit(
-    ids: NDArray[np.int64],
-    lengths: NDArray[np.int64],
-    chosen: NDArray[np.int64],
-    maskable: NDArray[np.bool_],
-) -> dict[str, int]:
-    """What the masks of a batch really are, as counts that add up over batches; arguments as in `Masker.mask`.
+        # Runs lie in stretches without a special token. Each word has a length ready for a run that begins with it
+        # or further on: the first run of a stretch takes the first word's, the second run the second word's ...
+        inside = self.maskable[ids]
+        stretch = inside.copy()
+        stretch[1:] &= ~inside[:-1]
+        stretch[starts] = inside[starts]
+        words = np.flatnonzero(inside & (begins | stretch))
+        key = self._keys(self._ngram_seed, lengths, documents, passes)[words]
+        drawn = 1 + np.searchsorted(self._ngram_bounds, uniforms(key, _positions(lengths)[words]), side="right")
+        first = np.flatnonzero(stretch[words])
+        counts = np.diff(first, append=len(words))
+        before = np.cumsum(drawn) - drawn
+        run = before + np.repeat(first - before[first], counts)
+        begins = ~inside
+        begins[words[run[run < np.repeat(first + counts, counts)]]] = True
+        return begins
 
-    A mean rate alone would hide documents that are masked whole or not at all.
-    """
-    document = np.repeat(np.arange(len(lengths)), lengths)
-    candidates = np.bincount(document[maskable[ids]], minlength=len(lengths))
-    hits = np.bincount(document[chosen], minlength=len(lengths))
-    return {
-        "maskable": int(candidates.sum()),
-        "chosen": len(chosen),
-        "specials": int((~maskable[ids[chosen]]).sum()),
-        "documents": int((candidates > 0).sum()),
-        "documents_without": int(((hits == 0) & (candidates > 0)).sum()),
-        "documents_whole": int(((hits == candidates) & (candidates > 1)).sum()),
-    }
+    @staticmethod
+    def _keys(
+        seed: np.uint64, lengths: NDArray[np.int64], documents: NDArray[np.int64], passes: NDArray[np.int64]
+    ) -> Uint64:
+        """Of each document and pass, (tokens,)."""
+        with np.errstate(over="ignore"):
+            document_key = mix(mix(seed + documents.astype(np.uint64)) + passes.astype(np.uint64))
+        return np.repeat(document_key, lengths)
 
 
-def audit_metrics(counts: Mapping[str, int]) -> dict[str, float]:
-    """Realised rate, special tokens chosen, and the shares of documents without a mask and masked whole."""
-    documents = max(1, counts.get("documents", 0))
-    return {
-        "rate": counts.get("chosen", 0) / max(1, counts.get("maskable", 0)),
-        "specials": counts.get("specials", 0),
-        "documents_without": counts.get("documents_without", 0) / documents,
-        "documents_whole": counts.get("documents_whole", 0) / documents,
-    }
+def _positions(lengths: NDArray[np.int64]) -> Uint64:
+    """Of each token in its document, (tokens,)."""
+    starts = np.cumsum(lengths) - lengths
+    return (np.arange(lengths.sum()) - np.repeat(starts, lengths)).astype(np.uint64)

@@ -71,9 +71,10 @@ def check_replaceable(target: Path) -> None:
 
 
 def _paths(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Every file to collect from, with its key."""
+    """Every file that is read, with its key."""
     for name, values in document["collect"].items():
         yield f"collect.{name}.path", values["path"]
+    yield "tokenize.words.dictionary", document["tokenize"]["words"]["dictionary"]
     for name, values in document["collect_task"].items():
         yield from ((f"collect_task.{name}.{split}", values[split]) for split in ("train", "dev", "test"))
 

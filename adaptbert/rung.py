@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from adaptbert.masking import MaskingConfig, audit_metrics
+from adaptbert.masking import MaskingConfig
+from adaptbert.masking_audit import audit_metrics
 from adaptbert.measurement import HeldOut, MeasureConfig, named, unnamed
 from adaptbert.optim import OptimConfig
 from adaptbert.outputs import write_json
@@ -101,6 +102,7 @@ def climb(
     from adaptbert.errors import BadData
     from adaptbert.masked_lm import MaskedBatches, MaskedLM
     from adaptbert.masking import Masker
+    from adaptbert.token_classes import token_classes
     from adaptbert.training import Plan, fit, parameters
 
     start.check_tokenizer(corpus.fingerprint, corpus.texts[0]["name"])
@@ -118,7 +120,7 @@ def climb(
     accumulate = params.global_batch_tokens // params.micro_batch_tokens
     stream = DocumentStream(corpus.lengths, seed, params.micro_batch_tokens)
     masker = Masker(params.masking, seed, tokenizer.mask, tokenizer.replacements, tokenizer.maskable)
-    batches = MaskedBatches(corpus, stream, masker, params.block_size)
+    batches = MaskedBatches(corpus, stream, masker, params.block_size, classes=token_classes(tokenizer.tokens))
     heldout = HeldOut(where.heldout, measure, tokenizer, params.block_size)
 
     work.begin(
@@ -127,7 +129,7 @@ def climb(
             "seed": seed,
             "measure": measure.model_dump(),
             "init": [start.digest, start.tokenizer.fingerprint],
-            "texts": [*corpus.texts, len(corpus.lengths)],
+            "texts": [*corpus.texts, len(corpus.lengths), *corpus.segmentation],
             "heldout": heldout.digests,
         }
     )
@@ -172,7 +174,8 @@ def climb(
         },
     )
     audit = audit_metrics(fitted.counts)
-    write_json(where.metrics, {**facts, "before": before, "after": after, "curve": fitted.curve, "masking": audit})
+    masking = {"unit": params.masking.unit, "probability": params.masking.probability, **audit}
+    write_json(where.metrics, {**facts, "before": before, "after": after, "curve": fitted.curve, "masking": masking})
     work.finish(where.metrics)
     run.set_tags({"checkpoint": str(card["weights"])})
     run.log_metrics({"cost/tokens": tokens, "cost/tflop": facts["tflop"], **{f"mask/{k}": v for k, v in audit.items()}})

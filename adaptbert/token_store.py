@@ -1,10 +1,10 @@
 """A tokenised corpus on disk: flat token arrays that are mapped into memory, not read.
 
 ids.bin         every token of every document, one after the other, [CLS] and [SEP] included
-word_starts.bin whether a token begins a word
+word_starts.bin whether a token begins a word (adaptbert.segmentation)
 offsets.bin     where each document begins, and the end of the last
 characters.bin  characters of each document
-corpus.json     counts, the digest of the text and the fingerprint of the tokenizer
+corpus.json     counts, the digest of the text, the fingerprint of the tokenizer and what decided the words
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,10 +21,12 @@ from pydantic import Field
 from adaptbert.errors import BadData
 from adaptbert.outputs import read_json, whole, write_json
 from adaptbert.params import Config
+from adaptbert.segmentation import SegmentationConfig, Segmenter
 from adaptbert.stream import seed_of
 from adaptbert.tokenization import Tokenizer
 
 BATCH = 2_000
+TOKENIZER_WORDS = Segmenter()
 
 
 class DocumentConfig(Config):
@@ -34,6 +36,7 @@ class DocumentConfig(Config):
     """Tokens of the longest document, [CLS] and [SEP] included; a longer text is cut into several, between words."""
     heldout_fraction: Annotated[float, Field(gt=0, lt=1)]
     """Share of the texts of a corpus that is held out, chosen by the hash of the id. Every rung is measured on it."""
+    words: SegmentationConfig
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,11 @@ class TokenizedCorpus:
     def texts(self) -> list[dict[str, Any]]:
         """What text this is, for the ledger of a checkpoint: name, digest, tokens."""
         return [{key: part.facts[key] for key in ("name", "digest", "tokens")} for part in self._parts]
+
+    @property
+    def segmentation(self) -> list[dict[str, Any]]:
+        """What decided the words of each text, and how many texts it did not fit."""
+        return [part.facts["segmentation"] for part in self._parts]
 
     @cached_property
     def lengths(self) -> NDArray[np.int64]:
@@ -139,7 +147,12 @@ def is_heldout(text_id: str, fraction: float) -> bool:
 
 
 def write(
-    folder: Path, name: str, rows: Iterable[tuple[str, str]], tokenizer: Tokenizer, max_length: int
+    folder: Path,
+    name: str,
+    rows: Iterable[tuple[str, str]],
+    tokenizer: Tokenizer,
+    max_length: int,
+    segmenter: Segmenter = TOKENIZER_WORDS,
 ) -> dict[str, Any]:
     """Tokenise (id, text) rows into `folder`; memory stays flat whatever their number.
 
@@ -152,7 +165,7 @@ def write(
     place = f"{folder.parent.name}/{folder.name}"
     dtype = np.uint16 if tokenizer.size <= 2**16 else np.int32
     digest, offsets, characters = sha256(), [0], []
-    texts = unknown = pieces = 0
+    texts = unknown = pieces = misaligned = 0
     with whole(folder) as part:
         part.mkdir()
         with (part / "ids.bin").open("wb") as ids, (part / "word_starts.bin").open("wb") as word_starts:
@@ -160,11 +173,13 @@ def write(
                 for text_id, text in batch:
                     digest.update(f"{text_id}\0{text}\0".encode())
                 encodings = tokenizer.encode([text for _, text in batch])
-                texts += len(batch)
-                for encoding in encodings:
+                begins, failed = segmenter.word_starts([text for _, text in batch], encodings)
+                texts, misaligned = texts + len(batch), misaligned + failed
+                ends = np.cumsum([len(encoding) for encoding in encodings])
+                for encoding, words in zip(encodings, np.split(begins, ends[:-1]), strict=True):
                     unknown += encoding.ids.count(tokenizer.unknown)
                     pieces += len(encoding.ids)
-                    for document in _documents(encoding, tokenizer, max_length):
+                    for document in _documents(encoding, words.tolist(), tokenizer, max_length):
                         ids.write(document.ids.astype(dtype).tobytes())
                         word_starts.write(document.word_starts.tobytes())
                         offsets.append(offsets[-1] + len(document.ids))
@@ -187,6 +202,7 @@ def write(
             "dtype": np.dtype(dtype).name,
             "tokenizer": tokenizer.fingerprint,
             "digest": digest.hexdigest(),
+            "segmentation": {**segmenter.facts, "misaligned": misaligned},
         }
         write_json(part / "corpus.json", facts)
     return facts
@@ -199,10 +215,9 @@ class _Document:
     characters: int
 
 
-def _documents(encoding: Any, tokenizer: Tokenizer, max_length: int) -> Iterator[_Document]:
+def _documents(encoding: Any, begins: list[bool], tokenizer: Tokenizer, max_length: int) -> Iterator[_Document]:
     """One text as documents of at most `max_length` tokens, cut between words where a word allows it."""
-    ids, words, offsets = encoding.ids, encoding.word_ids, encoding.offsets
-    begins = [i == 0 or words[i] != words[i - 1] for i in range(len(ids))]
+    ids, offsets = encoding.ids, encoding.offsets
     room, start = max_length - 2, 0
     while start < len(ids):
         end = min(start + room, len(ids))

@@ -1,5 +1,7 @@
 """Tokenising: validated corpora and task texts -> flat token arrays for training, and the held-out sets of every rung.
 
+Words are found here once, see adaptbert.segmentation, and lie beside the tokens.
+
 data/tokenized/corpora/<corpus>   what a corpus trains on
 data/tokenized/tasks/<task>       the texts of a task's training split, for task transfer
 data/tokenized/heldout/<name>     the held-out share of a corpus; the dev texts of a task
@@ -12,6 +14,7 @@ from typing import Any
 
 from adaptbert.entry import Stage
 from adaptbert.outputs import whole, write_json
+from adaptbert.segmentation import Segmenter
 from adaptbert.tables import texts
 from adaptbert.token_store import DocumentConfig, is_heldout, write
 from adaptbert.tokenization import Tokenizer
@@ -22,15 +25,24 @@ class TokenizeParams(DocumentConfig):
     """How texts become documents, and which are held out."""
 
 
-def tokenize(params: TokenizeParams, *, validated: Path, tokenizer: Path, out: Path, metrics: Path, run: Run) -> None:
+def tokenize(
+    params: TokenizeParams,
+    *,
+    validated: Path,
+    tokenizer: Path,
+    dictionary: Path,
+    out: Path,
+    metrics: Path,
+    run: Run,
+) -> None:
     """Tokenise every corpus and every task's text once, for all rungs."""
     # The tokenizer's own threads; the order of its answers does not depend on them.
     os.environ["TOKENIZERS_PARALLELISM"] = "true"
-    pieces = Tokenizer.load(tokenizer)
+    pieces, segmenter = Tokenizer.load(tokenizer), Segmenter.load(params.words, dictionary)
     facts: dict[str, dict[str, Any]] = {}
 
     def store(folder: Path, name: str, rows: Iterator[tuple[str, str]]) -> None:
-        facts[f"{folder.parent.name}/{name}"] = made = write(folder, name, rows, pieces, params.max_length)
+        facts[f"{folder.parent.name}/{name}"] = made = write(folder, name, rows, pieces, params.max_length, segmenter)
         print(f"  {folder.parent.name}/{name}: {made['documents']:,} documents, {made['tokens']:,} tokens")
 
     with whole(out) as part:
@@ -46,6 +58,7 @@ def tokenize(params: TokenizeParams, *, validated: Path, tokenizer: Path, out: P
     for name, made in facts.items():
         run.log_input(name, made["digest"], "tokenize")
         run.log_metrics({f"{name}/{key}": made[key] for key in ("documents", "tokens", "unknown_rate")})
+        run.log_metrics({f"{name}/segmentation/misaligned": made["segmentation"]["misaligned"]})
 
 
 STAGE = Stage(tokenize)

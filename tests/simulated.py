@@ -40,6 +40,24 @@ BITS = {  # after each rung: general, domain, task text
     "task_transfer/mention-general": (3.10, 3.25, 3.14),
     "task_transfer/mention-domain": (3.17, 2.47, 2.45),
 }
+MASKING = {
+    "unit": "token",
+    "probability": 0.15,
+    "documents": 20_000,
+    "rate": 0.1497,
+    "rate_p05": 0.06,
+    "rate_p50": 0.148,
+    "rate_p95": 0.262,
+    "unit_tokens": 1.0,
+    "specials": 0,
+    "documents_without": 0.0112,
+    "documents_without_expected": 0.0109,
+    "documents_whole": 0.0,
+    "documents_whole_expected": 0.0001,
+    "rate_continuation": 0.151,
+    "rate_latin": 0.1493,
+    "rate_punctuation": 0.1502,
+}
 TOKENS = {"pretrain": 800_000, "domain_transfer": 2_000_000, "task_transfer": 250_000}
 
 
@@ -160,7 +178,7 @@ def _rung(root: Path, rung: str, ladder: LadderConfig, dice: random.Random) -> N
             "before": measured(before),
             "after": measured(after),
             "curve": curve,
-            "masking": {"rate": 0.15, "specials": 0, "documents_without": 0.01, "documents_whole": 0.0},
+            "masking": MASKING,
         },
     )
 

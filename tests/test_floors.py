@@ -22,9 +22,11 @@ FLOORS = {
     # 3: loss, step and measurement; no files, no record
     3: "masked_lm finetuning measurement",
     # 2: disk and Hugging Face
-    2: "architecture checkpoint controls corpora encoder savepoints work gate tables tasks token_store tokenization",
+    2: "architecture checkpoint controls corpora encoder savepoints work gate segmentation tables "
+    "tasks token_store tokenization",
     # 1: pure; tensors and frames in, tensors and frames out
-    1: "contamination ladder masking metrics normalise optim packing health schemas statistics stream",
+    1: "contamination ladder masking masking_audit metrics normalise optim packing health schemas statistics "
+    "stream token_classes",
     # 0: what everything may use
     0: "errors exclusive interruption outputs params",
 }

@@ -10,7 +10,7 @@ import torch
 from transformers import BertForMaskedLM
 
 from adaptbert.masked_lm import MaskedBatches, MaskedLM
-from adaptbert.masking import audit_metrics
+from adaptbert.masking_audit import audit_metrics
 from adaptbert.stream import DocumentStream
 from adaptbert.token_store import TokenizedCorpus, write
 from adaptbert.training import Plan, fit

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.comparison import Comparison, Step, Task, compare_all
+from adaptbert.comparison import Comparison, Rung, Step, Task, compare_all
 from adaptbert.outputs import read_json, write_json
 from adaptbert.report import charts, sentences, words
 from adaptbert.report.page import render, role
@@ -108,6 +108,54 @@ def test_the_page_says_what_it_must(comparison: Comparison, page: str) -> None:
             assert f"<b>{100 * arm.interval.mean:.1f}</b>" in page
             for score in arm.scores.values():
                 assert f">{100 * score:.1f}</span>" in page
+
+
+def test_the_masking_audit_is_told(comparison: Comparison, page: str) -> None:
+    table = page[page.index('id="table-masks"') : page.index('id="forgetting"')]
+    assert table.count('<th scope="row"') == len(comparison.rungs) - 1, "all but random weights"
+    for shown in (
+        "<b>15.0</b>",
+        "6.0–26.2<",
+        "mean length 1.00 tokens",
+        "inside a word",
+        "词内续片",
+        "expected",
+        "应为",
+    ):
+        assert shown in table
+    assert "Chinese</span>" not in table, "a class that does not occur has no column"
+    assert [told.en for told in sentences.masking(comparison)] == [
+        "On every rung the masks are what was asked for, and no special token was masked."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"specials": 3}, "pretrain: 3 special tokens were masked; not one should be."),
+        ({"rate": 0.171}, "pretrain: 17.1 % of the tokens were masked, not 15.0 %."),
+        ({"documents_without": 0.84}, "pretrain: 84.0 % of the documents have no mask at all; by their lengths 1.1 %"),
+        ({"documents_whole": 0.009}, "pretrain: 0.9 % of the documents are masked from end to end; by their lengths 0"),
+        (
+            {"documents_whole": 0.16, "documents_whole_expected": 0.16},
+            "pretrain: 16.0 % of the documents are masked from end to end and leave nothing to guess from",
+        ),
+    ],
+)
+def test_masks_that_are_not_what_was_asked_for_are_named(
+    comparison: Comparison, changes: dict[str, float], sentence: str
+) -> None:
+    def changed(rung: Rung) -> Rung:
+        if rung.masks is None or rung.name != "pretrain":
+            return rung
+        return dataclasses.replace(rung, masks=dataclasses.replace(rung.masks, audit={**rung.masks.audit, **changes}))
+
+    found = dataclasses.replace(comparison, rungs=[changed(rung) for rung in comparison.rungs])
+    told = sentences.masking(found)
+    assert len(told) == 1
+    assert told[0].en.startswith(sentence)
+    decimals = r"\d+\.\d+"
+    assert re.findall(decimals, told[0].en) == re.findall(decimals, told[0].zh)
 
 
 def test_own_text_is_not_called_a_demonstration(comparison: Comparison) -> None:

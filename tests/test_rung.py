@@ -176,6 +176,9 @@ def test_metrics(climbed: Ladder) -> None:
     assert last["train/mlm_loss"] < found["curve"][0]["train/mlm_loss"]
     assert last["tokens"] == pytest.approx(found["tokens"], rel=0.02), "what was really read"
     assert found["masking"]["specials"] == 0
+    assert found["masking"]["documents"] > 300
+    assert (found["masking"]["unit"], found["masking"]["probability"]) == ("token", 0.15)
+    assert found["masking"]["rate_latin"] == pytest.approx(0.15, abs=0.03)
     assert found["masking"]["rate"] == pytest.approx(0.15, abs=0.02)
 
 

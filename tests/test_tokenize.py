@@ -13,6 +13,7 @@ import pytest
 
 from adaptbert.errors import BadData
 from adaptbert.outputs import read_json
+from adaptbert.segmentation import SegmentationConfig
 from adaptbert.token_store import TokenizedCorpus, is_heldout
 from adaptbert.tokenization import Tokenizer
 from stages.tokenize import TokenizeParams, tokenize
@@ -22,7 +23,8 @@ from tests.import_closure import ROOT
 
 TRAIN = {"source": "train", "corpora": ["general", "domain"], "vocabulary_size": 160, "lowercase": True}
 TRAIN |= {"min_frequency": 1}
-CUT = TokenizeParams(max_length=24, heldout_fraction=0.1)
+WORDS = SegmentationConfig(segmenter="none", dictionary="data/sources/words.txt")
+CUT = TokenizeParams(max_length=24, heldout_fraction=0.1, words=WORDS)
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +58,7 @@ def run(validated: Path, root: Path, params: TokenizeParams = CUT, **train: Any)
         params,
         validated=validated,
         tokenizer=root / "tokenizer",
+        dictionary=ROOT / params.words.dictionary,
         out=root / "tokenized",
         metrics=root / "metrics/tokenize.json",
         run=tiny.no_record(),
@@ -88,6 +91,18 @@ def test_every_set_is_there(made: Path) -> None:
     assert facts == {name: read_json(made / "tokenized" / name / "corpus.json") for name in sets}
     assert {each["tokenizer"] for each in facts.values()} == {Tokenizer.load(made / "tokenizer").fingerprint}
     assert read_json(made / "metrics/tokenizer.json")["fingerprint"] == facts["corpora/general"]["tokenizer"]
+
+
+def test_the_segmenter_of_the_parameters_finds_the_words(validated: Path, made: Path, tmp_path: Path) -> None:
+    words = SegmentationConfig(segmenter="rjieba", dictionary="data/sources/words.txt")
+    facts = run(validated, tmp_path, TokenizeParams(max_length=24, heldout_fraction=0.1, words=words))
+    before = read_json(made / "metrics/tokenize.json")
+    assert {each["segmentation"]["segmenter"][:7] for each in facts.values()} == {"rjieba "}
+    assert {each["segmentation"]["segmenter"] for each in before.values()} == {"none"}
+    assert [each["digest"] for each in facts.values()] == [each["digest"] for each in before.values()]
+    word_starts = [root / "tokenized/corpora/general/word_starts.bin" for root in (tmp_path, made)]
+    found, plain = (path.read_bytes().count(1) for path in word_starts)
+    assert found < plain, "the rare characters of the fixture make words"
 
 
 def test_held_out_texts_are_not_trained_on(made: Path) -> None:
@@ -162,7 +177,7 @@ def test_nothing_is_left_where_a_text_does_not_fit(validated: Path, tmp_path: Pa
 
 def test_a_corpus_too_small_to_hold_anything_out(validated: Path, tmp_path: Path) -> None:
     with pytest.raises(BadData, match=r"AB-018 heldout/\w+: 0 of 0 texts have a token; .* raise tokenize.heldout"):
-        run(validated, tmp_path, TokenizeParams(max_length=24, heldout_fraction=1e-6))
+        run(validated, tmp_path, TokenizeParams(max_length=24, heldout_fraction=1e-6, words=WORDS))
 
 
 @pytest.mark.parametrize(
@@ -192,5 +207,6 @@ def test_the_facts_are_plain_json(made: Path) -> None:
         "dtype",
         "tokenizer",
         "digest",
+        "segmentation",
     ]
     assert 0 < facts["unknown_rate"] < 0.2

@@ -53,6 +53,8 @@ def render(comparison: Comparison) -> str:
         level=sentences.percent(comparison.confidence),
         tasks=[_view(task, comparison) for task in comparison.tasks],
         reading=sentences.reading(comparison),
+        masking=sentences.masking(comparison),
+        token_classes=_token_classes(comparison),
         curves=[(name, _curves(comparison, name, f"curve-{name}")) for name in comparison.heldout],
         forgetting=_forgetting(comparison),
         css=_asset("page.css"),
@@ -69,6 +71,12 @@ def role(rung: Rung) -> str:
     if stage == "task_transfer":
         return "domain_task" if (rung.start or "").startswith("domain_transfer/") else "task"
     return {"pretrain": "general"}.get(stage, "scratch")
+
+
+def _token_classes(comparison: Comparison) -> list[str]:
+    """Classes of token that a rung's masks met, in the order of their columns."""
+    audits = [rung.masks.audit for rung in comparison.rungs if rung.masks is not None]
+    return [name for name in words.TOKEN_CLASSES if any(f"rate_{name}" in audit for audit in audits)]
 
 
 def _asset(name: str) -> Markup:

@@ -3,7 +3,7 @@
 The sentences follow from the figures by rule; nothing here praises a step that the figures do not carry.
 """
 
-from adaptbert.comparison import Comparison, Rung, Step, Task
+from adaptbert.comparison import Comparison, Masks, Rung, Step, Task
 from adaptbert.ladder import SCRATCH
 from adaptbert.report.words import (
     CONTROLS,
@@ -19,6 +19,11 @@ from adaptbert.report.words import (
     same,
 )
 from adaptbert.statistics import Interval
+
+MASKING_RATE_TOLERANCE = 0.01
+MASKING_SHARE_TOLERANCE = 0.005
+"""Differences below these are chance on a short run, and worth no sentence on a long one."""
+MASKED_WHOLE_MOST = 0.01
 
 
 def percent(confidence: float) -> str:
@@ -255,3 +260,62 @@ def _reading(rung: Rung, corpus: str) -> Words:
             f"{name} 文本：{before:.2f} 到 {after:.2f}（{moved}，{word.zh}）。",
         )
     return sentence
+
+
+def masking(comparison: Comparison) -> list[Words]:
+    """Rungs whose masks were not what was asked for; one sentence where all were."""
+    masked = [(rung.name, rung.masks) for rung in comparison.rungs if rung.masks is not None]
+    found = [trouble for name, masks in masked for trouble in _mask_troubles(name, masks)]
+    if found or not masked:
+        return found
+    return [
+        Words(
+            "On every rung the masks are what was asked for, and no special token was masked.",
+            "每个阶段的掩码都符合设定，没有特殊词元被掩盖。",
+        )
+    ]
+
+
+def _mask_troubles(name: str, masks: Masks) -> list[Words]:
+    audit, found = masks.audit, []
+    if audit["specials"]:
+        found.append(
+            Words(
+                f"{name}: {audit['specials']:,.0f} special tokens were masked; not one should be.",
+                f"{name}：有 {audit['specials']:,.0f} 个特殊词元被掩盖，本应一个也没有。",
+            )
+        )
+    if abs(audit["rate"] - masks.probability) > MASKING_RATE_TOLERANCE:
+        is_, asked = points(audit["rate"]), points(masks.probability)
+        found.append(
+            Words(
+                f"{name}: {is_} % of the tokens were masked, not {asked} %.",
+                f"{name}：实际掩盖了 {is_}% 的词元，而非 {asked}%。",
+            )
+        )
+    kinds = {
+        "documents_without": Words("have no mask at all", "完全没有掩码"),
+        "documents_whole": Words("are masked from end to end", "从头到尾都被掩盖"),
+    }
+    for key, what in kinds.items():
+        expected = audit[f"{key}_expected"]
+        error = (expected * (1 - expected) / audit["documents"]) ** 0.5
+        if abs(audit[key] - expected) > max(MASKING_SHARE_TOLERANCE, 5 * error):
+            is_, asked = points(audit[key]), points(expected)
+            found.append(
+                Words(
+                    f"{name}: {is_} % of the documents {what.en}; by their lengths {asked} % would be expected.",
+                    f"{name}：{is_}% 的文档{what.zh}，而按长度应为 {asked}%。",
+                )
+            )
+    if audit["documents_whole"] > MASKED_WHOLE_MOST:
+        share = points(audit["documents_whole"])
+        found.append(
+            Words(
+                f"{name}: {share} % of the documents are masked from end to end and leave nothing to guess from: their "
+                "units are as long as they are. Shorter units or longer documents mend it.",
+                f"{name}：{share}% 的文档从头到尾都被掩盖，没有可供推断的上下文：一个掩码单位就有整个文档那么长。"
+                "缩短掩码单位或加长文档即可改善。",
+            )
+        )
+    return found

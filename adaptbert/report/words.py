@@ -101,6 +101,19 @@ METRICS = {
     "f1_macro": Words("macro-F1", "宏平均 F1"),
     "f1_span": Words("strict span F1", "严格片段 F1"),
 }
+UNITS = {
+    "token": Words("token", "词元"),
+    "word": Words("word", "整词"),
+    "ngram": Words("run of words", "连续多词"),
+}
+TOKEN_CLASSES = {
+    "continuation": Words("inside a word", "词内续片"),
+    "chinese": Words("Chinese", "汉字"),
+    "latin": Words("Latin", "拉丁字母"),
+    "digit": Words("digits", "数字"),
+    "punctuation": Words("punctuation", "标点"),
+    "other": Words("other", "其他"),
+}
 SHAPES = {
     "single_sentence": Words("a label for each sentence", "单句分类"),
     "sequence_labelling": Words("a tag for each word", "序列标注"),
