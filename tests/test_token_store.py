@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from adaptbert.documents import is_heldout
 from adaptbert.errors import BadData
-from adaptbert.token_store import TokenizedCorpus, is_heldout, write
+from adaptbert.token_store import TokenizedCorpus
+from adaptbert.token_writer import write
 from tests import tiny
 
 
