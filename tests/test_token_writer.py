@@ -83,20 +83,20 @@ def rows(count):
     for number in range(count):
         yield str(number), " ".join(draw.choices(tiny.WORDS["general"], k=25))
 
-def peaks():
-    return [resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-
 if __name__ == "__main__":
     pieces = tiny.tokenizer()
     for count in (20_000, 20_000, 80_000):
         write(Path(sys.argv[1]), "text", rows(count), pieces, 64, int(sys.argv[2]))
-        print(*peaks())
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_memory_does_not_grow_with_the_text(tmp_path: Path, workers: int) -> None:
-    """Kept texts of 60,000 lines more would take 11 MB, their tokens as Python numbers 50 MB."""
+    """60,000 lines more, kept as text or as tokens, would take 10 MB; two numbers a document, as a list, take 4 MB.
+
+    Of the process that reads and writes: a worker has one batch at a time.
+    """
     (tmp_path / "program.py").write_text(MEMORY)
     done = subprocess.run(
         [sys.executable, str(tmp_path / "program.py"), str(tmp_path / "out"), str(workers)],
@@ -105,6 +105,5 @@ def test_memory_does_not_grow_with_the_text(tmp_path: Path, workers: int) -> Non
         text=True,
         check=True,
     )
-    _, small, large = ([int(peak) for peak in line.split()] for line in done.stdout.splitlines())
-    own, of_workers = (after - before for before, after in zip(small, large, strict=True))
-    assert max(own, of_workers) < 4 * 1024, done.stdout
+    _, small, large = (int(kilobytes) for kilobytes in done.stdout.split())
+    assert large - small < 3 * 1024
