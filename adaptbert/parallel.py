@@ -20,10 +20,10 @@ from adaptbert.errors import TEMPORARY, UserError
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
-FEW = 8
+FEW = 16
 """So many items are worth starting processes for."""
-MOST = 8
-"""Processes when nobody says how many: more cannot be fed by one that reads and writes for all."""
+MOST = 4
+"""Processes when nobody says how many: each takes memory, and is fed by one that reads and writes for all."""
 
 
 class WorkerLost(UserError):

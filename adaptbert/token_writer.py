@@ -23,8 +23,8 @@ from adaptbert.outputs import whole, write_json
 from adaptbert.parallel import in_order
 from adaptbert.tokenization import Tokenizer
 
-BATCH_TEXTS = 2_000
-BATCH_CHARACTERS = 250_000
+BATCH_TEXTS = 1_000
+BATCH_CHARACTERS = 100_000
 """Whichever comes first: texts may be posts or whole articles, and a token takes some hundred bytes on its way."""
 
 

@@ -78,7 +78,7 @@ def test_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ADAPTBERT_WORKERS", "5")
     assert workers() == 5
     monkeypatch.delenv("ADAPTBERT_WORKERS")
-    for cores, expected in ((1, 0), (2, 2), (64, 8)):
+    for cores, expected in ((1, 0), (2, 2), (64, 4)):
         monkeypatch.setattr(os, "sched_getaffinity", lambda _, cores=cores: set(range(cores)))
         assert workers() == expected
 
