@@ -10,24 +10,19 @@ BATCH = 1_000
 
 def rows(path: Path, columns: list[str] | None = None) -> Iterator[dict[str, Any]]:
     """Each row as a dict."""
-    with _open(path) as file:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
         for batch in file.iter_batches(BATCH, columns=columns):
             yield from batch.to_pylist()
 
 
 def texts(path: Path) -> Iterator[tuple[str, str]]:
     """Id and text of each row; the words of a tagged sentence are joined by spaces."""
-    with _open(path) as file:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
         column = "text" if "text" in file.schema_arrow.names else "tokens"
         for batch in file.iter_batches(BATCH, columns=["id", column]):
             for text_id, value in zip(batch["id"].to_pylist(), batch[column].to_pylist(), strict=True):
                 yield text_id, value if column == "text" else " ".join(value)
-
-
-def _open(path: Path) -> Any:
-    """A Parquet file, read with the system's allocator: Arrow's own keeps some 30 MB that nobody uses."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    pa.set_memory_pool(pa.system_memory_pool())
-    return pq.ParquetFile(path)
