@@ -1,42 +1,20 @@
-"""A tokenised corpus on disk: flat token arrays that are mapped into memory, not read.
+"""A tokenised corpus on disk: flat token arrays (adaptbert.token_writer) that are mapped into memory, not read.
 
-ids.bin         every token of every document, one after the other, [CLS] and [SEP] included
-word_starts.bin whether a token begins a word (adaptbert.segmentation)
-offsets.bin     where each document begins, and the end of the last
-characters.bin  characters of each document
-corpus.json     counts, the digest of the text, the fingerprint of the tokenizer and what decided the words
+What stays in memory are some bytes a document, whatever its length; the tokens themselves are pages of the files, which
+the system takes back when memory is short.
 """
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import blake2b, sha256
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
 from adaptbert.errors import BadData
-from adaptbert.outputs import read_json, whole, write_json
-from adaptbert.params import Config
-from adaptbert.segmentation import SegmentationConfig, Segmenter
+from adaptbert.outputs import read_json
 from adaptbert.stream import seed_of
-from adaptbert.tokenization import Tokenizer
-
-BATCH = 2_000
-TOKENIZER_WORDS = Segmenter()
-
-
-class DocumentConfig(Config):
-    """How texts become documents."""
-
-    max_length: Annotated[int, Field(ge=8, le=8192)]
-    """Tokens of the longest document, [CLS] and [SEP] included; a longer text is cut into several, between words."""
-    heldout_fraction: Annotated[float, Field(gt=0, lt=1)]
-    """Share of the texts of a corpus that is held out, chosen by the hash of the id. Every rung is measured on it."""
-    words: SegmentationConfig
 
 
 @dataclass(frozen=True)
@@ -63,7 +41,7 @@ class TokenizedCorpus:
 
     @classmethod
     def load(cls, folder: Path) -> "TokenizedCorpus":
-        """Open a folder that `write` made; nothing is read but corpus.json."""
+        """Open a folder that `token_writer.write` made; nothing is read but corpus.json."""
         part = _Part(folder)
         return cls([part], np.arange(len(part)))
 
@@ -99,14 +77,14 @@ class TokenizedCorpus:
     def read(self, documents: NDArray[np.int64]) -> Flat:
         """Some documents, in the order asked for."""
         numbers = self._chosen[documents]
-        owner = np.searchsorted(self._firsts, numbers, side="right") - 1
-        ids, starts = [], []
-        for number, part in zip(numbers, owner, strict=True):
-            store, row = self._parts[part], number - self._firsts[part]
-            span = slice(int(store.offsets[row]), int(store.offsets[row + 1]))
-            ids.append(store.ids[span])
-            starts.append(store.word_starts[span])
-        return Flat(np.concatenate(ids).astype(np.int64), np.concatenate(starts), self.lengths[documents])
+        lengths = self.lengths[documents]
+        owners = np.searchsorted(self._firsts, numbers, side="right") - 1
+        ids, word_starts = np.empty(lengths.sum(), np.int64), np.empty(lengths.sum(), np.bool_)
+        for owner, part in enumerate(self._parts):
+            own = owners == owner
+            places = np.repeat(own, lengths)
+            ids[places], word_starts[places] = part.read(numbers[own] - self._firsts[owner], lengths[own])
+        return Flat(ids, word_starts, lengths)
 
     def mixed_with(self, other: "TokenizedCorpus", share: float, seed: int) -> "TokenizedCorpus":
         """This corpus and so many documents of another that their tokens are `share` of the whole."""
@@ -134,109 +112,18 @@ class _Part:
         self.offsets = np.memmap(folder / "offsets.bin", np.int64, "r")
         self.ids = np.memmap(folder / "ids.bin", np.dtype(self.facts["dtype"]), "r")
         self.word_starts = np.memmap(folder / "word_starts.bin", np.bool_, "r")
-        self.characters = np.fromfile(folder / "characters.bin", np.int64)
-        self.lengths = np.diff(self.offsets)
+        self.characters = np.memmap(folder / "characters.bin", np.int64, "r")
 
     def __len__(self) -> int:
-        return len(self.lengths)
+        return len(self.characters)
 
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Tokens of each document, (documents,)."""
+        return np.diff(self.offsets)
 
-def is_heldout(text_id: str, fraction: float) -> bool:
-    """Whether the text of this id is held out: the same answer in every corpus, whatever its size and order."""
-    return int.from_bytes(blake2b(text_id.encode(), digest_size=8).digest(), "big") < fraction * 2**64
-
-
-def write(
-    folder: Path,
-    name: str,
-    rows: Iterable[tuple[str, str]],
-    tokenizer: Tokenizer,
-    max_length: int,
-    segmenter: Segmenter = TOKENIZER_WORDS,
-) -> dict[str, Any]:
-    """Tokenise (id, text) rows into `folder`; memory stays flat whatever their number.
-
-    Returns:
-        The facts that corpus.json holds.
-
-    Raises:
-        BadData: no text, or a vocabulary that does not fit it.
-    """
-    place = f"{folder.parent.name}/{folder.name}"
-    dtype = np.uint16 if tokenizer.size <= 2**16 else np.int32
-    digest, offsets, characters = sha256(), [0], []
-    texts = unknown = pieces = misaligned = 0
-    with whole(folder) as part:
-        part.mkdir()
-        with (part / "ids.bin").open("wb") as ids, (part / "word_starts.bin").open("wb") as word_starts:
-            for batch in _batches(rows):
-                for text_id, text in batch:
-                    digest.update(f"{text_id}\0{text}\0".encode())
-                encodings = tokenizer.encode([text for _, text in batch])
-                begins, failed = segmenter.word_starts([text for _, text in batch], encodings)
-                texts, misaligned = texts + len(batch), misaligned + failed
-                ends = np.cumsum([len(encoding) for encoding in encodings])
-                for encoding, words in zip(encodings, np.split(begins, ends[:-1]), strict=True):
-                    unknown += encoding.ids.count(tokenizer.unknown)
-                    pieces += len(encoding.ids)
-                    for document in _documents(encoding, words.tolist(), tokenizer, max_length):
-                        ids.write(document.ids.astype(dtype).tobytes())
-                        word_starts.write(document.word_starts.tobytes())
-                        offsets.append(offsets[-1] + len(document.ids))
-                        characters.append(document.characters)
-        if pieces == 0:
-            remedy = "check the text; for held-out text raise tokenize.heldout_fraction"
-            raise BadData(18, place, f"0 of {texts} texts have a token", remedy)
-        if unknown / pieces > 0.2:
-            problem = f"unk rate {unknown / pieces:.1%} > 20 %: vocabulary does not fit this text"
-            raise BadData(25, place, problem, "train a vocabulary on this text (tokenizer.corpora)")
-        np.array(offsets, np.int64).tofile(part / "offsets.bin")
-        np.array(characters, np.int64).tofile(part / "characters.bin")
-        facts = {
-            "name": name,
-            "texts": texts,
-            "documents": len(characters),
-            "tokens": offsets[-1],
-            "characters": sum(characters),
-            "unknown_rate": unknown / pieces,
-            "dtype": np.dtype(dtype).name,
-            "tokenizer": tokenizer.fingerprint,
-            "digest": digest.hexdigest(),
-            "segmentation": {**segmenter.facts, "misaligned": misaligned},
-        }
-        write_json(part / "corpus.json", facts)
-    return facts
-
-
-@dataclass(frozen=True)
-class _Document:
-    ids: NDArray[np.int64]
-    word_starts: NDArray[np.bool_]
-    characters: int
-
-
-def _documents(encoding: Any, begins: list[bool], tokenizer: Tokenizer, max_length: int) -> Iterator[_Document]:
-    """One text as documents of at most `max_length` tokens, cut between words where a word allows it."""
-    ids, offsets = encoding.ids, encoding.offsets
-    room, start = max_length - 2, 0
-    while start < len(ids):
-        end = min(start + room, len(ids))
-        if end < len(ids):
-            end = next((cut for cut in range(end, start + room // 2, -1) if begins[cut]), end)
-        yield _Document(
-            np.array([tokenizer.cls, *ids[start:end], tokenizer.sep], np.int64),
-            np.array([True, *begins[start:end], True], np.bool_),
-            offsets[end - 1][1] - offsets[start][0],
-        )
-        start = end
-
-
-def _batches(rows: Iterable[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
-    batch: list[tuple[str, str]] = []
-    for row in rows:
-        batch.append(row)
-        if len(batch) == BATCH:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
+    def read(self, rows: NDArray[np.int64], lengths: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        """Ids and word starts of some documents of these lengths, (tokens,) each."""
+        ends = np.cumsum(lengths)
+        places = np.arange(lengths.sum()) + np.repeat(self.offsets[rows] - (ends - lengths), lengths)
+        return self.ids[places], self.word_starts[places]

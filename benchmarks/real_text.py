@@ -9,8 +9,10 @@ from adaptbert.corpora.files import Files
 from adaptbert.corpora.installed_docs import InstalledDocs
 from adaptbert.corpora.rows import Row
 from adaptbert.corpora.sources import SourceConfig
+from adaptbert.documents import is_heldout
 from adaptbert.measurement import HeldOut, MeasureConfig
-from adaptbert.token_store import TokenizedCorpus, is_heldout, write
+from adaptbert.token_store import TokenizedCorpus
+from adaptbert.token_writer import write
 from adaptbert.tokenization import Tokenizer, VocabularyConfig
 from benchmarks.workload import ROW
 

@@ -12,11 +12,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from adaptbert.documents import DocumentConfig, is_heldout
 from adaptbert.entry import Stage
 from adaptbert.outputs import whole, write_json
+from adaptbert.parallel import workers
 from adaptbert.segmentation import Segmenter
 from adaptbert.tables import texts
-from adaptbert.token_store import DocumentConfig, is_heldout, write
+from adaptbert.token_writer import write
 from adaptbert.tokenization import Tokenizer
 from adaptbert.tracking import Run
 
@@ -36,13 +38,14 @@ def tokenize(
     run: Run,
 ) -> None:
     """Tokenise every corpus and every task's text once, for all rungs."""
-    # The tokenizer's own threads; the order of its answers does not depend on them.
-    os.environ["TOKENIZERS_PARALLELISM"] = "true"
+    # Work is shared among processes, see adaptbert.parallel; threads within each would only be in the way.
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
     pieces, segmenter = Tokenizer.load(tokenizer), Segmenter.load(params.words, dictionary)
     facts: dict[str, dict[str, Any]] = {}
 
     def store(folder: Path, name: str, rows: Iterator[tuple[str, str]]) -> None:
-        facts[f"{folder.parent.name}/{name}"] = made = write(folder, name, rows, pieces, params.max_length, segmenter)
+        made = write(folder, name, rows, pieces, params.max_length, workers(), segmenter)
+        facts[f"{folder.parent.name}/{name}"] = made
         print(f"  {folder.parent.name}/{name}: {made['documents']:,} documents, {made['tokens']:,} tokens")
 
     with whole(out) as part:

@@ -22,13 +22,13 @@ FLOORS = {
     # 3: loss, step and measurement; no files, no record
     3: "masked_lm finetuning measurement",
     # 2: disk and Hugging Face
-    2: "architecture checkpoint controls corpora encoder savepoints work gate segmentation tables "
-    "tasks token_store tokenization",
+    2: "architecture checkpoint controls corpora documents encoder savepoints segmentation work gate tables tasks "
+    "token_store token_writer tokenization",
     # 1: pure; tensors and frames in, tensors and frames out
     1: "contamination ladder masking masking_audit metrics normalise optim packing health schemas statistics "
     "stream token_classes",
     # 0: what everything may use
-    0: "errors exclusive interruption outputs params",
+    0: "errors exclusive interruption outputs parallel params",
 }
 
 # The core trains on a bare machine: torch, transformers, numpy, pyarrow. The way in (text, gate) is not part of it.

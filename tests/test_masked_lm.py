@@ -12,7 +12,8 @@ from transformers import BertForMaskedLM
 from adaptbert.masked_lm import MaskedBatches, MaskedLM
 from adaptbert.masking_audit import audit_metrics
 from adaptbert.stream import DocumentStream
-from adaptbert.token_store import TokenizedCorpus, write
+from adaptbert.token_store import TokenizedCorpus
+from adaptbert.token_writer import write
 from adaptbert.training import Plan, fit
 from tests import tiny
 

@@ -10,7 +10,8 @@ from adaptbert.masking import Masker, NgramConfig
 from adaptbert.masking_audit import MaskingAudit, audit_metrics
 from adaptbert.segmentation import Segmenter
 from adaptbert.token_classes import CLASSES, token_classes
-from adaptbert.token_store import TokenizedCorpus, write
+from adaptbert.token_store import TokenizedCorpus
+from adaptbert.token_writer import write
 from tests import chinese, tiny
 
 UNITS = {"token": {}, "word": {}, "ngram": {"ngram": NgramConfig(longest=3, geometric=0)}}
@@ -143,7 +144,7 @@ def test_chinese_posts_by_words(tmp_path: Path) -> None:
     """From raw text to the audit: words by the segmenter, no post masked whole but by chance, none of it by mistake."""
     pieces = chinese.tokenizer()
     posts = [(str(number), text) for number, text in enumerate(chinese.posts(6_000, seed=4))]
-    write(tmp_path / "posts", "posts", posts, pieces, 64, Segmenter("rjieba"))
+    write(tmp_path / "posts", "posts", posts, pieces, 64, segmenter=Segmenter("rjieba"))
     corpus = TokenizedCorpus.load(tmp_path / "posts")
     flat = corpus.read(np.arange(len(corpus.lengths)))
     audit = MaskingAudit(0.15, pieces.maskable, token_classes(pieces.tokens))

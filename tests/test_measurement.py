@@ -114,7 +114,7 @@ def test_bfloat16_is_close(folder: Path) -> None:
 
 
 def test_too_little_text_to_be_asked_anything(tmp_path: Path) -> None:
-    from adaptbert.token_store import write
+    from adaptbert.token_writer import write
 
     write(tmp_path / "short", "short", [("a", "the")], tiny.tokenizer(), 16)
     ours = model()

@@ -20,7 +20,7 @@ import sys
 from pathlib import Path
 import torch
 from transformers import BertConfig, BertForMaskedLM
-from adaptbert import token_store
+from adaptbert import token_writer
 from adaptbert.tokenization import Tokenizer, VocabularyConfig
 
 cache, work = Path(sys.argv[1]), Path(sys.argv[2])
@@ -35,8 +35,8 @@ for folder in (cache, work / "models/local"):
     model.save_pretrained(str(folder))
     tokenizer.save(folder)
 rows = [(str(i), text) for i, text in enumerate(texts)]
-token_store.write(work / "data/text", "general", rows, tokenizer, 32)
-token_store.write(work / "data/heldout/general", "general", rows[:10], tokenizer, 32)
+token_writer.write(work / "data/text", "general", rows, tokenizer, 32)
+token_writer.write(work / "data/heldout/general", "general", rows[:10], tokenizer, 32)
 (work / "data/tokenizer").mkdir()
 tokenizer.save(work / "data/tokenizer")
 """

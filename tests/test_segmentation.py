@@ -9,7 +9,8 @@ import rjieba
 
 from adaptbert.errors import BadData, BadParams, Several
 from adaptbert.segmentation import Entry, SegmentationConfig, Segmenter, read_dictionary
-from adaptbert.token_store import TokenizedCorpus, write
+from adaptbert.token_store import TokenizedCorpus
+from adaptbert.token_writer import write
 from adaptbert.tokenization import Tokenizer
 from tests import chinese
 
@@ -137,8 +138,8 @@ def test_what_is_stored(tmp_path: Path) -> None:
     pieces, segmenter = chinese.tokenizer(), Segmenter("rjieba", (Entry("今天北京"),))
     rows = [(str(number), text) for number, text in enumerate(chinese.posts(300))]
     sent = pickle.loads(pickle.dumps(segmenter))  # noqa: S301 - as to a worker process
-    facts = write(tmp_path / "posts", "posts", rows, pieces, 24, sent)
-    again = write(tmp_path / "again", "posts", rows, pieces, 24, segmenter)
+    facts = write(tmp_path / "posts", "posts", rows, pieces, 24, segmenter=sent)
+    again = write(tmp_path / "again", "posts", rows, pieces, 24, segmenter=segmenter)
     assert facts == again
     assert facts["segmentation"]["segmenter"].startswith("rjieba 0.")
     encodings = pieces.encode([text for _, text in rows])
@@ -153,7 +154,7 @@ def test_what_is_stored(tmp_path: Path) -> None:
     assert len(corpus.lengths) > 300, "some texts are cut"
     assert (~begins).sum() > 1_000, "words have several characters"
 
-    other = write(tmp_path / "other", "posts", rows, pieces, 24, Segmenter("rjieba"))
+    other = write(tmp_path / "other", "posts", rows, pieces, 24, segmenter=Segmenter("rjieba"))
     assert other["segmentation"]["dictionary"] != facts["segmentation"]["dictionary"], "a savepoint is not taken for it"
     assert write(tmp_path / "none", "posts", rows, pieces, 24)["segmentation"] == {
         "segmenter": "none",

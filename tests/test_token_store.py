@@ -1,14 +1,20 @@
 """What is written is what the tokenizer says, cut between words; replay has its share; who is held out stays so."""
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 
+from adaptbert.documents import is_heldout
 from adaptbert.errors import BadData
-from adaptbert.token_store import TokenizedCorpus, is_heldout, write
+from adaptbert.token_store import TokenizedCorpus
+from adaptbert.token_writer import write
 from tests import tiny
+from tests.import_closure import ROOT
 
 
 def test_round_trip(tmp_path: Path) -> None:
@@ -150,3 +156,39 @@ def test_no_text(tmp_path: Path, rows: list[tuple[str, str]]) -> None:
     with pytest.raises(BadData, match=f"AB-018 .*/nothing: 0 of {len(rows)} texts have a token"):
         write(tmp_path / "nothing", "nothing", rows, tiny.tokenizer(), 32)
     assert list(tmp_path.iterdir()) == []
+
+
+LARGE = """
+import json, resource, sys
+from pathlib import Path
+import numpy as np
+from adaptbert.stream import DocumentStream
+from adaptbert.token_store import TokenizedCorpus
+
+limit = 300 * 2**20
+resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+corpus = TokenizedCorpus.load(Path(sys.argv[1]))
+stream = DocumentStream(corpus.lengths, 1, 8 * 8192)
+tokens = sum(len(corpus.read(stream.batch(k)[0]).ids) for k in range(0, 100_000, 2_500))
+print(corpus.tokens * corpus._parts[0].ids.itemsize // limit, tokens // 8192)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux holds a process to RLIMIT_DATA")
+def test_a_corpus_many_times_larger_than_memory(tmp_path: Path) -> None:
+    """13 GB of ids (holes of a file, which take no room on disk) are read by a process that may have 300 MB."""
+    documents, length = 800_000, 8192
+    for name, width in (("ids", 2), ("word_starts", 1)):
+        with (tmp_path / f"{name}.bin").open("wb") as file:
+            file.truncate(documents * length * width)
+    np.arange(0, (documents + 1) * length, length).tofile(tmp_path / "offsets.bin")
+    np.full(documents, length).tofile(tmp_path / "characters.bin")
+    (tmp_path / "corpus.json").write_text(json.dumps({"dtype": "uint16"}), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-c", LARGE, str(tmp_path)],
+        env={"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.split() == ["41", str(40 * 8)], done.stderr

@@ -11,10 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from adaptbert.documents import is_heldout
 from adaptbert.errors import BadData
 from adaptbert.outputs import read_json
 from adaptbert.segmentation import SegmentationConfig
-from adaptbert.token_store import TokenizedCorpus, is_heldout
+from adaptbert.token_store import TokenizedCorpus
 from adaptbert.tokenization import Tokenizer
 from stages.tokenize import TokenizeParams, tokenize
 from stages.tokenizer import TokenizerParams, tokenizer

@@ -23,7 +23,8 @@ from adaptbert.measurement import MeasureConfig
 from adaptbert.optim import OptimConfig
 from adaptbert.rung import RungConfig
 from adaptbert.stream import BudgetConfig
-from adaptbert.token_store import TokenizedCorpus, write
+from adaptbert.token_store import TokenizedCorpus
+from adaptbert.token_writer import write
 from adaptbert.tokenization import Tokenizer, VocabularyConfig
 from adaptbert.tracking import Run
 from adaptbert.work import Work
