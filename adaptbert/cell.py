@@ -77,7 +77,7 @@ def finetune_cell(
     Raises:
         BadData: an architecture that cannot read the examples.
     """
-    from adaptbert import checkpoint, finetuning, training  # noqa: F401 - all code is known when the run is named
+    from adaptbert import checkpoint, finetuning, ranks, training  # noqa: F401 - all code is known when the run is named
     from adaptbert.architecture import training_flop
     from adaptbert.errors import BadData
     from adaptbert.tasks import labelled
@@ -96,6 +96,7 @@ def finetune_cell(
         {
             "params": params.model_dump(exclude={"seeds"}),
             "task": about,
+            "devices": ranks.count(params.global_batch_size // params.micro_batch_size),
             "data": {path.name: file_digest(path) for path in sorted(places.data.iterdir())},
             "init": [start.digest, start.tokenizer.fingerprint],
         }

@@ -96,7 +96,7 @@ def climb(
     """
     from transformers import BertForMaskedLM
 
-    from adaptbert import checkpoint
+    from adaptbert import checkpoint, ranks
     from adaptbert.architecture import training_flop
     from adaptbert.errors import BadData
     from adaptbert.masked_lm import MaskedBatches, MaskedLM
@@ -125,6 +125,7 @@ def climb(
         {
             "params": params.model_dump(),
             "seed": seed,
+            "devices": ranks.count(accumulate),
             "measure": measure.model_dump(),
             "init": [start.digest, start.tokenizer.fingerprint],
             "texts": [*corpus.texts, len(corpus.lengths)],

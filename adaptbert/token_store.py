@@ -122,6 +122,7 @@ class _Part:
     """The files of one folder."""
 
     def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self.facts = read_json(folder / "corpus.json")
         self.offsets = np.memmap(folder / "offsets.bin", np.int64, "r")
         self.ids = np.memmap(folder / "ids.bin", np.dtype(self.facts["dtype"]), "r")
@@ -131,6 +132,10 @@ class _Part:
 
     def __len__(self) -> int:
         return len(self.lengths)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For the processes of other devices: they map the same files."""
+        return _Part, (self._folder,)
 
 
 def is_heldout(text_id: str, fraction: float) -> bool:
