@@ -48,6 +48,10 @@ class MicroBatch(Protocol):
         """The same on another device."""
         ...
 
+    def pin_memory(self) -> "MicroBatch":
+        """The same in pinned memory; asked for only where there is a CUDA device."""
+        ...
+
 
 Batches = Callable[[int], MicroBatch]
 """The k-th micro-batch of a run; for several devices it can be pickled."""
@@ -186,6 +190,7 @@ def _train(job: _Job, ranks: Ranks, follower: "_Follower | None" = None) -> None
         _Batches(job.batch, numbers),
         batch_size=None,
         num_workers=workers,
+        pin_memory=torch.cuda.is_available(),
         worker_init_fn=_begin_worker if workers else None,
     )
     trainer.fit(job.module, train_dataloaders=loader)

@@ -297,9 +297,9 @@ def test_all_ranks_skip_the_same_steps_and_a_run_that_diverges_ends(
     assert one[1].counts["skipped_steps"] == two[1].counts["skipped_steps"] == 1
     assert torch.isfinite(two[0]).all()
     assert torch.equal(one[0], two[0])
-    with pytest.raises(Diverged, match=r"AB-158 step 3: .* 3 steps in a row"):
-        trained(made(1, 3, 5), 2, 2, monkeypatch, Savepoints(tmp_path))
-    assert [step["step"] for step in read_json(tmp_path / "diverged.json")["steps"]] == [1, 2, 3]
+    with pytest.raises(Diverged, match=r"AB-158 step 5: .* 3 steps in a row"):
+        trained(made(5, 7, 9), 2, 2, monkeypatch, Savepoints(tmp_path))
+    assert [step["step"] for step in read_json(tmp_path / "diverged.json")["steps"]] == [3, 4, 5]
 
 
 def test_how_many_devices(monkeypatch: pytest.MonkeyPatch) -> None:
