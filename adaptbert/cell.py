@@ -178,6 +178,7 @@ def _one_seed(
     savepoints: "Savepoints",
     run: Run,
 ) -> _Trained:
+    from adaptbert.architecture import training_flop
     from adaptbert.finetuning import FineTuning, LabelledBatches
     from adaptbert.tasks import labelled
     from adaptbert.training import Plan, fit
@@ -222,7 +223,11 @@ def _one_seed(
         seed,
         "train/loss",
     )
-    fitted = fit(module, batches, plan, run, measured_at, savepoints)
+
+    def flop(counts: Mapping[str, int]) -> float:
+        return training_flop(model.config, counts["tokens"], params.block_size, counts["places"], 0)
+
+    fitted = fit(module, batches, plan, run, measured_at, savepoints, flop)
 
     rows = labelled.split(data, "test")
     answers, confidence = predict(rows, shape.examples(rows, tokenizer, params.max_length))

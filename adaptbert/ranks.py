@@ -36,10 +36,13 @@ Others = list[subprocess.Popen[bytes]]
 class RankLost(UserError):
     """A process of a run ended before its work was done."""
 
-    def __init__(self, rank: int, status: int) -> None:
-        self.exit_code = TEMPORARY if status < 0 else INTERNAL
-        ended = f"was killed by signal {-status}" if status < 0 else f"ended with {status}; its error is above"
-        super().__init__(172, f"rank {rank}", ended, "run again: training goes on from the last savepoint")
+    @classmethod
+    def of(cls, rank: int, status: int) -> "RankLost":
+        """What its exit status tells; negative for a signal."""
+        ended = f"was killed by signal {-status}" if status < 0 else f"ended with {status}, its error is above"
+        lost = RankLost(172, f"rank {rank}", ended, "run again: training goes on from the last savepoint")
+        lost.exit_code = TEMPORARY if status < 0 else INTERNAL
+        return lost
 
 
 def count(micro_batches: int) -> int:
@@ -202,7 +205,7 @@ def _lost(others: Others, patience: float = 0.0) -> RankLost | None:
     while True:
         for rank, other in enumerate(others, 1):
             if other.poll():
-                return RankLost(rank, other.returncode)
+                return RankLost.of(rank, other.returncode)
         if time.monotonic() >= give_up:
             return None
         time.sleep(0.05)

@@ -145,8 +145,12 @@ def climb(
         return named(heldout.measure(model, params.precision))
 
     points = measured_steps(steps, params.measurements)
+
+    def flop(counts: Mapping[str, int]) -> float:
+        return training_flop(model.config, counts["tokens"], params.block_size, counts["chosen"], counts["chosen"])
+
     plan = Plan(steps, accumulate, params.optim.clip_norm, params.precision, seed, "train/mlm_loss")
-    fitted = fit(module, batches, plan, run, dict.fromkeys(points, measure_now), work.savepoints())
+    fitted = fit(module, batches, plan, run, dict.fromkeys(points, measure_now), work.savepoints(), flop)
     after = unnamed(fitted.curve[-1], heldout.sets) if fitted.curve else before
 
     tokens, decoded = round(steps * params.global_batch_tokens), fitted.counts.get("chosen", 0)

@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from adaptbert import interruption
 from adaptbert.errors import Diverged
 from adaptbert.health import Health
+from adaptbert.machine_peak import matmul_peak
 from adaptbert.outputs import write_json
 from adaptbert.progress import Progress
 from adaptbert.ranks import Ranks, count, joined, started
@@ -101,6 +102,7 @@ def fit(
     run: Run,
     measure_at: Mapping[int, Measure] | None = None,
     savepoints: Savepoints | None = None,
+    flop: Callable[[Mapping[str, int]], float] | None = None,
 ) -> Fitted:
     """Train a module, from the newest savepoint if there is one.
 
@@ -110,6 +112,7 @@ def fit(
         run: gets loss, learning rate and speed by optimizer step.
         measure_at: after which optimizer steps to measure what; called with the step.
         savepoints: every minute (ADAPTBERT_SAVE_SECONDS), on a signal and at the end the state is saved there.
+        flop: floating-point operations of what has such counts, to tell the share of the machine's peak.
 
     Batches are made in this process, or in ADAPTBERT_WORKERS others; the bits are the same. With ADAPTBERT_DEVICES
     devices they are the same but for the order in which gradients are added up.
@@ -126,7 +129,9 @@ def fit(
     if asleep:
         raise AssertionError(f"{asleep[0]} is in eval mode: its dropout would be off")
     world = count(plan.accumulate)
-    follower = _Follower(plan, run, measure_at or {}, savepoints)
+    dtype = torch.bfloat16 if plan.precision == "bf16-mixed" else torch.float32
+    progress = Progress(plan.steps, run, flop, lambda: world * matmul_peak(dtype))
+    follower = _Follower(plan, run, measure_at or {}, savepoints, progress)
     state = savepoints.latest() if savepoints else None
     if state is not None:
         follower.restore(module, state)
@@ -134,7 +139,7 @@ def fit(
             return follower.fitted()
         print(f"  resumed after step {state.step:,} of {plan.steps:,}")
     job = _Job(module, batch, plan, follower.step, _optimizer_part(state), torch.get_num_threads())
-    with started(world, follow) as ranks, interruption.deferred():
+    with started(world, follow) as ranks, interruption.deferred(), progress.closing():
         _train(ranks.share(job), ranks, follower)
     return follower.fitted()
 
@@ -263,8 +268,16 @@ class _Steps(pl.Callback):
 class _Follower:
     """Rank 0's eyes on a run: keeps the curve, looks after its health, logs, measures and saves."""
 
-    def __init__(self, plan: Plan, run: Run, measure_at: Mapping[int, Measure], savepoints: Savepoints | None) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        run: Run,
+        measure_at: Mapping[int, Measure],
+        savepoints: Savepoints | None,
+        progress: Progress,
+    ) -> None:
         self._plan, self._run, self._measure_at, self._savepoints = plan, run, measure_at, savepoints
+        self._progress = progress
         self.step = 0
         self._curve: list[dict[str, float]] = []
         self._counts: dict[str, int] = {"tokens": 0}
@@ -276,7 +289,6 @@ class _Follower:
         self._pending: list[tuple[int, Tensor, Tensor]] = []
         self._saved = time.monotonic()
         self._save_seconds = float(os.environ.get("ADAPTBERT_SAVE_SECONDS", SAVE_SECONDS))
-        self._progress = Progress(plan.steps, run)
 
     def fitted(self) -> Fitted:
         return Fitted(
@@ -298,7 +310,7 @@ class _Follower:
 
     def begin(self) -> None:
         """The first step begins."""
-        self._progress.begin(self.step, self._counts["tokens"])
+        self._progress.begin(self.step, self._counts)
 
     def _save(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
         assert self._savepoints is not None
@@ -353,7 +365,7 @@ class _Follower:
             with self._progress.paused():
                 self._measure()
         if tell:
-            self._progress.tell(self.step, self._counts["tokens"], self._loss)
+            self._progress.tell(self.step, self._counts, self._loss)
         if save:
             with self._progress.paused():
                 self._save(trainer, module)
@@ -372,7 +384,7 @@ class _Follower:
                 self._explain()
                 raise
             if told:
-                print(f"  warning: {told}")
+                self._progress.note(f"warning: {told}")
             if math.isfinite(loss):
                 self._loss = loss
                 self._since_logged.append(loss)

@@ -3,7 +3,6 @@
 import json
 import os
 import platform
-import time
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -29,20 +28,6 @@ def machine() -> dict[str, Any]:
         "python": platform.python_version(),
         **{name: version(name) for name in PACKAGES},
     }
-
-
-def matmul_peak(dtype: torch.dtype, size: int = 2048, repeats: int = 12) -> float:
-    """Floating-point operations a second of one large product, the best of some: what the machine can do at most."""
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    left, right = (torch.randn(size, size, device=device, dtype=dtype) for _ in range(2))
-    best = float("inf")
-    for _ in range(repeats):
-        began = time.perf_counter()
-        left @ right
-        if device == "cuda":
-            torch.cuda.synchronize()
-        best = min(best, time.perf_counter() - began)
-    return 2 * size**3 / best
 
 
 def keep(name: str, found: dict[str, Any]) -> None:

@@ -33,6 +33,7 @@ from transformers import (
 )
 
 from adaptbert.architecture import training_flop
+from adaptbert.machine_peak import matmul_peak
 from adaptbert.masked_lm import MaskedBatches, MaskedLM
 from adaptbert.masking import Masker, MaskingConfig
 from adaptbert.optim import OptimConfig
@@ -40,7 +41,7 @@ from adaptbert.stream import DocumentStream
 from adaptbert.token_store import Flat
 from adaptbert.tracking import Run
 from adaptbert.training import Plan, fit
-from benchmarks.machine import keep, matmul_peak
+from benchmarks.machine import keep
 
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 WARM = 5  # steps that are not counted

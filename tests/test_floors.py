@@ -24,7 +24,7 @@ FLOORS = {
     # 2: disk and Hugging Face
     2: "architecture checkpoint controls corpora encoder savepoints work gate tables tasks token_store tokenization",
     # 1: pure; tensors and frames in, tensors and frames out
-    1: "attention batch contamination ladder masking metrics normalise optim packing health ranks schemas "
+    1: "attention batch contamination ladder masking metrics normalise optim packing health machine_peak ranks schemas "
     "statistics stream",
     # 0: what everything may use
     0: "errors exclusive interruption outputs params",
