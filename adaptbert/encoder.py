@@ -1,8 +1,8 @@
 """The encoder: a forward pass over the weights of Hugging Face's BertModel, for documents that lie flat.
 
-No position is padding: documents follow each other in one line of tokens, positions restart in each, and only attention
-lays them out in rows, where none sees another. The end of the last layer runs only where its result is used. The
-parameters stay those of the stock model, so what is saved opens everywhere.
+No position is padding: documents follow each other in one line of tokens, positions restart in each, and none sees
+another (adaptbert.attention). The end of the last layer runs only where its result is used. The parameters stay those
+of the stock model, so what is saved opens everywhere.
 
 Under autocast matrices are multiplied in its type; the residual stream, LayerNorm and what is saved stay float32.
 """

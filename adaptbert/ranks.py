@@ -190,7 +190,8 @@ def joined(rank: int, world: int, store: str, lost: Callable[[], RankLost | None
 def _start(rank: int, world: int, store: str, follow: Follow) -> "subprocess.Popen[bytes]":
     """A fresh interpreter: a forked one could use neither CUDA nor the threads of this one."""
     code = f"import sys; from {follow.__module__} import {follow.__name__} as f; f({rank}, {world}, sys.argv[1])"
-    return subprocess.Popen([sys.executable, "-c", code, store], env=os.environ | {"PYTHONPATH": ":".join(sys.path)})
+    path = {"PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.Popen([sys.executable, "-c", code, store], env=os.environ | path, stdin=subprocess.DEVNULL)
 
 
 def _end(others: Others) -> None:

@@ -1,6 +1,7 @@
 """Training on several devices, here two processes on a CPU: the same run, whatever happens to the processes."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -28,6 +29,7 @@ from adaptbert.tasks.shapes import shape_of
 from adaptbert.token_store import TokenizedCorpus
 from adaptbert.training import Batches, Fitted, Plan, fit
 from tests import tiny
+from tests.test_rung import Ladder
 
 STEPS = 5
 
@@ -130,13 +132,6 @@ def test_two_processes_train_what_one_does(
     assert len(spied.shares()) == 2
 
 
-def test_fine_tuning_by_two_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With as many micro-batches a step as processes each gradient is added once: the bits are equal, too."""
-    one, two = (trained(labelled(), devices, 2, monkeypatch) for devices in (1, 2))
-    assert torch.equal(two[0], one[0])
-    assert two[1] == one[1]
-
-
 def script(tmp_path: Path, body: str) -> "subprocess.Popen[str]":
     """A process of its own, as a stage is one, that leads a group."""
     file = tmp_path / "script.py"
@@ -159,12 +154,20 @@ def alive(process: int) -> bool:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the death of a parent is told on Linux only")
+@pytest.mark.parametrize("task", ["labelled", pytest.param("masked", marks=pytest.mark.slow)])
 def test_killed_and_resumed_two_processes_end_in_the_same_bits(
-    corpus: TokenizedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    corpus: TokenizedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str
 ) -> None:
+    """For fine-tuning and masked LM; with as many micro-batches a step as processes one process has these bits, too."""
     monkeypatch.setenv("ADAPTBERT_SAVE_SECONDS", "0")
     monkeypatch.setattr("adaptbert.training.SAVE_SHARE", 0)
-    whole = trained(masked(corpus), 2, 2, monkeypatch)
+
+    def made() -> tuple[Any, Batches]:
+        return masked(corpus) if task == "masked" else labelled()
+
+    one, whole = (trained(made(), devices, 2, monkeypatch) for devices in (1, 2))
+    assert torch.equal(whole[0], one[0])
+    assert whole[1] == one[1]
     body = f"""
 from pathlib import Path
 import pytest
@@ -173,7 +176,8 @@ from adaptbert.savepoints import Savepoints
 from adaptbert.token_store import TokenizedCorpus
 from tests import test_ranks
 training.SAVE_SHARE = 0
-module, batch = test_ranks.masked(TokenizedCorpus.load(Path({str(corpus._parts[0]._folder)!r})))
+corpus = TokenizedCorpus.load(Path({str(corpus._parts[0]._folder)!r}))
+module, batch = test_ranks.masked(corpus) if {task!r} == "masked" else test_ranks.labelled()
 spied = test_ranks.Spied(batch, Path({str(tmp_path / "trace")!r}), at=6, event="SIGKILL")
 with pytest.MonkeyPatch.context() as patch:
     test_ranks.trained((module, spied), 2, 2, patch, Savepoints(Path({str(tmp_path / "saved")!r})))
@@ -181,19 +185,23 @@ with pytest.MonkeyPatch.context() as patch:
     with script(tmp_path, body) as process:
         _, told = process.communicate(timeout=120)
     assert process.returncode == -signal.SIGKILL, told
-    first = Spied(lambda k: None, tmp_path / "trace").shares()  # type: ignore[arg-type,return-value]
+    first = Spied(batches_of_nothing, tmp_path / "trace").shares()
     assert len(first) == 2
     deadline = time.monotonic() + 10
     while any(map(alive, first)) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not any(map(alive, first)), "the other process ends with that of the stage"
     assert sorted(path.name[:8] for path in (tmp_path / "saved").glob("*.safetensors")) == ["00000002", "00000003"]
-    module, batch = masked(corpus)
+    module, batch = made()
     spied = Spied(batch, tmp_path / "second")
     second = trained((module, spied), 2, 2, monkeypatch, Savepoints(tmp_path / "saved"))
     assert torch.equal(second[0], whole[0])
     assert second[1] == whole[1]
     assert sorted(spied.shares().values()) == [[6, 8], [7, 9]]
+
+
+def batches_of_nothing(k: int) -> Any:
+    raise AssertionError(k)
 
 
 @pytest.mark.slow
@@ -320,6 +328,21 @@ def test_how_many_devices(monkeypatch: pytest.MonkeyPatch) -> None:
             ranks.count(2)
 
 
+def test_batches_travel_light(tmp_path: Path) -> None:
+    """A corpus goes to another process by its name, not by its tokens; what arrives reads the same."""
+    large = tiny.corpus(tmp_path / "large", "domain", 3000)
+    mixed = large.mixed_with(tiny.corpus(tmp_path / "other", "general", 300), 0.1, 0)
+    batch = MaskedBatches(mixed, DocumentStream(mixed.lengths, 0, 150), tiny.masker(), 64)
+    batch(0)
+    text = pickle.dumps(batch)
+    assert len(text) < 32 * len(mixed.lengths) + 20_000, "some numbers a document, and no token"
+    assert len(text) < mixed.tokens * 3
+    for k in (0, 7, 2000):
+        here, there = batch(k), pickle.loads(text)(k)  # noqa: S301 - our own, from above
+        assert torch.equal(here.ids, there.ids)
+        assert torch.equal(here.chosen, there.chosen)
+
+
 def test_alone_nothing_is_started() -> None:
     with ranks.started(1, fail) as group:
         assert group == Ranks(0, 1)
@@ -338,3 +361,28 @@ def fail(rank: int, world: int, store: str) -> None:
 def test_a_rank_that_does_not_even_start() -> None:
     with pytest.raises(RankLost, match="AB-172 rank 1: ended with 3"), ranks.started(2, fail):
         pytest.fail("it is not there")
+
+
+@pytest.mark.slow
+def test_stages_on_two_devices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From their parameters to what they write, a mixture of two corpora among them: the figures of one device."""
+    found = {}
+    for devices in (1, 2):
+        monkeypatch.setenv(ranks.VARIABLE, str(devices))
+        ladder = Ladder(tmp_path / str(devices))
+        ladder.pretrain(global_batch_tokens=256)
+        ladder.domain_transfer(global_batch_tokens=256)
+        found[devices] = [ladder.metrics("pretrain"), ladder.metrics("domain_transfer/domain")]
+        assert sorted(folder.name for folder in (ladder.root / "models").iterdir()) == [
+            "domain_transfer",
+            "pretrain",
+            "scratch",
+        ]
+    for one, two in zip(found[1], found[2], strict=True):
+        assert two["masking"] == one["masking"]
+        assert two["tokens"] == one["tokens"]
+        for text, measured in one["after"].items():
+            assert two["after"][text] == pytest.approx(measured, abs=1e-5)
+    monkeypatch.setenv(ranks.VARIABLE, "3")
+    with pytest.raises(BadParams, match="AB-171 ADAPTBERT_DEVICES: 3 devices cannot share the 2 micro-batches"):
+        ladder.pretrain(global_batch_tokens=256)
