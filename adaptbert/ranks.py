@@ -79,6 +79,10 @@ class Ranks:
     rank: int = 0
     world: int = 1
 
+    def numbers(self, first: int, last: int) -> range:
+        """Which of the micro-batches first .. last-1 are this rank's; equally many of each optimizer step."""
+        return range(first + self.rank, last, self.world)
+
     def share(self, given: Any) -> Any:
         """What rank 0 gives, in every rank; what the others give is not looked at."""
         import torch

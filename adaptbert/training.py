@@ -175,7 +175,7 @@ def _train(job: _Job, ranks: Ranks, follower: "_Follower | None" = None) -> None
     logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
     torch.set_num_threads(job.threads)
     plan = job.plan
-    numbers = range(job.first * plan.accumulate + ranks.rank, plan.steps * plan.accumulate, ranks.world)
+    numbers = ranks.numbers(job.first * plan.accumulate, plan.steps * plan.accumulate)
     trainer = pl.Trainer(
         accelerator="auto",
         devices=[ranks.rank] if ranks.world > 1 and torch.cuda.is_available() else 1,
