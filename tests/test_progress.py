@@ -135,8 +135,8 @@ def test_the_peak_of_this_machine() -> None:
 
 def test_the_record_says_how_busy_the_machine_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Under MLflow's own names, without a thread; in a run that goes on no step twice; and a failure stops nothing."""
-    uri = f"sqlite:///{tmp_path / 'mlflow.db'}"
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     (tmp_path / "params.yaml").write_text("seed: 1\n")
     threads = {thread.name for thread in threading.enumerate()}
     for steps in ((5, 10), (10, 15)):
@@ -145,7 +145,7 @@ def test_the_record_says_how_busy_the_machine_is(tmp_path: Path, monkeypatch: py
             for step in steps:
                 run.log_machine(step)
     assert {thread.name for thread in threading.enumerate()} == threads
-    client = MlflowClient(uri)
+    client = MlflowClient(tracking.tracking_uri())
     for name in ("cpu_utilization_percentage", "system_memory_usage_percentage", "system_memory_usage_megabytes"):
         points = client.get_metric_history(run.id, f"system/{name}")
         assert [point.step for point in points] == [5, 10, 15], name
