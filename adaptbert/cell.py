@@ -77,7 +77,7 @@ def finetune_cell(
     Raises:
         BadData: an architecture that cannot read the examples.
     """
-    from adaptbert import checkpoint, finetuning, training  # noqa: F401 - all code is known when the run is named
+    from adaptbert import checkpoint, finetuning, ranks, training  # noqa: F401 - all code is known when the run is named
     from adaptbert.architecture import training_flop
     from adaptbert.errors import BadData
     from adaptbert.tasks import labelled
@@ -96,6 +96,7 @@ def finetune_cell(
         {
             "params": params.model_dump(exclude={"seeds"}),
             "task": about,
+            "devices": ranks.count(params.global_batch_size // params.micro_batch_size),
             "data": {path.name: file_digest(path) for path in sorted(places.data.iterdir())},
             "init": [start.digest, start.tokenizer.fingerprint],
         }
@@ -177,6 +178,7 @@ def _one_seed(
     savepoints: "Savepoints",
     run: Run,
 ) -> _Trained:
+    from adaptbert.architecture import training_flop
     from adaptbert.finetuning import FineTuning, LabelledBatches
     from adaptbert.tasks import labelled
     from adaptbert.training import Plan, fit
@@ -221,7 +223,11 @@ def _one_seed(
         seed,
         "train/loss",
     )
-    fitted = fit(module, batches, plan, run, measured_at, savepoints)
+
+    def flop(counts: Mapping[str, int]) -> float:
+        return training_flop(model.config, counts["tokens"], params.block_size, counts["places"], 0)
+
+    fitted = fit(module, batches, plan, run, measured_at, savepoints, flop)
 
     rows = labelled.split(data, "test")
     answers, confidence = predict(rows, shape.examples(rows, tokenizer, params.max_length))

@@ -1,6 +1,6 @@
 """Supervised fine-tuning: packed examples, a Hugging Face head, and predictions by the same path."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from adaptbert.batch import pinned, to
 from adaptbert.encoder import encode
 from adaptbert.optim import OptimConfig, adamw
 from adaptbert.packing import Rows, pack
@@ -40,12 +41,11 @@ class LabelledBatch:
 
     def to(self, device: torch.device) -> "LabelledBatch":
         """The same on another device."""
-        return replace(
-            self,
-            ids=self.ids.to(device, non_blocking=True),
-            places=self.places.to(device, non_blocking=True),
-            targets=self.targets.to(device, non_blocking=True),
-        )
+        return to(self, device)
+
+    def pin_memory(self) -> "LabelledBatch":
+        """The same in memory that a CUDA device reads by itself."""
+        return pinned(self)
 
 
 def batch_of(examples: Examples, block_size: int) -> LabelledBatch:

@@ -3,7 +3,7 @@
 The objective of pretrain, domain_transfer and task_transfer alike (Devlin et al. 2019, section 3.1, task 1).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from adaptbert.batch import pinned, to
 from adaptbert.encoder import encode
 from adaptbert.masking import Masker
 from adaptbert.masking_audit import MaskingAudit
@@ -42,12 +43,11 @@ class MaskedBatch:
 
     def to(self, device: torch.device) -> "MaskedBatch":
         """The same on another device."""
-        return replace(
-            self,
-            ids=self.ids.to(device, non_blocking=True),
-            chosen=self.chosen.to(device, non_blocking=True),
-            expected=self.expected.to(device, non_blocking=True),
-        )
+        return to(self, device)
+
+    def pin_memory(self) -> "MaskedBatch":
+        """The same in memory that a CUDA device reads by itself."""
+        return pinned(self)
 
 
 class MaskedBatches:

@@ -14,17 +14,21 @@ Int64 = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Rows:
-    """Where the tokens of a batch lie when documents are laid out in rows of one size.
+    """Where the tokens of a batch lie when documents are laid out in rows of one size; arrays, on a device tensors.
 
     Attributes:
         place: the cell of each token among all cells, (tokens,).
         positions: of each token in its document, (tokens,).
         documents: which document fills a cell, -1 for none, (rows, block).
+        bounds: where each document begins among the tokens, and the end of the last, (documents + 1,).
+        longest: tokens of the longest document.
     """
 
     place: Int64
     positions: Int64
     documents: Int64
+    bounds: NDArray[np.int32]
+    longest: int
 
 
 def pack(lengths: Int64, block_size: int) -> Rows:
@@ -40,8 +44,10 @@ def pack(lengths: Int64, block_size: int) -> Rows:
             free.append(block_size)
         start[document] = row * block_size + block_size - free[row]
         free[row] -= length
-    positions = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    bounds = np.concatenate([[0], np.cumsum(lengths)])
+    positions = np.arange(int(bounds[-1])) - np.repeat(bounds[:-1], lengths)
     place = np.repeat(start, lengths) + positions
     documents = np.full(len(free) * block_size, -1, np.int64)
     documents[place] = np.repeat(np.arange(len(lengths)), lengths)
-    return Rows(place, positions, documents.reshape(len(free), block_size))
+    laid = documents.reshape(len(free), block_size)
+    return Rows(place, positions, laid, bounds.astype(np.int32), int(lengths.max()))

@@ -97,7 +97,7 @@ def climb(
     """
     from transformers import BertForMaskedLM
 
-    from adaptbert import checkpoint
+    from adaptbert import checkpoint, ranks
     from adaptbert.architecture import training_flop
     from adaptbert.errors import BadData
     from adaptbert.masked_lm import MaskedBatches, MaskedLM
@@ -127,6 +127,7 @@ def climb(
         {
             "params": params.model_dump(),
             "seed": seed,
+            "devices": ranks.count(accumulate),
             "measure": measure.model_dump(),
             "init": [start.digest, start.tokenizer.fingerprint],
             "texts": [*corpus.texts, len(corpus.lengths), *corpus.segmentation],
@@ -146,8 +147,12 @@ def climb(
         return named(heldout.measure(model, params.precision))
 
     points = measured_steps(steps, params.measurements)
+
+    def flop(counts: Mapping[str, int]) -> float:
+        return training_flop(model.config, counts["tokens"], params.block_size, counts["chosen"], counts["chosen"])
+
     plan = Plan(steps, accumulate, params.optim.clip_norm, params.precision, seed, "train/mlm_loss")
-    fitted = fit(module, batches, plan, run, dict.fromkeys(points, measure_now), work.savepoints())
+    fitted = fit(module, batches, plan, run, dict.fromkeys(points, measure_now), work.savepoints(), flop)
     after = unnamed(fitted.curve[-1], heldout.sets) if fitted.curve else before
 
     tokens, decoded = round(steps * params.global_batch_tokens), fitted.counts.get("chosen", 0)

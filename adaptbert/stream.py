@@ -7,7 +7,7 @@ loader, worker or generator has a state that a resumed run would have to restore
 
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,6 +82,10 @@ class DocumentStream:
         self.lengths, self.seed, self.batch_tokens = lengths, seed, batch_tokens
         self.tokens = int(lengths.sum())
         self._pass = lru_cache(maxsize=2)(self._order)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For the processes of other devices; orders that were made are made again."""
+        return DocumentStream, (self.lengths, self.seed, self.batch_tokens)
 
     def _order(self, number: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The documents of a pass in their order, and where each one starts."""

@@ -108,6 +108,7 @@ class _Part:
     """The files of one folder."""
 
     def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self.facts = read_json(folder / "corpus.json")
         self.offsets = np.memmap(folder / "offsets.bin", np.int64, "r")
         self.ids = np.memmap(folder / "ids.bin", np.dtype(self.facts["dtype"]), "r")
@@ -121,6 +122,10 @@ class _Part:
     def lengths(self) -> NDArray[np.int64]:
         """Tokens of each document, (documents,)."""
         return np.diff(self.offsets)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For the processes of other devices: they map the same files."""
+        return _Part, (self._folder,)
 
     def read(self, rows: NDArray[np.int64], lengths: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         """Ids and word starts of some documents of these lengths, (tokens,) each."""

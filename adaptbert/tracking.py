@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -87,6 +88,21 @@ class Run:
 
         rows, self._metrics, self._flushed = self._metrics, [], time.monotonic()
         self._log_batches("metrics", [Metric(name, value, when, step) for name, value, when, step in rows], 1000)
+
+    def log_machine(self, step: int) -> None:
+        """How busy processor, memory and GPUs are: MLflow's own system metrics, which it shows on a page of their own.
+
+        Asked from here, without the thread that MLflow would start for it. MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING=false
+        leaves them out; those of GPUs need the package nvidia-ml-py.
+        """
+        if self._store is None or os.environ.get("MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING", "").lower() == "false":
+            return
+        with suppress(Exception):  # whatever a machine answers must not stop training
+            for monitor in _monitors():
+                monitor.collect_metrics()
+                figures = {f"system/{name}": value for name, value in monitor.aggregate_metrics().items()}
+                monitor.clear_metrics()
+                self.log_metrics(figures, step)
 
     def set_tags(self, tags: Mapping[str, str]) -> None:
         """Names by which runs are found and grouped."""
@@ -165,6 +181,8 @@ class Run:
         except Exception as error:  # whatever the store or the network does must not stop training
             self._give_up(error)
         else:
+            with suppress(Exception):
+                _monitors()  # the load of the processor is counted from here
             if self._begin is not None:
                 self._begin(self)
 
@@ -255,6 +273,17 @@ def _open(client: "MlflowClient", experiment_id: str, tags: Mapping[str, str], e
                 }
                 return _Store(client, experiment_id, earlier, last)
     return _Store(client, experiment_id, client.create_run(experiment_id, tags=dict(tags)).info.run_id)
+
+
+@cache
+def _monitors() -> list[Any]:
+    from mlflow.system_metrics.metrics.cpu_monitor import CPUMonitor
+    from mlflow.system_metrics.metrics.gpu_monitor import GPUMonitor
+
+    found: list[Any] = [CPUMonitor()]
+    with suppress(ImportError, RuntimeError):  # no nvidia-ml-py; no GPU
+        found.append(GPUMonitor())
+    return found
 
 
 def _origin() -> dict[str, str]:

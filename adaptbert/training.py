@@ -2,7 +2,8 @@
 
 A run is one stream of micro-batches 0 .. n-1 and Lightning sees a single epoch of those that are left. Each one, and
 every random draw in it, is a function of its number, so a run has no state but that number, the weights and the
-optimizer's means.
+optimizer's means. On several devices (adaptbert.ranks) the micro-batches of an optimizer step are shared out among
+them, and the gradient is their mean as before: the same documents, masks and dropout whatever their number.
 """
 
 import logging
@@ -10,6 +11,7 @@ import math
 import os
 import signal
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -21,8 +23,10 @@ from torch import Tensor, nn
 from adaptbert import interruption
 from adaptbert.errors import Diverged
 from adaptbert.health import Health
+from adaptbert.machine_peak import matmul_peak
 from adaptbert.outputs import write_json
 from adaptbert.progress import Progress
+from adaptbert.ranks import Ranks, count, joined, started
 from adaptbert.savepoints import Savepoints, State
 from adaptbert.stream import seed_of
 from adaptbert.tracking import Run
@@ -30,6 +34,7 @@ from adaptbert.tracking import Run
 LOG_EVERY = 10
 SAVE_SECONDS = 60.0
 SAVE_SHARE = 20.0  # so many times as long as saving takes is trained before the next one
+MEANS = "optimizer/"  # what the names of its tensors in a savepoint begin with
 
 
 class MicroBatch(Protocol):
@@ -43,6 +48,14 @@ class MicroBatch(Protocol):
     def to(self, device: torch.device) -> "MicroBatch":
         """The same on another device."""
         ...
+
+    def pin_memory(self) -> "MicroBatch":
+        """The same in pinned memory; asked for only where there is a CUDA device."""
+        ...
+
+
+Batches = Callable[[int], MicroBatch]
+"""The k-th micro-batch of a run; for several devices it can be pickled."""
 
 
 @dataclass(frozen=True)
@@ -84,11 +97,12 @@ Measure = Callable[[int], Mapping[str, float]]
 
 def fit(
     module: pl.LightningModule,
-    batch: Callable[[int], MicroBatch],
+    batch: Batches,
     plan: Plan,
     run: Run,
     measure_at: Mapping[int, Measure] | None = None,
     savepoints: Savepoints | None = None,
+    flop: Callable[[Mapping[str, int]], float] | None = None,
 ) -> Fitted:
     """Train a module, from the newest savepoint if there is one.
 
@@ -98,33 +112,77 @@ def fit(
         run: gets loss, learning rate and speed by optimizer step.
         measure_at: after which optimizer steps to measure what; called with the step.
         savepoints: every minute (ADAPTBERT_SAVE_SECONDS), on a signal and at the end the state is saved there.
+        flop: floating-point operations of what has such counts, to tell the share of the machine's peak.
 
-    Batches are made in this process, or in ADAPTBERT_WORKERS others; the bits are the same.
+    Batches are made in this process, or in ADAPTBERT_WORKERS others; the bits are the same. With ADAPTBERT_DEVICES
+    devices they are the same but for the order in which gradients are added up.
 
     Raises:
+        BadParams: the devices cannot share the micro-batches.
         Diverged: too many losses or gradients are not finite; or weights would be saved that are not.
         Interrupted: a signal came; the state was saved.
+        RankLost: the process of another device ended.
     """
     if plan.steps == 0:
         return Fitted([], {})
     asleep = [name for name, child in module.named_modules() if not child.training]
     if asleep:
         raise AssertionError(f"{asleep[0]} is in eval mode: its dropout would be off")
-    logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
-    follower = _Follower(plan, run, measure_at or {}, savepoints)
+    world = count(plan.accumulate)
+    dtype = torch.bfloat16 if plan.precision == "bf16-mixed" else torch.float32
+    progress = Progress(plan.steps, run, flop, lambda: world * matmul_peak(dtype))
+    follower = _Follower(plan, run, measure_at or {}, savepoints, progress)
     state = savepoints.latest() if savepoints else None
     if state is not None:
         follower.restore(module, state)
         if state.step == plan.steps:
             return follower.fitted()
         print(f"  resumed after step {state.step:,} of {plan.steps:,}")
+    job = _Job(module, batch, plan, follower.step, _optimizer_part(state), torch.get_num_threads())
+    with started(world, follow) as ranks, interruption.deferred(), progress.closing():
+        _train(ranks.share(job), ranks, follower)
+    return follower.fitted()
+
+
+def follow(rank: int, world: int, store: str) -> None:
+    """The whole life of a process that trains on a further device; arguments as `ranks.joined` takes them."""
+    interruption.ignore()
+    interruption.die_with_parent(signal.SIGKILL)
+    warnings.simplefilter("ignore")  # rank 0 tells them
+    with joined(rank, world, store) as ranks:
+        _train(ranks.share(None), ranks)
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What every rank needs to know.
+
+    Attributes:
+        first: optimizer steps that are done.
+        means: the optimizer's, after them.
+        threads: of each rank; bits depend on them.
+    """
+
+    module: pl.LightningModule
+    batch: Batches
+    plan: Plan
+    first: int
+    means: Mapping[str, Tensor]
+    threads: int
+
+
+def _train(job: _Job, ranks: Ranks, follower: "_Follower | None" = None) -> None:
+    logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
+    torch.set_num_threads(job.threads)
+    plan = job.plan
+    numbers = ranks.numbers(job.first * plan.accumulate, plan.steps * plan.accumulate)
     trainer = pl.Trainer(
         accelerator="auto",
-        devices=1,
+        devices=[ranks.rank] if ranks.world > 1 and torch.cuda.is_available() else 1,
         max_epochs=1,
         precision=plan.precision,  # type: ignore[arg-type]
-        accumulate_grad_batches=plan.accumulate,
-        callbacks=[follower],
+        accumulate_grad_batches=plan.accumulate // ranks.world,
+        callbacks=[_Steps(job, ranks, numbers, follower)],
         logger=False,
         enable_checkpointing=False,
         enable_progress_bar=False,
@@ -132,29 +190,28 @@ def fit(
         num_sanity_val_steps=0,
         use_distributed_sampler=False,
     )
-    left = _Batches(batch, follower.step * plan.accumulate, plan.steps * plan.accumulate)
     workers = int(os.environ.get("ADAPTBERT_WORKERS", "0"))
     loader = torch.utils.data.DataLoader(
-        left, batch_size=None, num_workers=workers, worker_init_fn=_begin_worker if workers else None
+        _Batches(job.batch, numbers),
+        batch_size=None,
+        num_workers=workers,
+        pin_memory=torch.cuda.is_available(),
+        worker_init_fn=_begin_worker if workers else None,
     )
-    with interruption.deferred():
-        trainer.fit(module, train_dataloaders=loader)
-    return follower.fitted()
+    trainer.fit(job.module, train_dataloaders=loader)
 
 
 class _Batches(torch.utils.data.Dataset[MicroBatch]):
-    """Micro-batches first .. last-1."""
+    """The micro-batches of these numbers."""
 
-    def __init__(self, batch: Callable[[int], MicroBatch], first: int, last: int) -> None:
-        self._batch, self._first, self._last = batch, first, last
+    def __init__(self, batch: Batches, numbers: range) -> None:
+        self._batch, self._numbers = batch, numbers
 
     def __len__(self) -> int:
-        return self._last - self._first
+        return len(self._numbers)
 
     def __getitem__(self, index: int) -> MicroBatch:
-        if index >= len(self):
-            raise IndexError(index)
-        return self._batch(self._first + index)
+        return self._batch(self._numbers[index])
 
 
 def _begin_worker(number: int) -> None:
@@ -163,13 +220,65 @@ def _begin_worker(number: int) -> None:
     interruption.die_with_parent(signal.SIGKILL)
 
 
-class _Follower(pl.Callback):
-    """Seeds every micro-batch, guards every step, keeps the curve and saves."""
+class _Steps(pl.Callback):
+    """What every rank does: seeds every micro-batch, guards every step; `follower`, in rank 0, does the rest."""
 
-    def __init__(self, plan: Plan, run: Run, measure_at: Mapping[int, Measure], savepoints: Savepoints | None) -> None:
+    def __init__(self, job: _Job, ranks: Ranks, numbers: range, follower: "_Follower | None") -> None:
+        self._job, self._ranks, self._numbers, self._follower = job, ranks, numbers, follower
+        self._losses: list[Tensor] = []
+        self._counts: dict[str, int] = {}
+        self._norm = torch.zeros(())
+
+    def on_train_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
+        # Lightning has put its own handlers in place; theirs would end the process with 0.
+        if self._follower is None:
+            interruption.ignore()
+        else:
+            interruption.insist()
+            self._follower.begin()
+        if self._job.first:
+            _restore_optimizer(trainer, self._job.first, self._job.means)
+
+    def on_train_batch_start(self, trainer: pl.Trainer, module: pl.LightningModule, batch: Any, index: int) -> None:
+        torch.manual_seed(seed_of(self._job.plan.seed, "step", self._numbers[index]))
+
+    def on_before_optimizer_step(self, trainer: pl.Trainer, module: pl.LightningModule, optimizer: Any) -> None:
+        # Every micro-batch reaches the same parameters, so all ranks have the same gradients to give.
+        self._ranks.mean([parameter.grad for parameter in module.parameters() if parameter.grad is not None])
+        # Lightning itself refuses to clip for a fused optimizer under autocast; bfloat16 has no scaler to undo first.
+        self._norm = nn.utils.clip_grad_norm_(module.parameters(), self._job.plan.clip_norm)
+        # The fused kernel leaves weights and means alone where this is 1, without asking the device for the number.
+        optimizer.found_inf = (~torch.isfinite(self._norm)).to(torch.float32)
+
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, module: pl.LightningModule, outputs: Any, batch: Any, index: int
+    ) -> None:
+        for name, number in batch.counts.items():
+            self._counts[name] = self._counts.get(name, 0) + number
+        self._losses.append(outputs["loss"].detach())  # Lightning has divided it by the accumulation
+        if (index + 1) % trainer.accumulate_grad_batches:
+            return
+        loss, counts = torch.stack(self._losses).float().sum(), self._ranks.total(self._counts)
+        self._ranks.mean([loss])
+        self._losses, self._counts = [], {}
+        if self._follower is not None:
+            self._follower.after_step(trainer, module, loss, self._norm, counts)
+
+
+class _Follower:
+    """Rank 0's eyes on a run: keeps the curve, looks after its health, logs, measures and saves."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        run: Run,
+        measure_at: Mapping[int, Measure],
+        savepoints: Savepoints | None,
+        progress: Progress,
+    ) -> None:
         self._plan, self._run, self._measure_at, self._savepoints = plan, run, measure_at, savepoints
+        self._progress = progress
         self.step = 0
-        self._first = 0  # of this process
         self._curve: list[dict[str, float]] = []
         self._counts: dict[str, int] = {"tokens": 0}
         self._health = Health()
@@ -178,12 +287,8 @@ class _Follower(pl.Callback):
         self._since_measured: list[float] = []
         # Of steps that were not looked at yet: asking a GPU for a number at each step would make it wait.
         self._pending: list[tuple[int, Tensor, Tensor]] = []
-        self._micro_losses: list[Tensor] = []
-        self._norm = torch.zeros(())
-        self._optimizer_state: State | None = None
         self._saved = time.monotonic()
         self._save_seconds = float(os.environ.get("ADAPTBERT_SAVE_SECONDS", SAVE_SECONDS))
-        self._progress = Progress(plan.steps, run)
 
     def fitted(self) -> Fitted:
         return Fitted(
@@ -193,23 +298,19 @@ class _Follower(pl.Callback):
     # Resuming and saving
 
     def restore(self, module: pl.LightningModule, state: State) -> None:
-        """Weights now; the optimizer's means when there is an optimizer."""
+        """The weights, and all that is known of the steps that are done; the optimizer is not there yet."""
         with torch.no_grad():
             for name, tensor in _weights(module):
                 tensor.copy_(state.tensors[f"weights/{name}"])
-        self.step = self._first = state.step
-        self._optimizer_state = state
+        self.step = state.step
         self._curve, self._counts = state.values["curve"], state.values["counts"]
         self._since_logged, self._since_measured = state.values["since_logged"], state.values["since_measured"]
         self._loss = state.values["loss"]
         self._health.restore(state.values["health"])
 
-    def on_train_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
-        interruption.insist()  # Lightning has put its own handlers in place; theirs would end the process with 0
-        if self._optimizer_state is not None:
-            _restore_optimizer(trainer, self._optimizer_state)
-            self._optimizer_state = None
-        self._progress.begin(self.step, self._counts["tokens"])
+    def begin(self) -> None:
+        """The first step begins."""
+        self._progress.begin(self.step, self._counts)
 
     def _save(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
         assert self._savepoints is not None
@@ -219,7 +320,7 @@ class _Follower(pl.Callback):
             raise Diverged(158, f"step {self.step}", f"{broken[0]} is not finite", "lower optim.learning_rate")
         if self.step < self._plan.steps:
             for number, means in trainer.optimizers[0].state_dict()["state"].items():
-                tensors |= {f"optimizer/{number}/{name}": mean for name, mean in means.items()}
+                tensors |= {f"{MEANS}{number}/{name}": mean for name, mean in means.items()}
         values = {
             "curve": self._curve,
             "counts": self._counts,
@@ -237,27 +338,15 @@ class _Follower(pl.Callback):
 
     # Training
 
-    def on_train_batch_start(self, trainer: pl.Trainer, module: pl.LightningModule, batch: Any, index: int) -> None:
-        torch.manual_seed(seed_of(self._plan.seed, "step", self._first * self._plan.accumulate + index))
-
-    def on_before_optimizer_step(self, trainer: pl.Trainer, module: pl.LightningModule, optimizer: Any) -> None:
-        # Lightning itself refuses to clip for a fused optimizer under autocast; bfloat16 has no scaler to undo first.
-        self._norm = nn.utils.clip_grad_norm_(module.parameters(), self._plan.clip_norm)
-        # The fused kernel leaves weights and means alone where this is 1, without asking the device for the number.
-        optimizer.found_inf = (~torch.isfinite(self._norm)).to(torch.float32)
-
-    def on_train_batch_end(
-        self, trainer: pl.Trainer, module: pl.LightningModule, outputs: Any, batch: Any, index: int
+    def after_step(
+        self, trainer: pl.Trainer, module: pl.LightningModule, loss: Tensor, norm: Tensor, counts: Mapping[str, int]
     ) -> None:
-        for name, count in batch.counts.items():
-            self._counts[name] = self._counts.get(name, 0) + count
-        self._micro_losses.append(outputs["loss"].detach())  # Lightning has divided it by the accumulation
-        if (index + 1) % self._plan.accumulate:
-            return
+        """An optimizer step is done: its loss, the norm of its gradient before clipping, its counts."""
+        for name, number in counts.items():
+            self._counts[name] = self._counts.get(name, 0) + number
         self.step += 1
         last = self.step == self._plan.steps
-        self._pending.append((self.step, torch.stack(self._micro_losses).float().sum(), self._norm))
-        self._micro_losses = []
+        self._pending.append((self.step, loss, norm))
         stop = interruption.asked()
         measured = self.step in self._measure_at
         logged = self.step % LOG_EVERY == 0 or last
@@ -269,14 +358,14 @@ class _Follower(pl.Callback):
             self._settle()
         if logged:
             rate = trainer.optimizers[0].param_groups[0]["lr"]
-            loss = self._mean_loss(self._since_logged)
-            self._run.log_metrics({self._plan.loss_name: loss, "train/learning_rate": rate}, self.step)
+            mean = self._mean_loss(self._since_logged)
+            self._run.log_metrics({self._plan.loss_name: mean, "train/learning_rate": rate}, self.step)
             self._since_logged = []
         if measured:
             with self._progress.paused():
                 self._measure()
         if tell:
-            self._progress.tell(self.step, self._counts["tokens"], self._loss)
+            self._progress.tell(self.step, self._counts, self._loss)
         if save:
             with self._progress.paused():
                 self._save(trainer, module)
@@ -295,7 +384,7 @@ class _Follower(pl.Callback):
                 self._explain()
                 raise
             if told:
-                print(f"  warning: {told}")
+                self._progress.note(f"warning: {told}")
             if math.isfinite(loss):
                 self._loss = loss
                 self._since_logged.append(loss)
@@ -335,20 +424,24 @@ def _weights(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
     yield from ((name, buffer) for name, buffer in module.named_buffers() if name in kept)
 
 
-def _restore_optimizer(trainer: pl.Trainer, state: State) -> None:
+def _optimizer_part(state: State | None) -> dict[str, Tensor]:
+    """The optimizer's means in a savepoint."""
+    tensors = state.tensors if state else {}
+    return {name.removeprefix(MEANS): tensor for name, tensor in tensors.items() if name.startswith(MEANS)}
+
+
+def _restore_optimizer(trainer: pl.Trainer, step: int, tensors: Mapping[str, Tensor]) -> None:
     optimizer, scheduler = trainer.optimizers[0], trainer.lr_scheduler_configs[0].scheduler
     assert isinstance(scheduler, torch.optim.lr_scheduler.LambdaLR)
     means: dict[int, dict[str, Tensor]] = {}
-    for name, tensor in state.tensors.items():
-        kind, _, rest = name.partition("/")
-        if kind == "optimizer":
-            number, _, mean = rest.partition("/")
-            means.setdefault(int(number), {})[mean] = tensor
+    for name, tensor in tensors.items():
+        number, _, mean = name.partition("/")
+        means.setdefault(int(number), {})[mean] = tensor
     optimizer.load_state_dict({"state": means, "param_groups": optimizer.state_dict()["param_groups"]})
     # The schedule is a function of the step.
-    scheduler.load_state_dict({**scheduler.state_dict(), "last_epoch": state.step, "_step_count": state.step + 1})
+    scheduler.load_state_dict({**scheduler.state_dict(), "last_epoch": step, "_step_count": step + 1})
     for group, base, rate in zip(optimizer.param_groups, scheduler.base_lrs, scheduler.lr_lambdas, strict=True):
-        group["lr"] = base * rate(state.step)
+        group["lr"] = base * rate(step)
 
 
 def parameters(model: nn.Module) -> int:

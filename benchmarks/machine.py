@@ -3,7 +3,6 @@
 import json
 import os
 import platform
-import time
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -29,20 +28,6 @@ def machine() -> dict[str, Any]:
         "python": platform.python_version(),
         **{name: version(name) for name in PACKAGES},
     }
-
-
-def matmul_peak(dtype: torch.dtype, repeats: int = 12) -> float:
-    """Floating-point operations a second of one large product, the best of some: what the machine can do at most."""
-    device, size = ("cuda", 8192) if torch.cuda.is_available() else ("cpu", 2048)
-    left, right = (torch.randn(size, size, device=device, dtype=dtype) for _ in range(2))
-    best = float("inf")
-    for _ in range(repeats):
-        began = time.perf_counter()
-        left @ right
-        if device == "cuda":
-            torch.cuda.synchronize()
-        best = min(best, time.perf_counter() - began)
-    return 2 * size**3 / best
 
 
 def keep(name: str, found: dict[str, Any]) -> None:

@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 from transformers import BertForMaskedLM, DataCollatorForLanguageModeling
 
 from adaptbert.architecture import training_flop
+from adaptbert.machine_peak import matmul_peak
 from adaptbert.masked_lm import MaskedBatches, MaskedLM
 from adaptbert.masking import Masker, MaskingConfig
 from adaptbert.stream import DocumentStream
 from adaptbert.tokenization import SPECIALS
 from adaptbert.tracking import Run
 from adaptbert.training import Measure, Plan, fit
-from benchmarks.machine import matmul_peak
 from benchmarks.peer import MEGABATCH, PEERS, Flags, timed
 from benchmarks.profile import profiled
 from benchmarks.rounds import OURS, Budget, Speed, Stopwatch, command, compared

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from adaptbert.tokenization import Tokenizer, VocabularyConfig
 

@@ -374,7 +374,17 @@ def test_every_key_is_explained() -> None:
 
 def codes_in_source() -> set[int]:
     """The first argument of whatever carries a code."""
-    carriers = {"BadData", "BadParams", "HubUnreachable", "Busy", "WorkerLost", "Diverged", "Problem", "Reason"}
+    carriers = {
+        "BadData",
+        "BadParams",
+        "HubUnreachable",
+        "Busy",
+        "WorkerLost",
+        "Diverged",
+        "RankLost",
+        "Problem",
+        "Reason",
+    }
     found = set()
     for path in [path for folder in ("adaptbert", "stages", "flows") for path in (ROOT / folder).rglob("*.py")]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -397,7 +407,7 @@ def test_carriers_of_codes_are_all_known() -> None:
     """A new kind of error must not slip past `codes_in_source`."""
     source = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "adaptbert").rglob("*.py"))
     kinds = set(re.findall(r"^class (\w+)\((?:UserError|BadData|BadParams)\)", source, re.MULTILINE))
-    assert kinds == {"BadData", "BadParams", "Several", "HubUnreachable", "Busy", "WorkerLost", "Diverged"}
+    assert kinds == {"BadData", "BadParams", "Several", "HubUnreachable", "Busy", "WorkerLost", "Diverged", "RankLost"}
 
 
 def test_exit_codes_are_told() -> None:

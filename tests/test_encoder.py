@@ -5,7 +5,8 @@ import pytest
 import torch
 from transformers import BertConfig, BertForMaskedLM
 
-from adaptbert.encoder import encode, thin
+from adaptbert.attention import thin
+from adaptbert.encoder import encode
 from adaptbert.packing import pack
 
 VOCABULARY = 60

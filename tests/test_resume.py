@@ -146,15 +146,15 @@ def test_the_comparison_sees_each_way_to_resume_wrongly(
     attempt(corpus, Savepoints(tmp_path), kill_at=4)
     restore, init = training._restore_optimizer, training._Batches.__init__
 
-    def forget_the_schedule(trainer: Any, state: Any) -> None:
-        restore(trainer, state)
+    def forget_the_schedule(trainer: Any, step: int, means: Any) -> None:
+        restore(trainer, step, means)
         trainer.lr_scheduler_configs[0].scheduler.last_epoch = 0
 
-    def skip_one(self: Any, batch: Any, first: int, last: int) -> None:
-        init(self, batch, first + 1, last + 1)
+    def skip_one(self: Any, batch: Any, numbers: range) -> None:
+        init(self, batch, range(numbers.start + 1, numbers.stop + 1))
 
     if sabotage == "no seeds":
-        monkeypatch.setattr(training._Follower, "on_train_batch_start", lambda *_: None)
+        monkeypatch.setattr(training._Steps, "on_train_batch_start", lambda *_: None)
     elif sabotage == "no schedule":
         monkeypatch.setattr(training, "_restore_optimizer", forget_the_schedule)
     elif sabotage == "one micro-batch too far":

@@ -7,20 +7,19 @@ from pathlib import Path
 from typing import Any
 
 from adaptbert import entry, exclusive, training
-from adaptbert.savepoints import State
 
 
 def no_seeds() -> None:
     """Dropout from whatever state the generator is in."""
-    training._Follower.on_train_batch_start = lambda *_: None  # type: ignore[method-assign]
+    training._Steps.on_train_batch_start = lambda *_: None  # type: ignore[method-assign]
 
 
 def no_schedule() -> None:
     """The learning rate begins anew."""
     restore = training._restore_optimizer
 
-    def forget(trainer: Any, state: Any) -> None:
-        restore(trainer, state)
+    def forget(trainer: Any, step: int, means: Any) -> None:
+        restore(trainer, step, means)
         trainer.lr_scheduler_configs[0].scheduler.last_epoch = 0
 
     training._restore_optimizer = forget
@@ -30,8 +29,9 @@ def one_too_far() -> None:
     """The cursor is off by one."""
     init = training._Batches.__init__
 
-    def skip(self: Any, batch: Any, first: int, last: int) -> None:
-        init(self, batch, first + (first > 0), last + (first > 0))
+    def skip(self: Any, batch: Any, numbers: range) -> None:
+        far = int(numbers.start > 0)
+        init(self, batch, range(numbers.start + far, numbers.stop + far))
 
     training._Batches.__init__ = skip  # type: ignore[method-assign]
 
@@ -39,7 +39,7 @@ def one_too_far() -> None:
 def no_optimizer() -> None:
     """The optimizer's means begin anew."""
     restore = training._restore_optimizer
-    training._restore_optimizer = lambda trainer, state: restore(trainer, State(state.step, {}, state.values))
+    training._restore_optimizer = lambda trainer, step, means: restore(trainer, step, {})
 
 
 def stale_lock() -> None:

@@ -1,0 +1,36 @@
+"""What a device can compute at most: the speed of one large matrix product, by which training is measured."""
+
+import time
+from functools import cache
+
+import torch
+
+SIZES = {"cpu": 1024, "cuda": 8192}
+"""Rows and columns: large enough for full speed, small enough that many products fit into the time."""
+
+
+@cache
+def matmul_peak(dtype: torch.dtype, seconds: float = 0.25) -> float:
+    """Floating-point operations a second of a product of square matrices, the best of some, on one device.
+
+    Args:
+        dtype: of the matrices.
+        seconds: for which it is tried; once a process.
+    """
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    size = SIZES[device]
+    draw = torch.Generator(device).manual_seed(0)  # the global one belongs to training
+    left, right = (torch.randn(size, size, generator=draw, device=device).to(dtype) for _ in range(2))
+    best, over = float("inf"), time.perf_counter() + seconds
+    while best == float("inf") or time.perf_counter() < over:
+        _wait(device)
+        began = time.perf_counter()
+        left @ right
+        _wait(device)
+        best = min(best, time.perf_counter() - began)
+    return 2 * size**3 / best
+
+
+def _wait(device: str) -> None:
+    if device == "cuda":
+        torch.cuda.synchronize()
