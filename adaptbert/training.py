@@ -21,6 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from adaptbert import interruption
+from adaptbert.allocator import keep_freed_memory
 from adaptbert.errors import Diverged
 from adaptbert.health import Health
 from adaptbert.machine_peak import matmul_peak
@@ -174,6 +175,7 @@ class _Job:
 def _train(job: _Job, ranks: Ranks, follower: "_Follower | None" = None) -> None:
     logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
     torch.set_num_threads(job.threads)
+    keep_freed_memory()
     plan = job.plan
     numbers = ranks.numbers(job.first * plan.accumulate, plan.steps * plan.accumulate)
     trainer = pl.Trainer(

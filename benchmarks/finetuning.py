@@ -81,7 +81,7 @@ def measure(setting: Setting, budget: Budget, peers: dict[str, Flags]) -> dict[s
     documents = Documents(setting, max(MEGABATCH, budget.warm + budget.steps) * setting.documents)
     contenders: dict[str, Callable[[int], Speed]] = {OURS: partial(ours, setting, documents, budget)}
     contenders |= {name: partial(stock, setting, documents, budget, flags) for name, flags in peers.items()}
-    return compared(contenders, budget.rounds, ("examples", "tokens"))
+    return compared(contenders, budget, ("examples", "tokens"))
 
 
 def main() -> None:

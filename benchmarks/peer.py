@@ -27,11 +27,13 @@ class Flags:
     Attributes:
         attention: as transformers names it.
         grouped: batches of similar lengths, padded to the longest of a batch.
+        forward: documents of a forward pass, if a step has more: larger logits leave the cache, and are slower.
         arguments: others of TrainingArguments.
     """
 
     attention: str = "sdpa"
     grouped: bool = False
+    forward: int | None = None
     arguments: dict[str, Any] = field(default_factory=dict)
 
 
@@ -40,12 +42,12 @@ BF16 = {"bf16": True, "use_cpu": not torch.cuda.is_available()}
 PEERS = {
     "cpu": {
         "stock defaults": DEFAULTS,
-        "stock best flags": Flags("eager", True, BF16),  # SDPA in bfloat16 is slower on a CPU
+        "stock best flags": Flags("eager", True, 32, BF16),  # SDPA in bfloat16 is slower on a CPU
     },
     "gpu": {
         "stock defaults": DEFAULTS,
-        "stock best flags": Flags("sdpa", True, BF16),
-        "stock best flags, compiled": Flags("sdpa", True, {**BF16, "torch_compile": True}),
+        "stock best flags": Flags("sdpa", True, None, BF16),
+        "stock best flags, compiled": Flags("sdpa", True, None, {**BF16, "torch_compile": True}),
     },
 }
 
@@ -103,13 +105,15 @@ def timed(
 ) -> Speed:
     """A run of the Trainer, `documents` rows a step."""
     stopwatch, counted = Stopwatch(budget), Counted(collate)
+    forward = min(documents, flags.forward or documents)
+    passes = documents // forward
 
     class Watch(TrainerCallback):  # type: ignore[misc]
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             stopwatch.look(state.global_step)
 
     if flags.grouped:
-        rows = rows.select(sample_of_groups(np.asarray(rows["length"]), documents, budget, seed))
+        rows = rows.select(sample_of_groups(np.asarray(rows["length"]), forward, budget, seed, passes))
     with tempfile.TemporaryDirectory() as folder:
         trainer(
             model,
@@ -118,25 +122,34 @@ def timed(
             Watch(),
             folder,
             max_steps=stopwatch.last,
-            per_device_train_batch_size=documents,
+            per_device_train_batch_size=forward,
+            gradient_accumulation_steps=passes,
             seed=seed,
             train_sampling_strategy="sequential" if flags.grouped else "random",
             **flags.arguments,
         ).train()
-    return stopwatch.speed(budget.steps * documents, sum(counted.tokens[stopwatch.first : stopwatch.last]))
+    tokens = sum(counted.tokens[passes * stopwatch.first : passes * stopwatch.last])
+    return stopwatch.speed(budget.steps * documents, tokens)
 
 
-def sample_of_groups(lengths: NDArray[np.int64], documents: int, budget: Budget, seed: int) -> NDArray[np.int64]:
+def sample_of_groups(
+    lengths: NDArray[np.int64], documents: int, budget: Budget, seed: int, passes: int = 1
+) -> NDArray[np.int64]:
     """Rows of some of the batches that the Trainer's grouping by length makes; those that count cover all lengths.
 
     Its sampler sorts 50 batches by length and gives the longest first, so the first steps of a run would tell of long
     documents only.
+
+    Args:
+        documents: a batch.
+        passes: batches a step.
     """
     generator = torch.Generator().manual_seed(seed)
     order = np.array(get_length_grouped_indices(lengths, documents, generator=generator))
     grouped = order[: len(order) // documents * documents].reshape(-1, documents)
     draw = np.random.default_rng(seed)
-    spread = ((np.arange(budget.steps) + 0.5) * len(grouped) / budget.steps).astype(np.int64)
-    batches = np.concatenate([draw.integers(0, len(grouped), budget.warm), draw.permutation(spread)])
+    counted = passes * budget.steps
+    spread = ((np.arange(counted) + 0.5) * len(grouped) / counted).astype(np.int64)
+    batches = np.concatenate([draw.integers(0, len(grouped), passes * budget.warm), draw.permutation(spread)])
     chosen: NDArray[np.int64] = grouped[batches].reshape(-1)
     return chosen

@@ -6,11 +6,14 @@ A contender takes the number of a round and returns a `Speed`.
 import argparse
 import gc
 import logging
+import multiprocessing
 import resource
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from typing import Any
 
 import torch
@@ -29,12 +32,14 @@ class Budget:
         warm: steps of a run that are not counted.
         steps: steps of a run that are.
         ours: so many times as many of them in our runs, whose steps are short.
+        apart: each contender in a process of its own: what one asks of the allocator does not serve another.
     """
 
     rounds: int
     warm: int
     steps: int
     ours: int
+    apart: bool = True
 
 
 BUDGETS = {"cpu": Budget(3, 2, 5, 4), "gpu": Budget(5, 20, 40, 2)}
@@ -78,16 +83,24 @@ class Stopwatch:
         return Speed(examples, tokens, ended - began, cpu_ended - cpu_began, memory)
 
 
-def compared(contenders: Mapping[str, Callable[[int], Speed]], rounds: int, units: Sequence[str]) -> dict[str, Any]:
+@cache
+def _process(contender: str) -> ProcessPoolExecutor:
+    """Lives as long as the benchmark."""
+    return ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), logging.disable, (logging.WARNING,))
+
+
+def compared(contenders: Mapping[str, Callable[[int], Speed]], budget: Budget, units: Sequence[str]) -> dict[str, Any]:
     """Median speeds, and the ratios of ours to each peer within a round: median, lowest, highest.
 
     Args:
+        contenders: they pickle, if they are to run apart.
         units: fields of `Speed` that count the work, `examples` or `tokens`.
     """
     speeds: dict[str, list[Speed]] = {name: [] for name in contenders}
-    for number in range(rounds):
+    for number in range(budget.rounds):
         for name, contender in contenders.items():
-            speeds[name].append(contender(number))
+            speed = _process(name).submit(contender, number).result() if budget.apart else contender(number)
+            speeds[name].append(speed)
     found: dict[str, Any] = {}
     for unit in units:
         rates = {

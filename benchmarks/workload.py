@@ -54,12 +54,17 @@ class Setting:
 
 
 def _grid() -> dict[str, Setting]:
-    """Sizes of Turc et al. 2019, table 1; about as many tokens a step for each length that is packed."""
+    """Sizes of Turc et al. 2019, table 1; short texts in small steps and in large ones, packed ones of one size."""
     return {
         f"{size}-{kind}-{name}": Setting(*shape, vocabulary, length, documents)
         for size, shape in {"tiny": (2, 128, 2), "mini": (4, 256, 4), "small": (4, 512, 8)}.items()
         for name, vocabulary in (("30k", 30522), ("8k", 8192))
-        for kind, length, documents in (("short", 0, 32), ("packed128", 128, 16), ("packed512", 512, 4))
+        for kind, length, documents in (
+            ("short", 0, 32),
+            ("large", 0, 128),
+            ("packed128", 128, 16),
+            ("packed512", 512, 4),
+        )
     }
 
 
@@ -71,8 +76,11 @@ SETTINGS = {
         "base-packed512-30k": Setting(12, 768, 12, 30522, 512, 64),
     },
 }
-SLOW = ("small-packed512-30k", "small-short-8k", "small-packed128-8k", "small-packed512-8k")
-USUAL = {group: [name for name in settings if name not in SLOW] for group, settings in SETTINGS.items()}
+USUAL = {
+    "cpu": [f"mini-{kind}-30k" for kind in ("short", "large", "packed128", "packed512")]
+    + ["mini-short-8k", "mini-packed128-8k", "mini-packed512-8k", "tiny-short-30k", "small-short-30k"],
+    "gpu": list(SETTINGS["gpu"]),
+}
 """What is run when no settings are named: some minutes."""
 
 

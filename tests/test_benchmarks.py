@@ -18,7 +18,7 @@ from tests import tiny
 
 SHORT = Setting(1, 16, 2, 64, 0, 4)
 PACKED = Setting(1, 16, 2, 64, 16, 2)
-BUDGET = Budget(rounds=1, warm=1, steps=2, ours=2)
+BUDGET = Budget(rounds=1, warm=1, steps=2, ours=2, apart=False)
 CLOCKS = {"wall", "cpu"}
 
 
@@ -117,7 +117,7 @@ def test_ratios_are_taken_within_a_round() -> None:
         name: lambda number, times=times: Speed(10, 300, times[number], 2 * times[number], 0)
         for name, times in seconds.items()
     }
-    found = compared(contenders, 3, ("examples", "tokens"))
+    found = compared(contenders, Budget(3, 0, 1, 1, apart=False), ("examples", "tokens"))
     assert found["ratio_tokens"] == {"peer": {clock: {"median": 4, "lowest": 3, "highest": 4} for clock in CLOCKS}}
     assert found["tokens_per_second"] == {"ours": 150, "peer": 50}
     assert found["examples_per_second"] == {"ours": 5, "peer": 2}
