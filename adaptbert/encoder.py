@@ -19,7 +19,7 @@ from adaptbert.packing import Rows
 FAR = -1e4  # added to the scores of tokens of other documents: their weights are 0 in every type
 
 
-def encode(bert: Any, rows: Rows, ids: Tensor, needed: Tensor | None = None) -> Tensor:
+def encode(bert: Any, rows: Rows, ids: Tensor, needed: Tensor | None = None, segments: Tensor | None = None) -> Tensor:
     """Hidden states of the last layer.
 
     Args:
@@ -27,6 +27,7 @@ def encode(bert: Any, rows: Rows, ids: Tensor, needed: Tensor | None = None) -> 
         rows: where attention lays the tokens.
         ids: document after document, (tokens,).
         needed: tokens whose vectors are wanted, (needed,); all if None.
+        segments: of each token in a pair, 0 or 1, (tokens,); all 0 if None.
 
     Returns:
         One vector a token, (tokens or needed, hidden).
@@ -37,7 +38,7 @@ def encode(bert: Any, rows: Rows, ids: Tensor, needed: Tensor | None = None) -> 
     same = torch.as_tensor(rows.documents, device=device)
     same = same[:, :, None] == same[:, None, :]
     with torch.autocast(device.type, enabled=False):
-        hidden = _embed(bert.embeddings, ids, torch.as_tensor(rows.positions, device=device))
+        hidden = _embed(bert.embeddings, ids, torch.as_tensor(rows.positions, device=device), segments)
         *layers, last = bert.encoder.layer
         mask = _Mask(same, bert.config.num_attention_heads, dtype)
         for layer in layers:
@@ -64,10 +65,11 @@ class _Mask:
             self.bias = torch.zeros_like(same, dtype=dtype).masked_fill_(~same, FAR).repeat_interleave(heads, 0)
 
 
-def _embed(embeddings: Any, ids: Tensor, positions: Tensor) -> Tensor:
+def _embed(embeddings: Any, ids: Tensor, positions: Tensor, segments: Tensor | None) -> Tensor:
     vectors = functional.embedding(ids, embeddings.word_embeddings.weight)
     vectors = vectors + functional.embedding(positions, embeddings.position_embeddings.weight)
-    vectors = vectors + embeddings.token_type_embeddings.weight[0]
+    kinds = embeddings.token_type_embeddings.weight
+    vectors = vectors + (kinds[0] if segments is None else functional.embedding(segments, kinds))
     return thin(embeddings.LayerNorm(vectors), _rate(embeddings.dropout))
 
 

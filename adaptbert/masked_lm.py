@@ -1,13 +1,16 @@
 """Masked-language modelling: the decoder runs at the masked positions only, and no position is padding for long.
 
-The objective of pretrain, domain_transfer and task_transfer alike (Devlin et al. 2019, section 3.1, task 1).
+The objective of pretrain, domain_transfer and task_transfer alike (Devlin et al. 2019, section 3.1, task 1); a question
+about sentence pairs can be asked beside it, and the loss is the sum of both.
 """
 
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pytorch_lightning as pl
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
@@ -15,8 +18,9 @@ from adaptbert.encoder import encode
 from adaptbert.masking import Masker, audit
 from adaptbert.optim import OptimConfig, adamw
 from adaptbert.packing import Rows, pack
+from adaptbert.sentence_pairs import PairLabels, SentencePairs, answers
 from adaptbert.stream import DocumentStream
-from adaptbert.token_store import TokenizedCorpus
+from adaptbert.token_store import Documents, Flat
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,7 @@ class MaskedBatch:
         chosen: tokens to predict, (chosen,).
         expected: the ids that stood there, (chosen,).
         counts: tokens, padding not counted, and what the masks really were (`masking.audit`).
+        pairs: where a sentence objective is trained.
     """
 
     rows: Rows
@@ -36,6 +41,7 @@ class MaskedBatch:
     chosen: Tensor
     expected: Tensor
     counts: dict[str, int]
+    pairs: PairLabels | None = None
 
     def to(self, device: torch.device) -> "MaskedBatch":
         """The same on another device."""
@@ -44,19 +50,41 @@ class MaskedBatch:
             ids=self.ids.to(device, non_blocking=True),
             chosen=self.chosen.to(device, non_blocking=True),
             expected=self.expected.to(device, non_blocking=True),
+            pairs=self.pairs and self.pairs.to(device),
         )
 
 
 class MaskedBatches:
-    """Micro-batch k of a run: documents by `stream`, masks by `masker`, rows of `block_size` tokens."""
+    """Micro-batch k of a run: documents by `stream`, masks by `masker`, rows of `block_size` tokens.
 
-    def __init__(self, corpus: TokenizedCorpus, stream: DocumentStream, masker: Masker, block_size: int) -> None:
+    Args:
+        pairs: reads the documents as pairs for a sentence objective; `stream` goes by its lengths then.
+    """
+
+    def __init__(
+        self,
+        corpus: Documents,
+        stream: DocumentStream,
+        masker: Masker,
+        block_size: int,
+        pairs: SentencePairs | None = None,
+    ) -> None:
         self._corpus, self._stream, self._masker = corpus, stream, masker
-        self._block_size = block_size
+        self._block_size, self._pairs = block_size, pairs
 
     def __call__(self, k: int) -> MaskedBatch:
         documents, passes = self._stream.batch(k)
-        flat = self._corpus.read(documents)
+        if self._pairs is None:
+            return self._masked(self._corpus.read(documents), documents, passes)
+        flat, segments, labels = self._pairs.read(documents, passes)
+        batch = self._masked(flat, documents, passes)
+        asked = labels >= 0
+        firsts = (np.cumsum(flat.lengths) - flat.lengths)[asked]
+        pairs = PairLabels(*(torch.from_numpy(values) for values in (segments, firsts, labels[asked])))
+        counts = {"pairs": int(asked.sum()), "unpaired": int((~asked).sum())}
+        return replace(batch, pairs=pairs, counts={**batch.counts, **counts})
+
+    def _masked(self, flat: Flat, documents: NDArray[np.int64], passes: NDArray[np.int64]) -> MaskedBatch:
         ids, chosen = self._masker.mask(flat.ids, flat.word_starts, flat.lengths, documents, passes)
         rows = pack(flat.lengths, self._block_size)
         return MaskedBatch(
@@ -68,17 +96,36 @@ class MaskedBatches:
         )
 
 
+LOSS_NAME = "train/mlm_loss"
+PAIR_PARTS = (LOSS_NAME, "train/sentence_loss", "train/sentence_accuracy")
+
+
 class MaskedLM(pl.LightningModule):
-    """Loss, optimizer and schedule around a Hugging Face `BertForMaskedLM`."""
+    """Loss, optimizer and schedule around a Hugging Face `BertForMaskedLM`, or a `BertForPreTraining` for pairs."""
 
     def __init__(self, model: Any, optim: OptimConfig, steps: int) -> None:
         super().__init__()
         model.train()  # from_pretrained leaves it in eval mode and Lightning keeps it: dropout would be off
         self.model, self._optim, self._steps = model, optim, steps
 
-    def training_step(self, batch: MaskedBatch, k: int) -> Tensor:
-        hidden = encode(self.model.bert, batch.rows, batch.ids, batch.chosen)
-        logits = self.model.cls(hidden)
+    def training_step(self, batch: MaskedBatch, k: int) -> Tensor | dict[str, Tensor]:
+        """The loss; with pairs also its two parts and the share of right answers, by the names in `PAIR_PARTS`."""
+        if batch.pairs is None:
+            return self._masked_loss(encode(self.model.bert, batch.rows, batch.ids, batch.chosen), batch)
+        pairs = batch.pairs
+        needed = torch.cat([batch.chosen, pairs.first])
+        hidden = encode(self.model.bert, batch.rows, batch.ids, needed, pairs.segments)
+        hidden, first = hidden.tensor_split([len(batch.chosen)])
+        scores = answers(self.model, first).float()
+        asked = max(1, len(pairs.labels))
+        masked = self._masked_loss(hidden, batch)
+        sentence = functional.cross_entropy(scores, pairs.labels, reduction="sum") / asked
+        right = (scores.argmax(-1) == pairs.labels).sum() / asked
+        parts = zip(PAIR_PARTS, (masked.detach(), sentence.detach(), right), strict=True)
+        return {"loss": masked + sentence, **dict(parts)}
+
+    def _masked_loss(self, hidden: Tensor, batch: MaskedBatch) -> Tensor:
+        logits = self.model.cls.predictions(hidden)
         # The mean, and 0 for a batch without a mask.
         return functional.cross_entropy(logits.float(), batch.expected, reduction="sum") / max(1, len(batch.expected))
 

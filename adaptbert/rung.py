@@ -16,6 +16,7 @@ from adaptbert.measurement import HeldOut, MeasureConfig, named, unnamed
 from adaptbert.optim import OptimConfig
 from adaptbert.outputs import write_json
 from adaptbert.params import Config, contradiction
+from adaptbert.sentence_pairs import SentenceObjective, head_of
 from adaptbert.stream import BudgetConfig, DocumentStream
 from adaptbert.tracking import Run
 
@@ -41,6 +42,9 @@ class RungConfig(Config):
     """Of hidden states and attention. 0 learns most from few tokens (Geiping and Goldstein 2023, section 4.3)."""
     block_size: Annotated[int, Field(ge=8)]
     """Tokens of a packed row."""
+    sentence_objective: SentenceObjective
+    """Asked about the two halves of a document beside the masks: nothing; whether the second follows the first or is
+    of another document; whether they are in order. Not for texts of one sentence."""
     precision: Precision
     """Of the matrix products; weights and optimizer are float32 either way."""
     measurements: Annotated[int, Field(ge=1)]
@@ -94,19 +98,25 @@ def climb(
     Raises:
         BadData: the corpus was made with another tokenizer, or its documents do not fit rows or positions.
     """
-    from transformers import BertForMaskedLM
+    from transformers import BertForMaskedLM, BertForPreTraining
 
     from adaptbert import checkpoint
     from adaptbert.architecture import training_flop
     from adaptbert.errors import BadData
-    from adaptbert.masked_lm import MaskedBatches, MaskedLM
+    from adaptbert.masked_lm import LOSS_NAME, PAIR_PARTS, MaskedBatches, MaskedLM
     from adaptbert.masking import Masker
+    from adaptbert.sentence_measurement import HeldOutPairs
+    from adaptbert.sentence_pairs import SentencePairs
     from adaptbert.training import Plan, fit, parameters
 
     start.check_tokenizer(corpus.fingerprint, corpus.texts[0]["name"])
     tokenizer = start.tokenizer
+    head = head_of(params.sentence_objective)
     model = start.model(
-        BertForMaskedLM, seed, hidden_dropout_prob=params.dropout, attention_probs_dropout_prob=params.dropout
+        BertForPreTraining if head else BertForMaskedLM,
+        seed,
+        hidden_dropout_prob=params.dropout,
+        attention_probs_dropout_prob=params.dropout,
     )
     longest = int(corpus.lengths.max())
     for limit, name in ((params.block_size, "block_size"), (model.config.max_position_embeddings, "max_positions")):
@@ -116,10 +126,13 @@ def climb(
 
     steps = params.budget.optimizer_steps(corpus.tokens, params.global_batch_tokens)
     accumulate = params.global_batch_tokens // params.micro_batch_tokens
-    stream = DocumentStream(corpus.lengths, seed, params.micro_batch_tokens)
+    room = min(params.block_size, model.config.max_position_embeddings)
+    pairs = SentencePairs(corpus, head, seed, room) if head else None
+    stream = DocumentStream(pairs.lengths if pairs else corpus.lengths, seed, params.micro_batch_tokens)
     masker = Masker(params.masking, seed, tokenizer.mask, tokenizer.replacements, tokenizer.maskable)
-    batches = MaskedBatches(corpus, stream, masker, params.block_size)
+    batches = MaskedBatches(corpus, stream, masker, params.block_size, pairs)
     heldout = HeldOut(where.heldout, measure, tokenizer, params.block_size)
+    heldout_pairs = HeldOutPairs(heldout, head, room) if head else None
 
     work.begin(
         {
@@ -141,20 +154,23 @@ def climb(
     print(f"{where.rung}: {corpus.tokens:,} tokens of text, {steps:,} steps of {params.global_batch_tokens:,} tokens")
 
     def measure_now(step: int) -> Mapping[str, float]:
-        return named(heldout.measure(model, params.precision))
+        sentences = heldout_pairs.measure(model, params.precision) if heldout_pairs else {}
+        return {**named(heldout.measure(model, params.precision)), **sentences}
 
     points = measured_steps(steps, params.measurements)
-    plan = Plan(steps, accumulate, params.optim.clip_norm, params.precision, seed, "train/mlm_loss")
+    names = ("train/loss", PAIR_PARTS) if head else (LOSS_NAME, ())
+    plan = Plan(steps, accumulate, params.optim.clip_norm, params.precision, seed, *names)
     fitted = fit(module, batches, plan, run, dict.fromkeys(points, measure_now), work.savepoints())
     after = unnamed(fitted.curve[-1], heldout.sets) if fitted.curve else before
 
     tokens, decoded = round(steps * params.global_batch_tokens), fitted.counts.get("chosen", 0)
+    needed = decoded + fitted.counts.get("pairs", 0)
     facts: dict[str, Any] = {
         "rung": where.rung,
         "from": start.name,
         "tokens": tokens,
         "steps": steps,
-        "tflop": round(training_flop(model.config, tokens, params.block_size, decoded, decoded) / 1e12, 3),
+        "tflop": round(training_flop(model.config, tokens, params.block_size, needed, decoded) / 1e12, 3),
         "parameters": parameters(model),
     }
     ledger = [*start.texts, *({**text, "trained_tokens": tokens} for text in corpus.texts)] if steps else start.texts
@@ -171,6 +187,12 @@ def climb(
             "measured": after,
         },
     )
+    if head:
+        facts["sentence"] = {
+            "objective": params.sentence_objective,
+            **{name: fitted.counts.get(name, 0) for name in ("pairs", "unpaired")},
+        }
+        print(f"  {facts['sentence']['pairs']:,} pairs, {facts['sentence']['unpaired']:,} documents too short for one")
     audit = audit_metrics(fitted.counts)
     write_json(where.metrics, {**facts, "before": before, "after": after, "curve": fitted.curve, "masking": audit})
     work.finish(where.metrics)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b, sha256
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,19 @@ class Flat:
     ids: NDArray[np.int64]
     word_starts: NDArray[np.bool_]
     lengths: NDArray[np.int64]
+
+
+class Documents(Protocol):
+    """What training reads: a corpus, or a view of one."""
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Tokens of each document, (documents,)."""
+        ...
+
+    def read(self, documents: NDArray[np.int64]) -> Flat:
+        """Some documents, in the order asked for."""
+        ...
 
 
 class TokenizedCorpus:

@@ -20,9 +20,10 @@ FLOORS = {
     4: "training progress tracking rung cell entry consistency cli presets doctor "
     "confusion comparison comparison_table comparison_plots summary report parameters",
     # 3: loss, step and measurement; no files, no record
-    3: "masked_lm finetuning measurement",
+    3: "masked_lm finetuning measurement sentence_measurement",
     # 2: disk and Hugging Face
-    2: "architecture checkpoint controls corpora encoder savepoints work gate tables tasks token_store tokenization",
+    2: "architecture checkpoint controls corpora encoder savepoints sentence_pairs work gate tables tasks "
+    "token_store tokenization",
     # 1: pure; tensors and frames in, tensors and frames out
     1: "contamination ladder masking metrics normalise optim packing health schemas statistics stream",
     # 0: what everything may use

@@ -263,6 +263,28 @@ def test_no_step_keeps_the_weights(ladder: Ladder) -> None:
     assert texts[0] == texts[1], "nothing was read"
 
 
+@pytest.mark.parametrize("objective", ["nsp", "sop"])
+def test_a_rung_with_a_sentence_objective(ladder: Ladder, objective: str) -> None:
+    """Both parts are told, equal bytes come again, and the next rung goes on without it."""
+    ladder.domain_transfer(sentence_objective=objective)
+    found, bytes_of = ladder.metrics("domain_transfer/domain"), ladder.outputs()
+    assert found["sentence"]["objective"] == objective
+    assert found["sentence"]["pairs"] > found["sentence"]["unpaired"]
+    last = found["curve"][-1]
+    assert last["train/loss"] == pytest.approx(last["train/mlm_loss"] + last["train/sentence_loss"], abs=1e-5)
+    for text in tiny.WORDS:
+        assert last[f"sentence_loss/{text}"] == pytest.approx(np.log(2), abs=0.2), "hardly trained"
+        assert 0 <= last[f"sentence_accuracy/{text}"] <= 1
+    assert set(found["after"]["domain"]) == {"bits_per_char", "mlm_loss", "masked_accuracy"}
+    ladder.domain_transfer(sentence_objective=objective)
+    assert ladder.outputs() == bytes_of
+    config = read_json(ladder.root / "models/domain_transfer/domain/config.json")
+    assert config["architectures"] == ["BertForPreTraining"]
+    ladder.task_transfer()
+    names = load_file(ladder.root / "models/task_transfer/section-domain/model.safetensors")
+    assert not any("seq_relationship" in name for name in names)
+
+
 def test_a_local_checkpoint_is_the_start(ladder: Ladder, climbed: Ladder, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.copytree(climbed.root / "models/pretrain", ladder.root / "models/init")
     ladder.pretrain(init=str(ladder.root / "models/init"), encoder=None, budget=BudgetConfig(steps=2))

@@ -201,6 +201,7 @@ def rung_values(**changes: Any) -> dict[str, Any]:
         "micro_batch_tokens": 128,
         "dropout": 0.1,
         "block_size": 64,
+        "sentence_objective": "none",
         "precision": "32-true",
         "measurements": 2,
     } | changes
