@@ -4,25 +4,26 @@ pretrain, domain_transfer and task_transfer are this operation with three sets o
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from adaptbert.length_schedule import LengthsConfig
 from adaptbert.masking import MaskingConfig, audit_metrics
 from adaptbert.measurement import HeldOut, MeasureConfig, named, unnamed
 from adaptbert.optim import OptimConfig
 from adaptbert.outputs import write_json
 from adaptbert.params import Config, contradiction
 from adaptbert.sentence_pairs import SentenceObjective, head_of
-from adaptbert.stream import BudgetConfig, DocumentStream
+from adaptbert.stream import BudgetConfig, DocumentStream, seed_of
 from adaptbert.tracking import Run
 
 if TYPE_CHECKING:
     from adaptbert.checkpoint import Checkpoint
-    from adaptbert.token_store import TokenizedCorpus
+    from adaptbert.token_store import Documents, TokenizedCorpus
     from adaptbert.work import Work
 
 Precision = Literal["bf16-mixed", "32-true"]
@@ -42,6 +43,8 @@ class RungConfig(Config):
     """Of hidden states and attention. 0 learns most from few tokens (Geiping and Goldstein 2023, section 4.3)."""
     block_size: Annotated[int, Field(ge=8)]
     """Tokens of a packed row."""
+    lengths: LengthsConfig | None = None
+    """Short documents first; left out, documents are read whole from the first step on."""
     sentence_objective: SentenceObjective
     """Asked about the two halves of a document beside the masks: nothing; whether the second follows the first or is
     of another document; whether they are in order. Not for texts of one sentence."""
@@ -60,6 +63,10 @@ class RungConfig(Config):
         if self.block_size > self.micro_batch_tokens:
             raise contradiction(
                 f"block_size {self.block_size} is larger than micro_batch_tokens {self.micro_batch_tokens}"
+            )
+        if self.lengths and self.lengths.short_length > self.block_size:
+            raise contradiction(
+                f"lengths.short_length {self.lengths.short_length} is larger than block_size {self.block_size}"
             )
         return self
 
@@ -103,7 +110,8 @@ def climb(
     from adaptbert import checkpoint
     from adaptbert.architecture import training_flop
     from adaptbert.errors import BadData
-    from adaptbert.masked_lm import LOSS_NAME, PAIR_PARTS, MaskedBatches, MaskedLM
+    from adaptbert.length_schedule import ShortDocuments, one_after_the_other
+    from adaptbert.masked_lm import LOSS_NAME, PAIR_PARTS, MaskedBatch, MaskedBatches, MaskedLM
     from adaptbert.masking import Masker
     from adaptbert.sentence_measurement import HeldOutPairs
     from adaptbert.sentence_pairs import SentencePairs
@@ -127,10 +135,21 @@ def climb(
     steps = params.budget.optimizer_steps(corpus.tokens, params.global_batch_tokens)
     accumulate = params.global_batch_tokens // params.micro_batch_tokens
     room = min(params.block_size, model.config.max_position_embeddings)
-    pairs = SentencePairs(corpus, head, seed, room) if head else None
-    stream = DocumentStream(pairs.lengths if pairs else corpus.lengths, seed, params.micro_batch_tokens)
-    masker = Masker(params.masking, seed, tokenizer.mask, tokenizer.replacements, tokenizer.maskable)
-    batches = MaskedBatches(corpus, stream, masker, params.block_size, pairs)
+
+    def batches_of(documents: "Documents", block_size: int, seed: int) -> MaskedBatches:
+        pairs = SentencePairs(documents, head, seed, min(block_size, room)) if head else None
+        stream = DocumentStream((pairs or documents).lengths, seed, params.micro_batch_tokens)
+        masker = Masker(params.masking, seed, tokenizer.mask, tokenizer.replacements, tokenizer.maskable)
+        return MaskedBatches(documents, stream, masker, block_size, pairs)
+
+    batches: Callable[[int], MaskedBatch] = batches_of(corpus, params.block_size, seed)
+    row = float(params.block_size)
+    if params.lengths:
+        short = params.lengths.short_length
+        first = batches_of(ShortDocuments(corpus, short), short, seed_of(seed, "short"))
+        short_steps = params.lengths.short_steps(steps)
+        batches = one_after_the_other(first, short_steps * accumulate, batches)
+        row += (short - row) * short_steps / max(1, steps)
     heldout = HeldOut(where.heldout, measure, tokenizer, params.block_size)
     heldout_pairs = HeldOutPairs(heldout, head, room) if head else None
 
@@ -170,7 +189,7 @@ def climb(
         "from": start.name,
         "tokens": tokens,
         "steps": steps,
-        "tflop": round(training_flop(model.config, tokens, params.block_size, needed, decoded) / 1e12, 3),
+        "tflop": round(training_flop(model.config, tokens, row, needed, decoded) / 1e12, 3),
         "parameters": parameters(model),
     }
     ledger = [*start.texts, *({**text, "trained_tokens": tokens} for text in corpus.texts)] if steps else start.texts

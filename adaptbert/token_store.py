@@ -7,7 +7,7 @@ characters.bin  characters of each document
 corpus.json     counts, the digest of the text and the fingerprint of the tokenizer
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b, sha256
@@ -216,16 +216,22 @@ def _documents(encoding: Any, tokenizer: Tokenizer, max_length: int) -> Iterator
     """One text as documents of at most `max_length` tokens, cut between words where a word allows it."""
     ids, words, offsets = encoding.ids, encoding.word_ids, encoding.offsets
     begins = [i == 0 or words[i] != words[i - 1] for i in range(len(ids))]
-    room, start = max_length - 2, 0
-    while start < len(ids):
-        end = min(start + room, len(ids))
-        if end < len(ids):
-            end = next((cut for cut in range(end, start + room // 2, -1) if begins[cut]), end)
+    for start, end in spans(begins, max_length - 2):
         yield _Document(
             np.array([tokenizer.cls, *ids[start:end], tokenizer.sep], np.int64),
             np.array([True, *begins[start:end], True], np.bool_),
             offsets[end - 1][1] - offsets[start][0],
         )
+
+
+def spans(begins: Sequence[bool], room: int) -> Iterator[tuple[int, int]]:
+    """Pieces of at most `room` tokens, first and last + 1; a cut is where a word begins, but for too long words."""
+    start = 0
+    while start < len(begins):
+        end = min(start + room, len(begins))
+        if end < len(begins):
+            end = next((cut for cut in range(end, start + room // 2, -1) if begins[cut]), end)
+        yield start, end
         start = end
 
 

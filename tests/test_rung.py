@@ -285,6 +285,22 @@ def test_a_rung_with_a_sentence_objective(ladder: Ladder, objective: str) -> Non
     assert not any("seq_relationship" in name for name in names)
 
 
+def test_a_rung_with_a_length_schedule(ladder: Ladder) -> None:
+    """The budget stays, the pieces are more than the documents, and equal bytes come again."""
+    budget, schedule = BudgetConfig(steps=20), {"short_share": 0.5, "short_length": 16}
+    ladder.domain_transfer(budget=budget)
+    plain = ladder.metrics("domain_transfer/domain")
+    ladder.domain_transfer(budget=budget, lengths=schedule)
+    found, bytes_of = ladder.metrics("domain_transfer/domain"), ladder.outputs()
+    assert (found["tokens"], found["steps"]) == (plain["tokens"], plain["steps"]) == (20 * 128, 20)
+    assert found["curve"][-1]["tokens"] == pytest.approx(20 * 128, rel=0.03)
+    assert found["after"] != plain["after"]
+    ladder.domain_transfer(budget=budget, lengths=schedule)
+    assert ladder.outputs() == bytes_of
+    card = read_json(ladder.root / "models/domain_transfer/domain/card.json")
+    assert card["params"]["lengths"] == schedule
+
+
 def test_a_local_checkpoint_is_the_start(ladder: Ladder, climbed: Ladder, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.copytree(climbed.root / "models/pretrain", ladder.root / "models/init")
     ladder.pretrain(init=str(ladder.root / "models/init"), encoder=None, budget=BudgetConfig(steps=2))
@@ -388,10 +404,14 @@ def test_measured_steps(steps: int, count: int) -> None:
     ("changes", "message"),
     [
         ({"micro_batch_tokens": 100}, "global_batch_tokens 128 is not a multiple of micro_batch_tokens 100"),
+        (
+            {"lengths": {"short_share": 0.5, "short_length": 65}},
+            "lengths.short_length 65 is larger than block_size 64",
+        ),
         ({"block_size": 256}, "block_size 256 is larger than micro_batch_tokens 128"),
     ],
 )
-def test_contradictions(changes: dict[str, int], message: str) -> None:
+def test_contradictions(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         tiny.rung(**changes)
 
