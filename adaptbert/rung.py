@@ -158,7 +158,7 @@ def climb(
             "params": params.model_dump(),
             "seed": seed,
             "measure": measure.model_dump(),
-            "init": [start.digest, start.tokenizer.fingerprint],
+            "init": [start.digest, start.tokenizer.fingerprint, start.base.fingerprint if start.base else None],
             "texts": [*corpus.texts, len(corpus.lengths)],
             "heldout": heldout.digests,
         }
@@ -192,6 +192,9 @@ def climb(
         "tflop": round(training_flop(model.config, tokens, row, needed, decoded) / 1e12, 3),
         "parameters": parameters(model),
     }
+    notes: dict[str, Any] = {}  # what is told only where it is so
+    if start.base:
+        notes["vocabulary"] = {"from": start.base.fingerprint, "new_tokens": tokenizer.size - start.base.size}
     ledger = [*start.texts, *({**text, "trained_tokens": tokens} for text in corpus.texts)] if steps else start.texts
     card = checkpoint.save(
         where.out,
@@ -204,6 +207,7 @@ def climb(
             "init": start.digest,
             "texts": ledger,
             "measured": after,
+            **notes,
         },
     )
     if head:
@@ -213,7 +217,8 @@ def climb(
         }
         print(f"  {facts['sentence']['pairs']:,} pairs, {facts['sentence']['unpaired']:,} documents too short for one")
     audit = audit_metrics(fitted.counts)
-    write_json(where.metrics, {**facts, "before": before, "after": after, "curve": fitted.curve, "masking": audit})
+    measures = {"before": before, "after": after, "curve": fitted.curve, "masking": audit}
+    write_json(where.metrics, {**facts, **notes, **measures})
     work.finish(where.metrics)
     run.set_tags({"checkpoint": str(card["weights"])})
     run.log_metrics({"cost/tokens": tokens, "cost/tflop": facts["tflop"], **{f"mask/{k}": v for k, v in audit.items()}})

@@ -23,7 +23,7 @@ FLOORS = {
     3: "masked_lm finetuning measurement sentence_measurement",
     # 2: disk and Hugging Face
     2: "architecture checkpoint controls corpora encoder length_schedule savepoints sentence_pairs work gate tables "
-    "tasks token_store tokenization",
+    "tasks token_store tokenization vocabulary",
     # 1: pure; tensors and frames in, tensors and frames out
     1: "contamination ladder masking metrics normalise optim packing health schemas statistics stream",
     # 0: what everything may use

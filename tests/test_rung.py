@@ -19,6 +19,8 @@ from adaptbert.errors import BadData
 from adaptbert.outputs import read_json
 from adaptbert.rung import measured_steps
 from adaptbert.stream import BudgetConfig
+from adaptbert.tokenization import Tokenizer
+from adaptbert.vocabulary import ExtensionConfig, extend_vocabulary
 from stages.domain_transfer import DomainTransferParams, domain_transfer
 from stages.pretrain import PretrainParams, pretrain
 from stages.task_transfer import TaskTransferParams, task_transfer
@@ -310,6 +312,62 @@ def test_a_local_checkpoint_is_the_start(ladder: Ladder, climbed: Ladder, capsys
     shutil.copytree(climbed.root / "models/pretrain", ladder.root / "elsewhere")
     ladder.pretrain(init=str(ladder.root / "elsewhere"), encoder=None, budget=BudgetConfig(steps=0))
     assert "note: DVC cannot see changes in" in capsys.readouterr().out
+
+
+def extended(ladder: Ladder) -> Tokenizer:
+    """data/tokenizer and all texts by a tokenizer with more words than that of models/init."""
+    shutil.copytree(ladder.root / "models/pretrain", ladder.root / "models/init")
+    words = [text for _, text in tiny.rows("domain", 60)]
+    config = ExtensionConfig(corpora=["domain"], num_new_tokens=12, min_frequency=2)
+    pieces = extend_vocabulary(tiny.tokenizer(), words, config).tokenizer
+    pieces.save(ladder.root / "data/tokenizer")
+    for kind in tiny.WORDS:
+        tiny.corpus(ladder.root / "data/corpora" / kind, kind, 120, pieces=pieces)
+    tiny.heldout(ladder.root / "data/heldout", pieces)
+    return pieces
+
+
+def test_a_checkpoint_takes_an_extended_vocabulary_by_an_explicit_step(
+    ladder: Ladder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a step of training: old rows as they were, new ones the means; the next rung finds nothing special."""
+    pieces, old = extended(ladder), tiny.tokenizer()
+    assert pieces.size > old.size
+    changes = {"init": str(ladder.root / "models/init"), "encoder": None, "budget": BudgetConfig(steps=0)}
+    ladder.pretrain(**changes)
+    assert f"vocabulary: {old.size} -> {pieces.size} tokens" in capsys.readouterr().out
+    found, card = ladder.metrics("pretrain"), read_json(ladder.root / "models/pretrain/card.json")
+    assert found["vocabulary"] == card["vocabulary"] == {"from": old.fingerprint, "new_tokens": pieces.size - old.size}
+    assert (card["tokenizer"], found["before"]) == (pieces.fingerprint, found["after"])
+    before, after = (load_file(ladder.root / f"models/{rung}/model.safetensors") for rung in ("init", "pretrain"))
+    name = "bert.embeddings.word_embeddings.weight"
+    assert torch.equal(after[name][: old.size], before[name])
+    ids = old.encode([pieces.tokens[-1]])[0].ids
+    torch.testing.assert_close(after[name][-1], before[name][ids].mean(0))
+    assert all(torch.equal(before[key], after[key]) for key in before if before[key].shape == after[key].shape)
+    assert Checkpoint.load(ladder.root / "models/scratch").config().vocab_size == pieces.size
+
+    ladder.domain_transfer()
+    above = ladder.metrics("domain_transfer/domain")
+    assert above["before"] == found["after"]
+    assert "vocabulary" not in above
+
+
+@pytest.mark.usefixtures("no_training")
+def test_a_vocabulary_that_is_no_extension_is_refused(ladder: Ladder) -> None:
+    """Two old tokens have changed ids, or a text is of the old tokenizer: the check has no hole."""
+    pieces = extended(ladder)
+    file = ladder.root / "data/tokenizer/tokenizer.json"
+    content = read_json(file)
+    vocabulary = content["model"]["vocab"]
+    vocabulary["the"], vocabulary["of"] = vocabulary["of"], vocabulary["the"]
+    file.write_text(json.dumps(content), encoding="utf-8")
+    start = {"init": str(ladder.root / "models/init"), "encoder": None, "budget": BudgetConfig(steps=0)}
+    refused(ladder, lambda: ladder.pretrain(**start), "AB-129 .*data/tokenizer: made with tokenizer")
+    pieces.save(ladder.root / "data/tokenizer")
+    refused(ladder, lambda: ladder.domain_transfer(replay=0), "AB-129 domain: made with tokenizer")
+    tiny.corpus(ladder.root / "data/corpora/general", "general", 120)
+    refused(ladder, lambda: ladder.pretrain(**start), "AB-129 general: made with tokenizer")
 
 
 def refused(ladder: Ladder, climb: Any, message: str) -> None:
