@@ -109,6 +109,11 @@ class Checkpoint:
         return {} if self.base else dict(self.card.get("measured", {}))
 
     @property
+    def has_random_head(self) -> bool:
+        """Whether the rung is marked as one whose head of masked-language modelling was never trained."""
+        return bool(self.card.get("random_head", False))
+
+    @property
     def has_weights(self) -> bool:
         """False for `scratch`: an architecture and a tokenizer; the weights are drawn by who asks."""
         return not self.card or self.card["weights"] is not None
@@ -141,10 +146,17 @@ class Checkpoint:
             raise BadData(129, place, problem, "set tokenizer.source to the tokenizer of the checkpoint and run again")
 
     def model(self, hugging_face_class: Any, seed: int, **overrides: Any) -> Any:
+        """The weights with the head of `hugging_face_class`, see `model_and_drawn`."""
+        return self.model_and_drawn(hugging_face_class, seed, **overrides)[0]
+
+    def model_and_drawn(self, hugging_face_class: Any, seed: int, **overrides: Any) -> tuple[Any, frozenset[str]]:
         """The weights with the head of `hugging_face_class`; what the checkpoint lacks is drawn with `seed`.
 
         Args:
             overrides: of the config, e.g. `num_labels`.
+
+        Returns:
+            The model, and the names of the weights that were drawn; none for an architecture without weights.
 
         Raises:
             BadData: damaged weights; weights of the encoder are missing, left over or of another shape.
@@ -157,7 +169,7 @@ class Checkpoint:
         config = AutoConfig.from_pretrained(self.source, revision=self.revision or "main", **overrides)
         if not self.has_weights:
             config.vocab_size = self.config().vocab_size
-            return hugging_face_class(config)
+            return hugging_face_class(config), frozenset()
         try:
             with _quiet():
                 model, info = hugging_face_class.from_pretrained(
@@ -187,7 +199,7 @@ class Checkpoint:
             raise BadData(125, self.source, f"{broken[0]} holds NaN or Inf", "take an older checkpoint")
         if self.base:
             grow(model, self.base, self.tokenizer)
-        return model
+        return model, frozenset(map(_key_name, (*info["missing_keys"], *info["mismatched_keys"])))
 
 
 def save(

@@ -49,6 +49,7 @@ class Rung:
         total: with the rungs below; None where one of them is missing.
         before, after: held-out set -> bits per character.
         curve: (tokens trained in this rung, held-out set -> bits per character), the beginning and the end included.
+        random_head: whether the head that these figures were measured with was never trained.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Rung:
     before: dict[str, float]
     after: dict[str, float]
     curve: list[tuple[int, dict[str, float]]]
+    random_head: bool = False
 
 
 @dataclass(frozen=True)
@@ -240,7 +242,8 @@ def _rung(name: str, start: Rung | None, cells: Path) -> Rung:
         curve.append((round(tokens * point["step"] / steps), bits))
     if curve[-1][0] < tokens:
         curve.append((tokens, after))
-    return Rung(name, start_name, False, tokens, tflop, total, before, after, curve)
+    random = bool(found.get("random_head", False))  # written where one was found
+    return Rung(name, start_name, False, tokens, tflop, total, before, after, curve, random)
 
 
 def _bits(measured: dict[str, dict[str, float]]) -> dict[str, float]:

@@ -34,6 +34,7 @@ class MaskedBatch:
         expected: the ids that stood there, (chosen,).
         counts: tokens, padding not counted, and what the masks really were (`masking.audit`).
         pairs: where a sentence objective is trained.
+        head_only: whether the encoder stays as it is.
     """
 
     rows: Rows
@@ -42,6 +43,7 @@ class MaskedBatch:
     expected: Tensor
     counts: dict[str, int]
     pairs: PairLabels | None = None
+    head_only: bool = False
 
     def to(self, device: torch.device) -> "MaskedBatch":
         """The same on another device."""
@@ -101,15 +103,22 @@ PAIR_PARTS = (LOSS_NAME, "train/sentence_loss", "train/sentence_accuracy")
 
 
 class MaskedLM(pl.LightningModule):
-    """Loss, optimizer and schedule around a Hugging Face `BertForMaskedLM`, or a `BertForPreTraining` for pairs."""
+    """Loss, optimizer and schedule around a Hugging Face `BertForMaskedLM`, or a `BertForPreTraining` for pairs.
 
-    def __init__(self, model: Any, optim: OptimConfig, steps: int) -> None:
+    Args:
+        steps: optimizer steps after the warm-up of the head.
+        head_steps: optimizer steps of that warm-up; batches say for themselves that they belong to it.
+    """
+
+    def __init__(self, model: Any, optim: OptimConfig, steps: int, head_steps: int = 0) -> None:
         super().__init__()
         model.train()  # from_pretrained leaves it in eval mode and Lightning keeps it: dropout would be off
-        self.model, self._optim, self._steps = model, optim, steps
+        self.model, self._optim, self._steps, self._head_steps = model, optim, steps, head_steps
+        self._frozen: list[torch.nn.Parameter] = []
 
     def training_step(self, batch: MaskedBatch, k: int) -> Tensor | dict[str, Tensor]:
         """The loss; with pairs also its two parts and the share of right answers, by the names in `PAIR_PARTS`."""
+        self._frozen = list(self.model.bert.parameters()) if batch.head_only else []
         if batch.pairs is None:
             return self._masked_loss(encode(self.model.bert, batch.rows, batch.ids, batch.chosen), batch)
         pairs = batch.pairs
@@ -129,7 +138,18 @@ class MaskedLM(pl.LightningModule):
         # The mean, and 0 for a batch without a mask.
         return functional.cross_entropy(logits.float(), batch.expected, reduction="sum") / max(1, len(batch.expected))
 
+    def on_after_backward(self) -> None:
+        # A parameter without a gradient is left alone by clipping and by AdamW, which keeps no means of it either. The
+        # decoder is tied to the embeddings and stays with them; the head's own layers and biases are trained.
+        for parameter in self._frozen:
+            parameter.grad = None
+
     def configure_optimizers(self) -> Any:
+        def rate(step: int) -> float:
+            """Two schedules one after the other: the encoder begins with a warm-up of its own."""
+            left = step - self._head_steps
+            return self._optim.rate(step, self._head_steps) if left < 0 else self._optim.rate(left, self._steps)
+
         optimizer = adamw(self.model, self._optim)
-        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: self._optim.rate(step, self._steps))
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, rate)
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}

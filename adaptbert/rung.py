@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from adaptbert.token_store import Documents, TokenizedCorpus
     from adaptbert.work import Work
 
+RANDOM_HEAD = (
+    "the head of masked-language modelling in {name} was never trained: bits per character of this rung mean nothing,"
+    " and no comparison with it does; set head_warmup_steps (some hundreds) to train the head alone first"
+)
 Precision = Literal["bf16-mixed", "32-true"]
 
 
@@ -39,6 +43,9 @@ class RungConfig(Config):
     """Tokens an optimizer step."""
     micro_batch_tokens: Annotated[int, Field(gt=0)]
     """Tokens a forward pass."""
+    head_warmup_steps: Annotated[int, Field(ge=0)]
+    """Optimizer steps before those of the budget that train nothing but the head, for a checkpoint that comes with a
+    random one; 0 for none."""
     dropout: Annotated[float, Field(ge=0, lt=1)]
     """Of hidden states and attention. 0 learns most from few tokens (Geiping and Goldstein 2023, section 4.3)."""
     block_size: Annotated[int, Field(ge=8)]
@@ -113,6 +120,7 @@ def climb(
     from adaptbert.length_schedule import ShortDocuments, one_after_the_other
     from adaptbert.masked_lm import LOSS_NAME, PAIR_PARTS, MaskedBatch, MaskedBatches, MaskedLM
     from adaptbert.masking import Masker
+    from adaptbert.random_head import is_near_chance, is_random, warmed_up
     from adaptbert.sentence_measurement import HeldOutPairs
     from adaptbert.sentence_pairs import SentencePairs
     from adaptbert.training import Plan, fit, parameters
@@ -120,7 +128,7 @@ def climb(
     start.check_tokenizer(corpus.fingerprint, corpus.texts[0]["name"])
     tokenizer = start.tokenizer
     head = head_of(params.sentence_objective)
-    model = start.model(
+    model, drawn = start.model_and_drawn(
         BertForPreTraining if head else BertForMaskedLM,
         seed,
         hidden_dropout_prob=params.dropout,
@@ -132,7 +140,8 @@ def climb(
             problem = f"a document has {longest} tokens, {name} is {limit}"
             raise BadData(111, f"params.yaml: {where.stage}", problem, f"lower tokenize.max_length or raise {name}")
 
-    steps = params.budget.optimizer_steps(corpus.tokens, params.global_batch_tokens)
+    body_steps = params.budget.optimizer_steps(corpus.tokens, params.global_batch_tokens)
+    steps = params.head_warmup_steps + body_steps
     accumulate = params.global_batch_tokens // params.micro_batch_tokens
     room = min(params.block_size, model.config.max_position_embeddings)
 
@@ -150,6 +159,8 @@ def climb(
         short_steps = params.lengths.short_steps(steps)
         batches = one_after_the_other(first, short_steps * accumulate, batches)
         row += (short - row) * short_steps / max(1, steps)
+    if params.head_warmup_steps:
+        batches = warmed_up(batches, params.head_warmup_steps * accumulate)
     heldout = HeldOut(where.heldout, measure, tokenizer, params.block_size)
     heldout_pairs = HeldOutPairs(heldout, head, room) if head else None
 
@@ -164,8 +175,13 @@ def climb(
         }
     )
     run.go_on(work.run)
-    module = MaskedLM(model, params.optim, steps)
+    module = MaskedLM(model, params.optim, body_steps, params.head_warmup_steps)
     before = start.measured or heldout.measure(model, params.precision)
+    began_random = start.has_weights and (
+        start.has_random_head or (not start.card and is_random(drawn, before, tokenizer.size))
+    )
+    if began_random:
+        print(f"  warning: {RANDOM_HEAD.format(name=start.name)}")
     run.log_metrics(named(before), step=0)
     for text in corpus.texts:
         run.log_input(str(text["name"]), str(text["digest"]), "training")
@@ -192,9 +208,13 @@ def climb(
         "tflop": round(training_flop(model.config, tokens, row, needed, decoded) / 1e12, 3),
         "parameters": parameters(model),
     }
+    still_random = began_random and (steps == 0 or is_near_chance(after, tokenizer.size))
     notes: dict[str, Any] = {}  # what is told only where it is so
     if start.base:
         notes["vocabulary"] = {"from": start.base.fingerprint, "new_tokens": tokenizer.size - start.base.size}
+    if began_random:
+        notes["random_head"] = still_random
+        run.set_tags({"random_head": "yes" if still_random else "warmed up"})
     ledger = [*start.texts, *({**text, "trained_tokens": tokens} for text in corpus.texts)] if steps else start.texts
     card = checkpoint.save(
         where.out,

@@ -74,6 +74,7 @@ PARAMS = {
     "dropout": 0.0,
     "block_size": 64,
     "sentence_objective": "none",
+    "head_warmup_steps": 0,
     "precision": "32-true",
     "measurements": 1,
 }

@@ -202,6 +202,7 @@ def rung_values(**changes: Any) -> dict[str, Any]:
         "dropout": 0.1,
         "block_size": 64,
         "sentence_objective": "none",
+        "head_warmup_steps": 0,
         "precision": "32-true",
         "measurements": 2,
     } | changes
