@@ -14,7 +14,9 @@ from transformers import AutoModel, AutoModelForPreTraining, BertForMaskedLM, Be
 from adaptbert import checkpoint
 from adaptbert.checkpoint import Checkpoint
 from adaptbert.errors import BadData
+from adaptbert.length_schedule import ShortDocuments, one_after_the_other
 from adaptbert.masked_lm import PAIR_PARTS, MaskedBatches, MaskedLM
+from adaptbert.savepoints import Savepoints
 from adaptbert.sentence_pairs import (
     SHORTEST,
     NextSentenceHead,
@@ -24,7 +26,7 @@ from adaptbert.sentence_pairs import (
     head_of,
 )
 from adaptbert.stream import DocumentStream
-from adaptbert.token_store import Flat
+from adaptbert.token_store import Documents, Flat
 from adaptbert.training import Plan, fit
 from tests import tiny
 
@@ -262,6 +264,43 @@ def test_the_head_learns_what_the_text_tells(objective: SentenceObjective, best:
     assert curve[-1]["train/sentence_accuracy"] == pytest.approx(best, abs=0.06)
     for point in curve:
         assert point["train/loss"] == pytest.approx(point["train/mlm_loss"] + point["train/sentence_loss"], abs=1e-5)
+
+
+def test_a_stopped_run_goes_on_with_equal_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weights and the parts of the loss on the curve, over short pieces first and whole documents then."""
+    monkeypatch.setenv("ADAPTBERT_SAVE_SECONDS", "0")
+    monkeypatch.setattr("adaptbert.training.SAVE_SHARE", 0.0)
+    corpus = tiny.corpus(tmp_path / "domain", "domain", 60)
+
+    def batches(documents: Documents, block: int) -> MaskedBatches:
+        pairs = SentencePairs(documents, NextSentenceHead(), 0, block)
+        return MaskedBatches(documents, DocumentStream(pairs.lengths, 0, 150), tiny.masker(), block, pairs)
+
+    both = one_after_the_other(batches(ShortDocuments(corpus, 16), 16), 6, batches(corpus, 64))
+
+    def run(folder: Path, stop: int = 0) -> tuple[list[dict[str, float]], dict[str, torch.Tensor]]:
+        def look(step: int) -> dict[str, float]:
+            if step == stop:
+                raise KeyboardInterrupt
+            return {}
+
+        torch.manual_seed(0)
+        module = MaskedLM(BertForPreTraining(tiny.config()), tiny.optim(), 6)
+        plan = Plan(6, 2, 1.0, "32-true", 0, "train/loss", PAIR_PARTS)
+        points = dict.fromkeys([4, 6, *([stop] if stop else [])], look)
+        curve = fit(module, both, plan, tiny.no_record(), points, Savepoints(folder)).curve
+        return curve, {name: value.detach() for name, value in module.named_parameters()}
+
+    curve, weights = run(tmp_path / "whole")
+    with pytest.raises((KeyboardInterrupt, SystemExit)):
+        run(tmp_path / "cut", stop=3)
+    kept = Savepoints(tmp_path / "cut").latest()
+    assert kept is not None
+    assert kept.step == 2
+    again, others = run(tmp_path / "cut")
+    assert again == curve
+    assert set(PAIR_PARTS) < set(curve[0])
+    assert all(torch.equal(weights[name], others[name]) for name in weights)
 
 
 def test_what_is_saved_opens_as_bert_with_both_heads(tmp_path: Path) -> None:
