@@ -42,12 +42,12 @@ class EncoderConfig(Config):
         )
 
 
-def training_flop(config: "BertConfig", tokens: int, row: int, needed: int, decoded: int) -> float:
+def training_flop(config: "BertConfig", tokens: int, row: float, needed: int, decoded: int) -> float:
     """Floating-point operations of forward and backward passes, counted from the shapes of the matrices.
 
     Six for each weight and token (Kaplan et al. 2020, section 2.1), and the attention scores and mixtures in rows of
-    `row` tokens. What comes after the attention of the last layer runs at `needed` positions only (encoder.encode), the
-    decoder at `decoded`.
+    `row` tokens, on average over the run. What comes after the attention of the last layer runs at `needed` positions
+    only (encoder.encode), the decoder at `decoded`.
     """
     hidden, layers = config.hidden_size, config.num_hidden_layers
     projections, rest = 3 * hidden * hidden, hidden * hidden + 2 * hidden * config.intermediate_size

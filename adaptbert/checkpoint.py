@@ -8,13 +8,14 @@ import json
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from adaptbert.errors import BadData
 from adaptbert.outputs import file_digest, whole, write_json
 from adaptbert.tokenization import Tokenizer
+from adaptbert.vocabulary import extends, grow
 
 CARD = "card.json"
 WEIGHTS = "model.safetensors"
@@ -31,12 +32,14 @@ class Checkpoint:
         revision: of a model on the hub.
         tokenizer: the one that belongs to the weights.
         card: empty for a checkpoint that this project did not write.
+        base: the tokenizer of the weights as they lie there, where `tokenizer` extends it (`extended`).
     """
 
     source: str
     tokenizer: Tokenizer
     card: dict[str, Any]
     revision: str | None = None
+    base: Tokenizer | None = None
 
     @classmethod
     def load(cls, folder: Path) -> "Checkpoint":
@@ -102,8 +105,13 @@ class Checkpoint:
 
     @property
     def measured(self) -> dict[str, dict[str, float]]:
-        """How the weights do on each held-out text."""
-        return dict(self.card.get("measured", {}))
+        """How the weights do on each held-out text; nothing when the vocabulary has changed since."""
+        return {} if self.base else dict(self.card.get("measured", {}))
+
+    @property
+    def has_random_head(self) -> bool:
+        """Whether the rung is marked as one whose head of masked-language modelling was never trained."""
+        return bool(self.card.get("random_head", False))
 
     @property
     def has_weights(self) -> bool:
@@ -114,7 +122,21 @@ class Checkpoint:
         """The architecture as Hugging Face writes it."""
         from transformers import AutoConfig
 
-        return AutoConfig.from_pretrained(self.source, revision=self.revision or "main")
+        config = AutoConfig.from_pretrained(self.source, revision=self.revision or "main")
+        if self.base:
+            config.vocab_size = max(config.vocab_size, self.tokenizer.size)
+        return config
+
+    def extended(self, tokenizer: Tokenizer, place: str | Path) -> "Checkpoint":
+        """The same weights under the tokenizer at `place`, which may have more words; `model` grows the embeddings.
+
+        Raises:
+            BadData: it is not the tokenizer of the checkpoint with words added.
+        """
+        if not extends(tokenizer, self.tokenizer):
+            self.check_tokenizer(tokenizer.fingerprint, place)
+            return self
+        return replace(self, tokenizer=tokenizer, base=self.tokenizer)
 
     def check_tokenizer(self, fingerprint: str, place: str | Path) -> None:
         """Refuse text that another tokenizer made: the likeliest silent bug of a ladder."""
@@ -124,10 +146,17 @@ class Checkpoint:
             raise BadData(129, place, problem, "set tokenizer.source to the tokenizer of the checkpoint and run again")
 
     def model(self, hugging_face_class: Any, seed: int, **overrides: Any) -> Any:
+        """The weights with the head of `hugging_face_class`, see `model_and_drawn`."""
+        return self.model_and_drawn(hugging_face_class, seed, **overrides)[0]
+
+    def model_and_drawn(self, hugging_face_class: Any, seed: int, **overrides: Any) -> tuple[Any, frozenset[str]]:
         """The weights with the head of `hugging_face_class`; what the checkpoint lacks is drawn with `seed`.
 
         Args:
             overrides: of the config, e.g. `num_labels`.
+
+        Returns:
+            The model, and the names of the weights that were drawn; none for an architecture without weights.
 
         Raises:
             BadData: damaged weights; weights of the encoder are missing, left over or of another shape.
@@ -139,7 +168,8 @@ class Checkpoint:
         torch.manual_seed(seed)
         config = AutoConfig.from_pretrained(self.source, revision=self.revision or "main", **overrides)
         if not self.has_weights:
-            return hugging_face_class(config)
+            config.vocab_size = self.config().vocab_size
+            return hugging_face_class(config), frozenset()
         try:
             with _quiet():
                 model, info = hugging_face_class.from_pretrained(
@@ -167,7 +197,9 @@ class Checkpoint:
         broken = [name for name, tensor in model.named_parameters() if not bool(torch.isfinite(tensor).all())]
         if broken:
             raise BadData(125, self.source, f"{broken[0]} holds NaN or Inf", "take an older checkpoint")
-        return model
+        if self.base:
+            grow(model, self.base, self.tokenizer)
+        return model, frozenset(map(_key_name, (*info["missing_keys"], *info["mismatched_keys"])))
 
 
 def save(

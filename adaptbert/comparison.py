@@ -63,6 +63,7 @@ class Rung:
         before, after: held-out set -> bits per character.
         curve: (tokens trained in this rung, held-out set -> bits per character), the beginning and the end included.
         masks: None where nothing was trained.
+        random_head: whether the head that these figures were measured with was never trained.
     """
 
     name: str
@@ -75,6 +76,7 @@ class Rung:
     after: dict[str, float]
     curve: list[tuple[int, dict[str, float]]]
     masks: Masks | None = None
+    random_head: bool = False
 
 
 @dataclass(frozen=True)
@@ -255,7 +257,9 @@ def _rung(name: str, start: Rung | None, cells: Path) -> Rung:
         curve.append((round(tokens * point["step"] / steps), bits))
     if curve[-1][0] < tokens:
         curve.append((tokens, after))
-    return Rung(name, start_name, False, tokens, tflop, total, before, after, curve, _masks(found["masking"]))
+    random = bool(found.get("random_head", False))  # written where one was found
+    masks = _masks(found["masking"])
+    return Rung(name, start_name, False, tokens, tflop, total, before, after, curve, masks, random)
 
 
 def _masks(found: dict[str, Any]) -> Masks | None:

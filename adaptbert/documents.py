@@ -17,6 +17,7 @@ from pydantic import Field
 
 from adaptbert.params import Config
 from adaptbert.segmentation import SegmentationConfig, Segmenter
+from adaptbert.spans import spans
 from adaptbert.tokenization import Tokenizer
 
 if TYPE_CHECKING:
@@ -113,11 +114,7 @@ class Cutter:
         cuts: list[int] = []
         for text in np.flatnonzero(counts > room):
             start, end = int(text_ends[text] - counts[text]), int(text_ends[text])
-            while end - start > room:
-                low, high = start + room // 2 + 1, start + room
-                # A word that fills half of a document is cut.
-                start = next((low + int(at) for at in np.flatnonzero(begins[low : high + 1])[-1:]), high)
-                cuts.append(start)
+            cuts += [start + piece_end for _, piece_end in spans(begins[start:end].tolist(), room)]
         return np.union1d(text_ends[counts > 0], np.array(cuts, np.int64))
 
 

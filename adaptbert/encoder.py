@@ -17,7 +17,7 @@ from adaptbert.attention import Attention, thin
 from adaptbert.packing import Rows
 
 
-def encode(bert: Any, rows: Rows, ids: Tensor, needed: Tensor | None = None) -> Tensor:
+def encode(bert: Any, rows: Rows, ids: Tensor, needed: Tensor | None = None, segments: Tensor | None = None) -> Tensor:
     """Hidden states of the last layer.
 
     Args:
@@ -25,6 +25,7 @@ def encode(bert: Any, rows: Rows, ids: Tensor, needed: Tensor | None = None) -> 
         rows: where attention lays the tokens.
         ids: document after document, (tokens,).
         needed: tokens whose vectors are wanted, (needed,); all if None.
+        segments: of each token in a pair, 0 or 1, (tokens,); all 0 if None.
 
     Returns:
         One vector a token, (tokens or needed, hidden).
@@ -33,7 +34,7 @@ def encode(bert: Any, rows: Rows, ids: Tensor, needed: Tensor | None = None) -> 
     dtype = torch.get_autocast_dtype(device.type) if torch.is_autocast_enabled(device.type) else torch.float32
     attention = Attention(rows, device, bert.config.num_attention_heads, dtype)
     with torch.autocast(device.type, enabled=False):
-        hidden = _embed(bert.embeddings, ids, torch.as_tensor(rows.positions, device=device))
+        hidden = _embed(bert.embeddings, ids, torch.as_tensor(rows.positions, device=device), segments)
         *layers, last = bert.encoder.layer
         for layer in layers:
             hidden = _rest(layer, _attend(layer.attention.self, hidden, attention, dtype), hidden, dtype)
@@ -41,10 +42,11 @@ def encode(bert: Any, rows: Rows, ids: Tensor, needed: Tensor | None = None) -> 
         return _rest(last, mixed, hidden if needed is None else hidden.index_select(0, needed), dtype)
 
 
-def _embed(embeddings: Any, ids: Tensor, positions: Tensor) -> Tensor:
+def _embed(embeddings: Any, ids: Tensor, positions: Tensor, segments: Tensor | None) -> Tensor:
     vectors = functional.embedding(ids, embeddings.word_embeddings.weight)
     vectors = vectors + functional.embedding(positions, embeddings.position_embeddings.weight)
-    vectors = vectors + embeddings.token_type_embeddings.weight[0]
+    kinds = embeddings.token_type_embeddings.weight
+    vectors = vectors + (kinds[0] if segments is None else functional.embedding(segments, kinds))
     return thin(embeddings.LayerNorm(vectors), _rate(embeddings.dropout))
 
 

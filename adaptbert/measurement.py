@@ -91,7 +91,7 @@ class HeldOut:
                 continue
             places, hidden_ids = (torch.as_tensor(values, device=model.device) for values in (chosen, ids))
             hidden = encode(model.bert, pack(flat.lengths, block), hidden_ids, places)
-            logits = model.cls(hidden).float()
+            logits = model.cls.predictions(hidden).float()
             expected = torch.as_tensor(flat.ids[chosen], device=model.device)
             loss += float(torch.nn.functional.cross_entropy(logits, expected, reduction="sum"))
             correct += float((logits.argmax(-1) == expected).sum())

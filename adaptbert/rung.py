@@ -4,27 +4,33 @@ pretrain, domain_transfer and task_transfer are this operation with three sets o
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from adaptbert.length_schedule import LengthsConfig
 from adaptbert.masking import MaskingConfig
 from adaptbert.masking_audit import audit_metrics
 from adaptbert.measurement import HeldOut, MeasureConfig, named, unnamed
 from adaptbert.optim import OptimConfig
 from adaptbert.outputs import write_json
 from adaptbert.params import Config, contradiction
-from adaptbert.stream import BudgetConfig, DocumentStream
+from adaptbert.sentence_pairs import SentenceObjective, head_of
+from adaptbert.stream import BudgetConfig, DocumentStream, seed_of
 from adaptbert.tracking import Run
 
 if TYPE_CHECKING:
     from adaptbert.checkpoint import Checkpoint
-    from adaptbert.token_store import TokenizedCorpus
+    from adaptbert.token_store import Documents, TokenizedCorpus
     from adaptbert.work import Work
 
+RANDOM_HEAD = (
+    "the head of masked-language modelling in {name} was never trained: bits per character of this rung mean nothing,"
+    " and no comparison with it does; set head_warmup_steps (some hundreds) to train the head alone first"
+)
 Precision = Literal["bf16-mixed", "32-true"]
 
 
@@ -38,10 +44,18 @@ class RungConfig(Config):
     """Tokens an optimizer step."""
     micro_batch_tokens: Annotated[int, Field(gt=0)]
     """Tokens a forward pass."""
+    head_warmup_steps: Annotated[int, Field(ge=0)]
+    """Optimizer steps before those of the budget that train nothing but the head, for a checkpoint that comes with a
+    random one; 0 for none."""
     dropout: Annotated[float, Field(ge=0, lt=1)]
     """Of hidden states and attention. 0 learns most from few tokens (Geiping and Goldstein 2023, section 4.3)."""
     block_size: Annotated[int, Field(ge=8)]
     """Tokens of a packed row."""
+    lengths: LengthsConfig | None = None
+    """Short documents first; left out, documents are read whole from the first step on."""
+    sentence_objective: SentenceObjective
+    """Asked about the two halves of a document beside the masks: nothing; whether the second follows the first or is
+    of another document; whether they are in order. Not for texts of one sentence."""
     precision: Precision
     """Of the matrix products; weights and optimizer are float32 either way."""
     measurements: Annotated[int, Field(ge=1)]
@@ -57,6 +71,10 @@ class RungConfig(Config):
         if self.block_size > self.micro_batch_tokens:
             raise contradiction(
                 f"block_size {self.block_size} is larger than micro_batch_tokens {self.micro_batch_tokens}"
+            )
+        if self.lengths and self.lengths.short_length > self.block_size:
+            raise contradiction(
+                f"lengths.short_length {self.lengths.short_length} is larger than block_size {self.block_size}"
             )
         return self
 
@@ -95,20 +113,28 @@ def climb(
     Raises:
         BadData: the corpus was made with another tokenizer, or its documents do not fit rows or positions.
     """
-    from transformers import BertForMaskedLM
+    from transformers import BertForMaskedLM, BertForPreTraining
 
     from adaptbert import checkpoint, ranks
     from adaptbert.architecture import training_flop
     from adaptbert.errors import BadData
-    from adaptbert.masked_lm import MaskedBatches, MaskedLM
+    from adaptbert.length_schedule import OneAfterTheOther, ShortDocuments
+    from adaptbert.masked_lm import LOSS_NAME, PAIR_PARTS, MaskedBatch, MaskedBatches, MaskedLM
     from adaptbert.masking import Masker
+    from adaptbert.random_head import WarmedUp, is_near_chance, is_random
+    from adaptbert.sentence_measurement import HeldOutPairs
+    from adaptbert.sentence_pairs import SentencePairs
     from adaptbert.token_classes import token_classes
     from adaptbert.training import Plan, fit, parameters
 
     start.check_tokenizer(corpus.fingerprint, corpus.texts[0]["name"])
     tokenizer = start.tokenizer
-    model = start.model(
-        BertForMaskedLM, seed, hidden_dropout_prob=params.dropout, attention_probs_dropout_prob=params.dropout
+    head = head_of(params.sentence_objective)
+    model, drawn = start.model_and_drawn(
+        BertForPreTraining if head else BertForMaskedLM,
+        seed,
+        hidden_dropout_prob=params.dropout,
+        attention_probs_dropout_prob=params.dropout,
     )
     longest = int(corpus.lengths.max())
     for limit, name in ((params.block_size, "block_size"), (model.config.max_position_embeddings, "max_positions")):
@@ -116,12 +142,30 @@ def climb(
             problem = f"a document has {longest} tokens, {name} is {limit}"
             raise BadData(111, f"params.yaml: {where.stage}", problem, f"lower tokenize.max_length or raise {name}")
 
-    steps = params.budget.optimizer_steps(corpus.tokens, params.global_batch_tokens)
+    body_steps = params.budget.optimizer_steps(corpus.tokens, params.global_batch_tokens)
+    steps = params.head_warmup_steps + body_steps
     accumulate = params.global_batch_tokens // params.micro_batch_tokens
-    stream = DocumentStream(corpus.lengths, seed, params.micro_batch_tokens)
-    masker = Masker(params.masking, seed, tokenizer.mask, tokenizer.replacements, tokenizer.maskable)
-    batches = MaskedBatches(corpus, stream, masker, params.block_size, classes=token_classes(tokenizer.tokens))
+    classes = token_classes(tokenizer.tokens)
+    room = min(params.block_size, model.config.max_position_embeddings)
+
+    def batches_of(documents: "Documents", block_size: int, seed: int) -> MaskedBatches:
+        pairs = SentencePairs(documents, head, seed, min(block_size, room)) if head else None
+        stream = DocumentStream((pairs or documents).lengths, seed, params.micro_batch_tokens)
+        masker = Masker(params.masking, seed, tokenizer.mask, tokenizer.replacements, tokenizer.maskable)
+        return MaskedBatches(documents, stream, masker, block_size, classes, pairs)
+
+    batches: Callable[[int], MaskedBatch] = batches_of(corpus, params.block_size, seed)
+    row = float(params.block_size)
+    if params.lengths:
+        short = params.lengths.short_length
+        first = batches_of(ShortDocuments(corpus, short), short, seed_of(seed, "short"))
+        short_steps = params.lengths.short_steps(steps)
+        batches = OneAfterTheOther(first, short_steps * accumulate, batches)
+        row += (short - row) * short_steps / max(1, steps)
+    if params.head_warmup_steps:
+        batches = WarmedUp(batches, params.head_warmup_steps * accumulate)
     heldout = HeldOut(where.heldout, measure, tokenizer, params.block_size)
+    heldout_pairs = HeldOutPairs(heldout, head, room) if head else None
 
     work.begin(
         {
@@ -129,14 +173,19 @@ def climb(
             "seed": seed,
             "devices": ranks.count(accumulate),
             "measure": measure.model_dump(),
-            "init": [start.digest, start.tokenizer.fingerprint],
+            "init": [start.digest, start.tokenizer.fingerprint, start.base.fingerprint if start.base else None],
             "texts": [*corpus.texts, len(corpus.lengths), *corpus.segmentation],
             "heldout": heldout.digests,
         }
     )
     run.go_on(work.run)
-    module = MaskedLM(model, params.optim, steps)
+    module = MaskedLM(model, params.optim, body_steps, params.head_warmup_steps)
     before = start.measured or heldout.measure(model, params.precision)
+    began_random = start.has_weights and (
+        start.has_random_head or (not start.card and is_random(drawn, before, tokenizer.size))
+    )
+    if began_random:
+        print(f"  warning: {RANDOM_HEAD.format(name=start.name)}")
     run.log_metrics(named(before), step=0)
     for text in corpus.texts:
         run.log_input(str(text["name"]), str(text["digest"]), "training")
@@ -144,26 +193,36 @@ def climb(
     print(f"{where.rung}: {corpus.tokens:,} tokens of text, {steps:,} steps of {params.global_batch_tokens:,} tokens")
 
     def measure_now(step: int) -> Mapping[str, float]:
-        return named(heldout.measure(model, params.precision))
+        sentences = heldout_pairs.measure(model, params.precision) if heldout_pairs else {}
+        return {**named(heldout.measure(model, params.precision)), **sentences}
 
     points = measured_steps(steps, params.measurements)
 
     def flop(counts: Mapping[str, int]) -> float:
-        return training_flop(model.config, counts["tokens"], params.block_size, counts["chosen"], counts["chosen"])
+        return training_flop(model.config, counts["tokens"], row, counts["chosen"], counts["chosen"])
 
-    plan = Plan(steps, accumulate, params.optim.clip_norm, params.precision, seed, "train/mlm_loss")
+    names = ("train/loss", PAIR_PARTS) if head else (LOSS_NAME, ())
+    plan = Plan(steps, accumulate, params.optim.clip_norm, params.precision, seed, *names)
     fitted = fit(module, batches, plan, run, dict.fromkeys(points, measure_now), work.savepoints(), flop)
     after = unnamed(fitted.curve[-1], heldout.sets) if fitted.curve else before
 
     tokens, decoded = round(steps * params.global_batch_tokens), fitted.counts.get("chosen", 0)
+    needed = decoded + fitted.counts.get("pairs", 0)
     facts: dict[str, Any] = {
         "rung": where.rung,
         "from": start.name,
         "tokens": tokens,
         "steps": steps,
-        "tflop": round(training_flop(model.config, tokens, params.block_size, decoded, decoded) / 1e12, 3),
+        "tflop": round(training_flop(model.config, tokens, row, needed, decoded) / 1e12, 3),
         "parameters": parameters(model),
     }
+    still_random = began_random and (steps == 0 or is_near_chance(after, tokenizer.size))
+    notes: dict[str, Any] = {}  # what is told only where it is so
+    if start.base:
+        notes["vocabulary"] = {"from": start.base.fingerprint, "new_tokens": tokenizer.size - start.base.size}
+    if began_random:
+        notes["random_head"] = still_random
+        run.set_tags({"random_head": "yes" if still_random else "warmed up"})
     ledger = [*start.texts, *({**text, "trained_tokens": tokens} for text in corpus.texts)] if steps else start.texts
     card = checkpoint.save(
         where.out,
@@ -176,11 +235,19 @@ def climb(
             "init": start.digest,
             "texts": ledger,
             "measured": after,
+            **notes,
         },
     )
+    if head:
+        facts["sentence"] = {
+            "objective": params.sentence_objective,
+            **{name: fitted.counts.get(name, 0) for name in ("pairs", "unpaired")},
+        }
+        print(f"  {facts['sentence']['pairs']:,} pairs, {facts['sentence']['unpaired']:,} documents too short for one")
     audit = audit_metrics(fitted.counts)
     masking = {"unit": params.masking.unit, "probability": params.masking.probability, **audit}
-    write_json(where.metrics, {**facts, "before": before, "after": after, "curve": fitted.curve, "masking": masking})
+    measures = {"before": before, "after": after, "curve": fitted.curve, "masking": masking}
+    write_json(where.metrics, {**facts, **notes, **measures})
     work.finish(where.metrics)
     run.set_tags({"checkpoint": str(card["weights"])})
     run.log_metrics({"cost/tokens": tokens, "cost/tflop": facts["tflop"], **{f"mask/{k}": v for k, v in audit.items()}})

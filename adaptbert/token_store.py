@@ -7,7 +7,7 @@ the system takes back when memory is short.
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,19 @@ class Flat:
     ids: NDArray[np.int64]
     word_starts: NDArray[np.bool_]
     lengths: NDArray[np.int64]
+
+
+class Documents(Protocol):
+    """What training reads: a corpus, or a view of one."""
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Tokens of each document, (documents,)."""
+        ...
+
+    def read(self, documents: NDArray[np.int64]) -> Flat:
+        """Some documents, in the order asked for."""
+        ...
 
 
 class TokenizedCorpus:

@@ -70,6 +70,7 @@ class Plan:
         precision: as Lightning names it.
         seed: of dropout, micro-batch by micro-batch.
         loss_name: of the loss on the curves, e.g. `train/mlm_loss`.
+        parts: what else `training_step` returns by these names goes on the curves, as means over micro-batches.
     """
 
     steps: int
@@ -78,6 +79,7 @@ class Plan:
     precision: str
     seed: int
     loss_name: str
+    parts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -257,14 +259,16 @@ class _Steps(pl.Callback):
     ) -> None:
         for name, number in batch.counts.items():
             self._counts[name] = self._counts.get(name, 0) + number
-        self._losses.append(outputs["loss"].detach())  # Lightning has divided it by the accumulation
+        # Lightning has divided the loss by the accumulation, but not its parts.
+        parts = [outputs[name].float() / trainer.accumulate_grad_batches for name in self._job.plan.parts]
+        self._losses.append(torch.stack([outputs["loss"].detach().float(), *parts]))
         if (index + 1) % trainer.accumulate_grad_batches:
             return
-        loss, counts = torch.stack(self._losses).float().sum(), self._ranks.total(self._counts)
-        self._ranks.mean([loss])
+        losses, counts = torch.stack(self._losses).sum(0), self._ranks.total(self._counts)
+        self._ranks.mean([losses])
         self._losses, self._counts = [], {}
         if self._follower is not None:
-            self._follower.after_step(trainer, module, loss, self._norm, counts)
+            self._follower.after_step(trainer, module, losses, self._norm, counts)
 
 
 class _Follower:
@@ -284,9 +288,10 @@ class _Follower:
         self._curve: list[dict[str, float]] = []
         self._counts: dict[str, int] = {"tokens": 0}
         self._health = Health()
-        self._loss = math.nan  # the last finite one
-        self._since_logged: list[float] = []
-        self._since_measured: list[float] = []
+        self._names = (plan.loss_name, *plan.parts)
+        self._last = [math.nan for _ in self._names]  # the last finite loss, and its parts
+        self._since_logged: list[list[float]] = []
+        self._since_measured: list[list[float]] = []
         # Of steps that were not looked at yet: asking a GPU for a number at each step would make it wait.
         self._pending: list[tuple[int, Tensor, Tensor]] = []
         self._saved = time.monotonic()
@@ -307,7 +312,7 @@ class _Follower:
         self.step = state.step
         self._curve, self._counts = state.values["curve"], state.values["counts"]
         self._since_logged, self._since_measured = state.values["since_logged"], state.values["since_measured"]
-        self._loss = state.values["loss"]
+        self._last = state.values["last"]
         self._health.restore(state.values["health"])
 
     def begin(self) -> None:
@@ -328,7 +333,7 @@ class _Follower:
             "counts": self._counts,
             "since_logged": self._since_logged,
             "since_measured": self._since_measured,
-            "loss": self._loss,
+            "last": self._last,
             "health": self._health.values(),
         }
         self._run.flush()  # what a resumed process will not log again
@@ -341,14 +346,14 @@ class _Follower:
     # Training
 
     def after_step(
-        self, trainer: pl.Trainer, module: pl.LightningModule, loss: Tensor, norm: Tensor, counts: Mapping[str, int]
+        self, trainer: pl.Trainer, module: pl.LightningModule, losses: Tensor, norm: Tensor, counts: Mapping[str, int]
     ) -> None:
-        """An optimizer step is done: its loss, the norm of its gradient before clipping, its counts."""
+        """An optimizer step is done: loss and its parts, (1 + parts,), the norm before clipping, counts."""
         for name, number in counts.items():
             self._counts[name] = self._counts.get(name, 0) + number
         self.step += 1
         last = self.step == self._plan.steps
-        self._pending.append((self.step, loss, norm))
+        self._pending.append((self.step, losses, norm))
         stop = interruption.asked()
         measured = self.step in self._measure_at
         logged = self.step % LOG_EVERY == 0 or last
@@ -360,14 +365,14 @@ class _Follower:
             self._settle()
         if logged:
             rate = trainer.optimizers[0].param_groups[0]["lr"]
-            mean = self._mean_loss(self._since_logged)
-            self._run.log_metrics({self._plan.loss_name: mean, "train/learning_rate": rate}, self.step)
+            means = self._means(self._since_logged)
+            self._run.log_metrics({**means, "train/learning_rate": rate}, self.step)
             self._since_logged = []
         if measured:
             with self._progress.paused():
                 self._measure()
         if tell:
-            self._progress.tell(self.step, self._counts, self._loss)
+            self._progress.tell(self.step, self._counts, self._last[0])
         if save:
             with self._progress.paused():
                 self._save(trainer, module)
@@ -378,8 +383,8 @@ class _Follower:
     def _settle(self) -> None:
         """Look at the steps that were not looked at yet, in their order."""
         pending, self._pending = self._pending, []
-        numbers = torch.stack([torch.stack([loss, norm]) for _, loss, norm in pending]).tolist()
-        for (step, _, _), (loss, norm) in zip(pending, numbers, strict=True):
+        numbers = torch.stack([torch.cat([norm[None], losses]) for _, losses, norm in pending]).tolist()
+        for (step, *_), (norm, loss, *parts) in zip(pending, numbers, strict=True):
             try:
                 told = self._health.observe(step, loss, norm)
             except Diverged:
@@ -388,24 +393,23 @@ class _Follower:
             if told:
                 self._progress.note(f"warning: {told}")
             if math.isfinite(loss):
-                self._loss = loss
-                self._since_logged.append(loss)
-                self._since_measured.append(loss)
+                self._last = [loss, *parts]
+                self._since_logged.append(self._last)
+                self._since_measured.append(self._last)
 
     def _measure(self) -> None:
         measures = self._measure_at[self.step](self.step)
         self._run.log_metrics(measures, self.step)
-        loss = self._mean_loss(self._since_measured)
-        self._curve.append(
-            {"step": self.step, "tokens": self._counts["tokens"], **measures, self._plan.loss_name: loss}
-        )
+        means = self._means(self._since_measured)
+        self._curve.append({"step": self.step, "tokens": self._counts["tokens"], **measures, **means})
         self._since_measured = []
 
-    def _mean_loss(self, losses: list[float]) -> float:
-        """Of the steps that counted; where none did, the last one that did."""
-        if not losses and math.isnan(self._loss):
+    def _means(self, steps: list[list[float]]) -> dict[str, float]:
+        """Loss and parts of the steps that counted; where none did, of the last one that did."""
+        if not steps and math.isnan(self._last[0]):
             raise Diverged(158, f"step {self.step}", "no loss was finite yet", "lower optim.learning_rate")
-        return sum(losses) / len(losses) if losses else self._loss
+        values = [sum(column) / len(steps) for column in zip(*steps, strict=True)] or self._last
+        return dict(zip(self._names, values, strict=True))
 
     def _explain(self) -> None:
         """What is needed to look into a run that diverged: the micro-batches are functions of seed and number."""

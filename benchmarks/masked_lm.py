@@ -50,7 +50,7 @@ def train(
     masker = Masker(MASKING, seed, MASK, np.flatnonzero(maskable), maskable)
     tokens = max(setting.block, round(float(documents.lengths.mean()) * setting.documents))
     stream = DocumentStream(documents.lengths, seed, tokens)
-    batches = MaskedBatches(documents, stream, masker, setting.block)  # type: ignore[arg-type]
+    batches = MaskedBatches(documents, stream, masker, setting.block)
     plan = Plan(steps, 1, OPTIM.clip_norm, "bf16-mixed", seed, "train/mlm_loss")
     return fit(module, around(batches), plan, Run(), measure_at).curve
 

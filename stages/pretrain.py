@@ -69,8 +69,10 @@ def pretrain(
                 print(f"note: DVC cannot see changes in {source}; it watches {init}")
         else:
             start = Checkpoint.from_hub(params.init, params.revision or "main")
+        start = start.extended(Tokenizer.load(tokenizer), tokenizer)
+        if start.base:
+            print(f"vocabulary: {start.base.size:,} -> {start.tokenizer.size:,} tokens; the embeddings grow to match")
         pieces, config = start.tokenizer, start.config()
-        start.check_tokenizer(corpus.fingerprint, tokenizer)
     card: dict[str, object] = {"stage": "pretrain", "rung": SCRATCH, "params": {}, "init": None}
     with whole(scratch) as part:  # it appears when the rung above it does
         checkpoint.save(part, config, pieces, card)

@@ -20,13 +20,13 @@ FLOORS = {
     4: "training progress tracking rung cell entry consistency cli presets doctor "
     "confusion comparison comparison_table comparison_plots summary report parameters",
     # 3: loss, step and measurement; no files, no record
-    3: "masked_lm finetuning measurement",
+    3: "masked_lm finetuning measurement random_head sentence_measurement",
     # 2: disk and Hugging Face
-    2: "architecture checkpoint controls corpora documents encoder savepoints segmentation work gate tables tasks "
-    "token_store token_writer tokenization",
+    2: "architecture checkpoint controls corpora documents encoder length_schedule savepoints segmentation "
+    "sentence_pairs work gate tables tasks token_store token_writer tokenization vocabulary",
     # 1: pure; tensors and frames in, tensors and frames out
     1: "allocator attention batch contamination ladder machine_peak masking masking_audit metrics normalise optim "
-    "packing health ranks schemas statistics stream token_classes",
+    "packing health ranks schemas spans statistics stream token_classes",
     # 0: what everything may use
     0: "errors exclusive interruption outputs parallel params",
 }

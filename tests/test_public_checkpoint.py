@@ -73,6 +73,8 @@ PARAMS = {
     "micro_batch_tokens": 256,
     "dropout": 0.0,
     "block_size": 64,
+    "sentence_objective": "none",
+    "head_warmup_steps": 0,
     "precision": "32-true",
     "measurements": 1,
 }

@@ -203,6 +203,15 @@ def test_holes_are_told(tmp_path: Path) -> None:
     assert "task: 1 of 3 seeds predict one class only. They are counted in the mean." in page
 
 
+def test_a_rung_with_a_random_head_is_told(tmp_path: Path) -> None:
+    made = simulate(tmp_path, tasks=["section"])
+    told = "The masked-LM head of pretrain was never trained"
+    assert told not in render(compare_all(made.ladder, confidence=0.95, baseline_seed=1, **made.paths))
+    path = made.root / "metrics/pretrain.json"
+    write_json(path, {**read_json(path), "random_head": True})
+    assert told in render(compare_all(made.ladder, confidence=0.95, baseline_seed=1, **made.paths))
+
+
 def test_a_page_without_any_result(tmp_path: Path) -> None:
     made = simulate(tmp_path, tasks=["section"], accuracy={})
     for path in [*(made.root / "metrics").glob("*_transfer/*.json"), made.root / "metrics/pretrain.json"]:

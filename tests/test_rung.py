@@ -19,6 +19,8 @@ from adaptbert.errors import BadData
 from adaptbert.outputs import read_json
 from adaptbert.rung import measured_steps
 from adaptbert.stream import BudgetConfig
+from adaptbert.tokenization import Tokenizer
+from adaptbert.vocabulary import ExtensionConfig, extend_vocabulary
 from stages.domain_transfer import DomainTransferParams, domain_transfer
 from stages.pretrain import PretrainParams, pretrain
 from stages.task_transfer import TaskTransferParams, task_transfer
@@ -266,6 +268,44 @@ def test_no_step_keeps_the_weights(ladder: Ladder) -> None:
     assert texts[0] == texts[1], "nothing was read"
 
 
+@pytest.mark.parametrize("objective", ["nsp", "sop"])
+def test_a_rung_with_a_sentence_objective(ladder: Ladder, objective: str) -> None:
+    """Both parts are told, equal bytes come again, and the next rung goes on without it."""
+    ladder.domain_transfer(sentence_objective=objective)
+    found, bytes_of = ladder.metrics("domain_transfer/domain"), ladder.outputs()
+    assert found["sentence"]["objective"] == objective
+    assert found["sentence"]["pairs"] > found["sentence"]["unpaired"]
+    last = found["curve"][-1]
+    assert last["train/loss"] == pytest.approx(last["train/mlm_loss"] + last["train/sentence_loss"], abs=1e-5)
+    for text in tiny.WORDS:
+        assert last[f"sentence_loss/{text}"] == pytest.approx(np.log(2), abs=0.2), "hardly trained"
+        assert 0 <= last[f"sentence_accuracy/{text}"] <= 1
+    assert set(found["after"]["domain"]) == {"bits_per_char", "mlm_loss", "masked_accuracy"}
+    ladder.domain_transfer(sentence_objective=objective)
+    assert ladder.outputs() == bytes_of
+    config = read_json(ladder.root / "models/domain_transfer/domain/config.json")
+    assert config["architectures"] == ["BertForPreTraining"]
+    ladder.task_transfer()
+    names = load_file(ladder.root / "models/task_transfer/section-domain/model.safetensors")
+    assert not any("seq_relationship" in name for name in names)
+
+
+def test_a_rung_with_a_length_schedule(ladder: Ladder) -> None:
+    """The budget stays, the pieces are more than the documents, and equal bytes come again."""
+    budget, schedule = BudgetConfig(steps=20), {"short_share": 0.5, "short_length": 16}
+    ladder.domain_transfer(budget=budget)
+    plain = ladder.metrics("domain_transfer/domain")
+    ladder.domain_transfer(budget=budget, lengths=schedule)
+    found, bytes_of = ladder.metrics("domain_transfer/domain"), ladder.outputs()
+    assert (found["tokens"], found["steps"]) == (plain["tokens"], plain["steps"]) == (20 * 128, 20)
+    assert found["curve"][-1]["tokens"] == pytest.approx(20 * 128, rel=0.03)
+    assert found["after"] != plain["after"]
+    ladder.domain_transfer(budget=budget, lengths=schedule)
+    assert ladder.outputs() == bytes_of
+    card = read_json(ladder.root / "models/domain_transfer/domain/card.json")
+    assert card["params"]["lengths"] == schedule
+
+
 def test_a_local_checkpoint_is_the_start(ladder: Ladder, climbed: Ladder, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.copytree(climbed.root / "models/pretrain", ladder.root / "models/init")
     ladder.pretrain(init=str(ladder.root / "models/init"), encoder=None, budget=BudgetConfig(steps=2))
@@ -275,6 +315,62 @@ def test_a_local_checkpoint_is_the_start(ladder: Ladder, climbed: Ladder, capsys
     shutil.copytree(climbed.root / "models/pretrain", ladder.root / "elsewhere")
     ladder.pretrain(init=str(ladder.root / "elsewhere"), encoder=None, budget=BudgetConfig(steps=0))
     assert "note: DVC cannot see changes in" in capsys.readouterr().out
+
+
+def extended(ladder: Ladder) -> Tokenizer:
+    """data/tokenizer and all texts by a tokenizer with more words than that of models/init."""
+    shutil.copytree(ladder.root / "models/pretrain", ladder.root / "models/init")
+    words = [text for _, text in tiny.rows("domain", 60)]
+    config = ExtensionConfig(corpora=["domain"], num_new_tokens=12, min_frequency=2)
+    pieces = extend_vocabulary(tiny.tokenizer(), words, config).tokenizer
+    pieces.save(ladder.root / "data/tokenizer")
+    for kind in tiny.WORDS:
+        tiny.corpus(ladder.root / "data/corpora" / kind, kind, 120, pieces=pieces)
+    tiny.heldout(ladder.root / "data/heldout", pieces)
+    return pieces
+
+
+def test_a_checkpoint_takes_an_extended_vocabulary_by_an_explicit_step(
+    ladder: Ladder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a step of training: old rows as they were, new ones the means; the next rung finds nothing special."""
+    pieces, old = extended(ladder), tiny.tokenizer()
+    assert pieces.size > old.size
+    changes = {"init": str(ladder.root / "models/init"), "encoder": None, "budget": BudgetConfig(steps=0)}
+    ladder.pretrain(**changes)
+    assert f"vocabulary: {old.size} -> {pieces.size} tokens" in capsys.readouterr().out
+    found, card = ladder.metrics("pretrain"), read_json(ladder.root / "models/pretrain/card.json")
+    assert found["vocabulary"] == card["vocabulary"] == {"from": old.fingerprint, "new_tokens": pieces.size - old.size}
+    assert (card["tokenizer"], found["before"]) == (pieces.fingerprint, found["after"])
+    before, after = (load_file(ladder.root / f"models/{rung}/model.safetensors") for rung in ("init", "pretrain"))
+    name = "bert.embeddings.word_embeddings.weight"
+    assert torch.equal(after[name][: old.size], before[name])
+    ids = old.encode([pieces.tokens[-1]])[0].ids
+    torch.testing.assert_close(after[name][-1], before[name][ids].mean(0))
+    assert all(torch.equal(before[key], after[key]) for key in before if before[key].shape == after[key].shape)
+    assert Checkpoint.load(ladder.root / "models/scratch").config().vocab_size == pieces.size
+
+    ladder.domain_transfer()
+    above = ladder.metrics("domain_transfer/domain")
+    assert above["before"] == found["after"]
+    assert "vocabulary" not in above
+
+
+@pytest.mark.usefixtures("no_training")
+def test_a_vocabulary_that_is_no_extension_is_refused(ladder: Ladder) -> None:
+    """Two old tokens have changed ids, or a text is of the old tokenizer: the check has no hole."""
+    pieces = extended(ladder)
+    file = ladder.root / "data/tokenizer/tokenizer.json"
+    content = read_json(file)
+    vocabulary = content["model"]["vocab"]
+    vocabulary["the"], vocabulary["of"] = vocabulary["of"], vocabulary["the"]
+    file.write_text(json.dumps(content), encoding="utf-8")
+    start = {"init": str(ladder.root / "models/init"), "encoder": None, "budget": BudgetConfig(steps=0)}
+    refused(ladder, lambda: ladder.pretrain(**start), "AB-129 .*data/tokenizer: made with tokenizer")
+    pieces.save(ladder.root / "data/tokenizer")
+    refused(ladder, lambda: ladder.domain_transfer(replay=0), "AB-129 domain: made with tokenizer")
+    tiny.corpus(ladder.root / "data/corpora/general", "general", 120)
+    refused(ladder, lambda: ladder.pretrain(**start), "AB-129 general: made with tokenizer")
 
 
 def refused(ladder: Ladder, climb: Any, message: str) -> None:
@@ -369,10 +465,14 @@ def test_measured_steps(steps: int, count: int) -> None:
     ("changes", "message"),
     [
         ({"micro_batch_tokens": 100}, "global_batch_tokens 128 is not a multiple of micro_batch_tokens 100"),
+        (
+            {"lengths": {"short_share": 0.5, "short_length": 65}},
+            "lengths.short_length 65 is larger than block_size 64",
+        ),
         ({"block_size": 256}, "block_size 256 is larger than micro_batch_tokens 128"),
     ],
 )
-def test_contradictions(changes: dict[str, int], message: str) -> None:
+def test_contradictions(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         tiny.rung(**changes)
 

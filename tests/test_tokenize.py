@@ -16,7 +16,8 @@ from adaptbert.errors import BadData
 from adaptbert.outputs import read_json
 from adaptbert.segmentation import SegmentationConfig
 from adaptbert.token_store import TokenizedCorpus
-from adaptbert.tokenization import Tokenizer
+from adaptbert.tokenization import Tokenizer, VocabularyConfig
+from adaptbert.vocabulary import extends
 from stages.tokenize import TokenizeParams, tokenize
 from stages.tokenizer import TokenizerParams, tokenizer
 from tests import tiny
@@ -164,6 +165,30 @@ def test_the_tokenizer_of_a_checkpoint(validated: Path, tmp_path: Path) -> None:
     assert Tokenizer.load(out).fingerprint == tiny.tokenizer().fingerprint
 
 
+def test_the_tokenizer_of_a_checkpoint_extended(validated: Path, tmp_path: Path) -> None:
+    old = Tokenizer.train(
+        lambda: tiny.sentences("general", 100), VocabularyConfig(vocabulary_size=100, lowercase=True, min_frequency=1)
+    )
+    old.save(tmp_path / "models/init")
+    extend = {"corpora": ["domain"], "num_new_tokens": 10, "min_frequency": 5}
+    tokenizer(
+        TokenizerParams(source="init", extend=extend),
+        corpora=validated / "corpora",
+        init=tmp_path / "models/init",
+        out=tmp_path / "tokenizer",
+        metrics=tmp_path / "tokenizer.json",
+        run=tiny.no_record(),
+    )
+    new, metrics = Tokenizer.load(tmp_path / "tokenizer"), read_json(tmp_path / "tokenizer.json")
+    assert extends(new, old)
+    assert metrics["new_tokens"] == new.size - old.size == 10
+    texts = [row["text"] for row in pq.read_table(validated / "corpora/domain.parquet").to_pylist()]
+    for when, pieces in (("before", old), ("after", new)):
+        tokens = sum(len(encoding.ids) for encoding in pieces.encode(texts))
+        assert metrics[f"tokens_per_character_{when}"] == pytest.approx(tokens / sum(map(len, texts)))
+    assert metrics["tokens_saved"] > 0.05
+
+
 def test_nothing_is_left_where_a_text_does_not_fit(validated: Path, tmp_path: Path) -> None:
     """The third set of four has another script; the first two are not left behind."""
     folder = tmp_path / "validated"
@@ -186,6 +211,10 @@ def test_a_corpus_too_small_to_hold_anything_out(validated: Path, tmp_path: Path
     [
         ({"lowercase": None}, "source train needs lowercase"),
         ({"corpora": []}, "source train needs corpora"),
+        (
+            {"extend": {"corpora": ["domain"], "num_new_tokens": 9, "min_frequency": 1}},
+            "source train makes a vocabulary of its own and extend is given",
+        ),
         ({"source": "init"}, "source init brings its vocabulary; remove corpora, lowercase, min_frequency, vocabulary"),
     ],
 )

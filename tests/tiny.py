@@ -202,6 +202,8 @@ def rung_values(**changes: Any) -> dict[str, Any]:
         "micro_batch_tokens": 128,
         "dropout": 0.1,
         "block_size": 64,
+        "sentence_objective": "none",
+        "head_warmup_steps": 0,
         "precision": "32-true",
         "measurements": 2,
     } | changes

@@ -235,6 +235,14 @@ def reading(comparison: Comparison) -> list[Words]:
         corpus = rung.name.removeprefix("domain_transfer/")
         if rung.missing:
             found.append(Words(f"{rung.name} has no measurements.", f"{rung.name} 没有测量结果。"))
+        elif rung.random_head:
+            found.append(
+                Words(
+                    f"The masked-LM head of {rung.name} was never trained: its bits per character mean nothing, "
+                    "and it is no baseline for those of another rung.",
+                    f"{rung.name} 的掩码语言模型头从未训练：它的每字符比特数没有意义，也不能作为其他检查点的基线。",
+                )
+            )
         elif corpus != rung.name and corpus in rung.after:
             found.append(_reading(rung, corpus))
     return found

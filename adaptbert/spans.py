@@ -1,0 +1,14 @@
+"""Word starts of a long text in, pieces of at most so many tokens out."""
+
+from collections.abc import Iterator, Sequence
+
+
+def spans(begins: Sequence[bool], room: int) -> Iterator[tuple[int, int]]:
+    """First token and last + 1 of each piece; a cut is where a word begins, unless a word fills half of a piece."""
+    start = 0
+    while start < len(begins):
+        end = min(start + room, len(begins))
+        if end < len(begins):
+            end = next((cut for cut in range(end, start + room // 2, -1) if begins[cut]), end)
+        yield start, end
+        start = end
