@@ -4,6 +4,7 @@ Trained on the user's text (Wu et al. 2016 as BERT uses it), or taken from a che
 literally in a text are text: `[MASK]` in a post does not become the id of [MASK].
 """
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
@@ -54,14 +55,12 @@ class Tokenizer:
         Raises:
             BadData: no tokenizer there, or one without the five special tokens of BERT.
         """
-        from transformers import AutoTokenizer
-
         if isinstance(source, Path) and not any((source / name).is_file() for name in ("tokenizer.json", "vocab.txt")):
             raise BadData(
                 128, source, "no tokenizer in this folder", "copy tokenizer.json or vocab.txt beside the weights"
             )
         try:
-            loaded = AutoTokenizer.from_pretrained(str(source), revision=revision or "main", trust_remote_code=False)
+            loaded = _kind(source).from_pretrained(str(source), revision=revision or "main", trust_remote_code=False)
         except (OSError, ValueError) as error:
             reason = str(error).splitlines()[0]
             raise BadData(
@@ -156,6 +155,20 @@ class Tokenizer:
             [list(words) for words in sentences], is_pretokenized=True, add_special_tokens=False
         )
         return encodings
+
+
+def _kind(source: str | Path) -> Any:
+    """The class that opens a tokenizer. AutoTokenizer finds it out, but imports torch: 130 MB, a second.
+
+    A folder without a model that names BERT's own, such as `save` writes, is opened without that.
+    """
+    import transformers
+
+    if not isinstance(source, Path) or (source / "config.json").exists():
+        return transformers.AutoTokenizer
+    about = source / "tokenizer_config.json"
+    named = json.loads(about.read_text(encoding="utf-8")).get("tokenizer_class") if about.is_file() else None
+    return transformers.BertTokenizer if named == "BertTokenizer" else transformers.AutoTokenizer
 
 
 def _word_pieces(
