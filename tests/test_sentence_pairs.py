@@ -1,5 +1,6 @@
 """Pairs are what the question says, half of each kind; the answer shows in nothing but the text; heads learn it."""
 
+import pickle
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -170,7 +171,7 @@ def test_masks_touch_no_separator_and_no_word_goes_over_one(tmp_path: Path) -> N
     pieces = tiny.tokenizer()
     pairs = SentencePairs(corpus, NextSentenceHead(), 0, 64)
     batches = MaskedBatches(
-        corpus, DocumentStream(pairs.lengths, 0, 400), tiny.masker(unit="word", probability=0.5), 64, pairs
+        corpus, DocumentStream(pairs.lengths, 0, 400), tiny.masker(unit="word", probability=0.5), 64, pairs=pairs
     )
     counts = {"pairs": 0, "unpaired": 0, "specials": 0}
     for k in range(20):
@@ -202,7 +203,7 @@ def test_the_loss_is_the_stock_models_loss(tmp_path: Path) -> None:
     stock.load_state_dict(ours.state_dict())
     pairs = SentencePairs(corpus, NextSentenceHead(), 0, 64)
     stream = DocumentStream(pairs.lengths, 0, 300)
-    batch = MaskedBatches(corpus, stream, tiny.masker(), 64, pairs)(0)
+    batch = MaskedBatches(corpus, stream, tiny.masker(), 64, pairs=pairs)(0)
     found = MaskedLM(ours, tiny.optim(), 10).training_step(batch, 0)
     assert isinstance(found, dict)
 
@@ -256,7 +257,7 @@ def test_the_head_learns_what_the_text_tells(objective: SentenceObjective, best:
     config = tiny.config()
     config.hidden_dropout_prob = config.attention_probs_dropout_prob = 0.0
     pairs = SentencePairs(corpus, head, 0, 64)
-    batches = MaskedBatches(corpus, DocumentStream(pairs.lengths, 0, 512), tiny.masker(), 64, pairs)
+    batches = MaskedBatches(corpus, DocumentStream(pairs.lengths, 0, 512), tiny.masker(), 64, pairs=pairs)
     module = MaskedLM(BertForPreTraining(config), tiny.optim(), steps)
     plan = Plan(steps, 1, 1.0, "32-true", 0, "train/loss", PAIR_PARTS)
     curve = fit(module, batches, plan, tiny.no_record(), {step: lambda _: {} for step in (50, 250, steps)}).curve
@@ -274,9 +275,13 @@ def test_a_stopped_run_goes_on_with_equal_bits(tmp_path: Path, monkeypatch: pyte
 
     def batches(documents: Documents, block: int) -> MaskedBatches:
         pairs = SentencePairs(documents, NextSentenceHead(), 0, block)
-        return MaskedBatches(documents, DocumentStream(pairs.lengths, 0, 150), tiny.masker(), block, pairs)
+        return MaskedBatches(documents, DocumentStream(pairs.lengths, 0, 150), tiny.masker(), block, pairs=pairs)
 
     both = OneAfterTheOther(batches(ShortDocuments(corpus, 16), 16), 6, batches(corpus, 64))
+    sent = pickle.dumps(both)  # to the process of another device
+    assert len(sent) < 10_000
+    for k in (0, 5, 6, 9):
+        assert torch.equal(pickle.loads(sent)(k).ids, both(k).ids)
 
     def run(folder: Path, stop: int = 0) -> tuple[list[dict[str, float]], dict[str, torch.Tensor]]:
         def look(step: int) -> dict[str, float]:
