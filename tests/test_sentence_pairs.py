@@ -281,7 +281,7 @@ def test_a_stopped_run_goes_on_with_equal_bits(tmp_path: Path, monkeypatch: pyte
     sent = pickle.dumps(both)  # to the process of another device
     assert len(sent) < 10_000
     for k in (0, 5, 6, 9):
-        assert torch.equal(pickle.loads(sent)(k).ids, both(k).ids)
+        assert torch.equal(pickle.loads(sent)(k).ids, both(k).ids)  # noqa: S301
 
     def run(folder: Path, stop: int = 0) -> tuple[list[dict[str, float]], dict[str, torch.Tensor]]:
         def look(step: int) -> dict[str, float]:
