@@ -4,7 +4,7 @@ pretrain, domain_transfer and task_transfer are this operation with three sets o
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -19,12 +19,12 @@ from adaptbert.optim import OptimConfig
 from adaptbert.outputs import write_json
 from adaptbert.params import Config, contradiction
 from adaptbert.sentence_pairs import SentenceObjective, head_of
-from adaptbert.stream import BudgetConfig, DocumentStream, seed_of
+from adaptbert.stream import BudgetConfig
 from adaptbert.tracking import Run
 
 if TYPE_CHECKING:
     from adaptbert.checkpoint import Checkpoint
-    from adaptbert.token_store import Documents, TokenizedCorpus
+    from adaptbert.token_store import TokenizedCorpus
     from adaptbert.work import Work
 
 RANDOM_HEAD = (
@@ -117,14 +117,11 @@ def climb(
 
     from adaptbert import checkpoint, ranks
     from adaptbert.architecture import training_flop
+    from adaptbert.curriculum import Curriculum
     from adaptbert.errors import BadData
-    from adaptbert.length_schedule import OneAfterTheOther, ShortDocuments
-    from adaptbert.masked_lm import LOSS_NAME, PAIR_PARTS, MaskedBatch, MaskedBatches, MaskedLM
-    from adaptbert.masking import Masker
-    from adaptbert.random_head import WarmedUp, is_near_chance, is_random
+    from adaptbert.masked_lm import LOSS_NAME, PAIR_PARTS, MaskedLM
+    from adaptbert.random_head import is_near_chance, is_random
     from adaptbert.sentence_measurement import HeldOutPairs
-    from adaptbert.sentence_pairs import SentencePairs
-    from adaptbert.token_classes import token_classes
     from adaptbert.training import Plan, fit, parameters
 
     start.check_tokenizer(corpus.fingerprint, corpus.texts[0]["name"])
@@ -142,28 +139,9 @@ def climb(
             problem = f"a document has {longest} tokens, {name} is {limit}"
             raise BadData(111, f"params.yaml: {where.stage}", problem, f"lower tokenize.max_length or raise {name}")
 
-    body_steps = params.budget.optimizer_steps(corpus.tokens, params.global_batch_tokens)
-    steps = params.head_warmup_steps + body_steps
-    accumulate = params.global_batch_tokens // params.micro_batch_tokens
-    classes = token_classes(tokenizer.tokens)
     room = min(params.block_size, model.config.max_position_embeddings)
-
-    def batches_of(documents: "Documents", block_size: int, seed: int) -> MaskedBatches:
-        pairs = SentencePairs(documents, head, seed, min(block_size, room)) if head else None
-        stream = DocumentStream((pairs or documents).lengths, seed, params.micro_batch_tokens)
-        masker = Masker(params.masking, seed, tokenizer.mask, tokenizer.replacements, tokenizer.maskable)
-        return MaskedBatches(documents, stream, masker, block_size, classes, pairs)
-
-    batches: Callable[[int], MaskedBatch] = batches_of(corpus, params.block_size, seed)
-    row = float(params.block_size)
-    if params.lengths:
-        short = params.lengths.short_length
-        first = batches_of(ShortDocuments(corpus, short), short, seed_of(seed, "short"))
-        short_steps = params.lengths.short_steps(steps)
-        batches = OneAfterTheOther(first, short_steps * accumulate, batches)
-        row += (short - row) * short_steps / max(1, steps)
-    if params.head_warmup_steps:
-        batches = WarmedUp(batches, params.head_warmup_steps * accumulate)
+    curriculum = Curriculum.of(corpus, params, tokenizer, room, seed)
+    steps, row = curriculum.steps, curriculum.row
     heldout = HeldOut(where.heldout, measure, tokenizer, params.block_size)
     heldout_pairs = HeldOutPairs(heldout, head, room) if head else None
 
@@ -171,7 +149,7 @@ def climb(
         {
             "params": params.model_dump(),
             "seed": seed,
-            "devices": ranks.count(accumulate),
+            "devices": ranks.count(curriculum.accumulate),
             "measure": measure.model_dump(),
             "init": [start.digest, start.tokenizer.fingerprint, start.base.fingerprint if start.base else None],
             "texts": [*corpus.texts, len(corpus.lengths), *corpus.segmentation],
@@ -179,7 +157,7 @@ def climb(
         }
     )
     run.go_on(work.run)
-    module = MaskedLM(model, params.optim, body_steps, params.head_warmup_steps)
+    module = MaskedLM(model, params.optim, curriculum.body_steps, params.head_warmup_steps)
     before = start.measured or heldout.measure(model, params.precision)
     began_random = start.has_weights and (
         start.has_random_head or (not start.card and is_random(drawn, before, tokenizer.size))
@@ -202,8 +180,8 @@ def climb(
         return training_flop(model.config, counts["tokens"], row, counts["chosen"], counts["chosen"])
 
     names = ("train/loss", PAIR_PARTS) if head else (LOSS_NAME, ())
-    plan = Plan(steps, accumulate, params.optim.clip_norm, params.precision, seed, *names)
-    fitted = fit(module, batches, plan, run, dict.fromkeys(points, measure_now), work.savepoints(), flop)
+    plan = Plan(steps, curriculum.accumulate, params.optim.clip_norm, params.precision, seed, *names)
+    fitted = fit(module, curriculum.batches, plan, run, dict.fromkeys(points, measure_now), work.savepoints(), flop)
     after = unnamed(fitted.curve[-1], heldout.sets) if fitted.curve else before
 
     tokens, decoded = round(steps * params.global_batch_tokens), fitted.counts.get("chosen", 0)

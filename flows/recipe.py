@@ -75,10 +75,11 @@ async def only_locks(_task: Task[..., Any], _run: TaskRun, state: State[Any]) ->
     retry_jitter_factor=0.5,
     retry_condition_fn=only_locks,
 )
-def bring_up_to_date(stage: str, on_gpu: bool, failed: Event) -> State[Any] | None:
+def bring_up_to_date(stage: str, on_gpu: bool, threads: str, failed: Event) -> State[Any] | None:
     """One stage, alone: its upstream stages are up to date when this is called.
 
     Args:
+        threads: for OMP_NUM_THREADS.
         on_gpu: take a slot of the limit `gpu` first.
         failed: set when a stage failed; what still waits then does not start.
     """
@@ -94,7 +95,7 @@ def bring_up_to_date(stage: str, on_gpu: bool, failed: Event) -> State[Any] | No
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            env=environment(),
+            env=environment() | {"OMP_NUM_THREADS": threads},
         )
         tail: deque[str] = deque(maxlen=12)
         assert process.stdout is not None
@@ -119,13 +120,13 @@ def recipe(until: str = "compare", jobs: Annotated[int, Field(ge=1, le=16)] = 2)
 
     Args:
         until: a stage (`finetune@section-domain`) or all stages of a name (`finetune`), with what they need.
-        jobs: stages side by side; of those that train, as many as the concurrency limit `gpu` has slots.
+        jobs: stages side by side, which share the cores; of those that train, as many as the limit `gpu` has slots.
     """
     check_params()
     graph = Graph.read()
     upstream = graph.needed(until)
     if any(stage in graph.on_gpu for stage in upstream):
-        ensure_gpu_limit()
+        ensure_gpu_limit(jobs)
     climb(upstream, graph.on_gpu, jobs)
     if METRICS.is_file() and any(stage in graph.writers_of(METRICS) for stage in upstream):
         leave_artifacts()
@@ -134,6 +135,8 @@ def recipe(until: str = "compare", jobs: Annotated[int, Field(ge=1, le=16)] = 2)
 def climb(upstream: dict[str, list[str]], on_gpu: Iterable[str], jobs: int) -> None:
     """Submit each stage when all that it needs is up to date; after a failure, none."""
     failed = Event()
+    # As many threads as cores for each of several processes would mostly wait for each other.
+    threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, cores() // jobs))
     order = TopologicalSorter(upstream)
     order.prepare()
     ready: deque[str] = deque()
@@ -143,7 +146,7 @@ def climb(upstream: dict[str, list[str]], on_gpu: Iterable[str], jobs: int) -> N
             ready.extend(order.get_ready())
             while ready and len(running) < jobs:
                 stage = ready.popleft()
-                running[bring_up_to_date.submit(stage, stage in on_gpu, failed)] = stage
+                running[bring_up_to_date.submit(stage, stage in on_gpu, threads, failed)] = stage
             future = next(as_completed(list(running)))
             stage = running.pop(future)
             future.result()
@@ -199,6 +202,11 @@ class Graph:
         return frozenset(stage for stage, paths in self.outputs.items() if path.as_posix() in paths)
 
 
+def cores() -> int:
+    """That this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def check_params() -> None:
     """Refuse a bad params.yaml before any stage starts; in a process of its own, because it imports the stages."""
     done = subprocess.run(
@@ -214,14 +222,24 @@ def environment() -> dict[str, str]:
     return {"DVC_NO_ANALYTICS": "1", **os.environ, "PATH": path, "PYTHONUNBUFFERED": "1"}
 
 
-def ensure_gpu_limit() -> None:
-    """One slot unless somebody set more: `prefect gcl update gpu --limit 4`. A missing limit would limit nothing."""
+def ensure_gpu_limit(jobs: int) -> None:
+    """One slot unless somebody set more: `prefect gcl update gpu --limit 4`. A missing limit would limit nothing.
+
+    Without a CUDA device all `jobs` have one: then they share the cores.
+    """
     with get_client(sync_client=True) as client:
         try:
             client.read_global_concurrency_limit_by_name(GPU)
         except ObjectNotFound:
+            limit = GlobalConcurrencyLimitCreate(name=GPU, limit=1 if has_cuda() else jobs)
             with suppress(ObjectAlreadyExists):  # another flow was quicker
-                client.create_global_concurrency_limit(GlobalConcurrencyLimitCreate(name=GPU, limit=1))
+                client.create_global_concurrency_limit(limit)
+
+
+def has_cuda() -> bool:
+    """Whether stages will train on a CUDA device; asked in a process of its own, for torch takes long to import."""
+    asked = [sys.executable, "-c", "import torch; print(torch.cuda.is_available())"]
+    return subprocess.run(asked, capture_output=True, text=True).stdout.strip() == "True"
 
 
 def leave_artifacts() -> None:

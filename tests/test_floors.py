@@ -20,7 +20,7 @@ FLOORS = {
     4: "training progress tracking rung cell entry consistency cli presets doctor "
     "confusion comparison comparison_table comparison_plots summary report parameters",
     # 3: loss, step and measurement; no files, no record
-    3: "masked_lm finetuning measurement random_head sentence_measurement",
+    3: "curriculum masked_lm finetuning measurement random_head sentence_measurement",
     # 2: disk and Hugging Face
     2: "architecture checkpoint controls corpora documents encoder length_schedule savepoints segmentation "
     "sentence_pairs work gate tables tasks token_store token_writer tokenization vocabulary",

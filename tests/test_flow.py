@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from adaptbert import params
+from flows.recipe import cores, has_cuda
 from tests.project import ROOT, Project, alive, environment, free_port, stopped_at_the_end, wait_until
 
 TOY_STAGE = """
@@ -27,6 +28,7 @@ name, seconds, code, out = sys.argv[1:]
 print("begin", name)
 Path(f"{name}.pid").write_text(str(os.getpid()))
 Path(f"{name}.begin").write_text(str(time.time()))
+Path(f"{name}.threads").write_text(os.environ["OMP_NUM_THREADS"])
 time.sleep(float(seconds))
 Path(f"{name}.end").write_text(str(time.time()))
 if code != "0":
@@ -111,6 +113,7 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toy]:
     subprocess.run(["git", "init", "-q", "."], cwd=root, env=toy.env, check=True)
     assert toy.run("dvc", "init", "-q").returncode == 0
     with toy.server():
+        assert toy.run("prefect", "gcl", "create", "gpu", "--limit", "1").returncode == 0
         yield toy
 
 
@@ -216,12 +219,18 @@ def test_a_bad_params_file_is_refused_before_anything_starts(toy: Toy) -> None:
 
 @pytest.mark.slow
 def test_runs_without_a_server(toy: Toy) -> None:
-    """`python -m flows.recipe` brings a server of its own for the time of the run."""
-    toy.order(right=(0.2, 0))
+    """`python -m flows.recipe` brings a server of its own; without CUDA, stages that train share the cores."""
+    toy.order(left=(3, 0), right=(3, 0))
     alone = Toy(toy.root, {name: value for name, value in toy.env.items() if name != "PREFECT_API_URL"})
-    ran = alone.run("flows.recipe")
+    alone.env["PREFECT_HOME"] = str(toy.root / "another")
+    alone.env.pop("OMP_NUM_THREADS", None)
+    ran = alone.run("flows.recipe", "--jobs", "2")
     assert ran.returncode == 0, ran.stdout
-    assert (toy.root / "right.txt").read_text() == "right0.2"
+    assert (toy.root / "right.txt").read_text() == "right3"
+    if not has_cuda():
+        begins = [toy.moment(stage, "begin") for stage in ("left", "right")]
+        assert max(begins) < min(toy.moment(stage, "end") for stage in ("left", "right")), "side by side"
+    assert (toy.root / "left.threads").read_text() == str(max(1, cores() // 2))
 
 
 @pytest.mark.slow
