@@ -337,8 +337,8 @@ CLAIMS = {
     ("mention", "domain_transfer"): "gain",
     ("mention", "domain_text"): "gain",
     ("mention", "pretrain"): "gain",
-    ("mention", "task_transfer"): "not_shown",
-    ("mention", "task_transfer_after_domain"): "not_shown",
+    ("mention", "task_transfer"): "gain",
+    ("mention", "task_transfer_after_domain"): "gain",
 }
 """What the section 'What was shown, and what was not' says in words."""
 
