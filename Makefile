@@ -41,11 +41,10 @@ install: $(installed)
 	    $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) -c constraints.txt -e '.[dev]'
 	@touch $@
 
-# Stages that need nothing of each other run side by side; `dvc repro` does the same one after the other.
 # Without git (an unpacked archive) DVC has to be told.
 recipe: $(installed)
 	@git rev-parse --git-dir >/dev/null 2>&1 || $(PYTHON) -m dvc config --local core.no_scm true
-	@$(PYTHON) -m dvc status --quiet || $(PYTHON) -m flows.recipe
+	@$(PYTHON) -m dvc repro
 	@$(PYTHON) -m adaptbert.comparison_table metrics/metrics.json
 	@echo 'Report: reports/index.html'
 
