@@ -12,7 +12,8 @@ if sys.argv[1] == "kept":
 def step():
     for _ in range(4):
         torch.ones(48 * 2**20 // 4).add(1)
-step()
+for _ in range(3):
+    step()
 before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 for _ in range(5):
     step()
@@ -26,4 +27,4 @@ def faults(how: str) -> int:
 
 
 def test_freed_memory_is_kept() -> None:
-    assert faults("kept") < 1_000 < faults("returned")
+    assert 5 * faults("kept") < faults("returned")
