@@ -1,0 +1,122 @@
+"""Tags to spans and back, in the schemes that sequence labelling is written in; strict readings and nearest legal ones.
+
+io     I-x everywhere (or the bare type): two entities of one type that touch are one.
+bio    IOB2: B-x begins an entity, I-x goes on (Tjong Kim Sang and Veenstra 1999, "Representing Text Chunks").
+iob1   I-x everywhere; B-x only where an entity touches one of its own type before it (Ramshaw and Marcus 1995).
+iobes  B-x begins, I-x goes on, E-x ends, S-x is alone; the letters of BILOU (L, U) and BMES (M) are read as well.
+
+Pure: lists of strings in, lists out. A span is (first token, last token + 1, type).
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+Scheme = Literal["io", "bio", "iob1", "iobes"]
+Span = tuple[int, int, str]
+
+SCHEMES: tuple[Scheme, ...] = ("bio", "io", "iob1", "iobes")
+"""The likeliest first: rows that fit several are said to be of the first of these."""
+
+_PREFIXED = re.compile(r"([BIESLUM])-(.+)", re.DOTALL)
+_PREFIXES = {"io": "I", "bio": "BI", "iob1": "BI", "iobes": "BIES"}
+_SAME = {"L": "E", "U": "S", "M": "I"}
+"""Letters of BILOU and BMES, as iobes writes them."""
+
+
+def spans(tags: Sequence[str], scheme: Scheme) -> list[Span]:
+    """The entities of a row, strictly: what does not fit the scheme is not read.
+
+    Raises:
+        ValueError: the row does not fit the scheme; see `legal` for what it may mean.
+    """
+    found = _read(tags, scheme)
+    if _written(found, len(tags), scheme) != [_parsed(tag, scheme) for tag in tags]:
+        raise ValueError(f"not {scheme}")
+    return found
+
+
+def tags(spans: Iterable[Span], length: int, scheme: Scheme) -> list[str]:
+    """One tag a token for spans that do not overlap, in their order; O where there is none.
+
+    In `io`, spans of one type that touch become one.
+
+    Args:
+        length: tokens of the row.
+    """
+    return [f"{prefix}-{kind}" if kind else "O" for prefix, kind in _written(spans, length, scheme)]
+
+
+def legal(tags: Sequence[str], scheme: Scheme) -> list[str]:
+    """The nearest legal row: every tagged token stays in an entity of its type, and only the ends are set anew.
+
+    An entity ends where the type changes, before B- and S-, and after E- and S-. A legal row is returned as it is (in
+    the letters of this module).
+
+    Raises:
+        ValueError: a tag is neither O nor a prefix of the scheme with a type.
+    """
+    return [f"{prefix}-{kind}" if kind else "O" for prefix, kind in _written(_read(tags, scheme), len(tags), scheme)]
+
+
+def fits(tags: Sequence[str], scheme: Scheme) -> bool:
+    """Whether a row is legal in the scheme."""
+    try:
+        spans(tags, scheme)
+    except ValueError:
+        return False
+    return True
+
+
+def looks_like(rows: Iterable[Sequence[str]]) -> Scheme:
+    """The scheme that most of the rows fit."""
+    counts = dict.fromkeys(SCHEMES, 0)
+    for row in rows:
+        for scheme in SCHEMES:
+            counts[scheme] += fits(row, scheme)
+    return max(SCHEMES, key=counts.__getitem__)
+
+
+def _read(tags: Sequence[str], scheme: Scheme) -> list[Span]:
+    """Entities as `legal` sees them."""
+    found: list[Span] = []
+    before = ("", "")
+    for place, (prefix, kind) in enumerate(_parsed(tag, scheme) for tag in tags):
+        goes_on = kind == before[1] and prefix not in ("B", "S") and before[0] not in ("E", "S")
+        if kind and goes_on:
+            found[-1] = (found[-1][0], place + 1, kind)
+        elif kind:
+            found.append((place, place + 1, kind))
+        before = (prefix, kind)
+    return found
+
+
+def _written(spans: Iterable[Span], length: int, scheme: Scheme) -> list[tuple[str, str]]:
+    """Prefix and type of each token; both are empty outside."""
+    row = [("", "")] * length
+    for first, end, kind in spans:
+        touches = first > 0 and row[first - 1][1] == kind
+        row[first:end] = [(prefix, kind) for prefix in _prefixes(end - first, scheme, touches=touches)]
+    return row
+
+
+def _prefixes(length: int, scheme: Scheme, *, touches: bool) -> str:
+    """Of one entity; `touches`: the token before it is in an entity of the same type."""
+    if scheme == "iobes":
+        return "S" if length == 1 else f"B{'I' * (length - 2)}E"
+    begins = scheme == "bio" or (scheme == "iob1" and touches)
+    return f"{'B' if begins else 'I'}{'I' * (length - 1)}"
+
+
+def _parsed(tag: str, scheme: Scheme) -> tuple[str, str]:
+    if tag == "O":
+        return "", ""
+    found = _PREFIXED.fullmatch(tag)
+    if found is None and scheme == "io" and tag:
+        return "I", tag
+    prefix = "" if found is None else found[1]
+    if scheme == "iobes":
+        prefix = _SAME.get(prefix, prefix)
+    if found is None or prefix not in _PREFIXES[scheme]:
+        raise ValueError(f"a tag is not of {scheme}")
+    return prefix, found[2]
