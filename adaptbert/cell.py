@@ -10,19 +10,23 @@ from pydantic import Field, model_validator
 
 from adaptbert.optim import OptimConfig
 from adaptbert.outputs import file_digest, whole, write_json
-from adaptbert.params import Config, contradiction
+from adaptbert.params import contradiction
 from adaptbert.stream import BudgetConfig
+from adaptbert.tasks.shapes import ShapeConfig
 from adaptbert.tracking import Run
 
 if TYPE_CHECKING:
     from adaptbert.checkpoint import Checkpoint
     from adaptbert.savepoints import Savepoints
+    from adaptbert.tasks.examples import Examples
+    from adaptbert.tasks.shapes import Shape
     from adaptbert.work import Work
 
+TUNED = "tuned/"  # what the names of values chosen on dev begin with on a curve
 Seed = Annotated[int, Field(ge=0, lt=2**64)]
 
 
-class CellConfig(Config):
+class CellConfig(ShapeConfig):
     """What every cell of a task is fine-tuned with, whatever its arm."""
 
     seeds: list[Seed]
@@ -36,7 +40,7 @@ class CellConfig(Config):
     micro_batch_size: Annotated[int, Field(gt=0)]
     """Examples a forward pass."""
     max_length: Annotated[int, Field(ge=8)]
-    """Tokens of the longest example; a longer one loses its end."""
+    """Tokens of the longest example; the options of the shape say what becomes of a longer row."""
     block_size: Annotated[int, Field(ge=8)]
     """Tokens of a packed row."""
     dropout: Annotated[float, Field(ge=0, lt=1)]
@@ -54,6 +58,7 @@ class CellConfig(Config):
             )
         if self.max_length > self.block_size:
             raise contradiction(f"max_length {self.max_length} is larger than block_size {self.block_size}")
+        self.options().check_room(self.max_length)
         return self
 
 
@@ -79,13 +84,15 @@ def finetune_cell(
     """
     from adaptbert import checkpoint, finetuning, ranks, training  # noqa: F401 - all code is known when the run is named
     from adaptbert.architecture import training_flop
-    from adaptbert.errors import BadData
+    from adaptbert.errors import BadData, BadParams
     from adaptbert.tasks import labelled
-    from adaptbert.tasks.shapes import shape_of
+    from adaptbert.tasks.shapes import mismatch, shape_of
     from adaptbert.training import parameters
 
     about = labelled.description(places.data)
-    shape = shape_of(about["shape"], about["labels"])
+    if problem := mismatch(params, about["shape"], about["target"]):
+        raise BadParams(111, f"params.yaml: finetune.{task}", problem, "change one of the two")
+    shape = shape_of(about, params.options())
     train = labelled.subset(labelled.split(places.data, "train"), params.labels)
     limit = start.config().max_position_embeddings
     if params.max_length > limit:
@@ -104,25 +111,26 @@ def finetune_cell(
     run.go_on(work.run)
     run.set_tags({"init": start.digest, "rung": start.name})
     run.log_input(f"tasks/{task}", labelled.digest(train), "training")
+    examples = shape.examples(train, start.tokenizer, params.max_length)
+    examples = examples.labelled(shape.targets(train, examples))
+    run.log_metrics({"train/cut_share": examples.cut / len(train)}, step=0)
     print(f"{task}-{arm}: {len(train):,} labels, {len(params.seeds)} seeds, from {start.source}")
 
     seeds: list[dict[str, Any]] = []
     rows: list[dict[str, Any]] = []
-    best: tuple[float, Any] | None = None
-    steps, counts = 0, {"tokens": 0, "places": 0}
+    best: tuple[float, _Trained] | None = None
     for seed in params.seeds:
         with run.child(f"{task}-{arm} seed {seed}", {"task": task, "arm": arm, "seed": str(seed)}) as child:
             savepoints = work.savepoints(f"seed-{seed}")
             child.go_on(savepoints.folder)
-            trained = _one_seed(start, params, shape, train, places.data, seed, savepoints, child)
+            trained = _one_seed(start, params, shape, examples, places.data, seed, savepoints, child)
         seeds.append(trained.metrics)
         rows += trained.predictions
-        steps, counts = trained.steps, trained.counts
         dev = trained.metrics[f"dev/{shape.metric}"]
         if best is None or dev > best[0]:
-            best = (dev, trained.model)
+            best = (dev, trained)
     assert best is not None
-    model = best[1]
+    model, counts = best[1].model, best[1].counts
     tokens = counts["tokens"]
 
     facts = {
@@ -130,10 +138,12 @@ def finetune_cell(
         "arm": arm,
         "from": start.name,
         "shape": about["shape"],
+        "target": about["target"],
         "metric": shape.metric,
         "labels": len(train),
+        "examples": len(examples),
         "epochs": params.epochs,
-        "steps": steps,
+        "steps": best[1].steps,
         "tokens": tokens,
         "tflop": round(training_flop(model.config, tokens, params.block_size, counts["places"], 0) / 1e12, 3),
         "parameters": parameters(model),
@@ -141,7 +151,14 @@ def finetune_cell(
     card = {
         "stage": "finetune",
         "rung": f"finetune/{task}-{arm}",
-        "params": params.model_dump(),
+        "params": params.model_dump(exclude_none=True),
+        "task": {
+            "name": task,
+            **{key: value for key, value in about.items() if key != "rows"},
+            "options": params.options().model_dump(exclude_none=True),
+            "max_length": params.max_length,
+            "tuned": best[1].metrics["tuned"],
+        },
         "init": start.digest,
         "texts": start.texts,
         "measured": {},
@@ -171,48 +188,47 @@ class _Trained:
 def _one_seed(
     start: "Checkpoint",
     params: CellConfig,
-    shape: Any,
-    train: list[dict[str, Any]],
+    shape: "Shape",
+    examples: "Examples",
     data: Path,
     seed: int,
     savepoints: "Savepoints",
     run: Run,
 ) -> _Trained:
     from adaptbert.architecture import training_flop
-    from adaptbert.finetuning import FineTuning, LabelledBatches
+    from adaptbert.finetuning import FineTuning, LabelledBatches, logits
     from adaptbert.tasks import labelled
     from adaptbert.training import Plan, fit
 
     tokenizer = start.tokenizer
-    names = dict(enumerate(shape.classes))
     model = start.model(
         shape.hugging_face_class(),
         seed,
-        num_labels=len(names),
-        id2label=names,
-        label2id={name: number for number, name in names.items()},
+        **shape.config(),
         hidden_dropout_prob=params.dropout,
         attention_probs_dropout_prob=params.dropout,
         classifier_dropout=params.dropout,
     )
-    examples = shape.examples(train, tokenizer, params.max_length)
-    steps = BudgetConfig(passes=float(params.epochs)).optimizer_steps(len(train), params.global_batch_size)
+    steps = BudgetConfig(passes=float(params.epochs)).optimizer_steps(len(examples), params.global_batch_size)
     module = FineTuning(model, shape, params.optim, steps)
     batches = LabelledBatches(examples, seed, params.micro_batch_size, params.block_size)
 
-    def predict(rows: list[dict[str, Any]], tokenised: Any) -> tuple[list[Any], Any]:
-        probabilities = module.probabilities(tokenised, params.block_size, params.precision)
-        answers: tuple[list[Any], Any] = shape.answers(rows, tokenised, probabilities)
-        return answers
+    def scores(shape: "Shape", examples: "Examples") -> Any:
+        return logits(model, shape, examples, params.block_size, params.precision)
 
     dev = labelled.split(data, "dev")
-    tokenised_dev = shape.examples(dev, tokenizer, params.max_length)
+    dev_examples = shape.examples(dev, tokenizer, params.max_length)
 
     def measure(step: int) -> Mapping[str, float]:
-        answers, _ = predict(dev, tokenised_dev)
-        return {f"dev/{name}": value for name, value in shape.score(shape.gold(dev), answers).items()}
+        found = scores(shape, dev_examples)
+        tuned = shape.tune(dev, dev_examples, found)
+        answers, _ = shape.answers(dev, dev_examples, found, tuned)
+        measured = shape.score(shape.gold(dev), answers)
+        return {f"dev/{name}": value for name, value in measured.items()} | {
+            f"{TUNED}{name}": value for name, value in tuned.items()
+        }
 
-    epoch = len(train) / params.global_batch_size
+    epoch = len(examples) / params.global_batch_size
     ends = [max(1, min(steps, round(number * epoch))) for number in range(1, int(params.epochs) + 1)]
     measured_at = dict.fromkeys([*ends, steps], measure)
     plan = Plan(
@@ -229,13 +245,25 @@ def _one_seed(
 
     fitted = fit(module, batches, plan, run, measured_at, savepoints, flop)
 
+    shape = shape.settle(model)
+    last = fitted.curve[-1]
+    tuned = {name.removeprefix(TUNED): value for name, value in last.items() if name.startswith(TUNED)}
+
     rows = labelled.split(data, "test")
-    answers, confidence = predict(rows, shape.examples(rows, tokenizer, params.max_length))
+    test_examples = shape.examples(rows, tokenizer, params.max_length)
+    answers, confidence = shape.answers(rows, test_examples, scores(shape, test_examples), tuned)
     gold = shape.gold(rows)
     test = {f"test/{name}": value for name, value in shape.score(gold, answers).items()}
-    run.log_metrics(test, steps)
-    last = {name: value for name, value in fitted.curve[-1].items() if name.startswith("dev/")}
-    metrics = {"seed": seed, **test, **last, "degenerate": shape.is_degenerate(answers), "cut": examples.cut}
+    cut = {"dev/cut_share": dev_examples.cut / len(dev), "test/cut_share": test_examples.cut / len(rows)}
+    run.log_metrics({**test, **cut}, steps)
+    metrics = {
+        "seed": seed,
+        **test,
+        **{name: value for name, value in last.items() if name.startswith("dev/")},
+        "tuned": tuned,
+        "degenerate": shape.is_degenerate(answers),
+        "cut": examples.cut,
+    }
     return _Trained(
         model,
         {**metrics, "curve": fitted.curve},

@@ -11,6 +11,7 @@ from typing import Any
 from adaptbert import params
 from adaptbert.errors import BadParams, UserError, nearest, raise_all
 from adaptbert.ladder import PRETRAIN, SCRATCH, LadderConfig
+from adaptbert.tasks.shapes import MAKERS
 
 GENERAL = "general"
 """The corpus that `pretrain` is trained on; dvc.yaml names it."""
@@ -31,6 +32,7 @@ def check(document: Mapping[str, Any], file: Path) -> None:
             *_names(document, file),
             *_corpora(document, ladder, file),
             *_tasks(document, ladder, file),
+            *_shapes(document, file),
             *_rungs(ladder, file),
             *_cells(ladder, file),
             *_lengths(document, file),
@@ -71,6 +73,17 @@ def _tasks(document: Mapping[str, Any], ladder: LadderConfig, file: Path) -> Ite
         place = f"ladder.finetune.{key}.task"
         yield from _unknown(file, place, [cell.task], document["collect_task"], "collect_task")
         yield from _unknown(file, place, [cell.task], document["finetune"], "finetune")
+
+
+def _shapes(document: Mapping[str, Any], file: Path) -> Iterator[UserError]:
+    """The options of a task belong to its shape."""
+    for task, values in document["finetune"].items():
+        if task in document["collect_task"]:
+            shape = document["collect_task"][task]["shape"]
+            given = next(name for name in MAKERS if name in values)
+            if given != shape:
+                problem = f"options of {given}, but collect_task.{task}.shape is {shape}"
+                yield BadParams(111, f"{file}: finetune.{task}", problem, f"give options of {shape}")
 
 
 def _rungs(ladder: LadderConfig, file: Path) -> Iterator[UserError]:

@@ -8,7 +8,6 @@ import pytorch_lightning as pl
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional
 
 from adaptbert.batch import pinned, to
 from adaptbert.encoder import encode
@@ -28,16 +27,25 @@ class LabelledBatch:
     Attributes:
         rows: where attention lays the tokens.
         ids: (tokens,).
+        segments: of each token in a pair, (tokens,); None where there is one text only.
         places: tokens that the head looks at, (places,).
-        targets: (places,).
+        owners: the example of each place, (places,).
+        targets: what is right there, (places, ...).
         counts: tokens, padding not counted, and places.
     """
 
     rows: Rows
     ids: Tensor
+    segments: Tensor | None
     places: Tensor
+    owners: Tensor
     targets: Tensor
     counts: dict[str, int]
+
+    @property
+    def size(self) -> int:
+        """Examples."""
+        return len(self.rows.bounds) - 1
 
     def to(self, device: torch.device) -> "LabelledBatch":
         """The same on another device."""
@@ -49,13 +57,16 @@ class LabelledBatch:
 
 
 def batch_of(examples: Examples, block_size: int) -> LabelledBatch:
-    """All `examples` in rows of `block_size` tokens."""
+    """All `examples` in rows of `block_size` tokens; where nobody has asked for targets, there are none."""
+    targets = np.empty(0) if examples.targets is None else examples.targets
     return LabelledBatch(
         pack(examples.lengths, block_size),
         torch.from_numpy(examples.ids),
+        None if examples.segments is None else torch.from_numpy(examples.segments),
         torch.from_numpy(examples.flat_places()),
-        torch.from_numpy(examples.targets),
-        {"tokens": len(examples.ids), "places": len(examples.targets)},
+        torch.from_numpy(examples.owners()),
+        torch.from_numpy(targets),
+        {"tokens": len(examples.ids), "places": len(examples.places)},
     )
 
 
@@ -80,30 +91,30 @@ class FineTuning(pl.LightningModule):
         self.model, self._shape, self._optim, self._steps = model, shape, optim, steps
 
     def training_step(self, batch: LabelledBatch, k: int) -> Tensor:
-        # The mean, and 0 for a batch in which no word has a piece.
-        total = functional.cross_entropy(self._logits(batch).float(), batch.targets, reduction="sum")
-        return total / max(1, len(batch.targets))
+        return self._shape.loss(_logits(self.model, self._shape, batch), batch)
 
     def configure_optimizers(self) -> Any:
         optimizer = adamw(self.model, self._optim)
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: self._optim.rate(step, self._steps))
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
-    def probabilities(self, examples: Examples, block_size: int, precision: str) -> NDArray[np.float64]:
-        """Of every class at every place, (places, classes); the model's mode is as before."""
-        was_training = self.model.training
-        self.model.eval()
-        device, found = self.model.device, []
-        try:
-            with torch.no_grad(), torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16-mixed"):
-                for first in range(0, len(examples), PREDICT_EXAMPLES):
-                    chosen = np.arange(first, min(first + PREDICT_EXAMPLES, len(examples)))
-                    batch = batch_of(examples.take(chosen), block_size).to(device)
-                    found.append(torch.softmax(self._logits(batch).double(), -1).cpu().numpy())
-        finally:
-            self.model.train(was_training)
-        return np.concatenate(found)
 
-    def _logits(self, batch: LabelledBatch) -> Tensor:
-        hidden = encode(self.model.bert, batch.rows, batch.ids, batch.places)
-        return self._shape.logits(self.model, hidden)
+def logits(model: Any, shape: Shape, examples: Examples, block_size: int, precision: str) -> NDArray[np.float64]:
+    """Scores at every place, (places, scores), without dropout; the model's mode is as before."""
+    was_training = model.training
+    model.eval()
+    device, found = model.device, []
+    try:
+        with torch.no_grad(), torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16-mixed"):
+            for first in range(0, len(examples), PREDICT_EXAMPLES):
+                chosen = np.arange(first, min(first + PREDICT_EXAMPLES, len(examples)))
+                batch = batch_of(examples.take(chosen), block_size).to(device)
+                found.append(_logits(model, shape, batch).double().cpu().numpy())
+    finally:
+        model.train(was_training)
+    return np.concatenate(found)
+
+
+def _logits(model: Any, shape: Shape, batch: LabelledBatch) -> Tensor:
+    hidden = encode(model.bert, batch.rows, batch.ids, batch.places, batch.segments)
+    return shape.logits(model, hidden)

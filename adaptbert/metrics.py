@@ -1,6 +1,7 @@
 """Metrics: plain functions of what was expected and what was predicted. The kind of average is part of the name."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 
 
@@ -38,6 +39,58 @@ def span_metrics(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str
         gold_lists, predicted_lists, average="micro", scheme=IOB2, zero_division=0
     )
     return {"f1_span": float(f1), "precision_span": float(precision), "recall_span": float(recall)}
+
+
+def label_metrics(
+    gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], labels: Sequence[str]
+) -> dict[str, float]:
+    """Of rows with any number of labels: macro- and micro-averaged F1, and the share of rows that are all right."""
+    from sklearn.metrics import accuracy_score, f1_score
+    from sklearn.preprocessing import MultiLabelBinarizer
+
+    binary = MultiLabelBinarizer(classes=list(labels)).fit([])
+    right, found = binary.transform(gold), binary.transform(predicted)
+    return {
+        "f1_macro": float(f1_score(right, found, average="macro", zero_division=0)),
+        "f1_micro": float(f1_score(right, found, average="micro", zero_division=0)),
+        "exact_match": float(accuracy_score(right, found)),
+    }
+
+
+def number_metrics(gold: Sequence[float], predicted: Sequence[float]) -> dict[str, float]:
+    """Correlations, 0 where one side is constant, and the root of the mean squared error."""
+    import numpy as np
+    from scipy import stats
+
+    right, found = np.array(gold), np.array(predicted)
+    varies = len(right) > 1 and np.ptp(right) > 0 and np.ptp(found) > 0
+    return {
+        "pearson": float(stats.pearsonr(right, found).statistic) if varies else 0.0,
+        "spearman": float(stats.spearmanr(right, found).statistic) if varies else 0.0,
+        "rmse": float(np.sqrt(np.mean((right - found) ** 2))),
+    }
+
+
+def tag_metrics(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> dict[str, float]:
+    """Accuracy over all words, and macro-averaged F1 over the tags that occur in `gold`."""
+    words = classification_metrics([tag for tags in gold for tag in tags], [tag for tags in predicted for tag in tags])
+    return {"accuracy": words["accuracy"], "f1_macro": words["f1_macro"]}
+
+
+def answer_metrics(gold: Sequence[Sequence[str]], predicted: Sequence[str]) -> dict[str, float]:
+    """F1 of words and exact match, the best over the right answers of a row; none is right where there is none."""
+    f1 = [
+        max(_word_f1(right, found) for right in rights or [""]) for rights, found in zip(gold, predicted, strict=True)
+    ]
+    exact = [found in (rights or [""]) for rights, found in zip(gold, predicted, strict=True)]
+    return {"f1_answer": sum(f1) / len(f1), "exact_match": sum(exact) / len(exact)}
+
+
+def _word_f1(right: str, found: str) -> float:
+    gold, predicted = Counter(right.lower().split()), Counter(found.lower().split())
+    if not gold or not predicted:
+        return float(gold == predicted)
+    return 2 * (gold & predicted).total() / (gold.total() + predicted.total())
 
 
 def legal(tags: Sequence[str]) -> list[str]:

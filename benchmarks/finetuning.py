@@ -17,8 +17,9 @@ import torch
 from transformers import BertForSequenceClassification, DataCollatorWithPadding, default_data_collator
 
 from adaptbert.finetuning import FineTuning, LabelledBatches
-from adaptbert.tasks.examples import gather
+from adaptbert.tasks.examples import whole
 from adaptbert.tasks.shapes import shape_of
+from adaptbert.tasks.single_sentence import SingleSentenceConfig
 from adaptbert.tracking import Run
 from adaptbert.training import Measure, Plan, fit
 from benchmarks.peer import MEGABATCH, PEERS, Flags, timed
@@ -38,10 +39,11 @@ def ours(setting: Setting, documents: Documents, budget: Budget, seed: int) -> S
     """`fit`, as every cell calls it."""
     torch.manual_seed(seed)
     stopwatch = Stopwatch(budget, budget.ours)
-    shape = shape_of("single_sentence", LABELS)
+    about = {"shape": "single_sentence", "target": "class", "labels": LABELS}
+    shape = shape_of(about, SingleSentenceConfig(long_text="head"))
     count = len(documents.documents)
-    targets = [[label] for label in labels(count)]
-    examples = gather([ids.tolist() for ids in documents.documents], [[0]] * count, [[0]] * count, targets, 0)
+    examples = whole([ids.tolist() for ids in documents.documents], range(count), cut=0)
+    examples = examples.labelled(np.array(labels(count)))
     module = FineTuning(
         BertForSequenceClassification(setting.config(num_labels=len(LABELS))), shape, OPTIM, stopwatch.last
     )

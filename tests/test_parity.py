@@ -16,19 +16,21 @@ import torch
 from transformers import BertForMaskedLM
 
 from adaptbert import finetuning, masked_lm
-from adaptbert.finetuning import FineTuning, LabelledBatches
+from adaptbert.finetuning import FineTuning, LabelledBatches, logits
 from adaptbert.masked_lm import MaskedBatches, MaskedLM
 from adaptbert.packing import Rows, pack
 from adaptbert.stream import DocumentStream
-from adaptbert.tasks.shapes import SHAPES, shape_of
+from adaptbert.tasks.examples import Examples
+from adaptbert.tasks.shapes import Shape, shape_of
+from adaptbert.tasks.targets import SETTLED
 from tests import tiny
 
 STEPS = 30
 LOSS, GRADIENT = 2e-6, 1e-6
 BLOCK = tiny.MAX_LENGTH
 OPTIM = tiny.optim(learning_rate=1e-3)
-LABELS = {"single_sentence": ["code", "prose"], "sequence_labelling": ["ATTR", "OBJ"]}
-HEADS = ["masked_lm", *SHAPES]
+LONGEST = 40  # some rows of answers and tags are several windows
+HEADS = ["masked_lm", *tiny.KINDS]
 IGNORED = -100
 
 
@@ -41,18 +43,27 @@ class Head:
         stock: the same weights in a model of transformers.
         batch: the k-th micro-batch, as `fit` asks for it.
         padded: the same for the stock model.
+        apart: whether the stock model sees one example at a time: its loss of starts and ends takes in the padding.
     """
 
     ours: pl.LightningModule
     stock: Any
     batch: Callable[[int], Any]
     padded: Callable[[int], dict[str, torch.Tensor]]
+    apart: bool = False
 
     def losses(self, k: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Ours and the stock model's."""
         mine = self.ours.training_step(self.batch(k), k)
         assert isinstance(mine, torch.Tensor)
-        return mine, self.stock(**self.padded(k)).loss
+        batch = self.padded(k)
+        if not self.apart:
+            return mine, self.stock(**batch).loss
+        losses = []
+        for row, length in enumerate(batch["attention_mask"].sum(1).tolist()):
+            one = {name: values[row : row + 1] for name, values in batch.items()}
+            losses.append(self.stock(**{n: v[:, :length] if v.dim() == 2 else v for n, v in one.items()}).loss)
+        return mine, torch.stack(losses).mean()
 
 
 def configured(**more: Any) -> Any:
@@ -91,27 +102,56 @@ def masked_head(folder: Path) -> Head:
     )
 
 
-def labelled_head(name: str) -> Head:
-    shape = shape_of(name, LABELS[name])
-    examples = shape.examples(tiny.labelled("domain", name, 60, 1), tiny.tokenizer(), tiny.MAX_LENGTH)
+def labelled_head(name: str, target: str) -> Head:
+    shape, rows = small(name, target, 60)
+    examples = shape.examples(rows, tiny.tokenizer(), LONGEST)
+    examples = examples.labelled(shape.targets(rows, examples))
     size = 16
     stream = DocumentStream(np.ones(len(examples), np.int64), 0, size)
 
     def stock_batch(k: int) -> dict[str, torch.Tensor]:
         chosen, _ = stream.batch(k)
         part = examples.take(chosen)
+        assert part.targets is not None
         labels = np.full(len(part.ids), IGNORED)
-        labels[part.flat_places()] = part.targets
-        rows = padded(part.ids, part.lengths, labels)
-        return rows if name == "sequence_labelling" else {**rows, "labels": torch.as_tensor(part.targets)}
+        if target in ("spans", "tags"):
+            labels[part.flat_places()] = part.targets
+        found = padded(part.ids, part.lengths, labels)
+        if part.segments is not None:
+            kinds = padded(part.segments, part.lengths, labels)["input_ids"]
+            found["token_type_ids"] = kinds.masked_fill(found["attention_mask"] == 0, 0)
+        if name == "extractive_answer":
+            del found["labels"]
+            found |= positions(part)
+        elif name != "sequence_labelling":
+            found["labels"] = torch.as_tensor(part.targets)
+        return found
 
-    kind, classes = shape.hugging_face_class(), len(shape.classes)
+    kind, more = shape.hugging_face_class(), shape.config()
     return Head(
-        FineTuning(model(kind, num_labels=classes), shape, OPTIM, STEPS),
-        model(kind, num_labels=classes),
+        FineTuning(model(kind, **more), shape, OPTIM, STEPS),
+        model(kind, **more),
         LabelledBatches(examples, 0, size, BLOCK),
         stock_batch,
+        apart=name == "extractive_answer",
     )
+
+
+def small(name: str, target: str, count: int) -> tuple[Shape, list[dict[str, Any]]]:
+    """A shape and rows for it; numbers between 0 and 1, so that differences of losses mean the same everywhere."""
+    rows = tiny.labelled("domain", name, count, 1, target)
+    if target != "number":
+        return tiny.shape_of(name, target), rows
+    about = {**tiny.about(name, target), "range": SETTLED}
+    return shape_of(about, tiny.options(name)), [{**row, "value": (row["value"] - 100) / 70} for row in rows]
+
+
+def positions(part: Examples) -> dict[str, torch.Tensor]:
+    """Where answers start and end in each window; all tokens are places."""
+    assert part.targets is not None
+    targets = np.split(part.targets, np.cumsum(part.counts)[:-1])
+    start, end = (torch.as_tensor([int(found[:, side].argmax()) for found in targets]) for side in (0, 1))
+    return {"start_positions": start, "end_positions": end}
 
 
 def model(kind: Any, **more: Any) -> Any:
@@ -121,14 +161,14 @@ def model(kind: Any, **more: Any) -> Any:
 
 @pytest.fixture
 def head(request: pytest.FixtureRequest, tmp_path: Path) -> Head:
-    return masked_head(tmp_path) if request.param == "masked_lm" else labelled_head(request.param)
+    return masked_head(tmp_path) if request.param == "masked_lm" else labelled_head(*request.param)
 
 
 def gradients(module: Any) -> dict[str, torch.Tensor]:
     return {name: parameter.grad for name, parameter in module.named_parameters() if parameter.grad is not None}
 
 
-@pytest.mark.parametrize("head", HEADS, indirect=True)
+@pytest.mark.parametrize("head", HEADS, indirect=True, ids=str)
 def test_losses_agree_over_a_run_and_gradients_at_its_start(head: Head) -> None:
     """Each side goes its own way, with its own gradients and its own optimizer."""
     ours = head.ours.configure_optimizers()["optimizer"]  # type: ignore[index, call-overload]
@@ -155,10 +195,10 @@ def test_losses_agree_over_a_run_and_gradients_at_its_start(head: Head) -> None:
         last = expected.item()
         for optimizer in (ours, stock):
             optimizer.step()
-    assert last < first - 0.05, "something was learnt, so the steps did differ"
+    assert last < first - min(0.05, first / 4), "something was learnt, so the steps did differ"
 
 
-@pytest.mark.parametrize("head", HEADS, indirect=True)
+@pytest.mark.parametrize("head", HEADS, indirect=True, ids=str)
 def test_the_comparison_notices_documents_that_see_each_other(head: Head, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows in which all documents count as one give another loss, by far more than is allowed."""
 
@@ -174,14 +214,13 @@ def test_the_comparison_notices_documents_that_see_each_other(head: Head, monkey
     assert abs(found.item() - expected.item()) > 50 * LOSS
 
 
-@pytest.mark.parametrize("name", SHAPES)
-def test_an_answer_does_not_depend_on_its_neighbours(name: str) -> None:
-    """Each example by itself, and all of them packed into rows: the same probabilities."""
-    shape = shape_of(name, LABELS[name])
-    rows = tiny.labelled("domain", name, 12, 1)
-    examples = shape.examples(rows, tiny.tokenizer(), tiny.MAX_LENGTH)
-    assert pack(examples.lengths, BLOCK).documents.shape[0] < len(rows), "some must share a row"
-    module = FineTuning(model(shape.hugging_face_class(), num_labels=len(shape.classes)), shape, OPTIM, STEPS)
-    together = module.probabilities(examples, BLOCK, "32-true")
-    alone = [module.probabilities(examples.take(np.array([i])), BLOCK, "32-true") for i in range(len(rows))]
+@pytest.mark.parametrize(("name", "target"), tiny.KINDS)
+def test_an_answer_does_not_depend_on_its_neighbours(name: str, target: str) -> None:
+    """Each example by itself, and all of them packed into rows: the same scores."""
+    shape, rows = small(name, target, 12)
+    examples = shape.examples(rows, tiny.tokenizer(), LONGEST)
+    assert pack(examples.lengths, BLOCK).documents.shape[0] < len(examples), "some must share a row"
+    net = model(shape.hugging_face_class(), **shape.config())
+    together = logits(net, shape, examples, BLOCK, "32-true")
+    alone = [logits(net, shape, examples.take(np.array([i])), BLOCK, "32-true") for i in range(len(examples))]
     np.testing.assert_allclose(together, np.concatenate(alone), atol=LOSS)

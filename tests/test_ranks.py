@@ -25,7 +25,6 @@ from adaptbert.outputs import read_json
 from adaptbert.ranks import RankLost, Ranks
 from adaptbert.savepoints import Savepoints
 from adaptbert.stream import DocumentStream
-from adaptbert.tasks.shapes import shape_of
 from adaptbert.token_store import TokenizedCorpus
 from adaptbert.training import Batches, Fitted, Plan, fit
 from tests import tiny
@@ -75,12 +74,13 @@ def masked(corpus: TokenizedCorpus, dropout: float = 0.3) -> tuple[MaskedLM, Mas
 
 def labelled() -> tuple[FineTuning, LabelledBatches]:
     torch.manual_seed(0)
-    shape = shape_of("single_sentence", ["code", "prose"])
+    shape = tiny.shape_of("single_sentence")
     config = tiny.config()
     config.num_labels = 2
-    examples = shape.examples(tiny.labelled("domain", "single_sentence", 40, 1), tiny.tokenizer(), tiny.MAX_LENGTH)
+    rows = tiny.labelled("domain", "single_sentence", 40, 1)
+    examples = shape.examples(rows, tiny.tokenizer(), tiny.MAX_LENGTH)
     module = FineTuning(BertForSequenceClassification(config), shape, tiny.optim(), STEPS)
-    return module, LabelledBatches(examples, 0, 6, 64)
+    return module, LabelledBatches(examples.labelled(shape.targets(rows, examples)), 0, 6, 64)
 
 
 def weights(module: torch.nn.Module) -> torch.Tensor:

@@ -1,35 +1,45 @@
 """Examples of a task as flat tokens, the same for every shape."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Int64 = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Examples:
-    """Tokenised examples that lie one after the other.
+    """Tokenised examples that lie one after the other; a row that is too long may be several examples, its windows.
 
     Attributes:
         ids: (tokens,).
         lengths: tokens of each example, (examples,).
         places: where in its example the head looks, (places,).
-        words: the word of its example that a place stands for; 0 where it stands for the whole, (places,).
+        spans: what of its row a place stands for, first word (or character) and last + 1; empty where it stands for
+            the whole, (places, 2).
         counts: places of each example, (examples,).
-        targets: the number of the right label at each place, (places,).
-        cut: examples that were longer than the model reads.
+        rows: the row that an example is of, rising, (examples,).
+        cut: rows of which the model does not see everything.
+        segments: which text of a pair a token is of, 0 or 1, (tokens,); None where there is one text only.
+        targets: what is right at each place, (places, ...); None until it is asked for.
     """
 
     ids: Int64
     lengths: Int64
     places: Int64
-    words: Int64
+    spans: Int64
     counts: Int64
-    targets: Int64
+    rows: Int64
     cut: int
+    segments: Int64 | None = None
+    targets: NDArray[Any] | None = None
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -42,34 +52,78 @@ class Examples:
             self.ids[tokens],
             self.lengths[chosen],
             self.places[places],
-            self.words[places],
+            self.spans[places],
             self.counts[chosen],
-            self.targets[places],
+            self.rows[chosen],
             self.cut,
+            None if self.segments is None else self.segments[tokens],
+            None if self.targets is None else self.targets[places],
         )
+
+    def labelled(self, targets: NDArray[Any]) -> "Examples":
+        """The same with what is right at each place."""
+        return replace(self, targets=targets)
 
     def flat_places(self) -> Int64:
         """Where the head looks in the flat tokens, (places,)."""
         return np.repeat(np.cumsum(self.lengths) - self.lengths, self.counts) + self.places
 
+    def owners(self) -> Int64:
+        """The example of each place, (places,)."""
+        return np.repeat(np.arange(len(self)), self.counts)
+
+
+class Batch(Protocol):
+    """What a loss sees of the examples of a forward pass.
+
+    Attributes:
+        targets: what is right at each place, (places, ...).
+        owners: the example of each place, (places,).
+        size: examples.
+    """
+
+    @property
+    def targets(self) -> "Tensor": ...
+    @property
+    def owners(self) -> "Tensor": ...
+    @property
+    def size(self) -> int: ...
+
 
 def gather(
     ids: Sequence[Sequence[int]],
     places: Sequence[Sequence[int]],
-    words: Sequence[Sequence[int]],
-    targets: Sequence[Sequence[int]],
+    spans: Sequence[Sequence[tuple[int, int]]],
+    rows: Sequence[int],
     cut: int,
+    segments: Sequence[Sequence[int]] | None = None,
 ) -> Examples:
     """Examples from one list an example."""
     return Examples(
-        np.array([token for example in ids for token in example], np.int64),
-        np.array([len(example) for example in ids], np.int64),
-        np.array([place for example in places for place in example], np.int64),
-        np.array([word for example in words for word in example], np.int64),
-        np.array([len(example) for example in places], np.int64),
-        np.array([target for example in targets for target in example], np.int64),
+        _flat(ids),
+        _sizes(ids),
+        _flat(places),
+        np.array(list(chain.from_iterable(spans)), np.int64).reshape(-1, 2),
+        _sizes(places),
+        np.array(rows, np.int64),
         cut,
+        None if segments is None else _flat(segments),
     )
+
+
+def whole(
+    ids: Sequence[Sequence[int]], rows: Sequence[int], cut: int, segments: Sequence[Sequence[int]] | None = None
+) -> Examples:
+    """Examples in which the head looks at [CLS] alone, for the whole row."""
+    return gather(ids, [[0]] * len(ids), [[(0, 0)]] * len(ids), rows, cut, segments)
+
+
+def _flat(lists: Iterable[Sequence[int]]) -> Int64:
+    return np.fromiter(chain.from_iterable(lists), np.int64)
+
+
+def _sizes(lists: Sequence[Sequence[int]]) -> Int64:
+    return np.fromiter(map(len, lists), np.int64, len(lists))
 
 
 def _ranges(starts: Int64, lengths: Int64, chosen: Int64) -> Int64:

@@ -8,6 +8,16 @@ from typing import Any
 from adaptbert import tables
 from adaptbert.outputs import read_json
 
+COMPARED_BY = {
+    "class": "f1_macro",
+    "labels": "f1_macro",
+    "number": "pearson",
+    "answer": "f1_answer",
+    "spans": "f1_span",
+    "tags": "accuracy",
+}
+"""Target -> the metric by which cells, seeds and controls are compared."""
+
 
 def split(folder: Path, name: str) -> list[dict[str, Any]]:
     """The rows of `train`, `dev` or `test`."""
@@ -15,7 +25,7 @@ def split(folder: Path, name: str) -> list[dict[str, Any]]:
 
 
 def description(folder: Path) -> dict[str, Any]:
-    """`shape` and `labels` of the set."""
+    """task.json: `shape`, `target`, `labels`, `rows`; of a number also `range`, of answers `no_answer`."""
     return read_json(folder / "task.json")
 
 

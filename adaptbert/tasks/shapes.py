@@ -1,18 +1,148 @@
-"""Shapes by name; a new shape is one new file and one line here."""
+"""Shapes by name; a new shape is one new file, and three lines here.
 
-from collections.abc import Sequence
+A task of a user's own needs nothing here when its shape and target are known: params name them.
+"""
 
-from adaptbert.tasks.sequence_labelling import SequenceLabelling
-from adaptbert.tasks.single_sentence import SingleSentence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
 
-SHAPES: dict[str, type[SingleSentence] | type[SequenceLabelling]] = {
-    "single_sentence": SingleSentence,
+import numpy as np
+from numpy.typing import NDArray
+
+from adaptbert.params import Config, contradiction
+from adaptbert.tasks import sentence_pair, single_sentence
+from adaptbert.tasks.examples import Batch, Examples
+from adaptbert.tasks.extractive_answer import ExtractiveAnswer, ExtractiveAnswerConfig
+from adaptbert.tasks.sentence_pair import SentencePairConfig
+from adaptbert.tasks.sentences import Sentences
+from adaptbert.tasks.sequence_labelling import SequenceLabelling, SequenceLabellingConfig
+from adaptbert.tasks.single_sentence import SingleSentenceConfig
+from adaptbert.tasks.targets import SETTLED, target_of
+from adaptbert.tokenization import Tokenizer
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Row = Mapping[str, Any]
+
+
+class Shape(Protocol):
+    """How rows become tokens, where the head looks, and what its scores mean.
+
+    Attributes:
+        classes: of the head, in the order of their numbers; none where it does not tell classes apart.
+        metric: by which cells are compared, see `adaptbert.tasks.labelled.COMPARED_BY`.
+    """
+
+    classes: list[str]
+    metric: str
+
+    def hugging_face_class(self) -> Any:
+        """The model whose head this shape trains."""
+        ...
+
+    def config(self) -> dict[str, Any]:
+        """What the Hugging Face config says of the head."""
+        ...
+
+    def examples(self, rows: Sequence[Row], tokenizer: Tokenizer, max_length: int) -> Examples:
+        """Rows as tokens, `max_length` at most in an example. What is right is not looked at."""
+        ...
+
+    def targets(self, rows: Sequence[Row], examples: Examples) -> NDArray[Any]:
+        """What is right at each place of the examples of these rows, (places, ...)."""
+        ...
+
+    def logits(self, model: Any, hidden: "Tensor") -> "Tensor":
+        """Scores, (places, scores), from the hidden states at the places, (places, hidden)."""
+        ...
+
+    def loss(self, logits: "Tensor", batch: Batch) -> "Tensor":
+        """What is trained: one number, the mean over a batch."""
+        ...
+
+    def settle(self, model: Any) -> "Shape":
+        """After training: the model answers by itself as it will when it is opened elsewhere. Returns its shape."""
+        ...
+
+    def tune(self, rows: Sequence[Row], examples: Examples, logits: NDArray[np.float64]) -> dict[str, float]:
+        """What is chosen on the dev rows and kept with the checkpoint, by name."""
+        ...
+
+    def answers(
+        self, rows: Sequence[Row], examples: Examples, logits: NDArray[np.float64], tuned: Mapping[str, float]
+    ) -> tuple[list[Any], NDArray[np.float64]]:
+        """The answer to each row, and how probable it is by the model (NaN where that means nothing), (rows,)."""
+        ...
+
+    def gold(self, rows: Sequence[Row]) -> list[Any]:
+        """The right answers."""
+        ...
+
+    def score(self, gold: Sequence[Any], answers: Sequence[Any]) -> dict[str, float]:
+        """Metrics by name."""
+        ...
+
+    def is_degenerate(self, answers: Sequence[Any]) -> bool:
+        """Whether the model answers the same whatever it is asked."""
+        ...
+
+
+class ShapeConfig(Config):
+    """The options of a shape, under its name: one of these, that of the task."""
+
+    single_sentence: SingleSentenceConfig | None = None
+    sentence_pair: SentencePairConfig | None = None
+    extractive_answer: ExtractiveAnswerConfig | None = None
+    sequence_labelling: SequenceLabellingConfig | None = None
+
+    def given(self) -> str:
+        """The name of the shape whose options there are."""
+        given = [name for name in MAKERS if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise contradiction(f"options of {' and '.join(given) or 'no shape'}: give those of the task's shape")
+        return given[0]
+
+    def options(self) -> Any:
+        """Of that shape."""
+        return getattr(self, self.given())
+
+
+MAKERS: dict[str, Callable[[Mapping[str, Any], Any], Shape]] = {
+    "single_sentence": lambda about, options: Sentences(partial(single_sentence.arrange, options), target_of(about)),
+    "sentence_pair": lambda about, options: Sentences(partial(sentence_pair.arrange, options), target_of(about)),
+    "extractive_answer": ExtractiveAnswer,
     "sequence_labelling": SequenceLabelling,
 }
+"""Shape -> from task.json and the options to the shape."""
 
-Shape = SingleSentence | SequenceLabelling
+
+def shape_of(about: Mapping[str, Any], options: Config) -> Shape:
+    """The shape of a task.
+
+    Args:
+        about: task.json.
+        options: of this shape.
+    """
+    return MAKERS[about["shape"]](about, options)
 
 
-def shape_of(name: str, labels: Sequence[str]) -> Shape:
-    """The shape of a task with these labels."""
-    return SHAPES[name](labels)
+def from_card(task: Mapping[str, Any]) -> Shape:
+    """The shape of a fine-tuned checkpoint.
+
+    Args:
+        task: of its card; `max_length` and `tuned` stand there, too.
+    """
+    options = ShapeConfig.model_validate({task["shape"]: task["options"]}).options()
+    settled = {"range": SETTLED} if task["target"] == "number" else {}
+    return shape_of({**task, **settled}, options)
+
+
+def mismatch(config: ShapeConfig, shape: str, target: str) -> str | None:
+    """Why the options do not belong to a task of this shape and target, if they do not."""
+    if (given := config.given()) != shape:
+        return f"options of {given}, but the task's shape is {shape}"
+    if shape == "sequence_labelling" and (config.options().tag_scheme is None) != (target == "tags"):
+        return f"target '{target}' and tag_scheme '{config.options().tag_scheme}': spans need one, tags take none"
+    return None

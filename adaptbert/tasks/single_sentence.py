@@ -1,71 +1,51 @@
-"""Single sentences (sentiment, topic): [CLS] text [SEP], a linear layer on the pooled [CLS]."""
+"""Single sentences (sentiment, topic, a score): [CLS] text [SEP]."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
+from pydantic import Field, model_validator
 
-from adaptbert.metrics import classification_metrics
-from adaptbert.tasks.examples import Examples, gather
+from adaptbert.params import Config, contradiction
+from adaptbert.tasks.examples import Examples, whole
+from adaptbert.tasks.windows import head_tail, windows
 from adaptbert.tokenization import Tokenizer
 
-if TYPE_CHECKING:
-    from torch import Tensor
+
+class SingleSentenceConfig(Config):
+    """How single sentences are read."""
+
+    long_text: Literal["head", "head_tail", "windows"]
+    """Of a text longer than `max_length`: its beginning; the first quarter and the rest from the end; or all of it in
+    windows, whose scores are averaged."""
+    stride: Annotated[int, Field(gt=0)] | None = None
+    """Tokens by which a window begins after the one before it. For `windows`."""
+
+    @model_validator(mode="after")
+    def _agree(self) -> "SingleSentenceConfig":
+        if (self.stride is not None) != (self.long_text == "windows"):
+            raise contradiction(f"long_text '{self.long_text}' and stride {self.stride}: windows need one, others none")
+        return self
+
+    def check_room(self, max_length: int) -> None:
+        """Refuse windows that would leave out tokens."""
+        if self.stride is not None and self.stride > max_length - 2:
+            raise contradiction(f"stride {self.stride} leaves out tokens: max_length {max_length} holds two less")
 
 
-class SingleSentence:
-    """One label a text.
-
-    Args:
-        labels: of the task, in the order of their numbers.
-    """
-
-    metric = "f1_macro"
-
-    def __init__(self, labels: Sequence[str]) -> None:
-        self.classes = list(labels)
-        self._number = {label: number for number, label in enumerate(self.classes)}
-
-    def hugging_face_class(self) -> Any:
-        """The model whose head this shape trains."""
-        from transformers import BertForSequenceClassification
-
-        return BertForSequenceClassification
-
-    def examples(self, rows: Sequence[dict[str, Any]], tokenizer: Tokenizer, max_length: int) -> Examples:
-        """Texts longer than `max_length` tokens lose their end."""
-        encoded = tokenizer.encode([row["text"] for row in rows])
-        room = max_length - 2
-        return gather(
-            [[tokenizer.cls, *encoding.ids[:room], tokenizer.sep] for encoding in encoded],
-            [[0] for _ in rows],
-            [[0] for _ in rows],
-            [[self._number[row["label"]]] for row in rows],
-            sum(len(encoding.ids) > room for encoding in encoded),
-        )
-
-    def logits(self, model: Any, hidden: "Tensor") -> "Tensor":
-        """Scores of the classes, (places, classes), from the hidden states at the places."""
-        pooled = model.bert.pooler(hidden[:, None])
-        scores: Tensor = model.classifier(model.dropout(pooled))
-        return scores
-
-    def answers(
-        self, rows: Sequence[dict[str, Any]], examples: Examples, probabilities: NDArray[np.float64]
-    ) -> tuple[list[str], NDArray[np.float64]]:
-        """The most probable label of each row and its probability."""
-        best = probabilities.argmax(-1)
-        return [self.classes[number] for number in best], probabilities.max(-1)
-
-    def gold(self, rows: Sequence[dict[str, Any]]) -> list[str]:
-        """The right answers."""
-        return [row["label"] for row in rows]
-
-    def score(self, gold: Sequence[str], predicted: Sequence[str]) -> dict[str, float]:
-        """Metrics by name."""
-        return classification_metrics(gold, predicted)
-
-    def is_degenerate(self, predicted: Sequence[str]) -> bool:
-        """Whether the model answers the same whatever it is asked."""
-        return len(set(predicted)) < 2
+def arrange(
+    config: SingleSentenceConfig, rows: Sequence[Mapping[str, Any]], tokenizer: Tokenizer, max_length: int
+) -> Examples:
+    """Examples of at most `max_length` tokens."""
+    texts = [encoding.ids for encoding in tokenizer.encode([row["text"] for row in rows])]
+    room = max_length - 2
+    parts: list[tuple[int, Sequence[int]]]
+    if config.stride is not None:
+        found = enumerate(texts)
+        parts = [(row, ids[a:b]) for row, ids in found for a, b in windows(len(ids), room, config.stride)]
+        cut = 0
+    else:
+        parts = [
+            (row, ids[:room] if config.long_text == "head" else head_tail(ids, room)) for row, ids in enumerate(texts)
+        ]
+        cut = sum(len(ids) > room for ids in texts)
+    return whole([[tokenizer.cls, *ids, tokenizer.sep] for _, ids in parts], [row for row, _ in parts], cut)

@@ -1,0 +1,260 @@
+"""Extractive answers (reading comprehension): [CLS] question [SEP] context [SEP] in windows, a start and an end.
+
+Devlin et al. 2019, sections 4.2 and 4.3: the best span over all windows by the sum of its two scores; no answer is the
+span from [CLS] to [CLS]. Answers are ranges of characters of the context as it was given.
+"""
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from adaptbert.metrics import answer_metrics
+from adaptbert.params import Config, contradiction
+from adaptbert.tasks.examples import Batch, Examples, gather
+from adaptbert.tasks.labelled import COMPARED_BY
+from adaptbert.tasks.windows import windows
+from adaptbert.tokenization import Tokenizer
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Float64 = NDArray[np.float64]
+Int64 = NDArray[np.int64]
+THRESHOLD = "no_answer_threshold"
+FAR = 2**62
+
+
+class ExtractiveAnswerConfig(Config):
+    """How contexts are read and answers chosen."""
+
+    max_question: Annotated[int, Field(gt=0)]
+    """Tokens of the longest question; a longer one loses its end. The context has what is left of `max_length`."""
+    stride: Annotated[int, Field(gt=0)]
+    """Tokens by which a window over the context begins after the one before it."""
+    max_answer: Annotated[int, Field(gt=0)]
+    """Tokens of the longest answer."""
+
+    def check_room(self, max_length: int) -> None:
+        """Refuse windows that would leave out tokens."""
+        if self.stride > max_length - 3 - self.max_question:
+            raise contradiction(
+                f"stride {self.stride} leaves out tokens: max_length {max_length} holds three less, and max_question"
+                f" {self.max_question} of them may be the question's"
+            )
+
+
+class ExtractiveAnswer:
+    """A part of the context, or nothing where a set has questions without an answer.
+
+    Args:
+        about: `no_answer` says whether there are such questions.
+        options: of this shape.
+    """
+
+    metric = COMPARED_BY["answer"]
+
+    def __init__(self, about: Mapping[str, Any], options: ExtractiveAnswerConfig) -> None:
+        self.classes: list[str] = []
+        self._options, self._may_be_none = options, bool(about["no_answer"])
+
+    def hugging_face_class(self) -> Any:
+        from transformers import BertForQuestionAnswering
+
+        return BertForQuestionAnswering
+
+    def config(self) -> dict[str, Any]:
+        return {"num_labels": 2}
+
+    def examples(self, rows: Sequence[Mapping[str, Any]], tokenizer: Tokenizer, max_length: int) -> Examples:
+        questions = tokenizer.encode([row["question"] for row in rows])
+        contexts = tokenizer.encode([row["context"] for row in rows])
+        limit, ids, segments, spans, owners, cut = self._options.max_question, [], [], [], [], 0
+        for number, (row, question, context) in enumerate(zip(rows, questions, contexts, strict=True)):
+            asked = question.ids[:limit]
+            cut += len(question.ids) > limit
+            characters = whole_characters(row["context"], context.offsets)
+            room = max_length - 3 - len(asked)
+            for begin, end in windows(len(context.ids), room, self._options.stride):
+                ids.append([tokenizer.cls, *asked, tokenizer.sep, *context.ids[begin:end], tokenizer.sep])
+                segments.append([0] * (len(asked) + 2) + [1] * (end - begin + 1))
+                spans.append([(0, 0)] * (len(asked) + 2) + characters[begin:end] + [(0, 0)])
+                owners.append(number)
+        return gather(ids, [range(len(tokens)) for tokens in ids], spans, owners, cut, segments)
+
+    def targets(self, rows: Sequence[Mapping[str, Any]], examples: Examples) -> NDArray[Any]:
+        """1 where the first answer of a row starts and where it ends; both at [CLS] in a window that lacks some of it.
+
+        Returns:
+            (places, 2).
+        """
+        owners = examples.owners()
+        row = examples.rows[owners]
+        first, last = np.array([_range(found["answers"]) for found in rows], np.int64).reshape(-1, 2)[row].T
+        begin, end = examples.spans.T
+        inside = np.flatnonzero((begin < last) & (end > first) & (end > begin))
+        # Where the answer's pieces begin and end in the whole context: a window must hold both.
+        low, high = np.full(len(rows), FAR), np.full(len(rows), -1)
+        np.minimum.at(low, row[inside], begin[inside])
+        np.maximum.at(high, row[inside], end[inside])
+        starts, ends = np.full(len(examples), FAR), np.full(len(examples), -1)
+        beginning = inside[begin[inside] == low[row[inside]]]
+        ending = inside[end[inside] == high[row[inside]]]
+        np.minimum.at(starts, owners[beginning], beginning)
+        np.maximum.at(ends, owners[ending], ending)
+        held, start_of_text = (starts < FAR) & (ends >= 0), np.cumsum(examples.counts) - examples.counts
+        targets = np.zeros((len(owners), 2), np.float32)
+        targets[np.where(held, starts, start_of_text), 0] = 1
+        targets[np.where(held, ends, start_of_text), 1] = 1
+        return targets
+
+    def logits(self, model: Any, hidden: "Tensor") -> "Tensor":
+        scores: Tensor = model.qa_outputs(hidden)
+        return scores
+
+    def loss(self, logits: "Tensor", batch: Batch) -> "Tensor":
+        """Cross-entropy of the start and of the end over all tokens of a window, their mean."""
+        scores = logits.float()
+        right = (scores * batch.targets).sum()
+        return (_log_sums(scores, batch.owners, batch.size).sum() - right) / (2 * batch.size)
+
+    def settle(self, model: Any) -> "ExtractiveAnswer":
+        return self
+
+    def tune(self, rows: Sequence[Mapping[str, Any]], examples: Examples, logits: Float64) -> dict[str, float]:
+        """By how much no answer must be above the best span, so that the mean F1 of these rows is highest."""
+        if not self._may_be_none:
+            return {}
+        found = _candidates(examples, logits, len(rows), self._options.max_answer)
+        margin = np.array([best.none - best.score for best in found])
+        texts = [_text(row, best) for row, best in zip(rows, found, strict=True)]
+        gold = self.gold(rows)
+        answered = [self.score([right], [text])[self.metric] for right, text in zip(gold, texts, strict=True)]
+        silent = [float(not right) for right in gold]
+        return {THRESHOLD: best_threshold(margin, np.array(answered), np.array(silent))}
+
+    def answers(
+        self, rows: Sequence[Mapping[str, Any]], examples: Examples, logits: Float64, tuned: Mapping[str, float]
+    ) -> tuple[list[str], Float64]:
+        """The best span as it stands in the context, or nothing, and the probability of its start times its end's."""
+        threshold = tuned[THRESHOLD] if self._may_be_none else np.inf
+        found = _candidates(examples, logits, len(rows), self._options.max_answer)
+        silent = [best.none - best.score > threshold for best in found]
+        texts = ["" if no else _text(row, best) for row, best, no in zip(rows, found, silent, strict=True)]
+        sure = [best.sure_none if no else best.sure for best, no in zip(found, silent, strict=True)]
+        return texts, np.array(sure)
+
+    def gold(self, rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+        return [[answer["text"] for answer in row["answers"]] for row in rows]
+
+    def score(self, gold: Sequence[list[str]], answers: Sequence[str]) -> dict[str, float]:
+        return answer_metrics(gold, answers)
+
+    def is_degenerate(self, answers: Sequence[str]) -> bool:
+        return len(set(answers)) < 2
+
+
+def whole_characters(context: str, offsets: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The characters of each piece, with the accents that belong to its last one: a tokenizer may have dropped them."""
+    if context.isascii():
+        return list(offsets)
+    ends = [*(begin for begin, _ in offsets[1:]), len(context)]
+    found = []
+    for (begin, end), limit in zip(offsets, ends, strict=True):
+        while end < limit and unicodedata.category(context[end]).startswith("M"):
+            end += 1
+        found.append((begin, end))
+    return found
+
+
+def best_threshold(margin: Float64, answered: Float64, silent: Float64) -> float:
+    """The threshold with the highest mean score when rows with a margin above it stay without an answer.
+
+    Args:
+        margin: of each row, (rows,); infinite where there is nothing to answer.
+        answered, silent: the score of a row with its answer and without, (rows,).
+
+    Returns:
+        Half-way between two margins, or 1 beyond the last; of equally good ones the lowest.
+    """
+    order = np.argsort(margin, kind="stable")
+    order = order[np.isfinite(margin[order])]
+    if len(order) == 0:
+        return 0.0
+    values = margin[order]
+    gain = np.concatenate([[0.0], np.cumsum((answered - silent)[order])])
+    cuts = np.concatenate([[values[0] - 1], (values[1:] + values[:-1]) / 2, [values[-1] + 1]])
+    distinct = np.concatenate([[True], values[1:] > values[:-1], [True]])
+    return float(cuts[distinct][gain[distinct].argmax()])
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """The best span of a window or row, and no answer beside it.
+
+    Attributes:
+        span: characters of the context, first and last + 1.
+        score, none: sums of the start's and the end's score.
+        sure, sure_none: products of their probabilities.
+    """
+
+    span: tuple[int, int] = (0, 0)
+    score: float = -np.inf
+    none: float = np.inf
+    sure: float = 0.0
+    sure_none: float = 1.0
+
+
+def _candidates(examples: Examples, logits: Float64, rows: int, max_answer: int) -> list[_Candidate]:
+    """Of each row: the best span over its windows, and the lowest score of no answer."""
+    found = [_Candidate()] * rows
+    ends = np.cumsum(examples.counts)
+    for row, begin, end in zip(examples.rows, ends - examples.counts, ends, strict=True):
+        here, known = _candidate(examples.spans[begin:end], logits[begin:end], max_answer), found[row]
+        best = here if here.score > known.score else known
+        none = here if here.none < known.none else known
+        found[row] = _Candidate(best.span, best.score, none.none, best.sure, none.sure_none)
+    return found
+
+
+def _candidate(spans: Int64, logits: Float64, max_answer: int) -> _Candidate:
+    """Of one window; only [CLS], its first token, and the pieces of the context count."""
+    inside = np.flatnonzero(spans[:, 1] > spans[:, 0])
+    legal = logits[np.concatenate([[0], inside])]
+    logs = legal - np.logaddexp.reduce(legal, 0)
+    none, sure_none = float(legal[0].sum()), float(np.exp(logs[0].sum()))
+    if len(inside) == 0:
+        return _Candidate(none=none, sure_none=sure_none)
+    starts, ends = legal[1:, 0], legal[1:, 1]
+    before = np.concatenate([np.full(max_answer - 1, -np.inf), starts])
+    reach = np.lib.stride_tricks.sliding_window_view(before, max_answer)  # for each end the starts that it may have
+    sums = reach.max(1) + ends
+    last = int(sums.argmax())
+    first = last - (max_answer - 1) + int(reach[last].argmax())
+    span = (int(spans[inside[first], 0]), int(spans[inside[last], 1]))
+    sure = float(np.exp(logs[1 + first, 0] + logs[1 + last, 1]))
+    return _Candidate(span, float(sums[last]), none, sure, sure_none)
+
+
+def _text(row: Mapping[str, Any], best: _Candidate) -> str:
+    text: str = row["context"][slice(*best.span)]
+    return text
+
+
+def _range(answers: Sequence[Mapping[str, Any]]) -> tuple[int, int]:
+    """Characters of the first answer; a range that holds nothing where there is none."""
+    if not answers:
+        return FAR, -1
+    return answers[0]["start"], answers[0]["start"] + len(answers[0]["text"])
+
+
+def _log_sums(scores: "Tensor", owners: "Tensor", size: int) -> "Tensor":
+    """log(sum(exp)) over the places of each window, (windows, 2)."""
+    index = owners[:, None].expand_as(scores)
+    top = scores.new_full((size, scores.shape[1]), -np.inf).scatter_reduce(0, index, scores.detach(), "amax")
+    sums = scores.new_zeros(top.shape).index_add(0, owners, (scores - top[owners]).exp())
+    return top + sums.log()

@@ -1,0 +1,84 @@
+"""Sentences and pairs of them, whatever is asked: a linear layer on the pooled [CLS] (Devlin et al. 2019, section 4.1).
+
+A row that is several windows is answered by the mean of their scores.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adaptbert.tasks.examples import Batch, Examples
+from adaptbert.tasks.targets import Target
+from adaptbert.tokenization import Tokenizer
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Arrange = Callable[[Sequence[Mapping[str, Any]], Tokenizer, int], Examples]
+"""Rows, a tokenizer and the most tokens of an example, to examples in which the head looks at [CLS]."""
+
+
+class Sentences:
+    """The shapes `single_sentence` and `sentence_pair`.
+
+    Args:
+        arrange: which tokens there are.
+        target: what is asked.
+    """
+
+    def __init__(self, arrange: Arrange, target: Target) -> None:
+        self._arrange, self._target = arrange, target
+        self.classes, self.metric = target.classes, target.metric
+
+    def hugging_face_class(self) -> Any:
+        from transformers import BertForSequenceClassification
+
+        return BertForSequenceClassification
+
+    def config(self) -> dict[str, Any]:
+        return self._target.config()
+
+    def examples(self, rows: Sequence[Mapping[str, Any]], tokenizer: Tokenizer, max_length: int) -> Examples:
+        return self._arrange(rows, tokenizer, max_length)
+
+    def targets(self, rows: Sequence[Mapping[str, Any]], examples: Examples) -> NDArray[Any]:
+        return self._target.targets(rows)[examples.rows]
+
+    def logits(self, model: Any, hidden: "Tensor") -> "Tensor":
+        pooled = model.bert.pooler(hidden[:, None])
+        return self._target.head(model, model.dropout(pooled))
+
+    def loss(self, logits: "Tensor", batch: Batch) -> "Tensor":
+        return self._target.loss(logits, batch.targets)
+
+    def settle(self, model: Any) -> "Sentences":
+        return Sentences(self._arrange, self._target.settle(model))
+
+    def tune(
+        self, rows: Sequence[Mapping[str, Any]], examples: Examples, logits: NDArray[np.float64]
+    ) -> dict[str, float]:
+        return {}
+
+    def answers(
+        self,
+        rows: Sequence[Mapping[str, Any]],
+        examples: Examples,
+        logits: NDArray[np.float64],
+        tuned: Mapping[str, float],
+    ) -> tuple[list[Any], NDArray[np.float64]]:
+        counts = np.bincount(examples.rows, minlength=len(rows))
+        sums = np.zeros((len(rows), logits.shape[1]))
+        np.add.at(sums, examples.rows, logits)
+        return self._target.answers(sums / counts[:, None])
+
+    def gold(self, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
+        return self._target.gold(rows)
+
+    def score(self, gold: Sequence[Any], answers: Sequence[Any]) -> dict[str, float]:
+        return self._target.score(gold, answers)
+
+    def is_degenerate(self, answers: Sequence[Any]) -> bool:
+        return len({json.dumps(answer) for answer in answers}) < 2
