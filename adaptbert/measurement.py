@@ -10,7 +10,6 @@ from pydantic import Field
 
 from adaptbert.errors import BadData, Diverged
 from adaptbert.masking import Masker, MaskingConfig
-from adaptbert.metrics import bits_per_char
 from adaptbert.packing import pack
 from adaptbert.params import Config
 from adaptbert.token_store import TokenizedCorpus
@@ -107,6 +106,19 @@ class HeldOut:
             "mlm_loss": mean,
             "masked_accuracy": correct / chosen_tokens,
         }
+
+
+def bits_per_char(mlm_loss: float, tokens: int, characters: int) -> float:
+    """Masked-LM loss as bits per character, which survives a change of vocabulary.
+
+    The mean loss (nats a token, over the masked tokens) is taken for every token of the text: a pseudo-likelihood
+    (Salazar et al. 2020), not a compression rate.
+
+    Args:
+        tokens: of the text, special tokens not counted.
+        characters: of the text.
+    """
+    return mlm_loss * tokens / characters / math.log(2)
 
 
 def named(measured: Mapping[str, Mapping[str, float]]) -> dict[str, float]:

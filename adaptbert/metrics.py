@@ -1,25 +1,19 @@
-"""Metrics: plain functions of what was expected and what was predicted. The kind of average is part of the name."""
+"""Task metrics: what was expected and what was predicted, row by row -> scores. The average is part of the name.
 
-import math
-from collections import Counter
-from collections.abc import Sequence
+scikit-learn, scipy and seqeval count. Answers are the exception: the two definitions in use differ in how a text falls
+into tokens, which no library covers for both; tests/test_metrics.py holds ours against torchmetrics and against the
+definitions written anew. docs/metrics.md says what each name means; `adaptbert.metric_contract` records it.
+"""
 
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
 
-def bits_per_char(mlm_loss: float, tokens: int, characters: int) -> float:
-    """Masked-LM loss as bits per character, which survives a change of vocabulary.
-
-    The mean loss (nats a token, over the masked tokens) is taken for every token of the text: a pseudo-likelihood
-    (Salazar et al. 2020), not a compression rate.
-
-    Args:
-        tokens: of the text, special tokens not counted.
-        characters: of the text.
-    """
-    return mlm_loss * tokens / characters / math.log(2)
+from adaptbert import answer_text
 
 
 def classification_metrics(gold: Sequence[str], predicted: Sequence[str]) -> dict[str, float]:
-    """Macro-averaged F1 over the labels that occur in `gold`, and accuracy."""
+    """Macro-averaged F1 over the labels that occur in `gold`, and accuracy (which is F1 in its micro average)."""
     from sklearn.metrics import accuracy_score, f1_score
 
     labels = sorted(set(gold))
@@ -29,8 +23,69 @@ def classification_metrics(gold: Sequence[str], predicted: Sequence[str]) -> dic
     }
 
 
+def label_metrics(
+    gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], labels: Sequence[str]
+) -> dict[str, float]:
+    """Several labels a row, or none: F1 by label, F1 of all decisions together, and the share of rows wholly right.
+
+    The macro average is over the labels that occur in `gold`, as for one label a row: of another label no prediction
+    could be right. Where there is nothing to find, F1 is 0 and `exact_match` tells the rest.
+
+    Args:
+        labels: of the task.
+
+    Raises:
+        ValueError: a label that is not of the task.
+    """
+    from sklearn.metrics import accuracy_score, f1_score
+    from sklearn.preprocessing import MultiLabelBinarizer
+
+    known = set(labels)
+    strange = sorted({label for row in (*gold, *predicted) for label in row} - known)
+    if strange:
+        raise ValueError(f"no labels of the task: {strange}")
+    binarizer = MultiLabelBinarizer(classes=list(labels)).fit([])
+    wanted, given = binarizer.transform(gold), binarizer.transform(predicted)
+    occur = wanted.any(axis=0)
+    macro = f1_score(wanted[:, occur], given[:, occur], average="macro", zero_division=0) if occur.any() else 0.0
+    return {
+        "f1_macro": float(macro),
+        "f1_micro": float(f1_score(wanted, given, average="micro", zero_division=0)),
+        "exact_match": float(accuracy_score(wanted, given)),
+    }
+
+
+def number_metrics(gold: Sequence[float], predicted: Sequence[float]) -> dict[str, float]:
+    """Pearson's and Spearman's correlation, and the root of the mean squared error (in the unit of the target).
+
+    A correlation is 0 where it is not defined: one of the two is constant, or there is a single row. So a model that
+    answers the same whatever it is asked scores like one that guesses, and is never the best.
+    """
+    from scipy import stats
+    from sklearn.metrics import root_mean_squared_error
+
+    return {
+        "pearson": _correlation(stats.pearsonr, gold, predicted),
+        "spearman": _correlation(stats.spearmanr, gold, predicted),
+        "rmse": float(root_mean_squared_error(gold, predicted)),
+    }
+
+
+def _correlation(measure: Callable[..., Any], gold: Sequence[float], predicted: Sequence[float]) -> float:
+    from scipy import stats
+
+    if len(gold) < 2 or len(set(gold)) < 2 or len(set(predicted)) < 2:
+        return 0.0
+    with warnings.catch_warnings():
+        # Numbers that differ in their last bits only: the value is poor, and poor it may be.
+        warnings.simplefilter("ignore", stats.NearConstantInputWarning)
+        warnings.simplefilter("ignore", stats.ConstantInputWarning)
+        found = float(measure(gold, predicted)[0])
+    return found if found == found else 0.0  # not a number: all of the spread was lost to rounding
+
+
 def span_metrics(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> dict[str, float]:
-    """Strict span scores of BIO tags: a span counts when both ends and the type agree (micro average)."""
+    """Strict span scores of BIO (IOB2) tags: a span counts when both ends and the type agree (micro average)."""
     from seqeval.metrics.v1 import precision_recall_fscore_support
     from seqeval.scheme import IOB2
 
@@ -41,56 +96,36 @@ def span_metrics(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str
     return {"f1_span": float(f1), "precision_span": float(precision), "recall_span": float(recall)}
 
 
-def label_metrics(
-    gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], labels: Sequence[str]
-) -> dict[str, float]:
-    """Of rows with any number of labels: macro- and micro-averaged F1, and the share of rows that are all right."""
-    from sklearn.metrics import accuracy_score, f1_score
-    from sklearn.preprocessing import MultiLabelBinarizer
-
-    binary = MultiLabelBinarizer(classes=list(labels)).fit([])
-    right, found = binary.transform(gold), binary.transform(predicted)
-    return {
-        "f1_macro": float(f1_score(right, found, average="macro", zero_division=0)),
-        "f1_micro": float(f1_score(right, found, average="micro", zero_division=0)),
-        "exact_match": float(accuracy_score(right, found)),
-    }
-
-
-def number_metrics(gold: Sequence[float], predicted: Sequence[float]) -> dict[str, float]:
-    """Correlations, 0 where one side is constant, and the root of the mean squared error."""
-    import numpy as np
-    from scipy import stats
-
-    right, found = np.array(gold), np.array(predicted)
-    varies = len(right) > 1 and np.ptp(right) > 0 and np.ptp(found) > 0
-    return {
-        "pearson": float(stats.pearsonr(right, found).statistic) if varies else 0.0,
-        "spearman": float(stats.spearmanr(right, found).statistic) if varies else 0.0,
-        "rmse": float(np.sqrt(np.mean((right - found) ** 2))),
-    }
-
-
 def tag_metrics(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> dict[str, float]:
-    """Accuracy over all words, and macro-averaged F1 over the tags that occur in `gold`."""
-    words = classification_metrics([tag for tags in gold for tag in tags], [tag for tags in predicted for tag in tags])
-    return {"accuracy": words["accuracy"], "f1_macro": words["f1_macro"]}
+    """Every token is a case of its own, whatever its row: accuracy, and macro F1 over the tags that occur in `gold`.
+
+    Raises:
+        ValueError: a row with fewer or more predicted tags than tokens.
+    """
+    pairs = [pair for rows in zip(gold, predicted, strict=True) for pair in zip(*rows, strict=True)]
+    return classification_metrics([right for right, _ in pairs], [answer for _, answer in pairs])
 
 
 def answer_metrics(gold: Sequence[Sequence[str]], predicted: Sequence[str]) -> dict[str, float]:
-    """F1 of words and exact match, the best over the right answers of a row; none is right where there is none."""
-    f1 = [
-        max(_word_f1(right, found) for right in rights or [""]) for rights, found in zip(gold, predicted, strict=True)
+    """Mean over questions of the best agreement with any of the right answers.
+
+    SQuAD's definition (Rajpurkar et al. 2016, section 6.1): lower case, no punctuation, no English articles; F1 of the
+    bags of words. Where most answers are in a script without spaces, CMRC 2018's (Cui et al. 2019, section 4.1): no
+    punctuation, characters for words, and F1 of the longest run that both share. Which of the two holds follows from
+    `gold` alone.
+
+    Args:
+        gold: the right answers of each question; none where it has no answer.
+        predicted: an empty text says that there is no answer. It is right (1) for a question without one, else 0.
+    """
+    by_characters = answer_text.by_characters([text for answers in gold for text in answers])
+    scores = [
+        answer_text.agreement(answers, text, by_characters) for answers, text in zip(gold, predicted, strict=True)
     ]
-    exact = [found in (rights or [""]) for rights, found in zip(gold, predicted, strict=True)]
-    return {"f1_answer": sum(f1) / len(f1), "exact_match": sum(exact) / len(exact)}
-
-
-def _word_f1(right: str, found: str) -> float:
-    gold, predicted = Counter(right.lower().split()), Counter(found.lower().split())
-    if not gold or not predicted:
-        return float(gold == predicted)
-    return 2 * (gold & predicted).total() / (gold.total() + predicted.total())
+    return {
+        "f1_answer": sum(f1 for f1, _ in scores) / len(scores),
+        "exact_match": sum(exact for _, exact in scores) / len(scores),
+    }
 
 
 def legal(tags: Sequence[str]) -> list[str]:

@@ -6,11 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from transformers import BertForMaskedLM
 
 from adaptbert import encoder
 from adaptbert.errors import BadData
-from adaptbert.measurement import HeldOut, MeasureConfig, named
+from adaptbert.measurement import HeldOut, MeasureConfig, bits_per_char, named
 from adaptbert.token_store import TokenizedCorpus
 from tests import tiny
 
@@ -125,3 +127,19 @@ def test_too_little_text_to_be_asked_anything(tmp_path: Path) -> None:
 
 def test_names() -> None:
     assert named({"general": {"mlm_loss": 6.1}}) == {"general/mlm_loss": 6.1}
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.floats(1, 1e6), st.integers(1, 10**6), st.integers(2, 9), st.integers(1, 10**6))
+def test_bits_per_char_do_not_change_when_tokens_are_split(
+    total: float, tokens: int, parts: int, characters: int
+) -> None:
+    """The same text at the same total loss, cut into more tokens."""
+    coarse = bits_per_char(total / tokens, tokens, characters)
+    fine = bits_per_char(total / (tokens * parts), tokens * parts, characters)
+    assert fine == pytest.approx(coarse)
+    assert coarse == pytest.approx(total / math.log(2) / characters)
+
+
+def test_a_uniform_guess_over_256_characters_is_8_bits() -> None:
+    assert bits_per_char(math.log(256), 100, 100) == pytest.approx(8)

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from adaptbert import answer_text
+from adaptbert.metric_contract import COMPARED_BY
 from adaptbert.metrics import answer_metrics
 from adaptbert.params import Config, contradiction
 from adaptbert.tasks.examples import Batch, Examples, gather
-from adaptbert.tasks.labelled import COMPARED_BY
 from adaptbert.tasks.windows import windows
 from adaptbert.tokenization import Tokenizer
 
@@ -133,8 +134,9 @@ class ExtractiveAnswer:
         margin = np.array([best.none - best.score for best in found])
         texts = [_text(row, best) for row, best in zip(rows, found, strict=True)]
         gold = self.gold(rows)
-        answered = [self.score([right], [text])[self.metric] for right, text in zip(gold, texts, strict=True)]
-        silent = [float(not right) for right in gold]
+        characters = answer_text.by_characters([text for rights in gold for text in rights])
+        answered = [answer_text.agreement(*pair, characters)[0] for pair in zip(gold, texts, strict=True)]
+        silent = [answer_text.agreement(rights, "", characters)[0] for rights in gold]
         return {THRESHOLD: best_threshold(margin, np.array(answered), np.array(silent))}
 
     def answers(

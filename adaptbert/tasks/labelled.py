@@ -8,16 +8,6 @@ from typing import Any
 from adaptbert import tables
 from adaptbert.outputs import read_json
 
-COMPARED_BY = {
-    "class": "f1_macro",
-    "labels": "f1_macro",
-    "number": "pearson",
-    "answer": "f1_answer",
-    "spans": "f1_span",
-    "tags": "accuracy",
-}
-"""Target -> the metric by which cells, seeds and controls are compared."""
-
 
 def split(folder: Path, name: str) -> list[dict[str, Any]]:
     """The rows of `train`, `dev` or `test`."""

@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from adaptbert import tag_schemes
+from adaptbert.metric_contract import COMPARED_BY
 from adaptbert.metrics import span_metrics, tag_metrics
 from adaptbert.params import Config, contradiction
 from adaptbert.tasks.examples import Batch, Examples, gather
-from adaptbert.tasks.labelled import COMPARED_BY
 from adaptbert.tasks.targets import cross_entropy, named, softmax
 from adaptbert.tasks.windows import owners, word_windows
 from adaptbert.tokenization import Tokenizer
-from adaptbert.viterbi import Rules, viterbi
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -30,6 +29,7 @@ Int64 = NDArray[np.int64]
 OUTSIDE = "O"
 STORED: tag_schemes.Scheme = "bio"
 """How the gate writes spans, whatever they are trained as."""
+TOGETHER = 256  # rows that are decoded at once
 COMMONEST = "commonest_tag"
 PREFIXES = {"io": "I", "bio": "BI", "iobes": "BIES"}
 
@@ -61,10 +61,9 @@ class SequenceLabelling:
         self.metric = COMPARED_BY[target]
         self._scheme, self._stride = options.tag_scheme, options.stride
         if self._scheme is None:
-            self.classes, self._rules = labels, None
+            self.classes = labels
         else:
             self.classes = [OUTSIDE, *(f"{prefix}-{label}" for label in labels for prefix in PREFIXES[self._scheme])]
-            self._rules = rules(self.classes, self._scheme)
         self._number = {tag: number for number, tag in enumerate(self.classes)}
 
     def hugging_face_class(self) -> Any:
@@ -123,7 +122,7 @@ class SequenceLabelling:
 
     def tune(self, rows: Sequence[Mapping[str, Any]], examples: Examples, logits: Float64) -> dict[str, float]:
         """The number of the commonest tag, for a word without a piece; spans need none, it is outside of them."""
-        if self._rules is not None:
+        if self._scheme is not None:
             return {}
         counts = Counter(tag for row in rows for tag in row["tags"])
         return {COMMONEST: float(self._number[min(counts, key=lambda tag: (-counts[tag], tag))])}
@@ -132,25 +131,49 @@ class SequenceLabelling:
         self, rows: Sequence[Mapping[str, Any]], examples: Examples, logits: Float64, tuned: Mapping[str, float]
     ) -> tuple[list[list[str]], Float64]:
         """The tags of each row, spans in BIO, and the probability of its least sure tag."""
-        ends = np.cumsum([len(row["tokens"]) for row in rows])
-        known = (ends - [len(row["tokens"]) for row in rows])[examples.rows[examples.owners()]] + examples.spans[:, 0]
-        unseen = 0 if self._rules is not None else int(tuned[COMMONEST])
+        counts = np.array([len(row["tokens"]) for row in rows], np.int64)
+        ends = np.cumsum(counts)
+        known = (ends - counts)[examples.rows[examples.owners()]] + examples.spans[:, 0]
+        unseen = 0 if self._scheme is not None else int(tuned[COMMONEST])
         scores = np.full((int(ends[-1]), len(self.classes)), -np.inf)
         scores[:, unseen] = 0
         scores[known] = logits
         probabilities = softmax(scores)
+        best = self._decoded(scores, counts)
+        sure = probabilities[np.arange(len(best)), best]
         answers, confidence = [], np.ones(len(rows))
-        for number, words in enumerate(np.split(np.arange(len(scores)), ends[:-1])):
-            best = self._decoded(scores[words])
-            tags = [self.classes[tag] for tag in best]
-            confidence[number] = probabilities[words, best].min(initial=1.0)
+        for number, words in enumerate(np.split(np.arange(len(best)), ends[:-1])):
+            tags = [self.classes[tag] for tag in best[words]]
+            confidence[number] = sure[words].min(initial=1.0)
             answers.append(tags if self._scheme is None else self._stored(tags, self._scheme))
         return answers, confidence
 
-    def _decoded(self, scores: Float64) -> Int64:
-        """The best sequence of tags; a row whose best tags are legal as they are needs no search."""
-        best = scores.argmax(-1)
-        return best if self._rules is None or self._rules.allow(best) else viterbi(scores, self._rules)
+    def _decoded(self, scores: Float64, counts: Int64) -> Int64:
+        """The best legal tags of each row, (words,).
+
+        Rows whose best tags are legal as they are need no search; the others are searched some at a time, those of
+        like length together.
+
+        Args:
+            scores: of the words of all rows, (words, tags).
+            counts: words of each row, (rows,).
+        """
+        best: Int64 = scores.argmax(-1)
+        if self._scheme is None:
+            return best
+        import torch
+
+        from adaptbert.crf import decode, legal_transitions
+
+        legal = legal_transitions(self.classes, self._scheme)
+        ends = np.cumsum(counts)
+        illegal = np.array([row for row in np.flatnonzero(counts) if not _holds(best, ends[row] - counts[row], ends[row], legal)], np.int64)
+        illegal = illegal[np.argsort(counts[illegal], kind="stable")]
+        for some in np.split(illegal, range(TOGETHER, len(illegal), TOGETHER)):
+            words = np.concatenate([np.arange(ends[row] - counts[row], ends[row]) for row in some])
+            found = decode(torch.from_numpy(scores[words]), torch.from_numpy(counts[some]), legal)
+            best[words] = found.numpy()
+        return best
 
     @staticmethod
     def _stored(tags: list[str], scheme: tag_schemes.Scheme) -> list[str]:
@@ -165,23 +188,3 @@ class SequenceLabelling:
     def is_degenerate(self, answers: Sequence[Sequence[str]]) -> bool:
         """Whether every word gets the same tag."""
         return len({tag for tags in answers for tag in tags}) < 2
-
-
-def rules(classes: Sequence[str], scheme: tag_schemes.Scheme) -> Rules:
-    """Which tag may follow which, begin a row and end it: as rows that fit the scheme do."""
-
-    def may(before: str | None, after: str | None) -> bool:
-        """Whether some row has these neighbours; None is its edge."""
-        opened = [[], [f"B-{before[2:]}"]] if before else [[]]
-        closed = [[], [f"E-{after[2:]}"]] if after and scheme == "iobes" else [[]]
-        middle = [tag for tag in (before, after) if tag]
-        return any(tag_schemes.fits([*left, *middle, *right], scheme) for left in opened for right in closed)
-
-    def scores(allowed: Sequence[Any]) -> Float64:
-        return np.where(np.array(allowed, bool), 0.0, -np.inf)
-
-    return Rules(
-        scores([[may(before, after) for after in classes] for before in classes]),
-        scores([may(None, tag) for tag in classes]),
-        scores([may(tag, None) for tag in classes]),
-    )

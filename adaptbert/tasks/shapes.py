@@ -32,7 +32,7 @@ class Shape(Protocol):
 
     Attributes:
         classes: of the head, in the order of their numbers; none where it does not tell classes apart.
-        metric: by which cells are compared, see `adaptbert.tasks.labelled.COMPARED_BY`.
+        metric: by which cells are compared, see `adaptbert.metric_contract.COMPARED_BY`.
     """
 
     classes: list[str]

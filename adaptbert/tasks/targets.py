@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from adaptbert.metric_contract import COMPARED_BY
 from adaptbert.metrics import classification_metrics, label_metrics, number_metrics
-from adaptbert.tasks.labelled import COMPARED_BY
 
 if TYPE_CHECKING:
     from torch import Tensor

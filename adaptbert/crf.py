@@ -1,0 +1,187 @@
+"""Linear-chain conditional random field over flat batches, and the most probable row of tags that a scheme allows.
+
+Logits lie flat, (places, tags), sequence after sequence; `counts`, (sequences,), says how many places each has, 0 too.
+The sums over all paths run place by place for all sequences at once.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+Scheme = Literal["io", "bio", "iobes"]
+
+NEVER = -1e4
+"""Score of an illegal transition in a sum over paths: its share is 0 in float32, and its gradient is no NaN."""
+
+
+@dataclass(frozen=True)
+class Legal:
+    """Which tags may begin a sequence, (tags,); follow another, (from, to); and end a sequence, (tags,)."""
+
+    start: Tensor
+    between: Tensor
+    end: Tensor
+
+    def to(self, device: torch.device) -> "Legal":
+        """The same on another device."""
+        return Legal(self.start.to(device), self.between.to(device), self.end.to(device))
+
+
+@dataclass(frozen=True)
+class _Rules:
+    """Prefixes that must go on with a span of their type, that leave one open, and that may not be the end of one."""
+
+    goes_on: str
+    leaves_open: str
+    unfinished: str
+
+
+_RULES: dict[Scheme, _Rules] = {
+    "io": _Rules("", "", ""),
+    "bio": _Rules("I", "BI", ""),
+    "iobes": _Rules("IE", "BI", "BI"),
+}
+
+
+def legal_transitions(tags: Sequence[str], scheme: Scheme | None) -> Legal:
+    """What a scheme allows.
+
+    Args:
+        tags: `O`, or a prefix, `-` and a type; any names where there is no scheme.
+        scheme: None where every tag may follow every other (parts of speech).
+
+    Raises:
+        ValueError: some sequences could not be tagged at all.
+    """
+    rules = _RULES["io" if scheme is None else scheme]
+    parts = [(tag[:1], tag[2:]) if scheme is not None and tag != "O" else ("", tag) for tag in tags]
+
+    def may_follow(one: tuple[str, str], other: tuple[str, str]) -> bool:
+        if other[0] and other[0] in rules.goes_on:
+            return one[0] != "" and one[0] in rules.leaves_open and one[1] == other[1]
+        return not (one[0] and one[0] in rules.unfinished)
+
+    start = torch.tensor([not (prefix and prefix in rules.goes_on) for prefix, _ in parts])
+    end = torch.tensor([not (prefix and prefix in rules.unfinished) for prefix, _ in parts])
+    between = torch.tensor([[may_follow(one, other) for other in parts] for one in parts])
+    if not (start & end & between.diagonal()).any():
+        raise ValueError(f"no tag of {list(tags)} can stand alone: some rows would have no legal {scheme} tags")
+    return Legal(start, between, end)
+
+
+class CRF(nn.Module):
+    """Scores of neighbouring tags beside the logits of single ones: Lafferty et al. 2001, "Conditional Random Fields".
+
+    All scores begin with 0, where the likelihood of a sequence is that of its tags one by one (among legal sequences).
+    `state_dict` holds `start`, `between` and `end` alone: three tensors that lie beside those of a model.
+
+    Args:
+        tags: in the order of the logits.
+        scheme: illegal sequences have no part in the likelihood and are never decoded.
+    """
+
+    def __init__(self, tags: Sequence[str], scheme: Scheme | None) -> None:
+        super().__init__()
+        legal = legal_transitions(tags, scheme)
+        self.start = nn.Parameter(torch.zeros(len(tags)))
+        self.between = nn.Parameter(torch.zeros(len(tags), len(tags)))
+        self.end = nn.Parameter(torch.zeros(len(tags)))
+        self.register_buffer("legal_start", legal.start, persistent=False)
+        self.register_buffer("legal_between", legal.between, persistent=False)
+        self.register_buffer("legal_end", legal.end, persistent=False)
+
+    def log_likelihood(self, logits: Tensor, counts: Tensor, targets: Tensor) -> Tensor:
+        """Of each sequence's tags, (sequences,), in the precision of the scores (autocast is off); 0 where it has none.
+
+        The exponential of this for a decoded sequence is the probability that all its tags are right.
+
+        Args:
+            targets: legal tags, (places,).
+        """
+        with torch.autocast(logits.device.type, enabled=False):
+            logits = logits.to(self.start.dtype)
+            scores = self._scores(NEVER)
+            return _score(logits, counts, targets, *scores) - _log_partition(logits, counts, *scores)
+
+    def decode(self, logits: Tensor, counts: Tensor) -> Tensor:
+        """The most probable legal tags, (places,)."""
+        with torch.autocast(logits.device.type, enabled=False):
+            return _viterbi(logits.to(self.start.dtype), counts, *self._scores(-torch.inf))
+
+    def _scores(self, illegal: float) -> tuple[Tensor, Tensor, Tensor]:
+        assert isinstance(self.legal_start, Tensor)
+        assert isinstance(self.legal_between, Tensor)
+        assert isinstance(self.legal_end, Tensor)
+        return (
+            self.start.masked_fill(~self.legal_start, illegal),
+            self.between.masked_fill(~self.legal_between, illegal),
+            self.end.masked_fill(~self.legal_end, illegal),
+        )
+
+
+def decode(logits: Tensor, counts: Tensor, legal: Legal) -> Tensor:
+    """The legal tags with the highest sum of logits, (places,): without learned scores, of a softmax tag by tag.
+
+    Logits and log-probabilities give the same tags.
+    """
+    legal = legal.to(logits.device)
+    with torch.autocast(logits.device.type, enabled=False):
+        logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+        zero, never = logits.new_zeros(()), logits.new_full((), -torch.inf)
+        start, between, end = (torch.where(mask, zero, never) for mask in (legal.start, legal.between, legal.end))
+        return _viterbi(logits, counts, start, between, end)
+
+
+def _score(logits: Tensor, counts: Tensor, targets: Tensor, start: Tensor, between: Tensor, end: Tensor) -> Tensor:
+    """Of one path a sequence, (sequences,)."""
+    sequence = torch.repeat_interleave(counts)
+    total = logits.new_zeros(len(counts))
+    if len(targets) == 0:
+        return total
+    places = torch.arange(len(targets), device=logits.device)
+    first = torch.cat([sequence.new_ones(1), sequence.diff()]) != 0
+    last = first.roll(-1)
+    single = logits[places, targets] + start[targets] * first + end[targets] * last
+    follows = places[~first]
+    total = total.index_add(0, sequence, single)
+    return total.index_add(0, sequence[follows], between[targets[follows - 1], targets[follows]])
+
+
+def _log_partition(logits: Tensor, counts: Tensor, start: Tensor, between: Tensor, end: Tensor) -> Tensor:
+    """Logarithm of the sum over all paths of the exponential of their scores, (sequences,): the forward algorithm."""
+    padded, real = _padded(logits, counts)
+    sums = start + padded[:, 0]
+    for place in range(1, padded.shape[1]):
+        grown = torch.logsumexp(sums[:, :, None] + between, 1) + padded[:, place]
+        sums = torch.where(real[:, place, None], grown, sums)
+    return torch.where(counts > 0, torch.logsumexp(sums + end, 1), sums.new_zeros(()))
+
+
+@torch.no_grad()
+def _viterbi(logits: Tensor, counts: Tensor, start: Tensor, between: Tensor, end: Tensor) -> Tensor:
+    """The path with the highest score, (places,); of equal ones the first by the numbers of the later tags."""
+    padded, real = _padded(logits, counts)
+    best, came_from = start + padded[:, 0], []
+    stays = torch.arange(len(start), device=logits.device).expand_as(best)
+    for place in range(1, padded.shape[1]):
+        grown, before = (best[:, :, None] + between).max(1)
+        best = torch.where(real[:, place, None], grown + padded[:, place], best)
+        came_from.append(torch.where(real[:, place, None], before, stays))
+    tag = (best + end).argmax(1)
+    path = [tag]
+    for before in reversed(came_from):
+        tag = before.gather(1, tag[:, None])[:, 0]
+        path.append(tag)
+    return torch.stack(path[::-1], 1)[real]
+
+
+def _padded(logits: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
+    """(sequences, longest, tags) with 0 behind the end, and which places are real; there is always one place."""
+    longest = max(1, int(counts.max())) if len(counts) else 1
+    real = torch.arange(longest, device=logits.device) < counts[:, None]
+    padded = logits.new_zeros(len(counts), longest, logits.shape[-1])
+    padded[real] = logits
+    return padded, real

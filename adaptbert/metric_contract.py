@@ -1,0 +1,75 @@
+"""The kind of a task's target -> for each of its metrics how it is computed, with what, and on which rows."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.metadata import version
+from typing import Any
+
+_MACRO = "macro: mean over the classes that occur among the right answers"
+_ROWS = "mean over rows"
+_SKLEARN, _SCIPY, _SEQEVAL, _OURS = "scikit-learn", "scipy", "seqeval", "adaptbert"
+
+
+@dataclass(frozen=True)
+class _Metric:
+    average: str
+    scheme: str
+    library: str
+
+
+_SPANS = "IOB2, strict: both ends and the type agree"
+_ANSWERS = "SQuAD (words); CMRC 2018 (characters, longest shared run) where most answers are in a script without spaces"
+_SPAN = _Metric("micro: all spans together", _SPANS, _SEQEVAL)
+_WHOLE = "one label a row"
+METRICS: Mapping[str, Mapping[str, _Metric]] = {
+    "class": {"f1_macro": _Metric(_MACRO, _WHOLE, _SKLEARN), "accuracy": _Metric(_ROWS, _WHOLE, _SKLEARN)},
+    "labels": {
+        "f1_macro": _Metric(_MACRO, "several labels a row", _SKLEARN),
+        "f1_micro": _Metric("micro: all decisions together", "several labels a row", _SKLEARN),
+        "exact_match": _Metric(_ROWS, "the whole set of labels is right", _SKLEARN),
+    },
+    "number": {
+        "pearson": _Metric("all rows together", "0 where one side is constant", _SCIPY),
+        "spearman": _Metric("all rows together", "0 where one side is constant", _SCIPY),
+        "rmse": _Metric("all rows together", "in the unit of the target; lower is better", _SKLEARN),
+    },
+    "spans": {"f1_span": _SPAN, "precision_span": _SPAN, "recall_span": _SPAN},
+    "tags": {
+        "accuracy": _Metric("mean over tokens", "one tag a token", _SKLEARN),
+        "f1_macro": _Metric(_MACRO, "one tag a token", _SKLEARN),
+    },
+    "answer": {
+        "f1_answer": _Metric("mean over questions of the best answer", _ANSWERS, _OURS),
+        "exact_match": _Metric("mean over questions of the best answer", _ANSWERS, _OURS),
+    },
+}
+"""Target -> its metrics. The first is the one that cells are compared by."""
+
+COMPARED_BY = {target: next(iter(metrics)) for target, metrics in METRICS.items()}
+
+
+def contract(target: str, ids: Mapping[str, Sequence[str]]) -> dict[str, list[dict[str, Any]]]:
+    """For each metric of a task its name, split, average, scheme, library and version, and the rows it was computed on.
+
+    The entries of a split stand in a list, which `dvc metrics` leaves out of its columns.
+
+    Args:
+        target: kind of the task's target.
+        ids: split -> ids of all rows that were scored. Their digest does not depend on their order.
+    """
+    return {
+        split: [
+            {
+                "metric": f"{split}/{name}",
+                "average": metric.average,
+                "scheme": metric.scheme,
+                "library": metric.library,
+                "version": version(metric.library),
+                "rows": len(rows),
+                "rows_digest": sha256("\n".join(sorted(rows)).encode()).hexdigest()[:16],
+            }
+            for name, metric in METRICS[target].items()
+        ]
+        for split, rows in ids.items()
+    }
