@@ -13,6 +13,7 @@ from typing import Any, Literal
 from adaptbert.confusion import Confusion, read_confusion
 from adaptbert.controls import controls
 from adaptbert.ladder import PRETRAIN, SCRATCH, LadderConfig
+from adaptbert.metric_contract import COMPARED_BY
 from adaptbert.outputs import read_json
 from adaptbert.statistics import Difference, Interval, holm, mean_interval, paired_difference
 from adaptbert.tasks import labelled
@@ -284,8 +285,7 @@ def _task(
     described = labelled.description(data)
     planned = {key: cell for key, cell in ladder.finetune.items() if cell.task == name}
     found = {key: read_json(cells / f"{key}.json") for key in planned if (cells / f"{key}.json").is_file()}
-    shape = described["shape"]
-    metric = next((values["metric"] for values in found.values()), METRICS[shape])
+    metric = next((values["metric"] for values in found.values()), COMPARED_BY[described["target"]])
     labels = next((values["labels"] for values in found.values()), 0) or described["rows"]["train"]
     arms = [
         _arm(cell.arm, cell.start, found.get(key), metric, confidence, rungs[cell.start].total)
@@ -297,10 +297,10 @@ def _task(
     predicted = predictions / f"{key}.parquet"
     train = labelled.subset(labelled.split(data, "train"), labels)
     dev, test = labelled.split(data, "dev"), labelled.split(data, "test")
-    scored = controls(shape, train, dev, test, baseline_seed)
+    scored = controls(described, train, dev, test, baseline_seed)
     return Task(
         name=name,
-        shape=shape,
+        shape=described["shape"],
         metric=metric,
         labels=labels,
         rows=described["rows"],
@@ -308,11 +308,8 @@ def _task(
         controls={control: values[metric] for control, values in scored.items()},
         steps=_steps(arms, confidence),
         chosen=chosen,
-        confusion=read_confusion(predicted, shape) if key is not None and predicted.is_file() else None,
+        confusion=read_confusion(predicted, described["target"]) if key is not None and predicted.is_file() else None,
     )
-
-
-METRICS = {"single_sentence": "f1_macro", "sequence_labelling": "f1_span"}
 
 
 def _arm(name: str, rung: str, found: dict[str, Any] | None, metric: str, confidence: float, cost: Cost | None) -> Arm:

@@ -13,9 +13,9 @@ class Confusion:
     """Of one cell.
 
     Attributes:
-        labels: rows and columns; for sequence labelling the types of the single words, `O` first.
+        labels: rows and columns; for spans the types of the single words, `O` first.
         counts: gold label -> predicted label -> rows (words) a seed, as a mean over seeds.
-        class_f1: label -> F1 of every seed; for sequence labelling the strict F1 of whole spans, by type.
+        class_f1: label -> F1 of every seed; for spans the strict F1 of whole spans, by type.
     """
 
     labels: list[str]
@@ -23,25 +23,27 @@ class Confusion:
     class_f1: dict[str, list[float]]
 
 
-def read_confusion(path: Path, shape: str) -> Confusion:
-    """Count a cell's predictions over all its seeds."""
+def read_confusion(path: Path, target: str) -> Confusion | None:
+    """Count a cell's predictions over all its seeds; None where an answer is not one of some classes."""
     import pyarrow.parquet as pq
 
+    if target not in ("class", "spans", "tags"):
+        return None
     by_seed: dict[int, list[tuple[str, str]]] = {}
     for row in pq.read_table(path, columns=["seed", "gold", "predicted"]).to_pylist():
         by_seed.setdefault(row["seed"], []).append((row["gold"], row["predicted"]))
     counted: Counter[tuple[str, str]] = Counter()
     class_f1: dict[str, list[float]] = {}
     for seed in sorted(by_seed):
-        if shape == "sequence_labelling":
-            tags = [(json.loads(gold), json.loads(predicted)) for gold, predicted in by_seed[seed]]
-            counted.update(
-                (_type(g), _type(p)) for gold, predicted in tags for g, p in zip(gold, predicted, strict=True)
-            )
-            scores = _span_f1(tags)
+        if target == "class":
+            pairs = by_seed[seed]
+            scores = _label_f1(pairs)
         else:
-            counted.update(by_seed[seed])
-            scores = _label_f1(by_seed[seed])
+            tags = [(json.loads(gold), json.loads(predicted)) for gold, predicted in by_seed[seed]]
+            name = _type if target == "spans" else str
+            pairs = [(name(g), name(p)) for gold, predicted in tags for g, p in zip(gold, predicted, strict=True)]
+            scores = _span_f1(tags) if target == "spans" else _label_f1(pairs)
+        counted.update(pairs)
         for label, score in scores.items():
             class_f1.setdefault(label, []).append(score)
     labels = sorted({label for pair in counted for label in pair}, key=lambda label: (label != OUTSIDE, label))

@@ -4,31 +4,66 @@ Labelled rows (as in data/validated/tasks) -> scores on the test rows, by the sa
 same number of training rows; what is chosen, is chosen on the dev rows. An arm below these has not earned its training.
 """
 
+import json
+import math
+import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from adaptbert.metrics import classification_metrics, legal, span_metrics
+from adaptbert import answer_text
+from adaptbert.metric_contract import COMPARED_BY
+from adaptbert.metrics import (
+    answer_metrics,
+    classification_metrics,
+    label_metrics,
+    legal,
+    number_metrics,
+    span_metrics,
+    tag_metrics,
+)
 
 Row = dict[str, Any]
-Predict = Callable[[Sequence[Row]], list[Any]]
+Rows = Sequence[Row]
+Predict = Callable[[Rows], list[Any]]
+Score = Callable[[Rows, Predict], dict[str, float]]
 FEW_SPACES = 0.08
 OUTSIDE = "O"
 STRENGTHS = (1.0, 10.0, 100.0)
-"""Inverse regularisation of the logistic regressions, chosen on dev: the library's own 1.0 costs up to ten points."""
+"""Inverse regularisation of the linear models, chosen on dev: the library's own 1.0 costs up to ten points."""
 
 
-def controls(
-    shape: str, train: Sequence[Row], dev: Sequence[Row], test: Sequence[Row], seed: int
-) -> dict[str, dict[str, float]]:
+def controls(about: Mapping[str, Any], train: Rows, dev: Rows, test: Rows, seed: int) -> dict[str, dict[str, float]]:
     """Name of a control -> its metrics on `test`.
 
     Args:
-        shape: of the task.
-        seed: of the logistic regression.
+        about: `shape`, `target` and `labels` of the task.
+        seed: of the linear models.
     """
-    return BY_SHAPE[shape](train, dev, test, seed)
+    target = about["target"]
+    make = {"extractive_answer": _answers, "sequence_labelling": _words}.get(about["shape"], _texts)
+    found, score = make(about, train, seed), _scores(target, about["labels"])
+    best = {
+        name: max(candidates, key=lambda predict: score(dev, predict)[COMPARED_BY[target]])
+        for name, candidates in found.items()
+    }
+    return {name: score(test, predict) for name, predict in best.items()}
+
+
+def _scores(target: str, labels: Sequence[str]) -> Score:
+    """How rows are scored."""
+    known: dict[str, Score] = {
+        "class": lambda rows, predict: classification_metrics([row["label"] for row in rows], predict(rows)),
+        "labels": lambda rows, predict: label_metrics([row["labels"] for row in rows], predict(rows), labels),
+        "number": lambda rows, predict: number_metrics([row["value"] for row in rows], predict(rows)),
+        "answer": lambda rows, predict: answer_metrics(
+            [[answer["text"] for answer in row["answers"]] for row in rows], predict(rows)
+        ),
+        "spans": lambda rows, predict: span_metrics([row["tags"] for row in rows], predict(rows)),
+        "tags": lambda rows, predict: tag_metrics([row["tags"] for row in rows], predict(rows)),
+    }
+    return known[target]
 
 
 def few_spaces(texts: Sequence[str]) -> bool:
@@ -40,72 +75,137 @@ def few_spaces(texts: Sequence[str]) -> bool:
     return sum(character.isspace() for text in texts for character in text) < FEW_SPACES * characters
 
 
-def single_sentence(
-    train: Sequence[Row], dev: Sequence[Row], test: Sequence[Row], seed: int
-) -> dict[str, dict[str, float]]:
-    """The commonest label for every row; and logistic regression on TF-IDF of one and two words (or characters)."""
-    from sklearn.feature_extraction.text import TfidfVectorizer
+def _texts(about: Mapping[str, Any], train: Rows, seed: int) -> dict[str, list[Predict]]:
+    """The commonest answer (of numbers the mean) for every row; and a linear model on TF-IDF of one and two words.
 
-    texts, labels = [row["text"] for row in train], [row["label"] for row in train]
-    commonest = _commonest(labels)
-    found: dict[str, Predict] = {"majority": lambda rows: [commonest] * len(rows)}
-    if few_spaces(texts):
-        terms = TfidfVectorizer(analyzer="char", ngram_range=(1, 2), sublinear_tf=True)
-    else:
+    In a script without spaces, of characters. A pair is both of its texts, and the terms that they share.
+    """
+    target, pair = about["target"], about["shape"] == "sentence_pair"
+    gold = [row[{"class": "label", "labels": "labels", "number": "value"}[target]] for row in train]
+    commonest = _mean(gold) if target == "number" else _commonest(gold)
+    found: dict[str, list[Predict]] = {"majority": [lambda rows: [commonest] * len(rows)]}
+    if len({json.dumps(answer) for answer in gold}) > 1:
+        columns = ("text_a", "text_b") if pair else ("text",)
+        terms = _Terms([[row[column] for row in train] for column in columns])
+
+        def read(rows: Rows) -> Any:
+            return terms([[row[column] for row in rows] for column in columns])
+
+        models = [_linear(target, read(train), gold, about["labels"], strength, seed) for strength in STRENGTHS]
+        name = "tfidf_ridge" if target == "number" else "tfidf_logistic"
+
+        def with_model(model: Callable[[Any], list[Any]]) -> Predict:
+            return lambda rows: model(read(rows))
+
+        found[name] = [with_model(model) for model in models]
+    return found
+
+
+class _Terms:
+    """TF-IDF of each column of texts side by side, and of two columns the terms of both as well.
+
+    Args:
+        columns: of the training rows, (columns, rows).
+    """
+
+    def __init__(self, columns: list[list[str]]) -> None:
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        texts = [text for column in columns for text in column]
         # Words of one letter count too: the default pattern would drop them.
-        terms = TfidfVectorizer(token_pattern=r"(?u)\b\w+\b", ngram_range=(1, 2), sublinear_tf=True)
+        unit = {"analyzer": "char"} if few_spaces(texts) else {"token_pattern": r"(?u)\b\w+\b"}
+        self._vectors = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, **unit).fit(texts)
 
-    def score(rows: Sequence[Row], predict: Predict) -> dict[str, float]:
-        return classification_metrics([row["label"] for row in rows], predict(rows))
+    def __call__(self, columns: list[list[str]]) -> Any:
+        from scipy.sparse import csr_matrix, hstack
 
-    if len(set(labels)) > 1:
-        known = terms.fit_transform(texts)
-        models = [_logistic(known, labels, strength, seed) for strength in STRENGTHS]
-
-        def with_model(model: Any) -> Predict:
-            return lambda rows: list(model.predict(terms.transform([row["text"] for row in rows])))
-
-        candidates = [with_model(model) for model in models]
-        found["tfidf_logistic"] = max(candidates, key=lambda predict: score(dev, predict)["f1_macro"])
-    return {name: score(test, predict) for name, predict in found.items()}
+        found = [self._vectors.transform(column) for column in columns]
+        if len(found) == 1:
+            return found[0]
+        shared = found[0].multiply(found[1])
+        return hstack([*found, shared, csr_matrix(shared.sum(1))]).tocsr()
 
 
-def sequence_labelling(
-    train: Sequence[Row], dev: Sequence[Row], test: Sequence[Row], seed: int
-) -> dict[str, dict[str, float]]:
-    """The commonest tag of every word (O for a new word); and logistic regression on a word and two to each side."""
+def _linear(
+    target: str, known: Any, gold: list[Any], labels: Sequence[str], strength: float, seed: int
+) -> Callable[[Any], list[Any]]:
+    """A trained model: features to answers."""
+    if target == "number":
+        from sklearn.linear_model import Ridge
+
+        ridge = Ridge(alpha=1 / strength, random_state=seed).fit(known, gold)
+        return lambda features: list(ridge.predict(features).tolist())
+    if target == "class":
+        model = _logistic(known, gold, strength, seed)
+        return lambda features: list(model.predict(features))
+    decided = {label: [label in answer for answer in gold] for label in labels}
+    fitted = {
+        label: _logistic(known, [str(yes) for yes in column], strength, seed)
+        for label, column in decided.items()
+        if len(set(column)) > 1
+    }
+    always = [label for label, column in decided.items() if all(column)]
+
+    def several(features: Any) -> list[Any]:
+        columns = {label: model.predict(features) for label, model in fitted.items()}
+        rows = range(features.shape[0])
+        return [sorted([*always, *(name for name, told in columns.items() if told[row] == "True")]) for row in rows]
+
+    return several
+
+
+def _answers(about: Mapping[str, Any], train: Rows, seed: int) -> dict[str, list[Predict]]:
+    """No answer at all; and the sentence of the context that shares most with the question."""
+
+    def overlap(row: Row) -> str:
+        characters = answer_text.by_characters([row["context"]])
+        tokens = answer_text.character_tokens if characters else answer_text.word_tokens
+        asked = set(tokens(row["question"]))
+        sentences = [part.strip() for part in _SENTENCES.split(row["context"]) if part.strip()] or [""]
+        return max(sentences, key=lambda sentence: len(asked & set(tokens(sentence))))
+
+    found: dict[str, list[Predict]] = {"question_overlap": [lambda rows: [overlap(row) for row in rows]]}
+    return ({"majority": [lambda rows: [""] * len(rows)]} if about["no_answer"] else {}) | found
+
+
+_SENTENCES = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
+
+
+def _words(about: Mapping[str, Any], train: Rows, seed: int) -> dict[str, list[Predict]]:
+    """The commonest tag of every word; and logistic regression on a word and two to each side.
+
+    A new word gets O, or the commonest of all tags where every word has one.
+    """
     from sklearn.feature_extraction import DictVectorizer
 
+    spans = about["target"] == "spans"
+    mended: Callable[[list[str]], list[str]] = legal if spans else list
     by_word: dict[str, list[str]] = {}
     for row in train:
         for word, tag in zip(row["tokens"], row["tags"], strict=True):
             by_word.setdefault(word, []).append(tag)
     lexicon = {word: _commonest(tags) for word, tags in by_word.items()}
-
-    def look_up(rows: Sequence[Row]) -> list[Any]:
-        return [legal([lexicon.get(word, OUTSIDE) for word in row["tokens"]]) for row in rows]
-
-    def score(rows: Sequence[Row], predict: Predict) -> dict[str, float]:
-        return span_metrics([row["tags"] for row in rows], predict(rows))
-
-    found: dict[str, Predict] = {"word_majority": look_up}
     tags = [tag for row in train for tag in row["tags"]]
+    unknown = OUTSIDE if spans else _commonest(tags)
+
+    def look_up(rows: Rows) -> list[Any]:
+        return [mended([lexicon.get(word, unknown) for word in row["tokens"]]) for row in rows]
+
+    found: dict[str, list[Predict]] = {"word_majority": [look_up]}
     if len(set(tags)) > 1:
         terms = DictVectorizer()
         known = terms.fit_transform([features for row in train for features in windows(row["tokens"])])
-        models = [_logistic(known, tags, strength, seed) for strength in STRENGTHS]
 
         def with_model(model: Any) -> Predict:
-            def predict(rows: Sequence[Row]) -> list[Any]:
+            def predict(rows: Rows) -> list[Any]:
                 words = [features for row in rows for features in windows(row["tokens"])]
                 answers = iter(model.predict(terms.transform(words)).tolist())
-                return [legal(list(islice(answers, len(row["tokens"])))) for row in rows]
+                return [mended(list(islice(answers, len(row["tokens"])))) for row in rows]
 
             return predict
 
-        candidates = [with_model(model) for model in models]
-        found["window_logistic"] = max(candidates, key=lambda predict: score(dev, predict)["f1_span"])
-    return {name: score(test, predict) for name, predict in found.items()}
+        found["window_logistic"] = [with_model(_logistic(known, tags, strength, seed)) for strength in STRENGTHS]
+    return found
 
 
 def _logistic(known: Any, wanted: Sequence[str], strength: float, seed: int) -> Any:
@@ -134,13 +234,11 @@ def windows(tokens: Sequence[str], reach: int = 2) -> list[dict[str, Any]]:
     return rows
 
 
-def _commonest(values: Sequence[str]) -> str:
+def _commonest(values: Sequence[Any]) -> Any:
     """The most frequent value; of several the first by name, so that equal data give equal results."""
-    counts = Counter(values)
-    return min(counts, key=lambda value: (-counts[value], value))
+    counts = Counter(json.dumps(value) for value in values)
+    return json.loads(min(counts, key=lambda value: (-counts[value], json.loads(value))))
 
 
-BY_SHAPE: dict[str, Callable[[Sequence[Row], Sequence[Row], Sequence[Row], int], dict[str, dict[str, float]]]] = {
-    "single_sentence": single_sentence,
-    "sequence_labelling": sequence_labelling,
-}
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)

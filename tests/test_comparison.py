@@ -100,7 +100,11 @@ def test_controls_see_as_many_rows_as_the_arms(simulated: Simulated, comparison:
     folder = simulated.paths["data"] / "section"
     assert [task.labels for task in comparison.tasks] == [250, 250]
     wanted = controls(
-        "single_sentence", subset(split(folder, "train"), 250), split(folder, "dev"), split(folder, "test"), 1
+        {"shape": "single_sentence", "target": "class", "labels": []},
+        subset(split(folder, "train"), 250),
+        split(folder, "dev"),
+        split(folder, "test"),
+        1,
     )
     assert comparison.tasks[0].controls == {name: scores["f1_macro"] for name, scores in wanted.items()}
     assert set(comparison.tasks[1].controls) == {"word_majority", "window_logistic"}

@@ -5,6 +5,11 @@ import random
 import pytest
 
 from adaptbert.controls import controls, few_spaces, legal, windows
+from adaptbert.metric_contract import COMPARED_BY
+from tests import tiny
+
+SENTENCES = {"shape": "single_sentence", "target": "class", "labels": []}
+WORDS = {"shape": "sequence_labelling", "target": "spans", "labels": []}
 
 
 def sentences(count: int, seed: int, informative: bool = True) -> list[dict[str, str]]:
@@ -19,7 +24,7 @@ def sentences(count: int, seed: int, informative: bool = True) -> list[dict[str,
 
 
 def test_logistic_regression_finds_a_word_that_tells_the_label() -> None:
-    found = controls("single_sentence", sentences(200, 1), sentences(50, 9), sentences(200, 2), seed=1)
+    found = controls(SENTENCES, sentences(200, 1), sentences(50, 9), sentences(200, 2), seed=1)
     assert found["tfidf_logistic"]["f1_macro"] == 1.0
     assert found["majority"]["f1_macro"] == pytest.approx(0.4, abs=0.03)
     assert found["majority"]["accuracy"] == pytest.approx(0.66, abs=0.1)
@@ -27,7 +32,7 @@ def test_logistic_regression_finds_a_word_that_tells_the_label() -> None:
 
 def test_without_a_telling_word_it_stays_near_the_majority() -> None:
     train, dev, test = (sentences(300, seed, informative=False) for seed in (3, 9, 4))
-    found = controls("single_sentence", train, dev, test, seed=1)
+    found = controls(SENTENCES, train, dev, test, seed=1)
     assert found["tfidf_logistic"]["accuracy"] < found["majority"]["accuracy"] + 0.05
 
 
@@ -40,12 +45,12 @@ def test_chinese_text_is_read_by_characters() -> None:
         rows.append({"text": f"今天{draw.choice('我你他她')}很{told}因为{draw.choice('天气工作朋友')}", "label": label})
     assert few_spaces([row["text"] for row in rows])
     assert not few_spaces([row["text"] for row in sentences(10, 6)])
-    assert controls("single_sentence", rows[:60], rows[60:80], rows[80:], seed=1)["tfidf_logistic"]["f1_macro"] == 1.0
+    assert controls(SENTENCES, rows[:60], rows[60:80], rows[80:], seed=1)["tfidf_logistic"]["f1_macro"] == 1.0
 
 
 def test_one_class_in_training_leaves_the_majority_alone() -> None:
     rows = [{"text": "a b", "label": "x"}] * 4
-    assert list(controls("single_sentence", rows, rows, rows, seed=1)) == ["majority"]
+    assert list(controls(SENTENCES, rows, rows, rows, seed=1)) == ["majority"]
 
 
 def tagged(count: int, seed: int) -> list[dict[str, list[str]]]:
@@ -60,7 +65,7 @@ def tagged(count: int, seed: int) -> list[dict[str, list[str]]]:
 
 
 def test_the_window_reads_the_neighbour_and_the_lexicon_cannot() -> None:
-    found = controls("sequence_labelling", tagged(100, 7), tagged(30, 9), tagged(100, 8), seed=1)
+    found = controls(WORDS, tagged(100, 7), tagged(30, 9), tagged(100, 8), seed=1)
     assert found["window_logistic"]["f1_span"] == 1.0
     assert 0.2 < found["word_majority"]["f1_span"] < 0.8
 
@@ -68,7 +73,7 @@ def test_the_window_reads_the_neighbour_and_the_lexicon_cannot() -> None:
 def test_a_new_word_is_outside() -> None:
     train = [{"tokens": ["Ada", "sings"], "tags": ["B-PERSON", "O"]}]
     test = [{"tokens": ["Bert", "sings"], "tags": ["B-PERSON", "O"]}, {"tokens": ["Ada"], "tags": ["B-PERSON"]}]
-    assert controls("sequence_labelling", train, train, test, seed=1)["word_majority"] == {
+    assert controls(WORDS, train, train, test, seed=1)["word_majority"] == {
         "f1_span": pytest.approx(2 / 3),
         "precision_span": 1.0,
         "recall_span": 0.5,
@@ -102,10 +107,52 @@ def test_dev_chooses_the_strength_and_test_has_no_say(monkeypatch: pytest.Monkey
     alone = {}
     for strength in (0.01, 100.0):
         monkeypatch.setattr("adaptbert.controls.STRENGTHS", (strength,))
-        alone[strength] = controls("single_sentence", rows, rows, rows, seed=1)["tfidf_logistic"]
+        alone[strength] = controls(SENTENCES, rows, rows, rows, seed=1)["tfidf_logistic"]
     assert alone[0.01]["accuracy"] < alone[100.0]["accuracy"] == 1.0
 
     common = [{"text": row["text"], "label": "common"} for row in rows]
     monkeypatch.setattr("adaptbert.controls.STRENGTHS", (0.01, 100.0))
-    assert controls("single_sentence", rows, rows, rows, seed=1)["tfidf_logistic"] == alone[100.0]
-    assert controls("single_sentence", rows, common, rows, seed=1)["tfidf_logistic"] == alone[0.01]
+    assert controls(SENTENCES, rows, rows, rows, seed=1)["tfidf_logistic"] == alone[100.0]
+    assert controls(SENTENCES, rows, common, rows, seed=1)["tfidf_logistic"] == alone[0.01]
+
+
+@pytest.mark.parametrize(("shape", "target"), tiny.KINDS)
+def test_every_kind_of_task_has_controls_that_learn(shape: str, target: str) -> None:
+    """What can be learnt linearly is learnt, and beats the answer that is always the same."""
+    train, dev, test = (
+        tiny.labelled("domain", shape, count, seed, target) for count, seed in ((400, 1), (60, 2), (80, 3))
+    )
+    found = controls(tiny.about(shape, target), train, dev, test, seed=1)
+    metric = COMPARED_BY[target]
+    names = list(found)
+    assert names[0] in ("majority", "word_majority")
+    assert len(names) == 2
+    if shape != "extractive_answer":  # its baseline knows nothing of the training rows
+        assert found[names[1]][metric] >= found[names[0]][metric]
+        assert found[names[1]][metric] > 0.65
+
+
+def test_the_overlap_control_takes_the_sentence_of_the_question() -> None:
+    row = {
+        "context": "It rained. The mill by the river was built in 1820. Nobody came.",
+        "question": "When was the mill built?",
+        "answers": [{"text": "1820", "start": 44}],
+    }
+    about = {"shape": "extractive_answer", "target": "answer", "labels": [], "no_answer": True}
+    found = controls(about, [row], [row], [row], seed=1)
+    assert found["majority"] == {"f1_answer": 0.0, "exact_match": 0.0}
+    assert found["question_overlap"]["f1_answer"] == 2 * 1 / (1 + 7), "articles do not count"
+    assert "majority" not in controls({**about, "no_answer": False}, [row], [row], [row], seed=1)
+
+
+def test_a_pair_needs_both_of_its_texts_and_what_they_share() -> None:
+    """The label says whether both texts name the same thing: no text alone tells it."""
+    draw = random.Random(3)
+    rows = []
+    for number in range(400):
+        same = draw.random() < 0.5
+        first, other = draw.sample([f"thing{n}" for n in range(30)], 2)
+        pair = {"text_a": f"here is {first}", "text_b": f"we saw {first if same else other}"}
+        rows.append({**pair, "label": "same" if same else "other", "id": str(number)})
+    about = {"shape": "sentence_pair", "target": "class", "labels": ["other", "same"]}
+    assert controls(about, rows[:200], rows[200:300], rows[300:], seed=1)["tfidf_logistic"]["f1_macro"] > 0.95

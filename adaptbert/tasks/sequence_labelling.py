@@ -135,7 +135,7 @@ class SequenceLabelling:
         ends = np.cumsum(counts)
         known = (ends - counts)[examples.rows[examples.owners()]] + examples.spans[:, 0]
         unseen = 0 if self._scheme is not None else int(tuned[COMMONEST])
-        scores = np.full((int(ends[-1]), len(self.classes)), -np.inf)
+        scores = np.full((int(counts.sum()), len(self.classes)), -np.inf)
         scores[:, unseen] = 0
         scores[known] = logits
         probabilities = softmax(scores)
@@ -166,13 +166,16 @@ class SequenceLabelling:
         from adaptbert.crf import decode, legal_transitions
 
         legal = legal_transitions(self.classes, self._scheme)
-        ends = np.cumsum(counts)
-        illegal = np.array([row for row in np.flatnonzero(counts) if not _holds(best, ends[row] - counts[row], ends[row], legal)], np.int64)
+        start, between, end = (part.numpy() for part in (legal.start, legal.between, legal.end))
+        row = np.repeat(np.arange(len(counts)), counts)
+        first, last = np.diff(row, prepend=-1) > 0, np.diff(row, append=len(counts)) > 0
+        wrong = (first & ~start[best]) | (last & ~end[best])
+        wrong[1:] |= ~first[1:] & ~between[best[:-1], best[1:]]
+        illegal = np.unique(row[wrong])
         illegal = illegal[np.argsort(counts[illegal], kind="stable")]
         for some in np.split(illegal, range(TOGETHER, len(illegal), TOGETHER)):
-            words = np.concatenate([np.arange(ends[row] - counts[row], ends[row]) for row in some])
-            found = decode(torch.from_numpy(scores[words]), torch.from_numpy(counts[some]), legal)
-            best[words] = found.numpy()
+            words = np.flatnonzero(np.isin(row, some))
+            best[words] = decode(torch.from_numpy(scores[words]), torch.from_numpy(counts[np.sort(some)]), legal)
         return best
 
     @staticmethod
