@@ -7,6 +7,7 @@ span from [CLS] to [CLS]. Answers are ranges of characters of the context as it 
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -164,9 +165,8 @@ def whole_characters(context: str, offsets: Sequence[tuple[int, int]]) -> list[t
     """The characters of each piece, with the accents that belong to its last one: a tokenizer may have dropped them."""
     if context.isascii():
         return list(offsets)
-    ends = [*(begin for begin, _ in offsets[1:]), len(context)]
     found = []
-    for (begin, end), limit in zip(offsets, ends, strict=True):
+    for (begin, end), (limit, _) in pairwise([*offsets, (len(context), 0)]):
         while end < limit and unicodedata.category(context[end]).startswith("M"):
             end += 1
         found.append((begin, end))
