@@ -6,61 +6,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 import torch
 from safetensors.torch import load_file
 
 from adaptbert.checkpoint import Checkpoint
-from adaptbert.errors import BadData
-from adaptbert.finetuning import FineTuning
+from adaptbert.errors import BadData, BadParams
+from adaptbert.finetuning import logits
 from adaptbert.metrics import classification_metrics, span_metrics
 from adaptbert.outputs import read_json
 from adaptbert.tasks import labelled
-from adaptbert.tasks.shapes import shape_of
-from stages.finetune import FinetuneParams, finetune
+from adaptbert.tasks.shapes import from_card
 from tests import tiny
+from tests.cells import Project
 
-SHAPES = {"section": "single_sentence", "mention": "sequence_labelling"}
-
-
-class Project:
-    """Two labelled sets, two rungs to start from, and the stage with the paths that dvc.yaml gives it."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        for task, shape in SHAPES.items():
-            tiny.task(root / "data" / task, shape, (96, 24, 32))
-        tiny.scratch(root / "models/scratch")
-        tiny.pretrained(root / "models/pretrain")
-
-    def finetune(self, task: str, arm: str, **changes: Any) -> dict[str, Any]:
-        """The metrics of the cell."""
-        finetune(
-            FinetuneParams(**tiny.cell_values(**changes)),
-            task=task,
-            arm=arm,
-            init=self.root / "models" / ("scratch" if arm == "scratch" else "pretrain"),
-            data=self.root / "data" / task,
-            out=self.root / f"models/finetune/{task}-{arm}",
-            predictions=self.root / f"predictions/{task}-{arm}.parquet",
-            metrics=self.root / f"metrics/{task}-{arm}.json",
-            work=tiny.work(self.root),
-            run=tiny.no_record(),
-        )
-        return read_json(self.root / f"metrics/{task}-{arm}.json")
-
-    def outputs(self) -> dict[str, bytes]:
-        found = {}
-        for folder in ("models/finetune", "predictions", "metrics"):
-            if (self.root / folder).is_dir():
-                content = tiny.folder_bytes(self.root / folder)
-                found |= {f"{folder}/{name}": value for name, value in content.items()}
-        return found
-
-    def predictions(self, cell: str) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = pq.read_table(self.root / f"predictions/{cell}.parquet").to_pylist()
-        return found
+KINDS = {"section": ("single_sentence", "class"), "mention": ("sequence_labelling", "spans")}
 
 
 EPOCHS, SEEDS = 8.0, [3, 1, 2]
@@ -70,18 +30,18 @@ LEARNABLE = {"epochs": EPOCHS, "seeds": SEEDS, "optim": tiny.optim(learning_rate
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """Both tasks from a rung with weights; the tests only look."""
-    project = Project(tmp_path_factory.mktemp("project"))
-    for task in SHAPES:
+    project = Project(tmp_path_factory.mktemp("project"), KINDS)
+    for task in KINDS:
         project.finetune(task, "general", **LEARNABLE)
     return project
 
 
 @pytest.fixture
 def fresh(tmp_path: Path) -> Project:
-    return Project(tmp_path)
+    return Project(tmp_path, KINDS)
 
 
-@pytest.mark.parametrize("task", SHAPES)
+@pytest.mark.parametrize("task", KINDS)
 def test_what_is_written(project: Project, task: str) -> None:
     folder = project.root / f"models/finetune/{task}-general"
     assert sorted(path.name for path in folder.iterdir()) == [
@@ -101,11 +61,12 @@ def test_what_is_written(project: Project, task: str) -> None:
         assert not re.search(r"20\d\d-\d\d|\d\d:\d\d|seconds|run_id", text), "no time and no run"
 
 
-@pytest.mark.parametrize("task", SHAPES)
+@pytest.mark.parametrize("task", KINDS)
 def test_metrics(project: Project, task: str) -> None:
     found = read_json(project.root / f"metrics/{task}-general.json")
     metric = {"section": "f1_macro", "mention": "f1_span"}[task]
-    expected = {"task": task, "arm": "general", "from": "pretrain", "shape": SHAPES[task], "metric": metric}
+    expected = {"task": task, "arm": "general", "from": "pretrain", "metric": metric}
+    expected |= {"shape": KINDS[task][0], "target": KINDS[task][1], "examples": 96}
     assert expected.items() <= found.items()
     assert (found["labels"], found["steps"]) == (96, 48)  # 8 * 96 / 16
     assert [seed["seed"] for seed in found["seeds"]] == SEEDS
@@ -117,7 +78,7 @@ def test_metrics(project: Project, task: str) -> None:
     assert max(seed[f"test/{metric}"] for seed in found["seeds"]) > 0.6, "what can be learnt is learnt"
 
 
-@pytest.mark.parametrize("task", SHAPES)
+@pytest.mark.parametrize("task", KINDS)
 def test_the_scores_are_those_of_the_predictions(project: Project, task: str) -> None:
     rows, metrics = project.predictions(f"{task}-general"), read_json(project.root / f"metrics/{task}-general.json")
     test = labelled.split(project.root / "data" / task, "test")
@@ -137,24 +98,22 @@ def test_the_scores_are_those_of_the_predictions(project: Project, task: str) ->
     assert len(rows) == len(SEEDS) * len(test)
 
 
-@pytest.mark.parametrize("task", SHAPES)
+@pytest.mark.parametrize("task", KINDS)
 def test_the_checkpoint_is_the_seed_that_is_best_on_dev(project: Project, task: str) -> None:
     """Opened again from the disk, it gives the predictions of that seed."""
     metrics = read_json(project.root / f"metrics/{task}-general.json")
     dev = f"dev/{metrics['metric']}"
     best = max(metrics["seeds"], key=lambda seed: seed[dev])  # the first of equals
-    about = labelled.description(project.root / "data" / task)
-    shape = shape_of(about["shape"], about["labels"])
     saved = Checkpoint.load(project.root / f"models/finetune/{task}-general")
+    shape = from_card(saved.card["task"])
     config = saved.config()
     assert [config.id2label[number] for number in range(len(shape.classes))] == shape.classes
 
     model = shape.hugging_face_class().from_pretrained(saved.source)
-    module = FineTuning(model, shape, tiny.optim(), 1)
     rows = labelled.split(project.root / "data" / task, "test")
     examples = shape.examples(rows, saved.tokenizer, tiny.MAX_LENGTH)
-    probabilities = module.probabilities(examples, 64, "32-true")
-    answers, confidence = shape.answers(rows, examples, probabilities)
+    scores = logits(model, shape, examples, 64, "32-true")
+    answers, confidence = shape.answers(rows, examples, scores, saved.card["task"]["tuned"])
     expected = [row for row in project.predictions(f"{task}-general") if row["seed"] == best["seed"]]
     found = [answer if isinstance(answer, str) else json.dumps(answer) for answer in answers]
     assert found == [row["predicted"] for row in expected]
@@ -177,9 +136,9 @@ def test_stock_transformers_gives_the_same_answers(project: Project) -> None:
         assert float(probabilities.max()) == pytest.approx(expected[row["id"]]["confidence"], abs=1e-4)
 
 
-@pytest.mark.parametrize("task", SHAPES)
+@pytest.mark.parametrize("task", KINDS)
 def test_twice_gives_equal_bytes(fresh: Project, tmp_path_factory: pytest.TempPathFactory, task: str) -> None:
-    other = Project(tmp_path_factory.mktemp("other"))
+    other = Project(tmp_path_factory.mktemp("other"), KINDS)
     found = []
     for number, project in enumerate((fresh, other)):
         torch.manual_seed(number)
@@ -251,11 +210,30 @@ def test_a_seed_that_predicts_one_class_is_counted_and_marked(fresh: Project) ->
     assert found["seeds"][0]["degenerate"], "an untrained head; else this test shows nothing"
 
 
-def test_examples_that_are_cut_are_counted(fresh: Project) -> None:
-    found = fresh.finetune("mention", "general", seeds=[1], max_length=12, epochs=1.0)
-    rows = labelled.split(fresh.root / "data/mention", "train")
-    lengths = [len(encoding.ids) + 2 for encoding in tiny.tokenizer().encode_words([row["tokens"] for row in rows])]
+def test_rows_that_are_cut_are_counted(fresh: Project) -> None:
+    found = fresh.finetune("section", "general", seeds=[1], max_length=12, epochs=1.0)
+    rows = labelled.split(fresh.root / "data/section", "train")
+    lengths = [len(encoding.ids) + 2 for encoding in tiny.tokenizer().encode([row["text"] for row in rows])]
     assert found["seeds"][0]["cut"] == sum(length > 12 for length in lengths) > 0
+    assert found["examples"] == 96
+
+
+def test_rows_in_windows_are_not_cut_but_more_examples(fresh: Project) -> None:
+    found = fresh.finetune("mention", "general", {"stride": 6}, seeds=[1], max_length=12, epochs=1.0)
+    assert found["seeds"][0]["cut"] == 0
+    assert found["examples"] > found["labels"] == 96
+    assert found["steps"] == round(found["examples"] / 16), "an epoch is all windows"
+    assert len(fresh.predictions("mention-general")) == 32, "an answer a row"
+
+
+def test_options_of_another_shape_are_refused(fresh: Project) -> None:
+    options = {"single_sentence": None, "sequence_labelling": tiny.options("sequence_labelling")}
+    message = (
+        "AB-111 params.yaml: finetune.section: options of sequence_labelling, but the task's shape is single_sentence"
+    )
+    with pytest.raises(BadParams, match=message):
+        fresh.finetune("section", "general", **options)
+    assert fresh.outputs() == {}
 
 
 def test_examples_longer_than_the_positions_are_refused(fresh: Project) -> None:
