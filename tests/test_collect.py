@@ -68,7 +68,7 @@ def test_a_bad_file_stops_with_one_line_and_leaves_nothing(run: RunStage, tmp_pa
     assert done.returncode == 65
     lines = [line for line in done.stderr.splitlines() if line.startswith("error:")]
     assert lines == [
-        "error: AB-056 posts.csv:1: column 'text' missing; found Text, n (did you mean 'Text'?); "
+        "error: AB-058 posts.csv:1: column 'text' missing; found Text, n (did you mean 'Text'?); "
         "rename it or map it in `columns`"
     ]
     assert "Traceback" not in done.stderr
@@ -82,7 +82,7 @@ def test_a_labelled_set_of_the_user(run: RunStage, tmp_path: Path) -> None:
         lines = [json.dumps(row) for row in rows] + ['{"text": "cut']
         (tmp_path / f"{split}.jsonl").write_text("\n".join(lines), encoding="utf-8")
     paths = {split: f"{split}.jsonl" for split in ("train", "dev", "test")}
-    section = {"source": "files", "shape": "single_sentence", "labels": ["0", "1"], **paths}
+    section = {"source": "files", "shape": "single_sentence", "target": "class", "labels": ["0", "1"], **paths}
     done = run("collect_task", "section", section, **paths, out="data/raw/tasks/section")
     assert done.returncode == 0, done.stderr
     out = tmp_path / "data/raw/tasks/section"
@@ -111,10 +111,18 @@ def test_an_unreachable_hub_may_be_tried_again(run: RunStage, tmp_path: Path) ->
 
 FILES = {"source": "files", "path": "a.txt"}
 DOCS = {"source": "installed_docs", "path": "a.txt"}
-TASK = {"source": "files", "shape": "single_sentence", "train": "a.csv", "dev": "b.csv", "test": "c.csv"}
+TASK = {
+    "source": "files",
+    "shape": "single_sentence",
+    "target": "class",
+    "train": "a.csv",
+    "dev": "b.csv",
+    "test": "c.csv",
+}
 SAME = {"train": "a.txt", "dev": "a.txt", "test": "a.txt"}
 ROWS = {"train": 1, "dev": 1, "test": 1}
 DOCS_TASK = {"source": "installed_docs"}
+SPANS = {"shape": "sequence_labelling", "target": "spans", "tag_scheme": "bio"}
 
 
 @pytest.mark.parametrize(
@@ -132,11 +140,11 @@ DOCS_TASK = {"source": "installed_docs"}
         (CollectParams, {**FILES, "replace": [["a"]]}, "AB-100 .*replace"),
         (CollectParams, {**DOCS, "encoding": "utf-8"}, "AB-111 .*'installed_docs' takes no 'encoding'"),
         (CollectParams, {**DOCS, "source": "hub", "columns": {"text": "x"}}, "AB-111 .*takes no 'columns'; name them"),
-        (CollectTaskParams, {**TASK, "shape": "sentence_pair"}, "AB-100 .*shape"),
+        (CollectTaskParams, {**TASK, "shape": "sentence"}, "AB-100 .*shape"),
         (CollectTaskParams, {**TASK, "dev": "a.csv"}, "AB-111 .*same file"),
         (CollectTaskParams, {**TASK, "rows": ROWS}, "AB-111 .*'files' takes no 'rows'"),
         (CollectTaskParams, {**TASK, "columns": {"tokens": "x"}}, "AB-111 .*'tokens' is not a field"),
-        (CollectTaskParams, {**TASK, "shape": "sequence_labelling", "replace": [["a", "b"]]}, "AB-111 .*aligned"),
+        (CollectTaskParams, {**TASK, **SPANS, "replace": [["a", "b"]]}, "AB-111 .*aligned"),
         (CollectTaskParams, {**TASK, **DOCS_TASK, "rows": ROWS}, "AB-111 .*name it for train, dev"),
         (CollectTaskParams, {**TASK, **SAME, **DOCS_TASK}, "AB-111 .*needs 'rows'"),
         (CollectTaskParams, {**TASK, **SAME, **DOCS_TASK, "rows": ROWS, "labels": ["x"]}, "AB-111 .*own"),

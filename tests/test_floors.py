@@ -26,7 +26,7 @@ FLOORS = {
     "sentence_pairs work gate tables tasks token_store token_writer tokenization vocabulary",
     # 1: pure; tensors and frames in, tensors and frames out
     1: "allocator attention batch contamination ladder machine_peak masking masking_audit metrics normalise optim "
-    "packing health ranks schemas spans statistics stream tag_schemes token_classes",
+    "packing health layout ranks schemas spans statistics stream tag_schemes token_classes",
     # 0: what everything may use
     0: "errors exclusive interruption outputs parallel params",
 }

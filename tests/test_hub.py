@@ -11,6 +11,8 @@ from adaptbert.corpora.hub import HubDataset
 from adaptbert.corpora.rows import Row, Unreadable
 from adaptbert.corpora.sources import SourceConfig
 from adaptbert.errors import BadData, BadParams, UserError
+from adaptbert.layout import CORPUS, Layout
+from tests.raw import CLASS, SPANS
 
 
 @pytest.fixture
@@ -32,8 +34,8 @@ def listing(tmp_path: Path, content: str) -> Path:
     return path
 
 
-def load(path: Path, kind: str, split: str = "", **values: Any) -> tuple[list[Row], list[Unreadable], HubDataset]:
-    source = HubDataset(path, kind, SourceConfig.model_validate({"source": "hub", **values}), split)
+def load(path: Path, layout: Layout, split: str = "", **values: Any) -> tuple[list[Row], list[Unreadable], HubDataset]:
+    source = HubDataset(path, layout, SourceConfig.model_validate({"source": "hub", **values}), split)
     found = list(source.rows())
     return [r for r in found if isinstance(r, Row)], [r for r in found if isinstance(r, Unreadable)], source
 
@@ -43,7 +45,7 @@ def test_a_split_of_parquet_with_named_classes(tmp_path: Path, folder: Path, mon
     path = listing(
         tmp_path, "name: reviews\nsplit: {train: train, test: test}\ncolumns: {text: body, label: mood, id: nr}\n"
     )
-    rows, bad, source = load(path, "single_sentence", "test", replace=[["three", "3"]])
+    rows, bad, source = load(path, CLASS, "test", replace=[["three", "3"]])
     assert rows == [
         Row("1", "reviews", 1, {"text": "test one", "label": "neg"}),
         Row("3", "reviews", 3, {"text": "test 3", "label": "pos"}),
@@ -56,7 +58,7 @@ def test_a_split_of_parquet_with_named_classes(tmp_path: Path, folder: Path, mon
 def test_json_lines_and_ids_of_our_own(tmp_path: Path) -> None:
     (tmp_path / "posts").mkdir()
     (tmp_path / "posts" / "train.jsonl").write_text('{"text": "one"}\n{"text": "two"}\n', encoding="utf-8")
-    rows, _, _ = load(listing(tmp_path, f"name: {tmp_path / 'posts'}\nsplit: train\n"), "corpus")
+    rows, _, _ = load(listing(tmp_path, f"name: {tmp_path / 'posts'}\nsplit: train\n"), CORPUS)
     assert [(row.id, row.values["text"]) for row in rows] == [("posts-train-1", "one"), ("posts-train-2", "two")]
 
 
@@ -71,7 +73,7 @@ def test_named_tags(tmp_path: Path) -> None:
     rows = {"tokens": [["Ada", "wrote"]], "ner": [[1, 0]]}
     datasets.Dataset.from_dict(rows, features=features).to_parquet(tmp_path / "ner" / "train.parquet")
     path = listing(tmp_path, f"name: {tmp_path / 'ner'}\nsplit: train\ncolumns: {{tags: ner}}\n")
-    assert load(path, "sequence_labelling")[0][0].values == {"tokens": ["Ada", "wrote"], "tags": ["B-PER", "O"]}
+    assert load(path, SPANS)[0][0].values == {"tokens": ["Ada", "wrote"], "tags": ["B-PER", "O"]}
 
 
 @pytest.mark.parametrize(
@@ -83,13 +85,17 @@ def test_named_tags(tmp_path: Path) -> None:
         ("name: org/elsewhere\nsplit: train\n", BadParams, "AB-099 .*revision: is missing; pin a commit"),
         ("name: {folder}\nsplit: {{train: train}}\n", BadParams, "AB-099 .*names no 'dev'"),
         ("name: {folder}\nsplit: validation\ncolumns: {{text: body, label: mood}}\n", BadData, "AB-157 .*split"),
-        ("name: {folder}\nsplit: train\n", BadData, "AB-056 .*column 'text' missing; found body, mood, nr"),
+        (
+            "name: {folder}\nsplit: train\ncolumns: {{label: mood}}\n",
+            BadData,
+            "AB-056 .*column 'text' missing; found body, mood, nr",
+        ),
         ("name: org/elsewhere\nrevision: abc\nsplit: train\n", UserError, "AB-156 .*the hub does not answer"),
     ],
 )
 def test_what_cannot_be_loaded(tmp_path: Path, folder: Path, content: str, error: type[UserError], words: str) -> None:
     with pytest.raises(error, match=words) as raised:
-        load(listing(tmp_path, content.format(folder=folder)), "single_sentence", "dev")
+        load(listing(tmp_path, content.format(folder=folder)), CLASS, "dev")
     assert "\n" not in str(raised.value)
     assert raised.value.exit_code == {"AB-156": 75}.get(words[:6], 78 if error is BadParams else 65)
 
@@ -98,7 +104,7 @@ def test_a_network_that_goes_away_between_two_rows(
     tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = listing(tmp_path, f"name: {folder}\nsplit: train\ncolumns: {{text: body}}\n")
-    dataset = HubDataset(path, "corpus", SourceConfig(source="hub"))
+    dataset = HubDataset(path, CORPUS, SourceConfig(source="hub"))
 
     class Stream:
         features: ClassVar = {"body": None}
