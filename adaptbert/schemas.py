@@ -234,7 +234,7 @@ def _each_answer(holds: Callable[[str, Answer], bool]) -> "Callable[[pd.DataFram
 
 
 def _inside(context: str, answer: Answer) -> bool:
-    return 0 <= answer["start"] <= len(context) - len(answer["text"])
+    return bool(0 <= answer["start"] <= len(context) - len(answer["text"]))
 
 
 def _at_its_offset(context: str, answer: Answer) -> bool:

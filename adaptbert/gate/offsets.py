@@ -5,7 +5,7 @@ characters of the decomposed text) fits nowhere, and says so as a whole.
 """
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
 
@@ -45,31 +45,29 @@ def offset_errors(split: "Split", limits: Limits) -> list[UserError]:
         return []
     rows = pq.read_table(split.source, columns=["context", "answers"]).take(missed).to_pylist()
     pairs = [(row["context"], answer) for row in rows for answer in row["answers"]]
-    for name, finds in _COUNTS.items():
-        if sum(finds(context, answer["text"], answer["start"]) for context, answer in pairs) >= _MOST * len(pairs):
-            total = split.account.rows_in
-            if name in ("NFD", "NFC"):
-                problem = f"the offsets of {len(missed)} of {total} rows fit the {name} text, not this one"
-                return [BadData(87, split.source, problem, "give the text that was annotated, not normalised since")]
-            problem = f"the answers of {len(missed)} of {total} rows are off by a growing shift: offsets in {name}?"
-            return [BadData(82, split.source, problem, "count Unicode code points of the context")]
+    fitting = [
+        name
+        for name, finds in _COUNTS.items()
+        if sum(finds(context, answer["text"], answer["start"]) for context, answer in pairs) >= _MOST * len(pairs)
+    ]
+    rows_missed = f"{len(missed)} of {split.account.rows_in} rows"
+    if set(fitting) & {"bytes", "UTF-16 units"}:
+        problem = f"the answers of {rows_missed} are off by a growing shift: offsets in {' or '.join(fitting)}?"
+        return [BadData(82, split.source, problem, "count Unicode code points of the context")]
+    if fitting:
+        problem = f"the offsets of {rows_missed} fit {fitting[0]}, not this text"
+        return [BadData(87, split.source, problem, "give the text that was annotated, not normalised since")]
     return []
 
 
-def _in_bytes(context: str, text: str, start: int) -> bool:
-    return start >= 0 and context.encode().startswith(text.encode(), start)
+def _at(context: str | bytes, text: str | bytes, start: int) -> bool:
+    return start >= 0 and context[start : start + len(text)] == text
 
 
-def _in_utf16(context: str, text: str, start: int) -> bool:
-    return start >= 0 and context.encode("utf-16-le").startswith(text.encode("utf-16-le"), 2 * start)
-
-
-def _in_nfd(context: str, text: str, start: int) -> bool:
-    return start >= 0 and normalize("NFD", context).startswith(normalize("NFD", text), start)
-
-
-def _in_nfc(context: str, text: str, start: int) -> bool:
-    return start >= 0 and normalize("NFC", context).startswith(normalize("NFC", text), start)
-
-
-_COUNTS = {"bytes": _in_bytes, "UTF-16 units": _in_utf16, "NFD": _in_nfd, "NFC": _in_nfc}
+_COUNTS: dict[str, Callable[[str, str, int], bool]] = {
+    "bytes": lambda context, text, start: _at(context.encode(), text.encode(), start),
+    "UTF-16 units": lambda context, text, start: _at(context.encode("utf-16-le"), text.encode("utf-16-le"), 2 * start),
+    "the NFD text": lambda context, text, start: _at(normalize("NFD", context), normalize("NFD", text), start),
+    "the NFC text": lambda context, text, start: _at(normalize("NFC", context), normalize("NFC", text), start),
+}
+"""Ways of counting that other programs have: is the text there, if offsets are counted so?"""
