@@ -120,7 +120,7 @@ def faulty(frame: "pd.DataFrame", layout: Layout, place: str | Path, rules: Rule
     from pandera.errors import SchemaErrors
 
     wanted = schema(layout, rules)
-    raise_all(missing_columns(map(str, wanted.columns), list(map(str, frame.columns)), place))
+    raise_all(missing_columns(56, map(str, wanted.columns), list(map(str, frame.columns)), place))
     rows = frame.reset_index(drop=True)  # failures are told by index: it must be unique
     try:
         wanted.validate(rows, lazy=True)

@@ -76,6 +76,29 @@ def test_named_tags(tmp_path: Path) -> None:
     assert load(path, SPANS)[0][0].values == {"tokens": ["Ada", "wrote"], "tags": ["B-PER", "O"]}
 
 
+def test_questions_several_labels_and_pairs(tmp_path: Path) -> None:
+    """The features that such sets have on the hub."""
+    answers = datasets.Features({"text": datasets.List(datasets.Value("string")),
+                                 "answer_start": datasets.List(datasets.Value("int32"))})  # fmt: skip
+    topics = datasets.List(datasets.ClassLabel(names=["art", "law"]))
+    text, number = datasets.Value("string"), datasets.Value("float32")
+    kinds = {"context": text, "question": text, "answers": answers, "topics": topics, "score": number}
+    features = datasets.Features(kinds)
+    (tmp_path / "made").mkdir()
+    row = {"context": "The cat sat", "question": "who?", "answers": {"text": ["cat"], "answer_start": [4]},
+           "topics": [1, 0], "score": 0.5}  # fmt: skip
+    datasets.Dataset.from_list([row], features=features).to_parquet(tmp_path / "made/train.parquet")
+    start = f"name: {tmp_path / 'made'}\nsplit: train\n"
+    (found,), _, _ = load(listing(tmp_path, start), Layout("extractive_answer", "answer"))
+    assert found.values["answers"] == [{"text": "cat", "start": 4}]
+    columns = "columns: {text: context, labels: topics}\n"
+    (found,), _, _ = load(listing(tmp_path, start + columns), Layout("single_sentence", "labels"))
+    assert found.values == {"text": "The cat sat", "labels": ["art", "law"]}
+    columns = "columns: {text_a: context, text_b: question, value: score}\n"
+    (found,), _, _ = load(listing(tmp_path, start + columns), Layout("sentence_pair", "number"))
+    assert found.values == {"text_a": "The cat sat", "text_b": "who?", "value": 0.5}
+
+
 @pytest.mark.parametrize(
     ("content", "error", "words"),
     [

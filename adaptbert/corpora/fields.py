@@ -54,18 +54,18 @@ class Fields:
         self._outputs = [self.columns[name] for name in layout.outputs]
         self._replace = [(re.compile(pattern), replacement) for pattern, replacement in replace or []]
 
-    def check(self, found: Sequence[str], place: str, split: str, code: int = 56) -> None:
+    def check(self, found: Sequence[str], place: str, split: str, *, is_first: bool = True) -> None:
         """Refuse a file or data set that lacks a column.
 
         Args:
             found: its columns.
             split: that it is for; empty for a corpus.
-            code: of the error.
+            is_first: of several files that must have the same columns.
         """
         missing = [column for column in self.columns.values() if column not in found]
         if missing and missing == self._outputs and split != "train":
             raise no_labels(split, place)
-        raise_all(missing_columns(missing, found, place, code))
+        raise_all(missing_columns(56 if is_first else 40, missing, found, place))
 
     def read(self, record: Mapping[str, Any], place: str) -> Read:
         """One row.

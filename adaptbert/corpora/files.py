@@ -155,7 +155,7 @@ class Files:
             raise BadData(48, shown, "changed while reading", "run again when nothing writes to it")
 
     def _check_columns(self, found: list[str], shown: str, *, is_first: bool) -> None:
-        self.fields.check(found, f"{shown}:1", self.split, 56 if is_first else 40)
+        self.fields.check(found, f"{shown}:1", self.split, is_first=is_first)
         extra = [column for column in found if column not in self.fields.columns.values()]
         if extra:
             self.warnings[f"files with columns that are not read: {', '.join(extra)}"] += 1
