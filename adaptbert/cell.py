@@ -91,7 +91,7 @@ def finetune_cell(
 
     about = labelled.description(places.data)
     if problem := mismatch(params, about["shape"], about["target"]):
-        raise BadParams(111, f"params.yaml: finetune.{task}", problem, "change one of the two")
+        raise BadParams(111, f"params.yaml: finetune.{task}", problem, f"see shape and target of collect_task.{task}")
     shape = shape_of(about, params.options())
     train = labelled.subset(labelled.split(places.data, "train"), params.labels)
     limit = start.config().max_position_embeddings

@@ -11,7 +11,7 @@ from typing import Any
 from adaptbert import params
 from adaptbert.errors import BadParams, UserError, nearest, raise_all
 from adaptbert.ladder import PRETRAIN, SCRATCH, LadderConfig
-from adaptbert.tasks.shapes import MAKERS
+from adaptbert.tasks.shapes import MAKERS, ShapeConfig, mismatch
 
 GENERAL = "general"
 """The corpus that `pretrain` is trained on; dvc.yaml names it."""
@@ -76,14 +76,14 @@ def _tasks(document: Mapping[str, Any], ladder: LadderConfig, file: Path) -> Ite
 
 
 def _shapes(document: Mapping[str, Any], file: Path) -> Iterator[UserError]:
-    """The options of a task belong to its shape."""
+    """The options of a task belong to its shape and target."""
     for task, values in document["finetune"].items():
         if task in document["collect_task"]:
-            shape = document["collect_task"][task]["shape"]
-            given = next(name for name in MAKERS if name in values)
-            if given != shape:
-                problem = f"options of {given}, but collect_task.{task}.shape is {shape}"
-                yield BadParams(111, f"{file}: finetune.{task}", problem, f"give options of {shape}")
+            given = ShapeConfig.model_validate({name: values[name] for name in MAKERS if name in values})
+            collected = document["collect_task"][task]
+            if problem := mismatch(given, collected["shape"], collected["target"]):
+                remedy = f"see shape and target of collect_task.{task}"
+                yield BadParams(111, f"{file}: finetune.{task}", problem, remedy)
 
 
 def _rungs(ladder: LadderConfig, file: Path) -> Iterator[UserError]:

@@ -19,6 +19,8 @@ _HIDDEN = {
     "zero_width": re.compile(r"[\u200b\ufeff\u00ad]"),
     "bidi_override": re.compile(r"[\u202a-\u202e\u2066-\u2069]"),
 }
+_STEPS = (("ansi", _ANSI, ""), ("line_break", _SPACE_LIKE, " "), *((k, pattern, "") for k, pattern in _HIDDEN.items()))
+"""What `clean` does, in order: kind, what is found, what is put in its place."""
 _SUSPECT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u200b\u2028-\u202e\u2066-\u2069\ufeff]")
 _NOTHING: Mapping[str, int] = {}
 
@@ -33,15 +35,26 @@ def clean(text: str) -> tuple[str, Mapping[str, int]]:
     if not _SUSPECT.search(text):
         return text.strip(), _NOTHING
     counts: dict[str, int] = {}
-    text, found = _ANSI.subn("", text)
-    if found:
-        counts["ansi"] = found
-    text = _SPACE_LIKE.sub(" ", text)
-    for kind, pattern in _HIDDEN.items():
-        text, found = pattern.subn("", text)
-        if found:
+    for kind, pattern, put in _STEPS:
+        text, found = pattern.subn(put, text)
+        if found and not put:
             counts[kind] = found
     return text.strip(), counts
+
+
+def origins(text: str) -> list[int]:
+    """Where each character of `clean(text)[0]` stood in `text`; for a line break, where it began. Rising."""
+    places = list(range(len(text)))
+    if _SUSPECT.search(text):
+        for _, pattern, put in _STEPS:
+            kept: list[int] = []
+            end = 0
+            for found in pattern.finditer(text):
+                kept += places[end : found.start()] + places[found.start() : found.start() + len(put)]
+                end = found.end()
+            places = kept + places[end:]
+            text = pattern.sub(put, text)
+    return places[len(text) - len(text.lstrip()) : len(text.rstrip())]
 
 
 def key(text: str) -> str:

@@ -38,7 +38,7 @@ A value is changed for one experiment by `-S` of `dvc exp run`, not by a flag of
 """
 
 OTHERWISE = {
-    "dev": "The development split: a file, or the same list. It chooses the checkpoint that is kept.",
+    "dev": "The development split: a file, or that of `train` (see `split`). It chooses the checkpoint that is kept.",
     "encoder.heads": "Attention heads; they divide `hidden_size`.",
     "encoder.hidden_size": "Width of the encoder.",
     "encoder.intermediate_size": "Width of the feed-forward layers.",
@@ -55,10 +55,10 @@ OTHERWISE = {
     "rows.test": "Most rows of the test split.",
     "rows.train": "Most rows of the training split. `rows` is for `installed_docs` only; your sets are taken whole.",
     "seed": "Order of documents, masks and dropout are functions of it. Fine-tuning has its own seeds.",
-    "shape": "`single_sentence`: a label for each text. `sequence_labelling`: a BIO tag for each token.",
+    "shape": "What a row is: a text, a pair of texts, a question about a context, or tokens with tags.",
     "source": "`installed_docs` (the demonstration), `files` (yours) or `hub` (a data set by name and revision).",
     "task_transfer.<key>.task": "The task whose training text is read; its labels are not.",
-    "test": "The test split: a file, or the same list. Opened once a seed, at the end.",
+    "test": "The test split: a file, or that of `train` (see `split`). Opened once a seed, at the end.",
     "tokenizer.lowercase": "Lower-case and strip accents before a word is looked up. To train.",
     "tokenizer.min_frequency": "A piece that occurs less often is not kept. To train.",
     "tokenizer.vocabulary_size": "Pieces of the vocabulary. To train.",

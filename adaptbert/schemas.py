@@ -4,12 +4,15 @@ pandera checks a frame lazily, so that every fault of every row is found at once
 of a column (missing, of another type) makes all rows unreadable and is raised.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
+from math import inf, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from adaptbert.errors import BadData, UserError, nearest, raise_all
+from adaptbert.errors import BadData, UserError, raise_all
+from adaptbert.layout import Layout, missing_columns
 from adaptbert.normalise import clean
+from adaptbert.tag_schemes import Scheme, fits
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,61 +42,76 @@ TAGS_NULL = Reason(62, "label_missing", "tags missing")
 LENGTHS = Reason(88, "lengths_differ", "tokens and tags are not equally many")
 TOKEN_EMPTY = Reason(91, "token_empty", "a token is empty")
 TOKEN_INVISIBLE = Reason(92, "token_invisible", "a token has no visible character, so no pieces")
-TAG_ILLEGAL = Reason(89, "tag_illegal", "I- does not continue an entity of its own type, or a tag is not O, B-x, I-x")
-
-SHAPES = ("single_sentence", "sequence_labelling")
-_PAYLOAD = {"corpus": ("text",), "single_sentence": ("text", "label"), "sequence_labelling": ("tokens", "tags")}
-
-
-def columns(shape: str) -> list[str]:
-    """The columns of a validated set; a raw one has `file` and `line` too."""
-    return ["id", *_PAYLOAD[shape]]
+TAG_ILLEGAL = Reason(89, "tag_illegal", "the tags break the scheme of the file")
+PAIR_MISSING = Reason(76, "text_missing", "text_a or text_b missing")
+OUT_OF_RANGE = Reason(77, "out_of_range", "value is not finite, or outside the range")
+OFFSET_OUTSIDE = Reason(83, "offset_outside", "the offset of an answer is outside its context")
+ANSWER_ELSEWHERE = Reason(81, "answer_elsewhere", "an answer is not at its offset")
 
 
-def schema(shape: str) -> "pa.DataFrameSchema":
-    """The pandera schema of raw rows.
+class Rules(NamedTuple):
+    """What params.yaml says about the values of a labelled set.
 
-    Args:
-        shape: `corpus`, or the shape of a labelled set.
+    Attributes:
+        scheme: in which spans are written.
+        range: of a number.
     """
+
+    scheme: Scheme
+    range: tuple[float, float]
+
+
+ANYTHING = Rules("bio", (-inf, inf))
+
+
+def schema(layout: Layout, rules: Rules) -> "pa.DataFrameSchema":
+    """The pandera schema of raw rows."""
     import pandera.pandas as pa
 
+    low, high = rules.range
     fields = {
-        "corpus": lambda: {"text": _text([])},
-        "single_sentence": lambda: {
-            "text": _text([_check(EMPTY, lambda text: text.strip() != "")]),
-            "label": pa.Column(str, [_check(LABEL_MISSING, lambda label: label.strip() != "")], description="class"),
-        },
-        "sequence_labelling": lambda: {
-            "tokens": pa.Column(
-                object,
-                [
-                    _check(TOKENS_NULL, lambda tokens: len(tokens) > 0),
-                    _check(TOKEN_EMPTY, lambda tokens: all(token and not token.isspace() for token in tokens)),
-                    _check(TOKEN_INVISIBLE, lambda tokens: all(_visible(token) for token in tokens)),
-                ],
-                description="words, one piece of text each",
-            ),
-            "tags": pa.Column(
-                object,
-                [_check(TAG_ILLEGAL, lambda tags: is_bio([str(tag) for tag in tags]))],
-                description="BIO tags, one a token",
-            ),
-        },
+        "text": lambda: _text([_check(EMPTY, _not_blank)] if layout.outputs else []),
+        "text_a": lambda: _text([_check(PAIR_MISSING, _not_blank)]),
+        "text_b": lambda: _text([_check(PAIR_MISSING, _not_blank)]),
+        "context": lambda: _text([_check(EMPTY, _not_blank)]),
+        "question": lambda: _text([_check(EMPTY, _not_blank)]),
+        "label": lambda: pa.Column(str, [_check(LABEL_MISSING, _not_blank)], description="class"),
+        "labels": lambda: _list(
+            [_check(LABEL_MISSING, lambda found: all(map(_named, found)))], "classes, perhaps none"
+        ),
+        "value": lambda: pa.Column(
+            float, [_check(OUT_OF_RANGE, lambda x: isfinite(x) and low <= x <= high)], description="number to be found"
+        ),
+        "tokens": lambda: _list(
+            [
+                _check(TOKENS_NULL, lambda tokens: len(tokens) > 0),
+                _check(TOKEN_EMPTY, lambda tokens: all(token and not token.isspace() for token in tokens)),
+                _check(TOKEN_INVISIBLE, lambda tokens: all(_visible(token) for token in tokens)),
+            ],
+            "words, one piece of text each",
+        ),
+        "tags": lambda: _list([_tag_check(layout, rules)], "one a token"),
+        "answers": lambda: _list([], "texts and their offsets in the context, perhaps none"),
     }
-    wide = [pa.Check(_equally_long, error=LENGTHS.text)] if shape == "sequence_labelling" else []
+    wide = {
+        "sequence_labelling": [pa.Check(_equally_long, error=LENGTHS.text)],
+        "extractive_answer": [
+            pa.Check(_each_answer(_inside), error=OFFSET_OUTSIDE.text),
+            pa.Check(_each_answer(_at_its_offset), error=ANSWER_ELSEWHERE.text),
+        ],
+    }
     return pa.DataFrameSchema(
         {
             "id": pa.Column(str, [_check(ID_MISSING, lambda name: name != "")], description="unique in its set"),
-            **fields[shape](),
+            **{name: fields[name]() for name in layout.fields},
             "file": pa.Column(str, description="where the row was read from"),
             "line": pa.Column(int, description="line or row in that file, from 1"),
         },
-        checks=wide,
+        checks=wide.get(layout.shape, []),
     )
 
 
-def faulty(frame: "pd.DataFrame", shape: str, place: str | Path) -> dict[int, Reason]:
+def faulty(frame: "pd.DataFrame", layout: Layout, place: str | Path, rules: Rules = ANYTHING) -> dict[int, Reason]:
     """Position of each faulty row -> its first reason, in the order in which the reasons stand above.
 
     Raises:
@@ -101,8 +119,8 @@ def faulty(frame: "pd.DataFrame", shape: str, place: str | Path) -> dict[int, Re
     """
     from pandera.errors import SchemaErrors
 
-    wanted = schema(shape)
-    raise_all(_missing([str(name) for name in wanted.columns], [str(name) for name in frame.columns], place))
+    wanted = schema(layout, rules)
+    raise_all(missing_columns(56, map(str, wanted.columns), list(map(str, frame.columns)), place))
     rows = frame.reset_index(drop=True)  # failures are told by index: it must be unique
     try:
         wanted.validate(rows, lazy=True)
@@ -118,37 +136,28 @@ def faulty(frame: "pd.DataFrame", shape: str, place: str | Path) -> dict[int, Re
     return dict(sorted(found.items()))
 
 
-def is_bio(tags: Sequence[str]) -> bool:
-    """Every I-x continues a B-x or I-x of the same type, and there is nothing but O, B-x and I-x."""
-    before = "O"
-    for tag in tags:
-        prefix, _, kind = tag.partition("-")
-        if tag != "O" and (prefix not in ("B", "I") or not kind):
-            return False
-        if prefix == "I" and before not in (f"B-{kind}", tag):
-            return False
-        before = tag
-    return True
-
-
 _ORDER = [
     ID_MISSING,
     TEXT_NULL,
     EMPTY,
+    PAIR_MISSING,
     LABEL_MISSING,
+    OUT_OF_RANGE,
     TOKENS_NULL,
     TAGS_NULL,
     LENGTHS,
     TOKEN_EMPTY,
     TOKEN_INVISIBLE,
     TAG_ILLEGAL,
+    OFFSET_OUTSIDE,
+    ANSWER_ELSEWHERE,
 ]
-_NULL = {"id": ID_MISSING, "text": TEXT_NULL, "label": LABEL_MISSING, "tokens": TOKENS_NULL, "tags": TAGS_NULL}
-
-
-_KIND = {"tokens": "lists of text", "tags": "lists of text", "line": "integers"} | dict.fromkeys(
-    ["id", "text", "label", "file"], "text"
-)
+_NULL = {
+    "id": ID_MISSING, "text": TEXT_NULL, "text_a": PAIR_MISSING, "text_b": PAIR_MISSING, "context": TEXT_NULL,
+    "question": TEXT_NULL, "tokens": TOKENS_NULL, "tags": TAGS_NULL,
+    **dict.fromkeys(["label", "labels", "value", "answers"], LABEL_MISSING),
+}  # fmt: skip
+_KIND = {"line": "integers", "value": "numbers"} | dict.fromkeys(["tokens", "tags", "labels", "answers"], "lists")
 _BY_TEXT = {reason.text: reason for reason in _ORDER}
 
 
@@ -164,6 +173,26 @@ def _text(checks: "list[pa.Check]") -> "pa.Column":
     return pa.Column(str, checks, description="one document or sentence")
 
 
+def _list(checks: "list[pa.Check]", what: str) -> "pa.Column":
+    import pandera.pandas as pa
+
+    return pa.Column(object, checks, description=what)
+
+
+def _tag_check(layout: Layout, rules: Rules) -> "pa.Check":
+    if layout.target == "tags":
+        return _check(LABEL_MISSING, lambda tags: all(map(_named, tags)))
+    return _check(TAG_ILLEGAL, lambda tags: fits([str(tag) for tag in tags], rules.scheme))
+
+
+def _not_blank(text: str) -> bool:
+    return text.strip() != ""
+
+
+def _named(label: object) -> bool:
+    return isinstance(label, str) and _not_blank(label)
+
+
 def _visible(token: str) -> bool:
     return not token or token.isspace() or clean(token)[0] != ""
 
@@ -176,21 +205,39 @@ def _equally_long(frame: "pd.DataFrame") -> "pd.Series[bool]":
     return pd.Series(equal, index=frame.index)
 
 
-def _missing(wanted: Sequence[str], found: Sequence[str], place: str | Path) -> list[UserError]:
-    errors: list[UserError] = []
-    for name in wanted:
-        if name not in found:
-            other_case = name.lower() in [column.lower() for column in found]
-            problem = f"column '{name}' missing{nearest(name, found)}; found {', '.join(found)}"
-            errors.append(BadData(58 if other_case else 56, place, problem, "rename it or map it under `columns`"))
-    return errors
-
-
 def _mistyped(cases: "pd.DataFrame", frame: "pd.DataFrame", place: str | Path) -> list[UserError]:
     """One error a column; the values stay out of the message."""
     return [
         BadData(
-            42, place, f"column '{name}' is {frame[name].dtype}, expected {_KIND[name]}", "nothing is cast; convert it"
+            42,
+            place,
+            f"column '{name}' is {frame[name].dtype}, expected {_KIND.get(name, 'text')}",
+            "nothing is cast; convert it",
         )
         for name in dict.fromkeys(cases["column"])
     ]
+
+
+Answer = Mapping[str, Any]
+
+
+def _each_answer(holds: Callable[[str, Answer], bool]) -> "Callable[[pd.DataFrame], pd.Series[bool]]":
+    """Whether it holds for all answers of a row."""
+    import pandas as pd
+
+    def check(frame: "pd.DataFrame") -> "pd.Series[bool]":
+        pairs = zip(frame["context"], frame["answers"], strict=True)
+        good = [c is None or answers is None or all(holds(c, answer) for answer in answers) for c, answers in pairs]
+        return pd.Series(good, index=frame.index)
+
+    return check
+
+
+def _inside(context: str, answer: Answer) -> bool:
+    return bool(0 <= answer["start"] <= len(context) - len(answer["text"]))
+
+
+def _at_its_offset(context: str, answer: Answer) -> bool:
+    text: str = answer["text"]
+    start: int = answer["start"]
+    return text.strip() != "" and context.startswith(text, start)

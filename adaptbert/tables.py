@@ -4,6 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from adaptbert.layout import CORPUS, SHAPES, Layout
+
+LAYOUTS = [CORPUS, *map(Layout, SHAPES)]
 BATCH = 1_000
 """Rows at once: a text may be a whole article."""
 
@@ -18,11 +21,12 @@ def rows(path: Path, columns: list[str] | None = None) -> Iterator[dict[str, Any
 
 
 def texts(path: Path) -> Iterator[tuple[str, str]]:
-    """Id and text of each row; the words of a tagged sentence are joined by spaces."""
+    """Id and text of each row; two texts, or the words of a tagged sentence, are joined by spaces."""
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path) as file:
-        column = "text" if "text" in file.schema_arrow.names else "tokens"
-        for batch in file.iter_batches(BATCH, columns=["id", column]):
-            for text_id, value in zip(batch["id"].to_pylist(), batch[column].to_pylist(), strict=True):
-                yield text_id, value if column == "text" else " ".join(value)
+        names = file.schema_arrow.names
+    inputs = next(layout.inputs for layout in LAYOUTS if set(layout.inputs) <= set(names))
+    for row in rows(path, ["id", *inputs]):
+        texts = [row[name] if isinstance(row[name], str) else " ".join(row[name]) for name in inputs]
+        yield row["id"], " ".join(texts)

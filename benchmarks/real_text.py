@@ -10,6 +10,7 @@ from adaptbert.corpora.installed_docs import InstalledDocs
 from adaptbert.corpora.rows import Row
 from adaptbert.corpora.sources import SourceConfig
 from adaptbert.documents import is_heldout
+from adaptbert.layout import CORPUS
 from adaptbert.measurement import HeldOut, MeasureConfig
 from adaptbert.token_store import TokenizedCorpus
 from adaptbert.token_writer import write
@@ -35,7 +36,7 @@ def read(path: Path | None, most: int | None) -> list[tuple[str, str]]:
     """Ids and texts; of a file one document a line (or row: any format that `collect` reads), the first `most`."""
 
     def rows() -> Iterator[tuple[str, str]]:
-        source = Files(path, "corpus", SourceConfig(source="files")) if path else InstalledDocs(LISTING)
+        source = Files(path, CORPUS, SourceConfig(source="files")) if path else InstalledDocs(LISTING)
         for row in source.rows():
             if isinstance(row, Row) and row.values["text"].strip():
                 yield row.id, row.values["text"]

@@ -13,6 +13,7 @@ from pydantic import model_validator
 
 from adaptbert.corpora.sources import SourceConfig
 from adaptbert.entry import Stage
+from adaptbert.layout import CORPUS
 from adaptbert.outputs import whole
 from adaptbert.tracking import Run
 
@@ -25,7 +26,7 @@ class CollectParams(SourceConfig):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        self.check_fields("corpus")
+        self.check_fields(CORPUS)
         return self
 
 
@@ -39,13 +40,13 @@ def collect(params: CollectParams, *, corpus: str, path: Path, out: Path, run: R
     if params.source == "installed_docs":
         source: InstalledDocs | Files | HubDataset = InstalledDocs(path)
     elif params.source == "files":
-        source = Files(path, "corpus", params)
+        source = Files(path, CORPUS, params)
     else:
-        source = HubDataset(path, "corpus", params)
+        source = HubDataset(path, CORPUS, params)
 
     with whole(out) as folder:
         folder.mkdir()
-        with RawWriter(folder, "corpus", params.max_bad_fraction) as writer:
+        with RawWriter(folder, CORPUS, params.max_bad_fraction) as writer:
             writer.write(source.rows(), "text", path)
             demonstration = params.source == "installed_docs"
             about = {"source": params.source, "demonstration": demonstration, **source.provenance()}

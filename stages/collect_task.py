@@ -6,16 +6,20 @@ manifest.json
     dvc repro collect_task@section
 """
 
+import json
 import logging
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from adaptbert.corpora.sources import Shape, SourceConfig
+from adaptbert.corpora.cut import CutConfig
+from adaptbert.corpora.sources import SourceConfig
 from adaptbert.entry import Stage
+from adaptbert.layout import TARGETS, Layout, Shape, Target
 from adaptbert.outputs import whole
 from adaptbert.params import Config, contradiction
+from adaptbert.tag_schemes import Scheme
 from adaptbert.tracking import Run
 
 
@@ -31,32 +35,90 @@ class CollectTaskParams(SourceConfig):
     """One labelled set."""
 
     shape: Shape
+    target: Target
+    """What is to be found. Of sentences and pairs: `class` (one label), `labels` (several, perhaps none) or `number`.
+    Of `sequence_labelling`: `spans` (entities, chunks) or `tags` (each a class). Of `extractive_answer`: `answer`."""
     train: str
     dev: str
     test: str
     rows: RowsConfig | None = None
     """installed_docs only; the user's own sets are taken whole."""
+    split: CutConfig | None = None
+    """For a set without dev or test rows of its own."""
     labels: list[str] | None = None
-    """Labels that may occur (of sequence_labelling: types without B- and I-); left out: those of the training rows."""
+    """Labels that may occur (of spans: types without B- and I-); left out: those of the training rows."""
+    tag_scheme: Scheme | None = None
+    """How the file writes spans: `io`, `bio` (IOB2), `iob1` or `iobes` (BILOU, BMES); stored as bio. Formats that mark
+    characters instead are read as `bio`. Required for target `spans`."""
+    repair_tags: bool | None = None
+    """true: a row whose tags break the scheme is mended and counted; left out: it is rejected."""
+    no_answer: bool | None = None
+    """Whether questions may have no answer. Required for `extractive_answer`."""
+    range: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None
+    """Of target `number`: lowest and highest value; a row outside is rejected. Left out: any number."""
+
+    def layout(self) -> Layout:
+        """The columns of a row."""
+        return Layout(self.shape, self.target)
 
     @model_validator(mode="after")
-    def _check(self) -> Self:
-        self.check_fields(self.shape)
-        same = self.train == self.dev == self.test
+    def _check_target(self) -> Self:
+        if self.target not in TARGETS[self.shape]:
+            known = ", ".join(TARGETS[self.shape])
+            raise contradiction(f"shape '{self.shape}' has no target '{self.target}'; it has {known}")
+        self.check_fields(self.layout())
+        spans, answer = self.target == "spans", self.target == "answer"
+        for key, belongs, required in (
+            ("tag_scheme", spans, spans),
+            ("repair_tags", spans, False),
+            ("no_answer", answer, answer),
+            ("range", self.target == "number", False),
+            ("labels", self.target not in ("number", "answer"), False),
+        ):
+            given = getattr(self, key) is not None
+            if given and not belongs:
+                raise contradiction(f"target '{self.target}' takes no '{key}'")
+            if required and not given:
+                raise contradiction(f"target '{self.target}' needs '{key}'")
+        if self.format in ("doccano", "label_studio") and spans and self.tag_scheme != "bio":
+            raise contradiction(f"format '{self.format}' marks characters: tag_scheme is bio, not {self.tag_scheme}")
+        if self.range is not None and self.range[0] >= self.range[1]:
+            raise contradiction(f"range: {self.range[0]} is not below {self.range[1]}")
+        return self
+
+    @model_validator(mode="after")
+    def _check_source(self) -> Self:
         if self.source == "installed_docs":
-            if not same:
+            if not self.train == self.dev == self.test:
                 raise contradiction(
                     "source 'installed_docs' splits one list by module: name it for train, dev and test"
                 )
+            if (self.shape, self.target) not in (("single_sentence", "class"), ("sequence_labelling", "spans")):
+                raise contradiction(
+                    f"source 'installed_docs' has no set of shape '{self.shape}', target '{self.target}'"
+                )
             if self.rows is None:
                 raise contradiction("source 'installed_docs' needs 'rows': {train: ..., dev: ..., test: ...}")
-            if self.labels is not None:
-                raise contradiction("source 'installed_docs' has labels of its own: leave 'labels' out")
+            for key in ("labels", "split"):
+                if getattr(self, key) is not None:
+                    raise contradiction(f"source 'installed_docs' has {key} of its own: leave '{key}' out")
         elif self.rows is not None:
             raise contradiction(f"source '{self.source}' takes no 'rows'; see `labels` of finetune for fewer rows")
-        elif self.source == "files" and len({self.train, self.dev, self.test}) < 3:
-            raise contradiction("train, dev and test name the same file twice")
+        elif self.source == "files":
+            self._check_paths()
         return self
+
+    def _check_paths(self) -> None:
+        """DVC wants a path for every split; the one of train says that a split is cut off it."""
+        cut = self.split.shares() if self.split is not None else {}
+        for name in ("dev", "test"):
+            same = getattr(self, name) == self.train
+            if same and name not in cut:
+                raise contradiction(f"train and {name} name the same file; `split: {{{name}: 0.1}}` cuts it")
+            if not same and name in cut:
+                raise contradiction(f"split.{name} cuts {name} off train, but {name} names a file of its own")
+        if self.dev == self.test != self.train:
+            raise contradiction("dev and test name the same file")
 
 
 def collect_task(
@@ -68,27 +130,37 @@ def collect_task(
     from adaptbert.corpora.raw import RawWriter
 
     paths = {"train": train, "dev": dev, "test": test}
+    shares = params.split.shares() if params.split is not None else {}
     if params.rows is not None:
         source: DemonstrationTask | LabelledSet = DemonstrationTask(train, params.shape, params.rows.model_dump())
     else:
-        source = LabelledSet(paths, params.shape, params, params.labels)
+        source = LabelledSet(paths, params.layout(), params, params.labels, shares)
 
     with whole(out) as folder:
         folder.mkdir()
-        with RawWriter(folder, params.shape, params.max_bad_fraction) as writer:
+        with RawWriter(folder, params.layout(), params.max_bad_fraction) as writer:
             for split, path in paths.items():
                 writer.write(source.rows(split), split, path)
-            about = {"source": params.source, "demonstration": params.rows is not None, "shape": params.shape}
             labels = {"labels": source.labels} if source.labels else {}
-            manifest = writer.finish({**about, **labels, **source.provenance()}, source.warnings)
+            cut = {"split": source.cut()} if isinstance(source, LabelledSet) and shares else {}
+            manifest = writer.finish({**_about(params), **labels, **cut, **source.provenance()}, source.warnings)
 
     counts = ", ".join(f"{count:,} {split}" for split, count in manifest["rows"].items())
     logging.info(f"{task}: {counts} rows")
+    if cut:
+        logging.info(f"{task}: no splits of their own: " + ", ".join(f"{k} {v}" for k, v in cut["split"].items()))
     for what, count in manifest["warnings"].items():
         logging.info(f"{task}: {what}: {count:,}")
-    run.set_tags({"data": manifest["digest"]})
+    run.set_tags({"data": manifest["digest"]} | {name: json.dumps(value) for name, value in cut.items()})
     run.log_metrics({f"{split}/rows": count for split, count in manifest["rows"].items()}, step=0)
     run.log_artifact(out / "manifest.json")
+
+
+def _about(params: CollectTaskParams) -> dict[str, Any]:
+    """What the gate has to know about the set, and where it came from."""
+    about = {"source": params.source, "demonstration": params.rows is not None}
+    gate = ("shape", "target", "tag_scheme", "repair_tags", "no_answer", "range")
+    return about | params.model_dump(include=set(gate), exclude_none=True)
 
 
 STAGE = Stage(collect_task, keyed_by="task")

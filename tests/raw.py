@@ -8,27 +8,22 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-TEXT, LISTS = pa.string(), pa.list_(pa.string())
-TYPES = {"id": TEXT, "text": TEXT, "label": TEXT, "tokens": LISTS, "tags": LISTS, "file": TEXT, "line": pa.int64()}
-COLUMNS = {
-    "corpus": ("id", "text", "file", "line"),
-    "single_sentence": ("id", "text", "label", "file", "line"),
-    "sequence_labelling": ("id", "tokens", "tags", "file", "line"),
-}
+from adaptbert.layout import CORPUS, Layout
+
+CLASS, SPANS = Layout("single_sentence", "class"), Layout("sequence_labelling", "spans")
 
 
-def table(shape: str, rows: Sequence[tuple[Any, ...]], file: str) -> pa.Table:
+def table(layout: Layout, rows: Sequence[tuple[Any, ...]], file: str) -> pa.Table:
     """Rows without id, file and line, or with an id in front; ids are counted up where they are missing."""
-    names = COLUMNS[shape]
+    schema = pa.schema([*layout.arrow(), ("file", pa.string()), ("line", pa.int64())])
+    names = schema.names
     full = [
         (*(row if len(row) == len(names) - 2 else (f"{file}-{number}", *row)), file, number)
         for number, row in enumerate(rows, 1)
     ]
     columns = [[row[place] for row in full] for place in range(len(names))]
-    kinds = [TYPES[name] for name in names]
-    return pa.Table.from_arrays(
-        [pa.array(cells, kind) for cells, kind in zip(columns, kinds, strict=True)], list(names)
-    )
+    arrays = [pa.array(cells, kind) for cells, kind in zip(columns, schema.types, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=schema)
 
 
 def unreadable(folder: Path, count: int, split: str | None = None) -> None:
@@ -45,17 +40,15 @@ def corpus(folder: Path, texts: Sequence[str | tuple[str | None, str | None] | N
     """data/raw/corpora/<name>."""
     folder.mkdir(parents=True, exist_ok=True)
     rows = [text if isinstance(text, tuple) else (text,) for text in texts]
-    pq.write_table(table("corpus", rows, "corpus.txt"), folder / "text.parquet")
+    pq.write_table(table(CORPUS, rows, "corpus.txt"), folder / "text.parquet")
     return folder
 
 
-def task(folder: Path, splits: Mapping[str, Sequence[tuple[Any, ...]]], labels: list[str] | None = None) -> Path:
-    """data/raw/tasks/<name>; the shape follows from the first cell."""
+def task(folder: Path, splits: Mapping[str, Sequence[tuple[Any, ...]]], layout: Layout = CLASS, **about: Any) -> Path:
+    """data/raw/tasks/<name>; `about` is what the manifest says of the set."""
     folder.mkdir(parents=True, exist_ok=True)
-    tokens = any(isinstance(row[-1], list) for rows in splits.values() for row in rows)
-    shape = "sequence_labelling" if tokens else "single_sentence"
     for split, rows in splits.items():
-        pq.write_table(table(shape, rows, f"{split}.csv"), folder / f"{split}.parquet")
-    manifest = {"shape": shape} | ({"labels": labels} if labels else {})
+        pq.write_table(table(layout, rows, f"{split}.csv"), folder / f"{split}.parquet")
+    manifest = {"shape": layout.shape, "target": layout.target, **about}
     (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
     return folder

@@ -68,7 +68,7 @@ def test_a_bad_file_stops_with_one_line_and_leaves_nothing(run: RunStage, tmp_pa
     assert done.returncode == 65
     lines = [line for line in done.stderr.splitlines() if line.startswith("error:")]
     assert lines == [
-        "error: AB-056 posts.csv:1: column 'text' missing; found Text, n (did you mean 'Text'?); "
+        "error: AB-058 posts.csv:1: column 'text' missing; found Text, n (did you mean 'Text'?); "
         "rename it or map it in `columns`"
     ]
     assert "Traceback" not in done.stderr
@@ -82,7 +82,7 @@ def test_a_labelled_set_of_the_user(run: RunStage, tmp_path: Path) -> None:
         lines = [json.dumps(row) for row in rows] + ['{"text": "cut']
         (tmp_path / f"{split}.jsonl").write_text("\n".join(lines), encoding="utf-8")
     paths = {split: f"{split}.jsonl" for split in ("train", "dev", "test")}
-    section = {"source": "files", "shape": "single_sentence", "labels": ["0", "1"], **paths}
+    section = {"source": "files", "shape": "single_sentence", "target": "class", "labels": ["0", "1"], **paths}
     done = run("collect_task", "section", section, **paths, out="data/raw/tasks/section")
     assert done.returncode == 0, done.stderr
     out = tmp_path / "data/raw/tasks/section"
@@ -100,6 +100,25 @@ def test_a_labelled_set_of_the_user(run: RunStage, tmp_path: Path) -> None:
     ]
 
 
+def test_a_set_of_one_file_is_cut_and_says_so(run: RunStage, tmp_path: Path) -> None:
+    rows = [{"text": f"sentence {number}", "label": number % 2, "author": f"a{number // 3}"} for number in range(90)]
+    (tmp_path / "all.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    paths = dict.fromkeys(("train", "dev", "test"), "all.jsonl")
+    section = {"source": "files", "shape": "single_sentence", "target": "class", **paths,
+               "split": {"dev": 0.2, "test": 0.3}, "columns": {"group": "author"}}  # fmt: skip
+    done = run("collect_task", "section", section, **paths, out="data/raw/tasks/section")
+    assert done.returncode == 0, done.stderr
+    assert "section: no splits of their own: test 0.3, dev 0.2, by_hash_of author" in done.stdout
+    out = tmp_path / "data/raw/tasks/section"
+    manifest = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["split"] == {"dev": 0.2, "test": 0.3, "by_hash_of": "author"}
+    assert sum(manifest["rows"].values()) == 90
+    assert all(manifest["rows"].values())
+    authors = [{int(row["line"] - 1) // 3 for row in pq.read_table(out / f"{split}.parquet").to_pylist()}
+               for split in paths]  # fmt: skip
+    assert sum(map(len, authors)) == len(set().union(*authors)) == 30
+
+
 def test_an_unreachable_hub_may_be_tried_again(run: RunStage, tmp_path: Path) -> None:
     (tmp_path / "set.yaml").write_text("name: org/elsewhere\nrevision: abc\nsplit: train\n", encoding="utf-8")
     section = {"source": "hub", "path": "set.yaml"}
@@ -111,10 +130,19 @@ def test_an_unreachable_hub_may_be_tried_again(run: RunStage, tmp_path: Path) ->
 
 FILES = {"source": "files", "path": "a.txt"}
 DOCS = {"source": "installed_docs", "path": "a.txt"}
-TASK = {"source": "files", "shape": "single_sentence", "train": "a.csv", "dev": "b.csv", "test": "c.csv"}
+TASK = {
+    "source": "files",
+    "shape": "single_sentence",
+    "target": "class",
+    "train": "a.csv",
+    "dev": "b.csv",
+    "test": "c.csv",
+}
 SAME = {"train": "a.txt", "dev": "a.txt", "test": "a.txt"}
 ROWS = {"train": 1, "dev": 1, "test": 1}
 DOCS_TASK = {"source": "installed_docs"}
+QA = {"shape": "extractive_answer", "target": "answer", "no_answer": False}
+SPANS = {"shape": "sequence_labelling", "target": "spans", "tag_scheme": "bio"}
 
 
 @pytest.mark.parametrize(
@@ -132,11 +160,29 @@ DOCS_TASK = {"source": "installed_docs"}
         (CollectParams, {**FILES, "replace": [["a"]]}, "AB-100 .*replace"),
         (CollectParams, {**DOCS, "encoding": "utf-8"}, "AB-111 .*'installed_docs' takes no 'encoding'"),
         (CollectParams, {**DOCS, "source": "hub", "columns": {"text": "x"}}, "AB-111 .*takes no 'columns'; name them"),
-        (CollectTaskParams, {**TASK, "shape": "sentence_pair"}, "AB-100 .*shape"),
+        (CollectTaskParams, {**TASK, "shape": "sentence"}, "AB-100 .*shape"),
         (CollectTaskParams, {**TASK, "dev": "a.csv"}, "AB-111 .*same file"),
         (CollectTaskParams, {**TASK, "rows": ROWS}, "AB-111 .*'files' takes no 'rows'"),
+        (CollectTaskParams, {**TASK, "target": "spans"}, "AB-111 .*has no target 'spans'; it has class, "),
+        (CollectTaskParams, {k: v for k, v in TASK.items() if k != "target"}, "AB-099 .*target: is missing"),
+        (CollectTaskParams, {**TASK, **SPANS, "tag_scheme": None}, "AB-111 .*'spans' needs 'tag_scheme'"),
+        (CollectTaskParams, {**TASK, "tag_scheme": "bio"}, "AB-111 .*'class' takes no 'tag_scheme'"),
+        (CollectTaskParams, {**TASK, **SPANS, "target": "tags"}, "AB-111 .*'tags' takes no 'tag_scheme'"),
+        (CollectTaskParams, {**TASK, **SPANS, "tag_scheme": "bilou"}, "AB-100 .*tag_scheme"),
+        (CollectTaskParams, {**TASK, **SPANS, "format": "doccano", "tag_scheme": "io"}, "AB-111 .*marks characters"),
+        (CollectTaskParams, {**TASK, **QA, "no_answer": None}, "AB-111 .*'answer' needs 'no_answer'"),
+        (CollectTaskParams, {**TASK, **QA, "replace": [["a", "b"]]}, "AB-111 .*offsets must stay aligned"),
+        (CollectTaskParams, {**TASK, **QA, "labels": ["x"]}, "AB-111 .*'answer' takes no 'labels'"),
+        (CollectTaskParams, {**TASK, "range": [0.0, 1.0]}, "AB-111 .*'class' takes no 'range'"),
+        (CollectTaskParams, {**TASK, "target": "number", "range": [1.0, 1.0]}, "AB-111 .*1.0 is not below 1.0"),
+        (CollectTaskParams, {**TASK, "dev": "a.csv", "split": {"dev": 0.6, "test": 0.4}}, "AB-111 .*nothing to train"),
+        (CollectTaskParams, {**TASK, "split": {}}, "AB-111 .*give a share"),
+        (CollectTaskParams, {**TASK, "split": {"dev": 0.1}}, "AB-111 .*names a file of its own"),
+        (CollectTaskParams, {**TASK, "test": "b.csv"}, "AB-111 .*dev and test name the same file"),
+        (CollectParams, {**FILES, "format": "squad"}, "AB-111 .*is for labelled sets"),
+        (CollectParams, {**DOCS, "format": "csv"}, "AB-111 .*takes no 'format'"),
         (CollectTaskParams, {**TASK, "columns": {"tokens": "x"}}, "AB-111 .*'tokens' is not a field"),
-        (CollectTaskParams, {**TASK, "shape": "sequence_labelling", "replace": [["a", "b"]]}, "AB-111 .*aligned"),
+        (CollectTaskParams, {**TASK, **SPANS, "replace": [["a", "b"]]}, "AB-111 .*aligned"),
         (CollectTaskParams, {**TASK, **DOCS_TASK, "rows": ROWS}, "AB-111 .*name it for train, dev"),
         (CollectTaskParams, {**TASK, **SAME, **DOCS_TASK}, "AB-111 .*needs 'rows'"),
         (CollectTaskParams, {**TASK, **SAME, **DOCS_TASK, "rows": ROWS, "labels": ["x"]}, "AB-111 .*own"),

@@ -383,6 +383,7 @@ def codes_in_source() -> set[int]:
         "Diverged",
         "RankLost",
         "Problem",
+        "missing_columns",
         "Reason",
     }
     found = set()

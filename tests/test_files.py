@@ -23,14 +23,16 @@ from adaptbert.corpora.raw import RawWriter
 from adaptbert.corpora.rows import Row, Unreadable
 from adaptbert.corpora.sources import SourceConfig
 from adaptbert.errors import BadData, Several, UserError
+from adaptbert.layout import CORPUS, Layout
+from tests.raw import CLASS, SPANS
 
 
 def config(**values: Any) -> SourceConfig:
     return SourceConfig.model_validate({"source": "files", **values})
 
 
-def read(path: Path, kind: str = "corpus", **values: Any) -> tuple[list[Row], list[Unreadable], Files]:
-    files = Files(path, kind, config(**values))
+def read(path: Path, layout: Layout = CORPUS, **values: Any) -> tuple[list[Row], list[Unreadable], Files]:
+    files = Files(path, layout, config(**values))
     found = list(files.rows())
     return [row for row in found if isinstance(row, Row)], [row for row in found if isinstance(row, Unreadable)], files
 
@@ -94,14 +96,14 @@ def test_mapped_columns_and_ids(tmp_path: Path) -> None:
 
 def test_nothing_is_converted(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", "text,label\nNA,007\nnull,None\n")
-    rows, bad, _ = read(path, "single_sentence")
+    rows, bad, _ = read(path, CLASS)
     assert [row.values for row in rows] == [{"text": "NA", "label": "007"}, {"text": "null", "label": "None"}]
     assert not bad
 
 
 def test_integer_labels_become_text_and_missing_ones_are_put_aside(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", '{"text": "a", "label": 1}\n{"text": "b", "label": null}\n')
-    rows, bad, _ = read(path, "single_sentence")
+    rows, bad, _ = read(path, CLASS)
     assert rows[0].values == {"text": "a", "label": "1"}
     assert [row.problem.code for row in bad] == [62]
 
@@ -113,11 +115,11 @@ def test_tokens_and_tags(tmp_path: Path) -> None:
         {"tokens": ["a", 1], "tags": ["O", "O"]},
     ]
     path = write(tmp_path / "a.jsonl", "\n".join(map(json.dumps, lines)))
-    rows, bad, _ = read(path, "sequence_labelling")
+    rows, bad, _ = read(path, SPANS)
     assert rows[0].values == lines[0]
     assert [row.problem.code for row in bad] == [88, 65]
     with pytest.raises(BadData, match=r"AB-080 .*text where a list is expected"):
-        read(write(tmp_path / "b.csv", "tokens,tags\na b,O O\n"), "sequence_labelling")
+        read(write(tmp_path / "b.csv", "tokens,tags\na b,O O\n"), SPANS)
 
 
 def test_replace_is_applied_to_the_text(tmp_path: Path) -> None:
@@ -161,7 +163,7 @@ def test_lf_cr_and_crlf_end_a_line_and_nothing_else_does(tmp_path: Path) -> None
 def test_a_crlf_on_the_border_of_two_blocks_is_one_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("adaptbert.corpora.lines.BLOCK", 4)
     path = write(tmp_path / "a.txt", b"abc\r\ndef\r\rgh\r\n\nlast line")
-    lines = list(read_lines(path, "a.txt", None, Files(path, "corpus", config()).warnings))
+    lines = list(read_lines(path, "a.txt", None, Files(path, CORPUS, config()).warnings))
     assert [line.text for line in lines] == ["abc", "def", "", "gh", "", "last line"]
     assert [line.number for line in lines] == [1, 2, 3, 4, 5, 6]
 
@@ -278,10 +280,10 @@ def test_parquet_parts_that_do_not_agree(tmp_path: Path) -> None:
     parquet(tmp_path / "d" / "a.parquet", text=["x"], label=["1"])
     parquet(tmp_path / "d" / "b.parquet", text=["y"], label=[1])
     with pytest.raises(BadData, match=r"AB-039 .*column 'label': string in a.parquet, int64 in b.parquet"):
-        read(tmp_path / "d", "single_sentence")
+        read(tmp_path / "d", CLASS)
     parquet(tmp_path / "d" / "b.parquet", body=["y"], label=["1"])
     with pytest.raises(BadData, match=r"AB-040 .*b.parquet.*column 'text' missing; found body, label"):
-        read(tmp_path / "d", "single_sentence")
+        read(tmp_path / "d", CLASS)
 
 
 # --- what stops
@@ -324,7 +326,7 @@ WRONG_SUM = PACKED[:-8] + bytes([PACKED[-8] ^ 1]) + PACKED[-7:]
         ("a.jsonl", b'{"text": "a"}\n{"text": "a", "text": "b"}', 46, "2: key 'text' twice"),
         ("a.csv", b"text,text\na,b\n", 46, "column 'text' twice"),
         ("a.docx", b"x", 50, "no known format"),
-        ("a.csv", b"Text,label\na,b\n", 56, "found Text, label (did you mean 'Text'?)"),
+        ("a.csv", b"Text,label\na,b\n", 58, "found Text, label (did you mean 'Text'?)"),
         ("a.jsonl", b'{"txt": "a"}', 56, "did you mean 'txt'?"),
         ("a.csv", b'text\n"a\nb\n', 96, "quote opened in line 2 never closes"),
         ("a.csv", b'text\n"a"b\n', 96, "not CSV"),
@@ -378,7 +380,7 @@ def test_one_file_under_two_links_is_an_error(tmp_path: Path) -> None:
 
 def test_a_file_that_changes_while_it_is_read(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", "one\ntwo\n")
-    rows = Files(path, "corpus", config()).rows()
+    rows = Files(path, CORPUS, config()).rows()
     next(rows)
     write(path, "one\ntwo\nthree\n")
     with pytest.raises(BadData, match=r"AB-048 .*changed while reading"):
@@ -387,7 +389,7 @@ def test_a_file_that_changes_while_it_is_read(tmp_path: Path) -> None:
 
 def test_all_missing_columns_are_told_together(tmp_path: Path) -> None:
     with pytest.raises(Several) as raised:
-        read(write(tmp_path / "a.csv", "a,b\n1,2\n"), "single_sentence")
+        read(write(tmp_path / "a.csv", "a,b\n1,2\n"), CLASS)
     assert [failure.code for failure in raised.value.failures] == [56, 56]
 
 
@@ -399,7 +401,7 @@ def splits(folder: Path, **contents: str) -> dict[str, Path]:
 
 
 def labelled(paths: dict[str, Path]) -> LabelledSet:
-    return LabelledSet(paths, "single_sentence", config(), None)
+    return LabelledSet(paths, CLASS, config(), None, {})
 
 
 def test_labels_of_mixed_types_are_refused_across_splits(tmp_path: Path) -> None:
@@ -411,7 +413,7 @@ def test_labels_of_mixed_types_are_refused_across_splits(tmp_path: Path) -> None
         list(made.rows("dev"))
     for label in ("1.0", "[1]"):
         with pytest.raises(BadData, match="AB-065"):
-            read(write(tmp_path / "x.jsonl", row % ("a", label)), "single_sentence")
+            read(write(tmp_path / "x.jsonl", row % ("a", label)), CLASS)
 
 
 def test_two_splits_with_the_same_bytes_are_refused(tmp_path: Path) -> None:
@@ -424,9 +426,9 @@ def test_two_splits_with_the_same_bytes_are_refused(tmp_path: Path) -> None:
 
 
 def collect(path: Path, out: Path, **values: Any) -> dict[str, Any]:
-    files = Files(path, "corpus", config(**values))
+    files = Files(path, CORPUS, config(**values))
     out.mkdir()
-    with RawWriter(out, "corpus", files.config.max_bad_fraction) as writer:
+    with RawWriter(out, CORPUS, files.config.max_bad_fraction) as writer:
         writer.write(files.rows(), "text", path)
         return writer.finish(files.provenance(), files.warnings)
 

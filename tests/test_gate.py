@@ -231,6 +231,7 @@ def test_a_good_set_passes_whole(tmp_path: Path) -> None:
     assert passed.held_out == ["good three", "bad three", "good four", "bad four"]
     assert read_json(tmp_path / "kept/task.json") == {
         "shape": "single_sentence",
+        "target": "class",
         "labels": ["neg", "pos"],
         "rows": {"train": 4, "dev": 2, "test": 2},
     }
@@ -307,7 +308,7 @@ def test_a_split_given_twice_is_an_error(tmp_path: Path) -> None:
 def test_a_set_that_cannot_be_used(
     tmp_path: Path, splits: dict[str, Any], labels: list[str] | None, expected: list[tuple[int, str]]
 ) -> None:
-    raw.task(tmp_path / "raw", splits, labels)
+    raw.task(tmp_path / "raw", splits, **({"labels": labels} if labels else {}))
     errors = gate_task(tmp_path, STRICT).errors
     assert codes(errors) == [code for code, _ in expected]
     for error, (_, part) in zip(errors, expected, strict=True):
@@ -341,7 +342,7 @@ TAGGED = {
 
 
 def test_a_tagged_set(tmp_path: Path) -> None:
-    raw.task(tmp_path / "raw", TAGGED)
+    raw.task(tmp_path / "raw", TAGGED, raw.SPANS, tag_scheme="bio")
     passed = gate_task(tmp_path, STRICT)
     assert passed.errors == []
     assert passed.held_out == ["Bob", "Rome fell"]
@@ -355,15 +356,20 @@ def test_a_tagged_set(tmp_path: Path) -> None:
 def test_another_tagging_scheme_is_an_error(tmp_path: Path) -> None:
     iob1 = {split: [(tokens, ["I" + tag[1:] if "-" in tag else tag for tag in tags]) for tokens, tags in found]
             for split, found in TAGGED.items()}  # fmt: skip
-    raw.task(tmp_path / "raw", iob1)
+    raw.task(tmp_path / "raw", iob1, raw.SPANS, tag_scheme="bio")
     errors = gate_task(tmp_path, STRICT).errors
     assert 90 in codes(errors)
-    assert "2 of 2 rows are not BIO" in str(errors[0])
+    assert "2 of 2 rows are not bio; they look like io; write tag_scheme: io" in str(errors[0])
 
 
 def test_one_slip_among_many_rows_is_rejected(tmp_path: Path) -> None:
     many = [([f"word{number}"], ["O"]) for number in range(200)]
-    raw.task(tmp_path / "raw", TAGGED | {"train": [*TAGGED["train"], *many, (["slip"], ["I-LOC"])]})
+    raw.task(
+        tmp_path / "raw",
+        TAGGED | {"train": [*TAGGED["train"], *many, (["slip"], ["I-LOC"])]},
+        raw.SPANS,
+        tag_scheme="bio",
+    )
     passed = gate_task(tmp_path, STRICT)
     assert passed.errors == []
     assert passed.accounts["train"].rejected == {"tag_illegal": 1}

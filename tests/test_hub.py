@@ -11,6 +11,8 @@ from adaptbert.corpora.hub import HubDataset
 from adaptbert.corpora.rows import Row, Unreadable
 from adaptbert.corpora.sources import SourceConfig
 from adaptbert.errors import BadData, BadParams, UserError
+from adaptbert.layout import CORPUS, Layout
+from tests.raw import CLASS, SPANS
 
 
 @pytest.fixture
@@ -32,8 +34,8 @@ def listing(tmp_path: Path, content: str) -> Path:
     return path
 
 
-def load(path: Path, kind: str, split: str = "", **values: Any) -> tuple[list[Row], list[Unreadable], HubDataset]:
-    source = HubDataset(path, kind, SourceConfig.model_validate({"source": "hub", **values}), split)
+def load(path: Path, layout: Layout, split: str = "", **values: Any) -> tuple[list[Row], list[Unreadable], HubDataset]:
+    source = HubDataset(path, layout, SourceConfig.model_validate({"source": "hub", **values}), split)
     found = list(source.rows())
     return [r for r in found if isinstance(r, Row)], [r for r in found if isinstance(r, Unreadable)], source
 
@@ -43,7 +45,7 @@ def test_a_split_of_parquet_with_named_classes(tmp_path: Path, folder: Path, mon
     path = listing(
         tmp_path, "name: reviews\nsplit: {train: train, test: test}\ncolumns: {text: body, label: mood, id: nr}\n"
     )
-    rows, bad, source = load(path, "single_sentence", "test", replace=[["three", "3"]])
+    rows, bad, source = load(path, CLASS, "test", replace=[["three", "3"]])
     assert rows == [
         Row("1", "reviews", 1, {"text": "test one", "label": "neg"}),
         Row("3", "reviews", 3, {"text": "test 3", "label": "pos"}),
@@ -56,7 +58,7 @@ def test_a_split_of_parquet_with_named_classes(tmp_path: Path, folder: Path, mon
 def test_json_lines_and_ids_of_our_own(tmp_path: Path) -> None:
     (tmp_path / "posts").mkdir()
     (tmp_path / "posts" / "train.jsonl").write_text('{"text": "one"}\n{"text": "two"}\n', encoding="utf-8")
-    rows, _, _ = load(listing(tmp_path, f"name: {tmp_path / 'posts'}\nsplit: train\n"), "corpus")
+    rows, _, _ = load(listing(tmp_path, f"name: {tmp_path / 'posts'}\nsplit: train\n"), CORPUS)
     assert [(row.id, row.values["text"]) for row in rows] == [("posts-train-1", "one"), ("posts-train-2", "two")]
 
 
@@ -71,7 +73,30 @@ def test_named_tags(tmp_path: Path) -> None:
     rows = {"tokens": [["Ada", "wrote"]], "ner": [[1, 0]]}
     datasets.Dataset.from_dict(rows, features=features).to_parquet(tmp_path / "ner" / "train.parquet")
     path = listing(tmp_path, f"name: {tmp_path / 'ner'}\nsplit: train\ncolumns: {{tags: ner}}\n")
-    assert load(path, "sequence_labelling")[0][0].values == {"tokens": ["Ada", "wrote"], "tags": ["B-PER", "O"]}
+    assert load(path, SPANS)[0][0].values == {"tokens": ["Ada", "wrote"], "tags": ["B-PER", "O"]}
+
+
+def test_questions_several_labels_and_pairs(tmp_path: Path) -> None:
+    """The features that such sets have on the hub."""
+    answers = datasets.Features({"text": datasets.List(datasets.Value("string")),
+                                 "answer_start": datasets.List(datasets.Value("int32"))})  # fmt: skip
+    topics = datasets.List(datasets.ClassLabel(names=["art", "law"]))
+    text, number = datasets.Value("string"), datasets.Value("float32")
+    kinds = {"context": text, "question": text, "answers": answers, "topics": topics, "score": number}
+    features = datasets.Features(kinds)
+    (tmp_path / "made").mkdir()
+    row = {"context": "The cat sat", "question": "who?", "answers": {"text": ["cat"], "answer_start": [4]},
+           "topics": [1, 0], "score": 0.5}  # fmt: skip
+    datasets.Dataset.from_list([row], features=features).to_parquet(tmp_path / "made/train.parquet")
+    start = f"name: {tmp_path / 'made'}\nsplit: train\n"
+    (found,), _, _ = load(listing(tmp_path, start), Layout("extractive_answer", "answer"))
+    assert found.values["answers"] == [{"text": "cat", "start": 4}]
+    columns = "columns: {text: context, labels: topics}\n"
+    (found,), _, _ = load(listing(tmp_path, start + columns), Layout("single_sentence", "labels"))
+    assert found.values == {"text": "The cat sat", "labels": ["art", "law"]}
+    columns = "columns: {text_a: context, text_b: question, value: score}\n"
+    (found,), _, _ = load(listing(tmp_path, start + columns), Layout("sentence_pair", "number"))
+    assert found.values == {"text_a": "The cat sat", "text_b": "who?", "value": 0.5}
 
 
 @pytest.mark.parametrize(
@@ -83,13 +108,17 @@ def test_named_tags(tmp_path: Path) -> None:
         ("name: org/elsewhere\nsplit: train\n", BadParams, "AB-099 .*revision: is missing; pin a commit"),
         ("name: {folder}\nsplit: {{train: train}}\n", BadParams, "AB-099 .*names no 'dev'"),
         ("name: {folder}\nsplit: validation\ncolumns: {{text: body, label: mood}}\n", BadData, "AB-157 .*split"),
-        ("name: {folder}\nsplit: train\n", BadData, "AB-056 .*column 'text' missing; found body, mood, nr"),
+        (
+            "name: {folder}\nsplit: train\ncolumns: {{label: mood}}\n",
+            BadData,
+            "AB-056 .*column 'text' missing; found body, mood, nr",
+        ),
         ("name: org/elsewhere\nrevision: abc\nsplit: train\n", UserError, "AB-156 .*the hub does not answer"),
     ],
 )
 def test_what_cannot_be_loaded(tmp_path: Path, folder: Path, content: str, error: type[UserError], words: str) -> None:
     with pytest.raises(error, match=words) as raised:
-        load(listing(tmp_path, content.format(folder=folder)), "single_sentence", "dev")
+        load(listing(tmp_path, content.format(folder=folder)), CLASS, "dev")
     assert "\n" not in str(raised.value)
     assert raised.value.exit_code == {"AB-156": 75}.get(words[:6], 78 if error is BadParams else 65)
 
@@ -98,7 +127,7 @@ def test_a_network_that_goes_away_between_two_rows(
     tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = listing(tmp_path, f"name: {folder}\nsplit: train\ncolumns: {{text: body}}\n")
-    dataset = HubDataset(path, "corpus", SourceConfig(source="hub"))
+    dataset = HubDataset(path, CORPUS, SourceConfig(source="hub"))
 
     class Stream:
         features: ClassVar = {"body": None}

@@ -1,10 +1,14 @@
 """What is taken out of a text, and which texts count as the same."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptbert.normalise import clean, digest, key, letters
+from adaptbert.normalise import clean, digest, key, letters, origins
+
+BREAKS = "\x0b\x0c\r\x85\u2028\u2029"
 
 
 @pytest.mark.parametrize(
@@ -65,3 +69,19 @@ def test_keys_keep_texts_apart() -> None:
 def test_lower_case_does_not_follow_the_locale() -> None:
     assert key("ISTANBUL") == "istanbul"
     assert key("ı") != key("i")
+
+
+@given(st.text(st.one_of(st.sampled_from("ab \n\x00\x1b[31m\u200b\u2028\x85\r\u202e"), st.characters()), max_size=30))
+def test_origins_of_what_clean_keeps(text: str) -> None:
+    """Each character kept is the one at its origin, but for line breaks that became a space."""
+    kept, places = clean(text)[0], origins(text)
+    assert len(places) == len(kept)
+    assert all(first < second for first, second in pairwise(places))
+    assert [text[place] for place in places if text[place] not in BREAKS] == [
+        character for character, place in zip(kept, places, strict=True) if text[place] not in BREAKS
+    ]
+    assert {character for character, place in zip(kept, places, strict=True) if text[place] in BREAKS} <= {" "}
+
+
+def test_origins_of_a_colour_code() -> None:
+    assert origins(" \x1b[31mred\u200b\r\nhat ") == [6, 7, 8, 10, 11, 12, 13, 14]

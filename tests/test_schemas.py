@@ -6,18 +6,19 @@ import pandas as pd
 import pytest
 
 from adaptbert.errors import BadData, Several
-from adaptbert.schemas import faulty, is_bio
-from tests.raw import table
+from adaptbert.layout import CORPUS, Layout
+from adaptbert.schemas import faulty
+from tests.raw import CLASS, SPANS, table
 
 
-def codes(shape: str, rows: list[tuple[Any, ...]]) -> dict[int, tuple[int, str]]:
-    found = faulty(table(shape, rows, "source.csv").to_pandas(), shape, "raw.parquet")
+def codes(layout: Layout, rows: list[tuple[Any, ...]]) -> dict[int, tuple[int, str]]:
+    found = faulty(table(layout, rows, "source.csv").to_pandas(), layout, "raw.parquet")
     return {row: (reason.code, reason.name) for row, reason in found.items()}
 
 
 def test_all_faults_of_all_rows_at_once() -> None:
     rows = [("1", "fine", "pos"), ("2", None, "pos"), ("3", " \t", "pos"), ("4", "text", None), ("5", "text", " ")]
-    assert codes("single_sentence", rows) == {
+    assert codes(CLASS, rows) == {
         1: (41, "text_null"),
         2: (74, "empty"),
         3: (62, "label_missing"),
@@ -26,7 +27,7 @@ def test_all_faults_of_all_rows_at_once() -> None:
 
 
 def test_a_row_has_one_reason_the_gravest() -> None:
-    assert codes("single_sentence", [(None, None, None), ("", "x", "y")]) == {
+    assert codes(CLASS, [(None, None, None), ("", "x", "y")]) == {
         0: (86, "id_missing"),
         1: (86, "id_missing"),
     }
@@ -35,7 +36,7 @@ def test_a_row_has_one_reason_the_gravest() -> None:
 @pytest.mark.parametrize("label", ["NA", "null", "None", "007", "nan"])
 def test_strings_stay_strings(label: str) -> None:
     """Entries 63 and 64: nothing is taken for a missing value or a number."""
-    assert codes("single_sentence", [("1", label, label)]) == {}
+    assert codes(CLASS, [("1", label, label)]) == {}
 
 
 @pytest.mark.parametrize(
@@ -55,53 +56,34 @@ def test_strings_stay_strings(label: str) -> None:
     ],
 )
 def test_tagged_rows(tokens: list[str] | None, tags: list[str] | None, code: int | None) -> None:
-    found = codes("sequence_labelling", [(tokens, tags), (["fine"], ["O"])])
+    found = codes(SPANS, [(tokens, tags), (["fine"], ["O"])])
     assert {row: number for row, (number, _) in found.items()} == ({} if code is None else {0: code})
-
-
-@pytest.mark.parametrize(
-    ("tags", "legal"),
-    [
-        ("O B-X I-X O", True),
-        ("B-X B-X", True),
-        ("B-X I-Y", False),
-        ("O I-X", False),
-        ("B-X O I-X", False),
-        ("S-X", False),
-        ("B-X E-X", False),
-        ("X", False),
-        ("B-", False),
-        ("B-a-b I-a-b", True),
-    ],
-)
-def test_bio(tags: str, legal: bool) -> None:
-    assert is_bio(tags.split()) is legal
 
 
 def test_index_of_the_frame_does_not_matter() -> None:
     """A frame with repeated index values once made pandera drop three rows for one."""
-    frame = pd.concat([table("corpus", [("1", "x"), ("2", None)], "f").to_pandas()] * 2)
-    assert sorted(faulty(frame, "corpus", "raw.parquet")) == [1, 3]
+    frame = pd.concat([table(CORPUS, [("1", "x"), ("2", None)], "f").to_pandas()] * 2)
+    assert sorted(faulty(frame, CORPUS, "raw.parquet")) == [1, 3]
 
 
 def test_missing_columns_are_told_together_with_the_nearest_name() -> None:
-    frame = table("single_sentence", [("1", "x", "y")], "f").to_pandas()
+    frame = table(CLASS, [("1", "x", "y")], "f").to_pandas()
     with pytest.raises(Several) as several:
-        faulty(frame.rename(columns={"text": "Text", "label": "class"}), "single_sentence", "raw.parquet")
+        faulty(frame.rename(columns={"text": "Text", "label": "class"}), CLASS, "raw.parquet")
     assert str(several.value).splitlines() == [
-        "AB-058 raw.parquet: column 'text' missing (did you mean 'Text'?); found id, Text, class, file, line; "
-        "rename it or map it under `columns`",
+        "AB-058 raw.parquet: column 'text' missing; found id, Text, class, file, line (did you mean 'Text'?); "
+        "rename it or map it in `columns`",
         "AB-056 raw.parquet: column 'label' missing; found id, Text, class, file, line; "
-        "rename it or map it under `columns`",
+        "rename it or map it in `columns`",
     ]
 
 
 def test_a_column_of_another_type_is_told_once_and_shows_no_value() -> None:
-    frame = table("corpus", [("1", "x"), ("2", "y")], "f").to_pandas()
+    frame = table(CORPUS, [("1", "x"), ("2", "y")], "f").to_pandas()
     with pytest.raises(BadData, match=r"AB-042 raw.parquet: column 'text' is int64, expected text") as error:
-        faulty(frame.assign(text=[4711, 4712]), "corpus", "raw.parquet")
+        faulty(frame.assign(text=[4711, 4712]), CORPUS, "raw.parquet")
     assert "471" not in str(error.value)
 
 
 def test_an_empty_frame_is_valid() -> None:
-    assert faulty(table("corpus", [], "f").to_pandas(), "corpus", "raw.parquet") == {}
+    assert faulty(table(CORPUS, [], "f").to_pandas(), CORPUS, "raw.parquet") == {}

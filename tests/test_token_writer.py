@@ -15,6 +15,7 @@ from adaptbert import token_writer
 from adaptbert.corpora.files import Files
 from adaptbert.corpora.raw import RawWriter
 from adaptbert.corpora.sources import SourceConfig
+from adaptbert.layout import CORPUS
 from adaptbert.tables import texts
 from adaptbert.token_writer import write
 from tests import tiny
@@ -62,10 +63,10 @@ def test_any_layout_of_files_gives_the_same_bytes(tmp_path: Path) -> None:
     layouts: list[Callable[[Path, list[dict[str, str]]], Path]] = [one_file, files_of_many_kinds, a_file_each]
     found = []
     for layout in layouts:
-        source = Files(layout(tmp_path, rows), "corpus", SourceConfig(source="files", columns={"id": "id"}))
+        source = Files(layout(tmp_path, rows), CORPUS, SourceConfig(source="files", columns={"id": "id"}))
         raw = tmp_path / f"raw-{layout.__name__}"
         raw.mkdir()
-        with RawWriter(raw, "corpus", None) as writer:
+        with RawWriter(raw, CORPUS, None) as writer:
             writer.write(source.rows(), "text", raw)
         write(tmp_path / "tokenized", "general", texts(raw / "text.parquet"), tiny.tokenizer(), 32)
         found.append(tiny.folder_bytes(tmp_path / "tokenized"))

@@ -43,7 +43,7 @@ def collected(folder: Path) -> None:
         "dev": [(["Bonn"], ["B-LOC"])],
         "test": [(["Rome", "fell"], ["B-LOC", "O"])],
     }
-    raw.task(folder / "tasks/place", tagged)
+    raw.task(folder / "tasks/place", tagged, raw.SPANS, tag_scheme="bio")
 
 
 def run(folder: Path, record: Any) -> None:

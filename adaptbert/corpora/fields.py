@@ -1,63 +1,110 @@
-"""One record of a file or data set -> the fields of a row, as strings; or the problem."""
+"""One record of a file or data set -> the fields of a row; or the problem."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from adaptbert.corpora.rows import Problem
-from adaptbert.corpora.sources import FIELDS
-from adaptbert.errors import BadData
+from adaptbert.errors import BadData, raise_all
+from adaptbert.layout import Layout, missing_columns
 
 KINDS = {str: "text", bool: "true/false", int: "integer", float: "number", list: "list", dict: "mapping"}
+TEXTS = ("text", "text_a", "text_b", "context", "question")
+OPTIONAL = ("id", "group")
+"""Read only where the user mapped them."""
 
 SURROGATE = re.compile("[\ud800-\udfff]")
 """Half of a character: JSON can hold one, UTF-8 and Parquet cannot."""
+
+
+class Read(NamedTuple):
+    """A record that was read.
+
+    Attributes:
+        identity: the mapped id, if there is one.
+        group: the mapped group, if there is one.
+        values: the fields, or why there are none.
+    """
+
+    identity: str | None
+    group: str | None
+    values: dict[str, Any] | Problem
 
 
 class Fields:
     """Picks and checks the fields of one kind of row. What no reader sees is left to the gate.
 
     Attributes:
-        columns: field -> its name in the file. `id` is among them only where the user mapped it.
+        columns: field -> its name in the file. `id` and `group` are among them only where the user mapped them.
         label_kinds: which types of labels were met, with the place of the first of each.
     """
 
     def __init__(
         self,
-        kind: str,
+        layout: Layout,
         columns: Mapping[str, str] | None,
         replace: Sequence[Sequence[str]] | None,
     ) -> None:
         given = dict(columns or {})
-        names = (*(("id",) if "id" in given else ()), *FIELDS[kind])
+        names = (*(name for name in OPTIONAL if name in given), *layout.fields)
         self.columns = {name: given.get(name, name) for name in names}
         self.label_kinds: dict[str, str] = {}
+        self._outputs = [self.columns[name] for name in layout.outputs]
         self._replace = [(re.compile(pattern), replacement) for pattern, replacement in replace or []]
 
-    def read(self, record: Mapping[str, Any], place: str) -> tuple[str | None, dict[str, Any] | Problem]:
-        """The mapped id, if there is one, and the fields."""
-        identity: str | None = None
+    def check(self, found: Sequence[str], place: str, split: str, *, is_first: bool = True) -> None:
+        """Refuse a file or data set that lacks a column.
+
+        Args:
+            found: its columns.
+            split: that it is for; empty for a corpus.
+            is_first: of several files that must have the same columns.
+        """
+        missing = [column for column in self.columns.values() if column not in found]
+        if missing and missing == self._outputs and split != "train":
+            raise no_labels(split, place)
+        raise_all(missing_columns(56 if is_first else 40, missing, found, place))
+
+    def read(self, record: Mapping[str, Any], place: str) -> Read:
+        """One row.
+
+        Args:
+            place: of the record, for the message.
+
+        Raises:
+            BadData: what is wrong is wrong with the whole column.
+        """
+        names: dict[str, str | None] = dict.fromkeys(OPTIONAL)
         values: dict[str, Any] = {}
         for name, column in self.columns.items():
-            if column not in record:
-                return identity, Problem(56, f"column '{column}' missing in this row")
-            found = record[column]
-            if name == "id":
-                if not isinstance(found, str | int) or found == "":
-                    return None, Problem(56, f"column '{column}': expected an id, found {_kind(found)}")
-                identity = str(found)
-                continue
-            value = getattr(self, f"_{name}")(found, column, place)
+            value = self._cell(name, column, record, place)
             if isinstance(value, Problem):
-                return identity, value
-            values[name] = value
+                return Read(names["id"], names["group"], value)
+            (names if name in OPTIONAL else values)[name] = value
         if "tokens" in values and len(values["tokens"]) != len(values["tags"]):
-            return identity, Problem(88, f"{len(values['tokens'])} tokens, {len(values['tags'])} tags")
-        return identity, values
+            problem = Problem(88, f"{len(values['tokens'])} tokens, {len(values['tags'])} tags")
+            return Read(names["id"], names["group"], problem)
+        return Read(names["id"], names["group"], values)
 
-    def _text(self, found: object, column: str, place: str) -> str | Problem:
+    def _cell(self, name: str, column: str, record: Mapping[str, Any], place: str) -> Any:
+        if column not in record:
+            return Problem(56, f"column '{column}' missing in this row")
+        found = record[column]
+        if name in OPTIONAL:
+            if not isinstance(found, str | int) or found == "":
+                return Problem(56, f"column '{column}': expected a name, found {_kind(found)}")
+            return str(found)
+        if name in ("text_a", "text_b") and (found is None or found == ""):
+            return Problem(76, f"{name} missing")
+        if name in TEXTS:
+            return self._text(found, name, column)
+        return getattr(self, f"_{name}")(found, column, place)
+
+    def _text(self, found: object, name: str, column: str) -> str | Problem:
         if found is None:
-            return Problem(41, "text is null")
+            return Problem(41, f"{name} is null")
         if not isinstance(found, str):
             return Problem(42, f"column '{column}' is {_kind(found)}, expected text")
         if SURROGATE.search(found):
@@ -67,7 +114,7 @@ class Fields:
         return found
 
     def _label(self, found: object, column: str, place: str) -> str | Problem:
-        if found is None or found == "":
+        if found is None or found == "" or (isinstance(found, float) and math.isnan(found)):
             return Problem(62, "label missing")
         if not isinstance(found, str | int):
             raise BadData(
@@ -77,11 +124,67 @@ class Fields:
         label = str(found)
         return _half_character(column) if SURROGATE.search(label) else label
 
+    def _labels(self, found: object, column: str, place: str) -> list[str] | Problem:
+        """Sorted, each once; an empty list is no label."""
+        if found is None:
+            return Problem(62, "labels missing")
+        if isinstance(found, str):
+            raise BadData(
+                80,
+                place,
+                f"column '{column}': text where a list is expected; split on ';'?",
+                "use jsonl or parquet, with a list a row",
+            )
+        if not isinstance(found, list):
+            raise BadData(65, place, f"labels in column '{column}' are {_kind(found)}", "write a list of labels a row")
+        labels = [self._label(label, column, place) for label in found]
+        problem = next((label for label in labels if isinstance(label, Problem)), None)
+        return problem or sorted({label for label in labels if isinstance(label, str)})
+
+    def _value(self, found: object, column: str, place: str) -> float | Problem:
+        """A number, or text that is one, as in CSV."""
+        if found is None or found == "":
+            return Problem(62, "value missing")
+        try:
+            if isinstance(found, bool) or not isinstance(found, str | int | float):
+                raise ValueError
+            number = float(found)
+        except (ValueError, OverflowError):
+            return Problem(77, "value is not a number")
+        return Problem(62, "value missing") if math.isnan(number) else number
+
     def _tokens(self, found: object, column: str, place: str) -> list[str] | Problem:
         return self._strings(found, column, place)
 
     def _tags(self, found: object, column: str, place: str) -> list[str] | Problem:
         return self._strings(found, column, place)
+
+    def _answers(self, found: object, column: str, place: str) -> list[dict[str, Any]] | Problem:
+        """From {"text": [...], "answer_start": [...]} or [{"text": ..., "answer_start": ...}]; equal ones once."""
+        if found is None:
+            return Problem(62, "answers missing")
+        if isinstance(found, str):
+            problem = f"column '{column}': text where a list is expected"
+            raise BadData(80, place, problem, "use squad, jsonl or parquet, with texts and offsets")
+        pairs: list[tuple[Any, Any]]
+        if isinstance(found, Mapping):
+            texts, starts = found.get("text"), found.get("answer_start", found.get("start"))
+            if not isinstance(texts, list) or not isinstance(starts, list) or len(texts) != len(starts):
+                return Problem(65, f"column '{column}' is not a list of texts and one of offsets, equally long")
+            pairs = list(zip(texts, starts, strict=True))
+        elif isinstance(found, list) and all(isinstance(answer, Mapping) for answer in found):
+            pairs = [(answer.get("text"), answer.get("answer_start", answer.get("start"))) for answer in found]
+        else:
+            return Problem(65, f"column '{column}' is not a list of answers")
+        answers: list[dict[str, Any]] = []
+        for text, start in pairs:
+            if not isinstance(text, str) or not isinstance(start, int) or isinstance(start, bool):
+                return Problem(65, f"column '{column}': an answer is not a text and its offset")
+            if SURROGATE.search(text):
+                return _half_character(column)
+            if (answer := {"text": text, "start": start}) not in answers:
+                answers.append(answer)
+        return answers
 
     @staticmethod
     def _strings(found: object, column: str, place: str) -> list[str] | Problem:
@@ -92,7 +195,7 @@ class Fields:
                 80,
                 place,
                 f"column '{column}': text where a list is expected",
-                "use jsonl or parquet, with a list a row",
+                "use jsonl, parquet or conll",
             )
         if not isinstance(found, list) or not all(isinstance(item, str) for item in found):
             return Problem(65, f"column '{column}' is not a list of text")
@@ -108,6 +211,12 @@ def check_label_kinds(kinds: Mapping[str, str]) -> None:
     if len(kinds) > 1:
         first = ", ".join(f"{kind} ({place})" for kind, place in kinds.items())
         raise BadData(65, list(kinds.values())[-1], f"labels have mixed types: {first}", "write them all alike")
+
+
+def no_labels(split: str, place: str | Path) -> BadData:
+    """A split from which nothing can be learnt or scored."""
+    remedy = "a split needs labels; rows without them are for prediction"
+    return BadData(98, place, f"{split} has no labels", remedy)
 
 
 def _half_character(column: str) -> Problem:

@@ -1,4 +1,4 @@
-"""The user's own files -> rows: txt, csv, tsv, jsonl, parquet, plain or gzip; one file or a folder of them."""
+"""The user's own files -> rows: every format of `formats`, plain or gzip; one file or a folder of them."""
 
 import hashlib
 import os
@@ -7,26 +7,27 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from adaptbert.corpora.fields import Fields
+from adaptbert.corpora.fields import TEXTS, Fields, Read
 from adaptbert.corpora.formats import SUFFIXES, format_of, records
 from adaptbert.corpora.lines import check_regular
-from adaptbert.corpora.rows import Row, Unreadable
-from adaptbert.corpora.sources import SourceConfig
-from adaptbert.errors import BadData, nearest, raise_all
+from adaptbert.corpora.rows import Problem, Row, Unreadable
+from adaptbert.corpora.sources import Format, SourceConfig
+from adaptbert.errors import BadData, raise_all
+from adaptbert.layout import Layout
 
 
 class Files:
     """Rows of one file or of all files in a folder, in the order of their names.
 
     Args:
-        kind: `corpus` or the shape of a task; says which fields a row has.
+        layout: which fields a row has.
         split: of a task; names the rows that have no id of their own. A corpus has none.
     """
 
-    def __init__(self, path: Path, kind: str, config: SourceConfig, split: str = "") -> None:
-        self.path, self.config, self.split = path, config, split
+    def __init__(self, path: Path, layout: Layout, config: SourceConfig, split: str = "") -> None:
+        self.path, self.layout, self.config, self.split = path, layout, config, split
         self.warnings: Counter[str] = Counter()
-        self.fields = Fields(kind, config.columns, config.replace)
+        self.fields = Fields(layout, config.columns, config.replace)
         self.digests: dict[str, str] = {}
         """File -> sha256 of its bytes; complete after `survey`."""
         self._types: dict[str, tuple[str, str]] = {}  # column -> type and the first file that has it
@@ -86,12 +87,11 @@ class Files:
                 raise BadData(51, self._shown(name), f"listed twice: it is {first}", "remove one of the two links")
             yield name
 
-    @staticmethod
-    def _check_format(place: Path) -> None:
+    def _check_format(self, place: Path) -> None:
         suffixes = [suffix.lower() for suffix in place.suffixes]
         if any(suffix in (".zip", ".tar", ".tgz", ".7z", ".bz2", ".xz", ".zst", ".rar") for suffix in suffixes[-2:]):
             raise BadData(37, place, "archive, not text", "unpack it first")
-        if format_of(place) is None:
+        if self._format(place) is None:
             raise BadData(
                 50, place, "the name tells no known format", f"known: {_formats()}; rename it or move it away"
             )
@@ -100,7 +100,7 @@ class Files:
 
     def _check_types(self, name: str) -> None:
         """Parquet parts must agree on a column, and it must hold text; other formats have no types."""
-        if format_of(self._place(name)) != "parquet":
+        if self._format(self._place(name)) != "parquet":
             return
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -110,7 +110,7 @@ class Files:
             schema = pq.read_schema(self._place(name))
         except (pa.ArrowInvalid, OSError):
             return  # told with more words when it is read
-        for column in self.fields.columns.values():
+        for field, column in self.fields.columns.items():
             if column not in schema.names:
                 continue
             found = schema.field(column).type
@@ -121,7 +121,7 @@ class Files:
             place = f"{self._shown(name)}"
             if "binary" in shown:
                 raise BadData(42, place, f"column '{column}' is binary, expected string", "decode it first")
-            if column == self.fields.columns.get("text") and not text and not types.is_null(found):
+            if field in TEXTS and not text and not types.is_null(found):
                 raise BadData(42, place, f"column '{column}' is {shown}, expected string", "write it as string")
             first_type, first = self._types.setdefault(column, (shown, name))
             if first_type != shown:
@@ -132,42 +132,36 @@ class Files:
         place, shown = self._place(name), self._shown(name)
         before = _stamp(place)
         stem = self._stem(name)
+        kind = self._format(place)
+        assert kind is not None, "survey refuses what has no format"
         found = records(
             place,
             shown,
             self.config.encoding,
-            list(self.fields.columns.values()),
+            kind,
+            self.layout,
+            self.fields.columns,
             lambda columns: self._check_columns(columns, shown, is_first=is_first),
             self.warnings,
         )
         for line, values, problem in found:
-            identity: str | None = None
-            read: Any = problem
-            if problem is None:
-                identity, read = self.fields.read(values, f"{shown}:{line}")
-            identity = identity or f"{stem}-{line}"
-            if isinstance(read, dict):
-                yield Row(identity, name, line, read)
+            read = Read(None, None, problem) if problem else self.fields.read(values, f"{shown}:{line}")
+            identity = read.identity or f"{stem}-{line}"
+            if isinstance(read.values, Problem):
+                yield Unreadable(identity, name, line, read.values)
             else:
-                yield Unreadable(identity, name, line, read)
+                yield Row(identity, name, line, read.values, read.group)
         if _stamp(place) != before or _digest(place) != self.digests[name]:
             raise BadData(48, shown, "changed while reading", "run again when nothing writes to it")
 
     def _check_columns(self, found: list[str], shown: str, *, is_first: bool) -> None:
-        missing = [column for column in self.fields.columns.values() if column not in found]
-        failures = [
-            BadData(
-                56 if is_first else 40,
-                f"{shown}:1",
-                f"column '{column}' missing; found {', '.join(found)}{nearest(column, found)}",
-                "rename it or map it in `columns`",
-            )
-            for column in missing
-        ]
-        raise_all(failures)
+        self.fields.check(found, f"{shown}:1", self.split, is_first=is_first)
         extra = [column for column in found if column not in self.fields.columns.values()]
         if extra:
             self.warnings[f"files with columns that are not read: {', '.join(extra)}"] += 1
+
+    def _format(self, place: Path) -> Format | None:
+        return format_of(place, self.config.format)
 
     def _stem(self, name: str) -> str:
         """Begin of the ids. In a folder the whole name, so that a.txt and a.csv stay apart."""

@@ -1,62 +1,71 @@
 """A file of a known format -> records: the line where each begins and its columns.
 
 txt: a document a line, blank lines are skipped. csv: a header, commas, quotes doubled inside quotes. tsv: a header,
-tabs, no quoting. jsonl: an object a line. Nothing is converted: `NA` and `007` stay text.
+tabs, no quoting. parquet: columns. Formats with a file of their own: json_files (an object a line), conll, squad,
+doccano, label_studio. Nothing is converted: `NA` and `007` stay text.
 """
 
 import csv
-import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from adaptbert.corpora import conll, doccano, json_files, label_studio, squad
 from adaptbert.corpora.lines import MAX_LINE, Line, check_regular, read_lines
-from adaptbert.corpora.rows import Problem
+from adaptbert.corpora.rows import CheckColumns, Problem, Record
+from adaptbert.corpora.sources import Format
 from adaptbert.errors import BadData
+from adaptbert.layout import Layout
 
-SUFFIXES = {
+SUFFIXES: dict[str, Format] = {
     ".txt": "txt", ".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
-    ".parquet": "parquet",
+    ".parquet": "parquet", ".conll": "conll",
 }  # fmt: skip
 BATCH = 4096
 
 
-class Record(NamedTuple):
-    line: int
-    values: Mapping[str, Any]
-    problem: Problem | None = None
-
-
-CheckColumns = Callable[[list[str]], None]
-"""Called with the columns as soon as they are known; raises BadData when one is missing."""
-
-
-def format_of(path: Path) -> str | None:
-    """By the name, `.gz` apart."""
-    return SUFFIXES.get(Path(path.name.lower().removesuffix(".gz")).suffix)
+def format_of(path: Path, declared: Format | None = None) -> Format | None:
+    """As declared; else by the name, `.gz` apart."""
+    return declared or SUFFIXES.get(Path(path.name.lower().removesuffix(".gz")).suffix)
 
 
 def records(
-    path: Path, shown: str, encoding: str | None, columns: list[str], check: CheckColumns, warnings: Counter[str]
+    path: Path,
+    shown: str,
+    encoding: str | None,
+    kind: Format,
+    layout: Layout,
+    columns: Mapping[str, str],
+    check: CheckColumns,
+    warnings: Counter[str],
 ) -> Iterator[Record]:
     """Every record of the file.
 
     Args:
-        columns: those that will be read (Parquet reads no others).
+        columns: our fields and what they are called in the file (Parquet reads no others).
     """
-    kind = format_of(path)
     if kind == "parquet":
-        yield from _parquet(path, shown, columns, check)
-        return
-    lines = read_lines(path, shown, encoding, warnings)
-    if kind == "jsonl":
-        yield from _jsonl(lines, shown, check)
-    elif kind == "txt":
-        check(["text"])
-        yield from _txt(lines, shown)
+        yield from _parquet(path, shown, list(columns.values()), check)
+    elif kind in ("squad", "label_studio"):
+        document = json_files.document(path, shown, encoding, warnings)
+        if kind == "squad":
+            yield from squad.records(document, shown, warnings)
+        else:
+            yield from label_studio.records(document, shown, layout, columns, warnings)
     else:
-        yield from _csv(lines, shown, check, tabs=kind == "tsv")
+        lines = read_lines(path, shown, encoding, warnings)
+        if kind == "jsonl":
+            yield from json_files.lines(lines, shown, check)
+        elif kind == "doccano":
+            yield from doccano.records(json_files.lines(lines, shown, lambda _: None), shown, layout, columns)
+        elif kind == "conll":
+            yield from conll.records(lines, shown, columns, check)
+        elif kind == "txt":
+            check(["text"])
+            yield from _txt(lines, shown)
+        else:
+            yield from _csv(lines, shown, check, tabs=kind == "tsv")
 
 
 def _txt(lines: Iterator[Line], shown: str) -> Iterator[Record]:
@@ -133,54 +142,6 @@ def _check_header(header: list[str], problem: Problem | None, shown: str, delimi
         name = "tab" if other == "\t" else other
         raise BadData(96, f"{shown}:1", f"one column found; delimiter '{name}'?", "csv has commas, tsv has tabs")
     check(header)
-
-
-class _KeyTwice(Exception):
-    pass
-
-
-def _jsonl(lines: Iterator[Line], shown: str, check: CheckColumns) -> Iterator[Record]:
-    number = documents = 0
-    checked = False
-    held: Record | None = None  # the last line that is not JSON, until it is known whether more follows
-    for number, text, problem in lines:
-        if held:
-            yield held
-            held = None
-        if problem:
-            documents += 1
-            yield Record(number, {}, problem)
-            continue
-        if not text.strip():
-            continue
-        if not documents and text.lstrip().startswith("["):
-            raise BadData(45, f"{shown}:{number}", "one JSON array; expected one object per line", "write JSON lines")
-        documents += 1
-        try:
-            found = json.loads(text, object_pairs_hook=_unique, strict=False)
-        except _KeyTwice as error:
-            raise BadData(46, f"{shown}:{number}", f"key '{error}' twice", "keep one of the two") from None
-        except (ValueError, RecursionError):
-            held = Record(number, {}, Problem(44, "not a JSON object"))
-            continue
-        if not isinstance(found, dict):
-            yield Record(number, {}, Problem(44, "not a JSON object"))
-            continue
-        if not checked:
-            check(list(found))
-            checked = True
-        yield Record(number, found)
-    if held:
-        yield held._replace(problem=Problem(44, "last line is not a JSON object: file truncated?"))
-    if not documents:
-        raise BadData(16, shown, f"0 documents in {number:,} lines", "write one JSON object a line")
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise _KeyTwice(next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1))
-    return found
 
 
 def _parquet(path: Path, shown: str, columns: list[str], check: CheckColumns) -> Iterator[Record]:

@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from adaptbert import params
-from adaptbert.corpora.fields import Fields
-from adaptbert.corpora.rows import Row, Unreadable
-from adaptbert.corpora.sources import FIELDS, SourceConfig
-from adaptbert.errors import TEMPORARY, BadData, BadParams, UserError, nearest
+from adaptbert.corpora.fields import OPTIONAL, Fields
+from adaptbert.corpora.rows import Problem, Row, Unreadable
+from adaptbert.corpora.sources import SourceConfig
+from adaptbert.errors import TEMPORARY, BadData, BadParams, UserError
+from adaptbert.layout import Layout
 from adaptbert.params import Config
 
 
@@ -45,16 +46,16 @@ class HubDataset:
     """Rows of one split.
 
     Args:
-        kind: `corpus` or the shape of a task.
+        layout: which fields a row has.
         split: of a task: train, dev or test.
     """
 
-    def __init__(self, path: Path, kind: str, config: SourceConfig, split: str = "") -> None:
-        self.path = path
-        self.dataset = read_config(path, kind)
+    def __init__(self, path: Path, layout: Layout, config: SourceConfig, split: str = "") -> None:
+        self.path, self.wanted = path, split
+        self.dataset = read_config(path, layout)
         self.split = self._split(split)
         self.warnings: Counter[str] = Counter()
-        self.fields = Fields(kind, self.dataset.columns, config.replace)
+        self.fields = Fields(layout, self.dataset.columns, config.replace)
         self.is_local = Path(self.dataset.name).is_dir()
         if not self.is_local and self.dataset.revision is None:
             raise BadParams(99, f"{path}: revision", "is missing", "pin a commit of the data set")
@@ -62,20 +63,17 @@ class HubDataset:
     def rows(self) -> Iterator[Row | Unreadable]:
         loaded = self._load()
         columns = list(loaded.features or next(iter(loaded), {}))
-        for column in self.fields.columns.values():
-            if column not in columns:
-                problem = f"column '{column}' missing; found {', '.join(columns)}{nearest(column, columns)}"
-                raise BadData(56, f"{self.path}: {self.split}", problem, "map it in `columns`")
+        self.fields.check(columns, f"{self.path}: {self.split}", self.wanted)
         names = {column: _names(loaded.features, column) for column in self.fields.columns.values()}
         prefix = f"{Path(self.dataset.name).name}-{self.split}"
         for row, found in enumerate(self._stream(loaded), 1):
             values = {column: name(found[column]) for column, name in names.items()}
-            identity, read = self.fields.read(values, f"{self.dataset.name}[{row}]")
-            identity = identity or f"{prefix}-{row}"
-            if isinstance(read, dict):
-                yield Row(identity, self.dataset.name, row, read)
+            read = self.fields.read(values, f"{self.dataset.name}[{row}]")
+            identity = read.identity or f"{prefix}-{row}"
+            if isinstance(read.values, Problem):
+                yield Unreadable(identity, self.dataset.name, row, read.values)
             else:
-                yield Unreadable(identity, self.dataset.name, row, read)
+                yield Row(identity, self.dataset.name, row, read.values, read.group)
 
     def _stream(self, loaded: Any) -> Iterator[dict[str, Any]]:
         """The rows; a network that goes away between two of them is told as one that never answered."""
@@ -122,13 +120,14 @@ class HubDataset:
             raise BadData(157, place, problem, "check split and config") from None
 
 
-def read_config(path: Path, kind: str) -> HubConfig:
+def read_config(path: Path, layout: Layout) -> HubConfig:
     """Refuses unknown keys and columns, as params.yaml does."""
     config = params.parse(HubConfig, params.read(path), "data set", path)
+    known = (*OPTIONAL, *layout.fields)
     for name in config.columns or {}:
-        if name not in ("id", *FIELDS[kind]):
-            known = ", ".join(("id", *FIELDS[kind]))
-            raise BadParams(99, f"{path}: columns", f"'{name}' is not a field of a {kind}", f"fields are {known}")
+        if name not in known:
+            problem = f"'{name}' is not a field of a {layout.shape}"
+            raise BadParams(99, f"{path}: columns", problem, f"fields are {', '.join(known)}")
     return config
 
 

@@ -18,6 +18,8 @@ from adaptbert.errors import BadData
 
 MAX_LINE = 10 * 1024 * 1024
 """Bytes; longer lines are put aside unread."""
+MAX_TEXT = 512 * 1024 * 1024
+"""Bytes of a file that is read whole."""
 MAX_EXPANSION = 500
 """Bytes that one byte of gzip may become; text comes to 3 or 20."""
 MAX_NULS = 0.01
@@ -55,12 +57,9 @@ def read_lines(path: Path, shown: str, encoding: str | None, warnings: Counter[s
         shown: the name for messages.
         encoding: of the file; None: UTF-8.
     """
-    name = codecs.lookup(encoding or "utf-8").name.removesuffix("-sig")
-    blocks = _blocks(path, shown)
-    if name.startswith(("utf-16", "utf-32")):
-        blocks, name = _transcoded(blocks, shown, name), "utf-8"  # a line feed is one byte only after this
+    blocks, name = _open(path, shown, encoding, warnings)
     nuls = 0
-    for number, raw, is_last in _split(_text_blocks(blocks, shown, guess=encoding is None, warnings=warnings)):
+    for number, raw, is_last in _split(blocks):
         if raw is None:
             yield Line(number, "", Problem(22, f"line longer than {MAX_LINE:,} bytes"))
             continue
@@ -75,6 +74,30 @@ def read_lines(path: Path, shown: str, encoding: str | None, warnings: Counter[s
         yield line
     if nuls:
         warnings["NUL bytes removed"] += nuls
+
+
+def read_text(path: Path, shown: str, encoding: str | None, warnings: Counter[str]) -> str:
+    """The whole of a file of a format that is not made of lines; the same checks, and every fault is an error."""
+    blocks, name = _open(path, shown, encoding, warnings)
+    found = bytearray()
+    for block in blocks:
+        found += block
+        if len(found) > MAX_TEXT:
+            raise BadData(97, shown, f"larger than {MAX_TEXT:,} bytes", "write JSON lines, or cut it into several")
+    try:
+        return found.decode(name)
+    except UnicodeDecodeError as error:
+        problem = _undecodable(bytes(found), error, name, is_last=True)
+        raise BadData(problem.code, shown, problem.reason, "declare the `encoding`") from None
+
+
+def _open(path: Path, shown: str, encoding: str | None, warnings: Counter[str]) -> tuple[Iterator[bytes], str]:
+    """Bytes that are text, and the encoding to read them with: one in which a line feed is one byte."""
+    name = codecs.lookup(encoding or "utf-8").name.removesuffix("-sig")
+    blocks = _blocks(path, shown)
+    if name.startswith(("utf-16", "utf-32")):
+        blocks, name = _transcoded(blocks, shown, name), "utf-8"
+    return _text_blocks(blocks, shown, guess=encoding is None, warnings=warnings), name
 
 
 def _blocks(path: Path, shown: str) -> Iterator[bytes]:

@@ -15,14 +15,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adaptbert.corpora.rows import Row, Unreadable
-from adaptbert.corpora.sources import FIELDS
 from adaptbert.errors import BadData
+from adaptbert.layout import Layout
 from adaptbert.outputs import write_json
 
 BATCH_ROWS = 8192
 BATCH_CHARACTERS = 4_000_000
 """Whichever comes first: rows may be words or whole articles."""
-TYPES = {"text": pa.string(), "label": pa.string(), "tokens": pa.list_(pa.string()), "tags": pa.list_(pa.string())}
 ENCODING_CODES = (1, 5)
 """Problems that usually mean another encoding."""
 
@@ -63,17 +62,18 @@ class RawWriter:
 
     Args:
         folder: exists and is empty.
-        kind: `corpus` or the shape of a task.
+        layout: the columns of a row.
         max_bad_fraction: stop above this share of unreadable rows; None: never.
     """
 
-    def __init__(self, folder: Path, kind: str, max_bad_fraction: float | None) -> None:
-        self.folder, self.kind, self.max_bad_fraction = folder, kind, max_bad_fraction
+    def __init__(self, folder: Path, layout: Layout, max_bad_fraction: float | None) -> None:
+        self.folder, self.layout, self.max_bad_fraction = folder, layout, max_bad_fraction
+        self._is_corpus = layout.shape == "corpus"
         self.rows: dict[str, int] = {}
         self.rows_in: dict[str, int] = {}
         self.characters = 0
         self._digest = hashlib.sha256()
-        split = [("split", pa.string())] if kind != "corpus" else []
+        split = [] if self._is_corpus else [("split", pa.string())]
         columns = [("id", pa.string()), *split, ("file", pa.string()), ("line", pa.int64()), ("code", pa.int64())]
         self._unreadable = Table(folder / "unreadable.parquet", [*columns, ("reason", pa.string())])
 
@@ -92,8 +92,8 @@ class RawWriter:
             name: of the file, without its suffix: `text`, or the split.
             place: what messages call the source.
         """
-        fields = FIELDS[self.kind]
-        columns = [("id", pa.string()), *((field, TYPES[field]) for field in fields)]
+        fields, inputs = self.layout.fields, self.layout.inputs
+        columns = [(field.name, field.type) for field in self.layout.arrow()]
         problems: Counter[tuple[int, str]] = Counter()
         first_bad: Unreadable | None = None
         written = 0
@@ -106,7 +106,7 @@ class RawWriter:
                     continue
                 written += 1
                 content = [row.values[field] for field in fields]
-                characters = len(content[0]) if isinstance(content[0], str) else sum(map(len, content[0]))
+                characters = sum(_characters(row.values[field]) for field in inputs)
                 self.characters += characters
                 table.add({"id": row.id, **row.values, "file": row.file, "line": row.line}, characters)
                 self._digest.update(json.dumps([row.id, *content], ensure_ascii=False).encode())
@@ -115,11 +115,10 @@ class RawWriter:
 
     def finish(self, about: Mapping[str, Any], warnings: Mapping[str, int]) -> dict[str, Any]:
         """Write the manifest and return it."""
-        is_corpus = self.kind == "corpus"
         manifest = {
             **about,
-            "rows": sum(self.rows.values()) if is_corpus else self.rows,
-            "rows_in": sum(self.rows_in.values()) if is_corpus else self.rows_in,
+            "rows": sum(self.rows.values()) if self._is_corpus else self.rows,
+            "rows_in": sum(self.rows_in.values()) if self._is_corpus else self.rows_in,
             "characters": self.characters,
             "digest": self._digest.hexdigest(),
             "warnings": dict(sorted(warnings.items())),
@@ -129,7 +128,7 @@ class RawWriter:
 
     def _put_aside(self, row: Unreadable, name: str) -> None:
         values = {"id": row.id, "file": row.file, "line": row.line}
-        split = {} if self.kind == "corpus" else {"split": name}
+        split = {} if self._is_corpus else {"split": name}
         self._unreadable.add({**values, **split, "code": row.problem.code, "reason": row.problem.reason})
 
     def _check(
@@ -151,3 +150,7 @@ class RawWriter:
                 f"most often: {reason}; the first is {first.file}:{first.line}"
             )
             raise BadData(code, place, problem, f"{mend}, or raise max_bad_fraction")
+
+
+def _characters(value: str | list[str]) -> int:
+    return len(value) if isinstance(value, str) else sum(map(len, value))

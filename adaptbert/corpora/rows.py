@@ -4,6 +4,7 @@ A source has `rows()`, and, complete once these have been read to the end, `warn
 the way, and how often) and `provenance()` (what was read, by content: versions or digests, no times, no machine paths).
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,6 +17,19 @@ class Problem(NamedTuple):
     reason: str
 
 
+class Record(NamedTuple):
+    """What a file says about one row, under the file's own names."""
+
+    line: int
+    """Where it begins: 1-based line, or number of the record in a format without lines."""
+    values: Mapping[str, Any]
+    problem: Problem | None = None
+
+
+CheckColumns = Callable[[list[str]], None]
+"""Called with the columns as soon as they are known; raises BadData when one is missing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """One text, labelled or not."""
@@ -25,7 +39,9 @@ class Row:
     line: int
     """1-based line or row in `file`."""
     values: dict[str, Any]
-    """`text`, or `text` and `label`, or `tokens` and `tags`."""
+    """The fields of its layout."""
+    group: str | None = None
+    """Of a labelled row, where a column is mapped: rows of one group belong into one split."""
 
 
 @dataclass(frozen=True, slots=True)

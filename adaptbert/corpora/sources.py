@@ -5,19 +5,16 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from adaptbert.layout import Layout
 from adaptbert.params import Config, contradiction
 
-Shape = Literal["single_sentence", "sequence_labelling"]
+Format = Literal["txt", "csv", "tsv", "jsonl", "parquet", "conll", "squad", "doccano", "label_studio"]
 
-FIELDS: dict[str, tuple[str, ...]] = {
-    "corpus": ("text",),
-    "single_sentence": ("text", "label"),
-    "sequence_labelling": ("tokens", "tags"),
-}
-"""What a row consists of, besides `id`."""
-
-ONLY_FILES = ("columns", "encoding")
-NOT_DOCS = ("columns", "encoding", "replace", "max_bad_fraction")
+ONLY_FILES = ("columns", "encoding", "format")
+NOT_DOCS = (*ONLY_FILES, "replace", "max_bad_fraction")
+LABELLED_FORMATS = ("conll", "squad", "doccano", "label_studio")
+ALIGNED = ("sequence_labelling", "extractive_answer")
+"""Shapes whose output points into their input."""
 
 
 class SourceConfig(Config):
@@ -27,6 +24,8 @@ class SourceConfig(Config):
     columns: dict[str, str] | None = None
     """Our name -> the name in the file, e.g. `{text: content, id: post_id}`; fields left out have our name in the file,
     and rows without `id` are named after file and line. (`hub`: in the YAML file instead.)"""
+    format: Format | None = None
+    """Of the files; left out: what their names say (txt, csv, tsv, jsonl or json, parquet, conll)."""
     encoding: str | None = None
     """Of text files, e.g. gb18030; left out: UTF-8."""
     replace: list[Annotated[list[str], Field(min_length=2, max_length=2)]] | None = None
@@ -53,11 +52,16 @@ class SourceConfig(Config):
                 raise contradiction(f"replace: '{pattern}' -> '{replacement}': {error}") from None
         return self
 
-    def check_fields(self, kind: str) -> None:
-        """Refuse a column mapping for fields that a row of this kind does not have."""
-        known = ("id", *FIELDS[kind])
+    def check_fields(self, layout: Layout) -> None:
+        """Refuse what a row of this kind does not have or cannot bear."""
+        labelled = layout.shape != "corpus"
+        known = ("id", *(("group",) if labelled else ()), *layout.fields)
         for name in self.columns or {}:
             if name not in known:
-                raise contradiction(f"columns: '{name}' is not a field of a {kind}; fields are {', '.join(known)}")
-        if self.replace is not None and kind == "sequence_labelling":
-            raise contradiction("shape 'sequence_labelling' takes no 'replace': tokens and tags must stay aligned")
+                fields = ", ".join(known)
+                raise contradiction(f"columns: '{name}' is not a field of a {layout.shape}; fields are {fields}")
+        if self.replace is not None and layout.shape in ALIGNED:
+            what = "tokens and tags" if layout.shape == "sequence_labelling" else "answers and their offsets"
+            raise contradiction(f"shape '{layout.shape}' takes no 'replace': {what} must stay aligned")
+        if not labelled and self.format in LABELLED_FORMATS:
+            raise contradiction(f"format '{self.format}' is for labelled sets; write txt, csv, tsv, jsonl or parquet")

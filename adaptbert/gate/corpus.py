@@ -17,6 +17,7 @@ from adaptbert.errors import BadData, UserError
 from adaptbert.gate.accounts import Account, RejectFile
 from adaptbert.gate.limits import Limits
 from adaptbert.gate.rows import TOO_LONG, rejects, repeated_ids, table, unreadable, writer
+from adaptbert.layout import CORPUS
 from adaptbert.normalise import clean, digest, key
 from adaptbert.schemas import EMPTY, Reason, faulty
 
@@ -62,11 +63,11 @@ def pass_corpus(raw: Path, kept: Path, rejected: Path, forbidden: ForbiddenText,
     seen: set[int] = set()
     ids: set[str] = set()
     repeated: set[str] = set()
-    with RejectFile(rejected) as reject_file, writer(kept, "corpus") as kept_file:
+    with RejectFile(rejected) as reject_file, writer(kept, CORPUS) as kept_file:
         reject_file.write(unreadable(raw, {"": account}))
         for frame in _frames(source):
             account.rows_in += len(frame)
-            invalid = faulty(frame, "corpus", source)
+            invalid = faulty(frame, CORPUS, source)
             row_ids, texts = frame["id"].tolist(), frame["text"].tolist()
             valid = [row for row in range(len(frame)) if row not in invalid]
             for row in valid:
@@ -78,7 +79,7 @@ def pass_corpus(raw: Path, kept: Path, rejected: Path, forbidden: ForbiddenText,
 
             left = [row for row in valid if row not in unwanted]
             account.keep(texts[row] for row in left)
-            kept_file.write_table(table("corpus", [[row_ids[row] for row in left], [texts[row] for row in left]]))
+            kept_file.write_table(table(CORPUS, [[row_ids[row] for row in left], [texts[row] for row in left]]))
     account.balance()
     errors = [
         *account.too_many_invalid(limits.max_bad_fraction, source),

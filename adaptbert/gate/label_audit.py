@@ -33,11 +33,22 @@ def label_errors(labels: Mapping[str, Counter[str]], known: Sequence[str] | None
     return errors
 
 
-def class_errors(labels: Counter[str], place: str | Path) -> list[UserError]:
-    """A classification needs two classes in train."""
-    if len(labels) >= 2:
+_FEWEST = {"class": 2, "tags": 2, "labels": 1, "spans": 1}
+
+
+def class_errors(labels: Counter[str], target: str, place: str | Path) -> list[UserError]:
+    """A choice needs two classes in train; where there may be none, one is enough."""
+    fewest = _FEWEST.get(target, 0)
+    if len(labels) >= fewest:
         return []
-    return [BadData(67, place, f"{len(labels)} class in train; classification needs 2", "check the label column")]
+    return [BadData(67, place, f"{len(labels)} class in train; '{target}' needs {fewest}", "check the label column")]
+
+
+def number_errors(values: Sequence[float], target: str, place: str | Path) -> list[UserError]:
+    """A correlation needs two values in train."""
+    if target != "number" or len(set(values)) != 1:
+        return []
+    return [BadData(78, place, "the target is constant: correlation undefined", "check the column of the value")]
 
 
 def label_warnings(labels: Mapping[str, Counter[str]]) -> dict[str, int]:
@@ -56,11 +67,6 @@ def conflicts(rows: Iterable[tuple[str, str, str]]) -> list[list[str]]:
     for row_id, key, label in rows:
         groups[key].append((row_id, label))
     return [[row_id for row_id, _ in group] for group in groups.values() if len({label for _, label in group}) > 1]
-
-
-def entity_types(tags: Iterable[str]) -> list[str]:
-    """The types of the entities that begin in a BIO row."""
-    return [tag[2:] for tag in tags if tag.startswith("B-")]
 
 
 def _twins(labels: Sequence[str]) -> list[tuple[str, str]]:

@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 
 from adaptbert.errors import BadData, UserError
 from adaptbert.gate.accounts import COMPRESSION, Account, Reject
-from adaptbert.schemas import Reason, columns
+from adaptbert.layout import Layout
+from adaptbert.schemas import Reason
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,19 +63,14 @@ def repeated_ids(source: Path, repeated: Collection[str]) -> list[UserError]:
     ]
 
 
-def writer(path: Path, shape: str) -> pq.ParquetWriter:
+def writer(path: Path, layout: Layout) -> pq.ParquetWriter:
     """Of the rows that are kept."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    return pq.ParquetWriter(path, _schema(shape), compression=COMPRESSION)
+    return pq.ParquetWriter(path, layout.arrow(), compression=COMPRESSION)
 
 
-def table(shape: str, cells: Sequence[Sequence[Any]]) -> pa.Table:
-    """What `writer` takes: one sequence for each of `schemas.columns`."""
-    schema = _schema(shape)
+def table(layout: Layout, cells: Sequence[Sequence[Any]]) -> pa.Table:
+    """What `writer` takes: one sequence for each of the columns of the layout."""
+    schema = layout.arrow()
     arrays = [pa.array(column, kind) for column, kind in zip(cells, schema.types, strict=True)]
     return pa.Table.from_arrays(arrays, schema=schema)
-
-
-def _schema(shape: str) -> pa.Schema:
-    lists = ("tokens", "tags")
-    return pa.schema([(name, pa.list_(pa.string()) if name in lists else pa.string()) for name in columns(shape)])

@@ -1,0 +1,104 @@
+"""Exports of Label Studio, JSON or JSON_MIN -> records: choices, ratings and numbers, spans as words with BIO tags.
+
+Both are one list of tasks. In the full export the inputs stand below `data` and what was annotated below `annotations`,
+by the name of its control (`from_name`); in the small one all stand side by side. Columns of the mapping are these
+names. Of several annotations of a task the first that was not cancelled is taken, and the rest counted.
+
+Offsets are those of JavaScript, where a character beyond U+FFFF counts twice; each span carries its text, by which
+both ways of counting are told apart.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from adaptbert.corpora.character_spans import CharacterSpan, tagged
+from adaptbert.corpora.doccano import labelled
+from adaptbert.corpora.rows import Problem, Record
+from adaptbert.errors import BadData
+from adaptbert.layout import Layout
+
+_VALUES = ("choices", "rating", "number")
+_SEVERAL = "annotations beyond the first of a task, not read"
+
+
+def records(
+    document: Any, shown: str, layout: Layout, columns: Mapping[str, str], warnings: Counter[str]
+) -> Iterator[Record]:
+    """The line of a record is the number of its task.
+
+    Args:
+        columns: our fields and what they are called in the file.
+    """
+    if not isinstance(document, list) or not document or not all(isinstance(task, Mapping) for task in document):
+        raise BadData(56, shown, "not a list of tasks", "export as JSON or JSON-MIN")
+    (output,) = layout.outputs
+    for number, task in enumerate(document, 1):
+        values = _flat(task, warnings) if "annotations" in task else dict(task)
+        record = Record(number, values or {})
+        if values is None:
+            yield record._replace(problem=Problem(62, "the task is not annotated"))
+        elif layout.shape == "sequence_labelling":
+            yield _spans(record, shown, columns)
+        else:
+            yield labelled(record, columns[output], _chosen(values.get(columns[output]), layout), layout)
+
+
+def _flat(task: Mapping[str, Any], warnings: Counter[str]) -> dict[str, Any] | None:
+    """A task of the full export as the small one would write it; None where nobody annotated it."""
+    annotations = [found for found in task["annotations"] or [] if not found.get("was_cancelled")]
+    if not annotations:
+        return None
+    if len(annotations) > 1:
+        warnings[_SEVERAL] += len(annotations) - 1
+    values: dict[str, Any] = {**(task.get("data") or {}), "id": task.get("id")}
+    for result in annotations[0].get("result") or []:
+        name, value = result.get("from_name"), result.get("value") or {}
+        kind = next((kind for kind in _VALUES if kind in value), None)
+        if "labels" in value:
+            values.setdefault(name, []).append(value)
+        elif kind is not None:
+            values[name] = value[kind]
+    return values
+
+
+def _chosen(value: Any, layout: Layout) -> Any:
+    """What was chosen, as a list where it may be several; nothing chosen is no label."""
+    chosen = value.get("choices") if isinstance(value, Mapping) else value
+    if layout.target == "labels":
+        return [] if chosen is None else [chosen] if isinstance(chosen, str) else chosen
+    return chosen
+
+
+def _spans(record: Record, shown: str, columns: Mapping[str, str]) -> Record:
+    values = record.values
+    text = values.get(columns["tokens"], values.get("text"))
+    marks = values.get(columns["tags"], values.get("label", []))
+    if not isinstance(text, str) or not isinstance(marks, list):
+        return record._replace(problem=Problem(56, "no text, or no list of spans"))
+    spans: list[CharacterSpan] = []
+    for mark in marks:
+        found = _span(text, mark) if isinstance(mark, Mapping) else Problem(56, "a span is not a mapping")
+        if isinstance(found, Problem):
+            return record._replace(problem=found)
+        spans.append(found)
+    row = tagged(text, spans, f"{shown}[{record.line}]")
+    if isinstance(row, Problem):
+        return record._replace(problem=row)
+    return record._replace(values={**values, columns["tokens"]: row[0], columns["tags"]: row[1]})
+
+
+def _span(text: str, mark: Mapping[str, Any]) -> CharacterSpan | Problem:
+    first, end, kinds, shown = mark.get("start"), mark.get("end"), mark.get("labels"), mark.get("text")
+    if not isinstance(first, int) or not isinstance(end, int) or not isinstance(kinds, list) or len(kinds) != 1:
+        return Problem(56, "a span has no offsets, or not exactly one label")
+    if not 0 <= first < end:
+        return Problem(83, "a span lies outside its text, or is empty")
+    if shown is not None and text[first:end] != shown:
+        units = text.encode("utf-16-le")
+        before, inside = units[: 2 * first], units[2 * first : 2 * end]
+        if inside.decode("utf-16-le", "replace") != shown:
+            return Problem(81, "the text of a span is not at its offset")
+        first = len(before.decode("utf-16-le"))
+        end = first + len(str(shown))
+    return CharacterSpan(first, end, str(kinds[0]))
