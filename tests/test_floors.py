@@ -25,8 +25,8 @@ FLOORS = {
     2: "architecture checkpoint controls corpora documents encoder length_schedule savepoints segmentation "
     "sentence_pairs work gate tables tasks token_store token_writer tokenization vocabulary",
     # 1: pure; tensors and frames in, tensors and frames out
-    1: "allocator attention batch contamination ladder machine_peak masking masking_audit metrics normalise optim "
-    "packing health ranks schemas spans statistics stream token_classes",
+    1: "allocator attention batch contamination dropout ladder machine_peak masking masking_audit metrics normalise "
+    "optim packing health ranks schemas spans statistics stream token_classes",
     # 0: what everything may use
     0: "errors exclusive interruption outputs parallel params",
 }
