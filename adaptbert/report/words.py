@@ -100,6 +100,9 @@ VERDICTS = {
 METRICS = {
     "f1_macro": Words("macro-F1", "宏平均 F1"),
     "f1_span": Words("strict span F1", "严格片段 F1"),
+    "f1_answer": Words("answer F1", "答案 F1"),
+    "pearson": Words("Pearson's correlation", "皮尔逊相关系数"),
+    "accuracy": Words("accuracy", "准确率"),
 }
 UNITS = {
     "token": Words("token", "词元"),
@@ -114,7 +117,27 @@ TOKEN_CLASSES = {
     "punctuation": Words("punctuation", "标点"),
     "other": Words("other", "其他"),
 }
-SHAPES = {
-    "single_sentence": Words("a label for each sentence", "单句分类"),
-    "sequence_labelling": Words("a tag for each word", "序列标注"),
+KINDS = {
+    ("single_sentence", "class"): Words("a label for each sentence", "单句分类"),
+    ("single_sentence", "labels"): Words("any number of labels for each sentence", "单句多标签分类"),
+    ("single_sentence", "number"): Words("a number for each sentence", "单句回归"),
+    ("sentence_pair", "class"): Words("a label for each pair of sentences", "句对分类"),
+    ("sentence_pair", "labels"): Words("any number of labels for each pair of sentences", "句对多标签分类"),
+    ("sentence_pair", "number"): Words("a number for each pair of sentences", "句对回归"),
+    ("sequence_labelling", "spans"): Words("spans of words", "序列标注：片段"),
+    ("sequence_labelling", "tags"): Words("a tag for each word", "序列标注：逐词标签"),
+    ("extractive_answer", "answer"): Words("an answer from a passage", "抽取式问答"),
 }
+"""What a task asks, by shape and target."""
+_ALL_TAGS = Words(
+    "all its tags are; its confidence is that of its least sure tag, too high for all of them together",
+    "所有标签都正确；其置信度取最没把握的标签，因此对整行而言偏高",
+)
+RIGHT = {
+    "class": Words("its label is right", "标签正确"),
+    "labels": Words("its whole set of labels is right", "全部标签都正确"),
+    "spans": _ALL_TAGS,
+    "tags": _ALL_TAGS,
+    "answer": Words("the answer is met exactly", "答案完全匹配"),
+}
+"""When the answer to a row counts as right, by target."""
