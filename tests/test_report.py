@@ -237,12 +237,15 @@ def test_every_kind_of_task_has_its_words(comparison: Comparison, shape: str, ta
     nothing = {"confusion": None} | ({"calibration": None, "errors": [], "classes": []} if target == "number" else {})
     inspection = dataclasses.replace(task.inspection, **nothing)  # type: ignore[arg-type]
     other = dataclasses.replace(task, shape=shape, target=target, metric=metric, inspection=inspection)
+    other = dataclasses.replace(other, controls={"majority": 0.1})
     page = render(dataclasses.replace(comparison, tasks=[other], suite=[]))
     read = Reader(page)
     assert read.open == []
     assert len(read.text["en"]) == len(read.text["zh-Hans"])
     assert words.KINDS[shape, target].en in page
     assert words.METRICS[metric].zh in page
+    assert words.control("majority", target).zh in page
+    assert (words.control("majority", target) == words.CONTROLS["majority"]) == (target == "tags")
     assert ("closer-section" in page) == (target != "number")
 
 

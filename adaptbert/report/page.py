@@ -98,7 +98,7 @@ def _view(task: Task, comparison: Comparison) -> TaskView:
         for name in ("domain_transfer", "more_training", "domain_text", "climb")
         if (step := task.step(name)) is not None
     ]
-    marks = [charts.Mark(words.CONTROLS[name], score) for name, score in task.controls.items()]
+    marks = [charts.Mark(words.control(name, task.target), score) for name, score in task.controls.items()]
     whiskers = [_whisker(step) for step in task.steps]
     bars = [_bar(arm, comparison.rung(arm.rung), arm.name == task.chosen) for arm in task.arms]
     return TaskView(

@@ -6,13 +6,13 @@ The sentences follow from the figures by rule; nothing here praises a step that 
 from adaptbert.comparison import Comparison, Masks, Rung, Step, Task
 from adaptbert.ladder import SCRATCH
 from adaptbert.report.words import (
-    CONTROLS,
     METRICS,
     RIGHT,
     STEPS,
     Words,
     bits_change,
     change,
+    control,
     listed,
     millions,
     p_value,
@@ -228,12 +228,12 @@ def against_controls(task: Task, confidence: float) -> Words:
     arm = task.arm(task.chosen) if task.chosen is not None else None
     if arm is None or arm.interval is None or not task.controls:
         return Words("", "")
-    name = max(task.controls, key=lambda control: task.controls[control])
+    name = max(task.controls, key=lambda each: task.controls[each])
     score, level = task.controls[name], percent(confidence)
-    control = CONTROLS[name]
+    told = control(name, task.target)
     beside = Words(
-        f"{control.en[0].upper()}{control.en[1:]}, trained on the same {task.labels:,} rows, scores {points(score)}:",
-        f"用同样 {task.labels:,} 行训练的“{control.zh}”得 {points(score)} 分：",
+        f"{told.en[0].upper()}{told.en[1:]}, trained on the same {task.labels:,} rows, scores {points(score)}:",
+        f"用同样 {task.labels:,} 行训练的“{told.zh}”得 {points(score)} 分：",
     )
     low, high = arm.interval.low, arm.interval.high
     if low is not None and low > score:

@@ -24,6 +24,11 @@ class Words:
         return Words(f"{self.en} {other.en}".strip(), f"{self.zh}{other.zh}")
 
 
+def control(name: str, target: str) -> Words:
+    """What a control is called in a task with this target."""
+    return MAJORITY[target] if name == "majority" and target in MAJORITY else CONTROLS[name]
+
+
 def same(text: str) -> Words:
     """A name that is not translated."""
     return Words(text, text)
@@ -77,9 +82,17 @@ ARMS = {
 CONTROLS = {
     "majority": Words("commonest label", "最常见类别"),
     "tfidf_logistic": Words("TF-IDF + logistic regression", "TF-IDF + 逻辑回归"),
+    "tfidf_ridge": Words("TF-IDF + ridge regression", "TF-IDF + 岭回归"),
+    "question_overlap": Words("sentence nearest to the question", "与问题最接近的句子"),
     "word_majority": Words("commonest tag of each word", "逐词最常见标签"),
     "window_logistic": Words("windowed logistic regression", "窗口特征 + 逻辑回归"),
 }
+MAJORITY = {
+    "labels": Words("commonest set of labels", "最常见的标签组合"),
+    "number": Words("mean of the training values", "训练值的平均数"),
+    "answer": Words("no answer at all", "一律回答“无答案”"),
+}
+"""What the control `majority` answers where that is no single label, by target."""
 STEPS = {
     "pretrain": Words("General pre-training", "通用预训练"),
     "more_training": Words("More training alone", "单纯增加训练"),
@@ -135,7 +148,11 @@ _ALL_TAGS = Words(
 )
 RIGHT = {
     "class": Words("its label is right", "标签正确"),
-    "labels": Words("its whole set of labels is right", "全部标签都正确"),
+    "labels": Words(
+        "its whole set of labels is right; its confidence is that of its least sure label, too high for all of them "
+        "together",
+        "全部标签都正确；其置信度取最没把握的标签，因此对整行而言偏高",
+    ),
     "spans": _ALL_TAGS,
     "tags": _ALL_TAGS,
     "answer": Words("the answer is met exactly", "答案完全匹配"),
