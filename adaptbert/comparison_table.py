@@ -82,17 +82,18 @@ def _task(name: str, values: dict[str, Any], training: dict[str, Any]) -> str:
 
 
 def _suite(suite: dict[str, Any], metrics: dict[str, str]) -> str:
-    rows = [["mean over tasks, of unlike metrics", "average", "interval", *(f"{t} {m}" for t, m in metrics.items())]]
-    rows += [
+    """Arms side by side, for tasks may be many: each part, and their mean."""
+    parts = {arm: dict(found["parts"]) for arm, found in suite.items()}
+    bounds = [f"{_points(found['low'])}-{_points(found['high'])}" if "low" in found else "" for found in suite.values()]
+    return aligned(
         [
-            arm,
-            _points(found["average"]),
-            f"{_points(found['low'])} to {_points(found['high'])}" if "low" in found else "",
-            *(_points(score) for _, score in found["parts"]),
-        ]
-        for arm, found in suite.items()
-    ]
-    return aligned(rows, left=(0,))
+            ["mean over tasks, of unlike metrics", *suite],
+            *([f"{task} {metric}", *(_points(parts[arm][task]) for arm in suite)] for task, metric in metrics.items()),
+            ["mean", *(_points(found["average"]) for found in suite.values())],
+            ["interval", *bounds],
+        ],
+        left=(0,),
+    )
 
 
 def _bits(bits: dict[str, dict[str, float]]) -> str:

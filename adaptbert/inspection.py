@@ -17,6 +17,8 @@ from adaptbert.predictions import Answer, judge, read_predictions
 
 BINS = 15
 """As in Guo et al. 2017."""
+ROWS_A_DOT, FEWEST_DOTS = 20, 5
+"""Of the curve that is shown: the share of right ones among fewer rows is mostly chance."""
 ERRORS = 10
 
 
@@ -29,7 +31,7 @@ class Calibration:
         ece, ece_width: expected calibration error in bins of equal mass, and of equal width; means over seeds.
         chance: the `ece` that true chances would get from so many rows.
         brier: mean squared distance of confidence from what came true.
-        curve: of all seeds together, in bins of equal mass.
+        curve: of all seeds together, in bins of equal mass; fewer of them where rows are few.
     """
 
     claimed: float
@@ -96,6 +98,7 @@ def _calibration(judged: Mapping[int, Sequence[tuple[Answer, bool]]]) -> Calibra
     seeds = list(zip(claimed, came_true, strict=True))
     by_mass = [reliability(chances, truth, BINS, "mass") for chances, truth in seeds]
     by_width = [reliability(chances, truth, BINS, "width") for chances, truth in seeds]
+    dots = min(BINS, max(FEWEST_DOTS, len(claimed[0]) // ROWS_A_DOT))
     return Calibration(
         claimed=float(np.concatenate(claimed).mean()),
         came_true=float(np.concatenate(came_true).mean()),
@@ -103,7 +106,7 @@ def _calibration(judged: Mapping[int, Sequence[tuple[Answer, bool]]]) -> Calibra
         ece_width=_mean([expected_calibration_error(curve) for curve in by_width]),
         chance=_mean([chance_error(curve) for curve in by_mass]),
         brier=_mean([brier_score(chances, truth) for chances, truth in seeds]),
-        curve=reliability(np.concatenate(claimed), np.concatenate(came_true), BINS, "mass"),
+        curve=reliability(np.concatenate(claimed), np.concatenate(came_true), dots, "mass"),
     )
 
 

@@ -180,9 +180,12 @@ def calibration(task: Task) -> Words | None:
 
 def suite(comparison: Comparison) -> list[Words]:
     """What the mean over tasks is a mean of, and which arms have none."""
+    by_metric: dict[str, list[Words]] = {}
+    for task in comparison.tasks:
+        by_metric.setdefault(task.metric, []).append(same(task.name))
     parts = [
-        Words(f"{METRICS[task.metric].en} of {task.name}", f"任务 {task.name} 的{METRICS[task.metric].zh}")
-        for task in comparison.tasks
+        Words(f"{METRICS[metric].en} of {listed(tasks).en}", f"任务 {listed(tasks).zh} 的{METRICS[metric].zh}")
+        for metric, tasks in by_metric.items()
     ]
     found = [
         Words(
