@@ -1,21 +1,22 @@
-"""Attention over documents that lie flat: what each device does with it, behind one call.
+"""Attention over documents of any length: how each device wants their tokens to lie, and what it does with them.
 
-Queries, keys and values of all tokens in, (tokens, 3 * heads * size); what each token has mixed from the tokens of its
-own document out, (tokens, heads * size). Scaled dot products of all heads (Vaswani et al. 2017, section 3.2).
+A token lies in a cell. Queries, keys and values of all cells in, (cells, 3 * heads * size); what each one has mixed
+from the tokens of its own document out, (cells, heads * size). Scaled dot products of all heads (Vaswani et al. 2017,
+section 3.2).
 
-cpu     rows, a bias and two batched products: in bfloat16 several times faster than the fused operator
-cuda    torch's kernel for documents of any length (`varlen_attn`, FlashAttention-2): no row, no mask, no padding
+cpu     cells are rows of one size, some empty; a bias and two batched products: in bfloat16 several times faster than
+        the fused operator
+cuda    cells are tokens, none is empty; torch's kernel for documents of any length (`varlen_attn`, FlashAttention-2)
 either  rows and the fused operator with a mask: where that kernel cannot be used, for it knows no dropout, no float32
 """
 
 from functools import cached_property
-from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd import Function
 from torch.nn import functional
 
+from adaptbert.dropout import kept, scale
 from adaptbert.packing import Rows
 
 FAR = -1e4  # added to the scores of tokens of other documents: their weights are 0 in every type
@@ -30,33 +31,48 @@ class Attention:
         rows: where the tokens lie when they are laid out in rows.
         device: of the tokens.
         heads: of every layer.
+        size: of a head.
         dtype: of the products.
+        rate: of dropout, the highest of all layers.
     """
 
-    def __init__(self, rows: Rows, device: torch.device, heads: int, dtype: torch.dtype) -> None:
-        self._rows, self._device, self._heads, self._dtype = rows, device, heads, dtype
+    def __init__(
+        self, rows: Rows, device: torch.device, heads: int, size: int, dtype: torch.dtype, rate: float
+    ) -> None:
+        self._rows, self._device, self._heads, self._size, self._dtype = rows, device, heads, size, dtype
+        self._is_flat = flash_fits(device, dtype, size, rate)
+
+    def lay(self, values: Tensor) -> Tensor:
+        """What is known of each token, (tokens,), cell by cell; 0 in empty cells."""
+        if self._is_flat:
+            return values
+        return values.new_zeros(self._same.shape[0] * self._same.shape[1]).index_copy_(0, self._place, values)
+
+    def cells(self, tokens: Tensor | None) -> Tensor | None:
+        """Where these tokens lie, or all; None where that is every cell in its order."""
+        if self._is_flat:
+            return tokens
+        return self._place if tokens is None else self._place[tokens]
 
     def mix(self, projected: Tensor, rate: float, wanted: Tensor | None = None) -> Tensor:
-        """What tokens mix from their documents.
+        """What cells mix from their documents.
 
         Args:
-            projected: queries, keys and values of all heads, (tokens, 3 * heads * size).
+            projected: queries, keys and values of all heads, (cells, 3 * heads * size).
             rate: of dropout, of the weights.
-            wanted: the tokens that are asked for, (wanted,); all if None.
+            wanted: the cells that are asked for, (wanted,); all if None.
 
         Returns:
-            (wanted or tokens, heads * size).
+            (wanted or cells, heads * size).
         """
-        size = projected.shape[1] // (3 * self._heads)
-        if flash_fits(self._device, projected.dtype, size, rate):
-            mixed = self._flat(projected.view(-1, 3, self._heads, size))
-            return mixed if wanted is None else mixed.index_select(0, wanted)
-        laid: Tensor = _Lay.apply(projected, self._place, self._same.shape[0] * self._same.shape[1])  # type: ignore[no-untyped-call]
-        query, key, value = laid.view(*self._same.shape[:2], 3, self._heads, size).permute(2, 0, 3, 1, 4).unbind(0)
-        mix = self._by_products if self._device.type == "cpu" else self._fused
-        together = mix(query, key, value, rate).transpose(1, 2).reshape(len(laid), -1)
-        taken: Tensor = _Take.apply(together, self._place if wanted is None else self._place[wanted])  # type: ignore[no-untyped-call]
-        return taken
+        if self._is_flat:
+            mixed = self._flat(projected.view(-1, 3, self._heads, self._size))
+        else:
+            parts = projected.view(*self._same.shape[:2], 3, self._heads, self._size).permute(2, 0, 3, 1, 4)
+            mix = self._by_products if self._device.type == "cpu" else self._fused
+            query, key, value = parts.unbind(0)
+            mixed = mix(query, key, value, rate).transpose(1, 2).reshape(len(projected), -1)
+        return mixed if wanted is None else mixed.index_select(0, wanted)
 
     def _flat(self, parts: Tensor) -> Tensor:
         from torch.nn.attention.varlen import varlen_attn
@@ -71,7 +87,12 @@ class Attention:
         rows, heads, block, size = query.shape
         query, key, value = (part.reshape(rows * heads, block, size) for part in (query, key, value))
         scores = torch.baddbmm(self._bias, query, key.transpose(1, 2), alpha=size**-0.5)
-        return torch.bmm(thin(torch.softmax(scores, -1), rate), value).view(rows, heads, block, size)
+        weights = torch.softmax(scores, -1)
+        if rate:
+            # Values are fewer than weights: what is kept is scaled up there.
+            weights = weights * kept(weights, rate)
+            value = value * scale(rate)
+        return torch.bmm(weights, value).view(rows, heads, block, size)
 
     def _fused(self, query: Tensor, key: Tensor, value: Tensor, rate: float) -> Tensor:
         return functional.scaled_dot_product_attention(query, key, value, self._same[:, None], rate)
@@ -107,48 +128,3 @@ def flash_fits(device: torch.device, dtype: torch.dtype, size: int, rate: float)
         and size <= 256
         and torch.cuda.get_device_capability(device) >= FLASH_CAPABILITY
     )
-
-
-class _Lay(Function):
-    """Flat tokens, (tokens, size), into cells, (cells, size); `place` names each cell once, so nothing is summed."""
-
-    @staticmethod
-    def forward(ctx: Any, flat: Tensor, place: Tensor, cells: int) -> Tensor:
-        ctx.save_for_backward(place)
-        return flat.new_zeros(cells, flat.shape[1]).index_copy_(0, place, flat)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
-        (place,) = ctx.saved_tensors
-        return gradients[0].index_select(0, place), None, None
-
-
-class _Take(Function):
-    """The inverse of `_Lay`; a cell that is asked for twice gets both gradients."""
-
-    @staticmethod
-    def forward(ctx: Any, laid: Tensor, wanted: Tensor) -> Tensor:
-        ctx.save_for_backward(wanted)
-        ctx.cells = laid.shape[0]
-        return laid.index_select(0, wanted)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        (wanted,) = ctx.saved_tensors
-        return gradients[0].new_zeros(ctx.cells, gradients[0].shape[1]).index_add_(0, wanted, gradients[0]), None
-
-
-def thin(values: Tensor, p: float) -> Tensor:
-    """Dropout (Srivastava et al. 2014) with probability `p`.
-
-    On a CPU four elements share a draw of 64 random bits, a quarter of the price; `p` is rounded to 1/65536, and
-    elements stay independent.
-    """
-    if p == 0:
-        return values
-    if values.device.type != "cpu":
-        return functional.dropout(values, p)
-    dropped = round(p * 65536)
-    bits = torch.empty((values.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
-    kept = bits.view(torch.int16)[: values.numel()].view(values.shape) >= dropped - 32768
-    return values * (kept.to(values.dtype) * (65536 / (65536 - dropped)))

@@ -24,6 +24,9 @@ from adaptbert.sentence_pairs import PairLabels, SentencePairs, answers
 from adaptbert.stream import DocumentStream
 from adaptbert.token_store import Documents, Flat
 
+NO_ANSWER = -100
+CHOSEN_STEP = 16
+
 
 @dataclass(frozen=True)
 class MaskedBatch:
@@ -33,7 +36,7 @@ class MaskedBatch:
         rows: where attention lays the tokens.
         ids: document after document, some tokens hidden, (tokens,).
         chosen: tokens to predict, (chosen,).
-        expected: the ids that stood there, (chosen,).
+        expected: the ids that stood there, or NO_ANSWER where nothing is asked, (chosen,).
         counts: tokens, padding not counted, and what the masks really were (`MaskingAudit.counts`).
         pairs: where a sentence objective is trained.
         head_only: whether the encoder stays as it is.
@@ -93,11 +96,13 @@ class MaskedBatches:
         read = (flat.ids, flat.word_starts, flat.lengths, documents, passes)
         ids, chosen = self._masker.mask(*read)
         rows = pack(flat.lengths, self._block_size)
+        # In few sizes, as `pack` gives rows: the decoder sees some tokens more, whose answers do not count.
+        spare = -len(chosen) % CHOSEN_STEP
         return MaskedBatch(
             rows,
             torch.from_numpy(ids),
-            torch.from_numpy(chosen),
-            torch.from_numpy(flat.ids[chosen]),
+            torch.from_numpy(np.pad(chosen, (0, spare))),
+            torch.from_numpy(np.pad(flat.ids[chosen], (0, spare), constant_values=NO_ANSWER)),
             {"tokens": len(ids), **self._audit.counts(flat.ids, flat.lengths, self._masker.units(*read), chosen)},
         )
 
@@ -140,7 +145,8 @@ class MaskedLM(pl.LightningModule):
     def _masked_loss(self, hidden: Tensor, batch: MaskedBatch) -> Tensor:
         logits = self.model.cls.predictions(hidden)
         # The mean, and 0 for a batch without a mask.
-        return functional.cross_entropy(logits.float(), batch.expected, reduction="sum") / max(1, len(batch.expected))
+        total = functional.cross_entropy(logits.float(), batch.expected, ignore_index=NO_ANSWER, reduction="sum")
+        return total / (batch.expected != NO_ANSWER).sum().clamp(min=1)
 
     def on_after_backward(self) -> None:
         # A parameter without a gradient is left alone by clipping and by AdamW, which keeps no means of it either. The

@@ -248,9 +248,13 @@ class _Steps(pl.Callback):
 
     def on_before_optimizer_step(self, trainer: pl.Trainer, module: pl.LightningModule, optimizer: Any) -> None:
         # Every micro-batch reaches the same parameters, so all ranks have the same gradients to give.
-        self._ranks.mean([parameter.grad for parameter in module.parameters() if parameter.grad is not None])
+        gradients = [parameter.grad for parameter in module.parameters() if parameter.grad is not None]
+        self._ranks.mean(gradients)
         # Lightning itself refuses to clip for a fused optimizer under autocast; bfloat16 has no scaler to undo first.
-        self._norm = nn.utils.clip_grad_norm_(module.parameters(), self._job.plan.clip_norm)
+        self._norm, limit = nn.utils.get_total_norm(gradients), self._job.plan.clip_norm
+        # A small gradient would be multiplied by 1, which is not free; a GPU would have to be asked.
+        if self._norm.device.type != "cpu" or self._norm > limit:
+            nn.utils.clip_grads_with_norm_(module.parameters(), limit, self._norm)
         # The fused kernel leaves weights and means alone where this is 1, without asking the device for the number.
         optimizer.found_inf = (~torch.isfinite(self._norm)).to(torch.float32)
 

@@ -115,7 +115,7 @@ def test_the_kernel_that_is_installed_takes_what_it_is_given(monkeypatch: pytest
     meta = torch.device("meta")
     projected = torch.empty(sum(LENGTHS), 3 * 4 * 8, dtype=torch.bfloat16, device=meta, requires_grad=True)
     rows = batch.to(pack(np.array(LENGTHS), 24), meta)
-    mixed = attention.Attention(rows, meta, 4, torch.bfloat16).mix(projected, 0.0)
+    mixed = attention.Attention(rows, meta, 4, 8, torch.bfloat16, 0.0).mix(projected, 0.0)
     assert mixed.shape == (sum(LENGTHS), 4 * 8)
     mixed.sum().backward()
     assert projected.grad is not None

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from adaptbert.masked_lm import MaskedBatches
+from adaptbert.masked_lm import NO_ANSWER, MaskedBatches
 from adaptbert.stream import DocumentStream
 from benchmarks import finetuning, machine, masked_lm, quality, real_text, table
 from benchmarks.peer import PEERS, sample_of_groups
@@ -95,8 +95,9 @@ def test_paired_batches_are_ours_padded(tmp_path: Path) -> None:
     rows = quality.padded(batch, tiny.tokenizer().pad)
     there = rows["attention_mask"].bool()
     assert torch.equal(rows["input_ids"][there], batch.ids)
-    assert torch.equal((rows["labels"][there] != -100).nonzero().flatten(), batch.chosen)
-    assert torch.equal(rows["labels"][rows["labels"] != -100], batch.expected)
+    asked = batch.expected != NO_ANSWER
+    assert torch.equal((rows["labels"][there] != NO_ANSWER).nonzero().flatten(), batch.chosen[asked])
+    assert torch.equal(rows["labels"][rows["labels"] != NO_ANSWER], batch.expected[asked])
     assert (rows["input_ids"][:, 0] == tiny.tokenizer().cls).all()
     assert (rows["input_ids"][~there] == tiny.tokenizer().pad).all()
 

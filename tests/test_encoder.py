@@ -5,7 +5,6 @@ import pytest
 import torch
 from transformers import BertConfig, BertForMaskedLM
 
-from adaptbert.attention import thin
 from adaptbert.encoder import encode
 from adaptbert.packing import pack
 
@@ -108,17 +107,3 @@ def test_under_autocast_it_is_close_and_gradients_are_float32() -> None:
     found.pow(2).mean().backward()
     used = [parameter for name, parameter in rounded.bert.named_parameters() if "pooler" not in name]
     assert all(parameter.grad is not None and parameter.grad.dtype == torch.float32 for parameter in used)
-
-
-@pytest.mark.parametrize("p", [0.1, 0.5])
-def test_thinned_values_have_the_statistics_of_dropout(p: float) -> None:
-    torch.manual_seed(3)
-    thinned = thin(torch.ones(400, 1000), p)
-    dropped = (thinned == 0).double()
-    assert dropped.mean().item() == pytest.approx(p, abs=4 * (p * (1 - p) / 400_000) ** 0.5)
-    assert thinned.mean().item() == pytest.approx(1, abs=0.01)
-    # Four neighbours share one draw of 64 bits and must still be independent.
-    flat = dropped.flatten() - p
-    for distance in (1, 2, 3, 4):
-        correlation = (flat[:-distance] * flat[distance:]).mean().item() / (p * (1 - p))
-        assert abs(correlation) < 4 / 400_000**0.5

@@ -26,9 +26,9 @@ FLOORS = {
     2: "architecture checkpoint controls corpora documents encoder length_schedule savepoints segmentation "
     "sentence_pairs work gate tables tasks token_store token_writer tokenization vocabulary",
     # 1: pure; tensors and frames in, tensors and frames out
-    1: "allocator answer_text attention batch calibration contamination crf ladder layout machine_peak masking "
-    "masking_audit metric_contract metrics normalise optim packing health ranks schemas spans statistics stream "
-    "suite tag_schemes token_classes",
+    1: "allocator answer_text attention batch calibration contamination crf dropout ladder layout machine_peak "
+    "masking masking_audit metric_contract metrics normalise optim packing health ranks schemas spans statistics "
+    "stream suite tag_schemes token_classes",
     # 0: what everything may use
     0: "errors exclusive interruption outputs parallel params",
 }

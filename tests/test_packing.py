@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adaptbert.packing import pack
+from adaptbert.packing import SIZE_STEP, pack
 
 BLOCK = 32
 
@@ -22,7 +22,8 @@ def test_round_trip(lengths: list[int], spare: int) -> None:
     laid[rows.place] = np.arange(1, tokens + 1)
     laid = laid.reshape(rows.documents.shape)
 
-    assert laid.shape[1] == block
+    assert max(lengths) <= laid.shape[1] <= block
+    assert (block - laid.shape[1]) % SIZE_STEP == 0
     assert np.count_nonzero(laid) == tokens, "a cell of its own for each token"
     assert np.array_equal(rows.documents == -1, laid == 0)
     assert rows.positions.tolist() == [i for length in lengths for i in range(length)], "positions restart"
@@ -57,6 +58,21 @@ def test_short_texts_leave_hardly_any_padding() -> None:
     assert (rows.documents == -1).mean() < 0.03
     padded = 1 - lengths.sum() / (len(lengths) * lengths.max())
     assert padded > 0.4, "what padding to the longest would waste"
+
+
+def test_the_size_that_leaves_the_fewest_cells_is_taken() -> None:
+    assert pack(np.array([60, 60, 60]), 128).documents.shape == (3, 64), "not two rows of 128"
+    assert pack(np.array([40] * 6), 128).documents.shape == (2, 128), "not six of 64"
+    assert pack(np.array([32, 32, 32, 32]), 128).documents.shape == (4, 32), "of equal ones the smallest"
+    assert pack(np.array([100]), 128).documents.shape == (1, 128)
+
+
+def test_cells_come_in_few_numbers() -> None:
+    """Batches of other documents of a corpus have one of a few shapes, whatever their tokens."""
+    draw = np.random.default_rng(0)
+    batches = [draw.integers(5, 60, 32) for _ in range(100)]
+    assert len({int(lengths.sum()) for lengths in batches}) > 60
+    assert len({pack(lengths, 128).documents.shape for lengths in batches}) < 20
 
 
 def test_a_document_that_does_not_fit_is_refused() -> None:
