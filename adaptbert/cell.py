@@ -85,6 +85,7 @@ def finetune_cell(
     from adaptbert import checkpoint, finetuning, ranks, training  # noqa: F401 - all code is known when the run is named
     from adaptbert.architecture import training_flop
     from adaptbert.errors import BadData, BadParams
+    from adaptbert.metric_contract import contract
     from adaptbert.tasks import labelled
     from adaptbert.tasks.shapes import mismatch, shape_of
     from adaptbert.training import parameters
@@ -147,6 +148,7 @@ def finetune_cell(
         "tokens": tokens,
         "tflop": round(training_flop(model.config, tokens, params.block_size, counts["places"], 0) / 1e12, 3),
         "parameters": parameters(model),
+        "contract": contract(about["target"], best[1].ids),
     }
     card = {
         "stage": "finetune",
@@ -183,6 +185,7 @@ class _Trained:
     predictions: list[dict[str, Any]]
     steps: int
     counts: dict[str, int]
+    ids: dict[str, list[str]]
 
 
 def _one_seed(
@@ -273,6 +276,7 @@ def _one_seed(
         ],
         steps,
         fitted.counts,
+        {"dev": [row["id"] for row in dev], "test": [row["id"] for row in rows]},
     )
 
 

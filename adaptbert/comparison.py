@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from adaptbert.confusion import Confusion, read_confusion
 from adaptbert.controls import controls
+from adaptbert.inspection import Inspection, inspect_cell
 from adaptbert.ladder import PRETRAIN, SCRATCH, LadderConfig
 from adaptbert.metric_contract import COMPARED_BY
 from adaptbert.outputs import read_json
 from adaptbert.statistics import Difference, Interval, holm, mean_interval, paired_difference
+from adaptbert.suite import SuiteAverage, suite_averages
 from adaptbert.tasks import labelled
 
 QUESTIONS = {
@@ -128,10 +129,12 @@ class Task:
         labels: training rows used, by the arms and by the controls alike.
         controls: name -> score.
         chosen: the arm with the best mean score on the dev split; the test split has no say in it.
+        inspection: of the chosen arm; None without its predictions.
     """
 
     name: str
     shape: str
+    target: str
     metric: str
     labels: int
     rows: dict[str, int]
@@ -139,7 +142,7 @@ class Task:
     controls: dict[str, float]
     steps: list[Step]
     chosen: str | None
-    confusion: Confusion | None
+    inspection: Inspection | None
 
     def arm(self, name: str) -> Arm | None:
         return next((arm for arm in self.arms if arm.name == name), None)
@@ -172,6 +175,7 @@ class Comparison:
     Attributes:
         heldout: the held-out sets, general text first.
         began_from: `scratch`, or the checkpoint that general pre-training went on from; None where that is unknown.
+        suite: the mean over tasks of every arm that all tasks have; empty below two tasks.
     """
 
     confidence: float
@@ -180,6 +184,7 @@ class Comparison:
     heldout: list[str]
     sources: list[Source]
     began_from: str | None
+    suite: list[SuiteAverage]
 
     @property
     def demonstration(self) -> bool:
@@ -218,7 +223,9 @@ def compare_all(
     corpora = [source.name for source in sources if source.kind == "corpus"]
     heldout = sorted(measured, key=lambda name: (name != "general", name not in corpora, name))
     began_from = read_json(cells / f"{PRETRAIN}.json")["from"] if not rungs[PRETRAIN].missing else None
-    return Comparison(confidence, tasks, list(rungs.values()), heldout, sources, began_from)
+    scores = {task.name: {arm.name: arm.scores for arm in task.arms} for task in tasks}
+    suite = suite_averages(scores, confidence)
+    return Comparison(confidence, tasks, list(rungs.values()), heldout, sources, began_from, suite)
 
 
 def _starts(ladder: LadderConfig) -> dict[str, str | None]:
@@ -285,7 +292,8 @@ def _task(
     described = labelled.description(data)
     planned = {key: cell for key, cell in ladder.finetune.items() if cell.task == name}
     found = {key: read_json(cells / f"{key}.json") for key in planned if (cells / f"{key}.json").is_file()}
-    metric = next((values["metric"] for values in found.values()), COMPARED_BY[described["target"]])
+    target: str = described["target"]
+    metric = next((values["metric"] for values in found.values()), COMPARED_BY[target])
     labels = next((values["labels"] for values in found.values()), 0) or described["rows"]["train"]
     arms = [
         _arm(cell.arm, cell.start, found.get(key), metric, confidence, rungs[cell.start].total)
@@ -301,6 +309,7 @@ def _task(
     return Task(
         name=name,
         shape=described["shape"],
+        target=target,
         metric=metric,
         labels=labels,
         rows=described["rows"],
@@ -308,7 +317,7 @@ def _task(
         controls={control: values[metric] for control, values in scored.items()},
         steps=_steps(arms, confidence),
         chosen=chosen,
-        confusion=read_confusion(predicted, described["target"]) if key is not None and predicted.is_file() else None,
+        inspection=inspect_cell(predicted, target) if key is not None and predicted.is_file() else None,
     )
 
 

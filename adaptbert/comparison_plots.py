@@ -21,10 +21,10 @@ def write_plots(comparison: Comparison, folder: Path) -> None:
         for task in comparison.tasks:
             scores = [(task.name, arm.name, seed, score) for arm in task.arms for seed, score in arm.scores.items()]
             _write(part / "scores" / f"{task.name}.csv", ("task", "arm", "seed", "score"), scores)
-            if task.confusion is not None:
+            if task.inspection is not None and task.inspection.confusion is not None:
                 pairs = [
                     (actual, predicted)
-                    for actual, row in task.confusion.counts.items()
+                    for actual, row in task.inspection.confusion.counts.items()
                     for predicted, count in row.items()
                     if (actual, predicted) != (OUTSIDE, OUTSIDE)
                     for _ in range(round(count))

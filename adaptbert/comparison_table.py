@@ -11,7 +11,7 @@ from typing import Any
 
 from adaptbert.outputs import read_json
 
-BITS, TRAINING, STEPS = "bits_per_char", "training", "steps"
+BITS, TRAINING, STEPS, SUITE, INSPECTION = "bits_per_char", "training", "steps", "suite", "inspection"
 VERDICTS = {
     "gain": "gain shown",
     "loss": "loss shown",
@@ -23,14 +23,27 @@ VERDICTS = {
 
 
 def comparison_table(summary: dict[str, Any]) -> str:
-    """Arms and controls of each task, the steps between them, and bits per character of each rung."""
-    parts = [_task(name, values, summary[TRAINING]) for name, values in summary.items() if name not in (BITS, TRAINING)]
+    """Arms and controls of each task, the steps between them, the mean over tasks, bits per character of each rung."""
+    tasks = tasks_of(summary)
+    parts = [_task(name, values, summary[TRAINING]) for name, values in tasks.items()]
+    if SUITE in summary:
+        parts.append(_suite(summary[SUITE], {name: _metric(values) for name, values in tasks.items()}))
     return "\n\n".join([*parts, _bits(summary[BITS])])
+
+
+def tasks_of(summary: dict[str, Any]) -> dict[str, Any]:
+    """The sections that are tasks."""
+    return {name: values for name, values in summary.items() if name not in (BITS, TRAINING, SUITE, INSPECTION)}
+
+
+def _metric(values: dict[str, Any]) -> str:
+    """By which the arms of a task are compared."""
+    return next((key for arm, found in values.items() if arm != STEPS for key in found), "score")
 
 
 def _task(name: str, values: dict[str, Any], training: dict[str, Any]) -> str:
     cells = {arm: found for arm, found in values.items() if arm != STEPS}
-    metric = next((key for found in cells.values() for key in found), "score")
+    metric = _metric(values)
     rows = [[name, metric, "interval", "seeds", "tokens", "TFLOP"]]
     for arm, found in cells.items():
         if not found:
@@ -66,6 +79,21 @@ def _task(name: str, values: dict[str, Any], training: dict[str, Any]) -> str:
     if values[STEPS]:  # a task with one arm has nothing to compare
         tables.append(aligned(steps, left=(0, 4)))
     return "\n\n".join(tables)
+
+
+def _suite(suite: dict[str, Any], metrics: dict[str, str]) -> str:
+    """Arms side by side, for tasks may be many: each part, and their mean."""
+    parts = {arm: dict(found["parts"]) for arm, found in suite.items()}
+    bounds = [f"{_points(found['low'])}-{_points(found['high'])}" if "low" in found else "" for found in suite.values()]
+    return aligned(
+        [
+            ["mean over tasks, of unlike metrics", *suite],
+            *([f"{task} {metric}", *(_points(parts[arm][task]) for arm in suite)] for task, metric in metrics.items()),
+            ["mean", *(_points(found["average"]) for found in suite.values())],
+            ["interval", *bounds],
+        ],
+        left=(0,),
+    )
 
 
 def _bits(bits: dict[str, dict[str, float]]) -> str:

@@ -33,6 +33,8 @@ A key without "optional" is required: no default that changes a result hides in 
 `presets/demo.yaml`. `<corpus>`, `<task>` and `<key>` are names that you choose. An unknown key, a wrong type or a value
 out of range is refused before anything runs (`adaptbert check`); see [errors.md](errors.md).
 
+Below `finetune.<task>` stand the options of four shapes; a task gives those of its own shape and no others.
+
 A value is changed for one experiment by `-S` of `dvc exp run`, not by a flag of ours; see
 [how-to/experiments.md](how-to/experiments.md).
 """

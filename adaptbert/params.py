@@ -7,7 +7,7 @@ one. Nothing heavy is imported here: a bad value is told in milliseconds, before
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
@@ -157,7 +157,8 @@ def _fields(cls: type[Config], path: list[str]) -> list[str]:
     here: Any = cls
     for part in path:
         field = here.model_fields.get(part) if isinstance(here, type) and issubclass(here, BaseModel) else None
-        here = field.annotation if field is not None else None
+        kinds = (field.annotation, *get_args(field.annotation)) if field is not None else ()
+        here = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
     return sorted(here.model_fields) if isinstance(here, type) and issubclass(here, BaseModel) else []
 
 

@@ -6,6 +6,8 @@ intervals of differences) stands in lists. A planned cell without metrics is an 
     {"section": {"domain": {"f1_macro": .59, "low": .57, "high": .61, "seeds": [[1, .60], [2, .58], ...]},
                  "tfidf_logistic": {"f1_macro": .52},
                  "steps": {"domain_transfer": {"difference": .06, "p_holm": .02, "of": ["domain", "general"], ...}}},
+     "suite": {"domain": {"average": .48, "low": .46, "high": .50, "parts": [["section", .59], ["mention", .37]], ...}},
+     "inspection": {"section": {"arm": ["domain"], "ece": .07, "classes": [["Lead", .61, .58, .59, 90], ...], ...}},
      "bits_per_char": {"pretrain": {"general": 3.1, "domain": 3.3}},
      "training": {"pretrain": {"tokens": 800000, "tflop": 25.4}}}
 """
@@ -13,14 +15,23 @@ intervals of differences) stands in lists. A planned cell without metrics is an 
 from typing import Any
 
 from adaptbert.comparison import Arm, Comparison, Step, Task
-
-BITS, TRAINING, STEPS = "bits_per_char", "training", "steps"
+from adaptbert.comparison_table import BITS, INSPECTION, STEPS, SUITE, TRAINING
+from adaptbert.inspection import Inspection
+from adaptbert.statistics import Interval
+from adaptbert.suite import SuiteAverage
 
 
 def summary(comparison: Comparison) -> dict[str, Any]:
-    """The whole comparison in as few columns as say it. `training` of a rung includes the rungs below it."""
+    """The whole comparison in as few columns as say it. `training` of a rung includes the rungs below it.
+
+    `suite` is a mean over tasks and is there from two tasks on; `inspection` is of each task's chosen arm.
+    """
+    suite = {average.arm: _average(average) for average in comparison.suite}
+    looked_at = {task.name: _inspection(task.inspection, task) for task in comparison.tasks if task.inspection}
     return {
         **{task.name: _task(task) for task in comparison.tasks},
+        **({SUITE: suite} if suite else {}),
+        **({INSPECTION: looked_at} if looked_at else {}),
         BITS: {
             rung.name: {name: _round(bits) for name, bits in rung.after.items()}
             for rung in comparison.rungs
@@ -45,14 +56,44 @@ def _task(task: Task) -> dict[str, Any]:
 def _arm(arm: Arm, metric: str) -> dict[str, Any]:
     if arm.interval is None:
         return {}
-    bounds = {"low": _round(arm.interval.low), "high": _round(arm.interval.high)}
     return {
         metric: _round(arm.interval.mean),
-        **{name: value for name, value in bounds.items() if value is not None},
+        **_bounds(arm.interval),
         "seeds": [[seed, _round(score)] for seed, score in arm.scores.items()],
         "degenerate": arm.degenerate,
         "rung": [arm.rung],
     }
+
+
+def _bounds(interval: Interval) -> dict[str, float | None]:
+    bounds = {"low": _round(interval.low), "high": _round(interval.high)}
+    return {name: value for name, value in bounds.items() if value is not None}
+
+
+def _average(average: SuiteAverage) -> dict[str, Any]:
+    return {
+        "average": _round(average.interval.mean),
+        **_bounds(average.interval),
+        "parts": [[task, _round(score)] for task, score in average.parts.items()],
+        "seeds": [[seed, _round(score)] for seed, score in average.scores.items()],
+    }
+
+
+def _inspection(inspection: Inspection, task: Task) -> dict[str, Any]:
+    """Errors are row ids with the seeds that are wrong and their mean confidence."""
+    found: dict[str, Any] = {"arm": [task.chosen]}
+    calibration = inspection.calibration
+    if calibration is not None:
+        found["ece"] = _round(calibration.ece)
+        found["ece_width"] = _round(calibration.ece_width)
+        found["brier"] = _round(calibration.brier)
+        found["ece_by_chance"] = [_round(calibration.chance)]
+        found["curve"] = [[part.count, _round(part.claimed), _round(part.came_true)] for part in calibration.curve]
+    found["classes"] = [
+        [scores.label, *(_round(score) for score in scores.means), scores.support] for scores in inspection.classes
+    ]
+    found["errors"] = [[error.id, error.seeds, _round(error.confidence)] for error in inspection.errors]
+    return found
 
 
 def _step(step: Step) -> dict[str, Any]:

@@ -128,9 +128,10 @@ def simulate(
         folder.mkdir(parents=True)
         for split, found in rows.items():
             pq.write_table(pa.Table.from_pylist(found), folder / f"{split}.parquet")
-        target = "class" if shape == "single_sentence" else "spans"
         names = LABELS if shape == "single_sentence" else TYPES
-        write_json(folder / "task.json", {"shape": shape, "target": target, "labels": names, "rows": splits})
+        target = "class" if shape == "single_sentence" else "spans"
+        about = {"shape": shape, "target": target, "labels": names, "rows": splits}
+        write_json(folder / "task.json", about)
         for arm, chance in accuracy.items():
             _cell(root, task, arm, shape, rows["test"], {seed: dice.gauss(chance, seed_spread) for seed in seeds}, dice)
         gate["tasks"][task] = {

@@ -214,7 +214,7 @@ KEPT = {
 }  # fmt: skip
 ELSEWHERE = {
     69: "there are no folds: a task has one train, one dev and one test split",
-    75: "tests/test_cell.py::test_examples_that_are_cut_are_counted",
+    75: "tests/test_cell.py::test_rows_that_are_cut_are_counted",
     85: "windows are made when a task is trained: a matter of its shape, not of readers and gate",
     94: "windows are made when a task is trained: a matter of its shape, not of readers and gate",
 }

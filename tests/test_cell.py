@@ -70,6 +70,8 @@ def test_metrics(project: Project, task: str) -> None:
     assert expected.items() <= found.items()
     assert (found["labels"], found["steps"]) == (96, 48)  # 8 * 96 / 16
     assert [seed["seed"] for seed in found["seeds"]] == SEEDS
+    assert {split: rows[0]["rows"] for split, rows in found["contract"].items()} == {"dev": 24, "test": 32}
+    assert found["contract"]["test"][0]["metric"] == f"test/{metric}", "what it is compared by comes first"
     for seed in found["seeds"]:
         assert {f"test/{metric}", f"dev/{metric}", "degenerate", "cut", "curve"} <= set(seed)
         assert [point["step"] for point in seed["curve"]] == [6 * epoch for epoch in range(1, 9)]

@@ -69,21 +69,36 @@ def test_domain_transfer_is_more_training_and_text(comparison: Comparison) -> No
 def test_scores_are_those_of_the_predictions(simulated: Simulated, comparison: Comparison) -> None:
     """The confusion matrix, counted from the predictions alone, gives back the accuracy of the metrics file."""
     task = comparison.tasks[0]
-    assert task.confusion is not None
+    assert task.inspection is not None
+    assert task.inspection.confusion is not None
+    assert task.inspection.calibration is not None
     cell = read_json(simulated.root / f"metrics/finetune/section-{task.chosen}.json")
-    counts = task.confusion.counts
+    counts = task.inspection.confusion.counts
     total = sum(sum(row.values()) for row in counts.values())
     accuracy = sum(seed["test/accuracy"] for seed in cell["seeds"]) / len(cell["seeds"])
     assert sum(counts[label][label] for label in counts) / total == pytest.approx(accuracy)
-    macro = [sum(scores) / len(LABELS) for scores in zip(*task.confusion.class_f1.values(), strict=True)]
+    assert task.inspection.calibration.came_true == pytest.approx(accuracy)
+    by_seed = zip(*(scores.f1 for scores in task.inspection.classes), strict=True)
+    macro = [sum(scores) / len(LABELS) for scores in by_seed]
     assert macro == pytest.approx([seed["test/f1_macro"] for seed in cell["seeds"]])
 
 
 def test_spans_are_counted_by_type(comparison: Comparison) -> None:
-    confusion = comparison.tasks[1].confusion
-    assert confusion is not None
-    assert confusion.labels == ["O", *TYPES]
-    assert list(confusion.class_f1) == TYPES
+    inspection = comparison.tasks[1].inspection
+    assert inspection is not None
+    assert inspection.confusion is not None
+    assert inspection.confusion.labels == ["O", *TYPES]
+    assert [scores.label for scores in inspection.classes] == TYPES
+
+
+def test_the_suite_average_is_the_mean_of_its_parts(comparison: Comparison) -> None:
+    assert [average.arm for average in comparison.suite] == list(ARMS)
+    for average in comparison.suite:
+        for seed, score in average.scores.items():
+            own = [arm.scores[seed] for task in comparison.tasks for arm in task.arms if arm.name == average.arm]
+            assert score == pytest.approx(sum(own) / 2)
+        assert average.interval.n == 8
+        assert average.interval.mean == pytest.approx(sum(average.parts.values()) / 2)
 
 
 def test_the_dev_split_chooses(simulated: Simulated, tmp_path: Path) -> None:
@@ -166,7 +181,7 @@ def test_without_any_cell_the_controls_still_stand(tmp_path: Path) -> None:
     for path in (bare.root / "metrics/finetune").iterdir():
         path.unlink()
     task = compared(bare).tasks[0]
-    assert (task.chosen, task.confusion) == (None, None)
+    assert (task.chosen, task.inspection) == (None, None)
     assert task.labels == 300
     assert "tfidf_logistic" in task.controls
 
@@ -210,6 +225,15 @@ def test_summary_has_numbers_for_dvc_and_is_plain_json(comparison: Comparison) -
         (interval.mean, interval.low, interval.high), abs=1e-6
     )
     assert set(found["section"]) == {*ARMS, "majority", "tfidf_logistic", "steps"}
+    average = comparison.suite[3]
+    assert found["suite"]["domain"]["average"] == pytest.approx(average.interval.mean, abs=1e-6)
+    assert found["suite"]["domain"]["parts"] == [[name, round(score, 6)] for name, score in average.parts.items()]
+    looked_at = found["inspection"]["section"]
+    assert [label for label, *_ in looked_at["classes"]] == LABELS
+    assert sum(support for *_, support in looked_at["classes"]) == 300
+    assert sum(count for count, _, _ in looked_at["curve"]) == 8 * 300
+    assert len(looked_at["errors"]) == 10
+    assert all(row_id.startswith("test-") for row_id, _, _ in looked_at["errors"])
     assert found["bits_per_char"]["pretrain"]["domain"] == 3.3
     assert found["training"]["task_transfer/section-domain"]["tokens"] == 3_050_000
 
@@ -223,9 +247,18 @@ def test_table_shows_every_cell_step_and_rung(comparison: Comparison) -> None:
         "domain_text (domain - general_long)",
         *BITS,
         "gain shown",
+        "mean over tasks, of unlike metrics",
+        "mention f1_span",
     ]:
         assert name in table, name
     assert max(map(len, table.splitlines())) <= 120
+
+
+def test_one_task_has_no_suite_average(tmp_path: Path) -> None:
+    found = compared(simulate(tmp_path, tasks=["section"]))
+    assert found.suite == []
+    assert "suite" not in summary(found)
+    assert "mean over tasks" not in comparison_table(summary(found))
 
 
 def test_columns_are_aligned_with_chinese_names() -> None:

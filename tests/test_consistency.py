@@ -98,6 +98,22 @@ def test_the_demo_is_consistent() -> None:
             id="a task rung starts from a rung below",
         ),
         pytest.param(
+            {"collect_task__section__shape": "sentence_pair"},
+            [
+                "AB-111 params.yaml: finetune.section: options of single_sentence, but the task's shape is "
+                "sentence_pair; see shape and target of collect_task.section"
+            ],
+            id="options belong to the shape of the task",
+        ),
+        pytest.param(
+            {"collect_task__mention__target": "tags"},
+            [
+                "AB-111 params.yaml: finetune.mention: target 'tags' and tag_scheme 'bio': spans need one, tags take "
+                "none; see shape and target of collect_task.mention"
+            ],
+            id="a tag scheme belongs to spans",
+        ),
+        pytest.param(
             {"ladder__domain_transfer": ["domain", "general", "far"]},
             [
                 "AB-099 params.yaml: ladder.domain_transfer: 'far' is not in collect; known: domain, general"

@@ -12,6 +12,7 @@ from transformers import AutoTokenizer, pipeline
 
 from adaptbert.checkpoint import Checkpoint
 from adaptbert.finetuning import logits
+from adaptbert.inspection import inspect_cell
 from adaptbert.metric_contract import COMPARED_BY
 from adaptbert.outputs import read_json
 from adaptbert.tasks import labelled
@@ -178,3 +179,14 @@ def test_every_option_does_something(tmp_path: Path, task: str, one: dict[str, A
         cell({**usual, **options})
         found.append([(row["predicted"], row["confidence"]) for row in project.predictions(f"{task}-general")])
     assert found[0] != found[1]
+
+
+@pytest.mark.parametrize("task", KINDS)
+def test_the_report_reads_the_predictions(project: Project, task: str) -> None:
+    target = KINDS[task][1]
+    found = inspect_cell(project.root / f"predictions/{task}-general.parquet", target)
+    assert (found.confusion is not None) == (target in ("class", "spans", "tags"))
+    if found.confusion is not None:
+        assert set(found.confusion.labels) <= {"O", *tiny.LABELS[target]}
+        agreed = sum(found.confusion.counts[label][label] for label in found.confusion.labels)
+        assert agreed > 0.8 * sum(sum(row.values()) for row in found.confusion.counts.values())

@@ -68,6 +68,21 @@ def test_the_demo_is_all_right(tmp_path: Path) -> None:
             id="099 section missing",
         ),
         pytest.param(
+            demo("single_sentence: {long_text: head}", "single_sentence: {long_text: head, tag_scheme: bio}"),
+            [r"AB-099 .*single_sentence.tag_scheme: unknown key 'tag_scheme'; known: long_text, stride"],
+            id="099 an option of another shape",
+        ),
+        pytest.param(
+            demo("single_sentence: {long_text: head}", "single_sentence: {long_text: head, stride: 9}"),
+            [r"AB-111 .*finetune.section.single_sentence: long_text 'head' and stride 9: windows need one.*"],
+            id="111 a stride without windows",
+        ),
+        pytest.param(
+            demo("    single_sentence: {long_text: head}", "    #"),
+            [r"AB-111 .*finetune.section: options of no shape: give those of the task's shape; .*"],
+            id="111 no options of a shape",
+        ),
+        pytest.param(
             demo("learning_rate: 1.0e-3", "learning_rate: fast", "pretrain"),
             [r"AB-100 .*pretrain.optim.learning_rate: .*found text 'fast'; write a plain number.*"],
             id="100 text for a number",

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from adaptbert.comparison import Comparison, Rung, Step, Task, compare_all
+from adaptbert.confusion import Confusion
 from adaptbert.outputs import read_json, write_json
 from adaptbert.report import charts, sentences, words
 from adaptbert.report.page import render, role
+from adaptbert.report.words import Words
 from adaptbert.statistics import Difference, Interval
 from tests.simulated import ACCURACY, ARMS, simulate
 
@@ -90,6 +92,7 @@ def test_no_number_of_a_sentence_differs_between_the_languages(comparison: Compa
     for task in comparison.tasks:
         told = [sentences.step(step, task, 0.95) for step in task.steps]
         told += [sentences.best(task, 0.95), sentences.lift(task, 0.95), sentences.against_controls(task, 0.95)]  # type: ignore[list-item]
+        told += [sentences.calibration(task)]  # type: ignore[list-item]
         for sentence in [*told, *sentences.reading(comparison)]:
             decimals = r"[+−]?\d+\.\d+"
             assert sorted(re.findall(decimals, sentence.en)) == sorted(re.findall(decimals, sentence.zh))
@@ -158,6 +161,94 @@ def test_masks_that_are_not_what_was_asked_for_are_named(
     assert re.findall(decimals, told[0].en) == re.findall(decimals, told[0].zh)
 
 
+def test_the_chosen_arm_is_looked_at_closely(comparison: Comparison, page: str) -> None:
+    for task in comparison.tasks:
+        assert task.inspection is not None
+        fold = page[page.index(f'id="closer-{task.name}"') :]
+        fold = fold[: fold.index("</details>")]
+        assert fold.count('<th scope="row"') == len(task.inspection.classes) + len(task.inspection.errors)
+        for scores in task.inspection.classes:
+            for score in (*scores.means, scores.support):
+                assert f'data-value="{score}"' in fold
+        for error in task.inspection.errors:
+            assert f"<code>{error.id}</code>" in fold
+        assert fold.count("<circle") == 15
+        assert ("→ Parameters" in fold) == (task.target == "class")
+    assert "<details open" not in page
+
+
+def calibrated(task: Task, **changes: float) -> Words:
+    assert task.inspection is not None
+    assert task.inspection.calibration is not None
+    found = dataclasses.replace(task.inspection.calibration, **changes)  # type: ignore[arg-type]
+    inspection = dataclasses.replace(task.inspection, calibration=found)
+    told = sentences.calibration(dataclasses.replace(task, inspection=inspection))
+    assert told is not None
+    return told
+
+
+def test_confidence_is_judged_by_more_than_chance(comparison: Comparison) -> None:
+    section, mention = comparison.tasks
+    assert "As far as these rows can tell, that is true." in calibrated(section, ece=0.05, chance=0.04).en
+    sure = calibrated(section, ece=0.12, chance=0.04, claimed=0.8, came_true=0.7)
+    assert "The mean confidence is 80.0 %, and 70.0 % are right. It is surer than it should be." in sure.en
+    assert "模型过于自信" in sure.zh
+    assert "less sure than it could be" in calibrated(section, ece=0.12, chance=0.04, claimed=0.6, came_true=0.7).en
+    assert "least sure tag" in calibrated(mention).en
+    assert "that is true" in calibrated(section, ece=0.0, chance=0.0, claimed=1.0, came_true=1.0).en
+
+
+def test_tasks_together_are_named_as_a_mean_of_unlike_things(comparison: Comparison, page: str) -> None:
+    table = page[page.index('id="suite"') : page.index('id="reading"')]
+    assert "The plain mean of macro-F1 of section and strict span F1 of mention" in table
+    assert "share of nothing" in table
+    for average in comparison.suite:
+        assert f"<b>{100 * average.interval.mean:.1f}</b>" in table
+    fewer = dataclasses.replace(comparison, suite=comparison.suite[1:])
+    assert sentences.suite(fewer)[1].en.endswith("so without a mean: scratch.")
+    assert 'id="suite"' not in render(dataclasses.replace(comparison, suite=[]))
+
+
+def test_many_classes_are_a_table_and_no_picture(comparison: Comparison) -> None:
+    task = comparison.tasks[0]
+    assert task.inspection is not None
+    many = [dataclasses.replace(task.inspection.classes[0], label=f"class {n}") for n in range(60)]
+    labels = [scores.label for scores in many]
+    mixed = Confusion(labels, {gold: dict.fromkeys(labels, 1.0) for gold in labels})
+    inspection = dataclasses.replace(task.inspection, classes=many, confusion=mixed)
+    page = render(dataclasses.replace(comparison, tasks=[dataclasses.replace(task, inspection=inspection)], suite=[]))
+    assert "class 59</th>" in page
+    assert 'class="confusion"' not in page
+    assert 'id="classes-section"' not in page
+
+
+@pytest.mark.parametrize(
+    ("shape", "target", "metric"),
+    [
+        ("sentence_pair", "labels", "f1_macro"),
+        ("sentence_pair", "number", "pearson"),
+        ("sequence_labelling", "tags", "accuracy"),
+        ("extractive_answer", "answer", "f1_answer"),
+    ],
+)
+def test_every_kind_of_task_has_its_words(comparison: Comparison, shape: str, target: str, metric: str) -> None:
+    task = comparison.tasks[0]
+    assert task.inspection is not None
+    nothing = {"confusion": None} | ({"calibration": None, "errors": [], "classes": []} if target == "number" else {})
+    inspection = dataclasses.replace(task.inspection, **nothing)  # type: ignore[arg-type]
+    other = dataclasses.replace(task, shape=shape, target=target, metric=metric, inspection=inspection)
+    other = dataclasses.replace(other, controls={"majority": 0.1})
+    page = render(dataclasses.replace(comparison, tasks=[other], suite=[]))
+    read = Reader(page)
+    assert read.open == []
+    assert len(read.text["en"]) == len(read.text["zh-Hans"])
+    assert words.KINDS[shape, target].en in page
+    assert words.METRICS[metric].zh in page
+    assert words.control("majority", target).zh in page
+    assert (words.control("majority", target) == words.CONTROLS["majority"]) == (target == "tags")
+    assert ("closer-section" in page) == (target != "number")
+
+
 def test_own_text_is_not_called_a_demonstration(comparison: Comparison) -> None:
     own = [dataclasses.replace(source, demonstration=False) for source in comparison.sources]
     assert "Demonstration corpus" not in render(dataclasses.replace(comparison, sources=own))
@@ -165,16 +256,21 @@ def test_own_text_is_not_called_a_demonstration(comparison: Comparison) -> None:
 
 def test_names_from_data_cannot_become_markup(comparison: Comparison) -> None:
     task = comparison.tasks[0]
-    assert task.confusion is not None
+    assert task.inspection is not None
+    assert task.inspection.confusion is not None
     evil = "<script>alert(1)</script>"
-    rename = {label: evil if label == "Lead" else label for label in task.confusion.labels}
-    confusion = dataclasses.replace(
-        task.confusion,
-        labels=list(rename.values()),
-        counts={rename[g]: {rename[p]: n for p, n in row.items()} for g, row in task.confusion.counts.items()},
-        class_f1={rename[label]: scores for label, scores in task.confusion.class_f1.items()},
+    mixed = task.inspection.confusion
+    rename = {label: evil if label == "Lead" else label for label in mixed.labels}
+    inspection = dataclasses.replace(
+        task.inspection,
+        confusion=Confusion(
+            labels=list(rename.values()),
+            counts={rename[g]: {rename[p]: n for p, n in row.items()} for g, row in mixed.counts.items()},
+        ),
+        classes=[dataclasses.replace(scores, label=rename[scores.label]) for scores in task.inspection.classes],
+        errors=[dataclasses.replace(error, id=evil, gold=evil, predicted=evil) for error in task.inspection.errors],
     )
-    page = render(dataclasses.replace(comparison, tasks=[dataclasses.replace(task, confusion=confusion)]))
+    page = render(dataclasses.replace(comparison, tasks=[dataclasses.replace(task, inspection=inspection)], suite=[]))
     assert "<script>alert" not in page
     assert "&lt;script&gt;alert" in page
 
@@ -308,6 +404,13 @@ def test_bars_are_as_long_as_their_values() -> None:
     chart = charts.bars([charts.Bar("a", "domain", 0.3, 0.2, 0.4, [0.3])], [charts.Mark(words.same("c"), 0.1)], "id")
     assert 'width="75.00%"' in chart
     assert 'x1="25.00%"' in chart
+
+
+def test_a_negative_correlation_points_to_the_left() -> None:
+    rows = [charts.Bar(str(mean), "domain", mean, None, None, [mean]) for mean in (-0.2, 0.2)]
+    chart = charts.bars(rows, [], "id")
+    assert 'x="0%" y="22" width="50.00%"' in chart
+    assert 'x="50%" y="68" width="50.00%"' in chart
 
 
 def test_numbers_are_written_alike_everywhere() -> None:

@@ -67,10 +67,12 @@ class Move:
 
 
 def bars(rows: Sequence[Bar], marks: Sequence[Mark], described_by: str) -> Markup:
-    """Arms as bars from 0, controls as dashed lines."""
-    values = [value for row in rows for value in (row.mean, row.high, *row.dots) if value is not None]
-    ticks = nice_ticks(0.0, max([*values, *(mark.value for mark in marks), 0.05]))
-    scale = _Scale(0.0, ticks[-1])
+    """Arms as bars from 0, to the left where a correlation is negative; controls as dashed lines."""
+    values = [value for row in rows for value in (row.mean, *row.dots) if value is not None]
+    values += [mark.value for mark in marks]
+    highs = [row.high for row in rows if row.high is not None]
+    ticks = nice_ticks(min([*values, 0.0]), max([*values, *highs, 0.05]))
+    scale = _Scale(ticks[0], ticks[-1])
     height = 46 * len(rows)
     body = [_grid(ticks, scale, height, lambda value: f"{100 * value:g}")]
     for index, mark in enumerate(marks):
@@ -91,7 +93,9 @@ def bars(rows: Sequence[Bar], marks: Sequence[Mark], described_by: str) -> Marku
         if row.low is not None and row.high is not None:
             told += f"  ({points(row.low)} – {points(row.high)})"
         body.append(_text(told, "100%", y + 15, "row-value", "end"))
-        body.append(_tag("rect", f"bar role-{row.role}", x="0%", y=y + 22, width=scale(row.mean), height=14, rx=3))
+        left, width = scale.clip(min(row.mean, 0.0)), 100 * abs(row.mean) / (scale.high - scale.low)
+        css, size = f"bar role-{row.role}", f"{width:.2f}%"
+        body.append(_tag("rect", css, x=f"{left:g}%", y=y + 22, width=size, height=14, rx=3))
         body.append(_whisker(scale, row.low, row.high, y + 29, "whisker"))
         body += [_tag("circle", "dot", cx=scale(dot), cy=y + 29, r=3) for dot in row.dots]
     return _svg(body, height + 24 + 17 * max(1, len(marks)), described_by)
@@ -186,6 +190,31 @@ def moves(rows: Sequence[Move], described_by: str) -> Markup:
         body.append(_tag("line", f"move {worse}", x1=scale(row.before), x2=scale(row.after), y1=y + 28, y2=y + 28))
         body.append(_tag("circle", f"from role-{row.role}", cx=scale(row.before), cy=y + 28, r=4.5))
         body.append(_tag("circle", f"end role-{row.role}", cx=scale(row.after), cy=y + 28, r=5))
+    return _svg(body, height + 22, described_by)
+
+
+def reliability(curve: Sequence[tuple[float, float]], described_by: str) -> Markup:
+    """Share of right answers (upward) over confidence (across), from 0 to 100 %; on the diagonal confidence is true."""
+    height = 240
+    body: list[Markup] = []
+    for tick in (0.0, 0.25, 0.5, 0.75, 1.0):
+        x, y = f"{100 * tick:g}%", round(height * (1 - tick), 1)
+        body.append(_tag("line", "grid", x1="0%", x2="100%", y1=y, y2=y))
+        if tick:
+            body.append(_text(f"{100 * tick:g}", "0%", y - 4 if tick < 1 else y + 13, "tick"))
+        body.append(_text(f"{100 * tick:g}", x, height + 16, "tick", {0.0: "start", 1.0: "end"}.get(tick, "middle")))
+    body.append(_tag("line", "control", x1="0%", x2="100%", y1=height, y2=0))
+    path = " ".join(f"{100 * claimed:.2f},{100 * (1 - true):.2f}" for claimed, true in curve)
+    body.append(
+        Markup(
+            '<svg x="0" y="0" width="100%" height="{}" viewBox="0 0 100 100" preserveAspectRatio="none">{}</svg>'
+        ).format(height, _tag("polyline", "curve role-class", points=path))
+    )
+    for claimed, true in curve:
+        told = Markup("<title>{}</title>").format(f"{points(claimed)} → {points(true)}")
+        body.append(
+            _tag("circle", "end role-class", told, cx=f"{100 * claimed:.2f}%", cy=round(height * (1 - true), 1), r=4)
+        )
     return _svg(body, height + 22, described_by)
 
 

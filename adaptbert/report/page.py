@@ -8,8 +8,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from adaptbert.comparison import Arm, Comparison, Rung, Step, Task
+from adaptbert.confusion import Confusion
 from adaptbert.report import charts, sentences, words
 from adaptbert.report.words import Words
+
+MOST_CLASSES = 30
+"""That are drawn; a table of more is no picture."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,9 @@ class TaskView:
     differences: Markup
     steps: list[tuple[Step, Words]]
     classes: Markup | None
+    confusion: Confusion | None
+    calibration: Words | None
+    reliability: Markup | None
 
 
 def render(comparison: Comparison) -> str:
@@ -52,6 +59,7 @@ def render(comparison: Comparison) -> str:
         comparison=comparison,
         level=sentences.percent(comparison.confidence),
         tasks=[_view(task, comparison) for task in comparison.tasks],
+        suite=sentences.suite(comparison),
         reading=sentences.reading(comparison),
         masking=sentences.masking(comparison),
         token_classes=_token_classes(comparison),
@@ -90,7 +98,7 @@ def _view(task: Task, comparison: Comparison) -> TaskView:
         for name in ("domain_transfer", "more_training", "domain_text", "climb")
         if (step := task.step(name)) is not None
     ]
-    marks = [charts.Mark(words.CONTROLS[name], score) for name, score in task.controls.items()]
+    marks = [charts.Mark(words.control(name, task.target), score) for name, score in task.controls.items()]
     whiskers = [_whisker(step) for step in task.steps]
     bars = [_bar(arm, comparison.rung(arm.rung), arm.name == task.chosen) for arm in task.arms]
     return TaskView(
@@ -106,6 +114,9 @@ def _view(task: Task, comparison: Comparison) -> TaskView:
         differences=charts.whiskers(whiskers, f"differences-{task.name}"),
         steps=[(step, sentences.step(step, task, confidence)) for step in task.steps],
         classes=_classes(task),
+        confusion=_confusion(task),
+        calibration=sentences.calibration(task),
+        reliability=_reliability(task),
     )
 
 
@@ -128,13 +139,26 @@ def _whisker(step: Step) -> charts.Whisker:
 
 
 def _classes(task: Task) -> Markup | None:
-    if task.confusion is None:
+    """None without classes, and where they are too many for bars: all of them are in the table."""
+    if task.inspection is None or not 0 < len(task.inspection.classes) <= MOST_CLASSES:
         return None
     rows = [
-        charts.Bar(label, "class", sum(scores) / len(scores), None, None, scores)
-        for label, scores in task.confusion.class_f1.items()
+        charts.Bar(scores.label, "class", scores.means[2], None, None, scores.f1) for scores in task.inspection.classes
     ]
     return charts.bars(rows, [], f"classes-{task.name}")
+
+
+def _confusion(task: Task) -> Confusion | None:
+    """None where a row has no single label, and where the labels are too many; reports/plots has them all."""
+    found = task.inspection.confusion if task.inspection is not None else None
+    return found if found is not None and len(found.labels) <= MOST_CLASSES else None
+
+
+def _reliability(task: Task) -> Markup | None:
+    found = task.inspection.calibration if task.inspection is not None else None
+    if found is None:
+        return None
+    return charts.reliability([(part.claimed, part.came_true) for part in found.curve], f"reliability-{task.name}")
 
 
 def _curves(comparison: Comparison, heldout: str, described_by: str) -> Markup:

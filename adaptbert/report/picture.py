@@ -12,7 +12,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from adaptbert.comparison_table import BITS, STEPS, TRAINING
+from adaptbert.comparison_table import STEPS, tasks_of
 from adaptbert.outputs import read_json, whole
 from adaptbert.report import charts
 from adaptbert.report.words import ARMS, CONTROLS, METRICS
@@ -38,7 +38,7 @@ def picture(summary: dict[str, Any], text: str = "") -> str:
         summary: what metrics/metrics.json holds.
         text: said below the bars, e.g. where the text comes from.
     """
-    tasks = {name: cells for name, cells in summary.items() if name not in (BITS, TRAINING)}
+    tasks = tasks_of(summary)
     column = (WIDTH - MARGIN * (len(tasks) + 1)) // len(tasks)
     panels, height = [], 0
     for index, (name, cells) in enumerate(tasks.items()):

@@ -6,12 +6,13 @@ The sentences follow from the figures by rule; nothing here praises a step that 
 from adaptbert.comparison import Comparison, Masks, Rung, Step, Task
 from adaptbert.ladder import SCRATCH
 from adaptbert.report.words import (
-    CONTROLS,
     METRICS,
+    RIGHT,
     STEPS,
     Words,
     bits_change,
     change,
+    control,
     listed,
     millions,
     p_value,
@@ -24,6 +25,8 @@ MASKING_RATE_TOLERANCE = 0.01
 MASKING_SHARE_TOLERANCE = 0.005
 """Differences below these are chance on a short run, and worth no sentence on a long one."""
 MASKED_WHOLE_MOST = 0.01
+CALIBRATED_WITHIN = 1.5
+"""Times the error that chance alone gives: above, confidences are said to be off."""
 
 
 def percent(confidence: float) -> str:
@@ -147,6 +150,65 @@ def lift(task: Task, confidence: float) -> Words | None:
     return sentence + Words("That the text itself helps is not shown.", "文本本身有用，这一点未证实。")
 
 
+def calibration(task: Task) -> Words | None:
+    """Whether the chosen arm is as often right as it is sure; None where nothing is simply right."""
+    found = task.inspection.calibration if task.inspection is not None else None
+    if found is None:
+        return None
+    right = RIGHT[task.target]
+    claimed, came_true = points(found.claimed), points(found.came_true)
+    ece, width, chance, brier = points(found.ece), points(found.ece_width), points(found.chance), f"{found.brier:.3f}"
+    if found.ece <= CALIBRATED_WITHIN * found.chance:
+        verdict = Words("As far as these rows can tell, that is true.", "就这些行而言，看不出偏差。")
+    elif found.claimed > found.came_true:
+        verdict = Words("It is surer than it should be.", "模型过于自信。")
+    else:
+        verdict = Words("It is less sure than it could be.", "模型不够自信。")
+    return Words(
+        f"A row counts as right when {right.en}. The mean confidence is {claimed} %, and {came_true} % are right.",
+        f"一行算作正确，是指{right.zh}。平均置信度为 {claimed}%，正确率为 {came_true}%。",
+    ) + (
+        verdict
+        + Words(
+            f"Expected calibration error: {ece} in bins of equally many rows ({width} in bins of equal width); true "
+            f"confidences would get {chance} by chance. Brier score: {brier}.",
+            f"期望校准误差：等量分箱 {ece}（等宽分箱 {width}），置信度完全真实时仅因偶然也会有 {chance}。"
+            f"Brier 分数：{brier}。",
+        )
+    )
+
+
+def suite(comparison: Comparison) -> list[Words]:
+    """What the mean over tasks is a mean of, and which arms have none."""
+    by_metric: dict[str, list[Words]] = {}
+    for task in comparison.tasks:
+        by_metric.setdefault(task.metric, []).append(same(task.name))
+    parts = [
+        Words(f"{METRICS[metric].en} of {listed(tasks).en}", f"任务 {listed(tasks).zh} 的{METRICS[metric].zh}")
+        for metric, tasks in by_metric.items()
+    ]
+    found = [
+        Words(
+            f"The plain mean of {listed(parts).en}, as in GLUE. The parts measure unlike things: the mean ranks arms "
+            "that ran the same tasks, and is a share of nothing. Its interval is over seeds, the scores of each seed "
+            "taken together.",
+            f"{listed(parts).zh}的简单平均，做法同 GLUE。各部分衡量的东西并不相同：这个平均只用来给跑过同样任务的"
+            "实验臂排序，本身不是任何比例。区间按种子计算，同一种子的各任务得分配在一起。",
+        )
+    ]
+    averaged = {average.arm for average in comparison.suite}
+    names = list(dict.fromkeys(arm.name for task in comparison.tasks for arm in task.arms))
+    left_out = [same(name) for name in names if name not in averaged]
+    if left_out:
+        found.append(
+            Words(
+                f"Without a result for every task with the same seeds, and so without a mean: {listed(left_out).en}.",
+                f"并非每个任务都有相同种子的结果，因此没有平均值：{listed(left_out).zh}。",
+            )
+        )
+    return found
+
+
 def without_gain(task: Task) -> Words:
     """Which steps brought nothing that could be shown."""
     groups = [
@@ -169,12 +231,12 @@ def against_controls(task: Task, confidence: float) -> Words:
     arm = task.arm(task.chosen) if task.chosen is not None else None
     if arm is None or arm.interval is None or not task.controls:
         return Words("", "")
-    name = max(task.controls, key=lambda control: task.controls[control])
+    name = max(task.controls, key=lambda each: task.controls[each])
     score, level = task.controls[name], percent(confidence)
-    control = CONTROLS[name]
+    told = control(name, task.target)
     beside = Words(
-        f"{control.en[0].upper()}{control.en[1:]}, trained on the same {task.labels:,} rows, scores {points(score)}:",
-        f"用同样 {task.labels:,} 行训练的“{control.zh}”得 {points(score)} 分：",
+        f"{told.en[0].upper()}{told.en[1:]}, trained on the same {task.labels:,} rows, scores {points(score)}:",
+        f"用同样 {task.labels:,} 行训练的“{told.zh}”得 {points(score)} 分：",
     )
     low, high = arm.interval.low, arm.interval.high
     if low is not None and low > score:

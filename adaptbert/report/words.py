@@ -24,6 +24,11 @@ class Words:
         return Words(f"{self.en} {other.en}".strip(), f"{self.zh}{other.zh}")
 
 
+def control(name: str, target: str) -> Words:
+    """What a control is called in a task with this target."""
+    return MAJORITY[target] if name == "majority" and target in MAJORITY else CONTROLS[name]
+
+
 def same(text: str) -> Words:
     """A name that is not translated."""
     return Words(text, text)
@@ -77,9 +82,17 @@ ARMS = {
 CONTROLS = {
     "majority": Words("commonest label", "最常见类别"),
     "tfidf_logistic": Words("TF-IDF + logistic regression", "TF-IDF + 逻辑回归"),
+    "tfidf_ridge": Words("TF-IDF + ridge regression", "TF-IDF + 岭回归"),
+    "question_overlap": Words("sentence nearest to the question", "与问题最接近的句子"),
     "word_majority": Words("commonest tag of each word", "逐词最常见标签"),
     "window_logistic": Words("windowed logistic regression", "窗口特征 + 逻辑回归"),
 }
+MAJORITY = {
+    "labels": Words("commonest set of labels", "最常见的标签组合"),
+    "number": Words("mean of the training values", "训练值的平均数"),
+    "answer": Words("no answer at all", "一律回答“无答案”"),
+}
+"""What the control `majority` answers where that is no single label, by target."""
 STEPS = {
     "pretrain": Words("General pre-training", "通用预训练"),
     "more_training": Words("More training alone", "单纯增加训练"),
@@ -100,6 +113,9 @@ VERDICTS = {
 METRICS = {
     "f1_macro": Words("macro-F1", "宏平均 F1"),
     "f1_span": Words("strict span F1", "严格片段 F1"),
+    "f1_answer": Words("answer F1", "答案 F1"),
+    "pearson": Words("Pearson's correlation", "皮尔逊相关系数"),
+    "accuracy": Words("accuracy", "准确率"),
 }
 UNITS = {
     "token": Words("token", "词元"),
@@ -114,7 +130,31 @@ TOKEN_CLASSES = {
     "punctuation": Words("punctuation", "标点"),
     "other": Words("other", "其他"),
 }
-SHAPES = {
-    "single_sentence": Words("a label for each sentence", "单句分类"),
-    "sequence_labelling": Words("a tag for each word", "序列标注"),
+KINDS = {
+    ("single_sentence", "class"): Words("a label for each sentence", "单句分类"),
+    ("single_sentence", "labels"): Words("any number of labels for each sentence", "单句多标签分类"),
+    ("single_sentence", "number"): Words("a number for each sentence", "单句回归"),
+    ("sentence_pair", "class"): Words("a label for each pair of sentences", "句对分类"),
+    ("sentence_pair", "labels"): Words("any number of labels for each pair of sentences", "句对多标签分类"),
+    ("sentence_pair", "number"): Words("a number for each pair of sentences", "句对回归"),
+    ("sequence_labelling", "spans"): Words("spans of words", "序列标注：片段"),
+    ("sequence_labelling", "tags"): Words("a tag for each word", "序列标注：逐词标签"),
+    ("extractive_answer", "answer"): Words("an answer from a passage", "抽取式问答"),
 }
+"""What a task asks, by shape and target."""
+_ALL_TAGS = Words(
+    "all its tags are; its confidence is that of its least sure tag, too high for all of them together",
+    "所有标签都正确；其置信度取最没把握的标签，因此对整行而言偏高",
+)
+RIGHT = {
+    "class": Words("its label is right", "标签正确"),
+    "labels": Words(
+        "its whole set of labels is right; its confidence is that of its least sure label, too high for all of them "
+        "together",
+        "全部标签都正确；其置信度取最没把握的标签，因此对整行而言偏高",
+    ),
+    "spans": _ALL_TAGS,
+    "tags": _ALL_TAGS,
+    "answer": Words("the answer is met exactly", "答案完全匹配"),
+}
+"""When the answer to a row counts as right, by target."""

@@ -46,6 +46,12 @@ class Watched:
         self.page.route("**/*", self._answer)
         self.page.goto(self.address)
 
+    def unfold(self) -> None:
+        """Open everything that is folded, as a reader does."""
+        for fold in self.page.locator("details > summary").all():
+            fold.click()
+        assert self.page.locator("details:not([open])").count() == 0
+
     def _answer(self, route: "playwright.Route") -> None:
         if route.request.url == self.address:
             route.continue_()
@@ -61,14 +67,15 @@ class Watched:
         assert self.trouble == []
 
 
-@pytest.mark.parametrize("width", [360, 800, 1400])
+@pytest.mark.parametrize("width", [360, 768, 1400])
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_fits_its_width(chromium: "playwright.Browser", report: Path, width: int, language: str) -> None:
     with Watched(chromium, report, f"?lang={language}", viewport={"width": width, "height": 900}) as seen:
+        seen.unfold()
         assert seen.page.evaluate("document.documentElement.scrollWidth") == width
         # Letters in charts keep their size, and none is cut off at the edge of the screen.
         outside = seen.page.evaluate(
-            """width => [...document.querySelectorAll("svg text, h1, h2, p, dd, .chip")].filter(element => {
+            """width => [...document.querySelectorAll("svg text, h1, h2, p, dd, .chip, summary")].filter(element => {
                 const box = element.getBoundingClientRect();
                 return box.width > 0 && (box.left < -1 || box.right > width + 1);
             }).map(element => element.textContent)""",
@@ -121,7 +128,7 @@ def test_a_chinese_browser_gets_chinese(chromium: "playwright.Browser", report: 
 
 def test_tables_sort_by_number_and_keep_the_empty_last(chromium: "playwright.Browser", report: Path) -> None:
     with Watched(chromium, report) as seen:
-        table = seen.page.locator("#task-section table.sortable")
+        table = seen.page.locator("#task-section > .scroll table.sortable")
         button = table.get_by_role("button", name="high")
         bounds = "rows => rows.map(row => row.cells[3].dataset.value)"
         for direction in ("ascending", "descending"):
@@ -134,9 +141,41 @@ def test_tables_sort_by_number_and_keep_the_empty_last(chromium: "playwright.Bro
             assert values[6:] == ["", ""]
 
 
-def test_everything_can_be_reached_by_keyboard(chromium: "playwright.Browser", report: Path) -> None:
+def test_the_chosen_arm_unfolds_and_its_tables_sort(chromium: "playwright.Browser", report: Path) -> None:
     with Watched(chromium, report) as seen:
-        wanted = seen.page.evaluate("document.querySelectorAll('a[href], button, [tabindex=\"0\"]').length")
+        fold = seen.page.locator("#closer-section")
+        table = fold.locator("table.sortable").last
+        assert not table.is_visible(), "the page opens with the answer, not with the details"
+        fold.locator("summary").press("Enter")
+        assert table.is_visible()
+        for name, column in (("confidence", 2), ("wrong seeds", 1)):
+            table.get_by_role("button", name=name).press("Enter")
+            cells = "(rows, column) => rows.map(row => row.cells[column].dataset.value)"
+            values = table.locator("tbody tr").evaluate_all(cells, column)
+            assert values == sorted(values, key=float)
+            assert len(values) == 10
+
+
+def test_no_row_of_the_folds_is_cut_off(chromium: "playwright.Browser", report: Path) -> None:
+    """On a telephone, too, row, seeds and confidence of an error are seen without moving the table."""
+    with Watched(chromium, report, viewport={"width": 360, "height": 900}) as seen:
+        seen.unfold()
+        outside = seen.page.evaluate(
+            """() => [...document.querySelectorAll("details .scroll:last-of-type td")].filter(
+                cell => cell.getBoundingClientRect().right > 360).length"""
+        )
+        assert outside == 0
+
+
+@pytest.mark.parametrize("unfolded", [False, True])
+def test_everything_can_be_reached_by_keyboard(chromium: "playwright.Browser", report: Path, unfolded: bool) -> None:
+    with Watched(chromium, report) as seen:
+        if unfolded:
+            seen.page.evaluate("document.querySelectorAll('details').forEach(fold => { fold.open = true; })")
+        wanted = seen.page.evaluate(
+            """[...document.querySelectorAll('a[href], button, summary, [tabindex="0"]')]
+                .filter(element => element.checkVisibility()).length"""
+        )
         reached = set()
         for _ in range(wanted):
             seen.page.keyboard.press("Tab")
@@ -151,6 +190,7 @@ def test_everything_can_be_reached_by_keyboard(chromium: "playwright.Browser", r
 def test_text_stands_out_from_its_ground(chromium: "playwright.Browser", report: Path, scheme: str) -> None:
     """Contrast of at least 4.5 for all plain text (WCAG 2.2, 1.4.3)."""
     with Watched(chromium, report, color_scheme=scheme) as seen:
+        seen.unfold()
         weak = seen.page.evaluate(
             """() => {
                 const channels = text => text.match(/[\\d.]+/g).map(Number);
@@ -166,7 +206,8 @@ def test_text_stands_out_from_its_ground(chromium: "playwright.Browser", report:
                     }
                     return channels(getComputedStyle(document.body).backgroundColor);
                 };
-                const plain = "p, h1, h2, h3, small, b, code, dt, .chip > span, th, td, a, figcaption, svg text";
+                const plain = "p, h1, h2, h3, summary, small, b, code, dt, .chip > span, th, td, a, "
+                    + "figcaption, svg text";
                 return [...document.querySelectorAll(plain)]
                     .filter(element => element.getBoundingClientRect().width > 0
                         && !element.closest(".confusion tbody"))
