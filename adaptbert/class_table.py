@@ -65,16 +65,14 @@ def _single(answers: Sequence[Answer]) -> _Scores:
 
 def _several(answers: Sequence[Answer]) -> _Scores:
     from sklearn.metrics import precision_recall_fscore_support
-    from sklearn.preprocessing import MultiLabelBinarizer
 
-    labels = sorted({label for answer in answers for label in answer.gold})
-    if not labels:
-        return {}
-    known = set(labels)
-    binarizer = MultiLabelBinarizer(classes=labels).fit([])
-    gold = binarizer.transform([answer.gold for answer in answers])
-    predicted = binarizer.transform([known.intersection(answer.predicted) for answer in answers])
-    return _named(labels, precision_recall_fscore_support(gold, predicted, average=None, zero_division=0))
+    found = {}
+    for label in sorted({label for answer in answers for label in answer.gold}):
+        gold = [label in answer.gold for answer in answers]
+        predicted = [label in answer.predicted for answer in answers]
+        precision, recall, f1, _ = precision_recall_fscore_support(gold, predicted, average="binary", zero_division=0)
+        found[label] = (float(precision), float(recall), float(f1), float(sum(gold)))
+    return found
 
 
 def _named(labels: Sequence[str], columns: Sequence[Sequence[float]]) -> _Scores:

@@ -46,11 +46,13 @@ def label_metrics(
         raise ValueError(f"no labels of the task: {strange}")
     binarizer = MultiLabelBinarizer(classes=list(labels)).fit([])
     wanted, given = binarizer.transform(gold), binarizer.transform(predicted)
-    occur = wanted.any(axis=0)
-    macro = f1_score(wanted[:, occur], given[:, occur], average="macro", zero_division=0) if occur.any() else 0.0
+    # Column by column: scikit-learn would take a matrix of one column for two classes, yes and no.
+    each = [
+        f1_score(right, said, zero_division=0) for right, said in zip(wanted.T, given.T, strict=True) if right.any()
+    ]
     return {
-        "f1_macro": float(macro),
-        "f1_micro": float(f1_score(wanted, given, average="micro", zero_division=0)),
+        "f1_macro": float(sum(each) / len(each)) if each else 0.0,
+        "f1_micro": float(f1_score(wanted.ravel(), given.ravel(), zero_division=0)),
         "exact_match": float(accuracy_score(wanted, given)),
     }
 

@@ -94,6 +94,12 @@ def test_several_labels(tmp_path: Path) -> None:
     ]
 
 
+def test_a_single_label_among_several(tmp_path: Path) -> None:
+    rows = [("r1", ["a"], ["a"], 0.9), ("r2", ["a"], [], 0.8), ("r3", [], [], 0.7)]
+    scores = inspected(tmp_path, "labels", {1: rows}).classes
+    assert [(found.label, found.precision, found.recall, found.support) for found in scores] == [("a", [1.0], [0.5], 2)]
+
+
 def test_tags_and_spans(tmp_path: Path) -> None:
     gold = [["B-X", "I-X", "O"], ["B-Y", "O", "B-X"]]
     predicted = [["B-X", "O", "O"], ["B-Y", "O", "B-X"]]

@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Sequence
 from importlib.metadata import version
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -99,17 +100,20 @@ some_labels = st.lists(st.sampled_from(LABELS), unique=True).map(sorted)
 def test_several_labels_are_counted_decision_by_decision(pairs: list[tuple[list[str], list[str]]]) -> None:
     gold, predicted = [gold for gold, _ in pairs], [guess for _, guess in pairs]
     found = label_metrics(gold, predicted, [*LABELS, "never"])
-    decisions = {label: [(label in g, label in p) for g, p in pairs] for label in LABELS}
-
-    def f1(chosen: Sequence[tuple[bool, bool]]) -> float:
-        return float(f1_score([g for g, _ in chosen], [p for _, p in chosen], zero_division=0))
-
-    each = [f1(chosen) for chosen in decisions.values() if any(g for g, _ in chosen)]
+    wanted, given = (np.array([[label in row for label in LABELS] for row in rows]) for rows in (gold, predicted))
+    occur = wanted.any(axis=0)
+    each = f1_score(wanted, given, average=None, zero_division=0)[occur]
     assert found == {
-        "f1_macro": pytest.approx(sum(each) / max(1, len(each))),
-        "f1_micro": pytest.approx(f1([decision for chosen in decisions.values() for decision in chosen])),
+        "f1_macro": pytest.approx(each.mean() if occur.any() else 0.0),
+        "f1_micro": pytest.approx(f1_score(wanted, given, average="micro", zero_division=0)),
         "exact_match": pytest.approx(sum(g == p for g, p in pairs) / len(pairs)),
     }
+
+
+def test_one_label_is_yes_or_no_and_no_pair_of_classes() -> None:
+    found = label_metrics([["a"], ["a"], [], []], [["a"], [], [], []], ["a"])
+    assert found == {"f1_macro": pytest.approx(2 / 3), "f1_micro": pytest.approx(2 / 3), "exact_match": 0.75}
+    assert label_metrics([[], []], [[], []], ["a"]) == {"f1_macro": 0.0, "f1_micro": 0.0, "exact_match": 1.0}
 
 
 def test_a_label_of_another_task_is_refused() -> None:
