@@ -8,7 +8,7 @@ They are only ever compared, never trained on.
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 
 _ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
@@ -42,17 +42,17 @@ def clean(text: str) -> tuple[str, Mapping[str, int]]:
     return text.strip(), counts
 
 
-def origins(text: str) -> list[int]:
+def origins(text: str) -> Sequence[int]:
     """Where each character of `clean(text)[0]` stood in `text`; for a line break, where it began. Rising."""
-    places = list(range(len(text)))
+    places: Sequence[int] = range(len(text))
     if _SUSPECT.search(text):
         for _, pattern, put in _STEPS:
             kept: list[int] = []
             end = 0
             for found in pattern.finditer(text):
-                kept += places[end : found.start()] + places[found.start() : found.start() + len(put)]
+                kept += places[end : found.start() + len(put)]
                 end = found.end()
-            places = kept + places[end:]
+            places = [*kept, *places[end:]]
             text = pattern.sub(put, text)
     return places[len(text) - len(text.lstrip()) : len(text.rstrip())]
 

@@ -25,8 +25,9 @@ def texts(path: Path) -> Iterator[tuple[str, str]]:
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path) as file:
-        names = file.schema_arrow.names
-    inputs = next(layout.inputs for layout in LAYOUTS if set(layout.inputs) <= set(names))
-    for row in rows(path, ["id", *inputs]):
-        texts = [row[name] if isinstance(row[name], str) else " ".join(row[name]) for name in inputs]
-        yield row["id"], " ".join(texts)
+        found = set(file.schema_arrow.names)
+        inputs = next(layout.inputs for layout in LAYOUTS if found.issuperset(layout.inputs))
+        for batch in file.iter_batches(BATCH, columns=["id", *inputs]):
+            cells = [batch[name].to_pylist() for name in inputs]
+            for text_id, *values in zip(batch["id"].to_pylist(), *cells, strict=True):
+                yield text_id, " ".join(value if isinstance(value, str) else " ".join(value) for value in values)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from adaptbert.corpora.character_spans import CharacterSpan, tagged, words
 from adaptbert.corpora.rows import Problem
 from adaptbert.errors import BadData
+from adaptbert.normalise import clean
 from adaptbert.tag_schemes import spans
 
 TEXT = st.text(st.one_of(st.sampled_from("ab Z,.-中国ラ\u0301\U0001f600\n"), st.characters()), max_size=25)
@@ -15,7 +16,7 @@ TEXT = st.text(st.one_of(st.sampled_from("ab Z,.-中国ラ\u0301\U0001f600\n"), 
 @given(TEXT)
 def test_words_cover_all_that_is_visible_and_nothing_else(text: str) -> None:
     covered = {place for first, end in words(text) for place in range(first, end)}
-    assert covered == {place for place, character in enumerate(text) if not character.isspace()}
+    assert covered == {place for place, character in enumerate(text) if clean(character)[0]}
     ends = [end for pair in words(text) for end in pair]
     assert ends == sorted(ends)
 
@@ -47,6 +48,8 @@ def test_spans_to_tags_and_back_to_the_same_characters(text: str, data: st.DataO
         ("Dr. O'Neil paid $3.50!", ["Dr", ".", "O", "'", "Neil", "paid", "$", "3", ".", "50", "!"]),
         ("我爱 BERT模型", ["我", "爱", "BERT", "模", "型"]),
         ("नमस्ते", ["नमस्ते"]),
+        ("☀\ufe0f 가a\u200bb", ["☀\ufe0f", "가a", "b"]),
+        ("👩\u200d👧 می\u200cخواهم", ["👩\u200d", "👧", "می\u200cخواهم"]),
     ],
 )
 def test_what_a_word_is(text: str, tokens: list[str]) -> None:

@@ -1,10 +1,13 @@
 """Formats of labelled sets: what each makes of a small file, and what it puts aside."""
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from adaptbert.corpora.files import Files
 from adaptbert.corpora.rows import Row, Unreadable
@@ -274,3 +277,44 @@ def test_what_is_not_label_studio(tmp_path: Path) -> None:
     for content in ("{}", "[]", "[3]"):
         with pytest.raises(BadData, match=r"AB-056 .*not a list of tasks"):
             load(tmp_path / "a.json", CLASS, content, format="label_studio")
+
+
+# --- anything at all
+
+KEYS = ["data", "paragraphs", "qas", "context", "question", "answers", "text", "answer_start", "is_impossible", "label",
+        "entities", "start_offset", "end_offset", "annotations", "result", "value", "labels", "choices", "from_name",
+        "start", "end", "was_cancelled", "context_text", "query_text"]  # fmt: skip
+LEAVES = st.one_of(
+    st.none(), st.booleans(), st.integers(-3, 9), st.floats(), st.sampled_from(["", "a b", "b", "label"])
+)
+JSON = st.recursive(
+    LEAVES,
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.sampled_from(KEYS), inner, max_size=5)),
+    max_leaves=25,
+)
+
+FILES = st.one_of(
+    JSON,
+    JSON.map(lambda found: [{"data": {"text": "a b"}, "annotations": [{"result": found}]}]),
+    JSON.map(lambda found: {"data": [{"context": "a b", "qas": found}]}),
+    JSON.map(lambda found: {"text": "a b", "label": found}),
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(FILES, st.sampled_from(["squad", "doccano", "label_studio"]), st.sampled_from([CLASS, LABELS, SPANS, ANSWER]))
+def test_any_json_gives_rows_or_one_of_our_errors(
+    tmp_path_factory: pytest.TempPathFactory, found: Any, kind: str, layout: Layout
+) -> None:
+    with suppress(UserError):
+        load(tmp_path_factory.getbasetemp() / "any.json", layout, found, format=kind)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.sampled_from(["a", "O", "-DOCSTART-", "\t", " ", "\n", "\n\n", "\r", "B-X", "\x85"]), max_size=20))
+def test_any_lines_are_conll_or_one_of_our_errors(tmp_path_factory: pytest.TempPathFactory, parts: list[str]) -> None:
+    path = tmp_path_factory.getbasetemp() / "any.conll"
+    with suppress(UserError):
+        rows, bad, _ = load(path, SPANS, "".join(parts))
+        assert rows or bad
+        assert all(len(row.values["tokens"]) == len(row.values["tags"]) for row in rows)

@@ -4,7 +4,9 @@ sources          the keys of params.yaml that all sources share
 installed_docs   prose docstrings of installed packages (docstrings -> prose)
 demonstration_tasks  two labelled sets made from the same docstrings
 files            the user's own files (lines -> formats -> fields)
+formats          a file -> records: json_files, conll, squad, doccano and label_studio have files of their own
+character_spans  marked characters -> words with tags
 hub              a data set by name and revision
-labelled         three files or hub splits -> one labelled set
+labelled         files or hub splits -> one labelled set; cut makes the splits that it lacks
 raw              rows -> parquet, unreadable rows, manifest
 """

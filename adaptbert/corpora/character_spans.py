@@ -1,13 +1,14 @@
 """Spans of characters -> words and BIO tags: what annotation tools export becomes what a tagger learns.
 
 Words are found without looking at the spans, so that training, evaluation and prediction see the same ones: runs of
-letters, digits and marks; every other visible character, and every character of Chinese or Japanese, stands alone.
-A span that begins or ends inside a word has no tags; its row is put aside, not bent to fit. White space at the ends of
-a span does no harm.
+letters and digits; every other visible character, and every character of Chinese or Japanese, stands alone. Marks
+belong to the character before them, white space and hidden characters to no word. A span that begins or ends inside a
+word has no tags; its row is put aside, not bent to fit. White space at the ends of a span does no harm.
 """
 
 import re
 from collections.abc import Iterable
+from enum import Enum
 from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -15,8 +16,10 @@ from unicodedata import category
 
 from adaptbert.corpora.rows import Problem
 from adaptbert.errors import BadData
+from adaptbert.normalise import clean
 from adaptbert.tag_schemes import tags
 
+_JOINERS = "\u200c\u200d"
 _ALONE = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 
 
@@ -31,14 +34,15 @@ class CharacterSpan(NamedTuple):
 def words(text: str) -> list[tuple[int, int]]:
     """First and last + 1 character of each word."""
     found: list[tuple[int, int]] = []
-    open_word = False
+    before = _Kind.NOTHING
     for place, character in enumerate(text):
-        joins = _joins(character)
-        if joins and open_word:
+        kind = _kind(character)
+        goes_on = kind is before is _Kind.WORD or (kind is _Kind.MARK and before is not _Kind.NOTHING)
+        if goes_on:
             found[-1] = (found[-1][0], place + 1)
-        elif not character.isspace():
+        elif kind is not _Kind.NOTHING:
             found.append((place, place + 1))
-        open_word = joins
+        before = before if goes_on else kind
     return found
 
 
@@ -68,7 +72,20 @@ def tagged(text: str, spans: Iterable[CharacterSpan], place: str) -> tuple[list[
     return [text[first:end] for first, end in split], tags(found, len(split), "bio")
 
 
+class _Kind(Enum):
+    NOTHING = 0
+    """White space, and what the gate takes away."""
+    WORD = 1
+    MARK = 2
+    """Belongs to the character before it: accents, vowel signs, the joiners of emoji."""
+    ALONE = 3
+
+
 @cache
-def _joins(character: str) -> bool:
-    """Whether it goes on a word, and is gone on with."""
-    return category(character)[0] in "LMN" and not _ALONE.match(character)
+def _kind(character: str) -> _Kind:
+    group = category(character)[0]
+    if not clean(character)[0]:
+        return _Kind.NOTHING
+    if group == "M" or character in _JOINERS:
+        return _Kind.MARK
+    return _Kind.WORD if group in "LN" and not _ALONE.match(character) else _Kind.ALONE

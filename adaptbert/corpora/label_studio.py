@@ -34,32 +34,50 @@ def records(
         raise BadData(56, shown, "not a list of tasks", "export as JSON or JSON-MIN")
     (output,) = layout.outputs
     for number, task in enumerate(document, 1):
-        values = _flat(task, warnings) if "annotations" in task else dict(task)
-        record = Record(number, values or {})
+        record = Record(number, task)
+        try:
+            values = _flat(task, warnings) if "annotations" in task else dict(task)
+        except TypeError:
+            yield record._replace(problem=Problem(56, "not a task as Label Studio writes it"))
+            continue
         if values is None:
             yield record._replace(problem=Problem(62, "the task is not annotated"))
         elif layout.shape == "sequence_labelling":
-            yield _spans(record, shown, columns)
+            yield _spans(Record(number, values), shown, columns)
         else:
-            yield labelled(record, columns[output], _chosen(values.get(columns[output]), layout), layout)
+            marks = _chosen(values.get(columns[output]), layout)
+            yield labelled(Record(number, values), columns[output], marks, layout)
 
 
 def _flat(task: Mapping[str, Any], warnings: Counter[str]) -> dict[str, Any] | None:
-    """A task of the full export as the small one would write it; None where nobody annotated it."""
-    annotations = [found for found in task["annotations"] or [] if not found.get("was_cancelled")]
+    """A task of the full export as the small one would write it; None where nobody annotated it.
+
+    Raises:
+        TypeError: it is of another form.
+    """
+    annotations = [found for found in _mappings(task["annotations"]) if not found.get("was_cancelled")]
     if not annotations:
         return None
     if len(annotations) > 1:
         warnings[_SEVERAL] += len(annotations) - 1
-    values: dict[str, Any] = {**(task.get("data") or {}), "id": task.get("id")}
-    for result in annotations[0].get("result") or []:
-        name, value = result.get("from_name"), result.get("value") or {}
+    (data,) = _mappings([task.get("data")])
+    chosen: dict[str, Any] = {}
+    spans: dict[str, list[Mapping[str, Any]]] = {}
+    for result in _mappings(annotations[0].get("result")):
+        name = str(result.get("from_name"))
+        (value,) = _mappings([result.get("value")])
         kind = next((kind for kind in _VALUES if kind in value), None)
         if "labels" in value:
-            values.setdefault(name, []).append(value)
+            spans.setdefault(name, []).append(value)
         elif kind is not None:
-            values[name] = value[kind]
-    return values
+            chosen[name] = value[kind]
+    return {**data, **chosen, **spans, "id": task.get("id")}
+
+
+def _mappings(found: Any) -> list[Mapping[str, Any]]:
+    if not isinstance(found, list) or not all(isinstance(item, Mapping) for item in found):
+        raise TypeError("not a list of mappings")
+    return found
 
 
 def _chosen(value: Any, layout: Layout) -> Any:

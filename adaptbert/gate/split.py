@@ -37,7 +37,7 @@ class Split:
         self.frame: pd.DataFrame = pq.read_table(source).to_pandas()
         self.account = Account(rows_in=len(self.frame))
         self.misfits = 0
-        if rules.layout.target == "spans":
+        if rules.layout.target == "spans" and "tags" in self.frame:
             self.frame["tags"], self.misfits = mended(self.frame["tags"].tolist(), rules)
             if rules.repair and self.misfits:
                 self.account.warnings["tags_mended"] = self.misfits
