@@ -90,7 +90,7 @@ def main() -> None:
     command(
         "finetuning",
         __doc__,
-        {"cpu": ["mini-short-30k"], "gpu": ["base-short-30k"]},
+        {"cpu": ["mini-short-30k", "mini-large-30k"], "gpu": ["base-short-30k"]},
         lambda setting, budget, group: measure(setting, budget, PEERS[group]),
     )
 
