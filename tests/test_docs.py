@@ -211,7 +211,8 @@ FORMATS = r"md|py|yaml|yml|toml|txt|json|svg|png|html|parquet|db"
 
 def test_paths_exist() -> None:
     """Inline code that begins like one of the project's folders, or is named like a file of it."""
-    folders = {path.name for path in ROOT.iterdir() if path.is_dir()} | {"models", "reports", "predictions", "metrics"}
+    folders = {path.name for path in ROOT.iterdir() if path.is_dir() and path.name[0] != "."}
+    folders |= {"models", "reports", "predictions", "metrics"}
     looked_at = 0
     for name in DOCUMENTS:
         for span in spans(name):

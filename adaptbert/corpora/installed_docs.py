@@ -13,10 +13,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from adaptbert.corpora.docstrings import docstrings
+from adaptbert.corpora.docstrings import Docstring, docstrings
 from adaptbert.corpora.prose import Sentence, letters, sentences
 from adaptbert.corpora.rows import Row
 from adaptbert.errors import BadData, nearest, raise_all
+from adaptbert.parallel import in_order, workers
 
 STDLIB = "stdlib"
 MIN_CHARACTERS = 50_000
@@ -62,25 +63,22 @@ class InstalledDocs:
     def passages(self) -> Iterator[Passage]:
         """Every sentence of every package, repetitions included."""
         versions = self.provenance()["packages"]
+        files = [file for package in versions for file in sorted(_python_files(package).items())]
         characters = 0
-        seen: set[str] = set()  # docstrings are often shared as they are: no need to cut them up twice
-        for package in versions:
-            for name, path in sorted(_python_files(package).items()):
-                try:
-                    found = list(docstrings(path.read_bytes()))
-                except SyntaxError:
-                    self.warnings["files that are not Python of this version"] += 1
+        seen: set[str] = set()  # docstrings are often shared as they are: no need to take them twice
+        for (name, _), found in zip(files, in_order(_read, [path for _, path in files], workers()), strict=True):
+            if found is None:
+                self.warnings["files that are not Python of this version"] += 1
+                continue
+            module = ".".join(Path(name).with_suffix("").parts).removesuffix(".__init__")
+            for docstring, cut in found:
+                if docstring.text in seen:
                     continue
-                module = ".".join(Path(name).with_suffix("").parts).removesuffix(".__init__")
-                for docstring in found:
-                    if docstring.text in seen:
-                        continue
-                    seen.add(docstring.text)
-                    for number, sentence in enumerate(sentences(docstring.text), 1):
-                        text = sentence.text
-                        characters += len(text)
-                        identity = f"{name}:{docstring.line}:{number}"
-                        yield Passage(identity, name, docstring.line, module, sentence, text)
+                seen.add(docstring.text)
+                for number, sentence in enumerate(cut, 1):
+                    characters += len(sentence.text)
+                    identity = f"{name}:{docstring.line}:{number}"
+                    yield Passage(identity, name, docstring.line, module, sentence, sentence.text)
         if characters < MIN_CHARACTERS:
             raise BadData(
                 155,
@@ -94,6 +92,14 @@ class InstalledDocs:
         failures = [_not_installed(self.listing, name) for name in self.packages if _version(name) is None]
         raise_all(failures)
         return {"packages": {name: _version(name) for name in self.packages}}
+
+
+def _read(path: Path) -> list[tuple[Docstring, list[Sentence]]] | None:
+    """The docstrings of a file and their sentences; nothing where it is not Python of this version."""
+    try:
+        return [(docstring, list(sentences(docstring.text))) for docstring in docstrings(path.read_bytes())]
+    except SyntaxError:
+        return None
 
 
 def read_names(listing: Path) -> list[str]:
