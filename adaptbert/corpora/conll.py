@@ -3,7 +3,8 @@
 A token a line, its columns apart by tabs or by spaces, whichever the first line of the file has; a blank line ends a
 sentence, a line that begins with -DOCSTART- a document. The token is the first column and the tag the last, whatever
 stands between (2 columns: token and tag; 4: CoNLL-2003's part of speech and chunk). A column of the mapping is a number
-counted from 1; where no tags are wanted, the token may stand alone. `document` is the number of the document, to be mapped as a group.
+counted from 1; where no tags are wanted, the token may stand alone. `document` is the number
+of the document, to be mapped as a group.
 """
 
 import re
