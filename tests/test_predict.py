@@ -1,12 +1,10 @@
-"""`Predictor` and `adaptbert predict` for every shape: what evaluation found, to the last bit, from any kind of file."""
+"""`Predictor` and `adaptbert predict` for every shape: what evaluation found, to the last bit, and what else is told."""
 
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -75,7 +73,9 @@ def test_it_answers_what_evaluation_answered(project: Project, task: str, tmp_pa
 def test_python_answers_as_the_command_does(project: Project, task: str, tmp_path: Path) -> None:
     rows = labelled_rows(project, task)[:20]
     out = tmp_path / "out.jsonl"
-    assert run(model(project, task), json_lines(tmp_path / "in.jsonl", rows), "-o", out, "--probabilities").exit_code == 0
+    assert (
+        run(model(project, task), json_lines(tmp_path / "in.jsonl", rows), "-o", out, "--probabilities").exit_code == 0
+    )
     told = list(Predictor.load(model(project, task)).answers(rows, probabilities=True))
     assert told == read(out)
     assert all(row["id"] == asked["id"] for row, asked in zip(told, rows, strict=True))
@@ -95,7 +95,10 @@ def test_other_batches_answer_nearly_the_same(project: Project, task: str, tmp_p
 def test_precision_can_be_chosen(project: Project) -> None:
     rows = labelled_rows(project, "single_sentence_class")
     exact, rough = (
-        [told["confidence"] for told in Predictor.load(model(project, "single_sentence_class"), precision).answers(rows)]
+        [
+            told["confidence"]
+            for told in Predictor.load(model(project, "single_sentence_class"), precision).answers(rows)
+        ]
         for precision in ("32-true", "bf16-mixed")
     )
     assert exact != rough
@@ -147,7 +150,9 @@ def test_entities_are_in_the_text(project: Project) -> None:
     for told, row in zip(predictor.answers(rows), rows, strict=True):
         text = " ".join(row["tokens"])
         assert len(told["tags"]) == len(row["tokens"])
-        assert [tag[2:] for tag in told["tags"] if tag.startswith("B-")] == [found["type"] for found in told["entities"]]
+        assert [tag[2:] for tag in told["tags"] if tag.startswith("B-")] == [
+            found["type"] for found in told["entities"]
+        ]
         assert all(text[found["start"] : found["end"]] == found["text"] for found in told["entities"])
         seen += len(told["entities"])
     assert seen > 50

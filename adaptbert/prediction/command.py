@@ -125,7 +125,7 @@ class _Progress:
         speed = self._done / seconds
         if self._total is None:
             return f"  {self._done:,} rows  {speed:,.0f} rows/s"
-        left = int((self._total - self._done) / speed)
+        left = int((self._total - self._done) * seconds / max(1, self._done))
         return f"  {self._done:,}/{self._total:,} rows  {speed:,.0f} rows/s  {left // 60}:{left % 60:02d} left"
 
     def _show(self, text: str) -> None:
