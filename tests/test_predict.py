@@ -1,4 +1,4 @@
-"""`Predictor` and `adaptbert predict` for every shape: what evaluation found, to the last bit, and what else is told."""
+"""`Predictor` and `adaptbert predict` for every shape: the very bits that evaluation found, and what else is told."""
 
 import json
 from collections.abc import Iterator
