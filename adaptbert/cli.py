@@ -3,10 +3,12 @@
     adaptbert use weibo --data ~/text    write params.yaml from a preset
     adaptbert check                      is every value in params.yaml all right?
     adaptbert doctor                     versions, room, device, environment
+    adaptbert predict MODEL INPUT        answers of a fine-tuned checkpoint
 
-All of it runs in the folder of the project. The work itself is started with `dvc repro` or Prefect, not here.
+All but the last runs in the folder of the project. The work itself is started with `dvc repro` or Prefect, not here.
 """
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +18,9 @@ from typing import Annotated
 import typer
 
 from adaptbert.errors import UserError
+
+BROKEN_PIPE = 128 + 13
+"""As a program ends that SIGPIPE ends."""
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 
@@ -82,6 +87,66 @@ def doctor() -> None:
     Console().print(table)
     if any(finding.verdict is Verdict.FAIL for finding in findings):
         raise typer.Exit(1)
+
+
+@app.command()
+def predict(
+    model: Annotated[Path, typer.Argument(help="A fine-tuned checkpoint: models/finetune/<task>-<arm>.")],
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="INPUT", help="txt, csv, tsv, jsonl, parquet, conll or squad; text also with .gz; - for stdin."
+        ),
+    ],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="A file .jsonl, .csv or .parquet; - for JSON lines to stdout.")
+    ] = Path("-"),
+    columns: Annotated[
+        list[str] | None, typer.Option(metavar="OURS=YOURS", help="What an input is called in the file; repeatable.")
+    ] = None,
+    kind: Annotated[str | None, typer.Option("--format", help="Of INPUT, where its name does not tell.")] = None,
+    encoding: Annotated[str | None, typer.Option(help="Of text, e.g. gb18030; left out: UTF-8.")] = None,
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities", help="Of all classes; of an answer its place and the score of none.")
+    ] = False,
+    top: Annotated[int | None, typer.Option(help="Probabilities of so many classes, the best first.")] = None,
+    precision: Annotated[str | None, typer.Option(help="bf16-mixed or 32-true; left out: as in evaluation.")] = None,
+    batch_tokens: Annotated[
+        int | None, typer.Option(help="Tokens of a forward pass; left out: as in evaluation, to the last bit.")
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Write nothing where a row cannot be answered.")] = False,
+) -> None:
+    """Answer the rows of a file; ends with 65 where some of them could not be answered."""
+    from adaptbert.errors import BAD_DATA, IO_ERROR, BadParams
+    from adaptbert.prediction import command
+
+    with _told():
+        pairs = [pair.partition("=") for pair in columns or []]
+        for ours, _, yours in pairs:
+            if not ours or not yours:
+                raise BadParams(111, "--columns", f"'{ours}' is no pair", "write OURS=YOURS, e.g. text=content")
+        try:
+            bad = command.predict(
+                model,
+                source,
+                output,
+                columns={ours: yours for ours, _, yours in pairs},
+                kind=kind,
+                encoding=encoding,
+                probabilities=probabilities,
+                top=top,
+                precision=precision,
+                batch_tokens=batch_tokens,
+                strict=strict,
+            )
+        except BrokenPipeError:  # who reads has seen enough; Python would complain once more when it flushes at the end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(BROKEN_PIPE) from None
+        except OSError as error:
+            print(f"error: {error.filename or output}: {error.strerror}", file=sys.stderr)
+            raise typer.Exit(IO_ERROR) from None
+    if bad:
+        raise typer.Exit(BAD_DATA)
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """Supervised fine-tuning: packed examples, a Hugging Face head, and predictions by the same path."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,10 @@ from adaptbert.stream import DocumentStream
 from adaptbert.tasks.examples import Examples
 from adaptbert.tasks.shapes import Shape
 
+PREDICT_ROWS = 128
+"""Rows whose examples are answered together, counted from the first row of a set: see `logits`."""
 PREDICT_EXAMPLES = 128
+"""Of those, in one forward pass; a row may be many windows."""
 
 
 @dataclass(frozen=True)
@@ -99,20 +103,48 @@ class FineTuning(pl.LightningModule):
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
 
-def logits(model: Any, shape: Shape, examples: Examples, block_size: int, precision: str) -> NDArray[np.float64]:
-    """Scores at every place, (places, scores), without dropout; the model's mode is as before."""
+def logits(
+    model: Any,
+    shape: Shape,
+    examples: Examples,
+    block_size: int,
+    precision: str,
+    batch_tokens: int | None = None,
+) -> NDArray[np.float64]:
+    """Scores at every place, (places, scores), without dropout; the model's mode is as before.
+
+    The last bits of a score depend on what shares its forward pass: sums over matrices are cut by their sizes. So
+    passes never cross a multiple of `PREDICT_ROWS` rows, and so many rows by themselves get the bits that they get
+    within a set.
+
+    Args:
+        batch_tokens: about so many tokens a pass, wherever that cuts; None: as said above.
+    """
     was_training = model.training
     model.eval()
     device, found = model.device, []
     try:
         with torch.no_grad(), torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16-mixed"):
-            for first in range(0, len(examples), PREDICT_EXAMPLES):
-                chosen = np.arange(first, min(first + PREDICT_EXAMPLES, len(examples)))
+            for chosen in _passes(examples, batch_tokens):
                 batch = batch_of(examples.take(chosen), block_size).to(device)
                 found.append(_logits(model, shape, batch).double().cpu().numpy())
     finally:
         model.train(was_training)
     return np.concatenate(found)
+
+
+def _passes(examples: Examples, batch_tokens: int | None) -> Iterator[NDArray[np.int64]]:
+    """The examples of each forward pass."""
+    if batch_tokens is not None:
+        yield from _runs((np.cumsum(examples.lengths) - 1) // batch_tokens)
+        return
+    for group in _runs(examples.rows // PREDICT_ROWS):
+        yield from np.split(group, range(PREDICT_EXAMPLES, len(group), PREDICT_EXAMPLES))
+
+
+def _runs(numbers: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Where equal numbers follow each other."""
+    return np.split(np.arange(len(numbers)), np.flatnonzero(np.diff(numbers)) + 1)
 
 
 def _logits(model: Any, shape: Shape, batch: LabelledBatch) -> Tensor:

@@ -3,7 +3,8 @@
 A token a line, its columns apart by tabs or by spaces, whichever the first line of the file has; a blank line ends a
 sentence, a line that begins with -DOCSTART- a document. The token is the first column and the tag the last, whatever
 stands between (2 columns: token and tag; 4: CoNLL-2003's part of speech and chunk). A column of the mapping is a number
-counted from 1; `document` is the number of the document, to be mapped as a group.
+counted from 1; where no tags are wanted, the token may stand alone. `document` is the number
+of the document, to be mapped as a group.
 """
 
 import re
@@ -70,7 +71,7 @@ def _uneven(rows: list[list[str]], width: int) -> Problem | None:
 
 
 def _check(width: int, shown: str, line: int, columns: Mapping[str, str], check: CheckColumns) -> None:
-    if width < 2:
+    if width < 2 and "tags" in columns:
         problem = "one column found, a token and its tag expected"
         raise BadData(95, f"{shown}:{line}", problem, "put a tab or a space between token and tag")
     known = [*(str(place + 1) for place in range(width)), "document", "tokens", "tags"]

@@ -83,7 +83,7 @@ class Fields:
             if isinstance(value, Problem):
                 return Read(names["id"], names["group"], value)
             (names if name in OPTIONAL else values)[name] = value
-        if "tokens" in values and len(values["tokens"]) != len(values["tags"]):
+        if "tokens" in values and "tags" in values and len(values["tokens"]) != len(values["tags"]):
             problem = Problem(88, f"{len(values['tokens'])} tokens, {len(values['tags'])} tags")
             return Read(names["id"], names["group"], problem)
         return Read(names["id"], names["group"], values)

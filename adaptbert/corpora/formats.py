@@ -8,6 +8,7 @@ doccano, label_studio. Nothing is converted: `NA` and `007` stay text.
 import csv
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ def format_of(path: Path, declared: Format | None = None) -> Format | None:
 
 
 def records(
-    path: Path,
+    source: Path | BufferedReader,
     shown: str,
     encoding: str | None,
     kind: Format,
@@ -43,18 +44,21 @@ def records(
     """Every record of the file.
 
     Args:
+        source: a file; or a stream, of a format that is made of lines.
         columns: our fields and what they are called in the file (Parquet reads no others).
     """
     if kind == "parquet":
-        yield from _parquet(path, shown, list(columns.values()), check)
+        assert isinstance(source, Path)
+        yield from _parquet(source, shown, list(columns.values()), check)
     elif kind in ("squad", "label_studio"):
-        document = json_files.document(path, shown, encoding, warnings)
+        assert isinstance(source, Path)
+        document = json_files.document(source, shown, encoding, warnings)
         if kind == "squad":
             yield from squad.records(document, shown, warnings)
         else:
             yield from label_studio.records(document, shown, layout, columns, warnings)
     else:
-        lines = read_lines(path, shown, encoding, warnings)
+        lines = read_lines(source, shown, encoding, warnings)
         if kind == "jsonl":
             yield from json_files.lines(lines, shown, check)
         elif kind == "doccano":

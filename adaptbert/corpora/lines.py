@@ -10,6 +10,7 @@ import stat
 import zlib
 from collections import Counter
 from collections.abc import Iterator
+from io import BufferedReader
 from pathlib import Path
 from typing import IO, NamedTuple, cast
 
@@ -50,14 +51,17 @@ def check_regular(path: Path, shown: str) -> None:
         raise BadData(49, shown, "not a readable regular file", "name a file")
 
 
-def read_lines(path: Path, shown: str, encoding: str | None, warnings: Counter[str]) -> Iterator[Line]:
+def read_lines(
+    source: Path | BufferedReader, shown: str, encoding: str | None, warnings: Counter[str]
+) -> Iterator[Line]:
     """Every line, empty ones included.
 
     Args:
+        source: a file, or a stream such as stdin, which is never gzip.
         shown: the name for messages.
         encoding: of the file; None: UTF-8.
     """
-    blocks, name = _open(path, shown, encoding, warnings)
+    blocks, name = _open(source, shown, encoding, warnings)
     nuls = 0
     for number, raw, is_last in _split(blocks):
         if raw is None:
@@ -91,10 +95,12 @@ def read_text(path: Path, shown: str, encoding: str | None, warnings: Counter[st
         raise BadData(problem.code, shown, problem.reason, "declare the `encoding`") from None
 
 
-def _open(path: Path, shown: str, encoding: str | None, warnings: Counter[str]) -> tuple[Iterator[bytes], str]:
+def _open(
+    source: Path | BufferedReader, shown: str, encoding: str | None, warnings: Counter[str]
+) -> tuple[Iterator[bytes], str]:
     """Bytes that are text, and the encoding to read them with: one in which a line feed is one byte."""
     name = codecs.lookup(encoding or "utf-8").name.removesuffix("-sig")
-    blocks = _blocks(path, shown)
+    blocks = _blocks(source, shown) if isinstance(source, Path) else _streamed(source, shown)
     if name.startswith(("utf-16", "utf-32")):
         blocks, name = _transcoded(blocks, shown, name), "utf-8"
     return _text_blocks(blocks, shown, guess=encoding is None, warnings=warnings), name
@@ -126,6 +132,16 @@ def _blocks(path: Path, shown: str) -> Iterator[bytes]:
             yield block
         if total == 0:
             raise BadData(17, shown, "file is empty", "fill it or take it away")
+
+
+def _streamed(stream: BufferedReader, shown: str) -> Iterator[bytes]:
+    """Bytes as they come."""
+    total = 0
+    while block := stream.read1(BLOCK):
+        total += len(block)
+        yield block
+    if total == 0:
+        raise BadData(17, shown, "nothing came in", "write one record a line to it")
 
 
 def _read(stream: IO[bytes], shown: str, size: int) -> bytes:

@@ -144,12 +144,30 @@ class ExtractiveAnswer:
         self, rows: Sequence[Mapping[str, Any]], examples: Examples, logits: Float64, tuned: Mapping[str, float]
     ) -> tuple[list[str], Float64]:
         """The best span as it stands in the context, or nothing, and the probability of its start times its end's."""
-        threshold = tuned[THRESHOLD] if self._may_be_none else np.inf
         found = _candidates(examples, logits, len(rows), self._options.max_answer)
-        silent = [best.none - best.score > threshold for best in found]
+        silent = self._silent(found, tuned)
         texts = ["" if no else _text(row, best) for row, best, no in zip(rows, found, silent, strict=True)]
         sure = [best.sure_none if no else best.sure for best, no in zip(found, silent, strict=True)]
         return texts, np.array(sure)
+
+    def details(
+        self, rows: Sequence[Mapping[str, Any]], examples: Examples, logits: Float64, tuned: Mapping[str, float]
+    ) -> list[dict[str, Any]]:
+        """`start` and `end`, first and last + 1 character in the context, None where there is no answer; and
+        `no_answer_score`, by how much no answer is above the best span, None where the context has no span.
+        """
+        found = _candidates(examples, logits, len(rows), self._options.max_answer)
+        details = []
+        for best, no in zip(found, self._silent(found, tuned), strict=True):
+            start, end = (None, None) if no else best.span
+            margin = best.none - best.score
+            details.append({"start": start, "end": end, "no_answer_score": margin if np.isfinite(margin) else None})
+        return details
+
+    def _silent(self, found: Sequence["_Candidate"], tuned: Mapping[str, float]) -> list[bool]:
+        """Which rows get no answer."""
+        threshold = tuned[THRESHOLD] if self._may_be_none else np.inf
+        return [best.none - best.score > threshold for best in found]
 
     def gold(self, rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
         return [[answer["text"] for answer in row["answers"]] for row in rows]

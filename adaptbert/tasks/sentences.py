@@ -69,10 +69,19 @@ class Sentences:
         logits: NDArray[np.float64],
         tuned: Mapping[str, float],
     ) -> tuple[list[Any], NDArray[np.float64]]:
-        counts = np.bincount(examples.rows, minlength=len(rows))
-        sums = np.zeros((len(rows), logits.shape[1]))
-        np.add.at(sums, examples.rows, logits)
-        return self._target.answers(sums / counts[:, None])
+        return self._target.answers(_means(len(rows), examples, logits))
+
+    def details(
+        self,
+        rows: Sequence[Mapping[str, Any]],
+        examples: Examples,
+        logits: NDArray[np.float64],
+        tuned: Mapping[str, float],
+    ) -> list[dict[str, Any]]:
+        if not self.classes:
+            return [{} for _ in rows]
+        found = self._target.probabilities(_means(len(rows), examples, logits)).tolist()
+        return [{"probabilities": dict(zip(self.classes, row, strict=True))} for row in found]
 
     def gold(self, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
         return self._target.gold(rows)
@@ -82,3 +91,12 @@ class Sentences:
 
     def is_degenerate(self, answers: Sequence[Any]) -> bool:
         return len({json.dumps(answer) for answer in answers}) < 2
+
+
+def _means(rows: int, examples: Examples, logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Over the windows of each row, (rows, scores)."""
+    counts = np.bincount(examples.rows, minlength=rows)
+    sums = np.zeros((rows, logits.shape[1]))
+    np.add.at(sums, examples.rows, logits)
+    means: NDArray[np.float64] = sums / counts[:, None]
+    return means

@@ -131,13 +131,9 @@ class SequenceLabelling:
         self, rows: Sequence[Mapping[str, Any]], examples: Examples, logits: Float64, tuned: Mapping[str, float]
     ) -> tuple[list[list[str]], Float64]:
         """The tags of each row, spans in BIO, and the probability of its least sure tag."""
-        counts = np.array([len(row["tokens"]) for row in rows], np.int64)
+        counts = _words(rows)
         ends = np.cumsum(counts)
-        known = (ends - counts)[examples.rows[examples.owners()]] + examples.spans[:, 0]
-        unseen = 0 if self._scheme is not None else int(tuned[COMMONEST])
-        scores = np.full((int(counts.sum()), len(self.classes)), -np.inf)
-        scores[:, unseen] = 0
-        scores[known] = logits
+        scores = self._scores(counts, examples, logits, tuned)
         probabilities = softmax(scores)
         best = self._decoded(scores, counts)
         sure = probabilities[np.arange(len(best)), best]
@@ -147,6 +143,25 @@ class SequenceLabelling:
             confidence[number] = sure[words].min(initial=1.0)
             answers.append(tags if self._scheme is None else self._stored(tags, self._scheme))
         return answers, confidence
+
+    def details(
+        self, rows: Sequence[Mapping[str, Any]], examples: Examples, logits: Float64, tuned: Mapping[str, float]
+    ) -> list[dict[str, Any]]:
+        counts = _words(rows)
+        probabilities = softmax(self._scores(counts, examples, logits, tuned))
+        return [
+            {"probabilities": [dict(zip(self.classes, word, strict=True)) for word in words.tolist()]}
+            for words in np.split(probabilities, np.cumsum(counts)[:-1])
+        ]
+
+    def _scores(self, counts: Int64, examples: Examples, logits: Float64, tuned: Mapping[str, float]) -> Float64:
+        """Of the words of all rows, (words, tags); a word without a piece has none but that of one tag."""
+        known = (np.cumsum(counts) - counts)[examples.rows[examples.owners()]] + examples.spans[:, 0]
+        unseen = 0 if self._scheme is not None else int(tuned[COMMONEST])
+        scores = np.full((int(counts.sum()), len(self.classes)), -np.inf)
+        scores[:, unseen] = 0
+        scores[known] = logits
+        return scores
 
     def _decoded(self, scores: Float64, counts: Int64) -> Int64:
         """The best legal tags of each row, (words,).
@@ -191,3 +206,8 @@ class SequenceLabelling:
     def is_degenerate(self, answers: Sequence[Sequence[str]]) -> bool:
         """Whether every word gets the same tag."""
         return len({tag for tags in answers for tag in tags}) < 2
+
+
+def _words(rows: Sequence[Mapping[str, Any]]) -> Int64:
+    """How many each row has, (rows,)."""
+    return np.array([len(row["tokens"]) for row in rows], np.int64)

@@ -76,6 +76,14 @@ class Shape(Protocol):
         """The answer to each row, and how probable it is by the model (NaN where that means nothing), (rows,)."""
         ...
 
+    def details(
+        self, rows: Sequence[Row], examples: Examples, logits: NDArray[np.float64], tuned: Mapping[str, float]
+    ) -> list[dict[str, Any]]:
+        """What the scores say of each row beside its answer: `probabilities` of the classes where there are some, of a
+        row or of each of its words; of an extractive answer where it stands and how near it was to no answer.
+        """
+        ...
+
     def gold(self, rows: Sequence[Row]) -> list[Any]:
         """The right answers."""
         ...

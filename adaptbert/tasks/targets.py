@@ -57,6 +57,10 @@ class Target(Protocol):
         """For the scores of each row the answer, and how sure it is."""
         ...
 
+    def probabilities(self, scores: Float64) -> Float64:
+        """Of each class, (rows, classes)."""
+        ...
+
     def gold(self, rows: Sequence[Row]) -> list[Any]:
         """The right answers."""
         ...
@@ -91,8 +95,11 @@ class OneLabel:
         return cross_entropy(scores, targets)
 
     def answers(self, scores: Float64) -> tuple[list[str], Float64]:
-        probabilities = softmax(scores)
+        probabilities = self.probabilities(scores)
         return [self.classes[number] for number in probabilities.argmax(-1)], probabilities.max(-1)
+
+    def probabilities(self, scores: Float64) -> Float64:
+        return softmax(scores)
 
     def gold(self, rows: Sequence[Row]) -> list[str]:
         return [row["label"] for row in rows]
@@ -130,11 +137,16 @@ class SeveralLabels:
         return functional.binary_cross_entropy_with_logits(scores.float(), targets)
 
     def answers(self, scores: Float64) -> tuple[list[list[str]], Float64]:
-        from scipy.special import expit
-
-        yes = expit(scores)
+        yes = self.probabilities(scores)
         found = [[label for label, sure in zip(self.classes, row, strict=True) if sure > HALF] for row in yes]
         return [sorted(labels) for labels in found], np.maximum(yes, 1 - yes).min(-1)
+
+    def probabilities(self, scores: Float64) -> Float64:
+        """Of a yes to each label."""
+        from scipy.special import expit
+
+        found: Float64 = expit(scores)
+        return found
 
     def gold(self, rows: Sequence[Row]) -> list[list[str]]:
         return [list(row["labels"]) for row in rows]
@@ -186,6 +198,9 @@ class Number:
 
     def answers(self, scores: Float64) -> tuple[list[float], Float64]:
         return scores[:, 0].tolist(), np.full(len(scores), np.nan)
+
+    def probabilities(self, scores: Float64) -> Float64:
+        return np.empty((len(scores), 0))
 
     def gold(self, rows: Sequence[Row]) -> list[float]:
         return [row["value"] for row in rows]

@@ -1,0 +1,140 @@
+"""One row of a user -> what the model reads, cleaned as the gate cleans; or why it cannot be answered.
+
+Only inputs are looked at. Words and answers remember where they stand in the text as it was given.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from adaptbert.corpora.character_spans import words
+from adaptbert.corpora.fields import Fields
+from adaptbert.corpora.rows import Problem
+from adaptbert.errors import BadParams
+from adaptbert.layout import CORPUS, Layout, missing_columns
+from adaptbert.normalise import clean, origins
+from adaptbert.schemas import EMPTY, PAIR_MISSING, TOKEN_EMPTY, TOKEN_INVISIBLE, TOKENS_NULL, Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A row that wants an answer.
+
+    Attributes:
+        id: of its own, or the number of its line.
+        line: where it begins, from 1.
+        values: the inputs of the shape; empty where there is a problem.
+        text: what `places` count in, as it was given.
+        places: of a row to be tagged, first and last + 1 character of each word. In Unicode code points.
+    """
+
+    id: str
+    line: int
+    values: Mapping[str, Any]
+    problem: Problem | None = None
+    text: str = ""
+    places: Sequence[tuple[int, int]] = ()
+
+
+class Reader:
+    """Rows under the user's names.
+
+    Args:
+        shape: of the task.
+        columns: our name of an input, or `id`, -> the user's; those left out have our name. An `id` is taken where
+            there is one.
+
+    Raises:
+        BadParams: a name of ours that this shape does not have.
+    """
+
+    def __init__(self, shape: str, columns: Mapping[str, str]) -> None:
+        self._shape, self._names = shape, dict(columns)
+        self._id = self._names.pop("id", None)
+        known = dict.fromkeys(name for layout in self._layouts() for name in layout.inputs)
+        for name in self._names:
+            if name not in known:
+                problem = f"'{name}' is not an input of the shape {shape}"
+                raise BadParams(111, "--columns", problem, f"map one of id, {', '.join(known)}")
+        self._fields = Fields(self._layouts()[0], self._names, None)
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Ours -> the user's, of what is read."""
+        return self._fields.columns | ({"id": self._id} if self._id else {})
+
+    def check(self, found: Sequence[str], place: str) -> None:
+        """Settle what is read from these columns; a tagger takes `text` where there are no `tokens`.
+
+        Raises:
+            BadData: a column is missing.
+        """
+        every = [Fields(layout, self._names, None) for layout in self._layouts()]
+        fitting = [fields for fields in every if set(fields.columns.values()) <= set(found)]
+        self._fields = (fitting or every)[0]
+        self._fields.check(found, place, "")
+        if self._id:
+            for error in missing_columns(56, [self._id], found, place):
+                raise error
+        elif "id" in found:
+            self._id = "id"
+
+    def read(self, record: Mapping[str, Any], line: int, place: str) -> Asked:
+        """One row.
+
+        Args:
+            place: for messages.
+
+        Raises:
+            BadData: what is wrong is wrong with the whole column.
+        """
+        own = record.get(self._id) if self._id else None
+        identity = str(own) if isinstance(own, str | int) and own != "" else str(line)
+        values = self._fields.read(record, place).values
+        if isinstance(values, Problem):
+            return Asked(identity, line, {}, values)
+        if self._shape == "sequence_labelling":
+            return _words(identity, line, values)
+        cleaned = {name: clean(text)[0] for name, text in values.items()}
+        if not all(cleaned.values()):
+            return _refused(identity, line, PAIR_MISSING if self._shape == "sentence_pair" else EMPTY)
+        return Asked(identity, line, cleaned, text=values.get("context", ""))
+
+    def _layouts(self) -> list[Layout]:
+        own = Layout(self._shape)
+        return [own, CORPUS] if self._shape == "sequence_labelling" else [own]
+
+
+def moved_back(text: str, ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Where ranges of `clean(text)` that are not empty stood in the text."""
+    places = range(len(text)) if len(clean(text)[0]) == len(text) else origins(text)
+    return [(places[start], places[end - 1] + 1) for start, end in ranges]
+
+
+def _words(identity: str, line: int, values: Mapping[str, Any]) -> Asked:
+    """Words as they are given, whose text is made of them with a space between two; or found in a text."""
+    if "tokens" in values:
+        given: list[str] = values["tokens"]
+        text = " ".join(given)
+        places, place = [], 0
+        for token in given:
+            places.append((place, place + len(token)))
+            place += len(token) + 1
+        tokens = [clean(token)[0] for token in given]
+        if not all(token and not token.isspace() for token in given):
+            return _refused(identity, line, TOKEN_EMPTY)
+        if not all(tokens):
+            return _refused(identity, line, TOKEN_INVISIBLE)
+    else:
+        text = values["text"]
+        cleaned = clean(text)[0]
+        found = words(cleaned)
+        tokens = [cleaned[first:end] for first, end in found]
+        places = moved_back(text, found)
+    if not tokens:
+        return _refused(identity, line, TOKENS_NULL if "tokens" in values else EMPTY)
+    return Asked(identity, line, {"tokens": tokens}, text=text, places=places)
+
+
+def _refused(identity: str, line: int, reason: Reason) -> Asked:
+    return Asked(identity, line, {}, Problem(reason.code, reason.text))

@@ -1,0 +1,119 @@
+"""A file, or stdin, -> rows that want an answer, in their order and in flat memory.
+
+The formats and checks are those of labelled sets (adaptbert.corpora.formats).
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from io import BufferedReader
+from pathlib import Path
+from typing import get_args
+
+from adaptbert.corpora.formats import SUFFIXES, format_of, records
+from adaptbert.corpora.sources import Format
+from adaptbert.errors import BadData, BadParams
+from adaptbert.layout import Layout
+from adaptbert.prediction.asked import Asked, Reader
+
+STDIN = Path("-")
+FORMATS = tuple(name for name in get_args(Format) if name not in ("doccano", "label_studio"))
+WHOLE = ("parquet", "squad")
+"""Formats that cannot be read from a stream."""
+OF_SHAPE = {"squad": "extractive_answer", "conll": "sequence_labelling"}
+WRONG_ANSWER = 81
+"""A problem with what is right, which prediction does not ask for."""
+
+
+class Input:
+    """The rows of one file.
+
+    Args:
+        path: of it; `-` for stdin, which can be read once.
+        shape: of the task.
+        columns: our name -> the user's, see `Reader`.
+        declared: its format; None: what its name says.
+        encoding: of text; None: UTF-8.
+
+    Raises:
+        BadData: no such file, or none of a known format.
+        BadParams: a format that does not fit, an encoding or a column that nobody knows.
+    """
+
+    def __init__(
+        self, path: Path, shape: str, columns: Mapping[str, str], declared: str | None, encoding: str | None
+    ) -> None:
+        self.path, self._encoding = path, encoding
+        self.shown = "stdin" if path == STDIN else str(path)
+        self.warnings: Counter[str] = Counter()
+        self._reader, self._layout = Reader(shape, columns), Layout(shape)
+        self._kind = self._format(declared)
+        if OF_SHAPE.get(self._kind, shape) != shape:
+            raise BadParams(111, "--format", f"'{self._kind}' holds no {shape}", "write the rows as jsonl")
+        try:
+            "".encode(encoding or "utf-8")
+        except LookupError:
+            raise BadParams(111, "--encoding", f"'{encoding}' is unknown to Python", "write e.g. gb18030") from None
+
+    def rows(self) -> Iterator[Asked]:
+        """Every row, those that cannot be answered too.
+
+        Raises:
+            BadData: what makes the whole file unusable, or it changed while it was read.
+        """
+        self.warnings.clear()
+        before = self._stamp()
+        source: Path | BufferedReader = self.path
+        if self.path == STDIN:
+            assert isinstance(sys.stdin.buffer, BufferedReader)
+            source = sys.stdin.buffer
+        if self._kind == "squad":
+            self._check(["context", "question", "id"])
+        elif self._kind == "parquet":
+            self._check(_columns(self.path) or list(self._reader.columns.values()))
+        columns = self._reader.columns
+        for line, values, problem in records(
+            source, self.shown, self._encoding, self._kind, self._layout, columns, self._check, self.warnings
+        ):
+            if problem and problem.code != WRONG_ANSWER:
+                yield Asked(str(line), line, {}, problem)
+            else:
+                yield self._reader.read(values, line, f"{self.shown}:{line}")
+        if self._stamp() != before:
+            raise BadData(48, self.shown, "changed while reading", "run again when nothing writes to it")
+
+    def _check(self, found: list[str]) -> None:
+        self._reader.check(found, f"{self.shown}:1")
+
+    def _format(self, declared: str | None) -> Format:
+        if declared is not None and declared not in FORMATS:
+            raise BadParams(111, "--format", f"'{declared}' is unknown", f"write one of {', '.join(FORMATS)}")
+        if self.path == STDIN:
+            if declared is None or declared in WHOLE:
+                lines = ", ".join(name for name in FORMATS if name not in WHOLE)
+                raise BadParams(111, "--format", "stdin has no name to tell it", f"write --format with one of {lines}")
+            return declared  # type: ignore[return-value]
+        if not self.path.is_file():
+            raise BadData(50, self.path, "no such file", "check the path")
+        kind = format_of(self.path, declared)  # type: ignore[arg-type]
+        if kind is None:
+            known = ", ".join(suffix.removeprefix(".") for suffix in SUFFIXES)
+            raise BadData(50, self.path, "the name tells no known format", f"known: {known}; or write --format")
+        return kind
+
+    def _stamp(self) -> tuple[int, int, int]:
+        if self.path == STDIN:
+            return 0, 0, 0
+        found = self.path.stat()
+        return found.st_size, found.st_mtime_ns, found.st_ino
+
+
+def _columns(path: Path) -> list[str]:
+    """Of a Parquet file; none of one that is damaged, which is told with more words when it is read."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return list(pq.read_schema(path).names)
+    except (pa.ArrowInvalid, OSError):
+        return []

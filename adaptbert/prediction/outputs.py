@@ -1,0 +1,103 @@
+"""Answers -> JSON lines, CSV or Parquet, a chunk at a time; a file appears whole or not at all.
+
+JSON lines hold what there is to say of a row. The other two have the same columns in every row: in CSV lists and
+mappings are JSON in their cell, in Parquet probabilities are a map.
+"""
+
+import csv
+import io
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from adaptbert.errors import BadParams
+from adaptbert.outputs import whole
+from adaptbert.prediction.predictor import ANSWERS, NO_CLASSES
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+STDOUT = Path("-")
+SUFFIXES = (".jsonl", ".csv", ".parquet")
+Write = Callable[[dict[str, Any]], object]
+
+
+def check(path: Path, source: Path) -> None:
+    """Refuse an output that cannot be written, before anything is computed.
+
+    Args:
+        source: that is read.
+    """
+    if path == STDOUT:
+        return
+    if path.suffix not in SUFFIXES:
+        raise BadParams(111, path, "the name tells no format to write", f"end it in {', '.join(SUFFIXES)}")
+    if path.is_dir():
+        raise BadParams(111, path, "is a folder", "name a file")
+    if path.exists() and source.exists() and path.samefile(source):
+        raise BadParams(111, path, "is what is read", "name another file")
+
+
+@contextmanager
+def opened(path: Path, target: str, *, details: bool) -> Iterator[Write]:
+    """What writes an answer.
+
+    Args:
+        path: `-` for JSON lines to stdout.
+        target: of the task.
+        details: whether answers come with them.
+    """
+    if path == STDOUT:
+        stdout = io.TextIOWrapper(sys.stdout.buffer, encoding="utf-8", newline="\n", write_through=False)
+        try:
+            yield _json_lines(stdout)
+            stdout.flush()
+        finally:
+            stdout.detach()
+        return
+    with whole(path) as part:
+        if path.suffix == ".parquet":
+            from adaptbert.corpora.raw import Table
+
+            with Table(part, list(columns(target, details=details))) as table:
+                yield table.add
+            return
+        with part.open("w", encoding="utf-8", newline="") as file:
+            yield _json_lines(file) if path.suffix == ".jsonl" else _csv(file, target, details=details)
+
+
+def columns(target: str, *, details: bool) -> "pa.Schema":
+    """Of a table of answers."""
+    import pyarrow as pa
+
+    text, number, count = pa.string(), pa.float64(), pa.int64()
+    kinds = {"value": number, "labels": pa.list_(text), "tags": pa.list_(text)}
+    found = [("id", text), (ANSWERS[target], kinds.get(ANSWERS[target], text))]
+    if target != "number":
+        found.append(("confidence", number))
+    if target == "spans":
+        entity = pa.struct([("type", text), ("start", count), ("end", count), ("text", text)])
+        found.append(("entities", pa.list_(entity)))
+    if details and target == "answer":
+        found += [("start", count), ("end", count), ("no_answer_score", number)]
+    if details and target not in NO_CLASSES:
+        of_one = pa.map_(text, number)
+        found.append(("probabilities", pa.list_(of_one) if target in ("spans", "tags") else of_one))
+    return pa.schema([*found, ("error", text)])
+
+
+def _json_lines(file: IO[str]) -> Write:
+    return lambda answer: file.write(json.dumps(answer, ensure_ascii=False) + "\n")
+
+
+def _csv(file: IO[str], target: str, *, details: bool) -> Write:
+    writer = csv.DictWriter(file, columns(target, details=details).names, lineterminator="\n")
+    writer.writeheader()
+    return lambda answer: writer.writerow({name: _cell(value) for name, value in answer.items()})
+
+
+def _cell(value: Any) -> Any:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value

@@ -1,0 +1,199 @@
+"""A fine-tuned checkpoint that answers rows: chunks of rows in, an answer for each of them out, in their order.
+
+By the very functions that evaluated it, in forward passes that are cut alike (`adaptbert.finetuning.logits`): equal
+rows in equal order get the bits that the test set got.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from adaptbert import tag_schemes
+from adaptbert.checkpoint import CARD, Checkpoint
+from adaptbert.errors import BadData, BadParams
+from adaptbert.prediction.asked import Asked, Reader, moved_back
+from adaptbert.tasks.shapes import Shape, from_card
+
+if TYPE_CHECKING:
+    from adaptbert.tokenization import Tokenizer
+
+ANSWERS = {"class": "label", "labels": "labels", "number": "value", "answer": "answer", "spans": "tags", "tags": "tags"}
+"""Target -> what an answer is called."""
+MANY_ROWS = 2048
+"""Rows at once where forward passes are cut by tokens."""
+NO_CLASSES = ("number", "answer")
+PRECISIONS = ("bf16-mixed", "32-true")
+
+
+class Predictor:
+    """A model, its tokenizer, and how it was evaluated. See `load`."""
+
+    def __init__(
+        self,
+        model: Any,
+        shape: Shape,
+        tokenizer: "Tokenizer",
+        card: Mapping[str, Any],
+        precision: str | None = None,
+        batch_tokens: int | None = None,
+    ) -> None:
+        self._model, self._shape, self._tokenizer = model, shape, tokenizer
+        self._task, self._block_size = card["task"], card["params"]["block_size"]
+        self._precision = precision or card["params"]["precision"]
+        self._batch_tokens = batch_tokens
+        self.shape: str = self._task["shape"]
+        self.target: str = self._task["target"]
+
+    @classmethod
+    def load(cls, folder: str | Path, precision: str | None = None, batch_tokens: int | None = None) -> "Predictor":
+        """A folder that `finetune` wrote, on the GPU where there is one.
+
+        Args:
+            precision: `bf16-mixed` or `32-true`; None: that of evaluation.
+            batch_tokens: about so many tokens in a forward pass; None: as evaluation cut them. Changes speed, and the
+                last bits of probabilities.
+
+        Raises:
+            BadData: no fine-tuned checkpoint, a damaged one, or one with the tokenizer of another.
+            BadParams: an unknown precision.
+        """
+        import torch
+
+        from adaptbert.finetuning import LabelledBatch  # noqa: F401 - what predicts is known before weights are read
+
+        if precision is not None and precision not in PRECISIONS:
+            raise BadParams(111, "precision", f"'{precision}' is unknown", f"write one of {', '.join(PRECISIONS)}")
+        if batch_tokens is not None and batch_tokens < 1:
+            raise BadParams(109, "batch_tokens", f"{batch_tokens} is out of range", "write 1 or more")
+        found = Checkpoint.load(Path(folder))
+        shape = _shape(found, Path(folder))
+        with torch.random.fork_rng():
+            model, drawn = found.model_and_drawn(shape.hugging_face_class(), 0)
+        if drawn:
+            problem = f"weights are missing: {', '.join(sorted(drawn)[:3])}"
+            raise BadData(133, folder, problem, "copy the whole checkpoint again")
+        for weight in model.parameters():
+            # Weights of a mapped file begin anywhere; where they begin decides how a library cuts the sum of a vector.
+            weight.data = weight.data.clone()
+        model.to("cuda" if torch.cuda.is_available() else "cpu")
+        return cls(model, shape, found.tokenizer, found.card, precision, batch_tokens)
+
+    def answers(
+        self, rows: Iterable[Mapping[str, Any]], *, probabilities: bool = False, top: int | None = None
+    ) -> Iterator[dict[str, Any]]:
+        """An answer for each row, in their order; rows are taken as they are needed.
+
+        Args:
+            rows: the inputs of the shape by their names (`text`; `text_a`, `text_b`; `context`, `question`; `tokens`,
+                or `text` whose words are to be found), and `id` where there is one. What else they hold is not read.
+            probabilities: tell those of all classes; of an extractive answer its place and the score of none.
+            top: tell only so many, the most probable first.
+
+        Yields:
+            What docs/how-to/predict.md says; of a row that cannot be answered only `id` and `error`.
+        """
+        reader = Reader(self.shape, {})
+
+        def read() -> Iterator[Asked]:
+            for line, row in enumerate(rows, 1):
+                reader.check(list(row), f"rows[{line - 1}]")
+                yield reader.read(row, line, f"rows[{line - 1}]")
+
+        yield from self.answered(read(), probabilities=probabilities, top=top)
+
+    def answered(
+        self, rows: Iterable[Asked], *, probabilities: bool = False, top: int | None = None
+    ) -> Iterator[dict[str, Any]]:
+        """The same for rows that were read already."""
+        from adaptbert.finetuning import PREDICT_ROWS
+
+        self.check_top(top)
+        size = PREDICT_ROWS if self._batch_tokens is None else MANY_ROWS
+        waiting: list[Asked] = []
+        good = 0
+        for row in rows:
+            waiting.append(row)
+            good += row.problem is None
+            if good in (0, size):  # what cannot be answered waits only behind what can
+                yield from self._answered(waiting, probabilities=probabilities, top=top)
+                waiting, good = [], 0
+        yield from self._answered(waiting, probabilities=probabilities, top=top)
+
+    def check_top(self, top: int | None) -> None:
+        """Refuse what cannot be told."""
+        if top is not None and top < 1:
+            raise BadParams(109, "top", f"{top} is out of range", "write 1 or more")
+        if top is not None and self.target in NO_CLASSES:
+            problem = f"the target '{self.target}' has no classes"
+            raise BadParams(111, "top", problem, "leave it out")
+
+    def _answered(self, rows: list[Asked], *, probabilities: bool, top: int | None) -> Iterator[dict[str, Any]]:
+        good = [row for row in rows if row.problem is None]
+        found = iter(self._found(good, probabilities=probabilities, top=top) if good else [])
+        for row in rows:
+            if row.problem is None:
+                yield {"id": row.id, **next(found)}
+            else:
+                yield {"id": row.id, "error": f"AB-{row.problem.code:03d} {row.problem.reason}"}
+
+    def _found(self, asked: list[Asked], *, probabilities: bool, top: int | None) -> list[dict[str, Any]]:
+        from adaptbert.finetuning import logits
+
+        rows = [row.values for row in asked]
+        shape, tuned = self._shape, self._task["tuned"]
+        examples = shape.examples(rows, self._tokenizer, self._task["max_length"])
+        scores = logits(self._model, shape, examples, self._block_size, self._precision, self._batch_tokens)
+        answers, confidence = shape.answers(rows, examples, scores, tuned)
+        found: list[dict[str, Any]] = [{ANSWERS[self.target]: answer} for answer in answers]
+        if self.target != "number":
+            for told, sure in zip(found, confidence.tolist(), strict=True):
+                told["confidence"] = sure
+        if self.target == "spans":
+            for told, row in zip(found, asked, strict=True):
+                told["entities"] = entities(told["tags"], row)
+        if probabilities or top is not None:
+            for told, more, row in zip(found, shape.details(rows, examples, scores, tuned), asked, strict=True):
+                told.update(_shown(more, row, top))
+        return found
+
+
+def entities(tags: list[str], row: Asked) -> list[dict[str, Any]]:
+    """Type, characters and text of each, from BIO tags."""
+    found = []
+    for first, last, kind in tag_schemes.spans(tags, "bio"):
+        start, end = row.places[first][0], row.places[last - 1][1]
+        found.append({"type": kind, "start": start, "end": end, "text": row.text[start:end]})
+    return found
+
+
+def _shown(details: dict[str, Any], row: Asked, top: int | None) -> dict[str, Any]:
+    """Places as they were in the text that was given, and of the classes the most probable ones."""
+    shown = dict(details)
+    if shown.get("end"):
+        ((shown["start"], shown["end"]),) = moved_back(row.text, [(shown["start"], shown["end"])])
+    if top is not None:
+        every = shown["probabilities"]
+        shown["probabilities"] = [_best(word, top) for word in every] if isinstance(every, list) else _best(every, top)
+    return shown
+
+
+def _best(probabilities: dict[str, float], top: int) -> dict[str, float]:
+    return dict(sorted(probabilities.items(), key=lambda found: -found[1])[:top])
+
+
+def _shape(found: Checkpoint, folder: Path) -> Shape:
+    if "task" not in found.card:
+        problem = "not a checkpoint that was fine-tuned on a task"
+        raise BadData(181, folder, problem, "name a folder below models/finetune")
+    try:
+        shape = from_card(found.card["task"])
+        assert found.card["task"].keys() >= {"target", "max_length", "tuned"}
+        assert found.card["params"].keys() >= {"block_size", "precision"}
+    except (KeyError, ValueError, AssertionError, TypeError, AttributeError):
+        problem = "it does not say how the task was read"
+        raise BadData(181, folder / CARD, problem, "fine-tune again with this version") from None
+    head = found.config().num_labels
+    if shape.classes and head != len(shape.classes):
+        problem = f"head has {head} labels, task has {len(shape.classes)}"
+        raise BadData(134, folder, problem, "copy the whole checkpoint again")
+    return shape

@@ -1,0 +1,351 @@
+"""`adaptbert predict` between any two files, or in a pipe; and every way in which it refuses."""
+
+import gzip
+import json
+import shutil
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner, Result
+
+from adaptbert.cli import app
+from adaptbert.outputs import read_json
+from adaptbert.tasks import labelled
+from tests import tiny
+from tests.cells import Project
+from tests.import_closure import ROOT
+
+KINDS = {f"{shape}_{target}": (shape, target) for shape, target in tiny.KINDS}
+CLASS, PAIR, SPANS, ANSWER = (
+    "single_sentence_class",
+    "sentence_pair_class",
+    "sequence_labelling_spans",
+    "extractive_answer_answer",
+)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    made = Project(tmp_path_factory.mktemp("project"), KINDS, (48, 24, 24))
+    for task in KINDS:
+        made.finetune(task, "general", seeds=[1], epochs=1.0, optim=tiny.optim(learning_rate=5e-3))
+    return made
+
+
+def model(project: Project, task: str) -> Path:
+    return project.root / f"models/finetune/{task}-general"
+
+
+def asked(project: Project, task: str) -> list[dict[str, Any]]:
+    return labelled.split(project.root / "data" / task, "test")
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["predict", *map(str, arguments)])
+
+
+def piped(*arguments: object, stdin: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
+    command = [sys.executable, "-m", "adaptbert.cli", "predict", *map(str, arguments)]
+    return subprocess.run(command, input=stdin, capture_output=True, cwd=ROOT)
+
+
+def json_lines(path: Path, rows: list[Any]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def expected(project: Project, task: str, tmp_path: Path) -> list[dict[str, Any]]:
+    """The answers to the test set, without ids."""
+    out = tmp_path / "expected.jsonl"
+    assert run(model(project, task), project.root / "data" / task / "test.parquet", "-o", out).exit_code == 0
+    return without_ids(read(out))
+
+
+def without_ids(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{name: value for name, value in row.items() if name != "id"} for row in rows]
+
+
+# ---- in
+
+
+@pytest.mark.parametrize("name", ["in.txt", "in.csv", "in.tsv", "in.jsonl", "in.parquet", "in.txt.gz", "in.jsonl.gz"])
+def test_every_format_of_texts(project: Project, tmp_path: Path, name: str) -> None:
+    texts = [row["text"] for row in asked(project, CLASS)]
+    columns: list[str] = []
+    path = tmp_path / name
+    if ".txt" in name:
+        content = "\n\n".join(texts)
+    elif name == "in.csv":
+        content, columns = "note,content\n" + "".join(f'x,"{text}"\n' for text in texts), ["--columns", "text=content"]
+    elif name == "in.tsv":
+        content = "text\tlabel\n" + "".join(f"{text}\t?\n" for text in texts)
+    else:
+        content = "".join(json.dumps({"text": text}) + "\n" for text in texts)
+    if name == "in.parquet":
+        pq.write_table(pa.table({"unused": range(len(texts)), "text": texts}), path)
+    elif name.endswith(".gz"):
+        path.write_bytes(gzip.compress(content.encode()))
+    else:
+        path.write_text(content, encoding="utf-8")
+    out = tmp_path / "out.jsonl"
+    done = run(model(project, CLASS), path, "-o", out, *columns)
+    assert done.exit_code == 0, done.output
+    assert without_ids(read(out)) == expected(project, CLASS, tmp_path)
+    lines = {"in.txt": (1, 2), "in.txt.gz": (1, 2), "in.csv": (2, 1), "in.tsv": (2, 1)}
+    first, step = lines.get(name, (1, 1))
+    assert [row["id"] for row in read(out)] == [str(first + step * n) for n in range(len(texts))], "numbers of lines"
+
+
+def test_ids_are_kept_or_mapped(project: Project, tmp_path: Path) -> None:
+    source = json_lines(tmp_path / "in.jsonl", [{"id": 7, "post": "p-1", "text": "a"}, {"post": "p-2", "text": "b"}])
+    for columns, ids in ([], ["7", "2"]), (["--columns", "id=post"], ["p-1", "p-2"]):
+        assert run(model(project, CLASS), source, "-o", tmp_path / "out.jsonl", *columns).exit_code == 0
+        assert [row["id"] for row in read(tmp_path / "out.jsonl")] == ids
+
+
+def test_pairs_by_mapped_columns(project: Project, tmp_path: Path) -> None:
+    rows = [{"premise": row["text_a"], "claim": row["text_b"]} for row in asked(project, PAIR)]
+    out, source = tmp_path / "out.jsonl", json_lines(tmp_path / "in.jsonl", rows)
+    done = run(model(project, PAIR), source, "-o", out, "--columns", "text_a=premise", "--columns", "text_b=claim")
+    assert done.exit_code == 0, done.output
+    assert without_ids(read(out)) == expected(project, PAIR, tmp_path)
+
+
+@pytest.mark.parametrize("width", [1, 2, 4])
+def test_conll_with_and_without_tags(project: Project, tmp_path: Path, width: int) -> None:
+    rest = ["\tO", "\tNN\tB-NP\tO"][width // 4] if width > 1 else ""
+    source = tmp_path / "in.conll"
+    source.write_text("\n".join("".join(f"{t}{rest}\n" for t in row["tokens"]) for row in asked(project, SPANS)))
+    out = tmp_path / "out.jsonl"
+    done = run(model(project, SPANS), source, "-o", out)
+    assert done.exit_code == 0, done.output
+    assert without_ids(read(out)) == expected(project, SPANS, tmp_path)
+
+
+def test_texts_to_tag_are_cut_into_words(project: Project, tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text("The shape of an estimator, 好的。\n", encoding="utf-8")
+    assert run(model(project, SPANS), tmp_path / "in.txt", "-o", tmp_path / "out.jsonl").exit_code == 0
+    (told,) = read(tmp_path / "out.jsonl")
+    assert len(told["tags"]) == len(["The", "shape", "of", "an", "estimator", ",", "好", "的", "。"])
+
+
+@pytest.mark.parametrize("flat", [False, True])
+def test_squad_without_answers(project: Project, tmp_path: Path, flat: bool) -> None:
+    rows = asked(project, ANSWER)
+    if flat:
+        content: Any = [
+            {"context_text": row["context"], "qas": [{"query_text": row["question"], "query_id": row["id"],
+                                                      "answers": ["not there"]}]}
+            for row in rows
+        ]  # fmt: skip
+    else:
+        questions = [{"id": row["id"], "question": row["question"]} for row in rows]
+        paragraphs = [{"context": row["context"], "qas": [q]} for row, q in zip(rows, questions, strict=True)]
+        content = {"data": [{"title": "t", "paragraphs": paragraphs}]}
+    (tmp_path / "in.json").write_text(json.dumps(content), encoding="utf-8")
+    out = tmp_path / "out.jsonl"
+    done = run(model(project, ANSWER), tmp_path / "in.json", "-o", out, "--format", "squad")
+    assert done.exit_code == 0, done.output
+    assert [row["id"] for row in read(out)] == [row["id"] for row in rows]
+    assert without_ids(read(out)) == expected(project, ANSWER, tmp_path)
+
+
+# ---- out
+
+
+@pytest.mark.parametrize("task", KINDS)
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_every_table_says_what_json_says(project: Project, tmp_path: Path, task: str, suffix: str) -> None:
+    source = json_lines(tmp_path / "in.jsonl", [*asked(project, task)[:5], {"id": "bad"}])
+    outs = [tmp_path / f"out.{kind}" for kind in ("jsonl", suffix)]
+    for out in outs:
+        assert run(model(project, task), source, "-o", out, "--probabilities").exit_code == 65
+    rows = read(outs[0])
+    assert rows[-1]["error"].startswith("AB-056")
+    if suffix == "parquet":
+        found = pq.read_table(outs[1]).to_pylist(maps_as_pydicts="strict")
+    else:
+        import csv
+
+        with outs[1].open(encoding="utf-8", newline="") as file:
+            found = [{name: cell or None for name, cell in row.items()} for row in csv.DictReader(file)]
+        rows = [{name: as_cell(value) for name, value in row.items()} for row in rows]
+    names = set(found[0])
+    assert names >= {"id", "error"}
+    assert found == [{**dict.fromkeys(names), **row} for row in rows]
+
+
+def as_cell(value: Any) -> str | None:
+    if isinstance(value, list | dict):
+        return json.dumps(value, ensure_ascii=False)
+    return None if value in (None, "") else str(value)
+
+
+def test_stdin_to_stdout(project: Project, tmp_path: Path) -> None:
+    rows = "".join(json.dumps(row) + "\n" for row in asked(project, CLASS))
+    done = piped(model(project, CLASS), "-", "--format", "jsonl", stdin=rows.encode())
+    assert done.returncode == 0, done.stderr
+    assert without_ids([json.loads(line) for line in done.stdout.splitlines()]) == expected(project, CLASS, tmp_path)
+    assert done.stderr.decode().startswith("  24 rows  "), "progress without a terminal, and nothing else"
+    assert done.stderr.count(b"\n") == 1
+
+
+def test_a_reader_that_goes_away(project: Project, tmp_path: Path) -> None:
+    """`| head -1`: no traceback."""
+    source = json_lines(tmp_path / "in.jsonl", [{"text": "an array of values " * 9, "id": str(n)} for n in range(9000)])
+    command = f"{sys.executable} -m adaptbert.cli predict {model(project, CLASS)} {source} | head -n 1; "
+    done = subprocess.run(["bash", "-c", command + "echo ${PIPESTATUS[0]}"], capture_output=True, text=True, cwd=ROOT)
+    first, code = done.stdout.splitlines()
+    assert json.loads(first)["id"] == "0"
+    assert code == "141"
+    assert "Error" not in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+# ---- refusals: one line, an exit code, and nothing written
+
+
+def refused(done: Result, code: int, exit_code: int, out: Path) -> str:
+    assert done.exit_code == exit_code, done.output
+    assert "Traceback" not in done.stderr
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    assert f"AB-{code:03d} " in line
+    assert not out.exists()
+    assert list(out.parent.glob(".*part")) == []
+    return line
+
+
+def test_what_is_no_fine_tuned_checkpoint(project: Project, tmp_path: Path) -> None:
+    source, out = json_lines(tmp_path / "in.jsonl", [{"text": "a"}]), tmp_path / "out.jsonl"
+    refuse = partial(refused, exit_code=65, out=out)
+    refuse(run(tmp_path / "nowhere", source, "-o", out), 128)
+    refuse(run(project.root / "models/pretrain", source, "-o", out), 181)
+
+
+def damaged(folder: Path, name: str) -> None:
+    content = (folder / name).read_bytes()
+    (folder / name).write_bytes(content[: len(content) // 2])
+
+
+def other_tokenizer(folder: Path) -> None:
+    tiny.tokenizer(lowercase=False).save(folder)
+
+
+def other_head(folder: Path) -> None:
+    config = read_json(folder / "config.json")
+    config |= {"id2label": {"0": "a", "1": "b", "2": "c"}, "label2id": {"a": 0, "b": 1, "c": 2}}
+    (folder / "config.json").write_text(json.dumps(config))
+
+
+def old_card(folder: Path) -> None:
+    card = read_json(folder / "card.json")
+    del card["task"]["options"]
+    (folder / "card.json").write_text(json.dumps(card))
+
+
+@pytest.mark.parametrize(
+    ("code", "harm"),
+    [
+        (124, partial(damaged, name="model.safetensors")),
+        (122, partial(damaged, name="card.json")),
+        (122, partial(damaged, name="config.json")),
+        (137, lambda folder: (folder / "model.safetensors").unlink()),
+        (129, other_tokenizer),
+        (134, other_head),
+        (181, old_card),
+    ],
+    ids=["weights", "card", "config", "no weights", "tokenizer", "head", "old card"],
+)
+def test_a_damaged_checkpoint(project: Project, tmp_path: Path, code: int, harm: Any) -> None:
+    folder, out = tmp_path / "model", tmp_path / "out.jsonl"
+    shutil.copytree(model(project, CLASS), folder)
+    harm(folder)
+    refused(run(folder, json_lines(tmp_path / "in.jsonl", [{"text": "a"}]), "-o", out), code, 65, out)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "code"),
+    [
+        ("in.jsonl", b"", 17),
+        ("in.txt", b"\n\n", 16),
+        ("in.csv", b"text\n", None),
+        ("in.csv", b"content\na\n", 56),
+        ("in.csv", b"Text\na\n", 58),
+        ("in.csv", b'text\n"a\n', 96),
+        ("in.parquet", b"PAR1", 38),
+        ("in.jsonl.gz", gzip.compress(b'{"text": "a"}\n' * 9)[:-9], 32),
+        ("in.txt", "text".encode("utf-16"), 3),
+        ("in.doc", b"text", 50),
+    ],
+)
+def test_a_file_that_cannot_be_read(
+    project: Project, tmp_path: Path, name: str, content: bytes, code: int | None
+) -> None:
+    source, out = tmp_path / name, tmp_path / "out.jsonl"
+    source.write_bytes(content)
+    done = run(model(project, CLASS), source, "-o", out)
+    if code is None:
+        assert (done.exit_code, out.read_bytes()) == (0, b""), "a header and no rows: a table of none"
+    else:
+        assert str(source) in refused(done, code, 65, out)
+
+
+def test_no_input(project: Project, tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    refused(run(model(project, CLASS), tmp_path / "in.jsonl", "-o", out), 50, 65, out)
+    done = piped(model(project, CLASS), "-", "--format", "txt")
+    assert (done.returncode, done.stdout) == (65, b"")
+    assert b"AB-017 stdin: nothing came in" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        (["--columns", "text"], 111),
+        (["--columns", "label=x"], 111),
+        (["--format", "doccano"], 111),
+        (["--format", "squad"], 111),
+        (["--encoding", "utf-99"], 111),
+        (["--precision", "16"], 111),
+        (["--top", "0"], 109),
+        (["--batch-tokens", "0"], 109),
+    ],
+)
+def test_options_that_do_not_fit(project: Project, tmp_path: Path, options: list[str], code: int) -> None:
+    out = tmp_path / "out.jsonl"
+    source = json_lines(tmp_path / "in.jsonl", [{"text": "a"}])
+    refused(run(model(project, CLASS), source, "-o", out, *options), code, 78, out)
+
+
+def test_outputs_that_cannot_be(project: Project, tmp_path: Path) -> None:
+    source = json_lines(tmp_path / "in.jsonl", [{"text": "a"}])
+    (tmp_path / "folder.csv").mkdir()
+    for out in (source, tmp_path / "folder.csv", tmp_path / "out.xls"):
+        assert run(model(project, CLASS), source, "-o", out).exit_code == 78
+    assert source.exists()
+    assert (tmp_path / "folder.csv").is_dir()
+    source.rename(tmp_path / "file")
+    done = run(model(project, CLASS), tmp_path / "file", "--format", "jsonl", "-o", tmp_path / "file/out.csv")
+    assert (done.exit_code, "Traceback" in done.output) == (74, False)
+    assert run(model(project, ANSWER), source, "--top", "2").exit_code == 78, "no classes"
+    assert run(model(project, CLASS), "-").exit_code == 78, "no format"
+
+
+def test_an_older_answer_stays_when_the_run_stops(project: Project, tmp_path: Path) -> None:
+    """Whole or not at all: what stops a run does so before OUTPUT is touched."""
+    out = tmp_path / "out.csv"
+    out.write_text("old")
+    source = json_lines(tmp_path / "in.jsonl", [{"text": "a"}, {"text": ""}])
+    assert run(model(project, CLASS), source, "-o", out, "--strict").exit_code == 65
+    assert out.read_text() == "old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.jsonl", "out.csv"]
