@@ -42,6 +42,7 @@ class GradualUnfreezingConfig(Config):
     """
 
     layers_per_epoch: Annotated[int, Field(ge=1)]
+    """In the paper 1; with 12 layers and few epochs more are needed for all of them to have their turn."""
 
     def frozen(self, epoch: int, layers: int) -> int:
         """How many of the lowest depths (adaptbert.depth) learn nothing in epoch 0, 1 ... of a model of so many layers.

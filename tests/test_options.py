@@ -14,14 +14,16 @@ from torch.nn import functional
 
 from adaptbert import class_weights
 from adaptbert.adversarial import AdversarialConfig, worst
+from adaptbert.cell import CellConfig
 from adaptbert.checkpoint import Checkpoint
 from adaptbert.depth import depths
 from adaptbert.early_stopping import Best
-from adaptbert.errors import BadData, BadParams
+from adaptbert.errors import BadData, BadParams, UserError
 from adaptbert.fine_tuned import opened
 from adaptbert.finetuning import FineTuning, LabelledBatch, LabelledBatches, Thawing, batch_of, logits
 from adaptbert.freezing import FreezeConfig, GradualUnfreezingConfig, freeze
 from adaptbert.optim import adamw
+from adaptbert.params import parse
 from adaptbert.r_drop import RDropConfig, divergence
 from adaptbert.savepoints import Savepoints
 from adaptbert.tasks import labelled
@@ -220,9 +222,9 @@ def test_the_move_is_along_the_gradient_and_raises_the_loss() -> None:
     assert (at[0] == 0).all()
     norms = torch.stack([part.norm() for part in at[1].split(lengths.tolist())])
     torch.testing.assert_close(norms, torch.full_like(norms, 0.5), msg="each example by epsilon")
-    clean, moved, away = (float(loss(shift)) for shift in (at[0], at[1], -at[1]))
+    clean, moved, away = (float(loss(shift).detach()) for shift in (at[0], at[1], -at[1]))
     assert away < clean < moved
-    assert float(both) == pytest.approx((clean + moved) / 2, rel=1e-5)
+    assert float(both.detach()) == pytest.approx((clean + moved) / 2, rel=1e-5)
     assert (worst(torch.zeros(3, 2), torch.tensor([2, 1]), 1.0) == 0).all(), "no gradient, no move"
 
 
@@ -307,6 +309,23 @@ def test_the_best_weights_are_kept_and_patience_ends_the_run(tmp_path: Path) -> 
     assert (patient.step, patient.curve[-1]["step"]) == (12, 12)
     without, _ = stopped(tmp_path / "without", None)
     assert (without.step, len(without.curve)) == (12, 6)
+
+
+def test_two_processes_stop_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rank 0 alone measures; the other hears of it. With two passes, layers that thaw and rates of their own."""
+
+    def run(devices: int) -> tuple[Fitted, dict[str, torch.Tensor]]:
+        monkeypatch.setenv("ADAPTBERT_DEVICES", str(devices))
+        module, stream = made(second_pass=RDropConfig(weight=1.0), optim={"layer_decay": 0.8})
+        batches = Thawing(stream, GradualUnfreezingConfig(layers_per_epoch=1), 2, EPOCH, 2)
+        measure_at = dict.fromkeys(SCORES, lambda step: {"dev/score": SCORES[step]})
+        fitted = fit(module, batches, plan(12), tiny.no_record(), measure_at, best=Best("dev/score", 3))
+        return fitted, weights(module)
+
+    (alone, one), (together, two) = run(1), run(2)
+    assert (together.step, together.curve[-1]["step"]) == (alone.step, alone.curve[-1]["step"]) == (4, 10)
+    for name, tensor in one.items():
+        torch.testing.assert_close(two[name], tensor, atol=5e-6, rtol=0)
 
 
 def until(batches: LabelledBatches, end: int) -> Callable[[int], LabelledBatch]:
@@ -455,7 +474,7 @@ def test_a_crf_is_trained_on_windows_as_well() -> None:
     assert targets[:, 1].tolist() == [1] + [0] * 29 + [2]
     batch = batch_of(examples.labelled(targets), 64)
     module = FineTuning(model, shape, tiny.optim(), STEPS)
-    assert 0 < float(module.training_step(batch, 0)) < 3
+    assert 0 < float(module.training_step(batch, 0).detach()) < 3
 
 
 # Refusals
@@ -515,3 +534,25 @@ def test_what_the_task_or_the_encoder_does_not_have(
     with pytest.raises(BadParams, match=message):
         project.finetune(task, "general", options, **changes)
     assert project.outputs() == {}
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        (
+            {"class_weights": "balance"},
+            "class_weights: expected 'balanced' or a valid dictionary, found text 'balance'",
+        ),
+        ({"class_weights": {"a": -1.0}}, "class_weights.a: -1.0 is out of range; it should be greater than 0"),
+        ({"freeze": {"layers": "al", "embeddings": True}}, "freeze.layers: expected a valid integer or 'all', found"),
+        ({"freeze": {"layers": 1, "embedings": True}}, "freeze.embedings: unknown key 'embedings', did you mean"),
+        ({"early_stopping": {}}, "early_stopping.patience: is missing"),
+    ],
+)
+def test_a_wrong_value_is_told_in_one_line(changes: dict[str, Any], line: str) -> None:
+    values = tiny.cell().model_dump(exclude_none=True) | changes
+    with pytest.raises(UserError) as error:
+        parse(CellConfig, values, "finetune.task", Path("params.yaml"))
+    told = [found for found in str(error.value).splitlines() if f"finetune.task.{line}" in found]
+    assert len(told) == 1, str(error.value)
+    assert len(str(error.value).splitlines()) == (2 if "embedings" in line else 1)
