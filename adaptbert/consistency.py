@@ -16,6 +16,9 @@ from adaptbert.tasks.shapes import MAKERS, ShapeConfig, mismatch
 GENERAL = "general"
 """The corpus that `pretrain` is trained on; dvc.yaml names it."""
 
+OF_CLASSES = {"class_weights", "r_drop"}
+"""Options of fine-tuning that mean nothing for a number."""
+
 _NAME = re.compile(r"\w[\w.-]*")
 
 
@@ -84,6 +87,9 @@ def _shapes(document: Mapping[str, Any], file: Path) -> Iterator[UserError]:
             if problem := mismatch(given, collected["shape"], collected["target"]):
                 remedy = f"see shape and target of collect_task.{task}"
                 yield BadParams(111, f"{file}: finetune.{task}", problem, remedy)
+            for key in sorted(OF_CLASSES & values.keys()) if collected["target"] == "number" else ():
+                problem = f"{key} and target 'number': a number has no classes"
+                yield BadParams(111, f"{file}: finetune.{task}.{key}", problem, "remove the key")
 
 
 def _rungs(ladder: LadderConfig, file: Path) -> Iterator[UserError]:

@@ -173,6 +173,8 @@ def _name(annotation: Any) -> str:
     origin, inside = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return " ".join([_name(inside[0]), *_limits(inside[1:])])
+    if origin in (Union, types.UnionType):
+        return " or ".join(map(_name, inside))
     if origin is Literal:
         return " or ".join(f"`{choice}`" for choice in inside)
     if origin is list:
@@ -184,7 +186,7 @@ def _name(annotation: Any) -> str:
 
 def _without_none(annotation: Any) -> Any:
     if get_origin(annotation) in (Union, types.UnionType):
-        return next(part for part in get_args(annotation) if part is not type(None))
+        return Union[tuple(part for part in get_args(annotation) if part is not type(None))]  # noqa: UP007 - computed
     return annotation
 
 

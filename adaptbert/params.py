@@ -88,7 +88,7 @@ def parse(cls: type[C], values: object, key: str, file: Path) -> C:
     try:
         return cls.model_validate(values)
     except ValidationError as error:
-        raise_all([_translate(details, cls, key, file) for details in error.errors()])
+        raise_all([_translate(details, cls, key, file) for details in _told_once(error.errors(), values)])
         raise
 
 
@@ -121,6 +121,39 @@ def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         else:
             flat[key] = value
     return flat
+
+
+def _told_once(errors: list[ErrorDetails], values: Mapping[str, Any]) -> list[ErrorDetails]:
+    """A value that may be one of several things is refused once, not once for each of them.
+
+    pydantic puts the name of the alternative into the place, where the file has no key.
+    """
+    told: list[ErrorDetails] = []
+    shallow: dict[tuple[int | str, ...], list[ErrorDetails]] = {}
+    for error in errors:
+        at = _alternative(error, values)
+        if at is None:
+            told.append(error)
+        elif len(error["loc"]) > at + 1:  # this alternative was meant: something in it is wrong
+            told.append({**error, "loc": (*error["loc"][:at], *error["loc"][at + 1 :])})
+        else:
+            shallow.setdefault(error["loc"][:at], []).append(error)
+    for place, found in shallow.items():
+        if not any(error["loc"][: len(place)] == place for error in told):
+            wanted = " or ".join(error["msg"].removeprefix("Input should be ") for error in found)
+            told.append({**found[0], "loc": place, "msg": f"Input should be {wanted}"})
+    return told
+
+
+def _alternative(error: ErrorDetails, values: Any) -> int | None:
+    """Which part of the place of an error is the name of an alternative, if one is."""
+    here = values
+    for number, part in enumerate(error["loc"]):
+        is_there = part in here if isinstance(here, Mapping) else isinstance(here, list) and isinstance(part, int)
+        if not is_there:
+            return None if error["type"] == "missing" or part == "[key]" else number
+        here = here[part]
+    return None
 
 
 def _translate(details: ErrorDetails, cls: type[Config], key: str, file: Path) -> BadParams:
@@ -156,10 +189,14 @@ def _fields(cls: type[Config], path: list[str]) -> list[str]:
     """The names that are known at `path` inside `cls`."""
     here: Any = cls
     for part in path:
-        field = here.model_fields.get(part) if isinstance(here, type) and issubclass(here, BaseModel) else None
-        kinds = (field.annotation, *get_args(field.annotation)) if field is not None else ()
-        here = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
-    return sorted(here.model_fields) if isinstance(here, type) and issubclass(here, BaseModel) else []
+        field = here.model_fields.get(part) if _is_model(here) else None
+        here = field.annotation if field is not None else None
+        here = next((inside for inside in get_args(here) if _is_model(inside)), here)  # what may be left out
+    return sorted(here.model_fields) if _is_model(here) else []
+
+
+def _is_model(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
 
 
 def _type_name(value: object) -> str:

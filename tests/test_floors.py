@@ -21,14 +21,15 @@ FLOORS = {
     "inspection predictions comparison comparison_table comparison_plots summary report parameters "
     "prediction",
     # 3: loss, step and measurement; no files, no record
-    3: "curriculum masked_lm finetuning measurement random_head sentence_measurement",
+    3: "curriculum masked_lm finetuning measurement random_head sentence_measurement fine_tuned",
     # 2: disk and Hugging Face
     2: "architecture checkpoint controls corpora documents encoder length_schedule savepoints segmentation "
     "sentence_pairs work gate tables tasks token_store token_writer tokenization vocabulary",
     # 1: pure; tensors and frames in, tensors and frames out
     1: "allocator answer_text attention batch calibration contamination crf dropout ladder layout machine_peak "
     "masking masking_audit metric_contract metrics normalise optim packing health ranks schemas spans "
-    "statistics stream suite tag_schemes token_classes",
+    "statistics stream suite tag_schemes token_classes adversarial class_weights depth early_stopping "
+    "freezing layer_mix pooling r_drop",
     # 0: what everything may use
     0: "errors exclusive interruption outputs parallel params",
 }
