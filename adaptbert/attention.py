@@ -43,10 +43,11 @@ class Attention:
         self._is_flat = flash_fits(device, dtype, size, rate)
 
     def lay(self, values: Tensor) -> Tensor:
-        """What is known of each token, (tokens,), cell by cell; 0 in empty cells."""
+        """What is known of each token, (tokens, ...), cell by cell; 0 in empty cells."""
         if self._is_flat:
             return values
-        return values.new_zeros(self._same.shape[0] * self._same.shape[1]).index_copy_(0, self._place, values)
+        cells = self._same.shape[0] * self._same.shape[1]
+        return values.new_zeros(cells, *values.shape[1:]).index_copy_(0, self._place, values)
 
     def cells(self, tokens: Tensor | None) -> Tensor | None:
         """Where these tokens lie, or all; None where that is every cell in its order."""

@@ -8,9 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from adaptbert import class_weights
+from adaptbert.adversarial import AdversarialConfig
+from adaptbert.class_weights import ClassWeights
+from adaptbert.early_stopping import EarlyStoppingConfig
+from adaptbert.freezing import FreezeConfig, GradualUnfreezingConfig
 from adaptbert.optim import OptimConfig
 from adaptbert.outputs import file_digest, whole, write_json
 from adaptbert.params import contradiction
+from adaptbert.r_drop import RDropConfig
 from adaptbert.stream import BudgetConfig
 from adaptbert.tasks.shapes import ShapeConfig
 from adaptbert.tracking import Run
@@ -46,6 +52,19 @@ class CellConfig(ShapeConfig):
     dropout: Annotated[float, Field(ge=0, lt=1)]
     """Of hidden states, attention and the input of the head."""
     precision: Literal["bf16-mixed", "32-true"]
+    class_weights: ClassWeights | None = None
+    """How much the loss of each label counts: `balanced`, or a weight for every label. For sentences and pairs with
+    labels. Left out: all alike."""
+    freeze: FreezeConfig | None = None
+    """Left out: all of the encoder learns."""
+    gradual_unfreezing: GradualUnfreezingConfig | None = None
+    """Left out: all of it learns from the first step."""
+    r_drop: RDropConfig | None = None
+    """Left out: one pass a batch."""
+    adversarial: AdversarialConfig | None = None
+    """Left out: word embeddings stay where they are."""
+    early_stopping: EarlyStoppingConfig | None = None
+    """Left out: all epochs are trained, and the last weights are kept."""
 
     @model_validator(mode="after")
     def _agree(self) -> "CellConfig":
@@ -59,6 +78,37 @@ class CellConfig(ShapeConfig):
         if self.max_length > self.block_size:
             raise contradiction(f"max_length {self.max_length} is larger than block_size {self.block_size}")
         self.options().check_room(self.max_length)
+        return self
+
+    @model_validator(mode="after")
+    def _options_agree(self) -> "CellConfig":
+        frozen = self.gradual_unfreezing is not None or (self.freeze is not None and self.freeze.embeddings)
+        crf = self.sequence_labelling is not None and self.sequence_labelling.decoder == "crf"
+        for wrong, message in (
+            (self.freeze and self.gradual_unfreezing, "freeze and gradual_unfreezing: give one of them"),
+            (self.r_drop and self.adversarial, "r_drop and adversarial: give one of them"),
+            (self.r_drop and self.dropout == 0, "r_drop and dropout 0.0: both passes would be the same"),
+            (self.r_drop and crf, "r_drop and decoder 'crf': it compares words one by one, a CRF knows rows"),
+            (self.adversarial and frozen, "adversarial and frozen embeddings: no gradient says where to move them"),
+            (
+                self.gradual_unfreezing and self.epochs <= 1,
+                f"gradual_unfreezing and epochs {self.epochs}: only the head would learn",
+            ),
+            (
+                self.early_stopping and self.epochs <= 1,
+                f"early_stopping and epochs {self.epochs}: nothing to choose from",
+            ),
+            (
+                self.optim.layer_decay is not None and self.freeze is not None and self.freeze.is_everything,
+                f"optim.layer_decay {self.optim.layer_decay} and all layers frozen: it would do nothing",
+            ),
+            (
+                self.class_weights is not None and self.given() not in ("single_sentence", "sentence_pair"),
+                f"class_weights and options of {self.given()}: only sentences and pairs have them",
+            ),
+        ):
+            if wrong:
+                raise contradiction(message)
         return self
 
 
@@ -93,6 +143,14 @@ def finetune_cell(
     if problem := mismatch(params, about["shape"], about["target"]):
         raise BadParams(111, f"params.yaml: finetune.{task}", problem, f"see shape and target of collect_task.{task}")
     shape = shape_of(about, params.options())
+    _check_encoder(params, shape, start, task)
+    if params.class_weights is not None and (
+        problem := class_weights.problem(params.class_weights, about["target"], shape.classes)
+    ):
+        raise BadParams(111, f"params.yaml: finetune.{task}", problem, "give `balanced`, or each label its weight")
+    if params.r_drop is not None and about["target"] == "number":
+        problem = "r_drop and target 'number': it compares probabilities, a number has none"
+        raise BadParams(111, f"params.yaml: finetune.{task}", problem, "remove r_drop, or take adversarial")
     train = labelled.subset(labelled.split(places.data, "train"), params.labels)
     limit = start.config().max_position_embeddings
     if params.max_length > limit:
@@ -112,7 +170,17 @@ def finetune_cell(
     run.set_tags({"init": start.digest, "rung": start.name})
     run.log_input(f"tasks/{task}", labelled.digest(train), "training")
     examples = shape.examples(train, start.tokenizer, params.max_length)
-    examples = examples.labelled(shape.targets(train, examples))
+    targets = shape.targets(train, examples)
+    examples = examples.labelled(targets)
+    learnt = about
+    if params.class_weights is not None:
+        each = class_weights.weights(params.class_weights, about["target"], shape.classes, targets)
+        learnt = {**about, "class_weights": each}
+        print(
+            "  class weights: "
+            + ", ".join(f"{name} {weight:.3g}" for name, weight in zip(shape.classes, each, strict=True))
+        )
+    shape = shape_of(learnt, params.options())
     run.log_metrics({"train/cut_share": examples.cut / len(train)}, step=0)
     print(f"{task}-{arm}: {len(train):,} labels, {len(params.seeds)} seeds, from {start.source}")
 
@@ -196,7 +264,9 @@ def _one_seed(
     run: Run,
 ) -> _Trained:
     from adaptbert.architecture import training_flop
-    from adaptbert.finetuning import FineTuning, LabelledBatches, logits
+    from adaptbert.early_stopping import Best
+    from adaptbert.finetuning import FineTuning, LabelledBatches, Thawing, logits
+    from adaptbert.freezing import freeze
     from adaptbert.tasks import labelled
     from adaptbert.training import Plan, fit
 
@@ -210,8 +280,14 @@ def _one_seed(
         classifier_dropout=params.dropout,
     )
     steps = BudgetConfig(passes=float(params.epochs)).optimizer_steps(len(examples), params.global_batch_size)
-    module = FineTuning(model, shape, params.optim, steps)
-    batches = LabelledBatches(examples, seed, params.micro_batch_size, params.block_size)
+    shape = shape.extend(model)
+    if params.freeze is not None:
+        freeze(model, params.freeze)
+    module = FineTuning(model, shape, params.optim, steps, params.r_drop or params.adversarial)
+    accumulate, epoch = params.global_batch_size // params.micro_batch_size, len(examples) / params.global_batch_size
+    stream = LabelledBatches(examples, seed, params.micro_batch_size, params.block_size)
+    thaw, layers = params.gradual_unfreezing, model.config.num_hidden_layers
+    batches = stream if thaw is None else Thawing(stream, thaw, accumulate, epoch, layers)
 
     def scores(shape: "Shape", examples: "Examples") -> Any:
         return logits(model, shape, examples, params.block_size, params.precision)
@@ -228,25 +304,24 @@ def _one_seed(
             f"{TUNED}{name}": value for name, value in tuned.items()
         }
 
-    epoch = len(examples) / params.global_batch_size
     ends = [max(1, min(steps, round(number * epoch))) for number in range(1, int(params.epochs) + 1)]
     measured_at = dict.fromkeys([*ends, steps], measure)
-    plan = Plan(
-        steps,
-        params.global_batch_size // params.micro_batch_size,
-        params.optim.clip_norm,
-        params.precision,
-        seed,
-        "train/loss",
-    )
+    plan = Plan(steps, accumulate, params.optim.clip_norm, params.precision, seed, "train/loss")
+    rule = params.early_stopping
+    best = None if rule is None else Best(f"dev/{shape.metric}", rule.patience)
 
     def flop(counts: Mapping[str, int]) -> float:
         return training_flop(model.config, counts["tokens"], params.block_size, counts["places"], 0)
 
-    fitted = fit(module, batches, plan, run, measured_at, savepoints, flop)
+    fitted = fit(module, batches, plan, run, measured_at, savepoints, flop, best)
 
     shape = shape.settle(model)
-    last = fitted.curve[-1]
+    last = next(point for point in fitted.curve if point["step"] == fitted.step)
+    if best is not None:
+        print(
+            f"  seed {seed}: kept is step {fitted.step:,}, the best on dev, of {fitted.curve[-1]['step']:,} that were"
+            f" trained and {steps:,} that were planned"
+        )
     tuned = {name.removeprefix(TUNED): value for name, value in last.items() if name.startswith(TUNED)}
 
     rows = labelled.split(data, "test")
@@ -263,6 +338,7 @@ def _one_seed(
         "tuned": tuned,
         "degenerate": shape.is_degenerate(answers),
         "cut": examples.cut,
+        **({} if best is None else {"kept_step": fitted.step, "steps": fitted.curve[-1]["step"]}),
     }
     return _Trained(
         model,
@@ -274,6 +350,18 @@ def _one_seed(
         steps,
         fitted.counts,
     )
+
+
+def _check_encoder(params: CellConfig, shape: "Shape", start: "Checkpoint", task: str) -> None:
+    """Refuse layers that the encoder does not have."""
+    from adaptbert.errors import BadParams
+
+    layers = start.config().num_hidden_layers
+    problem = shape.reading.problem(layers)
+    if params.freeze is not None and params.freeze.layers != "all" and params.freeze.layers > layers:
+        problem = f"freeze.layers {params.freeze.layers}, but the encoder has {layers}"
+    if problem:
+        raise BadParams(111, f"params.yaml: finetune.{task}", problem, "give fewer layers, or `all`")
 
 
 def _text(answer: Any) -> str:

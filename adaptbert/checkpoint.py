@@ -20,7 +20,8 @@ from adaptbert.vocabulary import extends, grow
 CARD = "card.json"
 WEIGHTS = "model.safetensors"
 OURS = {"weights", "tokenizer"}
-HEADS = ("cls.", "classifier.", "bert.pooler.", "pooler.", "qa_outputs.")
+HEADS = ("cls.", "classifier.", "bert.pooler.", "pooler.", "qa_outputs.", "layer_mix.", "crf.")
+"""What names of weights above the encoder begin with; the last two are not of Hugging Face."""
 
 
 @dataclass(frozen=True)

@@ -93,18 +93,45 @@ class CRF(nn.Module):
         self.register_buffer("legal_between", legal.between, persistent=False)
         self.register_buffer("legal_end", legal.end, persistent=False)
 
-    def log_likelihood(self, logits: Tensor, counts: Tensor, targets: Tensor) -> Tensor:
+    def log_likelihood(
+        self,
+        logits: Tensor,
+        counts: Tensor,
+        targets: Tensor,
+        begins: Tensor | None = None,
+        ends: Tensor | None = None,
+    ) -> Tensor:
         """Of each sequence's tags, (sequences,), in the precision of the scores (autocast is off); 0 where it has none.
 
         The exponential of this for a decoded sequence is the probability that all its tags are right.
 
         Args:
             targets: legal tags, (places,).
+            begins, ends: whether a sequence begins and ends a whole one, rather than being a window of it, to whose
+                first or last tag no rule of the start or the end applies, (sequences,); all do if None.
         """
         with torch.autocast(logits.device.type, enabled=False):
             logits = logits.to(self.start.dtype)
-            scores = self._scores(NEVER)
+            start, between, end = self._scores(NEVER)
+            starts, finals = (
+                scores.expand(len(counts), -1) if applies is None else scores * applies[:, None]
+                for scores, applies in ((start, begins), (end, ends))
+            )
+            scores = (starts, between, finals)
             return _score(logits, counts, targets, *scores) - _log_partition(logits, counts, *scores)
+
+    def marginals(self, logits: Tensor, counts: Tensor) -> Tensor:
+        """The probability of each tag at each place, over all sequences of tags, (places, tags).
+
+        It is the derivative of the logarithm of the partition function by the logit.
+        """
+        with torch.enable_grad(), torch.autocast(logits.device.type, enabled=False):
+            logits = logits.detach().to(self.start.dtype).requires_grad_()
+            start, between, end = self._scores(NEVER)
+            starts, finals = (scores.expand(len(counts), -1) for scores in (start, end))
+            total = _log_partition(logits, counts, starts, between, finals).sum()
+            (found,) = torch.autograd.grad(total, logits)
+            return found
 
     def decode(self, logits: Tensor, counts: Tensor) -> Tensor:
         """The most probable legal tags, (places,)."""
@@ -136,7 +163,7 @@ def decode(logits: Tensor, counts: Tensor, legal: Legal) -> Tensor:
 
 
 def _score(logits: Tensor, counts: Tensor, targets: Tensor, start: Tensor, between: Tensor, end: Tensor) -> Tensor:
-    """Of one path a sequence, (sequences,)."""
+    """Of one path a sequence, (sequences,); `start` and `end` are each sequence's, (sequences, tags)."""
     sequence = torch.repeat_interleave(counts)
     total = logits.new_zeros(len(counts))
     if len(targets) == 0:
@@ -144,14 +171,17 @@ def _score(logits: Tensor, counts: Tensor, targets: Tensor, start: Tensor, betwe
     places = torch.arange(len(targets), device=logits.device)
     first = torch.cat([sequence.new_ones(1), sequence.diff()]) != 0
     last = first.roll(-1)
-    single = logits[places, targets] + start[targets] * first + end[targets] * last
+    single = logits[places, targets] + start[sequence, targets] * first + end[sequence, targets] * last
     follows = places[~first]
     total = total.index_add(0, sequence, single)
     return total.index_add(0, sequence[follows], between[targets[follows - 1], targets[follows]])
 
 
 def _log_partition(logits: Tensor, counts: Tensor, start: Tensor, between: Tensor, end: Tensor) -> Tensor:
-    """Logarithm of the sum over all paths of the exponential of their scores, (sequences,): the forward algorithm."""
+    """Logarithm of the sum over all paths of the exponential of their scores, (sequences,): the forward algorithm.
+
+    `start` and `end` are each sequence's, (sequences, tags).
+    """
     padded, real = _padded(logits, counts)
     sums = start + padded[:, 0]
     for place in range(1, padded.shape[1]):

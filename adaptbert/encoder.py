@@ -8,6 +8,7 @@ what is saved opens everywhere.
 Under autocast matrices are multiplied in its type; the residual stream, LayerNorm and what is saved stay float32.
 """
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -19,8 +20,16 @@ from adaptbert.dropout import add_thinned, rate_of, thin
 from adaptbert.packing import Rows
 
 
-def encode(bert: Any, rows: Rows, ids: Tensor, needed: Tensor | None = None, segments: Tensor | None = None) -> Tensor:
-    """Hidden states of the last layer.
+def encode(
+    bert: Any,
+    rows: Rows,
+    ids: Tensor,
+    needed: Tensor | None = None,
+    segments: Tensor | None = None,
+    shift: Tensor | None = None,
+    mix: Callable[[Sequence[Tensor]], Tensor] | None = None,
+) -> Tensor:
+    """Hidden states of the last layer, or of several.
 
     Args:
         bert: a BertModel; whether its dropout is on is asked of its modules.
@@ -28,6 +37,9 @@ def encode(bert: Any, rows: Rows, ids: Tensor, needed: Tensor | None = None, seg
         ids: document after document, (tokens,).
         needed: tokens whose vectors are wanted, (needed,); all if None.
         segments: of each token in a pair, 0 or 1, (tokens,); all 0 if None.
+        shift: what is added to the embedding of each word, (tokens, hidden).
+        mix: makes the result of the hidden states of all layers, those of the embeddings first, (tokens or needed,
+            hidden) each; the last is the result if None, and only it is kept.
 
     Returns:
         One vector a token, (tokens or needed, hidden).
@@ -40,17 +52,28 @@ def encode(bert: Any, rows: Rows, ids: Tensor, needed: Tensor | None = None, seg
     with torch.autocast(device.type, enabled=False):
         positions = torch.as_tensor(rows.positions, device=device)
         kinds = None if segments is None else attention.lay(segments)
-        hidden = _embed(bert.embeddings, attention.lay(ids), attention.lay(positions), kinds)
+        moved = None if shift is None else attention.lay(shift)
+        hidden = _embed(bert.embeddings, attention.lay(ids), attention.lay(positions), kinds, moved)
+        wanted = attention.cells(needed)
+        lower = []
         *layers, last = bert.encoder.layer
         for layer in layers:
+            if mix is not None:
+                lower.append(_chosen(hidden, wanted))
             hidden = _rest(layer, _attend(layer.attention.self, hidden, attention, dtype), hidden, dtype)
-        wanted = attention.cells(needed)
-        mixed = _attend(last.attention.self, hidden, attention, dtype, wanted)
-        return _rest(last, mixed, hidden if wanted is None else hidden.index_select(0, wanted), dtype)
+        below = _chosen(hidden, wanted)
+        found = _rest(last, _attend(last.attention.self, hidden, attention, dtype, wanted), below, dtype)
+        return found if mix is None else mix([*lower, below, found])
 
 
-def _embed(embeddings: Any, ids: Tensor, positions: Tensor, segments: Tensor | None) -> Tensor:
+def _chosen(hidden: Tensor, wanted: Tensor | None) -> Tensor:
+    return hidden if wanted is None else hidden.index_select(0, wanted)
+
+
+def _embed(embeddings: Any, ids: Tensor, positions: Tensor, segments: Tensor | None, shift: Tensor | None) -> Tensor:
     vectors = functional.embedding(ids, embeddings.word_embeddings.weight)
+    if shift is not None:
+        vectors = vectors + shift
     vectors = vectors + functional.embedding(positions, embeddings.position_embeddings.weight)
     kinds = embeddings.token_type_embeddings.weight
     vectors = vectors + (kinds[0] if segments is None else functional.embedding(segments, kinds))

@@ -1,7 +1,7 @@
 """Supervised fine-tuning: packed examples, a Hugging Face head, and predictions by the same path."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,10 +10,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from adaptbert.adversarial import AdversarialConfig
 from adaptbert.batch import pinned, to
+from adaptbert.depth import depths
 from adaptbert.encoder import encode
+from adaptbert.freezing import GradualUnfreezingConfig
+from adaptbert.layer_mix import means
 from adaptbert.optim import OptimConfig, adamw
 from adaptbert.packing import Rows, pack
+from adaptbert.r_drop import RDropConfig
 from adaptbert.stream import DocumentStream
 from adaptbert.tasks.examples import Examples
 from adaptbert.tasks.shapes import Shape
@@ -36,6 +41,7 @@ class LabelledBatch:
         owners: the example of each place, (places,).
         targets: what is right there, (places, ...).
         counts: tokens, padding not counted, and places.
+        frozen: so many of the lowest depths (adaptbert.depth) learn nothing from this batch; None: as the model is.
     """
 
     rows: Rows
@@ -45,6 +51,7 @@ class LabelledBatch:
     owners: Tensor
     targets: Tensor
     counts: dict[str, int]
+    frozen: int | None = None
 
     @property
     def size(self) -> int:
@@ -86,16 +93,69 @@ class LabelledBatches:
         return batch_of(self._examples.take(chosen), self._block_size)
 
 
-class FineTuning(pl.LightningModule):
-    """Loss, optimizer and schedule around a Hugging Face model with a head."""
+@dataclass(frozen=True)
+class Thawing:
+    """The same micro-batches, each of which knows what is frozen in its epoch: a function of k, as all of it.
 
-    def __init__(self, model: Any, shape: Shape, optim: OptimConfig, steps: int) -> None:
+    Attributes:
+        accumulate: micro-batches an optimizer step.
+        epoch: optimizer steps an epoch; a step belongs to the epoch in which it begins.
+        layers: of the encoder.
+    """
+
+    batches: LabelledBatches
+    config: GradualUnfreezingConfig
+    accumulate: int
+    epoch: float
+    layers: int
+
+    def __call__(self, k: int) -> LabelledBatch:
+        epoch = int(k // self.accumulate / self.epoch)
+        return replace(self.batches(k), frozen=self.config.frozen(epoch, self.layers))
+
+
+class FineTuning(pl.LightningModule):
+    """Loss, optimizer and schedule around a Hugging Face model with a head.
+
+    Args:
+        second_pass: what is asked of a batch beside its loss.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        shape: Shape,
+        optim: OptimConfig,
+        steps: int,
+        second_pass: RDropConfig | AdversarialConfig | None = None,
+    ) -> None:
         super().__init__()
         model.train()  # from_pretrained leaves it in eval mode and Lightning keeps it: dropout would be off
         self.model, self._shape, self._optim, self._steps = model, shape, optim, steps
+        self._second_pass = second_pass
+        self._depths = depths(name for name, _ in model.named_parameters())
 
     def training_step(self, batch: LabelledBatch, k: int) -> Tensor:
-        return self._shape.loss(_logits(self.model, self._shape, batch), batch)
+        if batch.frozen is not None:
+            for name, parameter in self.model.named_parameters():
+                parameter.requires_grad_(self._depths[name] >= batch.frozen)
+        if isinstance(self._second_pass, AdversarialConfig):
+            lengths = torch.as_tensor(batch.rows.bounds).diff()
+            return self._second_pass.loss(
+                lambda shift: self._shape.loss(self._logits(batch, shift), batch),
+                lengths,
+                self.model.config.hidden_size,
+            )
+        found = self._logits(batch)
+        loss = self._shape.loss(found, batch)
+        if self._second_pass is None:
+            return loss
+        other = self._logits(batch)
+        sure, other_sure = (self._shape.log_probabilities(logits, batch) for logits in (found, other))
+        return self._second_pass.loss(loss, self._shape.loss(other, batch), sure, other_sure)
+
+    def _logits(self, batch: LabelledBatch, shift: Tensor | None = None) -> Tensor:
+        return _logits(self.model, self._shape, batch, shift)
 
     def configure_optimizers(self) -> Any:
         optimizer = adamw(self.model, self._optim)
@@ -147,6 +207,10 @@ def _runs(numbers: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     return np.split(np.arange(len(numbers)), np.flatnonzero(np.diff(numbers)) + 1)
 
 
-def _logits(model: Any, shape: Shape, batch: LabelledBatch) -> Tensor:
-    hidden = encode(model.bert, batch.rows, batch.ids, batch.places, batch.segments)
+def _logits(model: Any, shape: Shape, batch: LabelledBatch, shift: Tensor | None = None) -> Tensor:
+    reading = shape.reading
+    needed = None if reading.mean else batch.places
+    hidden = encode(model.bert, batch.rows, batch.ids, needed, batch.segments, shift, reading.mixer(model))
+    if reading.mean:
+        hidden = means(hidden, torch.as_tensor(batch.rows.bounds).diff())
     return shape.logits(model, hidden)

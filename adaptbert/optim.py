@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, model_validator
 
+from adaptbert.depth import depths
 from adaptbert.params import Config, contradiction
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ class OptimConfig(Config):
     epsilon: Annotated[float, Field(gt=0, lt=1)]
     clip_norm: Annotated[float, Field(gt=0)]
     """The gradient is scaled down to this norm."""
+    layer_decay: Annotated[float, Field(gt=0, le=1)] | None = None
+    """Each layer learns at so many times the rate of the one above it, the embeddings slowest, the head at the full
+    rate (Sun et al. 2019, "How to Fine-Tune BERT for Text Classification?", section 5.3.4); left out: all alike."""
 
     @model_validator(mode="after")
     def _two(self) -> "OptimConfig":
@@ -46,17 +50,29 @@ class OptimConfig(Config):
 
 
 def adamw(module: "nn.Module", config: OptimConfig) -> "torch.optim.AdamW":
-    """The optimizer for all parameters that are trained."""
+    """The optimizer for all parameters that are trained; the first of its groups learns at the full rate."""
     import torch
     from torch import nn
 
     norms = {id(p) for m in module.modules() if isinstance(m, nn.LayerNorm) for p in m.parameters()}
-    trained = [(name, p) for name, p in module.named_parameters() if p.requires_grad]
-    plain = [p for name, p in trained if name.endswith("bias") or id(p) in norms]
-    exempt = {id(p) for p in plain}
-    decayed = [p for _, p in trained if id(p) not in exempt]
+    groups: dict[tuple[int, bool], list[nn.Parameter]] = {}
+    found = depths(name for name, _ in module.named_parameters())
+    top = max(found.values())
+    for name, parameter in module.named_parameters():
+        if not parameter.requires_grad:
+            continue
+        below = 0 if config.layer_decay is None else top - found[name]
+        is_plain = name.endswith("bias") or id(parameter) in norms
+        groups.setdefault((below, is_plain), []).append(parameter)
     return torch.optim.AdamW(
-        [{"params": decayed, "weight_decay": config.weight_decay}, {"params": plain, "weight_decay": 0.0}],
+        [
+            {
+                "params": members,
+                "weight_decay": 0.0 if is_plain else config.weight_decay,
+                "lr": config.learning_rate * (config.layer_decay or 1.0) ** below,
+            }
+            for (below, is_plain), members in sorted(groups.items(), key=lambda group: group[0])
+        ],
         lr=config.learning_rate,
         betas=(config.betas[0], config.betas[1]),
         eps=config.epsilon,

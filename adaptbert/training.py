@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from adaptbert import interruption
 from adaptbert.allocator import keep_freed_memory
+from adaptbert.early_stopping import Best
 from adaptbert.errors import Diverged
 from adaptbert.health import Health
 from adaptbert.machine_peak import matmul_peak
@@ -36,6 +37,7 @@ LOG_EVERY = 10
 SAVE_SECONDS = 60.0
 SAVE_SHARE = 20.0  # so many times as long as saving takes is trained before the next one
 MEANS = "optimizer/"  # what the names of its tensors in a savepoint begin with
+BEST = "best/"  # and of the weights that were best so far
 
 
 class MicroBatch(Protocol):
@@ -89,10 +91,12 @@ class Fitted:
     Attributes:
         curve: a dict for each measured step: `step`, `tokens`, the measures, the mean training loss since the last one.
         counts: sums over all micro-batches, and `skipped_steps`, `spikes`.
+        step: after which optimizer step the weights were as they are now: the last, or the best.
     """
 
     curve: list[dict[str, float]]
     counts: dict[str, int]
+    step: int
 
 
 Measure = Callable[[int], Mapping[str, float]]
@@ -106,6 +110,7 @@ def fit(
     measure_at: Mapping[int, Measure] | None = None,
     savepoints: Savepoints | None = None,
     flop: Callable[[Mapping[str, int]], float] | None = None,
+    best: Best | None = None,
 ) -> Fitted:
     """Train a module, from the newest savepoint if there is one.
 
@@ -116,6 +121,7 @@ def fit(
         measure_at: after which optimizer steps to measure what; called with the step.
         savepoints: every minute (ADAPTBERT_SAVE_SECONDS), on a signal and at the end the state is saved there.
         flop: floating-point operations of what has such counts, to tell the share of the machine's peak.
+        best: which measured step is kept, and when to stop; without it the last one is.
 
     Batches are made in this process, or in ADAPTBERT_WORKERS others; the bits are the same. With ADAPTBERT_DEVICES
     devices they are the same but for the order in which gradients are added up.
@@ -127,24 +133,25 @@ def fit(
         RankLost: the process of another device ended.
     """
     if plan.steps == 0:
-        return Fitted([], {})
+        return Fitted([], {}, 0)
     asleep = [name for name, child in module.named_modules() if not child.training]
     if asleep:
         raise AssertionError(f"{asleep[0]} is in eval mode: its dropout would be off")
     world = count(plan.accumulate)
     dtype = torch.bfloat16 if plan.precision == "bf16-mixed" else torch.float32
     progress = Progress(plan.steps, run, flop, lambda: world * matmul_peak(dtype))
-    follower = _Follower(plan, run, measure_at or {}, savepoints, progress)
+    follower = _Follower(plan, run, measure_at or {}, savepoints, progress, best)
     state = savepoints.latest() if savepoints else None
     if state is not None:
         follower.restore(module, state)
-        if state.step == plan.steps:
-            return follower.fitted()
+        if state.step == plan.steps or follower.is_over:
+            return follower.fitted(module)
         print(f"  resumed after step {state.step:,} of {plan.steps:,}")
-    job = _Job(module, batch, plan, follower.step, _optimizer_part(state), torch.get_num_threads())
+    may_end = frozenset(measure_at or ()) if best is not None else frozenset()
+    job = _Job(module, batch, plan, follower.step, _optimizer_part(state), torch.get_num_threads(), may_end)
     with started(world, follow) as ranks, interruption.deferred(), progress.closing():
         _train(ranks.share(job), ranks, follower)
-    return follower.fitted()
+    return follower.fitted(module)
 
 
 def follow(rank: int, world: int, store: str) -> None:
@@ -164,6 +171,7 @@ class _Job:
         first: optimizer steps that are done.
         means: the optimizer's, after them.
         threads: of each rank; bits depend on them.
+        may_end: optimizer steps after which rank 0 may say that training is over.
     """
 
     module: pl.LightningModule
@@ -172,6 +180,7 @@ class _Job:
     first: int
     means: Mapping[str, Tensor]
     threads: int
+    may_end: frozenset[int]
 
 
 def _train(job: _Job, ranks: Ranks, follower: "_Follower | None" = None) -> None:
@@ -273,6 +282,9 @@ class _Steps(pl.Callback):
         self._losses, self._counts = [], {}
         if self._follower is not None:
             self._follower.after_step(trainer, module, losses, self._norm, counts)
+        step = self._job.first + (index + 1) // trainer.accumulate_grad_batches
+        if step in self._job.may_end:
+            trainer.should_stop = self._ranks.share(self._follower is not None and self._follower.is_over)
 
 
 class _Follower:
@@ -285,9 +297,11 @@ class _Follower:
         measure_at: Mapping[int, Measure],
         savepoints: Savepoints | None,
         progress: Progress,
+        best: Best | None,
     ) -> None:
         self._plan, self._run, self._measure_at, self._savepoints = plan, run, measure_at, savepoints
-        self._progress = progress
+        self._progress, self._best = progress, best
+        self._best_weights: dict[str, Tensor] = {}
         self.step = 0
         self._curve: list[dict[str, float]] = []
         self._counts: dict[str, int] = {"tokens": 0}
@@ -301,9 +315,21 @@ class _Follower:
         self._saved = time.monotonic()
         self._save_seconds = float(os.environ.get("ADAPTBERT_SAVE_SECONDS", SAVE_SECONDS))
 
-    def fitted(self) -> Fitted:
+    @property
+    def is_over(self) -> bool:
+        """Whether training ends before its last step."""
+        return self._best is not None and self._best.is_over
+
+    def fitted(self, module: pl.LightningModule) -> Fitted:
+        """What there is at the end; the module gets the best weights."""
+        if self._best is not None:
+            with torch.no_grad():
+                for name, tensor in _weights(module):
+                    tensor.copy_(self._best_weights[name])
         return Fitted(
-            self._curve, {**self._counts, "skipped_steps": self._health.skipped, "spikes": self._health.spikes}
+            self._curve,
+            {**self._counts, "skipped_steps": self._health.skipped, "spikes": self._health.spikes},
+            self.step if self._best is None else self._best.step,
         )
 
     # Resuming and saving
@@ -318,6 +344,11 @@ class _Follower:
         self._since_logged, self._since_measured = state.values["since_logged"], state.values["since_measured"]
         self._last = state.values["last"]
         self._health.restore(state.values["health"])
+        if self._best is not None:
+            self._best.restore(state.values["best"])
+            self._best_weights = {
+                name.removeprefix(BEST): tensor for name, tensor in state.tensors.items() if name.startswith(BEST)
+            }
 
     def begin(self) -> None:
         """The first step begins."""
@@ -329,7 +360,8 @@ class _Follower:
         broken = [name for name, tensor in tensors.items() if not bool(torch.isfinite(tensor).all())]
         if broken:
             raise Diverged(158, f"step {self.step}", f"{broken[0]} is not finite", "lower optim.learning_rate")
-        if self.step < self._plan.steps:
+        tensors |= {f"{BEST}{name}": tensor for name, tensor in self._best_weights.items()}
+        if self.step < self._plan.steps and not self.is_over:
             for number, means in trainer.optimizers[0].state_dict()["state"].items():
                 tensors |= {f"{MEANS}{number}/{name}": mean for name, mean in means.items()}
         values = {
@@ -339,6 +371,7 @@ class _Follower:
             "since_measured": self._since_measured,
             "last": self._last,
             "health": self._health.values(),
+            **({} if self._best is None else {"best": self._best.state()}),
         }
         self._run.flush()  # what a resumed process will not log again
         began = time.monotonic()
@@ -356,25 +389,26 @@ class _Follower:
         for name, number in counts.items():
             self._counts[name] = self._counts.get(name, 0) + number
         self.step += 1
-        last = self.step == self._plan.steps
         self._pending.append((self.step, losses, norm))
-        stop = interruption.asked()
         measured = self.step in self._measure_at
+        if measured:
+            self._settle()
+            with self._progress.paused():
+                self._measure(module)
+        last = self.step == self._plan.steps or self.is_over
+        stop = interruption.asked()
         logged = self.step % LOG_EVERY == 0 or last
         save = self._savepoints is not None and (
             last or bool(stop) or time.monotonic() - self._saved >= self._save_seconds
         )
         tell = last or self._progress.is_due()
-        if module.device.type == "cpu" or measured or logged or save or tell:
+        if module.device.type == "cpu" or logged or save or tell:
             self._settle()
         if logged:
             rate = trainer.optimizers[0].param_groups[0]["lr"]
             means = self._means(self._since_logged)
             self._run.log_metrics({**means, "train/learning_rate": rate}, self.step)
             self._since_logged = []
-        if measured:
-            with self._progress.paused():
-                self._measure()
         if tell:
             self._progress.tell(self.step, self._counts, self._last[0])
         if save:
@@ -387,6 +421,8 @@ class _Follower:
     def _settle(self) -> None:
         """Look at the steps that were not looked at yet, in their order."""
         pending, self._pending = self._pending, []
+        if not pending:
+            return
         numbers = torch.stack([torch.cat([norm[None], losses]) for _, losses, norm in pending]).tolist()
         for (step, *_), (norm, loss, *parts) in zip(pending, numbers, strict=True):
             try:
@@ -401,12 +437,14 @@ class _Follower:
                 self._since_logged.append(self._last)
                 self._since_measured.append(self._last)
 
-    def _measure(self) -> None:
+    def _measure(self, module: pl.LightningModule) -> None:
         measures = self._measure_at[self.step](self.step)
         self._run.log_metrics(measures, self.step)
         means = self._means(self._since_measured)
         self._curve.append({"step": self.step, "tokens": self._counts["tokens"], **measures, **means})
         self._since_measured = []
+        if self._best is not None and self._best.observe(self.step, measures):
+            self._best_weights = {name: tensor.detach().clone() for name, tensor in _weights(module)}
 
     def _means(self, steps: list[list[float]]) -> dict[str, float]:
         """Loss and parts of the steps that counted; where none did, of the last one that did."""

@@ -20,14 +20,14 @@ FLOORS = {
     4: "prediction training progress tracking rung cell entry consistency cli presets doctor "
     "confusion comparison comparison_table comparison_plots summary report parameters",
     # 3: loss, step and measurement; no files, no record
-    3: "curriculum masked_lm finetuning measurement random_head sentence_measurement",
+    3: "curriculum fine_tuned masked_lm finetuning measurement random_head sentence_measurement",
     # 2: disk and Hugging Face
     2: "architecture checkpoint controls corpora documents encoder length_schedule savepoints segmentation "
     "sentence_pairs work gate tables tasks token_store token_writer tokenization vocabulary",
     # 1: pure; tensors and frames in, tensors and frames out
-    1: "allocator answer_text attention batch calibration contamination crf dropout ladder layout machine_peak "
-    "masking masking_audit metric_contract metrics normalise optim packing health ranks schemas spans statistics "
-    "stream tag_schemes token_classes",
+    1: "adversarial allocator answer_text attention batch calibration class_weights contamination crf depth dropout "
+    "early_stopping freezing ladder layer_mix layout machine_peak masking masking_audit metric_contract metrics "
+    "normalise optim packing pooling health r_drop ranks schemas spans statistics stream tag_schemes token_classes",
     # 0: what everything may use
     0: "errors exclusive interruption outputs parallel params",
 }

@@ -173,7 +173,7 @@ def test_the_curve_and_the_record(corpus: TokenizedCorpus, capsys: pytest.Captur
 def test_nothing_to_do(corpus: TokenizedCorpus) -> None:
     made = module()
     before = weights(made)
-    assert fit(made, batches(corpus), plan(steps=0), tiny.no_record()) == Fitted([], {})
+    assert fit(made, batches(corpus), plan(steps=0), tiny.no_record()) == Fitted([], {}, 0)
     assert torch.equal(weights(made), before)
 
 

@@ -17,7 +17,8 @@ from pydantic import Field
 from adaptbert import answer_text
 from adaptbert.metric_contract import COMPARED_BY
 from adaptbert.metrics import answer_metrics
-from adaptbert.params import Config, contradiction
+from adaptbert.params import contradiction
+from adaptbert.pooling import LayersConfig, Reading
 from adaptbert.tasks.examples import Batch, Examples, gather
 from adaptbert.tasks.windows import windows
 from adaptbert.tokenization import Tokenizer
@@ -31,7 +32,7 @@ THRESHOLD = "no_answer_threshold"
 FAR = 2**62
 
 
-class ExtractiveAnswerConfig(Config):
+class ExtractiveAnswerConfig(LayersConfig):
     """How contexts are read and answers chosen."""
 
     max_question: Annotated[int, Field(gt=0)]
@@ -63,6 +64,11 @@ class ExtractiveAnswer:
     def __init__(self, about: Mapping[str, Any], options: ExtractiveAnswerConfig) -> None:
         self.classes: list[str] = []
         self._options, self._may_be_none = options, bool(about["no_answer"])
+        self.reading = Reading(options.layers)
+
+    def extend(self, model: Any) -> "ExtractiveAnswer":
+        self.reading.extend(model)
+        return self
 
     def hugging_face_class(self) -> Any:
         from transformers import BertForQuestionAnswering
@@ -123,6 +129,10 @@ class ExtractiveAnswer:
         scores = logits.float()
         right = (scores * batch.targets).sum()
         return (_log_sums(scores, batch.owners, batch.size).sum() - right) / (2 * batch.size)
+
+    def log_probabilities(self, logits: "Tensor", batch: Batch) -> "Tensor":
+        scores = logits.float()
+        return scores - _log_sums(scores, batch.owners, batch.size)[batch.owners]
 
     def settle(self, model: Any) -> "ExtractiveAnswer":
         return self

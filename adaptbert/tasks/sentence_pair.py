@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from adaptbert.params import Config
+from adaptbert.pooling import VectorConfig
 from adaptbert.tasks.examples import Examples, whole
 from adaptbert.tasks.windows import head_tail
 from adaptbert.tokenization import Tokenizer
 
 
-class SentencePairConfig(Config):
+class SentencePairConfig(VectorConfig):
     """How pairs are read."""
 
     long_text: Literal["head", "head_tail"]

@@ -1,6 +1,7 @@
-"""Sentences and pairs of them, whatever is asked: a linear layer on the pooled [CLS] (Devlin et al. 2019, section 4.1).
+"""Sentences and pairs of them, whatever is asked: a linear layer on one vector.
 
-A row that is several windows is answered by the mean of their scores.
+Usually on the pooled [CLS] (Devlin et al. 2019, section 4.1). A row that is several windows is answered by the mean of
+their scores.
 """
 
 import json
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from adaptbert.pooling import Reading, VectorConfig
 from adaptbert.tasks.examples import Batch, Examples
 from adaptbert.tasks.targets import Target
 from adaptbert.tokenization import Tokenizer
@@ -27,11 +29,17 @@ class Sentences:
     Args:
         arrange: which tokens there are.
         target: what is asked.
+        options: which vector stands for the text.
     """
 
-    def __init__(self, arrange: Arrange, target: Target) -> None:
-        self._arrange, self._target = arrange, target
+    def __init__(self, arrange: Arrange, target: Target, options: VectorConfig) -> None:
+        self._arrange, self._target, self._options = arrange, target, options
         self.classes, self.metric = target.classes, target.metric
+        self.reading = Reading(options.layers, mean=options.pooling == "mean")
+
+    def extend(self, model: Any) -> "Sentences":
+        self.reading.extend(model)
+        return self
 
     def hugging_face_class(self) -> Any:
         from transformers import BertForSequenceClassification
@@ -48,14 +56,18 @@ class Sentences:
         return self._target.targets(rows)[examples.rows]
 
     def logits(self, model: Any, hidden: "Tensor") -> "Tensor":
-        pooled = model.bert.pooler(hidden[:, None])
-        return self._target.head(model, model.dropout(pooled))
+        if self._options.pooling in (None, "pooler"):
+            hidden = model.bert.pooler(hidden[:, None])
+        return self._target.head(model, model.dropout(hidden))
 
     def loss(self, logits: "Tensor", batch: Batch) -> "Tensor":
         return self._target.loss(logits, batch.targets)
 
+    def log_probabilities(self, logits: "Tensor", batch: Batch) -> "Tensor":
+        return self._target.log_probabilities(logits)
+
     def settle(self, model: Any) -> "Sentences":
-        return Sentences(self._arrange, self._target.settle(model))
+        return Sentences(self._arrange, self._target.settle(model), self._options)
 
     def tune(
         self, rows: Sequence[Mapping[str, Any]], examples: Examples, logits: NDArray[np.float64]

@@ -1,11 +1,12 @@
 """Sequence labelling (NER, chunks, POS): one tag a word, a linear layer on the first piece of each word.
 
+With a CRF scores of neighbouring tags are learned beside (Lafferty et al. 2001); they lie with the weights as `crf.*`.
 Rows longer than the model reads are split into windows; each word is trained and answered once, in the window in which
 it has most context, and the tags of a row are decoded as one sequence.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -15,7 +16,8 @@ from pydantic import Field
 from adaptbert import tag_schemes
 from adaptbert.metric_contract import COMPARED_BY
 from adaptbert.metrics import span_metrics, tag_metrics
-from adaptbert.params import Config, contradiction
+from adaptbert.params import contradiction
+from adaptbert.pooling import LayersConfig, Reading
 from adaptbert.tasks.examples import Batch, Examples, gather
 from adaptbert.tasks.targets import cross_entropy, named, softmax
 from adaptbert.tasks.windows import owners, word_windows
@@ -24,6 +26,8 @@ from adaptbert.tokenization import Tokenizer
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from adaptbert.crf import CRF
+
 Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
 OUTSIDE = "O"
@@ -31,16 +35,21 @@ STORED: tag_schemes.Scheme = "bio"
 """How the gate writes spans, whatever they are trained as."""
 TOGETHER = 256  # rows that are decoded at once
 COMMONEST = "commonest_tag"
+CRF_NAME = "crf"
+BEGINS, ENDS = 1, 2  # bits
 PREFIXES = {"io": "I", "bio": "BI", "iobes": "BIES"}
 
 
-class SequenceLabellingConfig(Config):
+class SequenceLabellingConfig(LayersConfig):
     """How words are read and tagged."""
 
     stride: Annotated[int, Field(gt=0)]
     """Tokens by which a window begins after the one before it, in a row longer than `max_length`."""
     tag_scheme: Literal["io", "bio", "iobes"] | None = None
     """How spans are trained and decoded; for the target `spans`. `io` joins spans of one type that touch."""
+    decoder: Literal["softmax", "crf"] | None = None
+    """Whether tags are trained word by word, or rows of them with what they are worth to their neighbours. Left out:
+    softmax. Illegal rows are never answered by either."""
 
     def check_room(self, max_length: int) -> None:
         """Refuse windows that would leave out tokens."""
@@ -54,17 +63,30 @@ class SequenceLabelling:
     Args:
         about: `target` and `labels` of the task: types of spans, or tags.
         options: of this shape; with a `tag_scheme` for spans.
+        crf: of the model whose shape this is.
     """
 
-    def __init__(self, about: Mapping[str, Any], options: SequenceLabellingConfig) -> None:
+    def __init__(self, about: Mapping[str, Any], options: SequenceLabellingConfig, crf: "CRF | None" = None) -> None:
         target, labels = about["target"], list(about["labels"])
         self.metric = COMPARED_BY[target]
+        self.reading = Reading(options.layers)
+        self._about, self._options, self._crf = about, options, crf
         self._scheme, self._stride = options.tag_scheme, options.stride
         if self._scheme is None:
             self.classes = labels
         else:
             self.classes = [OUTSIDE, *(f"{prefix}-{label}" for label in labels for prefix in PREFIXES[self._scheme])]
         self._number = {tag: number for number, tag in enumerate(self.classes)}
+
+    def extend(self, model: Any) -> "SequenceLabelling":
+        self.reading.extend(model)
+        if self._options.decoder != "crf":
+            return self
+        from adaptbert.crf import CRF
+
+        crf = CRF(self.classes, self._scheme)
+        model.add_module(CRF_NAME, crf)
+        return SequenceLabelling(self._about, self._options, crf)
 
     def hugging_face_class(self) -> Any:
         from transformers import BertForTokenClassification
@@ -99,23 +121,56 @@ class SequenceLabelling:
         return list(zip(found, own, strict=True))
 
     def targets(self, rows: Sequence[Mapping[str, Any]], examples: Examples) -> NDArray[Any]:
-        """Numbers of the tags, (places,)."""
-        numbers = [[self._number[tag] for tag in self._trained(row["tags"])] for row in rows]
-        place = zip(examples.rows[examples.owners()], examples.spans[:, 0], strict=True)
-        return np.array([numbers[row][word] for row, word in place], np.int64)
+        """Numbers of the tags, (places,).
+
+        For a CRF (places, 2), the second whether a place begins its row (1), ends it (2), both or neither. The tags are
+        those of the words that have a place, so that they are legal without the others as well.
+        """
+        row, words = examples.rows[examples.owners()], examples.spans[:, 0]
+        if self._options.decoder != "crf":
+            numbers = [[self._number[tag] for tag in self._trained(found["tags"])] for found in rows]
+            return np.array([numbers[one][word] for one, word in zip(row, words, strict=True)], np.int64)
+        found = np.zeros((len(words), 2), np.int64)
+        for places in np.split(np.arange(len(words)), np.flatnonzero(np.diff(row)) + 1):
+            if len(places):
+                tags = self._placed(rows[row[places[0]]]["tags"], words[places].tolist())
+                found[places, 0] = [self._number[tag] for tag in tags]
+                found[places[0], 1] |= BEGINS
+                found[places[-1], 1] |= ENDS
+        return found
 
     def _trained(self, tags: Sequence[str]) -> Sequence[str]:
         if self._scheme in (None, STORED):
             return tags
         return tag_schemes.tags(tag_schemes.spans(tags, STORED), len(tags), self._scheme)
 
+    def _placed(self, tags: Sequence[str], words: Sequence[int]) -> Sequence[str]:
+        """Of a row the tags of some of its words, in their order, as if there were no others."""
+        if self._scheme is None:
+            return [tags[word] for word in words]
+        kept = tag_schemes.legal([tags[word] for word in words], STORED)
+        return self._trained(kept)
+
     def logits(self, model: Any, hidden: "Tensor") -> "Tensor":
         scores: Tensor = model.classifier(model.dropout(hidden))
         return scores
 
-    # Another decoder, a CRF say, is another `loss` and another `_decoded`: `batch.owners` tells the sequences apart.
     def loss(self, logits: "Tensor", batch: Batch) -> "Tensor":
-        return cross_entropy(logits, batch.targets)
+        if self._crf is None:
+            return cross_entropy(logits, batch.targets)
+        import torch
+
+        counts = torch.bincount(batch.owners, minlength=batch.size)
+        tags, edges = batch.targets.unbind(-1)
+        begins, ends = (
+            logits.new_zeros(batch.size).index_add(0, batch.owners, ((edges & bit) > 0).to(logits.dtype))
+            for bit in (BEGINS, ENDS)
+        )
+        # By places, not by rows: on the scale of the loss without a CRF, at which learning rates are known.
+        return -self._crf.log_likelihood(logits, counts, tags, begins, ends).sum() / max(1, len(tags))
+
+    def log_probabilities(self, logits: "Tensor", batch: Batch) -> "Tensor":
+        return logits.float().log_softmax(-1)
 
     def settle(self, model: Any) -> "SequenceLabelling":
         return self
@@ -134,7 +189,7 @@ class SequenceLabelling:
         counts = _words(rows)
         ends = np.cumsum(counts)
         scores = self._scores(counts, examples, logits, tuned)
-        probabilities = softmax(scores)
+        probabilities = self._probabilities(scores, counts)
         best = self._decoded(scores, counts)
         sure = probabilities[np.arange(len(best)), best]
         answers, confidence = [], np.ones(len(rows))
@@ -148,7 +203,7 @@ class SequenceLabelling:
         self, rows: Sequence[Mapping[str, Any]], examples: Examples, logits: Float64, tuned: Mapping[str, float]
     ) -> list[dict[str, Any]]:
         counts = _words(rows)
-        probabilities = softmax(self._scores(counts, examples, logits, tuned))
+        probabilities = self._probabilities(self._scores(counts, examples, logits, tuned), counts)
         return [
             {"probabilities": [dict(zip(self.classes, word, strict=True)) for word in words.tolist()]}
             for words in np.split(probabilities, np.cumsum(counts)[:-1])
@@ -163,6 +218,12 @@ class SequenceLabelling:
         scores[known] = logits
         return scores
 
+    def _probabilities(self, scores: Float64, counts: Int64) -> Float64:
+        """Of each tag at each word, (words, tags)."""
+        if self._crf is None:
+            return softmax(scores)
+        return self._by_rows(self._crf.marginals, scores, counts).astype(np.float64)
+
     def _decoded(self, scores: Float64, counts: Int64) -> Int64:
         """The best legal tags of each row, (words,).
 
@@ -173,6 +234,8 @@ class SequenceLabelling:
             scores: of the words of all rows, (words, tags).
             counts: words of each row, (rows,).
         """
+        if self._crf is not None:
+            return self._by_rows(self._crf.decode, scores, counts)
         best: Int64 = scores.argmax(-1)
         if self._scheme is None:
             return best
@@ -192,6 +255,22 @@ class SequenceLabelling:
             words = np.flatnonzero(np.isin(row, some))
             best[words] = decode(torch.from_numpy(scores[words]), torch.from_numpy(counts[np.sort(some)]), legal)
         return best
+
+    def _by_rows(self, ask: "Callable[[Tensor, Tensor], Tensor]", scores: Float64, counts: Int64) -> NDArray[Any]:
+        """What the CRF says of the words of each row, some rows of like length at a time, (words, ...)."""
+        import torch
+
+        assert self._crf is not None
+        device = self._crf.start.device
+        row = np.repeat(np.arange(len(counts)), counts)
+        order, found, places = np.argsort(counts, kind="stable"), [], []
+        for some in np.split(order, range(TOGETHER, len(order), TOGETHER)):
+            words = np.flatnonzero(np.isin(row, some))
+            values = (torch.from_numpy(part).to(device) for part in (scores[words], counts[np.sort(some)]))
+            found.append(ask(*values).cpu().numpy())
+            places.append(words)
+        together: NDArray[Any] = np.concatenate(found)
+        return together[np.argsort(np.concatenate(places))]
 
     @staticmethod
     def _stored(tags: list[str], scheme: tag_schemes.Scheme) -> list[str]:

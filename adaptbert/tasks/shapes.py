@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adaptbert.params import Config, contradiction
+from adaptbert.pooling import Reading
 from adaptbert.tasks import sentence_pair, single_sentence
 from adaptbert.tasks.examples import Batch, Examples
 from adaptbert.tasks.extractive_answer import ExtractiveAnswer, ExtractiveAnswerConfig
@@ -38,6 +39,15 @@ class Shape(Protocol):
     classes: list[str]
     metric: str
 
+    @property
+    def reading(self) -> Reading:
+        """How the vectors of the head come from the encoder."""
+        ...
+
+    def extend(self, model: Any) -> "Shape":
+        """Before anything is learned: the model gets what its Hugging Face class lacks. Returns the model's shape."""
+        ...
+
     def hugging_face_class(self) -> Any:
         """The model whose head this shape trains."""
         ...
@@ -60,6 +70,10 @@ class Shape(Protocol):
 
     def loss(self, logits: "Tensor", batch: Batch) -> "Tensor":
         """What is trained: one number, the mean over a batch."""
+        ...
+
+    def log_probabilities(self, logits: "Tensor", batch: Batch) -> "Tensor":
+        """Of all outcomes of each thing that is asked, in any layout."""
         ...
 
     def settle(self, model: Any) -> "Shape":
@@ -118,8 +132,12 @@ class ShapeConfig(Config):
 
 
 MAKERS: dict[str, Callable[[Mapping[str, Any], Any], Shape]] = {
-    "single_sentence": lambda about, options: Sentences(partial(single_sentence.arrange, options), target_of(about)),
-    "sentence_pair": lambda about, options: Sentences(partial(sentence_pair.arrange, options), target_of(about)),
+    "single_sentence": lambda about, options: Sentences(
+        partial(single_sentence.arrange, options), target_of(about), options
+    ),
+    "sentence_pair": lambda about, options: Sentences(
+        partial(sentence_pair.arrange, options), target_of(about), options
+    ),
     "extractive_answer": ExtractiveAnswer,
     "sequence_labelling": SequenceLabelling,
 }
@@ -130,7 +148,7 @@ def shape_of(about: Mapping[str, Any], options: Config) -> Shape:
     """The shape of a task.
 
     Args:
-        about: task.json.
+        about: task.json; while it is trained with `class_weights`, one for each of its labels.
         options: of this shape.
     """
     return MAKERS[about["shape"]](about, options)

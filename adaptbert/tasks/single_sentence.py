@@ -5,13 +5,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from adaptbert.params import Config, contradiction
+from adaptbert.params import contradiction
+from adaptbert.pooling import VectorConfig
 from adaptbert.tasks.examples import Examples, whole
 from adaptbert.tasks.windows import head_tail, windows
 from adaptbert.tokenization import Tokenizer
 
 
-class SingleSentenceConfig(Config):
+class SingleSentenceConfig(VectorConfig):
     """How single sentences are read."""
 
     long_text: Literal["head", "head_tail", "windows"]

@@ -53,6 +53,10 @@ class Target(Protocol):
         """Mean over the rows."""
         ...
 
+    def log_probabilities(self, scores: "Tensor") -> "Tensor":
+        """Of all outcomes of each thing that is asked, in any layout."""
+        ...
+
     def answers(self, scores: Float64) -> tuple[list[Any], Float64]:
         """For the scores of each row the answer, and how sure it is."""
         ...
@@ -71,12 +75,16 @@ class Target(Protocol):
 
 
 class OneLabel:
-    """One of the labels: softmax and cross-entropy; an answer is as sure as its label is probable."""
+    """One of the labels: softmax and cross-entropy; an answer is as sure as its label is probable.
+
+    Args:
+        weights: of the labels, by which the loss of a row with that label counts more; None: all alike.
+    """
 
     metric = COMPARED_BY["class"]
 
-    def __init__(self, labels: Sequence[str]) -> None:
-        self.classes = list(labels)
+    def __init__(self, labels: Sequence[str], weights: Sequence[float] | None = None) -> None:
+        self.classes, self._weights = list(labels), weights
 
     def config(self) -> dict[str, Any]:
         return named(self.classes) | {"problem_type": "single_label_classification"}
@@ -92,7 +100,10 @@ class OneLabel:
         return np.array([number[row["label"]] for row in rows], np.int64)
 
     def loss(self, scores: "Tensor", targets: "Tensor") -> "Tensor":
-        return cross_entropy(scores, targets)
+        return cross_entropy(scores, targets, self._weights)
+
+    def log_probabilities(self, scores: "Tensor") -> "Tensor":
+        return scores.float().log_softmax(-1)
 
     def answers(self, scores: Float64) -> tuple[list[str], Float64]:
         probabilities = self.probabilities(scores)
@@ -112,12 +123,15 @@ class SeveralLabels:
     """Any number of labels, none too: a sigmoid and binary cross-entropy each.
 
     A label is answered when it is more probable than not; an answer is as sure as its least sure yes or no.
+
+    Args:
+        weights: of the labels, by which the loss counts more where the label is right; None: yes and no alike.
     """
 
     metric = COMPARED_BY["labels"]
 
-    def __init__(self, labels: Sequence[str]) -> None:
-        self.classes = list(labels)
+    def __init__(self, labels: Sequence[str], weights: Sequence[float] | None = None) -> None:
+        self.classes, self._weights = list(labels), weights
 
     def config(self) -> dict[str, Any]:
         return named(self.classes) | {"problem_type": "multi_label_classification"}
@@ -134,7 +148,14 @@ class SeveralLabels:
     def loss(self, scores: "Tensor", targets: "Tensor") -> "Tensor":
         from torch.nn import functional
 
-        return functional.binary_cross_entropy_with_logits(scores.float(), targets)
+        weights = None if self._weights is None else scores.new_tensor(self._weights, dtype=targets.dtype)
+        return functional.binary_cross_entropy_with_logits(scores.float(), targets, pos_weight=weights)
+
+    def log_probabilities(self, scores: "Tensor") -> "Tensor":
+        import torch
+        from torch.nn import functional
+
+        return torch.stack([functional.logsigmoid(scores.float()), functional.logsigmoid(-scores.float())])
 
     def answers(self, scores: Float64) -> tuple[list[list[str]], Float64]:
         yes = self.probabilities(scores)
@@ -196,6 +217,9 @@ class Number:
         error: Tensor = (scores[:, 0] - targets) / self._half
         return error.square().mean()
 
+    def log_probabilities(self, scores: "Tensor") -> "Tensor":
+        raise TypeError("a number is no distribution")
+
     def answers(self, scores: Float64) -> tuple[list[float], Float64]:
         return scores[:, 0].tolist(), np.full(len(scores), np.nan)
 
@@ -214,7 +238,7 @@ def target_of(about: Mapping[str, Any]) -> Target:
     if about["target"] == "number":
         return Number(*about["range"])
     kinds: dict[str, type[OneLabel] | type[SeveralLabels]] = {"class": OneLabel, "labels": SeveralLabels}
-    return kinds[about["target"]](about["labels"])
+    return kinds[about["target"]](about["labels"], about.get("class_weights"))
 
 
 def named(classes: Sequence[str]) -> dict[str, Any]:
@@ -227,11 +251,17 @@ def named(classes: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def cross_entropy(scores: "Tensor", targets: "Tensor") -> "Tensor":
-    """The mean, and 0 for a batch in which there is nothing to answer."""
+def cross_entropy(scores: "Tensor", targets: "Tensor", weights: Sequence[float] | None = None) -> "Tensor":
+    """The mean, and 0 for a batch in which there is nothing to answer.
+
+    Args:
+        weights: of the classes. The sum is divided by the number of targets, not by their weights: so micro-batches
+            of one size add up to their batch, whatever classes each of them holds.
+    """
     from torch.nn import functional
 
-    total = functional.cross_entropy(scores.float(), targets, reduction="sum")
+    each = None if weights is None else scores.new_tensor(weights, dtype=scores.float().dtype)
+    total = functional.cross_entropy(scores.float(), targets, weight=each, reduction="sum")
     return total / max(1, len(targets))
 
 
