@@ -249,3 +249,28 @@ def test_words_without_a_piece_are_answered(project: Project) -> None:
     """What the tokenizer drops leaves a forward pass without a place."""
     (told,) = Predictor.load(model(project, "sequence_labelling_spans")).answers([{"tokens": ["\u0301"]}])
     assert told["tags"] == ["O"]
+
+
+@pytest.mark.parametrize(
+    ("task", "options"),
+    [
+        ("sequence_labelling_spans", {"decoder": "crf", "layers": "mix"}),
+        ("sequence_labelling_tags", {"decoder": "crf"}),
+        ("single_sentence_class", {"pooling": "mean", "layers": "mix"}),
+    ],
+)
+def test_what_stock_models_lack_answers_as_evaluation_did(tmp_path: Path, task: str, options: dict[str, str]) -> None:
+    made = Project(tmp_path, {task: KINDS[task]}, (64, 24, 300))
+    made.finetune(task, "general", options, **LEARNT)
+    rows, expected = labelled_rows(made, task), made.predictions(f"{task}-general")
+    found = list(Predictor.load(model(made, task)).answers(rows, probabilities=True))
+    assert [told["confidence"] for told in found] == [row["confidence"] for row in expected]
+    for told, row in zip(found, expected, strict=True):
+        answer = told[ANSWERS[KINDS[task][1]]]
+        assert answer == (row["predicted"] if isinstance(answer, str) else json.loads(row["predicted"]))
+    every = [word for told in found for word in as_list(told["probabilities"])]
+    assert [sum(word.values()) for word in every] == pytest.approx([1.0] * len(every), abs=1e-4)
+
+
+def as_list(found: Any) -> list[dict[str, float]]:
+    return found if isinstance(found, list) else [found]

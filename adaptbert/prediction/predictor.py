@@ -59,19 +59,16 @@ class Predictor:
         """
         import torch
 
-        from adaptbert.finetuning import LabelledBatch  # noqa: F401 - what predicts is known before weights are read
+        from adaptbert.fine_tuned import opened
 
         if precision is not None and precision not in PRECISIONS:
             raise BadParams(111, "precision", f"'{precision}' is unknown", f"write one of {', '.join(PRECISIONS)}")
         if batch_tokens is not None and batch_tokens < 1:
             raise BadParams(109, "batch_tokens", f"{batch_tokens} is out of range", "write 1 or more")
         found = Checkpoint.load(Path(folder))
-        shape = _shape(found, Path(folder))
+        _check(found, Path(folder))
         with torch.random.fork_rng():
-            model, drawn = found.model_and_drawn(shape.hugging_face_class(), 0)
-        if drawn:
-            problem = f"weights are missing: {', '.join(sorted(drawn)[:3])}"
-            raise BadData(133, folder, problem, "copy the whole checkpoint again")
+            model, shape = opened(found)
         for weight in model.parameters():
             # Weights of a mapped file begin anywhere; where they begin decides how a library cuts the sum of a vector.
             weight.data = weight.data.clone()
@@ -181,7 +178,8 @@ def _best(probabilities: dict[str, float], top: int) -> dict[str, float]:
     return dict(sorted(probabilities.items(), key=lambda found: -found[1])[:top])
 
 
-def _shape(found: Checkpoint, folder: Path) -> Shape:
+def _check(found: Checkpoint, folder: Path) -> None:
+    """Refuse a card that does not say all, and a head that is another's."""
     if "task" not in found.card:
         problem = "not a checkpoint that was fine-tuned on a task"
         raise BadData(181, folder, problem, "name a folder below models/finetune")
@@ -196,4 +194,3 @@ def _shape(found: Checkpoint, folder: Path) -> Shape:
     if shape.classes and head != len(shape.classes):
         problem = f"head has {head} labels, task has {len(shape.classes)}"
         raise BadData(134, folder, problem, "copy the whole checkpoint again")
-    return shape
