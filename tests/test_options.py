@@ -14,7 +14,8 @@ from torch.nn import functional
 
 from adaptbert import class_weights
 from adaptbert.adversarial import AdversarialConfig, worst
-from adaptbert.cell import CellConfig
+from adaptbert.architecture import training_flop
+from adaptbert.cell import CellConfig, flop_of
 from adaptbert.checkpoint import Checkpoint
 from adaptbert.depth import depths
 from adaptbert.early_stopping import Best
@@ -387,6 +388,32 @@ def test_the_loss_is_weighted() -> None:
     assert float(SeveralLabels(["a", "b"], [2.0, 5.0]).loss(scores, yes)) == pytest.approx(float(logs.mean()))
 
 
+# What a run costs
+
+
+def test_cost_counts_what_is_computed() -> None:
+    """Against a count by hand: 6 a weight and token that learns, 2 below; passes as many as there are."""
+    config = tiny.config()  # 2 layers, 32, 64
+    tokens, row, places = 1000, 64.0, 50
+    projections, rest = 3 * 32 * 32, 32 * 32 + 2 * 32 * 64
+    attention = 12 * row * 32 * tokens
+    full = 6 * (tokens * (2 * projections + rest) + places * rest) + 2 * attention
+    assert training_flop(config, tokens, row, places, 0) == full
+    below = 4 * tokens * (projections + rest) + attention * 2 / 3
+    assert training_flop(config, tokens, row, places, 0, frozen=1) == pytest.approx(full - below)
+    assert training_flop(config, tokens, row, places, 0, frozen=2) == pytest.approx(full / 3)
+    counts, shape = {"tokens": tokens, "places": places}, tiny.shape_of("single_sentence")
+    usual = flop_of(tiny.cell(), shape, config, counts)
+    for options, share in (
+        ({"freeze": {"layers": "all", "embeddings": True}}, 1 / 3),
+        ({"freeze": {"layers": "all", "embeddings": False}}, 1),
+        ({"r_drop": {"weight": 1.0}}, 2),
+        ({"adversarial": {"epsilon": 1.0}}, 7 / 3),
+    ):
+        assert flop_of(tiny.cell(**options), shape, config, counts) == pytest.approx(share * usual)
+    assert flop_of(tiny.cell(), tiny.shape_of("single_sentence", pooling="mean"), config, counts) > 1.2 * usual
+
+
 # Whole cells: what is saved opens, and answers alike
 
 
@@ -412,7 +439,10 @@ def answers_of(project: Project, task: str) -> list[tuple[Any, Any]]:
 
 
 @pytest.fixture(scope="module")
-def usual(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, dict[str, list[tuple[Any, Any]]]]:
+def usual(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[Project, dict[str, list[tuple[Any, Any]]]]:
+    """Both tasks without any option: what the tests compare with."""
     project = Project(tmp_path_factory.mktemp("project"), KINDS, (64, 24, 24))
     found = {}
     for task in KINDS:
@@ -545,7 +575,7 @@ def test_what_the_task_or_the_encoder_does_not_have(
         ),
         ({"class_weights": {"a": -1.0}}, "class_weights.a: -1.0 is out of range; it should be greater than 0"),
         ({"freeze": {"layers": "al", "embeddings": True}}, "freeze.layers: expected a valid integer or 'all', found"),
-        ({"freeze": {"layers": 1, "embedings": True}}, "freeze.embedings: unknown key 'embedings', did you mean"),
+        ({"freeze": {"layers": 1, "embedings": True}}, "freeze.embedings: unknown key 'embedings' (did you mean"),
         ({"early_stopping": {}}, "early_stopping.patience: is missing"),
     ],
 )
