@@ -1,7 +1,9 @@
 """Each option of fine-tuning does what it says: the same run with it and without it, looked at from outside."""
 
 import json
+import pickle
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from torch.nn import functional
+from transformers import BertModel
 
 from adaptbert import class_weights
 from adaptbert.adversarial import AdversarialConfig, worst
@@ -19,12 +22,15 @@ from adaptbert.cell import CellConfig, flop_of
 from adaptbert.checkpoint import Checkpoint
 from adaptbert.depth import depths
 from adaptbert.early_stopping import Best
+from adaptbert.encoder import encode
 from adaptbert.errors import BadData, BadParams, UserError
 from adaptbert.fine_tuned import opened
 from adaptbert.finetuning import FineTuning, LabelledBatch, LabelledBatches, Thawing, batch_of, logits
 from adaptbert.freezing import FreezeConfig, GradualUnfreezingConfig, freeze
+from adaptbert.layer_mix import means
 from adaptbert.optim import adamw
 from adaptbert.params import parse
+from adaptbert.pooling import Reading
 from adaptbert.r_drop import RDropConfig, divergence
 from adaptbert.savepoints import Savepoints
 from adaptbert.tasks import labelled
@@ -388,6 +394,35 @@ def test_the_loss_is_weighted() -> None:
     assert float(SeveralLabels(["a", "b"], [2.0, 5.0]).loss(scores, yes)) == pytest.approx(float(logs.mean()))
 
 
+# Which vectors
+
+
+def test_vectors_are_those_of_the_hidden_states_of_transformers() -> None:
+    """Last four, a mix with weights of its own, and the mean of all tokens, text by text through the stock model."""
+    config = tiny.config()
+    config.num_hidden_layers = 5
+    torch.manual_seed(0)
+    bert = BertModel(config).eval()
+    mixed = torch.nn.Module()
+    mixed.config = config
+    Reading("mix").extend(mixed)
+    with torch.no_grad():
+        mixed.layer_mix.weights.copy_(torch.randn(6))
+        mixed.layer_mix.scale.fill_(1.5)
+    shares = torch.softmax(mixed.layer_mix.weights.detach(), 0)
+    batch = first_batch(tiny.shape_of("single_sentence"), "single_sentence")
+    lengths = torch.as_tensor(batch.rows.bounds).diff()
+    with torch.no_grad():
+        told = [bert(ids[None], output_hidden_states=True).hidden_states for ids in batch.ids.split(lengths.tolist())]
+        last_four = encode(bert, batch.rows, batch.ids, batch.places, mix=Reading("last_four").mixer(mixed))
+        mix = encode(bert, batch.rows, batch.ids, mix=Reading("mix").mixer(mixed))
+        mean = means(encode(bert, batch.rows, batch.ids), lengths)
+    close = partial(torch.testing.assert_close, atol=1e-5, rtol=1e-4)
+    close(last_four, torch.stack([torch.stack(states[-4:]).mean(0)[0, 0] for states in told]))
+    close(mix, torch.cat([1.5 * (shares[:, None, None] * torch.cat(states)).sum(0) for states in told]))
+    close(mean, torch.stack([states[-1][0].mean(0) for states in told]))
+
+
 # What a run costs
 
 
@@ -505,6 +540,18 @@ def test_a_crf_is_trained_on_windows_as_well() -> None:
     batch = batch_of(examples.labelled(targets), 64)
     module = FineTuning(model, shape, tiny.optim(), STEPS)
     assert 0 < float(module.training_step(batch, 0).detach()) < 3
+
+
+def test_another_process_gets_one_crf_and_not_two() -> None:
+    """What the loss uses is what is trained there."""
+    shape = tiny.shape_of("sequence_labelling", "spans", decoder="crf")
+    model = model_of(shape)
+    module = FineTuning(model, shape.extend(model), tiny.optim(), STEPS)
+    sent: Any = pickle.loads(pickle.dumps(module))  # noqa: S301 - as ranks do
+    assert sent.model.crf is sent._shape._crf
+    batch = first_batch(shape, "sequence_labelling", target="spans")
+    sent.training_step(batch, 0).backward()
+    assert sent.model.crf.between.grad.abs().sum() > 0
 
 
 # Refusals
