@@ -5,7 +5,7 @@ embeddings are not normalised as there, for they come from pre-training: `epsilo
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
 
@@ -20,6 +20,9 @@ class AdversarialConfig(Config):
 
     epsilon: Annotated[float, Field(gt=0)]
     """Length of the move of all embeddings of an example together."""
+
+    passes: ClassVar[float] = 7 / 3
+    """Work beside that of a step without: a backward pass is twice a forward pass, and half of it finds the move."""
 
     def loss(self, loss_at: "Callable[[Tensor], Tensor]", documents: "Tensor", hidden: int) -> "Tensor":
         """The mean of the loss as it is and of the loss where the embeddings are moved.

@@ -132,8 +132,8 @@ def finetune_cell(
     Raises:
         BadData: an architecture that cannot read the examples.
     """
-    from adaptbert import checkpoint, finetuning, ranks, training  # noqa: F401 - all code is known when the run is named
-    from adaptbert.architecture import training_flop
+    # All code is known when the run is named.
+    from adaptbert import architecture, checkpoint, crf, finetuning, ranks, training  # noqa: F401
     from adaptbert.errors import BadData, BadParams
     from adaptbert.metric_contract import contract
     from adaptbert.tasks import labelled
@@ -214,7 +214,7 @@ def finetune_cell(
         "epochs": params.epochs,
         "steps": best[1].steps,
         "tokens": tokens,
-        "tflop": round(training_flop(model.config, tokens, params.block_size, counts["places"], 0) / 1e12, 3),
+        "tflop": round(flop_of(params, shape, model.config, counts) / 1e12, 3),
         "parameters": parameters(model),
         "contract": contract(about["target"], best[1].ids),
     }
@@ -266,7 +266,6 @@ def _one_seed(
     savepoints: "Savepoints",
     run: Run,
 ) -> _Trained:
-    from adaptbert.architecture import training_flop
     from adaptbert.early_stopping import Best
     from adaptbert.finetuning import FineTuning, LabelledBatches, Thawing, logits
     from adaptbert.freezing import freeze
@@ -314,7 +313,7 @@ def _one_seed(
     best = None if rule is None else Best(f"dev/{shape.metric}", rule.patience)
 
     def flop(counts: Mapping[str, int]) -> float:
-        return training_flop(model.config, counts["tokens"], params.block_size, counts["places"], 0)
+        return flop_of(params, shape, model.config, counts)
 
     fitted = fit(module, batches, plan, run, measured_at, savepoints, flop, best)
 
@@ -354,6 +353,17 @@ def _one_seed(
         fitted.counts,
         {"dev": [row["id"] for row in dev], "test": [row["id"] for row in rows]},
     )
+
+
+def flop_of(params: CellConfig, shape: "Shape", config: Any, counts: Mapping[str, int]) -> float:
+    """Floating-point operations of a run; layers that thaw in its course are counted as if they had always learnt."""
+    from adaptbert.architecture import training_flop
+
+    below = 0 if params.freeze is None else params.freeze.below(config.num_hidden_layers)
+    second = params.r_drop or params.adversarial
+    needed = counts["tokens"] if shape.reading.mean else counts["places"]
+    passes = 1 if second is None else second.passes
+    return passes * training_flop(config, counts["tokens"], params.block_size, needed, 0, below)
 
 
 def _check_encoder(params: CellConfig, shape: "Shape", start: "Checkpoint", task: str) -> None:

@@ -29,6 +29,10 @@ class FreezeConfig(Config):
             raise contradiction("layers 0 and embeddings false freeze nothing: leave the block out")
         return self
 
+    def below(self, layers: int) -> int:
+        """Layers of so many under which nothing learns."""
+        return (layers if self.layers == "all" else self.layers) if self.embeddings else 0
+
     @property
     def is_everything(self) -> bool:
         """Whether only the head learns."""

@@ -3,7 +3,7 @@
 Log-probabilities of both in, one number out, which is added to the loss.
 """
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
 
@@ -18,6 +18,9 @@ class RDropConfig(Config):
 
     weight: Annotated[float, Field(gt=0)]
     """The paper's alpha: 1 to 5 for classification there."""
+
+    passes: ClassVar[float] = 2
+    """Work beside that of a step without."""
 
     def loss(self, one: "Tensor", other: "Tensor", log_one: "Tensor", log_other: "Tensor") -> "Tensor":
         """Half of the paper's sum, so that it compares with a loss without.

@@ -211,3 +211,32 @@ def test_scores_lie_beside_the_tensors_of_a_model(tmp_path: Path) -> None:
 def test_tags_that_cannot_tag_every_row_are_refused() -> None:
     with pytest.raises(ValueError, match="no legal iobes tags"):
         CRF(["B-X", "I-X", "E-X"], "iobes")
+
+
+@pytest.mark.parametrize(("tags", "scheme"), SCHEMES)
+def test_marginals_equal_brute_force(tags: list[str], scheme: Scheme | None) -> None:
+    crf, logits = crf_of(tags, scheme), inputs(tags).detach()
+    expected = torch.zeros_like(logits)
+    for part, told in zip(logits.split(COUNTS.tolist()), expected.split(COUNTS.tolist()), strict=True):
+        scores = dict(paths(crf, tags, scheme, part)) if len(part) else {}
+        shares = torch.softmax(torch.stack(list(scores.values())), 0).tolist() if scores else []
+        for path, share in zip(scores, shares, strict=True):
+            for place, number in enumerate(path):
+                told[place, number] += share
+    torch.testing.assert_close(crf.marginals(logits, COUNTS), expected)
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_window_within_a_row_begins_with_any_tag(ends: bool) -> None:
+    """No rule of the start applies to it and no score; against all paths that could stand after a B of their type."""
+    crf, logits = crf_of(BIO, "bio"), inputs(BIO, torch.tensor([3]))
+    scores = {}
+    for path in product(range(len(BIO)), repeat=3):
+        names = [BIO[number] for number in path]
+        if is_legal(["B" + names[0][1:], *names] if names[0][0] == "I" else names, "bio"):
+            steps = crf.between[path[0], path[1]] + crf.between[path[1], path[2]] + ends * crf.end[path[2]]
+            scores[path] = logits[torch.arange(3), torch.tensor(path)].sum() + steps
+    wanted = (2, 2, 0)  # I-X I-X O
+    expected = scores[wanted] - torch.logsumexp(torch.stack(list(scores.values())), 0)
+    told = (torch.tensor([3]), torch.tensor(wanted), torch.tensor([0.0]), torch.tensor([float(ends)]))
+    torch.testing.assert_close(crf.log_likelihood(logits, *told), expected[None], check_dtype=False)

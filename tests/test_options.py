@@ -1,7 +1,9 @@
 """Each option of fine-tuning does what it says: the same run with it and without it, looked at from outside."""
 
 import json
+import pickle
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -11,19 +13,24 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from torch.nn import functional
+from transformers import BertModel
 
 from adaptbert import class_weights
 from adaptbert.adversarial import AdversarialConfig, worst
-from adaptbert.cell import CellConfig
+from adaptbert.architecture import training_flop
+from adaptbert.cell import CellConfig, flop_of
 from adaptbert.checkpoint import Checkpoint
 from adaptbert.depth import depths
 from adaptbert.early_stopping import Best
+from adaptbert.encoder import encode
 from adaptbert.errors import BadData, BadParams, UserError
 from adaptbert.fine_tuned import opened
 from adaptbert.finetuning import FineTuning, LabelledBatch, LabelledBatches, Thawing, batch_of, logits
 from adaptbert.freezing import FreezeConfig, GradualUnfreezingConfig, freeze
+from adaptbert.layer_mix import means
 from adaptbert.optim import adamw
 from adaptbert.params import parse
+from adaptbert.pooling import Reading
 from adaptbert.r_drop import RDropConfig, divergence
 from adaptbert.savepoints import Savepoints
 from adaptbert.tasks import labelled
@@ -387,6 +394,61 @@ def test_the_loss_is_weighted() -> None:
     assert float(SeveralLabels(["a", "b"], [2.0, 5.0]).loss(scores, yes)) == pytest.approx(float(logs.mean()))
 
 
+# Which vectors
+
+
+def test_vectors_are_those_of_the_hidden_states_of_transformers() -> None:
+    """Last four, a mix with weights of its own, and the mean of all tokens, text by text through the stock model."""
+    config = tiny.config()
+    config.num_hidden_layers = 5
+    torch.manual_seed(0)
+    bert = BertModel(config).eval()
+    mixed = torch.nn.Module()
+    mixed.config = config
+    Reading("mix").extend(mixed)
+    with torch.no_grad():
+        mixed.layer_mix.weights.copy_(torch.randn(6))
+        mixed.layer_mix.scale.fill_(1.5)
+    shares = torch.softmax(mixed.layer_mix.weights.detach(), 0)
+    batch = first_batch(tiny.shape_of("single_sentence"), "single_sentence")
+    lengths = torch.as_tensor(batch.rows.bounds).diff()
+    with torch.no_grad():
+        told = [bert(ids[None], output_hidden_states=True).hidden_states for ids in batch.ids.split(lengths.tolist())]
+        last_four = encode(bert, batch.rows, batch.ids, batch.places, mix=Reading("last_four").mixer(mixed))
+        mix = encode(bert, batch.rows, batch.ids, mix=Reading("mix").mixer(mixed))
+        mean = means(encode(bert, batch.rows, batch.ids), lengths)
+    close = partial(torch.testing.assert_close, atol=1e-5, rtol=1e-4)
+    close(last_four, torch.stack([torch.stack(states[-4:]).mean(0)[0, 0] for states in told]))
+    close(mix, torch.cat([1.5 * (shares[:, None, None] * torch.cat(states)).sum(0) for states in told]))
+    close(mean, torch.stack([states[-1][0].mean(0) for states in told]))
+
+
+# What a run costs
+
+
+def test_cost_counts_what_is_computed() -> None:
+    """Against a count by hand: 6 a weight and token that learns, 2 below; passes as many as there are."""
+    config = tiny.config()  # 2 layers, 32, 64
+    tokens, row, places = 1000, 64.0, 50
+    projections, rest = 3 * 32 * 32, 32 * 32 + 2 * 32 * 64
+    attention = 12 * row * 32 * tokens
+    full = 6 * (tokens * (2 * projections + rest) + places * rest) + 2 * attention
+    assert training_flop(config, tokens, row, places, 0) == full
+    below = 4 * tokens * (projections + rest) + attention * 2 / 3
+    assert training_flop(config, tokens, row, places, 0, frozen=1) == pytest.approx(full - below)
+    assert training_flop(config, tokens, row, places, 0, frozen=2) == pytest.approx(full / 3)
+    counts, shape = {"tokens": tokens, "places": places}, tiny.shape_of("single_sentence")
+    usual = flop_of(tiny.cell(), shape, config, counts)
+    for options, share in (
+        ({"freeze": {"layers": "all", "embeddings": True}}, 1 / 3),
+        ({"freeze": {"layers": "all", "embeddings": False}}, 1),
+        ({"r_drop": {"weight": 1.0}}, 2),
+        ({"adversarial": {"epsilon": 1.0}}, 7 / 3),
+    ):
+        assert flop_of(tiny.cell(**options), shape, config, counts) == pytest.approx(share * usual)
+    assert flop_of(tiny.cell(), tiny.shape_of("single_sentence", pooling="mean"), config, counts) > 1.2 * usual
+
+
 # Whole cells: what is saved opens, and answers alike
 
 
@@ -412,7 +474,10 @@ def answers_of(project: Project, task: str) -> list[tuple[Any, Any]]:
 
 
 @pytest.fixture(scope="module")
-def usual(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, dict[str, list[tuple[Any, Any]]]]:
+def usual(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[Project, dict[str, list[tuple[Any, Any]]]]:
+    """Both tasks without any option: what the tests compare with."""
     project = Project(tmp_path_factory.mktemp("project"), KINDS, (64, 24, 24))
     found = {}
     for task in KINDS:
@@ -475,6 +540,18 @@ def test_a_crf_is_trained_on_windows_as_well() -> None:
     batch = batch_of(examples.labelled(targets), 64)
     module = FineTuning(model, shape, tiny.optim(), STEPS)
     assert 0 < float(module.training_step(batch, 0).detach()) < 3
+
+
+def test_another_process_gets_one_crf_and_not_two() -> None:
+    """What the loss uses is what is trained there."""
+    shape = tiny.shape_of("sequence_labelling", "spans", decoder="crf")
+    model = model_of(shape)
+    module = FineTuning(model, shape.extend(model), tiny.optim(), STEPS)
+    sent: Any = pickle.loads(pickle.dumps(module))  # noqa: S301 - as ranks do
+    assert sent.model.crf is sent._shape._crf
+    batch = first_batch(shape, "sequence_labelling", target="spans")
+    sent.training_step(batch, 0).backward()
+    assert sent.model.crf.between.grad.abs().sum() > 0
 
 
 # Refusals
@@ -545,7 +622,7 @@ def test_what_the_task_or_the_encoder_does_not_have(
         ),
         ({"class_weights": {"a": -1.0}}, "class_weights.a: -1.0 is out of range; it should be greater than 0"),
         ({"freeze": {"layers": "al", "embeddings": True}}, "freeze.layers: expected a valid integer or 'all', found"),
-        ({"freeze": {"layers": 1, "embedings": True}}, "freeze.embedings: unknown key 'embedings', did you mean"),
+        ({"freeze": {"layers": 1, "embedings": True}}, "freeze.embedings: unknown key 'embedings' (did you mean"),
         ({"early_stopping": {}}, "early_stopping.patience: is missing"),
     ],
 )
