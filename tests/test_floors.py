@@ -26,16 +26,10 @@ FLOORS = {
     2: "architecture checkpoint controls corpora documents encoder length_schedule savepoints segmentation "
     "sentence_pairs work gate tables tasks token_store token_writer tokenization vocabulary",
     # 1: pure; tensors and frames in, tensors and frames out
-<<<<<<< HEAD
-    1: "allocator answer_text attention batch calibration contamination crf dropout ladder layout machine_peak "
-    "masking masking_audit metric_contract metrics normalise optim packing health ranks schemas spans "
-    "statistics stream suite tag_schemes token_classes adversarial class_weights depth early_stopping "
-    "freezing layer_mix pooling r_drop",
-=======
-    1: "adversarial allocator answer_text attention batch calibration class_weights contamination crf depth dropout "
-    "early_stopping freezing ladder layer_mix layout machine_peak masking masking_audit metric_contract metrics "
-    "normalise optim packing pooling health r_drop ranks schemas spans statistics stream tag_schemes token_classes",
->>>>>>> predict-options
+    1: "adversarial allocator answer_text attention batch calibration class_weights contamination crf depth "
+    "dropout early_stopping freezing health ladder layer_mix layout machine_peak masking masking_audit "
+    "metric_contract metrics normalise optim packing pooling r_drop ranks schemas spans statistics stream "
+    "suite tag_schemes token_classes",
     # 0: what everything may use
     0: "errors exclusive interruption outputs parallel params",
 }
