@@ -2,18 +2,20 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from adaptbert.optim import OptimConfig
 from adaptbert.outputs import file_digest, whole, write_json
 from adaptbert.params import contradiction
+from adaptbert.search import Point, SearchConfig
 from adaptbert.stream import BudgetConfig
 from adaptbert.tasks.shapes import ShapeConfig
 from adaptbert.tracking import Run
+from adaptbert.trials import COSTS, Extra, choose, cost
 
 if TYPE_CHECKING:
     from adaptbert.checkpoint import Checkpoint
@@ -46,6 +48,11 @@ class CellConfig(ShapeConfig):
     dropout: Annotated[float, Field(ge=0, lt=1)]
     """Of hidden states, attention and the input of the head."""
     precision: Literal["bf16-mixed", "32-true"]
+    search: SearchConfig | None = None
+    """Left out: the values above are trained with as they stand."""
+    label_counts: list[Annotated[int, Field(gt=0)]] | None = None
+    """The cell is trained on so many of its labels as well, each number a part of the next, with all seeds and as many
+    epochs: a learning curve. Left out: on all of them only."""
 
     @model_validator(mode="after")
     def _agree(self) -> "CellConfig":
@@ -60,6 +67,28 @@ class CellConfig(ShapeConfig):
             raise contradiction(f"max_length {self.max_length} is larger than block_size {self.block_size}")
         self.options().check_room(self.max_length)
         return self
+
+    @model_validator(mode="after")
+    def _extra_runs_agree(self) -> "CellConfig":
+        for size in (self.search and self.search.global_batch_size) or []:
+            if size % self.micro_batch_size:
+                raise contradiction(
+                    f"search.global_batch_size {size} is not a multiple of micro_batch_size {self.micro_batch_size}"
+                )
+        counts = self.label_counts
+        if counts is not None and (not counts or counts != sorted(set(counts))):
+            raise contradiction(f"label_counts {counts}: give at least one, the fewest first")
+        if counts is not None and 0 < self.labels <= counts[-1]:
+            raise contradiction(
+                f"label_counts {counts} and labels {self.labels}: all are trained on anyway; give fewer"
+            )
+        return self
+
+    def at(self, point: Point) -> Self:
+        """With the values that a search tries or has chosen."""
+        optim = self.optim.model_copy(update={"learning_rate": point.learning_rate})
+        update = {"optim": optim, "global_batch_size": point.global_batch_size, "epochs": point.epochs}
+        return self.model_copy(update=update)
 
 
 @dataclass(frozen=True)
@@ -95,6 +124,9 @@ def finetune_cell(
         raise BadParams(111, f"params.yaml: finetune.{task}", problem, f"see shape and target of collect_task.{task}")
     shape = shape_of(about, params.options())
     train = labelled.subset(labelled.split(places.data, "train"), params.labels)
+    if params.label_counts is not None and params.label_counts[-1] >= len(train):
+        problem = f"label_counts {params.label_counts}, but there are {len(train)} labels, which are trained on anyway"
+        raise BadParams(111, f"params.yaml: finetune.{task}.label_counts", problem, "give fewer")
     limit = start.config().max_position_embeddings
     if params.max_length > limit:
         problem = f"max_length {params.max_length} is larger than the {limit} positions of {start.name}"
@@ -117,6 +149,19 @@ def finetune_cell(
     run.log_metrics({"train/cut_share": examples.cut / len(train)}, step=0)
     print(f"{task}-{arm}: {len(train):,} labels, {len(params.seeds)} seeds, from {start.source}")
 
+    extra = Extra(f"{task}-{arm}", {"task": task, "arm": arm}, work, run)
+    more: dict[str, Any] = {}
+    if params.search is not None:
+        usual = Point(params.optim.learning_rate, params.global_batch_size, params.epochs)
+
+        def trial(point: Point, seed: int, savepoints: "Savepoints", child: Run) -> dict[str, Any]:
+            done = _one_seed(start, params.at(point), shape, examples, places.data, seed, savepoints, child, test=False)
+            return {**_scores(done), **_cost(done, params.block_size)}
+
+        point, more["search"] = choose(params.search, usual, f"dev/{shape.metric}", trial, extra)
+        params = params.at(point)
+        run.set_tags({"chosen": json.dumps(asdict(point))})
+
     seeds: list[dict[str, Any]] = []
     rows: list[dict[str, Any]] = []
     best: tuple[float, _Trained] | None = None
@@ -133,6 +178,12 @@ def finetune_cell(
     assert best is not None
     model, counts = best[1].model, best[1].counts
     tokens = counts["tokens"]
+
+    if params.label_counts is not None:
+        more["learning_curve"] = [
+            _on_fewer(start, params, shape, train, labels, places.data, extra) for labels in params.label_counts
+        ]
+    spent = [_cost(best[1], params.block_size)] * len(seeds) + _spent(more)
 
     facts = {
         "task": task,
@@ -167,11 +218,11 @@ def finetune_cell(
     }
     saved = checkpoint.save(places.out, model, start.tokenizer, card)
     _write_predictions(places.predictions, rows)
-    write_json(places.metrics, {**facts, "seeds": seeds})
+    write_json(places.metrics, {**facts, **({"cost": cost(spent)} if more else {}), "seeds": seeds, **more})
     work.finish(places.metrics)
 
     test = f"test/{shape.metric}"
-    run.log_metrics({**_means(seeds), "cost/tokens": tokens * len(seeds), "cost/tflop": facts["tflop"] * len(seeds)})
+    run.log_metrics({**_means(seeds), **{f"cost/{name}": value for name, value in cost(spent).items()}})
     run.set_tags({"checkpoint": str(saved["weights"])})
     for path in (places.metrics, places.predictions, places.out / checkpoint.CARD):
         run.log_artifact(path)
@@ -197,7 +248,10 @@ def _one_seed(
     seed: int,
     savepoints: "Savepoints",
     run: Run,
+    *,
+    test: bool = True,
 ) -> _Trained:
+    """Train, and open the test split last; without `test` not at all."""
     from adaptbert.architecture import training_flop
     from adaptbert.finetuning import FineTuning, LabelledBatches, logits
     from adaptbert.tasks import labelled
@@ -252,16 +306,20 @@ def _one_seed(
     last = fitted.curve[-1]
     tuned = {name.removeprefix(TUNED): value for name, value in last.items() if name.startswith(TUNED)}
 
+    if not test:
+        dev_scores = {name: value for name, value in last.items() if name.startswith("dev/")}
+        return _Trained(model, {"seed": seed, **dev_scores}, [], steps, fitted.counts, {})
+
     rows = labelled.split(data, "test")
     test_examples = shape.examples(rows, tokenizer, params.max_length)
     answers, confidence = shape.answers(rows, test_examples, scores(shape, test_examples), tuned)
     gold = shape.gold(rows)
-    test = {f"test/{name}": value for name, value in shape.score(gold, answers).items()}
+    tested = {f"test/{name}": value for name, value in shape.score(gold, answers).items()}
     cut = {"dev/cut_share": dev_examples.cut / len(dev), "test/cut_share": test_examples.cut / len(rows)}
-    run.log_metrics({**test, **cut}, steps)
+    run.log_metrics({**tested, **cut}, steps)
     metrics = {
         "seed": seed,
-        **test,
+        **tested,
         **{name: value for name, value in last.items() if name.startswith("dev/")},
         "tuned": tuned,
         "degenerate": shape.is_degenerate(answers),
@@ -278,6 +336,51 @@ def _one_seed(
         fitted.counts,
         {"dev": [row["id"] for row in dev], "test": [row["id"] for row in rows]},
     )
+
+
+def _on_fewer(
+    start: "Checkpoint",
+    params: CellConfig,
+    shape: "Shape",
+    train: list[dict[str, Any]],
+    labels: int,
+    data: Path,
+    extra: Extra,
+) -> dict[str, Any]:
+    """A point of the learning curve: all seeds on the first labels of the subset, scored on dev and test."""
+    from adaptbert.tasks import labelled
+
+    rows = labelled.subset(train, labels)
+    examples = shape.examples(rows, start.tokenizer, params.max_length)
+    examples = examples.labelled(shape.targets(rows, examples))
+
+    def one(seed: int, savepoints: "Savepoints", child: Run) -> dict[str, Any]:
+        done = _one_seed(start, params, shape, examples, data, seed, savepoints, child)
+        return {**_scores(done), "degenerate": done.metrics["degenerate"], **_cost(done, params.block_size)}
+
+    found = [
+        extra.once(f"{labels} labels", seed, {"labels": labels}, lambda *where, seed=seed: one(seed, *where))
+        for seed in params.seeds
+    ]
+    seeds = [{name: value for name, value in run.items() if name not in COSTS} for run in found]
+    return {"labels": labels, **cost(found), "seeds": seeds}
+
+
+def _scores(done: _Trained) -> dict[str, Any]:
+    return {name: done.metrics[name] for name in done.metrics if name == "seed" or name.startswith(("dev/", "test/"))}
+
+
+def _cost(done: _Trained, block_size: int) -> dict[str, Any]:
+    from adaptbert.architecture import training_flop
+
+    tokens = done.counts["tokens"]
+    flop = training_flop(done.model.config, tokens, block_size, done.counts["places"], 0)
+    return {"tokens": tokens, "tflop": round(flop / 1e12, 3)}
+
+
+def _spent(more: dict[str, Any]) -> list[dict[str, Any]]:
+    """On the search and on fewer labels."""
+    return [*([more["search"]] if "search" in more else []), *more.get("learning_curve", [])]
 
 
 def _text(answer: Any) -> str:

@@ -17,7 +17,7 @@ from tests.import_closure import ROOT, closure, imports, running, source
 
 FLOORS = {
     # 4: the trainer, the record, the command line, the pages
-    4: "training progress tracking rung cell entry consistency cli presets doctor "
+    4: "training progress tracking trials rung cell entry consistency cli presets doctor "
     "class_table confusion inspection predictions comparison comparison_table comparison_plots summary report "
     "parameters",
     # 3: loss, step and measurement; no files, no record
@@ -27,8 +27,8 @@ FLOORS = {
     "sentence_pairs work gate tables tasks token_store token_writer tokenization vocabulary",
     # 1: pure; tensors and frames in, tensors and frames out
     1: "allocator answer_text attention batch calibration contamination crf dropout ladder layout machine_peak "
-    "masking masking_audit metric_contract metrics normalise optim packing health ranks schemas spans statistics "
-    "stream suite tag_schemes token_classes",
+    "masking masking_audit metric_contract metrics normalise optim packing health ranks schemas search spans "
+    "statistics stream suite tag_schemes token_classes",
     # 0: what everything may use
     0: "errors exclusive interruption outputs parallel params",
 }
