@@ -1,10 +1,9 @@
 """One cell of the comparison: a task fine-tuned from the rung of an arm, once a seed; the test set is opened last."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -17,18 +16,18 @@ from adaptbert.optim import OptimConfig
 from adaptbert.outputs import file_digest, whole, write_json
 from adaptbert.params import contradiction
 from adaptbert.r_drop import RDropConfig
-from adaptbert.stream import BudgetConfig
+from adaptbert.search import Point, SearchConfig
 from adaptbert.tasks.shapes import ShapeConfig
 from adaptbert.tracking import Run
+from adaptbert.trials import COSTS, Extra, choose, cost
 
 if TYPE_CHECKING:
     from adaptbert.checkpoint import Checkpoint
+    from adaptbert.one_seed import Trained
     from adaptbert.savepoints import Savepoints
-    from adaptbert.tasks.examples import Examples
     from adaptbert.tasks.shapes import Shape
     from adaptbert.work import Work
 
-TUNED = "tuned/"  # what the names of values chosen on dev begin with on a curve
 Seed = Annotated[int, Field(ge=0, lt=2**64)]
 
 
@@ -65,6 +64,11 @@ class CellConfig(ShapeConfig):
     """Left out: word embeddings stay where they are."""
     early_stopping: EarlyStoppingConfig | None = None
     """Left out: all epochs are trained, and the last weights are kept."""
+    search: SearchConfig | None = None
+    """Left out: the values above are trained with as they stand."""
+    label_counts: list[Annotated[int, Field(gt=0)]] | None = None
+    """The cell is trained on so many of its labels as well, each number a part of the next, with all seeds and as many
+    epochs: a learning curve. Left out: on all of them only."""
 
     @model_validator(mode="after")
     def _agree(self) -> "CellConfig":
@@ -111,6 +115,28 @@ class CellConfig(ShapeConfig):
                 raise contradiction(message)
         return self
 
+    @model_validator(mode="after")
+    def _extra_runs_agree(self) -> "CellConfig":
+        for size in (self.search and self.search.global_batch_size) or []:
+            if size % self.micro_batch_size:
+                raise contradiction(
+                    f"search.global_batch_size {size} is not a multiple of micro_batch_size {self.micro_batch_size}"
+                )
+        counts = self.label_counts
+        if counts is not None and (not counts or counts != sorted(set(counts))):
+            raise contradiction(f"label_counts {counts}: give at least one, the fewest first")
+        if counts is not None and 0 < self.labels <= counts[-1]:
+            raise contradiction(
+                f"label_counts {counts} and labels {self.labels}: all are trained on anyway; give fewer"
+            )
+        return self
+
+    def at(self, point: Point) -> Self:
+        """With the values that a search tries or has chosen."""
+        optim = self.optim.model_copy(update={"learning_rate": point.learning_rate})
+        update = {"optim": optim, "global_batch_size": point.global_batch_size, "epochs": point.epochs}
+        return self.model_copy(update=update)
+
 
 @dataclass(frozen=True)
 class Places:
@@ -136,6 +162,7 @@ def finetune_cell(
     from adaptbert import architecture, checkpoint, crf, finetuning, ranks, training  # noqa: F401
     from adaptbert.errors import BadData, BadParams
     from adaptbert.metric_contract import contract
+    from adaptbert.one_seed import flop_of, one_seed
     from adaptbert.tasks import labelled
     from adaptbert.tasks.shapes import mismatch, shape_of
     from adaptbert.training import parameters
@@ -153,6 +180,9 @@ def finetune_cell(
         problem = "r_drop and target 'number': it compares probabilities, a number has none"
         raise BadParams(111, f"params.yaml: finetune.{task}", problem, "remove r_drop, or take adversarial")
     train = labelled.subset(labelled.split(places.data, "train"), params.labels)
+    if params.label_counts is not None and params.label_counts[-1] >= len(train):
+        problem = f"label_counts {params.label_counts}, but there are {len(train)} labels, which are trained on anyway"
+        raise BadParams(111, f"params.yaml: finetune.{task}.label_counts", problem, "give fewer")
     limit = start.config().max_position_embeddings
     if params.max_length > limit:
         problem = f"max_length {params.max_length} is larger than the {limit} positions of {start.name}"
@@ -173,26 +203,31 @@ def finetune_cell(
     examples = shape.examples(train, start.tokenizer, params.max_length)
     targets = shape.targets(train, examples)
     examples = examples.labelled(targets)
-    learnt = about
-    if params.class_weights is not None:
-        each = class_weights.weights(params.class_weights, about["target"], shape.classes, targets)
-        learnt = {**about, "class_weights": each}
-        print(
-            "  class weights: "
-            + ", ".join(f"{name} {weight:.3g}" for name, weight in zip(shape.classes, each, strict=True))
-        )
-    shape = shape_of(learnt, params.options())
+    plain, shape = shape, _weighing(params, about, shape, targets)
     run.log_metrics({"train/cut_share": examples.cut / len(train)}, step=0)
     print(f"{task}-{arm}: {len(train):,} labels, {len(params.seeds)} seeds, from {start.source}")
 
+    extra = Extra(f"{task}-{arm}", {"task": task, "arm": arm}, work, run)
+    more: dict[str, Any] = {}
+    if params.search is not None:
+        usual = Point(params.optim.learning_rate, params.global_batch_size, params.epochs)
+
+        def trial(point: Point, seed: int, savepoints: "Savepoints", child: Run) -> dict[str, Any]:
+            done = one_seed(start, params.at(point), shape, examples, places.data, seed, savepoints, child, test=False)
+            return {**_scores(done), **_cost(done, params, shape)}
+
+        point, more["search"] = choose(params.search, usual, f"dev/{shape.metric}", trial, extra)
+        params = params.at(point)
+        run.set_tags({"chosen": json.dumps(asdict(point))})
+
     seeds: list[dict[str, Any]] = []
     rows: list[dict[str, Any]] = []
-    best: tuple[float, _Trained] | None = None
+    best: tuple[float, Trained] | None = None
     for seed in params.seeds:
         with run.child(f"{task}-{arm} seed {seed}", {"task": task, "arm": arm, "seed": str(seed)}) as child:
             savepoints = work.savepoints(f"seed-{seed}")
             child.go_on(savepoints.folder)
-            trained = _one_seed(start, params, shape, examples, places.data, seed, savepoints, child)
+            trained = one_seed(start, params, shape, examples, places.data, seed, savepoints, child)
         seeds.append(trained.metrics)
         rows += trained.predictions
         dev = trained.metrics[f"dev/{shape.metric}"]
@@ -201,6 +236,12 @@ def finetune_cell(
     assert best is not None
     model, counts = best[1].model, best[1].counts
     tokens = counts["tokens"]
+
+    if params.label_counts is not None:
+        more["learning_curve"] = [
+            _on_fewer(start, params, about, plain, train, labels, places.data, extra) for labels in params.label_counts
+        ]
+    spent = [_cost(best[1], params, shape)] * len(seeds) + _spent(more)
 
     facts = {
         "task": task,
@@ -235,135 +276,15 @@ def finetune_cell(
     }
     saved = checkpoint.save(places.out, model, start.tokenizer, card)
     _write_predictions(places.predictions, rows)
-    write_json(places.metrics, {**facts, "seeds": seeds})
+    write_json(places.metrics, {**facts, **({"cost": cost(spent)} if more else {}), "seeds": seeds, **more})
     work.finish(places.metrics)
 
     test = f"test/{shape.metric}"
-    run.log_metrics({**_means(seeds), "cost/tokens": tokens * len(seeds), "cost/tflop": facts["tflop"] * len(seeds)})
+    run.log_metrics({**_means(seeds), **{f"cost/{name}": value for name, value in cost(spent).items()}})
     run.set_tags({"checkpoint": str(saved["weights"])})
     for path in (places.metrics, places.predictions, places.out / checkpoint.CARD):
         run.log_artifact(path)
     print(f"  {test}: " + ", ".join(f"{seed[test]:.3f}" for seed in seeds))
-
-
-@dataclass(frozen=True)
-class _Trained:
-    model: Any
-    metrics: dict[str, Any]
-    predictions: list[dict[str, Any]]
-    steps: int
-    counts: dict[str, int]
-    ids: dict[str, list[str]]
-
-
-def _one_seed(
-    start: "Checkpoint",
-    params: CellConfig,
-    shape: "Shape",
-    examples: "Examples",
-    data: Path,
-    seed: int,
-    savepoints: "Savepoints",
-    run: Run,
-) -> _Trained:
-    from adaptbert.early_stopping import Best
-    from adaptbert.finetuning import FineTuning, LabelledBatches, Thawing, logits
-    from adaptbert.freezing import freeze
-    from adaptbert.tasks import labelled
-    from adaptbert.training import Plan, fit
-
-    tokenizer = start.tokenizer
-    model = start.model(
-        shape.hugging_face_class(),
-        seed,
-        **shape.config(),
-        hidden_dropout_prob=params.dropout,
-        attention_probs_dropout_prob=params.dropout,
-        classifier_dropout=params.dropout,
-    )
-    steps = BudgetConfig(passes=float(params.epochs)).optimizer_steps(len(examples), params.global_batch_size)
-    shape = shape.extend(model)
-    if params.freeze is not None:
-        freeze(model, params.freeze)
-    module = FineTuning(model, shape, params.optim, steps, params.r_drop or params.adversarial)
-    accumulate, epoch = params.global_batch_size // params.micro_batch_size, len(examples) / params.global_batch_size
-    stream = LabelledBatches(examples, seed, params.micro_batch_size, params.block_size)
-    thaw, layers = params.gradual_unfreezing, model.config.num_hidden_layers
-    batches = stream if thaw is None else Thawing(stream, thaw, accumulate, epoch, layers)
-
-    def scores(shape: "Shape", examples: "Examples") -> Any:
-        return logits(model, shape, examples, params.block_size, params.precision)
-
-    dev = labelled.split(data, "dev")
-    dev_examples = shape.examples(dev, tokenizer, params.max_length)
-
-    def measure(step: int) -> Mapping[str, float]:
-        found = scores(shape, dev_examples)
-        tuned = shape.tune(dev, dev_examples, found)
-        answers, _ = shape.answers(dev, dev_examples, found, tuned)
-        measured = shape.score(shape.gold(dev), answers)
-        return {f"dev/{name}": value for name, value in measured.items()} | {
-            f"{TUNED}{name}": value for name, value in tuned.items()
-        }
-
-    ends = [max(1, min(steps, round(number * epoch))) for number in range(1, int(params.epochs) + 1)]
-    measured_at = dict.fromkeys([*ends, steps], measure)
-    plan = Plan(steps, accumulate, params.optim.clip_norm, params.precision, seed, "train/loss")
-    rule = params.early_stopping
-    best = None if rule is None else Best(f"dev/{shape.metric}", rule.patience)
-
-    def flop(counts: Mapping[str, int]) -> float:
-        return flop_of(params, shape, model.config, counts)
-
-    fitted = fit(module, batches, plan, run, measured_at, savepoints, flop, best)
-
-    shape = shape.settle(model)
-    last = next(point for point in fitted.curve if point["step"] == fitted.step)
-    if best is not None:
-        print(
-            f"  seed {seed}: kept is step {fitted.step:,}, the best on dev, of {fitted.curve[-1]['step']:,} that were"
-            f" trained and {steps:,} that were planned"
-        )
-    tuned = {name.removeprefix(TUNED): value for name, value in last.items() if name.startswith(TUNED)}
-
-    rows = labelled.split(data, "test")
-    test_examples = shape.examples(rows, tokenizer, params.max_length)
-    answers, confidence = shape.answers(rows, test_examples, scores(shape, test_examples), tuned)
-    gold = shape.gold(rows)
-    test = {f"test/{name}": value for name, value in shape.score(gold, answers).items()}
-    cut = {"dev/cut_share": dev_examples.cut / len(dev), "test/cut_share": test_examples.cut / len(rows)}
-    run.log_metrics({**test, **cut}, steps)
-    metrics = {
-        "seed": seed,
-        **test,
-        **{name: value for name, value in last.items() if name.startswith("dev/")},
-        "tuned": tuned,
-        "degenerate": shape.is_degenerate(answers),
-        "cut": examples.cut,
-        **({} if best is None else {"kept_step": fitted.step, "steps": fitted.curve[-1]["step"]}),
-    }
-    return _Trained(
-        model,
-        {**metrics, "curve": fitted.curve},
-        [
-            {"seed": seed, "id": row["id"], "gold": _text(right), "predicted": _text(answer), "confidence": float(sure)}
-            for row, right, answer, sure in zip(rows, gold, answers, confidence, strict=True)
-        ],
-        steps,
-        fitted.counts,
-        {"dev": [row["id"] for row in dev], "test": [row["id"] for row in rows]},
-    )
-
-
-def flop_of(params: CellConfig, shape: "Shape", config: Any, counts: Mapping[str, int]) -> float:
-    """Floating-point operations of a run; layers that thaw in its course are counted as if they had always learnt."""
-    from adaptbert.architecture import training_flop
-
-    below = 0 if params.freeze is None else params.freeze.below(config.num_hidden_layers)
-    second = params.r_drop or params.adversarial
-    needed = counts["tokens"] if shape.reading.mean else counts["places"]
-    passes = 1 if second is None else second.passes
-    return passes * training_flop(config, counts["tokens"], params.block_size, needed, 0, below)
 
 
 def _check_encoder(params: CellConfig, shape: "Shape", start: "Checkpoint", task: str) -> None:
@@ -378,8 +299,63 @@ def _check_encoder(params: CellConfig, shape: "Shape", start: "Checkpoint", task
         raise BadParams(111, f"params.yaml: finetune.{task}", problem, "give fewer layers, or `all`")
 
 
-def _text(answer: Any) -> str:
-    return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
+def _weighing(params: CellConfig, about: dict[str, Any], plain: "Shape", targets: Any) -> "Shape":
+    """The shape that is trained: with class weights, those of the rows that it is trained on."""
+    from adaptbert.tasks.shapes import shape_of
+
+    if params.class_weights is None:
+        return plain
+    each = class_weights.weights(params.class_weights, about["target"], plain.classes, targets)
+    told = ", ".join(f"{name} {weight:.3g}" for name, weight in zip(plain.classes, each, strict=True))
+    print(f"  class weights: {told}")
+    return shape_of({**about, "class_weights": each}, params.options())
+
+
+def _on_fewer(
+    start: "Checkpoint",
+    params: CellConfig,
+    about: dict[str, Any],
+    plain: "Shape",
+    train: list[dict[str, Any]],
+    labels: int,
+    data: Path,
+    extra: Extra,
+) -> dict[str, Any]:
+    """A point of the learning curve: all seeds on the first labels of the subset, scored on dev and test."""
+    from adaptbert.one_seed import one_seed
+    from adaptbert.tasks import labelled
+
+    rows = labelled.subset(train, labels)
+    examples = plain.examples(rows, start.tokenizer, params.max_length)
+    targets = plain.targets(rows, examples)
+    examples, shape = examples.labelled(targets), _weighing(params, about, plain, targets)
+
+    def one(seed: int, savepoints: "Savepoints", child: Run) -> dict[str, Any]:
+        done = one_seed(start, params, shape, examples, data, seed, savepoints, child)
+        return {**_scores(done), "degenerate": done.metrics["degenerate"], **_cost(done, params, shape)}
+
+    found = [
+        extra.once(f"{labels} labels", seed, {"labels": labels}, lambda *where, seed=seed: one(seed, *where))
+        for seed in params.seeds
+    ]
+    seeds = [{name: value for name, value in run.items() if name not in COSTS} for run in found]
+    return {"labels": labels, **cost(found), "seeds": seeds}
+
+
+def _scores(done: "Trained") -> dict[str, Any]:
+    return {name: done.metrics[name] for name in done.metrics if name == "seed" or name.startswith(("dev/", "test/"))}
+
+
+def _cost(done: "Trained", params: CellConfig, shape: "Shape") -> dict[str, Any]:
+    from adaptbert.one_seed import flop_of
+
+    flop = flop_of(params, shape, done.model.config, done.counts)
+    return {"tokens": done.counts["tokens"], "tflop": round(flop / 1e12, 3)}
+
+
+def _spent(more: dict[str, Any]) -> list[dict[str, Any]]:
+    """On the search and on fewer labels."""
+    return [*([more["search"]] if "search" in more else []), *more.get("learning_curve", [])]
 
 
 def _write_predictions(target: Path, rows: list[dict[str, Any]]) -> None:

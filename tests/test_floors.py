@@ -17,9 +17,9 @@ from tests.import_closure import ROOT, closure, imports, running, source
 
 FLOORS = {
     # 4: the trainer, the record, the command line, the pages
-    4: "training progress tracking rung cell entry consistency cli presets doctor class_table confusion "
-    "inspection predictions comparison comparison_table comparison_plots summary report parameters "
-    "prediction",
+    4: "cell cell_config class_table cli comparison comparison_plots comparison_table confusion consistency "
+    "doctor entry inspection one_seed parameters prediction predictions presets progress report rung summary "
+    "tracking training trials",
     # 3: loss, step and measurement; no files, no record
     3: "curriculum masked_lm finetuning measurement random_head sentence_measurement fine_tuned",
     # 2: disk and Hugging Face
@@ -28,8 +28,8 @@ FLOORS = {
     # 1: pure; tensors and frames in, tensors and frames out
     1: "adversarial allocator answer_text attention batch calibration class_weights contamination crf depth "
     "dropout early_stopping freezing health ladder layer_mix layout machine_peak masking masking_audit "
-    "metric_contract metrics normalise optim packing pooling r_drop ranks schemas spans statistics stream "
-    "suite tag_schemes token_classes",
+    "metric_contract metrics normalise optim packing pooling r_drop ranks schemas search spans statistics "
+    "stream suite tag_schemes token_classes",
     # 0: what everything may use
     0: "errors exclusive interruption outputs parallel params",
 }

@@ -1,0 +1,218 @@
+"""The search: every combination, or what optuna asks for; the dev split chooses, and a killed search goes on."""
+
+from collections.abc import Mapping
+from math import log10
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adaptbert import training
+from adaptbert.finetuning import FineTuning
+from adaptbert.outputs import read_json
+from adaptbert.search import Point, SearchConfig, Trial, best, search, search_seeds
+from adaptbert.tasks import labelled
+from adaptbert.work import Work
+from tests import tiny
+from tests.cells import Project
+
+KINDS = {"section": ("single_sentence", "class")}
+USUAL = Point(1e-3, 16, 2.0)
+GRID = {"learning_rate": [1e-9, 1e-2], "epochs": [1.0, 2.0], "seeds": 2}
+OPTUNA = {"sampler": "optuna", "trials": 14, "learning_rate": [1e-6, 1e-1], "epochs": [1.0, 9.0], "seeds": 1}
+
+
+def config(**values: Any) -> SearchConfig:
+    return SearchConfig.model_validate(values)
+
+
+def trials(found: Mapping[str, Any]) -> list[Any]:
+    return [(row["learning_rate"], row["global_batch_size"], row["epochs"]) for row in found["search"]["trials"]]
+
+
+def test_a_grid_is_every_combination() -> None:
+    found = search(config(learning_rate=[1e-4, 1e-5], global_batch_size=[8, 16], seeds=1), USUAL, lambda _: 0.0)
+    assert [trial.point for trial in found] == [
+        Point(1e-4, 8, 2.0),
+        Point(1e-4, 16, 2.0),
+        Point(1e-5, 8, 2.0),
+        Point(1e-5, 16, 2.0),
+    ]
+
+
+def test_the_best_is_chosen_and_the_first_of_equals() -> None:
+    assert best([Trial(USUAL, score) for score in (0.1, 0.5, 0.5, 0.2)]) == 1
+
+
+def test_the_seeds_of_a_search_are_those_of_no_cell() -> None:
+    two, three = (search_seeds(config(epochs=[1.0], seeds=count)) for count in (2, 3))
+    assert three[:2] == two
+    assert len(set(three)) == 3
+    assert min(three) > 1_000_000, "people write small ones"
+
+
+def peak(point: Point) -> float:
+    """Best where the learning rate is 1e-3 and there are 5 epochs."""
+    return -abs(log10(point.learning_rate) + 3) - abs(point.epochs - 5) / 10
+
+
+def test_optuna_is_deterministic_and_goes_on_where_it_was() -> None:
+    """Told the same scores, it asks for the same points; told others, for others: so a search can be asked again."""
+    pytest.importorskip("optuna", reason="an extra: pip install 'adaptbert[search]'")
+    first, again = (search(config(**OPTUNA), USUAL, peak) for _ in range(2))
+    assert first == again
+    other = search(config(**OPTUNA), USUAL, lambda point: -peak(point))
+    assert other[:10] != first[:10], "scores differ"
+    assert [trial.point for trial in other] != [trial.point for trial in first], "it learns from scores"
+    assert len(first) == 14
+    assert all(1e-6 <= trial.point.learning_rate <= 1e-1 and trial.point.epochs in range(1, 10) for trial in first)
+    assert {trial.point.global_batch_size for trial in first} == {16}
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"seeds": 1}, "there is nothing to choose from"),
+        ({"seeds": 1, "epochs": []}, "at least one value"),
+        ({"seeds": 1, "epochs": [2.0, 2.0]}, "each once"),
+        ({"seeds": 1, "epochs": [1.0], "trials": 3}, "optuna needs both, a grid neither"),
+        ({**OPTUNA, "trials": None}, "optuna needs both, a grid neither"),
+        ({**OPTUNA, "learning_rate": [1e-3]}, "the lowest and the highest"),
+        ({**OPTUNA, "learning_rate": [1e-3, 1e-4]}, "the lowest and the highest"),
+        ({**OPTUNA, "epochs": [1.5, 3.0]}, "whole numbers"),
+    ],
+)
+def test_contradictions(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        config(**values)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"search": config(global_batch_size=[6], seeds=1)}, "search.global_batch_size 6 is not a multiple"),
+        ({"label_counts": [20, 10]}, "the fewest first"),
+        ({"label_counts": []}, "the fewest first"),
+        ({"labels": 50, "label_counts": [10, 50]}, "all are trained on anyway"),
+    ],
+)
+def test_contradictions_of_a_cell(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        tiny.cell(**{"micro_batch_size": 4, **changes})
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return Project(tmp_path_factory.mktemp("project"), KINDS)
+
+
+@pytest.fixture(scope="module")
+def searched(project: Project) -> dict[str, Any]:
+    return project.finetune("section", "general", seeds=[1], search=config(**GRID))
+
+
+def test_the_dev_split_chooses_and_the_seeds_train_with_it(project: Project, searched: dict[str, Any]) -> None:
+    found = searched["search"]
+    assert trials(searched) == [(rate, 16, epochs) for rate in (1e-9, 1e-2) for epochs in (1.0, 2.0)]
+    scores = [row["dev/f1_macro"] for row in found["trials"]]
+    assert found["chosen"] == scores.index(max(scores)) + 1
+    chosen = found["trials"][found["chosen"] - 1]
+    assert chosen["learning_rate"] == 1e-2, "the other one learns nothing"
+    for row in found["trials"]:
+        assert row["dev/f1_macro"] == pytest.approx(sum(row["seeds"]) / 2)
+    assert found["seeds"] == search_seeds(config(**GRID))
+
+    card = read_json(project.root / "models/finetune/section-general/card.json")
+    assert card["params"]["optim"]["learning_rate"] == chosen["learning_rate"]
+    assert card["params"]["epochs"] == searched["epochs"] == chosen["epochs"]
+
+
+def test_the_chosen_values_alone_give_the_same_seeds(project: Project, searched: dict[str, Any]) -> None:
+    chosen = searched["search"]["trials"][searched["search"]["chosen"] - 1]
+    alone = project.finetune(
+        "section", "scratch", seeds=[1], optim=tiny.optim(learning_rate=1e-2), epochs=chosen["epochs"]
+    )
+    assert "search" not in alone
+    assert "cost" not in alone
+    again = project.finetune("section", "scratch", seeds=[1], search=config(**GRID))
+    if again["search"]["chosen"] == searched["search"]["chosen"]:
+        assert again["seeds"] == alone["seeds"]
+    assert trials(again) == trials(searched), "every arm is searched alike"
+
+
+def test_cost_counts_trials(searched: dict[str, Any]) -> None:
+    rows = searched["search"]["trials"]
+    assert searched["search"]["tokens"] == sum(row["tokens"] for row in rows)
+    assert searched["cost"]["tokens"] == searched["tokens"] + searched["search"]["tokens"]
+    assert searched["cost"]["tflop"] == pytest.approx(searched["tflop"] + searched["search"]["tflop"], abs=2e-3)
+    assert rows[1]["tokens"] > 1.9 * rows[0]["tokens"], "twice the epochs, two seeds each"
+
+
+def test_no_trial_opens_the_test_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project, opened, real = Project(tmp_path, KINDS), list[str](), labelled.split
+
+    def split(folder: Path, name: str) -> list[dict[str, Any]]:
+        opened.append(name)
+        return real(folder, name)
+
+    monkeypatch.setattr("adaptbert.tasks.labelled.split", split)
+    project.finetune("section", "general", seeds=[1, 2], epochs=1.0, search=config(**GRID))
+    assert opened == ["train", *["dev"] * 8, *["dev", "test"] * 2]
+
+
+class Killed(BaseException):
+    """In place of `kill -9`."""
+
+
+@pytest.mark.parametrize("kill_at", [3, 8, 14])
+def test_a_killed_search_goes_on_in_its_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kill_at: int) -> None:
+    """In a trial, between trials and in the learning curve; what was done is not done again, and the bytes agree."""
+    monkeypatch.setenv("ADAPTBERT_SAVE_SECONDS", "0")
+    monkeypatch.setattr(training, "SAVE_SHARE", 0)
+    values = {"seeds": [1, 2], "search": config(learning_rate=[1e-3, 1e-2], seeds=1), "label_counts": [32, 48]}
+    values |= {"epochs": 1.0}
+    whole, broken = Project(tmp_path / "whole", KINDS), Project(tmp_path / "broken", KINDS)
+    whole.finetune("section", "general", **values)
+
+    steps = 0
+    step = FineTuning.training_step
+
+    def counted(self: Any, *arguments: Any) -> Any:
+        nonlocal steps
+        steps += 1
+        if steps == kill_at:
+            raise Killed
+        return step(self, *arguments)
+
+    monkeypatch.setattr(FineTuning, "training_step", counted)
+    monkeypatch.setattr(tiny, "work", lambda beside: Work(tmp_path / ".work"))
+    with pytest.raises(Killed):
+        broken.finetune("section", "general", **values)
+    before, steps = steps, 100
+    broken.finetune("section", "general", **values)
+    assert broken.outputs() == whole.outputs()
+    total = 2 * 6 + 2 * 6 + 2 * 2 + 2 * 3
+    assert steps - 100 == total - (before - 1), "no step was trained twice"
+
+
+def test_fewer_labels(tmp_path: Path) -> None:
+    project = Project(tmp_path, KINDS)
+    values = {"seeds": [1, 2], "epochs": 2.0, "optim": tiny.optim(learning_rate=1e-2)}
+    found = project.finetune("section", "general", label_counts=[16, 48], **values)
+    assert [point["labels"] for point in found["learning_curve"]] == [16, 48]
+    for point in found["learning_curve"]:
+        alone = project.finetune("section", "scratch", labels=point["labels"], **values)
+        mine = project.finetune("section", "scratch", label_counts=[16, 48], **values)
+        (same,) = [row for row in mine["learning_curve"] if row["labels"] == point["labels"]]
+        assert [seed["seed"] for seed in same["seeds"]] == [1, 2]
+        for one, other in zip(same["seeds"], alone["seeds"], strict=True):
+            assert one.items() <= other.items(), "what a cell of so many labels would be"
+        assert same["tokens"] == 2 * alone["tokens"]
+    plain = project.finetune("section", "general", **values)
+    assert plain["seeds"] == found["seeds"], "the cell itself is as it was"
+    assert found["cost"]["tokens"] == 2 * found["tokens"] + sum(row["tokens"] for row in found["learning_curve"])
+
+
+def test_counts_that_are_not_fewer_are_refused(project: Project) -> None:
+    with pytest.raises(Exception, match=r"AB-111 .*label_counts: label_counts \[96\], but there are 96 labels"):
+        project.finetune("section", "general", seeds=[1], label_counts=[96])
