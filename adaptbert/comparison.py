@@ -6,7 +6,7 @@ the `Comparison`. Every planned cell is in it, a missing one too, and no seed is
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -82,12 +82,22 @@ class Rung:
 
 
 @dataclass(frozen=True)
+class LearningPoint:
+    """An arm trained on so many labels; seed -> score on test."""
+
+    labels: int
+    scores: dict[int, float]
+    interval: Interval
+
+
+@dataclass(frozen=True)
 class Arm:
     """One cell: an arm of a task.
 
     Attributes:
         scores, dev: seed -> score. Empty for a planned cell that has no metrics.
         degenerate: seeds that predict one class only; they are counted in the mean like all others.
+        learning_curve: by number of labels, all of them last; empty where no numbers were asked for.
     """
 
     name: str
@@ -97,6 +107,7 @@ class Arm:
     interval: Interval | None
     degenerate: list[int]
     cost: Cost | None
+    learning_curve: list[LearningPoint] = field(default_factory=list)
 
     @property
     def missing(self) -> bool:
@@ -323,7 +334,7 @@ def _task(
 
 def _arm(name: str, rung: str, found: dict[str, Any] | None, metric: str, confidence: float, cost: Cost | None) -> Arm:
     seeds = sorted(found["seeds"], key=lambda seed: int(seed["seed"])) if found is not None else []
-    scores = {int(seed["seed"]): float(seed[f"test/{metric}"]) for seed in seeds}
+    scores = _scores(seeds, metric)
     return Arm(
         name=name,
         rung=rung,
@@ -332,7 +343,22 @@ def _arm(name: str, rung: str, found: dict[str, Any] | None, metric: str, confid
         interval=mean_interval(list(scores.values()), confidence) if scores else None,
         degenerate=[int(seed["seed"]) for seed in seeds if seed["degenerate"]],
         cost=cost,
+        learning_curve=_learning_curve(found, metric, confidence) if found is not None else [],
     )
+
+
+def _scores(seeds: Sequence[dict[str, Any]], metric: str) -> dict[int, float]:
+    return {int(seed["seed"]): float(seed[f"test/{metric}"]) for seed in seeds}
+
+
+def _learning_curve(found: dict[str, Any], metric: str, confidence: float) -> list[LearningPoint]:
+    points = found.get("learning_curve", [])  # written where it was asked for
+    whole = [{"labels": found["labels"], "seeds": found["seeds"]}] if points else []
+    by_labels = {int(point["labels"]): _scores(point["seeds"], metric) for point in [*points, *whole]}
+    return [
+        LearningPoint(labels, scores, mean_interval(list(scores.values()), confidence))
+        for labels, scores in by_labels.items()
+    ]
 
 
 def _steps(arms: Sequence[Arm], confidence: float) -> list[Step]:

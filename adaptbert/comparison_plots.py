@@ -1,6 +1,8 @@
 """Comparison -> the data of `dvc plots`: small CSV files below reports/plots.
 
 scores/<task>.csv            task, arm, seed, score
+learning_curve/<task>.csv    arm, labels, seed, score; a point an arm where there are no `label_counts`, because DVC
+                             complains of a plot without data
 bits_per_char/<heldout>.csv  rung, tokens (trained so far, the rungs below included), bits_per_char
 confusion/<task>.csv         actual, predicted: a row for each test row (word) of the chosen arm, the mean of its seeds;
                              words that are outside of any span and were left there are not listed
@@ -10,7 +12,7 @@ import csv
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from adaptbert.comparison import Comparison
+from adaptbert.comparison import Arm, Comparison
 from adaptbert.controls import OUTSIDE
 from adaptbert.outputs import whole
 
@@ -21,6 +23,13 @@ def write_plots(comparison: Comparison, folder: Path) -> None:
         for task in comparison.tasks:
             scores = [(task.name, arm.name, seed, score) for arm in task.arms for seed, score in arm.scores.items()]
             _write(part / "scores" / f"{task.name}.csv", ("task", "arm", "seed", "score"), scores)
+            learnt = [
+                (arm.name, labels, seed, score)
+                for arm in task.arms
+                for labels, scores in _by_labels(arm, task.labels)
+                for seed, score in scores.items()
+            ]
+            _write(part / "learning_curve" / f"{task.name}.csv", ("arm", "labels", "seed", "score"), learnt)
             if task.inspection is not None and task.inspection.confusion is not None:
                 pairs = [
                     (actual, predicted)
@@ -39,6 +48,10 @@ def write_plots(comparison: Comparison, folder: Path) -> None:
                 if name in bits
             ]
             _write(part / "bits_per_char" / f"{name}.csv", ("rung", "tokens", "bits_per_char"), points)
+
+
+def _by_labels(arm: Arm, labels: int) -> list[tuple[int, dict[int, float]]]:
+    return [(point.labels, point.scores) for point in arm.learning_curve] or [(labels, arm.scores)]
 
 
 def _write(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

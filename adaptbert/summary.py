@@ -3,7 +3,8 @@
 Numbers are columns there, lists are not: what a reader of the table wants beside the columns (scores of single seeds,
 intervals of differences) stands in lists. A planned cell without metrics is an empty mapping.
 
-    {"section": {"domain": {"f1_macro": .59, "low": .57, "high": .61, "seeds": [[1, .60], [2, .58], ...]},
+    {"section": {"domain": {"f1_macro": .59, "low": .57, "high": .61, "seeds": [[1, .60], [2, .58], ...],
+                            "learning_curve": [[100, .41, .39, .43], ...]},
                  "tfidf_logistic": {"f1_macro": .52},
                  "steps": {"domain_transfer": {"difference": .06, "p_holm": .02, "of": ["domain", "general"], ...}}},
      "suite": {"domain": {"average": .48, "low": .46, "high": .50, "parts": [["section", .59], ["mention", .37]], ...}},
@@ -14,7 +15,7 @@ intervals of differences) stands in lists. A planned cell without metrics is an 
 
 from typing import Any
 
-from adaptbert.comparison import Arm, Comparison, Step, Task
+from adaptbert.comparison import Arm, Comparison, LearningPoint, Step, Task
 from adaptbert.comparison_table import BITS, INSPECTION, STEPS, SUITE, TRAINING
 from adaptbert.inspection import Inspection
 from adaptbert.statistics import Interval
@@ -62,7 +63,14 @@ def _arm(arm: Arm, metric: str) -> dict[str, Any]:
         "seeds": [[seed, _round(score)] for seed, score in arm.scores.items()],
         "degenerate": arm.degenerate,
         "rung": [arm.rung],
+        **({"learning_curve": [_learning_point(point) for point in arm.learning_curve]} if arm.learning_curve else {}),
     }
+
+
+def _learning_point(point: LearningPoint) -> list[float | None]:
+    """Labels, mean, the ends of its interval."""
+    interval = point.interval
+    return [point.labels, _round(interval.mean), _round(interval.low), _round(interval.high)]
 
 
 def _bounds(interval: Interval) -> dict[str, float | None]:

@@ -57,6 +57,15 @@ class Line:
 
 
 @dataclass(frozen=True)
+class Learnt:
+    """One arm's learning curve: (labels, mean, lower and upper end of the interval where there is one)."""
+
+    label: str
+    role: str
+    points: Sequence[tuple[int, float, float | None, float | None]]
+
+
+@dataclass(frozen=True)
 class Move:
     """From a value to another."""
 
@@ -171,6 +180,47 @@ def curves(lines: Sequence[Line], described_by: str) -> Markup:
                 r=4,
             )
         )
+    return _svg(body, height + 22, described_by)
+
+
+def learning(lines: Sequence[Learnt], described_by: str) -> Markup:
+    """Score over number of labels, which grow by factors; the band is the interval of the mean over seeds."""
+    values = [value for line in lines for _, *ends in line.points for value in ends if value is not None]
+    ticks = nice_ticks(min(values), max(values))
+    counts = sorted({labels for line in lines for labels, *_ in line.points})
+    height = 220
+    across = _Scale(math.log(counts[0]) - 0.05, math.log(counts[-1]) + 0.05)
+    upward = _Scale(ticks[-1], ticks[0])
+    body: list[Markup] = []
+    for tick in ticks:
+        y = round(height * upward.share(tick), 1)
+        body.append(_tag("line", "grid", x1="0%", x2="100%", y1=y, y2=y))
+        body.append(_text(f"{100 * tick:g}", "0%", round(y - 4, 1), "tick"))
+    for labels in counts:
+        anchor = {counts[-1]: "end", counts[0]: "start"}.get(labels, "middle")
+        body.append(_text(f"{labels:,}", across(math.log(labels)), height + 16, "tick", anchor))
+
+    def place(labels: int, value: float) -> str:
+        return f"{100 * across.share(math.log(labels)):.2f},{100 * upward.share(value):.2f}"
+
+    drawn = []
+    for line in lines:
+        lower = [place(labels, low) for labels, _, low, _ in line.points if low is not None]
+        upper = [place(labels, high) for labels, _, _, high in line.points if high is not None]
+        drawn.append(_tag("polygon", f"band role-{line.role}", points=" ".join([*lower, *reversed(upper)])))
+    for line in lines:
+        path = " ".join(place(labels, mean) for labels, mean, _, _ in line.points)
+        drawn.append(_tag("polyline", f"curve role-{line.role}", points=path))
+    body.append(
+        Markup(
+            '<svg x="0" y="0" width="100%" height="{}" viewBox="0 0 100 100" preserveAspectRatio="none">{}</svg>'
+        ).format(height, Markup("").join(drawn))
+    )
+    for line in lines:
+        for labels, mean, _, _ in line.points:
+            told = Markup("<title>{}</title>").format(f"{line.label}, {labels:,}: {points(mean)}")
+            y = round(height * upward.share(mean), 1)
+            body.append(_tag("circle", f"end role-{line.role}", told, cx=across(math.log(labels)), cy=y, r=3.5))
     return _svg(body, height + 22, described_by)
 
 

@@ -30,6 +30,7 @@ class TaskView:
     tiles: list[tuple[Words, Step]]
     arms: Markup
     differences: Markup
+    learning: Markup | None
     steps: list[tuple[Step, Words]]
     classes: Markup | None
     confusion: Confusion | None
@@ -112,6 +113,7 @@ def _view(task: Task, comparison: Comparison) -> TaskView:
         tiles=tiles[:3],
         arms=charts.bars(bars, marks, f"arms-{task.name}"),
         differences=charts.whiskers(whiskers, f"differences-{task.name}"),
+        learning=_learning(task, comparison),
         steps=[(step, sentences.step(step, task, confidence)) for step in task.steps],
         classes=_classes(task),
         confusion=_confusion(task),
@@ -127,6 +129,19 @@ def _bar(arm: Arm, rung: Rung, chosen: bool) -> charts.Bar:
     return charts.Bar(
         arm.name, role(rung), interval.mean, interval.low, interval.high, list(arm.scores.values()), chosen
     )
+
+
+def _learning(task: Task, comparison: Comparison) -> Markup | None:
+    lines = [
+        charts.Learnt(
+            arm.name,
+            role(comparison.rung(arm.rung)),
+            [(p.labels, p.interval.mean, p.interval.low, p.interval.high) for p in arm.learning_curve],
+        )
+        for arm in task.arms
+        if arm.learning_curve
+    ]
+    return charts.learning(lines, f"learning-{task.name}") if lines else None
 
 
 def _whisker(step: Step) -> charts.Whisker:
