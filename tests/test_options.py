@@ -18,7 +18,7 @@ from transformers import BertModel
 from adaptbert import class_weights
 from adaptbert.adversarial import AdversarialConfig, worst
 from adaptbert.architecture import training_flop
-from adaptbert.cell import CellConfig, flop_of
+from adaptbert.cell import CellConfig
 from adaptbert.checkpoint import Checkpoint
 from adaptbert.depth import depths
 from adaptbert.early_stopping import Best
@@ -28,6 +28,7 @@ from adaptbert.fine_tuned import opened
 from adaptbert.finetuning import FineTuning, LabelledBatch, LabelledBatches, Thawing, batch_of, logits
 from adaptbert.freezing import FreezeConfig, GradualUnfreezingConfig, freeze
 from adaptbert.layer_mix import means
+from adaptbert.one_seed import flop_of
 from adaptbert.optim import adamw
 from adaptbert.params import parse
 from adaptbert.pooling import Reading
