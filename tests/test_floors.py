@@ -17,7 +17,7 @@ from tests.import_closure import ROOT, closure, imports, running, source
 
 FLOORS = {
     # 4: the trainer, the record, the command line, the pages
-    4: "cell cell_config class_table cli comparison comparison_plots comparison_table confusion consistency "
+    4: "cell class_table cli comparison comparison_plots comparison_table confusion consistency "
     "doctor entry inspection one_seed parameters prediction predictions presets progress report rung summary "
     "tracking training trials",
     # 3: loss, step and measurement; no files, no record
