@@ -195,7 +195,7 @@ def learning(lines: Sequence[Learnt], described_by: str) -> Markup:
     for tick in ticks:
         y = round(height * upward.share(tick), 1)
         body.append(_tag("line", "grid", x1="0%", x2="100%", y1=y, y2=y))
-        body.append(_text(f"{100 * tick:g}", "0%", round(y - 4, 1), "tick"))
+        body.append(_text(f"{100 * tick:g}", "0%", round(y - 4, 1) if y else 11, "tick"))
     for labels in counts:
         anchor = {counts[-1]: "end", counts[0]: "start"}.get(labels, "middle")
         body.append(_text(f"{labels:,}", across(math.log(labels)), height + 16, "tick", anchor))
