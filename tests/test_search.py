@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from adaptbert import training
+from adaptbert import tracking, training
 from adaptbert.finetuning import FineTuning
 from adaptbert.outputs import read_json
 from adaptbert.search import Point, SearchConfig, Trial, best, search, search_seeds
@@ -158,6 +158,34 @@ def test_no_trial_opens_the_test_set(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("adaptbert.tasks.labelled.split", split)
     project.finetune("section", "general", seeds=[1, 2], epochs=1.0, search=config(**GRID))
     assert opened == ["train", *["dev"] * 8, *["dev", "test"] * 2]
+
+
+def test_each_trial_is_a_child_run_with_its_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from mlflow import MlflowClient
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    (tmp_path / "params.yaml").write_text("seed: 1\n")
+    project = Project(tmp_path, KINDS)
+    with tracking.open_run("finetune", {"task": "section"}, {}, tmp_path / "params.yaml") as run:
+        monkeypatch.setattr(tiny, "no_record", lambda: run)
+        values = {"search": config(learning_rate=[1e-3, 1e-2], seeds=1), "label_counts": [32]}
+        found = project.finetune("section", "general", seeds=[1], epochs=1.0, **values)
+    store = MlflowClient(f"sqlite:///{tmp_path / 'mlflow.db'}")
+    experiment = store.get_experiment_by_name(tracking.EXPERIMENT)
+    assert experiment is not None
+    runs = store.search_runs([experiment.experiment_id], order_by=["attributes.start_time"])
+    (cell,) = [run for run in runs if "mlflow.parentRunId" not in run.data.tags]
+    trials = {run.data.tags["trial"]: run for run in runs if "trial" in run.data.tags}
+    assert list(trials) == ["trial 1", "trial 2", "32 labels"]
+    assert {run.data.tags["mlflow.parentRunId"] for run in trials.values()} == {cell.info.run_id}
+    assert {run.info.status for run in trials.values()} == {"FINISHED"}
+    for name, row in zip(["trial 1", "trial 2"], found["search"]["trials"], strict=True):
+        assert float(trials[name].data.params["learning_rate"]) == row["learning_rate"]
+        assert trials[name].data.metrics["dev/f1_macro"] == pytest.approx(row["dev/f1_macro"])
+        assert not [metric for metric in trials[name].data.metrics if metric.startswith("test/")]
+    assert "test/f1_macro" in trials["32 labels"].data.metrics
+    assert cell.data.metrics["cost/tokens"] == found["cost"]["tokens"]
 
 
 class Killed(BaseException):
