@@ -86,6 +86,12 @@ class CellConfig(ShapeConfig):
 
     @model_validator(mode="after")
     def _options_agree(self) -> "CellConfig":
+        self._check_options()
+        if self.search and self.search.epochs:  # what the options forbid is forbidden in a trial as well
+            self.model_copy(update={"epochs": min(self.search.epochs)})._check_options()
+        return self
+
+    def _check_options(self) -> None:
         frozen = self.gradual_unfreezing is not None or (self.freeze is not None and self.freeze.embeddings)
         crf = self.sequence_labelling is not None and self.sequence_labelling.decoder == "crf"
         for wrong, message in (
@@ -113,7 +119,6 @@ class CellConfig(ShapeConfig):
         ):
             if wrong:
                 raise contradiction(message)
-        return self
 
     @model_validator(mode="after")
     def _extra_runs_agree(self) -> "CellConfig":

@@ -70,7 +70,8 @@ def test_the_demo_is_all_right(tmp_path: Path) -> None:
         pytest.param(
             demo("single_sentence: {long_text: head}", "single_sentence: {long_text: head, tag_scheme: bio}"),
             [
-                r"AB-099 .*single_sentence.tag_scheme: unknown key 'tag_scheme'; known: layers, long_text, pooling, stride"
+                r"AB-099 .*single_sentence.tag_scheme: unknown key 'tag_scheme'; known: layers, long_text, pooling, "
+                r"stride"
             ],
             id="099 an option of another shape",
         ),

@@ -91,6 +91,10 @@ def test_contradictions(values: dict[str, Any], message: str) -> None:
     ("changes", "message"),
     [
         ({"search": config(global_batch_size=[6], seeds=1)}, "search.global_batch_size 6 is not a multiple"),
+        (
+            {"search": config(epochs=[1.0, 2.0], seeds=1), "early_stopping": {"patience": 1}},
+            "early_stopping and epochs 1.0",
+        ),
         ({"label_counts": [20, 10]}, "the fewest first"),
         ({"label_counts": []}, "the fewest first"),
         ({"labels": 50, "label_counts": [10, 50]}, "all are trained on anyway"),
