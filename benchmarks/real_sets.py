@@ -3,10 +3,10 @@
     python -m benchmarks.real_sets --data ../shared/data --encoder FOLDER            # all of them
     python -m benchmarks.real_sets --data ../shared/data --encoder FOLDER sst2 mrpc
 
-In: the folder of the sets and a Hugging Face folder with a BERT encoder; neither belongs to this project. For each set a
-scratch copy of the project gets its params file and the encoder as models/init, and `dvc repro` runs its cell. Out:
-benchmarks/results/real_sets.json, in which the other sets stay as they are. How good a score is, is told by what was
-known of the set before: the majority, naive Bayes, or a list of what the training rows call an entity.
+In: the folder of the sets and a Hugging Face folder with a BERT encoder; neither belongs to this project. For each set
+a scratch copy of the project gets its params file and the encoder as models/init, and `dvc repro` runs its cell. Out:
+benchmarks/results/real_sets.json, in which the other sets stay as they are. A score is held against something much
+simpler: the majority, naive Bayes, or a list of what the training rows call an entity.
 """
 
 import argparse

@@ -48,7 +48,7 @@ class CollectTaskParams(SourceConfig):
     labels: list[str] | None = None
     """Labels that may occur (of spans: types without B- and I-); left out: those of the training rows."""
     positive: str | None = None
-    """Of target `class`: the label whose own F1 is reported as `f1_positive`, as GLUE does for pairs. Left out: none."""
+    """Of target `class`: the label whose own F1 is reported as `f1_positive`, as GLUE does for MRPC. Left out: none."""
     tag_scheme: Scheme | None = None
     """How the file writes spans: `io`, `bio` (IOB2), `iob1` or `iobes` (BILOU, BMES); stored as bio. Formats that mark
     characters instead are read as `bio`. Required for target `spans`."""

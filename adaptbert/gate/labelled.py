@@ -15,7 +15,14 @@ from pathlib import Path
 
 from adaptbert.errors import BadData, UserError
 from adaptbert.gate.accounts import Account, RejectFile
-from adaptbert.gate.label_audit import class_errors, conflicts, label_errors, label_warnings, number_errors, positive_errors
+from adaptbert.gate.label_audit import (
+    class_errors,
+    conflicts,
+    label_errors,
+    label_warnings,
+    number_errors,
+    positive_errors,
+)
 from adaptbert.gate.limits import Limits
 from adaptbert.gate.offsets import offset_errors
 from adaptbert.gate.rows import rejects, repeated_ids, unreadable, writer
