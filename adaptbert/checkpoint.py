@@ -218,7 +218,7 @@ class Checkpoint:
             return
         file = cached_file(self.source, WEIGHTS, revision=self.revision or "main")
         with safe_open(file, "pt") as tensors:
-            names = [name for name in tensors.keys() if name.startswith(POOLERS)]  # noqa: SIM118 - it is no dict
+            names = [name for name in tensors.keys() if name.startswith(POOLERS)]  # noqa: SIM118 - not a mapping
             found = {name.partition("pooler.")[2]: tensors.get_tensor(name) for name in names}
         if found:
             pooler = BertPooler(model.config)
