@@ -17,11 +17,12 @@ import torch
 from transformers import BertForSequenceClassification, DataCollatorWithPadding, default_data_collator
 
 from adaptbert.finetuning import FineTuning, LabelledBatches
+from adaptbert.plan import Measure, Plan
 from adaptbert.tasks.examples import whole
 from adaptbert.tasks.shapes import shape_of
 from adaptbert.tasks.single_sentence import SingleSentenceConfig
 from adaptbert.tracking import Run
-from adaptbert.training import Measure, Plan, fit
+from adaptbert.training import fit
 from benchmarks.peer import MEGABATCH, PEERS, Flags, timed
 from benchmarks.rounds import OURS, Budget, Speed, Stopwatch, command, compared
 from benchmarks.workload import OPTIM, ROW, Documents, Setting, tokenizer

@@ -39,7 +39,7 @@ DOCUMENTS = sorted(
     ]
 )
 SHELL = ("sh", "bash", "")
-WORKPLACE = re.compile(r"/tmp/|/home/|/root/|\.local\b|://(?!127\.0\.0\.1)[\w.-]*:\d")
+WORKPLACE = re.compile(r"/(?:tmp|home|root)/|\.local\b|://(?!127\.0\.0\.1)[\w.-]*:\d")
 
 
 class Block(NamedTuple):

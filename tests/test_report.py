@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.comparison import Comparison, Rung, Step, Task, compare_all
+from adaptbert.comparing import compare_all
+from adaptbert.comparison import Comparison, Rung, Step, Task
 from adaptbert.confusion import Confusion
 from adaptbert.outputs import read_json, write_json
 from adaptbert.report import charts, sentences, words

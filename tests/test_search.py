@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from adaptbert import tracking, training
+from adaptbert import tracking
 from adaptbert.finetuning import FineTuning
 from adaptbert.outputs import read_json
 from adaptbert.search import Point, SearchConfig, Trial, best, search, search_seeds
@@ -196,11 +196,10 @@ class Killed(BaseException):
     """In place of `kill -9`."""
 
 
+@pytest.mark.usefixtures("save_every_step")
 @pytest.mark.parametrize("kill_at", [3, 8, 14])
 def test_a_killed_search_goes_on_in_its_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kill_at: int) -> None:
     """In a trial, between trials and in the learning curve; what was done is not done again, and the bytes agree."""
-    monkeypatch.setenv("ADAPTBERT_SAVE_SECONDS", "0")
-    monkeypatch.setattr(training, "SAVE_SHARE", 0)
     values = {"seeds": [1, 2], "search": config(learning_rate=[1e-3, 1e-2], seeds=1), "label_counts": [32, 48]}
     values |= {"epochs": 1.0}
     whole, broken = Project(tmp_path / "whole", KINDS), Project(tmp_path / "broken", KINDS)
