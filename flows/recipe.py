@@ -302,7 +302,8 @@ def main(argv: list[str] | None = None) -> None:
 def _leave_it_to_the_stages(number: int, frame: FrameType | None) -> None:
     """A terminal's Ctrl-C reaches them as well: they save their state and end, and so does the flow.
 
-    The server that this process brought ends too, so that the flow cannot say how it ended. A second Ctrl-C is not held.
+    The server that this process brought ends too, so that the flow cannot say how it ended.
+    A second Ctrl-C is not held.
     """
     signal.signal(number, signal.default_int_handler)
     print("interrupted: stages save their state ...", file=sys.stderr)
