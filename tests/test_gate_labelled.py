@@ -53,6 +53,13 @@ def test_a_good_set_passes_whole(tmp_path: Path) -> None:
     assert rows(tmp_path / "rejected.parquet") == []
 
 
+def test_what_texts_were_changed_by_is_handed_on(tmp_path: Path) -> None:
+    pairs = [["@[a-z]+", "@user"]]
+    raw.task(tmp_path / "raw", GOOD, replace=pairs)
+    assert gate_task(tmp_path, STRICT).errors == []
+    assert read_json(tmp_path / "kept/task.json")["replace"] == pairs
+
+
 def test_copies_of_dev_and_test_leave_the_other_splits(tmp_path: Path) -> None:
     more_held_out = [(f"held out {number}", "pos") for number in range(6)]
     raw.task(

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from adaptbert.outputs import read_json, write_json
 from adaptbert.prediction import Predictor
 from adaptbert.prediction.predictor import ANSWERS
 from tests import tiny
@@ -43,6 +44,25 @@ def test_it_answers_what_evaluation_answered(project: Project, task: str, tmp_pa
         assert told.get("confidence", row["confidence"]) is row["confidence"] or told["confidence"] == row["confidence"]
         assert told.keys() <= {"id", answer, "confidence", "entities"}
     assert len({json.dumps(told.get("confidence", told[answer])) for told in found}) > 100, "bits that could differ"
+
+
+def test_texts_are_changed_as_those_of_the_task_were(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"section": ("single_sentence", "class")}, (48, 24, 24))
+    about = tmp_path / "data/section/task.json"
+    write_json(about, {**read_json(about), "replace": [["@[a-z]+", "code"]]})
+    project.finetune("section", "general", seeds=[1], epochs=1.0)
+    predictor = Predictor.load(model(project, "section"))
+
+    def answer(text: str) -> float:
+        (found,) = predictor.answers([{"text": text}])
+        return found["confidence"]
+
+    assert answer("a @somebody word") == answer("a code word")
+    out, asked = tmp_path / "out.jsonl", json_lines(tmp_path / "in.jsonl", [{"text": "a @somebody word"}])
+    assert run(model(project, "section"), asked, "-o", out).exit_code == 0
+    assert read(out)[0]["confidence"] == answer("a code word")
+    del predictor._task["replace"]
+    assert answer("a @somebody word") != answer("a code word")
 
 
 @pytest.mark.parametrize("task", KINDS)
