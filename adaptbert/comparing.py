@@ -13,6 +13,7 @@ from adaptbert.comparison import (
     LearningPoint,
     Masks,
     Rung,
+    Search,
     Source,
     Step,
     Task,
@@ -23,6 +24,7 @@ from adaptbert.inspection import inspect_cell
 from adaptbert.ladder import PRETRAIN, SCRATCH, LadderConfig
 from adaptbert.metric_contract import COMPARED_BY
 from adaptbert.outputs import read_json
+from adaptbert.search import Point
 from adaptbert.statistics import Difference, holm, mean_interval, paired_difference
 from adaptbert.suite import suite_averages
 from adaptbert.tasks import labelled
@@ -167,7 +169,16 @@ def _arm(name: str, rung: str, found: dict[str, Any] | None, metric: str, confid
         degenerate=[int(seed["seed"]) for seed in seeds if seed["degenerate"]],
         cost=cost,
         learning_curve=_learning_curve(found, metric, confidence) if found is not None else [],
+        search=_search(found) if found is not None else None,
     )
+
+
+def _search(found: dict[str, Any]) -> Search | None:
+    if (search := found.get("search")) is None:  # written where there was one
+        return None
+    trial = search["trials"][search["chosen"] - 1]
+    chosen = Point(trial["learning_rate"], trial["global_batch_size"], trial["epochs"])
+    return Search(len(search["trials"]), chosen, Cost(int(search["tokens"]), float(search["tflop"])))
 
 
 def _scores(seeds: Sequence[dict[str, Any]], metric: str) -> dict[int, float]:

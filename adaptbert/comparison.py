@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from adaptbert.inspection import Inspection
+from adaptbert.search import Point
 from adaptbert.statistics import Difference, Interval
 from adaptbert.suite import SuiteAverage
 
@@ -83,13 +84,24 @@ class LearningPoint:
 
 
 @dataclass(frozen=True)
+class Search:
+    """What the search of an arm chose on the dev split, and what all its trials cost."""
+
+    trials: int
+    chosen: Point
+    cost: Cost
+
+
+@dataclass(frozen=True)
 class Arm:
     """One cell: an arm of a task.
 
     Attributes:
         scores, dev: seed -> score. Empty for a planned cell that has no metrics.
         degenerate: seeds that predict one class only; they are counted in the mean like all others.
+        cost: of the rungs that lead to it.
         learning_curve: by number of labels, all of them last; empty where no numbers were asked for.
+        search: None where the values are those of params.yaml.
     """
 
     name: str
@@ -100,6 +112,7 @@ class Arm:
     degenerate: list[int]
     cost: Cost | None
     learning_curve: list[LearningPoint] = field(default_factory=list)
+    search: Search | None = None
 
     @property
     def missing(self) -> bool:
