@@ -1,7 +1,7 @@
 """The search: every combination, or what optuna asks for; the dev split chooses, and a killed search goes on."""
 
 from collections.abc import Mapping
-from math import log10
+from math import log10, nan
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,15 @@ def test_a_grid_is_every_combination() -> None:
 
 def test_the_best_is_chosen_and_the_first_of_equals() -> None:
     assert best([Trial(USUAL, score) for score in (0.1, 0.5, 0.5, 0.2)]) == 1
+
+
+def test_a_trial_without_a_score_is_never_chosen() -> None:
+    """Pearson's r of a model that answers one number is none."""
+    assert best([Trial(USUAL, score) for score in (nan, 0.1, nan, 0.2)]) == 3
+    pytest.importorskip("optuna", reason="an extra: pip install 'adaptbert[search]'")
+    found = search(config(**OPTUNA), USUAL, lambda point: nan if point.epochs < 5 else peak(point))
+    assert {trial.point.epochs < 5 for trial in found} == {True, False}
+    assert found[best(found)].point.epochs >= 5
 
 
 def test_the_seeds_of_a_search_are_those_of_no_cell() -> None:
