@@ -101,7 +101,7 @@ def search(config: SearchConfig, usual: Point, score: Callable[[Point], float]) 
 
 
 def best(trials: Sequence[Trial]) -> int:
-    """The number of the trial that is chosen, the first of equals; one without a score (NaN) only where none has any."""
+    """The number of the trial that is chosen, the first of equals; one without a score (NaN) is last."""
     return max(range(len(trials)), key=lambda number: -inf if isnan(trials[number].score) else trials[number].score)
 
 
