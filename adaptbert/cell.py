@@ -139,7 +139,7 @@ def finetune_cell(
         "tokens": tokens,
         "tflop": round(flop_of(params, shape, model.config, counts) / 1e12, 3),
         "parameters": parameters(model),
-        "contract": contract(about["target"], best[1].ids),
+        "contract": contract(about, best[1].ids),
     }
     card = {
         "stage": "finetune",

@@ -22,8 +22,14 @@ _SPANS = "IOB2, strict: both ends and the type agree"
 _ANSWERS = "SQuAD (words); CMRC 2018 (characters, longest shared run) where most answers are in a script without spaces"
 _SPAN = _Metric("micro: all spans together", _SPANS, _SEQEVAL)
 _WHOLE = "one label a row"
+POSITIVE = "f1_positive"
+"""Of a class: F1 of the one label that params name; computed where they name one."""
 METRICS: Mapping[str, Mapping[str, _Metric]] = {
-    "class": {"f1_macro": _Metric(_MACRO, _WHOLE, _SKLEARN), "accuracy": _Metric(_ROWS, _WHOLE, _SKLEARN)},
+    "class": {
+        "f1_macro": _Metric(_MACRO, _WHOLE, _SKLEARN),
+        "accuracy": _Metric(_ROWS, _WHOLE, _SKLEARN),
+        POSITIVE: _Metric("none: F1 of the label that params call positive", _WHOLE, _SKLEARN),
+    },
     "labels": {
         "f1_macro": _Metric(_MACRO, "several labels a row", _SKLEARN),
         "f1_micro": _Metric("micro: all decisions together", "several labels a row", _SKLEARN),
@@ -49,13 +55,13 @@ METRICS: Mapping[str, Mapping[str, _Metric]] = {
 COMPARED_BY = {target: next(iter(metrics)) for target, metrics in METRICS.items()}
 
 
-def contract(target: str, ids: Mapping[str, Sequence[str]]) -> dict[str, list[dict[str, Any]]]:
+def contract(about: Mapping[str, Any], ids: Mapping[str, Sequence[str]]) -> dict[str, list[dict[str, Any]]]:
     """For each metric of a task its name, split, average, scheme, library and version, and the rows it was computed on.
 
     The entries of a split stand in a list, which `dvc metrics` leaves out of its columns.
 
     Args:
-        target: kind of the task's target.
+        about: the task: `target`, and `positive` where a label is called so.
         ids: split -> ids of all rows that were scored. Their digest does not depend on their order.
     """
     return {
@@ -69,7 +75,8 @@ def contract(target: str, ids: Mapping[str, Sequence[str]]) -> dict[str, list[di
                 "rows": len(rows),
                 "rows_digest": sha256("\n".join(sorted(rows)).encode()).hexdigest()[:16],
             }
-            for name, metric in METRICS[target].items()
+            for name, metric in METRICS[about["target"]].items()
+            if name != POSITIVE or about.get("positive") is not None
         ]
         for split, rows in ids.items()
     }

@@ -12,15 +12,29 @@ from typing import Any
 from adaptbert import answer_text
 
 
-def classification_metrics(gold: Sequence[str], predicted: Sequence[str]) -> dict[str, float]:
-    """Macro-averaged F1 over the labels that occur in `gold`, and accuracy (which is F1 in its micro average)."""
+def classification_metrics(
+    gold: Sequence[str], predicted: Sequence[str], positive: str | None = None
+) -> dict[str, float]:
+    """Macro-averaged F1 over the labels that occur in `gold`, and accuracy (which is F1 in its micro average).
+
+    Args:
+        positive: a label whose own F1 is wanted, that of the two that GLUE reports (Wang et al. 2019, section 3.2).
+    """
     from sklearn.metrics import accuracy_score, f1_score
 
     labels = sorted(set(gold))
     return {
         "f1_macro": float(f1_score(gold, predicted, labels=labels, average="macro", zero_division=0)),
         "accuracy": float(accuracy_score(gold, predicted)),
+        **({} if positive is None else {"f1_positive": _f1_of(positive, gold, predicted)}),
     }
+
+
+def _f1_of(label: str, gold: Sequence[str], predicted: Sequence[str]) -> float:
+    from sklearn.metrics import f1_score
+
+    right, said = ([found == label for found in labels] for labels in (gold, predicted))
+    return float(f1_score(right, said, zero_division=0))
 
 
 def label_metrics(

@@ -203,6 +203,7 @@ def climb(
         notes["random_head"] = still_random
         run.set_tags({"random_head": "yes" if still_random else "warmed up"})
     ledger = [*start.texts, *({**text, "trained_tokens": tokens} for text in corpus.texts)] if steps else start.texts
+    start.hand_on_pooler(model)
     card = checkpoint.save(
         where.out,
         model,

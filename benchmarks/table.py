@@ -7,6 +7,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from adaptbert.outputs import read_json
@@ -94,6 +95,23 @@ def scale(kept: Kept) -> str:
     return _markdown(head, rows)
 
 
+def real_sets(kept: Kept) -> str:
+    """Scores on the test split beside what they are held against, a row a set and metric."""
+    rows = []
+    for name, found in kept["sets"].items():
+        trained = [f"{found['labels']:,}", f"{found['epochs']:g}", f"{found['learning_rate']:.0e}", f"{found['batch']}"]
+        for metric, mark in found["marks"].items():
+            scores = [seed[f"test/{metric}"] for seed in found["seeds"]]
+            score = f"**{fmean(scores):.3f}**"
+            if len(scores) > 1:
+                score += f" ({min(scores):.3f} to {max(scores):.3f})"
+            floor = "-" if mark["floor"] is None else f"{mark['floor']:.3f} {mark['simple']}"
+            goal = "-" if mark["goal"] is None else f"{mark['goal']:.2f}"
+            rows.append([name, metric, score, floor, goal, *trained, f"{len(scores)}", f"{found['seconds']:,}"])
+    head = ["set", "metric", "score", "floor", "goal", "labels", "epochs", "rate", "batch", "seeds", "seconds"]
+    return f"{_markdown(head, rows)}\n\nThe mean of the seeds (lowest to highest); seconds of all seeds together."
+
+
 # A new benchmark gets a line here.
 TABLES: dict[str, tuple[str, Callable[[Kept], str]]] = {
     "masked_lm": ("Masked LM", speeds("tokens")),
@@ -103,6 +121,7 @@ TABLES: dict[str, tuple[str, Callable[[Kept], str]]] = {
     "quality": ("Quality at equal tokens", quality),
     "tokenising": ("Tokenising and masking", tokenising),
     "scale": ("Scale", scale),
+    "real_sets": ("Real sets", real_sets),
     "masked_lm-gpu": ("Masked LM on a GPU", speeds("tokens")),
     "masked_lm-gpu-profile": ("Where the time of a step goes on a GPU", profile),
     "finetuning-gpu": ("Fine-tuning on a GPU", speeds("examples")),

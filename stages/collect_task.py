@@ -47,6 +47,8 @@ class CollectTaskParams(SourceConfig):
     """For a set without dev or test rows of its own."""
     labels: list[str] | None = None
     """Labels that may occur (of spans: types without B- and I-); left out: those of the training rows."""
+    positive: str | None = None
+    """Of target `class`: the label whose own F1 is reported as `f1_positive`, as GLUE does for MRPC. Left out: none."""
     tag_scheme: Scheme | None = None
     """How the file writes spans: `io`, `bio` (IOB2), `iob1` or `iobes` (BILOU, BMES); stored as bio. Formats that mark
     characters instead are read as `bio`. Required for target `spans`."""
@@ -73,6 +75,7 @@ class CollectTaskParams(SourceConfig):
             ("repair_tags", spans, False),
             ("no_answer", answer, answer),
             ("range", self.target == "number", False),
+            ("positive", self.target == "class", False),
             ("labels", self.target not in ("number", "answer"), False),
         ):
             given = getattr(self, key) is not None
@@ -159,7 +162,7 @@ def collect_task(
 def _about(params: CollectTaskParams) -> dict[str, Any]:
     """What the gate and whoever predicts have to know about the set, and where it came from."""
     about = {"source": params.source, "demonstration": params.rows is not None}
-    told = ("shape", "target", "tag_scheme", "repair_tags", "no_answer", "range", "replace")
+    told = ("shape", "target", "tag_scheme", "repair_tags", "no_answer", "range", "replace", "positive")
     return about | params.model_dump(include=set(told), exclude_none=True)
 
 

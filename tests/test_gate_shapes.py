@@ -180,6 +180,16 @@ def test_several_labels(tmp_path: Path) -> None:
     assert [error.code for error in gate(tmp_path, splits, LABELS).errors] == [60, 67]
 
 
+def test_the_label_that_is_called_positive(tmp_path: Path) -> None:
+    splits = {split: [(f"{split} {n}", "b", str(n)) for n in range(2)] for split in ("train", "dev", "test")}
+    assert gate(tmp_path, splits, PAIR, positive="1").errors == []
+    assert task(tmp_path)["positive"] == "1"
+    (error,) = gate(tmp_path, splits, PAIR, positive="yes").errors
+    assert (error.code, "known: 0, 1" in str(error)) == (59, True)
+    gate(tmp_path, splits, PAIR)
+    assert "positive" not in task(tmp_path)
+
+
 def test_numbers(tmp_path: Path) -> None:
     splits = {"train": [("a", 1.5), ("b", -2.0), ("c", 9.0)], "dev": [("d", 0.0)], "test": [("e", 7.0)]}
     assert gate(tmp_path, splits, NUMBER).errors == []

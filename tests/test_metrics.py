@@ -39,7 +39,7 @@ TAGS = ["O", "B-X", "I-X", "B-Y", "I-Y"]
 @given(st.lists(st.tuples(st.sampled_from(LABELS), st.sampled_from(LABELS)), min_size=1, max_size=60))
 def test_classification_equals_sklearn(pairs: list[tuple[str, str]]) -> None:
     gold, predicted = [gold for gold, _ in pairs], [guess for _, guess in pairs]
-    found = classification_metrics(gold, predicted)
+    found = classification_metrics(gold, predicted, LABELS[0])
     each = [
         f1_score([g == label for g in gold], [p == label for p in predicted], zero_division=0)
         for label in sorted(set(gold))
@@ -47,7 +47,9 @@ def test_classification_equals_sklearn(pairs: list[tuple[str, str]]) -> None:
     assert found == {
         "f1_macro": pytest.approx(sum(each) / len(each)),
         "accuracy": pytest.approx(accuracy_score(gold, predicted)),
+        "f1_positive": pytest.approx(f1_score(gold, predicted, labels=[LABELS[0]], average="macro", zero_division=0)),
     }
+    assert "f1_positive" not in classification_metrics(gold, predicted)
 
 
 def test_a_label_that_is_only_predicted_lowers_others_but_has_no_score_of_its_own() -> None:
@@ -283,7 +285,7 @@ def test_the_script_of_the_answers_decides_not_of_the_predictions() -> None:
 
 def test_the_contract_names_every_metric_that_is_computed() -> None:
     computed = {
-        "class": classification_metrics(["a"], ["a"]),
+        "class": classification_metrics(["a"], ["a"], "a"),
         "labels": label_metrics([["a"]], [["a"]], ["a"]),
         "number": number_metrics([1.0, 2.0], [1.0, 2.0]),
         "spans": span_metrics([["B-X"]], [["B-X"]]),
@@ -304,7 +306,8 @@ def test_the_contract_names_every_metric_that_is_computed() -> None:
 
 
 def test_the_contract_says_how_and_on_which_rows() -> None:
-    found = contract("spans", {"dev": ["d1"], "test": ["t1", "t2"]})
+    spans = {"target": "spans"}
+    found = contract(spans, {"dev": ["d1"], "test": ["t1", "t2"]})
     assert list(found) == ["dev", "test"]
     assert found["test"][0] == {
         "metric": "test/f1_span",
@@ -315,5 +318,8 @@ def test_the_contract_says_how_and_on_which_rows() -> None:
         "rows": 2,
         "rows_digest": found["test"][1]["rows_digest"],
     }
-    assert contract("spans", {"test": ["t2", "t1"]})["test"] == found["test"], "the order of the rows does not count"
-    assert contract("spans", {"test": ["t2", "t3"]})["test"] != found["test"]
+    assert contract(spans, {"test": ["t2", "t1"]})["test"] == found["test"], "the order of the rows does not count"
+    assert contract(spans, {"test": ["t2", "t3"]})["test"] != found["test"]
+    one = {"target": "class"}
+    assert [entry["metric"] for entry in contract(one, {"dev": []})["dev"]] == ["dev/f1_macro", "dev/accuracy"]
+    assert contract(one | {"positive": "1"}, {"dev": []})["dev"][-1]["metric"] == "dev/f1_positive"

@@ -12,6 +12,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file
+from transformers import BertForMaskedLM, BertForSequenceClassification, BertModel
 
 from adaptbert.architecture import EncoderConfig
 from adaptbert.checkpoint import Checkpoint
@@ -315,6 +316,29 @@ def test_a_local_checkpoint_is_the_start(ladder: Ladder, climbed: Ladder, capsys
     shutil.copytree(climbed.root / "models/pretrain", ladder.root / "elsewhere")
     ladder.pretrain(init=str(ladder.root / "elsewhere"), encoder=None, budget=BudgetConfig(steps=0))
     assert "note: DVC cannot see changes in" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("steps", [0, 2])
+def test_a_pooler_is_passed_on_to_fine_tuning(ladder: Ladder, steps: int) -> None:
+    """As BertModel saves itself it has one, which masked-language modelling does not use."""
+    torch.manual_seed(0)
+    public = BertModel(tiny.config())
+    public.save_pretrained(str(ladder.made("models/init")))
+    tiny.tokenizer().save(ladder.root / "models/init")
+    ladder.pretrain(init=str(ladder.root / "models/init"), encoder=None, budget=BudgetConfig(steps=steps))
+    ladder.domain_transfer(budget=BudgetConfig(steps=2))
+    for rung in ("pretrain", "domain_transfer/domain"):
+        start = Checkpoint.load(ladder.root / "models" / rung)
+        model, drawn = start.model_and_drawn(BertForSequenceClassification, 1)
+        assert torch.equal(model.bert.pooler.dense.weight, public.pooler.dense.weight), rung
+        assert torch.equal(model.bert.pooler.dense.bias, public.pooler.dense.bias), rung
+        assert not any("pooler" in name for name in drawn), rung
+        assert BertForMaskedLM.from_pretrained(start.source).bert.pooler is None
+
+
+def test_without_a_pooler_there_is_none_to_pass_on(climbed: Ladder) -> None:
+    for name, content in climbed.outputs().items():
+        assert not (name.endswith(".safetensors") and b"pooler" in content), name
 
 
 def extended(ladder: Ladder) -> Tokenizer:

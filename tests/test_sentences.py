@@ -12,6 +12,7 @@ from transformers import BertForSequenceClassification
 from adaptbert.finetuning import logits
 from adaptbert.tasks.sentence_pair import rooms
 from adaptbert.tasks.shapes import Shape
+from adaptbert.tasks.targets import target_of
 from tests import tiny
 
 LONG = " ".join(f"{word} matrix" for word in ("the", "house", "of", "values", "that", "axis", "shape", "is", "by", "a"))
@@ -173,3 +174,11 @@ def test_windows_that_would_leave_out_tokens_are_refused(shape: str, changes: di
     tiny.cell(**{shape: tiny.options(shape, **{**changes, "stride": changes["stride"] - 1})})
     with pytest.raises(ValueError, match=f"stride {changes['stride']} leaves out tokens: max_length 64"):
         tiny.cell(**{shape: tiny.options(shape, **changes)})
+
+
+def test_the_f1_of_a_label_where_the_task_calls_it_positive() -> None:
+    about = {"target": "class", "labels": ["0", "1"]}
+    gold, answers = ["1", "1", "0", "0"], ["1", "0", "0", "0"]
+    assert "f1_positive" not in target_of(about).score(gold, answers)
+    assert target_of(about | {"positive": "1"}).score(gold, answers)["f1_positive"] == pytest.approx(2 / 3)
+    assert target_of(about | {"positive": "0"}).score(gold, answers)["f1_positive"] == pytest.approx(0.8)

@@ -51,6 +51,14 @@ def number_errors(values: Sequence[float], target: str, place: str | Path) -> li
     return [BadData(78, place, "the target is constant: correlation undefined", "check the column of the value")]
 
 
+def positive_errors(labels: Counter[str], positive: str | None, place: str | Path) -> list[UserError]:
+    """The label that is called positive is one of train."""
+    if positive is None or positive in labels:
+        return []
+    problem = f"positive is {positive!r}{nearest(positive, sorted(labels))}, which no training row has"
+    return [BadData(59, place, problem, f"known: {', '.join(sorted(labels))}")]
+
+
 def label_warnings(labels: Mapping[str, Counter[str]]) -> dict[str, int]:
     """Classes that a score can say little about."""
     held_out = set(labels["dev"]) | set(labels["test"])

@@ -15,7 +15,14 @@ from pathlib import Path
 
 from adaptbert.errors import BadData, UserError
 from adaptbert.gate.accounts import Account, RejectFile
-from adaptbert.gate.label_audit import class_errors, conflicts, label_errors, label_warnings, number_errors
+from adaptbert.gate.label_audit import (
+    class_errors,
+    conflicts,
+    label_errors,
+    label_warnings,
+    number_errors,
+    positive_errors,
+)
 from adaptbert.gate.limits import Limits
 from adaptbert.gate.offsets import offset_errors
 from adaptbert.gate.rows import rejects, repeated_ids, unreadable, writer
@@ -72,6 +79,7 @@ def pass_task(raw: Path, kept: Path, rejected: Path, limits: Limits) -> Labelled
     labels = {split: Counter(rows.labels()) for split, rows in splits.items()}
     errors += label_errors(labels, rules.labels, raw)
     errors += class_errors(labels["train"], rules.layout.target, raw)
+    errors += positive_errors(labels["train"], rules.positive, raw)
     errors += number_errors(splits["train"].numbers(), rules.layout.target, raw)
     accounts["train"].warnings.update(label_warnings(labels))
     for rows in splits.values():

@@ -21,6 +21,7 @@ class TaskRules:
         no_answer: whether a question may have no answer.
         range: of a number.
         replace: patterns and replacements that the texts were read with; for whoever predicts.
+        positive: the class whose own F1 is reported.
     """
 
     layout: Layout
@@ -30,6 +31,7 @@ class TaskRules:
     no_answer: bool
     range: tuple[float, float]
     replace: list[list[str]] | None
+    positive: str | None
 
     @classmethod
     def of(cls, manifest: Mapping[str, Any]) -> "TaskRules":
@@ -43,6 +45,7 @@ class TaskRules:
             no_answer=manifest.get("no_answer", False),
             range=(low, high),
             replace=manifest.get("replace"),
+            positive=manifest.get("positive"),
         )
 
     @property
@@ -70,4 +73,6 @@ class TaskRules:
             about["no_answer"] = self.no_answer
         if self.replace:
             about["replace"] = self.replace
+        if self.positive is not None:
+            about["positive"] = self.positive
         return about

@@ -79,12 +79,15 @@ class OneLabel:
 
     Args:
         weights: of the labels, by which the loss of a row with that label counts more; None: all alike.
+        positive: the label whose own F1 is reported beside; None: of no one.
     """
 
     metric = COMPARED_BY["class"]
 
-    def __init__(self, labels: Sequence[str], weights: Sequence[float] | None = None) -> None:
-        self.classes, self._weights = list(labels), weights
+    def __init__(
+        self, labels: Sequence[str], weights: Sequence[float] | None = None, positive: str | None = None
+    ) -> None:
+        self.classes, self._weights, self._positive = list(labels), weights, positive
 
     def config(self) -> dict[str, Any]:
         return named(self.classes) | {"problem_type": "single_label_classification"}
@@ -116,7 +119,7 @@ class OneLabel:
         return [row["label"] for row in rows]
 
     def score(self, gold: Sequence[str], answers: Sequence[str]) -> dict[str, float]:
-        return classification_metrics(gold, answers)
+        return classification_metrics(gold, answers, self._positive)
 
 
 class SeveralLabels:
@@ -237,8 +240,9 @@ def target_of(about: Mapping[str, Any]) -> Target:
     """The target of a set of sentences or pairs, as task.json describes it."""
     if about["target"] == "number":
         return Number(*about["range"])
-    kinds: dict[str, type[OneLabel] | type[SeveralLabels]] = {"class": OneLabel, "labels": SeveralLabels}
-    return kinds[about["target"]](about["labels"], about.get("class_weights"))
+    if about["target"] == "labels":
+        return SeveralLabels(about["labels"], about.get("class_weights"))
+    return OneLabel(about["labels"], about.get("class_weights"), about.get("positive"))
 
 
 def named(classes: Sequence[str]) -> dict[str, Any]:

@@ -1,0 +1,165 @@
+"""Real labelled sets from a public encoder: each params file of benchmarks/real_sets, run as a user would run it.
+
+    python -m benchmarks.real_sets --data ../shared/data --encoder FOLDER            # all of them
+    python -m benchmarks.real_sets --data ../shared/data --encoder FOLDER sst2 mrpc
+
+In: the folder of the sets and a Hugging Face folder with a BERT encoder; neither belongs to this project. For each set
+a scratch copy of the project gets its params file and the encoder as models/init, and `dvc repro` runs its cell. Out:
+benchmarks/results/real_sets.json, in which the other sets stay as they are. A score is held against something much
+simpler: the majority, naive Bayes, or a list of what the training rows call an entity.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from adaptbert import params
+from adaptbert.checkpoint import Checkpoint
+from adaptbert.entry import QUIET
+from adaptbert.outputs import read_json
+from benchmarks import machine
+
+ROOT = Path(__file__).parents[1]
+RECIPES = Path(__file__).parent / "real_sets"
+NAME = "real_sets"
+DATA = "../shared/data"
+"""Where the params files look for the sets, seen from the project."""
+NEEDED = ("adaptbert", "stages", "data/sources", "dvc.yaml", "constraints.txt", ".dvc/config")
+"""Of the project, to run a cell."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What a metric of the test split is held against.
+
+    Attributes:
+        floor: the score of something much simpler; None where nothing simple was tried.
+        simple: what that was.
+        goal: what a small BERT should reach; None where only the floor counts.
+    """
+
+    floor: float | None
+    simple: str
+    goal: float | None = None
+
+
+BAYES, OVERLAP, LISTED, COMMONEST = "naive Bayes", "shared words", "entities of train", "commonest tag"
+MARKS: Mapping[str, Mapping[str, Mark]] = {
+    "sst2": {"accuracy": Mark(0.817, BAYES, 0.89)},
+    "rct_sections": {"accuracy": Mark(0.783, BAYES, 0.85), "f1_macro": Mark(0.646, BAYES)},
+    "chemprot": {"accuracy": Mark(0.411, BAYES), "f1_macro": Mark(0.296, BAYES)},
+    "citation_intent": {"accuracy": Mark(0.504, "majority"), "f1_macro": Mark(0.356, BAYES)},
+    "agnews": {"accuracy": Mark(0.887, BAYES), "f1_macro": Mark(0.886, BAYES)},
+    "mrpc": {"accuracy": Mark(0.737, OVERLAP), "f1_positive": Mark(0.799, "majority", 0.84)},
+    "rte": {"accuracy": Mark(0.574, OVERLAP)},
+    "ncbi_disease": {"f1_span": Mark(0.687, LISTED, 0.80)},
+    "bc2gm": {"f1_span": Mark(0.432, LISTED)},
+    "wnut17": {"f1_span": Mark(0.0, LISTED)},
+    "pos_ewt": {"accuracy": Mark(0.863, COMMONEST)},
+}
+"""Set -> metric -> what it is held against. A new set is a params file and a line here."""
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.real_sets",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("sets", metavar="SET", nargs="*", help=f"of {', '.join(MARKS)}; left out: all")
+    parser.add_argument("--data", type=Path, default=ROOT / DATA, help=f"folder of the sets (default: {DATA})")
+    parser.add_argument("--encoder", type=Path, required=True, help="Hugging Face folder of a BERT encoder")
+    asked = parser.parse_args(argv)
+    sets = asked.sets or list(MARKS)
+    if unknown := sorted(set(sets) - set(MARKS)):
+        parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join(MARKS)}")
+    if missing := [str(path) for name in sets for path in files(name, asked.data) if not path.is_file()]:
+        parser.error(f"real data not found: {', '.join(missing)}")
+    encoder = Checkpoint.load(asked.encoder)
+    for name in sets:
+        found = run(name, asked.data, asked.encoder)
+        keep(name, {"encoder": encoder.digest[:12], **found})
+        print(f"{name}: " + ", ".join(f"{metric} {mean(found, metric):.3f}" for metric in MARKS[name]), flush=True)
+
+
+def files(name: str, data: Path) -> list[Path]:
+    """Train, dev and test of a set."""
+    task = params.read(RECIPES / f"{name}.yaml")["collect_task"][name]
+    return [data / Path(task[split]).relative_to(DATA) for split in ("train", "dev", "test")]
+
+
+def run(name: str, data: Path, encoder: Path) -> dict[str, Any]:
+    """The cell of a set in a scratch copy of the project: its values and scores, and the seconds of all seeds."""
+    document = params.read(RECIPES / f"{name}.yaml")
+    (cell,) = document["ladder"]["finetune"]
+    with tempfile.TemporaryDirectory() as folder:
+        project = Path(folder, "project")
+        for needed in NEEDED:
+            (project / needed).parent.mkdir(parents=True, exist_ok=True)
+            copy = shutil.copytree if (ROOT / needed).is_dir() else shutil.copy
+            copy(ROOT / needed, project / needed)
+        shutil.copytree(encoder, project / "models/init")
+        shutil.copy(RECIPES / f"{name}.yaml", project / "params.yaml")
+        (project / DATA).parent.resolve().mkdir()
+        (project / DATA).resolve().symlink_to(data.resolve())
+        dvc(project, "config", "--local", "core.no_scm", "true")
+        dvc(project, "repro", "validate", "pretrain")
+        began = time.monotonic()
+        dvc(project, "repro", "--single-item", f"finetune@{cell}")
+        seconds = time.monotonic() - began
+        cell_metrics = read_json(project / f"metrics/finetune/{cell}.json")
+        gate = read_json(project / "metrics/validate.json")["tasks"][name]
+    section = document["finetune"][name]
+    return {
+        **{key: cell_metrics[key] for key in ("labels", "epochs", "steps", "examples")},
+        "rejected": {split: account["rejected"] for split, account in gate.items() if account["rejected"]},
+        "learning_rate": section["optim"]["learning_rate"],
+        "batch": section["global_batch_size"],
+        "seconds": round(seconds),
+        "marks": {metric: vars(mark) for metric, mark in MARKS[name].items()},
+        "seeds": [
+            {key: value for key, value in seed.items() if key == "seed" or key.startswith(("dev/", "test/"))}
+            for seed in cell_metrics["seeds"]
+        ],
+    }
+
+
+def dvc(project: Path, *arguments: str) -> None:
+    """A command of DVC in the scratch project; what it prints is shown where it fails."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    env = {**os.environ, **QUIET, "PATH": path, "PYTHONPATH": str(project)}
+    done = subprocess.run(
+        [sys.executable, "-m", "dvc", *arguments],
+        cwd=project,
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    if done.returncode:
+        sys.exit(f"{done.stdout}\ndvc {' '.join(arguments)} ended with {done.returncode}")
+
+
+def mean(found: Mapping[str, Any], metric: str) -> float:
+    """Over the seeds, on the test split."""
+    return fmean(seed[f"test/{metric}"] for seed in found["seeds"])
+
+
+def keep(name: str, found: dict[str, Any]) -> None:
+    """Into the results, beside the other sets."""
+    target = machine.RESULTS / f"{NAME}.json"
+    sets = read_json(target)["sets"] if target.is_file() else {}
+    machine.keep(NAME, {"sets": {known: {**sets, name: found}[known] for known in MARKS if known in {*sets, name}}})
+
+
+if __name__ == "__main__":
+    main()
