@@ -1,5 +1,6 @@
 """Answers are parts of the context as it was written, found in whichever window holds them, or none at all."""
 
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -106,6 +107,42 @@ def test_examples_are_question_context_and_segments() -> None:
     assert examples.segments.tolist() == [0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1]
     assert examples.cut == 1, "the question lost its end"
     assert examples.rows.tolist() == [0, 0]
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(
+        st.sampled_from(["The", "MATRIX", "ﬁsh", "好的", "walked-along", "axis=0,", "état"]), min_size=1, max_size=40
+    ),
+    st.integers(0, 39),
+    st.integers(1, 4),
+    st.integers(3, 9),
+)
+def test_windows_and_targets_are_those_of_transformers_own_preparation(
+    found: list[str], first: int, count: int, stride: int
+) -> None:
+    """As its example of question answering asks its tokenizer for them; it names an overlap, we name a step."""
+    pieces, context, question, length = tiny.tokenizer(), " ".join(found), "Which fish?", 24
+    first = min(first, len(found) - 1)
+    start, text = sum(len(word) + 1 for word in found[:first]), " ".join(found[first : first + count])
+    asked = len(pieces.encode([question])[0].ids)
+    shape, rows = tiny.shape_of("extractive_answer", stride=stride), [row(context, start, text, question)]
+    examples = shape.examples(rows, pieces, length)
+    theirs = deepcopy(pieces.hugging_face)(  # a call leaves its truncation in the tokenizer
+        question,
+        context,
+        truncation="only_second",
+        max_length=length,
+        stride=length - 3 - asked - stride,
+        return_overflowing_tokens=True,
+    )
+    assert [part.tolist() for part in np.split(examples.ids, np.cumsum(examples.lengths)[:-1])] == theirs["input_ids"]
+    assert examples.segments is not None
+    assert examples.segments.tolist() == [kind for window in theirs["token_type_ids"] for kind in window]
+    targets = np.split(shape.targets(rows, examples), np.cumsum(examples.counts)[:-1])
+    for window, part in enumerate(targets):
+        ends = [theirs.char_to_token(window, place, 1) for place in (start, start + len(text) - 1)]
+        assert part.argmax(0).tolist() == ([0, 0] if None in ends else ends)
 
 
 def brute(spans: np.ndarray, scores: np.ndarray, longest: int) -> tuple[float, tuple[int, int]]:
