@@ -1,4 +1,4 @@
-"""The architecture of a BERT that starts from random weights."""
+"""The architecture of a BERT: how one is described that starts from random weights, how large it is, what it costs."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 from adaptbert.params import Config, contradiction
 
 if TYPE_CHECKING:
+    from torch import nn
     from transformers import BertConfig
 
 
@@ -57,3 +58,8 @@ def training_flop(config: "BertConfig", tokens: int, row: float, needed: int, de
     attention = 12 * layers * row * hidden * tokens
     below = tokens * (frozen * projections + min(frozen, layers - 1) * rest) + needed * rest * (frozen == layers)
     return float(6 * (weights + decoder) - 4 * below + attention * (1 - 2 / 3 * frozen / layers))
+
+
+def parameters(model: "nn.Module") -> int:
+    """Numbers that a model holds; shared ones are counted once."""
+    return sum(parameter.numel() for parameter in model.parameters())

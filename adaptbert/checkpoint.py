@@ -22,8 +22,8 @@ WEIGHTS = "model.safetensors"
 OURS = {"weights", "tokenizer"}
 HEADS = ("cls.", "classifier.", "bert.pooler.", "pooler.", "qa_outputs.", "layer_mix.", "crf.")
 """What names of weights above the encoder begin with; the last two are not of Hugging Face."""
-POOLERS = ("pooler.", "bert.pooler.")
-"""What the names of a pooler begin with, as BertModel saves itself and below a head."""
+POOLER = "pooler."
+"""What the names of its weights begin with in a BertModel."""
 
 
 @dataclass(frozen=True)
@@ -210,20 +210,13 @@ class Checkpoint:
         Masked-language modelling does not use it, and Hugging Face's class for it leaves it out; fine-tuning begins
         with it (Devlin et al. 2019, section 4.1). So a rung that does not train it passes it on as it is.
         """
-        from safetensors import safe_open
-        from transformers.models.bert.modeling_bert import BertPooler
-        from transformers.utils import cached_file
+        from transformers import BertModel
 
         if model.bert.pooler is not None or not self.has_weights:
             return
-        file = cached_file(self.source, WEIGHTS, revision=self.revision or "main")
-        with safe_open(file, "pt") as tensors:
-            names = [name for name in tensors.keys() if name.startswith(POOLERS)]  # noqa: SIM118 - not a mapping
-            found = {name.partition("pooler.")[2]: tensors.get_tensor(name) for name in names}
-        if found:
-            pooler = BertPooler(model.config)
-            pooler.load_state_dict(found)
-            model.bert.pooler = pooler.to(model.device)
+        encoder, drawn = self.model_and_drawn(BertModel, 0)
+        if not any(name.startswith(POOLER) for name in drawn):
+            model.bert.pooler = encoder.pooler.to(model.device)
 
 
 def save(

@@ -18,6 +18,7 @@ from typing import Annotated
 import typer
 
 from adaptbert.errors import UserError
+from adaptbert.garbage import collect_seldom
 
 BROKEN_PIPE = 128 + 13
 """As a program ends that SIGPIPE ends."""
@@ -28,6 +29,7 @@ app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_
 @app.callback()
 def about() -> None:
     """Which steps of domain adaptation pay on your text."""
+    collect_seldom()
     # The stages lie in the project's folder, where `python -m` finds them but an installed command does not.
     sys.path.insert(0, str(Path.cwd()))
 

@@ -30,6 +30,7 @@ from adaptbert import interruption
 from adaptbert import params as params_file
 from adaptbert.errors import IO_ERROR, BadParams, UserError, nearest, raise_all
 from adaptbert.exclusive import hold, sweep
+from adaptbert.garbage import collect_seldom
 from adaptbert.interruption import Interrupted
 from adaptbert.params import Config
 from adaptbert.tracking import open_run
@@ -91,6 +92,7 @@ class Stage:
 
     def run(self, argv: Sequence[str] | None = None) -> None:
         """The whole life of a stage's process; ends it with an exit code (adaptbert.errors)."""
+        collect_seldom()
         interruption.raise_at_once()
         if "DVC_STAGE" in os.environ:
             interruption.die_with_parent()

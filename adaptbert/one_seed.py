@@ -10,7 +10,7 @@ from adaptbert.stream import BudgetConfig
 from adaptbert.tracking import Run
 
 if TYPE_CHECKING:
-    from adaptbert.cell import CellConfig
+    from adaptbert.cell_config import CellConfig
     from adaptbert.checkpoint import Checkpoint
     from adaptbert.savepoints import Savepoints
     from adaptbert.tasks.examples import Examples
@@ -53,8 +53,9 @@ def one_seed(
     from adaptbert.early_stopping import Best
     from adaptbert.finetuning import FineTuning, LabelledBatches, Thawing, logits
     from adaptbert.freezing import freeze
+    from adaptbert.plan import Plan
     from adaptbert.tasks import labelled
-    from adaptbert.training import Plan, fit
+    from adaptbert.training import fit
 
     tokenizer = start.tokenizer
     model = start.model(

@@ -1,7 +1,7 @@
 """Ready params.yaml files: a name and the folder of the user's data in; the text of a whole, valid file out.
 
 A preset for the user's own text names its files below data/own. `--data FOLDER` puts FOLDER in the place of that; where
-the preset says data/own/posts.jsonl.gz, the file written says "/home/me/text/posts.jsonl.gz".
+the preset says data/own/posts.jsonl.gz, the file written says "/srv/text/posts.jsonl.gz".
 """
 
 import re

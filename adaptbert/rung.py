@@ -116,13 +116,14 @@ def climb(
     from transformers import BertForMaskedLM, BertForPreTraining
 
     from adaptbert import checkpoint, ranks
-    from adaptbert.architecture import training_flop
+    from adaptbert.architecture import parameters, training_flop
     from adaptbert.curriculum import Curriculum
     from adaptbert.errors import BadData
     from adaptbert.masked_lm import LOSS_NAME, PAIR_PARTS, MaskedLM
+    from adaptbert.plan import Plan
     from adaptbert.random_head import is_near_chance, is_random
     from adaptbert.sentence_measurement import HeldOutPairs
-    from adaptbert.training import Plan, fit, parameters
+    from adaptbert.training import fit
 
     start.check_tokenizer(corpus.fingerprint, corpus.texts[0]["name"])
     tokenizer = start.tokenizer

@@ -7,6 +7,7 @@ asks again for the points that it had, in the same order, and is told the same s
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
+from math import inf, isnan
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -100,8 +101,8 @@ def search(config: SearchConfig, usual: Point, score: Callable[[Point], float]) 
 
 
 def best(trials: Sequence[Trial]) -> int:
-    """The number of the trial that is chosen, the first of equals."""
-    return max(range(len(trials)), key=lambda number: trials[number].score)
+    """The number of the trial that is chosen, the first of equals; one without a score (NaN) is last."""
+    return max(range(len(trials)), key=lambda number: -inf if isnan(trials[number].score) else trials[number].score)
 
 
 def _grid(config: SearchConfig, usual: Point) -> Iterator[Point]:
@@ -134,5 +135,8 @@ def _optuna(config: SearchConfig, usual: Point, score: Callable[[Point], float])
         if config.epochs is not None:
             epochs = float(asked.suggest_int("epochs", int(config.epochs[0]), int(config.epochs[1])))
         trials.append(Trial(Point(rate, size, epochs), score(Point(rate, size, epochs))))
-        study.tell(asked, trials[-1].score)
+        if isnan(trials[-1].score):
+            study.tell(asked, state=optuna.trial.TrialState.FAIL)
+        else:
+            study.tell(asked, trials[-1].score)
     return trials

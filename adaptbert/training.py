@@ -7,14 +7,12 @@ them, and the gradient is their mean as before: the same documents, masks and dr
 """
 
 import logging
-import math
 import os
 import signal
-import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import pytorch_lightning as pl
 import torch
@@ -23,83 +21,14 @@ from torch import Tensor, nn
 from adaptbert import interruption
 from adaptbert.allocator import keep_freed_memory
 from adaptbert.early_stopping import Best
-from adaptbert.errors import Diverged
-from adaptbert.health import Health
+from adaptbert.follower import Follower, optimizer_part
 from adaptbert.machine_peak import matmul_peak
-from adaptbert.outputs import write_json
+from adaptbert.plan import Batches, Fitted, Measure, MicroBatch, Plan
 from adaptbert.progress import Progress
 from adaptbert.ranks import Ranks, count, joined, started
-from adaptbert.savepoints import Savepoints, State
+from adaptbert.savepoints import Savepoints
 from adaptbert.stream import seed_of
 from adaptbert.tracking import Run
-
-LOG_EVERY = 10
-SAVE_SECONDS = 60.0
-SAVE_SHARE = 20.0  # so many times as long as saving takes is trained before the next one
-MEANS = "optimizer/"  # what the names of its tensors in a savepoint begin with
-BEST = "best/"  # and of the weights that were best so far
-
-
-class MicroBatch(Protocol):
-    """What a module's `training_step` gets."""
-
-    @property
-    def counts(self) -> Mapping[str, int]:
-        """What to sum over the run; `tokens`, padding not counted, is one of them."""
-        ...
-
-    def to(self, device: torch.device) -> "MicroBatch":
-        """The same on another device."""
-        ...
-
-    def pin_memory(self) -> "MicroBatch":
-        """The same in pinned memory; asked for only where there is a CUDA device."""
-        ...
-
-
-Batches = Callable[[int], MicroBatch]
-"""The k-th micro-batch of a run; for several devices it can be pickled."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How far training goes.
-
-    Attributes:
-        steps: optimizer steps.
-        accumulate: micro-batches an optimizer step.
-        clip_norm: of the gradient.
-        precision: as Lightning names it.
-        seed: of dropout, micro-batch by micro-batch.
-        loss_name: of the loss on the curves, e.g. `train/mlm_loss`.
-        parts: what else `training_step` returns by these names goes on the curves, as means over micro-batches.
-    """
-
-    steps: int
-    accumulate: int
-    clip_norm: float
-    precision: str
-    seed: int
-    loss_name: str
-    parts: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Fitted:
-    """What a run leaves beside the weights.
-
-    Attributes:
-        curve: a dict for each measured step: `step`, `tokens`, the measures, the mean training loss since the last one.
-        counts: sums over all micro-batches, and `skipped_steps`, `spikes`.
-        step: after which optimizer step the weights were as they are now: the last, or the best.
-    """
-
-    curve: list[dict[str, float]]
-    counts: dict[str, int]
-    step: int
-
-
-Measure = Callable[[int], Mapping[str, float]]
 
 
 def fit(
@@ -140,7 +69,7 @@ def fit(
     world = count(plan.accumulate)
     dtype = torch.bfloat16 if plan.precision == "bf16-mixed" else torch.float32
     progress = Progress(plan.steps, run, flop, lambda: world * matmul_peak(dtype))
-    follower = _Follower(plan, run, measure_at or {}, savepoints, progress, best)
+    follower = Follower(plan, run, measure_at or {}, savepoints, progress, best)
     state = savepoints.latest() if savepoints else None
     if state is not None:
         follower.restore(module, state)
@@ -148,7 +77,7 @@ def fit(
             return follower.fitted(module)
         print(f"  resumed after step {state.step:,} of {plan.steps:,}")
     may_end = frozenset(measure_at or ()) if best is not None else frozenset()
-    job = _Job(module, batch, plan, follower.step, _optimizer_part(state), torch.get_num_threads(), may_end)
+    job = _Job(module, batch, plan, follower.step, optimizer_part(state), torch.get_num_threads(), may_end)
     with started(world, follow) as ranks, interruption.deferred(), progress.closing():
         _train(ranks.share(job), ranks, follower)
     return follower.fitted(module)
@@ -183,7 +112,7 @@ class _Job:
     may_end: frozenset[int]
 
 
-def _train(job: _Job, ranks: Ranks, follower: "_Follower | None" = None) -> None:
+def _train(job: _Job, ranks: Ranks, follower: Follower | None = None) -> None:
     logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
     torch.set_num_threads(job.threads)
     keep_freed_memory()
@@ -236,7 +165,7 @@ def _begin_worker(number: int) -> None:
 class _Steps(pl.Callback):
     """What every rank does: seeds every micro-batch, guards every step; `follower`, in rank 0, does the rest."""
 
-    def __init__(self, job: _Job, ranks: Ranks, numbers: range, follower: "_Follower | None") -> None:
+    def __init__(self, job: _Job, ranks: Ranks, numbers: range, follower: Follower | None) -> None:
         self._job, self._ranks, self._numbers, self._follower = job, ranks, numbers, follower
         self._losses: list[Tensor] = []
         self._counts: dict[str, int] = {}
@@ -287,197 +216,6 @@ class _Steps(pl.Callback):
             trainer.should_stop = self._ranks.share(self._follower is not None and self._follower.is_over)
 
 
-class _Follower:
-    """Rank 0's eyes on a run: keeps the curve, looks after its health, logs, measures and saves."""
-
-    def __init__(
-        self,
-        plan: Plan,
-        run: Run,
-        measure_at: Mapping[int, Measure],
-        savepoints: Savepoints | None,
-        progress: Progress,
-        best: Best | None,
-    ) -> None:
-        self._plan, self._run, self._measure_at, self._savepoints = plan, run, measure_at, savepoints
-        self._progress, self._best = progress, best
-        self._best_weights: dict[str, Tensor] = {}
-        self.step = 0
-        self._curve: list[dict[str, float]] = []
-        self._counts: dict[str, int] = {"tokens": 0}
-        self._health = Health()
-        self._names = (plan.loss_name, *plan.parts)
-        self._last = [math.nan for _ in self._names]  # the last finite loss, and its parts
-        self._since_logged: list[list[float]] = []
-        self._since_measured: list[list[float]] = []
-        # Of steps that were not looked at yet: asking a GPU for a number at each step would make it wait.
-        self._pending: list[tuple[int, Tensor, Tensor]] = []
-        self._saved = time.monotonic()
-        self._save_seconds = float(os.environ.get("ADAPTBERT_SAVE_SECONDS", SAVE_SECONDS))
-
-    @property
-    def is_over(self) -> bool:
-        """Whether training ends before its last step."""
-        return self._best is not None and self._best.is_over
-
-    def fitted(self, module: pl.LightningModule) -> Fitted:
-        """What there is at the end; the module gets the best weights."""
-        if self._best is not None:
-            with torch.no_grad():
-                for name, tensor in _weights(module):
-                    tensor.copy_(self._best_weights[name])
-        return Fitted(
-            self._curve,
-            {**self._counts, "skipped_steps": self._health.skipped, "spikes": self._health.spikes},
-            self.step if self._best is None else self._best.step,
-        )
-
-    # Resuming and saving
-
-    def restore(self, module: pl.LightningModule, state: State) -> None:
-        """The weights, and all that is known of the steps that are done; the optimizer is not there yet."""
-        with torch.no_grad():
-            for name, tensor in _weights(module):
-                tensor.copy_(state.tensors[f"weights/{name}"])
-        self.step = state.step
-        self._curve, self._counts = state.values["curve"], state.values["counts"]
-        self._since_logged, self._since_measured = state.values["since_logged"], state.values["since_measured"]
-        self._last = state.values["last"]
-        self._health.restore(state.values["health"])
-        if self._best is not None:
-            self._best.restore(state.values["best"])
-            self._best_weights = {
-                name.removeprefix(BEST): tensor for name, tensor in state.tensors.items() if name.startswith(BEST)
-            }
-
-    def begin(self) -> None:
-        """The first step begins."""
-        self._progress.begin(self.step, self._counts)
-
-    def _save(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
-        assert self._savepoints is not None
-        tensors = {f"weights/{name}": tensor for name, tensor in _weights(module)}
-        broken = [name for name, tensor in tensors.items() if not bool(torch.isfinite(tensor).all())]
-        if broken:
-            raise Diverged(158, f"step {self.step}", f"{broken[0]} is not finite", "lower optim.learning_rate")
-        tensors |= {f"{BEST}{name}": tensor for name, tensor in self._best_weights.items()}
-        if self.step < self._plan.steps and not self.is_over:
-            for number, means in trainer.optimizers[0].state_dict()["state"].items():
-                tensors |= {f"{MEANS}{number}/{name}": mean for name, mean in means.items()}
-        values = {
-            "curve": self._curve,
-            "counts": self._counts,
-            "since_logged": self._since_logged,
-            "since_measured": self._since_measured,
-            "last": self._last,
-            "health": self._health.values(),
-            **({} if self._best is None else {"best": self._best.state()}),
-        }
-        self._run.flush()  # what a resumed process will not log again
-        began = time.monotonic()
-        self._savepoints.save(State(self.step, tensors, values))
-        self._saved = time.monotonic()
-        # Saving must stay cheap beside training, however large the model and however slow the disk.
-        self._save_seconds = max(self._save_seconds, SAVE_SHARE * (self._saved - began))
-
-    # Training
-
-    def after_step(
-        self, trainer: pl.Trainer, module: pl.LightningModule, losses: Tensor, norm: Tensor, counts: Mapping[str, int]
-    ) -> None:
-        """An optimizer step is done: loss and its parts, (1 + parts,), the norm before clipping, counts."""
-        for name, number in counts.items():
-            self._counts[name] = self._counts.get(name, 0) + number
-        self.step += 1
-        self._pending.append((self.step, losses, norm))
-        measured = self.step in self._measure_at
-        if measured:
-            self._settle()
-            with self._progress.paused():
-                self._measure(module)
-        last = self.step == self._plan.steps or self.is_over
-        stop = interruption.asked()
-        logged = self.step % LOG_EVERY == 0 or last
-        save = self._savepoints is not None and (
-            last or bool(stop) or time.monotonic() - self._saved >= self._save_seconds
-        )
-        tell = last or self._progress.is_due()
-        if module.device.type == "cpu" or logged or save or tell:
-            self._settle()
-        if logged:
-            rate = trainer.optimizers[0].param_groups[0]["lr"]
-            means = self._means(self._since_logged)
-            self._run.log_metrics({**means, "train/learning_rate": rate}, self.step)
-            self._since_logged = []
-        if tell:
-            self._progress.tell(self.step, self._counts, self._last[0])
-        if save:
-            with self._progress.paused():
-                self._save(trainer, module)
-        if stop and not last:
-            kept = "" if save else "; nothing could be saved"
-            raise interruption.Interrupted(f"{stop} after step {self.step:,} of {self._plan.steps:,}{kept}")
-
-    def _settle(self) -> None:
-        """Look at the steps that were not looked at yet, in their order."""
-        pending, self._pending = self._pending, []
-        if not pending:
-            return
-        numbers = torch.stack([torch.cat([norm[None], losses]) for _, losses, norm in pending]).tolist()
-        for (step, *_), (norm, loss, *parts) in zip(pending, numbers, strict=True):
-            try:
-                told = self._health.observe(step, loss, norm)
-            except Diverged:
-                self._explain()
-                raise
-            if told:
-                self._progress.note(f"warning: {told}")
-            if math.isfinite(loss):
-                self._last = [loss, *parts]
-                self._since_logged.append(self._last)
-                self._since_measured.append(self._last)
-
-    def _measure(self, module: pl.LightningModule) -> None:
-        measures = self._measure_at[self.step](self.step)
-        self._run.log_metrics(measures, self.step)
-        means = self._means(self._since_measured)
-        self._curve.append({"step": self.step, "tokens": self._counts["tokens"], **measures, **means})
-        self._since_measured = []
-        if self._best is not None and self._best.observe(self.step, measures):
-            self._best_weights = {name: tensor.detach().clone() for name, tensor in _weights(module)}
-
-    def _means(self, steps: list[list[float]]) -> dict[str, float]:
-        """Loss and parts of the steps that counted; where none did, of the last one that did."""
-        if not steps and math.isnan(self._last[0]):
-            raise Diverged(158, f"step {self.step}", "no loss was finite yet", "lower optim.learning_rate")
-        values = [sum(column) / len(steps) for column in zip(*steps, strict=True)] or self._last
-        return dict(zip(self._names, values, strict=True))
-
-    def _explain(self) -> None:
-        """What is needed to look into a run that diverged: the micro-batches are functions of seed and number."""
-        if self._savepoints is None:
-            return
-        self._savepoints.folder.mkdir(parents=True, exist_ok=True)
-        path = self._savepoints.folder / "diverged.json"
-        found = {"seed": self._plan.seed, "accumulate": self._plan.accumulate, "steps": self._health.bad_steps}
-        write_json(path, found)
-        self._run.log_artifact(path)
-        print(f"  the steps that went wrong are in {path}")
-
-
-def _weights(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """Parameters, shared ones once, and the buffers that are saved."""
-    yield from module.named_parameters()
-    kept = module.state_dict().keys()
-    yield from ((name, buffer) for name, buffer in module.named_buffers() if name in kept)
-
-
-def _optimizer_part(state: State | None) -> dict[str, Tensor]:
-    """The optimizer's means in a savepoint."""
-    tensors = state.tensors if state else {}
-    return {name.removeprefix(MEANS): tensor for name, tensor in tensors.items() if name.startswith(MEANS)}
-
-
 def _restore_optimizer(trainer: pl.Trainer, step: int, tensors: Mapping[str, Tensor]) -> None:
     optimizer, scheduler = trainer.optimizers[0], trainer.lr_scheduler_configs[0].scheduler
     assert isinstance(scheduler, torch.optim.lr_scheduler.LambdaLR)
@@ -490,8 +228,3 @@ def _restore_optimizer(trainer: pl.Trainer, step: int, tensors: Mapping[str, Ten
     scheduler.load_state_dict({**scheduler.state_dict(), "last_epoch": step, "_step_count": step + 1})
     for group, base, rate in zip(optimizer.param_groups, scheduler.base_lrs, scheduler.lr_lambdas, strict=True):
         group["lr"] = base * rate(step)
-
-
-def parameters(model: nn.Module) -> int:
-    """Numbers that a model holds; shared ones are counted once."""
-    return sum(parameter.numel() for parameter in model.parameters())

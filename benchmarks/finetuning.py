@@ -6,6 +6,7 @@ longest and trained in bf16. One sentence an example, two labels, dropout 0.1, a
 
     python -m benchmarks.finetuning                # mini on a CPU
     python -m benchmarks.finetuning --set gpu      # BERT base on a CUDA device
+    python -m benchmarks.finetuning --profile      # where our time goes
 """
 
 from collections.abc import Callable
@@ -17,12 +18,14 @@ import torch
 from transformers import BertForSequenceClassification, DataCollatorWithPadding, default_data_collator
 
 from adaptbert.finetuning import FineTuning, LabelledBatches
+from adaptbert.plan import Measure, Plan
 from adaptbert.tasks.examples import whole
 from adaptbert.tasks.shapes import shape_of
 from adaptbert.tasks.single_sentence import SingleSentenceConfig
 from adaptbert.tracking import Run
-from adaptbert.training import Measure, Plan, fit
+from adaptbert.training import fit
 from benchmarks.peer import MEGABATCH, PEERS, Flags, timed
+from benchmarks.profile import profiled
 from benchmarks.rounds import OURS, Budget, Speed, Stopwatch, command, compared
 from benchmarks.workload import OPTIM, ROW, Documents, Setting, tokenizer
 
@@ -35,22 +38,32 @@ def labels(count: int) -> list[int]:
     return found
 
 
-def ours(setting: Setting, documents: Documents, budget: Budget, seed: int) -> Speed:
-    """`fit`, as every cell calls it."""
+def train(
+    setting: Setting,
+    documents: Documents,
+    steps: int,
+    seed: int,
+    measure_at: dict[int, Measure],
+    around: Callable[[Callable[[int], Any]], Callable[[int], Any]] = lambda batches: batches,
+) -> list[dict[str, float]]:
+    """`fit`, as every cell calls it; the curve. `around` may wrap what makes the batches."""
     torch.manual_seed(seed)
-    stopwatch = Stopwatch(budget, budget.ours)
     about = {"shape": "single_sentence", "target": "class", "labels": LABELS}
     shape = shape_of(about, SingleSentenceConfig(long_text="head"))
     count = len(documents.documents)
     examples = whole([ids.tolist() for ids in documents.documents], range(count), cut=0)
     examples = examples.labelled(np.array(labels(count)))
-    module = FineTuning(
-        BertForSequenceClassification(setting.config(num_labels=len(LABELS))), shape, OPTIM, stopwatch.last
-    )
+    module = FineTuning(BertForSequenceClassification(setting.config(num_labels=len(LABELS))), shape, OPTIM, steps)
     batches = LabelledBatches(examples, seed, setting.documents, setting.block)
-    plan = Plan(stopwatch.last, 1, OPTIM.clip_norm, "bf16-mixed", seed, "train/loss")
+    plan = Plan(steps, 1, OPTIM.clip_norm, "bf16-mixed", seed, "train/loss")
+    return fit(module, around(batches), plan, Run(), measure_at).curve
+
+
+def ours(setting: Setting, documents: Documents, budget: Budget, seed: int) -> Speed:
+    """Our run of a round."""
+    stopwatch = Stopwatch(budget, budget.ours)
     points: dict[int, Measure] = dict.fromkeys((stopwatch.first, stopwatch.last), stopwatch.look)
-    first, last = fit(module, batches, plan, Run(), points).curve
+    first, last = train(setting, documents, stopwatch.last, seed, points)
     counted = (stopwatch.last - stopwatch.first) * setting.documents
     return stopwatch.speed(counted, int(last["tokens"] - first["tokens"]))
 
@@ -86,12 +99,20 @@ def measure(setting: Setting, budget: Budget, peers: dict[str, Flags]) -> dict[s
     return compared(contenders, budget, ("examples", "tokens"))
 
 
+def profile(setting: Setting, budget: Budget) -> dict[str, Any]:
+    """Shares of our time by kind of work."""
+    documents = Documents(setting, MEGABATCH * setting.documents)
+    last = budget.warm + budget.ours * budget.steps
+    return profiled(lambda points, around: train(setting, documents, last, 0, points, around), budget.warm, last)
+
+
 def main() -> None:
     command(
         "finetuning",
         __doc__,
         {"cpu": ["mini-short-30k", "mini-large-30k"], "gpu": ["base-short-30k"]},
         lambda setting, budget, group: measure(setting, budget, PEERS[group]),
+        lambda setting, budget, _: profile(setting, budget),
     )
 
 

@@ -23,10 +23,11 @@ from adaptbert.architecture import training_flop
 from adaptbert.machine_peak import matmul_peak
 from adaptbert.masked_lm import MaskedBatches, MaskedLM
 from adaptbert.masking import Masker, MaskingConfig
+from adaptbert.plan import Measure, Plan
 from adaptbert.stream import DocumentStream
 from adaptbert.tokenization import SPECIALS
 from adaptbert.tracking import Run
-from adaptbert.training import Measure, Plan, fit
+from adaptbert.training import fit
 from benchmarks.peer import MEGABATCH, PEERS, Flags, timed
 from benchmarks.profile import profiled
 from benchmarks.rounds import OURS, Budget, Speed, Stopwatch, command, compared

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch.autograd.profiler import record_function
 
-from adaptbert.training import Measure
+from adaptbert.plan import Measure
 
 DATA = "benchmark: data"
 KINDS = {
@@ -21,7 +21,7 @@ KINDS = {
     "matrix products": r"aten::(mm|addmm|bmm|baddbmm|_?(scaled_dot_product|flash|efficient).*)"
     r"|.*(gemm|flash|attention).*",
     "attention softmax": r"aten::_softmax.*|.*softmax_warp.*",
-    "dropout": r"aten::(random_|ge|native_dropout.*|bernoulli_)|.*dropout.*",
+    "dropout": r"aten::(random_|bitwise_right_shift|__i(and|xor)__|clamp_|sub_|addcmul|native_dropout.*)|.*dropout.*",
     "casts and copies": r"aten::(copy_|_to_copy|cat|clone|index_copy_?|index_select|index_add_?|masked_fill_?|fill_"
     r"|zero_|repeat_interleave|embedding.*)|Memcpy.*|Memset.*",
     "LayerNorm, GELU": r"aten::(native_layer_norm|gelu).*|.*(layer_norm|Gelu).*",

@@ -31,10 +31,11 @@ from transformers import BertForMaskedLM, DataCollatorForLanguageModeling, Train
 from adaptbert.masked_lm import MaskedBatch, MaskedBatches, MaskedLM
 from adaptbert.masking import Masker
 from adaptbert.optim import OptimConfig, adamw
+from adaptbert.plan import Measure, Plan
 from adaptbert.statistics import paired_difference
 from adaptbert.stream import DocumentStream
 from adaptbert.tracking import Run
-from adaptbert.training import Measure, Plan, fit
+from adaptbert.training import fit
 from benchmarks.machine import keep
 from benchmarks.masked_lm import MASKING, stock_rows
 from benchmarks.peer import BF16, trainer

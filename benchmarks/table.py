@@ -117,6 +117,7 @@ TABLES: dict[str, tuple[str, Callable[[Kept], str]]] = {
     "masked_lm": ("Masked LM", speeds("tokens")),
     "masked_lm-profile": ("Where the time of a step goes", profile),
     "finetuning": ("Fine-tuning", speeds("examples")),
+    "finetuning-profile": ("Where the time of a step of fine-tuning goes", profile),
     "quality": ("Quality at equal tokens", quality),
     "tokenising": ("Tokenising and masking", tokenising),
     "scale": ("Scale", scale),
@@ -124,6 +125,7 @@ TABLES: dict[str, tuple[str, Callable[[Kept], str]]] = {
     "masked_lm-gpu": ("Masked LM on a GPU", speeds("tokens")),
     "masked_lm-gpu-profile": ("Where the time of a step goes on a GPU", profile),
     "finetuning-gpu": ("Fine-tuning on a GPU", speeds("examples")),
+    "finetuning-gpu-profile": ("Where the time of a step of fine-tuning goes on a GPU", profile),
 }
 
 

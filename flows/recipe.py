@@ -10,8 +10,10 @@ in a wrong order, cannot give a wrong result. No stage and no edge is named in t
 """
 
 import argparse
+import logging
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections import deque
@@ -21,6 +23,7 @@ from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from pathlib import Path
 from threading import Event
+from types import FrameType
 from typing import Annotated, Any
 
 from httpx import TransportError
@@ -122,6 +125,7 @@ def recipe(until: str = "compare", jobs: Annotated[int, Field(ge=1, le=16)] = 2)
         until: a stage (`finetune@section-domain`) or all stages of a name (`finetune`), with what they need.
         jobs: stages side by side, which share the cores; of those that train, as many as the limit `gpu` has slots.
     """
+    logging.getLogger("prefect.flow_runs").addFilter(without_traceback)
     check_params()
     graph = Graph.read()
     upstream = graph.needed(until)
@@ -130,6 +134,13 @@ def recipe(until: str = "compare", jobs: Annotated[int, Field(ge=1, le=16)] = 2)
     climb(upstream, graph.on_gpu, jobs)
     if METRICS.is_file() and any(stage in graph.writers_of(METRICS) for stage in upstream):
         leave_artifacts()
+
+
+def without_traceback(record: logging.LogRecord) -> bool:
+    """What failed has told its reason; the lines of this file and of Prefect that led there help nobody."""
+    if record.exc_info and isinstance(record.exc_info[1], StageFailed | UserError):
+        record.exc_info = None
+    return True
 
 
 def climb(upstream: dict[str, list[str]], on_gpu: Iterable[str], jobs: int) -> None:
@@ -271,6 +282,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--until", default="compare", help="a stage, or all stages of a name")
     parser.add_argument("--jobs", type=int, default=2, help="stages side by side")
     arguments = parser.parse_args(argv)
+    signal.signal(signal.SIGINT, _leave_it_to_the_stages)
     try:
         recipe(until=arguments.until, jobs=arguments.jobs)
     except (StageFailed, UserError) as error:
@@ -280,8 +292,21 @@ def main(argv: list[str] | None = None) -> None:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(BAD_PARAMS)
     except TransportError as error:
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            print("interrupted; the same command goes on from here", file=sys.stderr)
+            sys.exit(TEMPORARY)
         print(f"error: the Prefect server is gone ({error}); finished stages are kept, run again", file=sys.stderr)
         sys.exit(TEMPORARY)
+
+
+def _leave_it_to_the_stages(number: int, frame: FrameType | None) -> None:
+    """A terminal's Ctrl-C reaches them as well: they save their state and end, and so does the flow.
+
+    The server that this process brought ends too, so that the flow cannot say how it ended.
+    A second Ctrl-C is not held.
+    """
+    signal.signal(number, signal.default_int_handler)
+    print("interrupted: stages save their state ...", file=sys.stderr)
 
 
 if __name__ == "__main__":

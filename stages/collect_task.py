@@ -160,10 +160,10 @@ def collect_task(
 
 
 def _about(params: CollectTaskParams) -> dict[str, Any]:
-    """What the gate has to know about the set, and where it came from."""
+    """What the gate and whoever predicts have to know about the set, and where it came from."""
     about = {"source": params.source, "demonstration": params.rows is not None}
-    gate = ("shape", "target", "tag_scheme", "repair_tags", "no_answer", "range", "positive")
-    return about | params.model_dump(include=set(gate), exclude_none=True)
+    told = ("shape", "target", "tag_scheme", "repair_tags", "no_answer", "range", "replace", "positive")
+    return about | params.model_dump(include=set(told), exclude_none=True)
 
 
 STAGE = Stage(collect_task, keyed_by="task")

@@ -38,7 +38,7 @@ def compare(
     run: Run,
 ) -> None:
     """All cells and rungs to one table, one report and one sentence a step."""
-    from adaptbert.comparison import compare_all
+    from adaptbert.comparing import compare_all
     from adaptbert.comparison_plots import write_plots
     from adaptbert.comparison_table import comparison_table
     from adaptbert.params import flatten

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from adaptbert.cell import CellConfig, Places, finetune_cell
+from adaptbert.cell import Places, finetune_cell
+from adaptbert.cell_config import CellConfig
 from adaptbert.entry import Stage
 from adaptbert.tracking import Run
 from adaptbert.work import Work

@@ -18,3 +18,10 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
         if not torch.cuda.is_available():
             pytest.skip("there is no CUDA device")
+
+
+@pytest.fixture
+def save_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Training saves its state after every optimizer step of this process, however long that takes."""
+    monkeypatch.setenv("ADAPTBERT_SAVE_SECONDS", "0")
+    monkeypatch.setattr("adaptbert.follower.SAVE_SHARE", 0)

@@ -8,9 +8,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from adaptbert.gate.limits import Limits
 from adaptbert.layout import CORPUS, Layout
 
 CLASS, SPANS = Layout("single_sentence", "class"), Layout("sequence_labelling", "spans")
+LIMITS = Limits(min_characters=2, max_characters=200, max_bad_fraction=1.0)
+STRICT = Limits(min_characters=2, max_characters=200, max_bad_fraction=0.01)
 
 
 def table(layout: Layout, rows: Sequence[tuple[Any, ...]], file: str) -> pa.Table:
@@ -52,3 +55,9 @@ def task(folder: Path, splits: Mapping[str, Sequence[tuple[Any, ...]]], layout: 
     manifest = {"shape": layout.shape, "target": layout.target, **about}
     (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
     return folder
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    """Of a Parquet file."""
+    found: list[dict[str, Any]] = pq.read_table(path).to_pylist()
+    return found

@@ -20,9 +20,10 @@ from adaptbert.attention import flash_fits
 from adaptbert.encoder import encode
 from adaptbert.masked_lm import MaskedBatches, MaskedLM
 from adaptbert.packing import pack
+from adaptbert.plan import Plan
 from adaptbert.savepoints import Savepoints
 from adaptbert.stream import DocumentStream
-from adaptbert.training import Plan, fit
+from adaptbert.training import fit
 from tests import tiny
 from tests.test_encoder import documents, model, packed
 from tests.test_resume import Killed
@@ -177,6 +178,7 @@ def test_on_cuda_the_kernel_and_the_rows_agree(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.gpu
+@pytest.mark.usefixtures("save_every_step")
 def test_on_cuda_a_run_learns_resumes_and_opens_in_the_stock_class(tmp_path: Path) -> None:
     batches, steps = masked_batches(tmp_path), 30
 
@@ -194,11 +196,8 @@ def test_on_cuda_a_run_learns_resumes_and_opens_in_the_stock_class(tmp_path: Pat
 
     whole, curve = attempt(tmp_path / "whole")
     assert curve[-1]["train/mlm_loss"] < curve[0]["train/mlm_loss"]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ADAPTBERT_SAVE_SECONDS", "0")
-        patch.setattr("adaptbert.training.SAVE_SHARE", 0)
-        with pytest.raises(Killed):
-            attempt(tmp_path / "cut", fail_at=20)
+    with pytest.raises(Killed):
+        attempt(tmp_path / "cut", fail_at=20)
     resumed, again = attempt(tmp_path / "cut")
     assert again[-1]["train/mlm_loss"] == pytest.approx(curve[-1]["train/mlm_loss"], abs=5e-3)
     for mine, theirs in zip(resumed.parameters(), whole.parameters(), strict=True):

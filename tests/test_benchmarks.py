@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -53,11 +54,12 @@ def test_finetuning() -> None:
         check_ratios(found, unit, list(PEERS["cpu"]))
 
 
-def test_profile() -> None:
-    found = masked_lm.profile(SHORT, BUDGET)
+@pytest.mark.parametrize("benchmark", [masked_lm, finetuning])
+def test_profile(benchmark: Any) -> None:
+    found = benchmark.profile(SHORT, BUDGET)
     assert found["milliseconds_per_step"] > 0
     assert sum(found["share"].values()) == pytest.approx(1, abs=0.02)
-    for kind in ("data (order, masks, packing)", "matrix products", "optimizer", REST):
+    for kind in ("data (order, masks, packing)", "matrix products", "dropout", "optimizer", REST):
         assert found["share"][kind] > 0, kind
 
 

@@ -201,10 +201,10 @@ def test_doctor_finds_this_machine_good() -> None:
         (doctor.room(10 * 2**30), Verdict.OK, ""),
         (doctor.room(2 * 2**30), Verdict.WARN, "dvc cache dir"),
         (doctor.room(2**20), Verdict.FAIL, "free some"),
-        (doctor.record("sqlite:////home/me/mlflow.db"), Verdict.OK, ""),
+        (doctor.record("sqlite:////srv/mlflow.db"), Verdict.OK, ""),
         (doctor.record("https://user:secret@example.org"), Verdict.OK, ""),
         (doctor.record("./mlruns"), Verdict.FAIL, "unset MLFLOW_TRACKING_URI"),
-        (doctor.record("file:///tmp/mlruns"), Verdict.FAIL, "unset MLFLOW_TRACKING_URI"),
+        (doctor.record("file:///srv/mlruns"), Verdict.FAIL, "unset MLFLOW_TRACKING_URI"),
     ],
 )
 def test_findings(finding: Finding, verdict: Verdict, remedy: str) -> None:

@@ -78,11 +78,12 @@ def test_a_bad_file_stops_with_one_line_and_leaves_nothing(run: RunStage, tmp_pa
 
 def test_a_labelled_set_of_the_user(run: RunStage, tmp_path: Path) -> None:
     for split in ("train", "dev", "test"):
-        rows = [{"text": f"{split} {number}", "label": number % 2} for number in range(4)]
+        rows = [{"text": f"@{split} {number}", "label": number % 2} for number in range(4)]
         lines = [json.dumps(row) for row in rows] + ['{"text": "cut']
         (tmp_path / f"{split}.jsonl").write_text("\n".join(lines), encoding="utf-8")
     paths = {split: f"{split}.jsonl" for split in ("train", "dev", "test")}
     section = {"source": "files", "shape": "single_sentence", "target": "class", "labels": ["0", "1"], **paths}
+    section["replace"] = [["@", ""]]
     done = run("collect_task", "section", section, **paths, out="data/raw/tasks/section")
     assert done.returncode == 0, done.stderr
     out = tmp_path / "data/raw/tasks/section"
@@ -90,6 +91,7 @@ def test_a_labelled_set_of_the_user(run: RunStage, tmp_path: Path) -> None:
     assert manifest["rows"] == {"train": 4, "dev": 4, "test": 4}
     assert manifest["rows_in"] == {"train": 5, "dev": 5, "test": 5}
     assert (manifest["shape"], manifest["labels"]) == ("single_sentence", ["0", "1"])
+    assert manifest["replace"] == [["@", ""]], "who predicts has to know"
     test = pq.read_table(out / "test.parquet").to_pylist()
     assert test[0] == {"id": "test-1", "text": "test 0", "label": "0", "file": "test.jsonl", "line": 1}
     bad = pq.read_table(out / "unreadable.parquet").to_pylist()

@@ -17,8 +17,8 @@ from tests.import_closure import ROOT, closure, imports, running, source
 
 FLOORS = {
     # 4: the trainer, the record, the command line, the pages
-    4: "cell class_table cli comparison comparison_plots comparison_table confusion consistency "
-    "doctor entry inspection one_seed parameters prediction predictions presets progress report rung summary "
+    4: "cell cell_config class_table cli comparing comparison comparison_plots comparison_table confusion consistency "
+    "doctor entry follower inspection one_seed parameters prediction predictions presets progress report rung summary "
     "tracking training trials",
     # 3: loss, step and measurement; no files, no record
     3: "curriculum masked_lm finetuning measurement random_head sentence_measurement fine_tuned",
@@ -28,10 +28,10 @@ FLOORS = {
     # 1: pure; tensors and frames in, tensors and frames out
     1: "adversarial allocator answer_text attention batch calibration class_weights contamination crf depth "
     "dropout early_stopping freezing health ladder layer_mix layout machine_peak masking masking_audit "
-    "metric_contract metrics normalise optim packing pooling r_drop ranks schemas search spans statistics "
+    "metric_contract metrics normalise optim packing plan pooling r_drop ranks schemas search spans statistics "
     "stream suite tag_schemes token_classes",
     # 0: what everything may use
-    0: "errors exclusive interruption outputs parallel params",
+    0: "errors exclusive garbage interruption outputs parallel params",
 }
 
 # The core trains on a bare machine: torch, transformers, numpy, pyarrow. The way in (text, gate) is not part of it.

@@ -29,7 +29,10 @@ print("begin", name)
 Path(f"{name}.pid").write_text(str(os.getpid()))
 Path(f"{name}.begin").write_text(str(time.time()))
 Path(f"{name}.threads").write_text(os.environ["OMP_NUM_THREADS"])
-time.sleep(float(seconds))
+try:
+    time.sleep(float(seconds))
+except KeyboardInterrupt:
+    sys.exit(75)
 Path(f"{name}.end").write_text(str(time.time()))
 if code != "0":
     print("error: the reason", file=sys.stderr)
@@ -96,6 +99,11 @@ class Toy(Project):
     def moment(self, stage: str, mark: str) -> float:
         return float((self.root / f"{stage}.{mark}").read_text())
 
+    def without_server(self) -> "Toy":
+        """The same with nothing said of a server, nor of threads."""
+        env = {name: value for name, value in self.env.items() if name not in ("PREFECT_API_URL", "OMP_NUM_THREADS")}
+        return Toy(self.root, env | {"PREFECT_HOME": str(self.root / "another")})
+
 
 @pytest.fixture(scope="module")
 def toy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toy]:
@@ -155,6 +163,7 @@ def test_a_failing_stage_ends_the_flow_with_its_own_code(toy: Toy) -> None:
     assert ran.returncode == 65, ran.stdout
     assert "exited with 65" in ran.stdout
     assert "error: the reason" in ran.stdout
+    assert "Traceback" not in ran.stdout
     assert toy.began("left") != toy.began("right"), "the second waited for the limit `gpu`"
     assert not toy.began("compare")
     assert "Retry" not in ran.stdout
@@ -221,9 +230,7 @@ def test_a_bad_params_file_is_refused_before_anything_starts(toy: Toy) -> None:
 def test_runs_without_a_server(toy: Toy) -> None:
     """`python -m flows.recipe` brings a server of its own; without CUDA, stages that train share the cores."""
     toy.order(left=(3, 0), right=(3, 0))
-    alone = Toy(toy.root, {name: value for name, value in toy.env.items() if name != "PREFECT_API_URL"})
-    alone.env["PREFECT_HOME"] = str(toy.root / "another")
-    alone.env.pop("OMP_NUM_THREADS", None)
+    alone = toy.without_server()
     ran = alone.run("flows.recipe", "--jobs", "2")
     assert ran.returncode == 0, ran.stdout
     assert (toy.root / "right.txt").read_text() == "right3"
@@ -300,3 +307,19 @@ def test_the_smoke_recipe_climbs_on_a_worker(tmp_path: Path) -> None:
     ladder = params.read(root / "params.yaml")["ladder"]["finetune"].values()
     assert {(cell["task"], cell["arm"]) for cell in ladder} <= cells
     assert (root / "reports/index.html").stat().st_size > 10_000
+
+
+@pytest.mark.slow
+def test_a_terminals_ctrl_c_ends_all_in_a_few_lines(toy: Toy) -> None:
+    """The signal reaches the flow, the server that it brought, DVC and the stage, which saves its state."""
+    toy.order(start=(60, 0))
+    alone = toy.without_server()
+    with stopped_at_the_end(alone.start("flows.recipe")) as flow:
+        wait_until(lambda: toy.began("start"), 60)
+        pid = int((toy.root / "start.pid").read_text())
+        os.killpg(flow.pid, signal.SIGINT)
+        assert flow.wait(60) == 75
+    printed = alone.log_file("flows.recipe").read_text()
+    assert "the same command goes on from here" in printed
+    assert "Traceback" not in printed, printed
+    assert not alive(pid)

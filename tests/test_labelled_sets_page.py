@@ -11,7 +11,7 @@ from adaptbert import params
 from adaptbert.corpora.files import Files
 from adaptbert.corpora.rows import Row
 from stages.collect_task import CollectTaskParams
-from tests.test_docs import blocks
+from tests.markdown import blocks
 
 PAGE = "docs/how-to/labelled-sets.md"
 PATHS = {"source": "files", "train": "a", "dev": "b", "test": "c"}

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.comparison import Comparison, compare_all
+from adaptbert.comparing import compare_all
+from adaptbert.comparison import Comparison
 from adaptbert.comparison_plots import write_plots
 from adaptbert.outputs import read_json, write_json
 from adaptbert.report import charts

@@ -11,10 +11,11 @@ from transformers import BertForMaskedLM
 
 from adaptbert.masked_lm import CHOSEN_STEP, NO_ANSWER, MaskedBatches, MaskedLM
 from adaptbert.masking_audit import audit_metrics
+from adaptbert.plan import Plan
 from adaptbert.stream import DocumentStream
 from adaptbert.token_store import TokenizedCorpus
 from adaptbert.token_writer import write
-from adaptbert.training import Plan, fit
+from adaptbert.training import fit
 from tests import tiny
 
 

@@ -15,7 +15,7 @@ from stages.finetune import FinetuneParams, finetune
 from stages.validate import Names, ValidateParams, validate
 from tests import tiny
 from tests.import_closure import ROOT
-from tests.test_docs import blocks
+from tests.markdown import blocks
 
 TASK, FILE = "reading", Path("params.yaml")
 TINY = {"max_length": 64, "block_size": 64, "extractive_answer": {"max_question": 10, "stride": 24, "max_answer": 8}}

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -114,7 +115,11 @@ def test_workers_end_with_the_process_that_started_them(tmp_path: Path, number: 
         start_new_session=True,
     )
     assert process.stdout is not None
-    found = {int(process.stdout.readline()) for _ in range(30)}
+    found: set[int] = set()
+    for line in islice(process.stdout, 100_000):
+        found.add(int(line))
+        if len(found) == 2:  # on a busy machine one of them may begin late
+            break
     assert len(found) == 2
     if number == signal.SIGKILL:
         process.kill()

@@ -6,16 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from adaptbert.cli import app
+from adaptbert.outputs import read_json, write_json
 from adaptbert.prediction import Predictor
 from adaptbert.prediction.predictor import ANSWERS
-from adaptbert.tasks import labelled
 from tests import tiny
 from tests.cells import Project
+from tests.predicting import KINDS, json_lines, model, read, rows_of, run
 
-KINDS = {f"{shape}_{target}": (shape, target) for shape, target in tiny.KINDS}
 LEARNT = {"seeds": [1], "epochs": 6.0, "max_length": 48, "optim": tiny.optim(learning_rate=5e-3)}
 ROWS = (128, 24, 150)
 """More test rows than answered together."""
@@ -29,27 +27,6 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
         windows = {"long_text": "windows", "stride": 20} if shape == "single_sentence" else {}
         made.finetune(task, "general", windows, **LEARNT)
     return made
-
-
-def model(project: Project, task: str) -> Path:
-    return project.root / f"models/finetune/{task}-general"
-
-
-def labelled_rows(project: Project, task: str) -> list[dict[str, Any]]:
-    return labelled.split(project.root / "data" / task, "test")
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, ["predict", *map(str, arguments)])
-
-
-def json_lines(path: Path, rows: list[Any]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return path
-
-
-def read(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 @pytest.mark.parametrize("task", KINDS)
@@ -69,9 +46,28 @@ def test_it_answers_what_evaluation_answered(project: Project, task: str, tmp_pa
     assert len({json.dumps(told.get("confidence", told[answer])) for told in found}) > 100, "bits that could differ"
 
 
+def test_texts_are_changed_as_those_of_the_task_were(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"section": ("single_sentence", "class")}, (48, 24, 24))
+    about = tmp_path / "data/section/task.json"
+    write_json(about, {**read_json(about), "replace": [["@[a-z]+", "code"]]})
+    project.finetune("section", "general", seeds=[1], epochs=1.0)
+    predictor = Predictor.load(model(project, "section"))
+
+    def answer(text: str) -> float:
+        (found,) = predictor.answers([{"text": text}])
+        return found["confidence"]
+
+    assert answer("a @somebody word") == answer("a code word")
+    out, asked = tmp_path / "out.jsonl", json_lines(tmp_path / "in.jsonl", [{"text": "a @somebody word"}])
+    assert run(model(project, "section"), asked, "-o", out).exit_code == 0
+    assert read(out)[0]["confidence"] == answer("a code word")
+    del predictor._task["replace"]
+    assert answer("a @somebody word") != answer("a code word")
+
+
 @pytest.mark.parametrize("task", KINDS)
 def test_python_answers_as_the_command_does(project: Project, task: str, tmp_path: Path) -> None:
-    rows = labelled_rows(project, task)[:20]
+    rows = rows_of(project, task)[:20]
     out = tmp_path / "out.jsonl"
     assert (
         run(model(project, task), json_lines(tmp_path / "in.jsonl", rows), "-o", out, "--probabilities").exit_code == 0
@@ -84,7 +80,7 @@ def test_python_answers_as_the_command_does(project: Project, task: str, tmp_pat
 @pytest.mark.parametrize("task", ["single_sentence_class", "sequence_labelling_spans", "extractive_answer_answer"])
 def test_other_batches_answer_nearly_the_same(project: Project, task: str, tmp_path: Path) -> None:
     """Passes cut by tokens, rows in another order: probabilities within a hundred-thousandth."""
-    rows = labelled_rows(project, task)
+    rows = rows_of(project, task)
     usual = {told["id"]: told for told in Predictor.load(model(project, task)).answers(rows)}
     other = {told["id"]: told for told in Predictor.load(model(project, task), batch_tokens=500).answers(rows[::-1])}
     assert usual.keys() == other.keys()
@@ -93,7 +89,7 @@ def test_other_batches_answer_nearly_the_same(project: Project, task: str, tmp_p
 
 
 def test_precision_can_be_chosen(project: Project) -> None:
-    rows = labelled_rows(project, "single_sentence_class")
+    rows = rows_of(project, "single_sentence_class")
     exact, rough = (
         [
             told["confidence"]
@@ -109,7 +105,7 @@ def test_precision_can_be_chosen(project: Project) -> None:
 
 
 def probabilities(project: Project, task: str, **asked: Any) -> list[dict[str, Any]]:
-    rows = labelled_rows(project, task)[:40]
+    rows = rows_of(project, task)[:40]
     return list(Predictor.load(model(project, task)).answers(rows, **(asked or {"probabilities": True})))
 
 
@@ -145,7 +141,7 @@ def test_top(project: Project) -> None:
 def test_entities_are_in_the_text(project: Project) -> None:
     """Of words the text has a space between two; of a text its words are found, and its own characters count."""
     task = "sequence_labelling_spans"
-    rows = labelled_rows(project, task)
+    rows = rows_of(project, task)
     predictor, seen = Predictor.load(model(project, task)), 0
     for told, row in zip(predictor.answers(rows), rows, strict=True):
         text = " ".join(row["tokens"])
@@ -169,7 +165,7 @@ def test_answers_are_in_the_context_as_it_was_given(project: Project) -> None:
     task = "extractive_answer_answer"
     threshold = json.loads((model(project, task) / "card.json").read_text())["task"]["tuned"]["no_answer_threshold"]
     found = probabilities(project, task)
-    contexts = {row["id"]: row["context"] for row in labelled_rows(project, task)}
+    contexts = {row["id"]: row["context"] for row in rows_of(project, task)}
     for told in found:
         assert (told["no_answer_score"] > threshold) == (told["answer"] == "") == (told["start"] is None)
         if told["answer"]:
@@ -205,7 +201,7 @@ BAD: dict[str, list[tuple[dict[str, Any], str]]] = {
 
 @pytest.mark.parametrize("task", BAD)
 def test_bad_rows_stand_in_their_place(project: Project, task: str, tmp_path: Path) -> None:
-    good = labelled_rows(project, task)[:3]
+    good = rows_of(project, task)[:3]
     bad = [{"id": f"bad-{n}", **row} for n, (row, _) in enumerate(BAD[task])]
     rows = [good[0], *bad, *good[1:]]
     source, out = json_lines(tmp_path / "in.jsonl", rows), tmp_path / "out.jsonl"
@@ -234,7 +230,7 @@ def test_many_bad_rows_are_counted(project: Project, tmp_path: Path) -> None:
 
 def test_labels_are_not_looked_at(project: Project, tmp_path: Path) -> None:
     """None, wrong ones, ones of another type: entry 98 of the catalogue ends here."""
-    rows = [{"text": row["text"]} for row in labelled_rows(project, "single_sentence_class")[:6]]
+    rows = [{"text": row["text"]} for row in rows_of(project, "single_sentence_class")[:6]]
     labels: Iterator[Any] = iter([None, 1, "new", ["x"], 2.5, {}])
     with_labels = [{**row, "label": next(labels)} for row in rows]
     outs = []
@@ -262,7 +258,7 @@ def test_words_without_a_piece_are_answered(project: Project) -> None:
 def test_what_stock_models_lack_answers_as_evaluation_did(tmp_path: Path, task: str, options: dict[str, str]) -> None:
     made = Project(tmp_path, {task: KINDS[task]}, (64, 24, 300))
     made.finetune(task, "general", options, **LEARNT)
-    rows, expected = labelled_rows(made, task), made.predictions(f"{task}-general")
+    rows, expected = rows_of(made, task), made.predictions(f"{task}-general")
     found = list(Predictor.load(model(made, task)).answers(rows, probabilities=True))
     assert [told["confidence"] for told in found] == [row["confidence"] for row in expected]
     for told, row in zip(found, expected, strict=True):

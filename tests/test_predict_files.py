@@ -12,16 +12,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from adaptbert.cli import app
 from adaptbert.outputs import read_json
-from adaptbert.tasks import labelled
 from tests import tiny
 from tests.cells import Project
 from tests.import_closure import ROOT
+from tests.predicting import KINDS, json_lines, model, read, rows_of, run
 
-KINDS = {f"{shape}_{target}": (shape, target) for shape, target in tiny.KINDS}
 CLASS, PAIR, SPANS, ANSWER = (
     "single_sentence_class",
     "sentence_pair_class",
@@ -38,30 +36,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return made
 
 
-def model(project: Project, task: str) -> Path:
-    return project.root / f"models/finetune/{task}-general"
-
-
-def asked(project: Project, task: str) -> list[dict[str, Any]]:
-    return labelled.split(project.root / "data" / task, "test")
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, ["predict", *map(str, arguments)])
-
-
 def piped(*arguments: object, stdin: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
     command = [sys.executable, "-m", "adaptbert.cli", "predict", *map(str, arguments)]
     return subprocess.run(command, input=stdin, capture_output=True, cwd=ROOT)
-
-
-def json_lines(path: Path, rows: list[Any]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return path
-
-
-def read(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def expected(project: Project, task: str, tmp_path: Path) -> list[dict[str, Any]]:
@@ -80,7 +57,7 @@ def without_ids(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("name", ["in.txt", "in.csv", "in.tsv", "in.jsonl", "in.parquet", "in.txt.gz", "in.jsonl.gz"])
 def test_every_format_of_texts(project: Project, tmp_path: Path, name: str) -> None:
-    texts = [row["text"] for row in asked(project, CLASS)]
+    texts = [row["text"] for row in rows_of(project, CLASS)]
     columns: list[str] = []
     path = tmp_path / name
     if ".txt" in name:
@@ -114,7 +91,7 @@ def test_ids_are_kept_or_mapped(project: Project, tmp_path: Path) -> None:
 
 
 def test_pairs_by_mapped_columns(project: Project, tmp_path: Path) -> None:
-    rows = [{"premise": row["text_a"], "claim": row["text_b"]} for row in asked(project, PAIR)]
+    rows = [{"premise": row["text_a"], "claim": row["text_b"]} for row in rows_of(project, PAIR)]
     out, source = tmp_path / "out.jsonl", json_lines(tmp_path / "in.jsonl", rows)
     done = run(model(project, PAIR), source, "-o", out, "--columns", "text_a=premise", "--columns", "text_b=claim")
     assert done.exit_code == 0, done.output
@@ -125,7 +102,7 @@ def test_pairs_by_mapped_columns(project: Project, tmp_path: Path) -> None:
 def test_conll_with_and_without_tags(project: Project, tmp_path: Path, width: int) -> None:
     rest = ["\tO", "\tNN\tB-NP\tO"][width // 4] if width > 1 else ""
     source = tmp_path / "in.conll"
-    source.write_text("\n".join("".join(f"{t}{rest}\n" for t in row["tokens"]) for row in asked(project, SPANS)))
+    source.write_text("\n".join("".join(f"{t}{rest}\n" for t in row["tokens"]) for row in rows_of(project, SPANS)))
     out = tmp_path / "out.jsonl"
     done = run(model(project, SPANS), source, "-o", out)
     assert done.exit_code == 0, done.output
@@ -141,7 +118,7 @@ def test_texts_to_tag_are_cut_into_words(project: Project, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("flat", [False, True])
 def test_squad_without_answers(project: Project, tmp_path: Path, flat: bool) -> None:
-    rows = asked(project, ANSWER)
+    rows = rows_of(project, ANSWER)
     if flat:
         content: Any = [
             {"context_text": row["context"], "qas": [{"query_text": row["question"], "query_id": row["id"],
@@ -166,7 +143,7 @@ def test_squad_without_answers(project: Project, tmp_path: Path, flat: bool) -> 
 @pytest.mark.parametrize("task", KINDS)
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_every_table_says_what_json_says(project: Project, tmp_path: Path, task: str, suffix: str) -> None:
-    source = json_lines(tmp_path / "in.jsonl", [*asked(project, task)[:5], {"id": "bad"}])
+    source = json_lines(tmp_path / "in.jsonl", [*rows_of(project, task)[:5], {"id": "bad"}])
     outs = [tmp_path / f"out.{kind}" for kind in ("jsonl", suffix)]
     for out in outs:
         assert run(model(project, task), source, "-o", out, "--probabilities").exit_code == 65
@@ -192,7 +169,7 @@ def as_cell(value: Any) -> str | None:
 
 
 def test_stdin_to_stdout(project: Project, tmp_path: Path) -> None:
-    rows = "".join(json.dumps(row) + "\n" for row in asked(project, CLASS))
+    rows = "".join(json.dumps(row) + "\n" for row in rows_of(project, CLASS))
     done = piped(model(project, CLASS), "-", "--format", "jsonl", stdin=rows.encode())
     assert done.returncode == 0, done.stderr
     assert without_ids([json.loads(line) for line in done.stdout.splitlines()]) == expected(project, CLASS, tmp_path)

@@ -11,7 +11,7 @@ from adaptbert.layout import TARGETS
 from adaptbert.prediction.outputs import columns
 from adaptbert.prediction.predictor import ANSWERS
 from tests.cells import Project
-from tests.test_docs import blocks, prose
+from tests.markdown import blocks, prose
 
 PAGE = "docs/how-to/predict.md"
 

@@ -13,12 +13,13 @@ from adaptbert import checkpoint
 from adaptbert.checkpoint import Checkpoint
 from adaptbert.masked_lm import MaskedBatches, MaskedLM
 from adaptbert.outputs import read_json
+from adaptbert.plan import Plan
 from adaptbert.random_head import WarmedUp, is_random
 from adaptbert.rung import Where, climb
 from adaptbert.savepoints import Savepoints
 from adaptbert.stream import BudgetConfig, DocumentStream
 from adaptbert.token_store import TokenizedCorpus
-from adaptbert.training import Plan, fit
+from adaptbert.training import fit
 from tests import tiny
 
 HEAD = 4
@@ -66,13 +67,10 @@ def test_the_warm_up_trains_nothing_but_the_head(corpus: TokenizedCorpus) -> Non
     assert {name for name in before if torch.equal(before[name], later[name])} == set(), "then all is trained"
 
 
+@pytest.mark.usefixtures("save_every_step")
 @pytest.mark.parametrize("stop", [HEAD - 2, HEAD, HEAD + 2])
-def test_resumed_within_at_the_end_of_and_after_the_warm_up(
-    corpus: TokenizedCorpus, stop: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_resumed_within_at_the_end_of_and_after_the_warm_up(corpus: TokenizedCorpus, stop: int, tmp_path: Path) -> None:
     """Optimizer means of the encoder are not there yet, or just begin; the bits are those of an unbroken run."""
-    monkeypatch.setenv("ADAPTBERT_SAVE_SECONDS", "0")
-    monkeypatch.setattr("adaptbert.training.SAVE_SHARE", 0.0)
     whole = weights(train(corpus, 4))
     train(corpus, 4, tmp_path, stop)
     kept = Savepoints(tmp_path).latest()

@@ -22,11 +22,12 @@ from adaptbert.finetuning import FineTuning, LabelledBatches
 from adaptbert.interruption import Interrupted
 from adaptbert.masked_lm import MaskedBatch, MaskedBatches, MaskedLM
 from adaptbert.outputs import read_json
+from adaptbert.plan import Batches, Fitted, Plan
 from adaptbert.ranks import RankLost, Ranks
 from adaptbert.savepoints import Savepoints
 from adaptbert.stream import DocumentStream
 from adaptbert.token_store import TokenizedCorpus
-from adaptbert.training import Batches, Fitted, Plan, fit
+from adaptbert.training import fit
 from tests import tiny
 from tests.test_rung import Ladder
 
@@ -153,14 +154,13 @@ def alive(process: int) -> bool:
         return False
 
 
+@pytest.mark.usefixtures("save_every_step")
 @pytest.mark.skipif(sys.platform != "linux", reason="the death of a parent is told on Linux only")
 @pytest.mark.parametrize(("task", "world"), [("labelled", 2), pytest.param("masked", 3, marks=pytest.mark.slow)])
 def test_killed_and_resumed_processes_end_in_the_same_bits(
     corpus: TokenizedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str, world: int
 ) -> None:
     """For fine-tuning and masked LM. A sum of two is the same in each order: one process has the bits of two, too."""
-    monkeypatch.setenv("ADAPTBERT_SAVE_SECONDS", "0")
-    monkeypatch.setattr("adaptbert.training.SAVE_SHARE", 0)
 
     def made() -> tuple[Any, Batches]:
         return masked(corpus) if task == "masked" else labelled()
@@ -171,11 +171,11 @@ def test_killed_and_resumed_processes_end_in_the_same_bits(
     body = f"""
 from pathlib import Path
 import pytest
-from adaptbert import training
+from adaptbert import follower, training
 from adaptbert.savepoints import Savepoints
 from adaptbert.token_store import TokenizedCorpus
 from tests import test_ranks
-training.SAVE_SHARE = 0
+follower.SAVE_SHARE = 0
 corpus = TokenizedCorpus.load(Path({str(corpus._parts[0]._folder)!r}))
 module, batch = test_ranks.masked(corpus) if {task!r} == "masked" else test_ranks.labelled()
 spied = test_ranks.Spied(batch, Path({str(tmp_path / "trace")!r}), at={3 * world}, event="SIGKILL")

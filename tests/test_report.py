@@ -6,8 +6,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from markupsafe import escape
 
-from adaptbert.comparison import Comparison, Rung, Step, Task, compare_all
+from adaptbert.comparing import compare_all
+from adaptbert.comparison import Comparison, Rung, Step, Task
 from adaptbert.confusion import Confusion
 from adaptbert.outputs import read_json, write_json
 from adaptbert.report import charts, sentences, words
@@ -297,6 +299,20 @@ def test_holes_are_told(tmp_path: Path) -> None:
     assert "Cannot be said: section-domain has no result." in page
     assert "domain_transfer/domain has no measurements." in page
     assert "task: 1 of 3 seeds predict one class only. They are counted in the mean." in page
+
+
+def test_what_a_search_chose_and_cost_is_told(tmp_path: Path) -> None:
+    made = simulate(tmp_path, tasks=["section"])
+    told = escape("What each arm's search chose on dev")
+    assert told not in render(compare_all(made.ladder, confidence=0.95, baseline_seed=1, **made.paths))
+    path = made.root / "metrics/finetune/section-domain.json"
+    trials = [{"learning_rate": rate, "global_batch_size": 16, "epochs": 3.0} for rate in (1e-4, 2.5e-4)]
+    search = {"trials": trials, "chosen": 2, "seeds": [7], "tokens": 12_300_000, "tflop": 456.78}
+    write_json(path, {**read_json(path), "search": search})
+    page = render(compare_all(made.ladder, confidence=0.95, baseline_seed=1, **made.paths))
+    table = page[page.index(told) :].partition("</table>")[0]
+    assert re.findall(r"<td[^>]*>([^<]*)<", table) == ["0.00025", "16", "3", "2", "12", "456.8"]
+    assert Reader(page).open == []
 
 
 def test_a_rung_with_a_random_head_is_told(tmp_path: Path) -> None:

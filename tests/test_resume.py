@@ -15,13 +15,15 @@ from transformers import BertForMaskedLM
 from adaptbert import training
 from adaptbert.interruption import Interrupted
 from adaptbert.masked_lm import MaskedBatch, MaskedBatches, MaskedLM
+from adaptbert.plan import Fitted, Plan
 from adaptbert.savepoints import Savepoints
 from adaptbert.stream import DocumentStream
 from adaptbert.token_store import TokenizedCorpus
-from adaptbert.training import Fitted, Plan, fit
+from adaptbert.training import fit
 from tests import tiny
 
 STEPS = 7
+pytestmark = pytest.mark.usefixtures("save_every_step")
 
 
 class Killed(BaseException):
@@ -40,12 +42,6 @@ class Attempt:
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> TokenizedCorpus:
     return tiny.corpus(tmp_path_factory.mktemp("text") / "domain", "domain", 60)
-
-
-@pytest.fixture(autouse=True)
-def save_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ADAPTBERT_SAVE_SECONDS", "0")
-    monkeypatch.setattr(training, "SAVE_SHARE", 0)
 
 
 def attempt(

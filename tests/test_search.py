@@ -1,13 +1,13 @@
 """The search: every combination, or what optuna asks for; the dev split chooses, and a killed search goes on."""
 
 from collections.abc import Mapping
-from math import log10
+from math import log10, nan
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from adaptbert import tracking, training
+from adaptbert import tracking
 from adaptbert.finetuning import FineTuning
 from adaptbert.outputs import read_json
 from adaptbert.search import Point, SearchConfig, Trial, best, search, search_seeds
@@ -42,6 +42,15 @@ def test_a_grid_is_every_combination() -> None:
 
 def test_the_best_is_chosen_and_the_first_of_equals() -> None:
     assert best([Trial(USUAL, score) for score in (0.1, 0.5, 0.5, 0.2)]) == 1
+
+
+def test_a_trial_without_a_score_is_never_chosen() -> None:
+    """Pearson's r of a model that answers one number is none."""
+    assert best([Trial(USUAL, score) for score in (nan, 0.1, nan, 0.2)]) == 3
+    pytest.importorskip("optuna", reason="an extra: pip install 'adaptbert[search]'")
+    found = search(config(**OPTUNA), USUAL, lambda point: nan if point.epochs < 5 else peak(point))
+    assert {trial.point.epochs < 5 for trial in found} == {True, False}
+    assert found[best(found)].point.epochs >= 5
 
 
 def test_the_seeds_of_a_search_are_those_of_no_cell() -> None:
@@ -196,11 +205,10 @@ class Killed(BaseException):
     """In place of `kill -9`."""
 
 
+@pytest.mark.usefixtures("save_every_step")
 @pytest.mark.parametrize("kill_at", [3, 8, 14])
 def test_a_killed_search_goes_on_in_its_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kill_at: int) -> None:
     """In a trial, between trials and in the learning curve; what was done is not done again, and the bytes agree."""
-    monkeypatch.setenv("ADAPTBERT_SAVE_SECONDS", "0")
-    monkeypatch.setattr(training, "SAVE_SHARE", 0)
     values = {"seeds": [1, 2], "search": config(learning_rate=[1e-3, 1e-2], seeds=1), "label_counts": [32, 48]}
     values |= {"epochs": 1.0}
     whole, broken = Project(tmp_path / "whole", KINDS), Project(tmp_path / "broken", KINDS)

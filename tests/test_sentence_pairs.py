@@ -17,6 +17,7 @@ from adaptbert.checkpoint import Checkpoint
 from adaptbert.errors import BadData
 from adaptbert.length_schedule import OneAfterTheOther, ShortDocuments
 from adaptbert.masked_lm import PAIR_PARTS, MaskedBatches, MaskedLM
+from adaptbert.plan import Plan
 from adaptbert.savepoints import Savepoints
 from adaptbert.sentence_pairs import (
     SHORTEST,
@@ -28,7 +29,7 @@ from adaptbert.sentence_pairs import (
 )
 from adaptbert.stream import DocumentStream
 from adaptbert.token_store import Documents, Flat
-from adaptbert.training import Plan, fit
+from adaptbert.training import fit
 from tests import tiny
 
 CLS, SEP = 2, 3
@@ -267,10 +268,9 @@ def test_the_head_learns_what_the_text_tells(objective: SentenceObjective, best:
         assert point["train/loss"] == pytest.approx(point["train/mlm_loss"] + point["train/sentence_loss"], abs=1e-5)
 
 
-def test_a_stopped_run_goes_on_with_equal_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("save_every_step")
+def test_a_stopped_run_goes_on_with_equal_bits(tmp_path: Path) -> None:
     """Weights and the parts of the loss on the curve, over short pieces first and whole documents then."""
-    monkeypatch.setenv("ADAPTBERT_SAVE_SECONDS", "0")
-    monkeypatch.setattr("adaptbert.training.SAVE_SHARE", 0.0)
     corpus = tiny.corpus(tmp_path / "domain", "domain", 60)
 
     def batches(documents: Documents, block: int) -> MaskedBatches:

@@ -11,15 +11,17 @@ import pytorch_lightning as pl
 import torch
 from transformers import BertForMaskedLM
 
+from adaptbert.architecture import parameters
 from adaptbert.errors import INTERNAL, Diverged
 from adaptbert.masked_lm import MaskedBatch, MaskedBatches, MaskedLM
 from adaptbert.measurement import HeldOut
 from adaptbert.outputs import read_json
+from adaptbert.plan import Fitted, Plan
 from adaptbert.savepoints import Savepoints
 from adaptbert.stream import DocumentStream
 from adaptbert.token_store import TokenizedCorpus
 from adaptbert.tracking import Run
-from adaptbert.training import Fitted, Plan, fit, parameters
+from adaptbert.training import fit
 from tests import tiny
 
 STEPS = 6
@@ -98,7 +100,7 @@ def test_measuring_and_logging_leave_the_weights_alone(
         torch.rand(step)  # a measure that draws
         return {"loss": heldout.measure(made.model, "32-true")["domain"]["mlm_loss"]}
 
-    monkeypatch.setattr("adaptbert.training.LOG_EVERY", 1)
+    monkeypatch.setattr("adaptbert.follower.LOG_EVERY", 1)
     monkeypatch.setattr("adaptbert.progress.LINE_SECONDS", 0.0)
     curve = fit(made, batches(corpus), plan(), Kept(), dict.fromkeys(range(1, STEPS + 1), measure)).curve
     assert len(curve) == STEPS

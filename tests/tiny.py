@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from adaptbert import checkpoint, tag_schemes
 from adaptbert.architecture import EncoderConfig
-from adaptbert.cell import CellConfig
+from adaptbert.cell_config import CellConfig
 from adaptbert.checkpoint import Checkpoint
 from adaptbert.masking import Masker, MaskingConfig
 from adaptbert.measurement import MeasureConfig

@@ -20,6 +20,7 @@ class TaskRules:
         repair: whether tags that break the scheme are mended.
         no_answer: whether a question may have no answer.
         range: of a number.
+        replace: patterns and replacements that the texts were read with; for whoever predicts.
         positive: the class whose own F1 is reported.
     """
 
@@ -29,6 +30,7 @@ class TaskRules:
     repair: bool
     no_answer: bool
     range: tuple[float, float]
+    replace: list[list[str]] | None
     positive: str | None
 
     @classmethod
@@ -42,6 +44,7 @@ class TaskRules:
             repair=manifest.get("repair_tags", False),
             no_answer=manifest.get("no_answer", False),
             range=(low, high),
+            replace=manifest.get("replace"),
             positive=manifest.get("positive"),
         )
 
@@ -68,6 +71,8 @@ class TaskRules:
             about["range"] = [min(numbers, default=None), max(numbers, default=None)]
         if self.layout.target == "answer":
             about["no_answer"] = self.no_answer
+        if self.replace:
+            about["replace"] = self.replace
         if self.positive is not None:
             about["positive"] = self.positive
         return about

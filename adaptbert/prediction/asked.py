@@ -43,12 +43,13 @@ class Reader:
         shape: of the task.
         columns: our name of an input, or `id`, -> the user's; those left out have our name. An `id` is taken where
             there is one.
+        replace: patterns and replacements for texts, as the task's own were read with.
 
     Raises:
         BadParams: a name of ours that this shape does not have.
     """
 
-    def __init__(self, shape: str, columns: Mapping[str, str]) -> None:
+    def __init__(self, shape: str, columns: Mapping[str, str], replace: Sequence[Sequence[str]] | None = None) -> None:
         self._shape, self._names = shape, dict(columns)
         self._id = self._names.pop("id", None)
         known = dict.fromkeys(name for layout in self._layouts() for name in layout.inputs)
@@ -56,7 +57,8 @@ class Reader:
             if name not in known:
                 problem = f"'{name}' is not an input of the shape {shape}"
                 raise BadParams(111, "--columns", problem, f"map one of id, {', '.join(known)}")
-        self._fields = Fields(self._layouts()[0], self._names, None)
+        self._every = [Fields(layout, self._names, replace) for layout in self._layouts()]
+        self._fields = self._every[0]
 
     @property
     def columns(self) -> dict[str, str]:
@@ -69,9 +71,8 @@ class Reader:
         Raises:
             BadData: a column is missing.
         """
-        every = [Fields(layout, self._names, None) for layout in self._layouts()]
-        fitting = [fields for fields in every if set(fields.columns.values()) <= set(found)]
-        self._fields = (fitting or every)[0]
+        fitting = [fields for fields in self._every if set(fields.columns.values()) <= set(found)]
+        self._fields = (fitting or self._every)[0]
         self._fields.check(found, place, "")
         if self._id:
             for error in missing_columns(56, [self._id], found, place):

@@ -5,7 +5,7 @@ The formats and checks are those of labelled sets (adaptbert.corpora.formats).
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from io import BufferedReader
 from pathlib import Path
 from typing import get_args
@@ -31,22 +31,20 @@ class Input:
     Args:
         path: of it; `-` for stdin, which can be read once.
         shape: of the task.
-        columns: our name -> the user's, see `Reader`.
+        reader: of its rows.
         declared: its format; None: what its name says.
         encoding: of text; None: UTF-8.
 
     Raises:
         BadData: no such file, or none of a known format.
-        BadParams: a format that does not fit, an encoding or a column that nobody knows.
+        BadParams: a format that does not fit, or an encoding that nobody knows.
     """
 
-    def __init__(
-        self, path: Path, shape: str, columns: Mapping[str, str], declared: str | None, encoding: str | None
-    ) -> None:
+    def __init__(self, path: Path, shape: str, reader: Reader, declared: str | None, encoding: str | None) -> None:
         self.path, self._encoding = path, encoding
         self.shown = "stdin" if path == STDIN else str(path)
         self.warnings: Counter[str] = Counter()
-        self._reader, self._layout = Reader(shape, columns), Layout(shape)
+        self._reader, self._layout = reader, Layout(shape)
         self._kind = self._format(declared)
         if OF_SHAPE.get(self._kind, shape) != shape:
             raise BadParams(111, "--format", f"'{self._kind}' holds no {shape}", "write the rows as jsonl")

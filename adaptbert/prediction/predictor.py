@@ -89,7 +89,7 @@ class Predictor:
         Yields:
             What docs/how-to/predict.md says; of a row that cannot be answered only `id` and `error`.
         """
-        reader = Reader(self.shape, {})
+        reader = self.reader({})
 
         def read() -> Iterator[Asked]:
             for line, row in enumerate(rows, 1):
@@ -97,6 +97,14 @@ class Predictor:
                 yield reader.read(row, line, f"rows[{line - 1}]")
 
         yield from self.answered(read(), probabilities=probabilities, top=top)
+
+    def reader(self, columns: Mapping[str, str]) -> Reader:
+        """Of rows that this model answers, whose text is changed as that of its task was (`replace` of collect_task).
+
+        Args:
+            columns: our name of an input, or `id`, -> the user's.
+        """
+        return Reader(self.shape, columns, self._task.get("replace"))
 
     def answered(
         self, rows: Iterable[Asked], *, probabilities: bool = False, top: int | None = None

@@ -147,11 +147,7 @@ def curves(lines: Sequence[Line], described_by: str) -> Markup:
     last = max((tokens for line in lines for tokens, _ in line.points), default=0) or 1
     height = 190
     across, upward = _Scale(0.0, last * 1.02), _Scale(ticks[-1], ticks[0])
-    body: list[Markup] = []
-    for tick in ticks:
-        y = height * upward.share(tick)
-        body.append(_tag("line", "grid", x1="0%", x2="100%", y1=round(y, 1), y2=round(y, 1)))
-        body.append(_text(f"{tick:g}", "0%", round(y - 4, 1), "tick"))
+    body = _levels(ticks, upward, height, lambda value: f"{value:g}")
     for tokens in nice_ticks(0.0, float(last)):
         if tokens <= last * 1.02:
             anchor = "start" if tokens == 0 else "end" if tokens > 0.9 * last else "middle"
@@ -161,11 +157,7 @@ def curves(lines: Sequence[Line], described_by: str) -> Markup:
     for line in lines:
         path = " ".join(f"{100 * across.share(t):.2f},{100 * upward.share(v):.2f}" for t, v in line.points)
         strokes.append(_tag("polyline", f"curve role-{line.role}{' dashed' if line.dashed else ''}", points=path))
-    body.append(
-        Markup(
-            '<svg x="0" y="0" width="100%" height="{}" viewBox="0 0 100 100" preserveAspectRatio="none">{}</svg>'
-        ).format(height, Markup("").join(strokes))
-    )
+    body.append(_stretched(strokes, height))
     for line in lines:
         tokens, value = line.points[-1]
         told = f"{line.label}: {value:.2f}, {millions(tokens)} M"
@@ -191,11 +183,7 @@ def learning(lines: Sequence[Learnt], described_by: str) -> Markup:
     height = 220
     across = _Scale(math.log(counts[0]) - 0.05, math.log(counts[-1]) + 0.05)
     upward = _Scale(ticks[-1], ticks[0])
-    body: list[Markup] = []
-    for tick in ticks:
-        y = round(height * upward.share(tick), 1)
-        body.append(_tag("line", "grid", x1="0%", x2="100%", y1=y, y2=y))
-        body.append(_text(f"{100 * tick:g}", "0%", round(y - 4, 1) if y else 11, "tick"))
+    body = _levels(ticks, upward, height, lambda score: f"{100 * score:g}")
     for labels in counts:
         anchor = {counts[-1]: "end", counts[0]: "start"}.get(labels, "middle")
         body.append(_text(f"{labels:,}", across(math.log(labels)), height + 16, "tick", anchor))
@@ -211,11 +199,7 @@ def learning(lines: Sequence[Learnt], described_by: str) -> Markup:
     for line in lines:
         path = " ".join(place(labels, mean) for labels, mean, _, _ in line.points)
         drawn.append(_tag("polyline", f"curve role-{line.role}", points=path))
-    body.append(
-        Markup(
-            '<svg x="0" y="0" width="100%" height="{}" viewBox="0 0 100 100" preserveAspectRatio="none">{}</svg>'
-        ).format(height, Markup("").join(drawn))
-    )
+    body.append(_stretched(drawn, height))
     for line in lines:
         for labels, mean, _, _ in line.points:
             told = Markup("<title>{}</title>").format(f"{line.label}, {labels:,}: {points(mean)}")
@@ -304,6 +288,22 @@ def _grid(ticks: Sequence[float], scale: _Scale, height: int, write: Callable[[f
         body.append(_tag("line", "grid", x1=x, x2=x, y1=0, y2=height))
         body.append(_text(write(tick), x, height + 16, "tick", anchor))
     return Markup("").join(body)
+
+
+def _levels(ticks: Sequence[float], scale: _Scale, height: int, write: Callable[[float], str]) -> list[Markup]:
+    """Lines across a picture, each with its value; that at the top stands below its line."""
+    body = []
+    for tick in ticks:
+        y = round(height * scale.share(tick), 1)
+        body.append(_tag("line", "grid", x1="0%", x2="100%", y1=y, y2=y))
+        body.append(_text(write(tick), "0%", round(y - 4, 1) if y else 11, "tick"))
+    return body
+
+
+def _stretched(drawn: Sequence[Markup], height: int) -> Markup:
+    """What is drawn on a square of 100, as wide as the picture."""
+    frame = '<svg x="0" y="0" width="100%" height="{}" viewBox="0 0 100 100" preserveAspectRatio="none">{}</svg>'
+    return Markup(frame).format(height, Markup("").join(drawn))
 
 
 def _whisker(scale: _Scale, low: float | None, high: float | None, y: float, css: str) -> Markup:

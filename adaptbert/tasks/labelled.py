@@ -15,7 +15,10 @@ def split(folder: Path, name: str) -> list[dict[str, Any]]:
 
 
 def description(folder: Path) -> dict[str, Any]:
-    """task.json: `shape`, `target`, `labels`, `rows`; of a number also `range`, of answers `no_answer`."""
+    """task.json: `shape`, `target`, `labels`, `rows`; of a number also `range`, of answers `no_answer`.
+
+    `replace` where texts were changed as they were read.
+    """
     return read_json(folder / "task.json")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.comparison import compare_all
+from adaptbert.comparing import compare_all
 from adaptbert.report.page import render
 from tests.simulated import simulate
 
