@@ -25,8 +25,8 @@ from adaptbert.tasks.shapes import Shape
 
 PREDICT_ROWS = 128
 """Rows whose examples are answered together, counted from the first row of a set: see `logits`."""
-PREDICT_EXAMPLES = 128
-"""Of those, in one forward pass; a row may be many windows."""
+PREDICT_TOKENS = 8192
+"""About so many of their tokens in one forward pass: rows may be long, and many windows each."""
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ def logits(
     device, found = model.device, []
     try:
         with torch.no_grad(), torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16-mixed"):
-            for chosen in _passes(examples, batch_tokens):
+            for chosen in passes(examples, batch_tokens):
                 batch = batch_of(examples.take(chosen), block_size).to(device)
                 found.append(_logits(model, shape, batch).double().cpu().numpy())
     finally:
@@ -193,13 +193,18 @@ def logits(
     return np.concatenate(found)
 
 
-def _passes(examples: Examples, batch_tokens: int | None) -> Iterator[NDArray[np.int64]]:
-    """The examples of each forward pass."""
+def passes(examples: Examples, batch_tokens: int | None = None) -> Iterator[NDArray[np.int64]]:
+    """The examples of each forward pass of `logits`."""
     if batch_tokens is not None:
-        yield from _runs((np.cumsum(examples.lengths) - 1) // batch_tokens)
+        yield from _cut(np.arange(len(examples)), examples, batch_tokens)
         return
     for group in _runs(examples.rows // PREDICT_ROWS):
-        yield from np.split(group, range(PREDICT_EXAMPLES, len(group), PREDICT_EXAMPLES))
+        yield from _cut(group, examples, PREDICT_TOKENS)
+
+
+def _cut(chosen: NDArray[np.int64], examples: Examples, tokens: int) -> Iterator[NDArray[np.int64]]:
+    for part in _runs((np.cumsum(examples.lengths[chosen]) - 1) // tokens):
+        yield chosen[part]
 
 
 def _runs(numbers: NDArray[np.int64]) -> list[NDArray[np.int64]]:

@@ -5,11 +5,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from adaptbert.finetuning import PREDICT_ROWS, PREDICT_TOKENS, passes
 from adaptbert.outputs import read_json, write_json
 from adaptbert.prediction import Predictor
 from adaptbert.prediction.predictor import ANSWERS
+from adaptbert.tasks.examples import Examples
 from tests import tiny
 from tests.cells import Project
 from tests.predicting import KINDS, json_lines, model, read, rows_of, run
@@ -86,6 +89,23 @@ def test_other_batches_answer_nearly_the_same(project: Project, task: str, tmp_p
     assert usual.keys() == other.keys()
     for row_id, told in usual.items():
         assert other[row_id]["confidence"] == pytest.approx(told["confidence"], abs=1e-5)
+
+
+def test_a_pass_is_of_some_rows_and_some_tokens() -> None:
+    """Long rows of many windows do not fill the memory, and a group of rows is cut alike wherever it lies."""
+    rng = np.random.default_rng(0)
+    windows = rng.integers(1, 9, 3 * PREDICT_ROWS)
+    lengths = rng.integers(10, 500, windows.sum())
+    rows = np.repeat(np.arange(len(windows)), windows)
+    nowhere = np.zeros(len(rows), np.int64)
+    examples = Examples(np.zeros(lengths.sum(), np.int64), lengths, nowhere, nowhere[:, None], nowhere, rows, 0)
+    found = list(passes(examples))
+    assert np.concatenate(found).tolist() == list(range(len(rows)))
+    assert max(lengths[chosen].sum() for chosen in found) < PREDICT_TOKENS + lengths.max()
+    assert all(len({*rows[chosen] // PREDICT_ROWS}) == 1 for chosen in found)
+    second = np.flatnonzero(rows // PREDICT_ROWS == 1)
+    alone = [second[chosen].tolist() for chosen in passes(examples.take(second))]
+    assert alone == [chosen.tolist() for chosen in found if set(chosen) <= set(second)]
 
 
 def test_precision_can_be_chosen(project: Project) -> None:
