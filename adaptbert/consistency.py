@@ -80,7 +80,7 @@ def _tasks(document: Mapping[str, Any], ladder: LadderConfig, file: Path) -> Ite
 
 def _shapes(document: Mapping[str, Any], file: Path) -> Iterator[UserError]:
     """The options of a task belong to its shape and target."""
-    for task, values in document["finetune"].items():
+    for task, values in document.get("finetune", {}).items():
         if task in document["collect_task"]:
             given = ShapeConfig.model_validate({name: values[name] for name in MAKERS if name in values})
             collected = document["collect_task"][task]
@@ -123,7 +123,8 @@ def _lengths(document: Mapping[str, Any], file: Path) -> Iterator[UserError]:
         return
     positions = encoder["max_positions"]
     lengths = {"tokenize.max_length": document["tokenize"]["max_length"]}
-    lengths |= {f"finetune.{task}.max_length": values["max_length"] for task, values in document["finetune"].items()}
+    cells = document.get("finetune", {})
+    lengths |= {f"finetune.{task}.max_length": values["max_length"] for task, values in cells.items()}
     for key, length in lengths.items():
         if length > positions:
             problem = f"max_length {length} > pretrain.encoder.max_positions {positions}"

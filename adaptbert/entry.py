@@ -79,8 +79,11 @@ class Stage:
         }
 
     def check(self, document: Mapping[str, Any], file: Path) -> list[UserError]:
-        """Every error in the sections that this stage reads."""
+        """Every error in the sections that this stage reads; a rung that the ladder does not have needs none."""
         found: list[UserError] = []
+        ladder = document.get("ladder")
+        if self.name not in document and isinstance(ladder, Mapping) and ladder.get(self.name) in ([], {}):
+            return found
         keys = [self.name]
         if self.keyed_by is not None and isinstance(document.get(self.name), Mapping):
             keys = [f"{self.name}.{key}" for key in document[self.name]]

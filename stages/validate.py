@@ -49,6 +49,7 @@ def validate(
     """Reject rows that are not valid, come twice, or hold dev or test text; stop where a set cannot be used."""
     with ExitStack() as outputs:
         kept, rejects = outputs.enter_context(whole(out)), outputs.enter_context(whole(rejected))
+        (kept / "tasks").mkdir(parents=True)  # later stages name it, also where the recipe has no task
         labelled = {
             name: pass_task(tasks / name, kept / "tasks" / name, rejects / "tasks" / f"{name}.parquet", params)
             for name in collect_task.sorted()

@@ -1,5 +1,6 @@
 """Every bad params.yaml of the catalogue (99 to 118): one line with key, value and remedy, before anything runs."""
 
+import json
 import re
 from pathlib import Path
 
@@ -257,6 +258,20 @@ def test_all_errors_of_all_sections_are_told_together(tmp_path: Path) -> None:
         "seed",
         "pretrain.encoder",
     ]
+
+
+@pytest.mark.parametrize("kind", ["domain_transfer", "task_transfer", "finetune"])
+def test_a_ladder_without_a_kind_of_rung_needs_no_section_for_it(tmp_path: Path, kind: str) -> None:
+    document = params.read(ROOT / "presets/demo.yaml")
+    whole = document["ladder"]
+    document["ladder"] = {**whole, "task_transfer": {}, "finetune": {}, kind: [] if kind == "domain_transfer" else {}}
+    assert errors(tmp_path, json.dumps(document)) == []
+    values = document.pop(kind)
+    assert errors(tmp_path, json.dumps(document)) == []
+    broken = {**document, kind: {**values, "typo": 1}}
+    assert errors(tmp_path, json.dumps(broken)), "what stands there is looked at all the same"
+    found = errors(tmp_path, json.dumps({**document, "ladder": whole}))
+    assert any(line.startswith(f"AB-099 params.yaml: {kind}: '{kind}' is missing in the file") for line in found), found
 
 
 def test_a_missing_file_says_how_to_get_one(tmp_path: Path) -> None:

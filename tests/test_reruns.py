@@ -1,10 +1,12 @@
 """The whole recipe under real DVC, as small as it goes: an edit re-runs what depends on it and nothing else."""
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
+from adaptbert import params
 from adaptbert.outputs import read_json
 from tests.project import Project, clone
 
@@ -114,3 +116,18 @@ def test_everything_again_gives_the_same_bytes(project: Project) -> None:
     ran, _ = repro(project, "--force")
     assert ran == BEFORE_TRAINING | FROM_DOMAIN | CELLS | {"pretrain", "compare"}
     assert lock.read_text(encoding="utf-8") == before
+
+
+def test_a_ladder_of_one_cell(tmp_path: Path) -> None:
+    """No transfer, and no section for one: the whole recipe runs to its report, also where no other ever ran."""
+    project = clone(tmp_path / "clone", tmp_path)
+    for left in (project.root / "metrics").rglob("*.json"):
+        left.unlink()
+    document = params.read(project.root / "presets/smoke.yaml")
+    cell = {"section-general": {"task": "section", "arm": "general", "from": "pretrain"}}
+    document["ladder"] = {"domain_transfer": [], "task_transfer": {}, "finetune": cell}
+    del document["domain_transfer"], document["task_transfer"]
+    (project.root / "params.yaml").write_text(json.dumps(document), encoding="utf-8")
+    ran, _ = repro(project)
+    assert ran == BEFORE_TRAINING | {"pretrain", "finetune@section-general", "compare"}
+    assert "section" in read_json(project.root / "metrics/metrics.json")

@@ -1,6 +1,7 @@
 """The stage: from the folders of `collect` to what may be trained on, whole or not at all."""
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,11 +47,11 @@ def collected(folder: Path) -> None:
     raw.task(folder / "tasks/place", tagged, raw.SPANS, tag_scheme="bio")
 
 
-def run(folder: Path, record: Any) -> None:
+def run(folder: Path, record: Any, tasks: Sequence[str] = ("place", "mood")) -> None:
     validate(
         PARAMS,
         collect=Names.model_validate({name: {} for name in ("general", "domain")}),
-        collect_task=Names.model_validate({name: {} for name in ("place", "mood")}),
+        collect_task=Names.model_validate({name: {} for name in tasks}),
         corpora=folder / "raw/corpora",
         tasks=folder / "raw/tasks",
         out=folder / "validated",
@@ -101,6 +102,14 @@ def test_text_of_every_task_is_taken_out_of_every_corpus(tmp_path: Path) -> None
     run(tmp_path, Recorder())
     kept = pq.read_table(tmp_path / "validated/corpora/general.parquet")["text"].to_pylist()
     assert kept == ["general one", "general two"]
+
+
+def test_a_recipe_without_tasks(tmp_path: Path) -> None:
+    """Their folder is there all the same: DVC refuses to go on where a stage reads what does not exist."""
+    collected(tmp_path / "raw")
+    run(tmp_path, Recorder(), tasks=())
+    assert list(files(tmp_path / "validated")) == ["corpora/domain.parquet", "corpora/general.parquet"]
+    assert (tmp_path / "validated/tasks").is_dir()
 
 
 def test_folders_of_another_recipe_are_not_read(tmp_path: Path) -> None:
