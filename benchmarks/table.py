@@ -105,7 +105,7 @@ def real_sets(kept: Kept) -> str:
             score = f"**{fmean(scores):.3f}**"
             if len(scores) > 1:
                 score += f" ({min(scores):.3f} to {max(scores):.3f})"
-            floor = "-" if mark["floor"] is None else f"{mark['floor']:.3f} {mark['simple']}"
+            floor = f"{mark['floor']:.3f} {mark['simple']}"
             goal = "-" if mark["goal"] is None else f"{mark['goal']:.2f}"
             rows.append([name, metric, score, floor, goal, *trained, f"{len(scores)}", f"{found['seconds']:,}"])
     head = ["set", "metric", "score", "floor", "goal", "labels", "epochs", "rate", "batch", "seeds", "seconds"]
