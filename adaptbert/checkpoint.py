@@ -6,6 +6,7 @@ model.safetensors: the name by which a checkpoint is known in the MLflow tags `i
 
 import json
 import logging
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -240,7 +241,10 @@ def save(
         model.save_pretrained(str(part))
         (part / "generation_config.json").unlink(missing_ok=True)
         tokenizer.save(part)
-        weights = file_digest(part / WEIGHTS) if (part / WEIGHTS).is_file() else None
+        weights = None
+        if (part / WEIGHTS).is_file():
+            shutil.copymode(part / "config.json", part / WEIGHTS)  # safetensors shuts everybody else out
+            weights = file_digest(part / WEIGHTS)
         complete = {**card, "weights": weights, "tokenizer": tokenizer.fingerprint}
         write_json(part / CARD, complete)
         if write_more is not None:

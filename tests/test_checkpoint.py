@@ -88,6 +88,12 @@ def test_round_trip(folder: Path, tmp_path: Path) -> None:
         assert torch.equal(tensor, model.state_dict()[name]), name
 
 
+def test_who_may_read_the_config_may_read_the_weights(folder: Path) -> None:
+    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {
+        (folder / "config.json").stat().st_mode & 0o777
+    }
+
+
 def test_equal_saves_give_equal_bytes(tmp_path: Path) -> None:
     for name in ("one", "two"):
         tiny.pretrained(tmp_path / name, seed=3)
