@@ -62,6 +62,35 @@ def test_json_lines_and_ids_of_our_own(tmp_path: Path) -> None:
     assert [(row.id, row.values["text"]) for row in rows] == [("posts-train-1", "one"), ("posts-train-2", "two")]
 
 
+DECLARED = """---
+dataset_info:
+  features:
+  - {name: text, dtype: string}
+  - {name: label, dtype: string}
+  - {name: score, dtype: float64}
+---
+"""
+
+
+@pytest.mark.parametrize("card", ["", DECLARED])
+def test_nothing_in_csv_is_converted(tmp_path: Path, card: str) -> None:
+    """`NA` and `007` are text here as in a file; an empty cell is missing, and a declared number is one."""
+    (tmp_path / "posts").mkdir()
+    content = "text,label,score\nnull,NA,1\nNone,007,0.5\n1e5,7,2\n,x,2\nlast,,2\n"
+    (tmp_path / "posts" / "train.csv").write_text(content, encoding="utf-8")
+    (tmp_path / "posts" / "README.md").write_text(card, encoding="utf-8")
+    path = listing(tmp_path, f"name: {tmp_path / 'posts'}\nsplit: train\n")
+    rows, bad, _ = load(path, CLASS)
+    assert [(row.values["text"], row.values["label"]) for row in rows] == [
+        ("null", "NA"),
+        ("None", "007"),
+        ("1e5", "7"),
+    ]
+    assert [(row.line, row.problem.code) for row in bad] == [(4, 41), (5, 62)]
+    path = listing(tmp_path, f"name: {tmp_path / 'posts'}\nsplit: train\ncolumns: {{value: score}}\n")
+    assert [row.values["value"] for row in load(path, Layout("single_sentence", "number"))[0]] == [1, 0.5, 2, 2]
+
+
 def test_named_tags(tmp_path: Path) -> None:
     features = datasets.Features(
         {

@@ -8,12 +8,15 @@
     split: train             # for a task: {train: train, dev: validation, test: test}
     columns: {text: sentence, label: label}
 
-The data are streamed: the only copies are those in the Hugging Face cache of the user, outside the project.
+The data are streamed: the only copies are those in the Hugging Face cache of the user, outside the project. CSV holds
+text alone, so that nothing of it is converted (`NA`, `007`) but what the data set itself declares.
 """
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -62,11 +65,12 @@ class HubDataset:
 
     def rows(self) -> Iterator[Row | Unreadable]:
         loaded = self._load()
-        columns = list(loaded.features or next(iter(loaded), {}))
-        self.fields.check(columns, f"{self.path}: {self.split}", self.wanted)
+        stream = self._stream(loaded)
+        first = list(islice(stream, 1))
+        self.fields.check(list(loaded.features or chain(*first)), f"{self.path}: {self.split}", self.wanted)
         names = {column: _names(loaded.features, column) for column in self.fields.columns.values()}
         prefix = f"{Path(self.dataset.name).name}-{self.split}"
-        for row, found in enumerate(self._stream(loaded), 1):
+        for row, found in enumerate(chain(first, stream), 1):
             values = {column: name(found[column]) for column, name in names.items()}
             read = self.fields.read(values, f"{self.dataset.name}[{row}]")
             identity = read.identity or f"{prefix}-{row}"
@@ -106,10 +110,19 @@ class HubDataset:
         datasets.disable_progress_bars()
         logging.getLogger("datasets").setLevel(logging.ERROR)
         name, place = self.dataset.name, f"{self.path}: name"
+        load = partial(
+            datasets.load_dataset,
+            name,
+            self.dataset.config,
+            revision=self.dataset.revision,
+            split=self.split,
+            streaming=True,
+        )
         try:
-            return datasets.load_dataset(
-                name, self.dataset.config, revision=self.dataset.revision, split=self.split, streaming=True
-            )
+            loaded = load()
+            if loaded.info.builder_name == "csv":
+                loaded = load(**_as_written(loaded.features, self.fields.columns.values()))
+            return loaded
         except (ConnectionError, TimeoutError) as error:
             raise self._unreachable(error) from None
         except (DatasetNotFoundError, DataFilesNotFoundError, FileNotFoundError):
@@ -129,6 +142,17 @@ def read_config(path: Path, layout: Layout) -> HubConfig:
             problem = f"'{name}' is not a field of a {layout.shape}"
             raise BadParams(99, f"{path}: columns", problem, f"fields are {', '.join(known)}")
     return config
+
+
+def _as_written(features: Any, columns: Iterable[str]) -> dict[str, Any]:
+    """Options of the CSV reader by which an empty cell is missing, and all else is the text that stands there.
+
+    Args:
+        features: that the data set declares; columns of another type than text have it.
+        columns: that are read.
+    """
+    text = [column for column in columns if features is None or getattr(features.get(column), "dtype", "") == "string"]
+    return {"keep_default_na": False, "na_values": [""], "converters": dict.fromkeys(text, str)}
 
 
 def _names(features: Any, column: str) -> Callable[[Any], Any]:
