@@ -152,6 +152,36 @@ def test_what_cannot_be_loaded(tmp_path: Path, folder: Path, content: str, error
     assert raised.value.exit_code == {"AB-156": 75}.get(words[:6], 78 if error is BadParams else 65)
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "code"),
+    [
+        ("train.jsonl", b'{"text": "a"}\n{"text": "b"\n', 44),
+        ("train.jsonl", b"", 17),
+        ("train.csv", b'text\n"a\nb\n', 96),
+        ("train.csv", b"text\na\nb,c\n", 96),
+        ("train.csv", b"text\ncaf\xe9\n", 1),
+        ("train.parquet", b"PAR1", 38),
+    ],
+)
+def test_a_damaged_file(tmp_path: Path, name: str, content: bytes, code: int) -> None:
+    (tmp_path / "posts").mkdir()
+    (tmp_path / "posts" / name).write_bytes(content)
+    with pytest.raises(BadData, match=f"AB-{code:03d} .*a file of ") as raised:
+        load(listing(tmp_path, f"name: {tmp_path / 'posts'}\nsplit: train\n"), CORPUS)
+    assert "\n" not in str(raised.value)
+
+
+def test_parquet_that_is_damaged_inside(tmp_path: Path) -> None:
+    (tmp_path / "posts").mkdir()
+    place = tmp_path / "posts" / "train.parquet"
+    datasets.Dataset.from_dict({"text": [f"row {n}" for n in range(1000)]}).to_parquet(place)
+    content = bytearray(place.read_bytes())
+    content[4:40] = bytes(36)
+    place.write_bytes(content)
+    with pytest.raises(BadData, match=r"AB-038 .*cannot be read as parquet"):
+        load(listing(tmp_path, f"name: {place.parent}\nsplit: train\n"), CORPUS)
+
+
 def test_a_network_that_goes_away_between_two_rows(
     tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,6 +28,9 @@ from adaptbert.errors import TEMPORARY, BadData, BadParams, UserError
 from adaptbert.layout import Layout
 from adaptbert.params import Config
 
+_DAMAGED = {"json": 44, "csv": 96, "parquet": 38}
+"""Format -> what a file of it is that cannot be read."""
+
 
 class HubConfig(Config):
     """The YAML file."""
@@ -81,10 +84,21 @@ class HubDataset:
 
     def _stream(self, loaded: Any) -> Iterator[dict[str, Any]]:
         """The rows; a network that goes away between two of them is told as one that never answered."""
+        import pyarrow as pa
+
+        damage = (ValueError, pa.ArrowException, *((OSError,) if self.is_local else ()))
         try:
             yield from loaded
         except (ConnectionError, TimeoutError) as error:
             raise self._unreachable(error) from None
+        except damage as error:
+            raise self._damaged(error, loaded.info.builder_name) from None
+
+    def _damaged(self, error: Exception, kind: str) -> BadData:
+        """Told by the type of the error alone: its words may show the text."""
+        code = 1 if isinstance(error, UnicodeDecodeError) else _DAMAGED.get(kind, 38)
+        problem = f"a file of '{self.dataset.name}' cannot be read as {kind} ({type(error).__name__})"
+        return BadData(code, f"{self.path}: name", problem, "mend it; `source: files` names the line")
 
     def _unreachable(self, error: Exception) -> HubUnreachable:
         problem = f"the hub does not answer for '{self.dataset.name}' ({type(error).__name__})"
@@ -105,10 +119,11 @@ class HubDataset:
 
     def _load(self) -> Any:
         import datasets
+        import pyarrow as pa
         from datasets.exceptions import DataFilesNotFoundError, DatasetNotFoundError
 
         datasets.disable_progress_bars()
-        logging.getLogger("datasets").setLevel(logging.ERROR)
+        logging.getLogger("datasets").setLevel(logging.CRITICAL)  # what is wrong is told once, by us
         name, place = self.dataset.name, f"{self.path}: name"
         load = partial(
             datasets.load_dataset,
@@ -128,6 +143,10 @@ class HubDataset:
         except (DatasetNotFoundError, DataFilesNotFoundError, FileNotFoundError):
             problem = f"no data set '{name}' of this revision, or no right to read it"
             raise BadData(157, place, problem, "check name and revision; log in for a gated one") from None
+        except pa.ArrowException as error:  # a ValueError, too; of the other formats nothing was read yet
+            raise self._damaged(error, "parquet") from None
+        except StopIteration:
+            raise BadData(17, place, f"a file of '{name}' is empty", "fill it or take it away") from None
         except ValueError as error:
             problem = str(error).split("\n")[0].rstrip(".")
             raise BadData(157, place, problem, "check split and config") from None
