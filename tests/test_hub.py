@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import datasets
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from adaptbert.corpora.hub import HubDataset
@@ -13,6 +15,8 @@ from adaptbert.corpora.sources import SourceConfig
 from adaptbert.errors import BadData, BadParams, UserError
 from adaptbert.layout import CORPUS, Layout
 from tests.raw import CLASS, SPANS
+
+LABELS = Layout("single_sentence", "labels")
 
 
 @pytest.fixture
@@ -103,6 +107,36 @@ def test_named_tags(tmp_path: Path) -> None:
     datasets.Dataset.from_dict(rows, features=features).to_parquet(tmp_path / "ner" / "train.parquet")
     path = listing(tmp_path, f"name: {tmp_path / 'ner'}\nsplit: train\ncolumns: {{tags: ner}}\n")
     assert load(path, SPANS)[0][0].values == {"tokens": ["Ada", "wrote"], "tags": ["B-PER", "O"]}
+
+
+@pytest.mark.parametrize(
+    ("layout", "read", "hidden", "beyond"),
+    [
+        (CLASS, {"text": "a", "label": 1}, {"text": "a", "label": -1}, {"text": "a", "label": 2}),
+        (LABELS, {"text": "a", "labels": [1]}, {"text": "a", "labels": [-1]}, {"text": "a", "labels": [0, 2]}),
+        (SPANS, {"tokens": ["a"], "tags": [1]}, {"tokens": ["a"], "tags": [-1]}, {"tokens": ["a"], "tags": [2]}),
+    ],
+)
+def test_numbers_that_name_no_class(
+    tmp_path: Path, layout: Layout, read: dict[str, Any], hidden: dict[str, Any], beyond: dict[str, Any]
+) -> None:
+    """-1 is how test sets of the hub hide their labels; a number past the names is a mistake of the set."""
+    (tmp_path / "made").mkdir()
+    text, names = datasets.Value("string"), datasets.ClassLabel(names=["O", "B-X"])
+    kinds = {"text": text, "tokens": datasets.List(text), "label": names}
+    features = datasets.Features({name: kinds.get(name, datasets.List(names)) for name in read})
+    path = listing(tmp_path, f"name: {tmp_path / 'made'}\nsplit: train\n")
+
+    def made(*rows: dict[str, Any]) -> tuple[list[Row], list[Unreadable], HubDataset]:
+        plain = pa.Table.from_pylist(list(rows), features.arrow_schema)  # `datasets` itself would refuse them
+        pq.write_table(plain, tmp_path / "made/train.parquet")
+        return load(path, layout)
+
+    rows, bad, _ = made(read, hidden)
+    assert [row.line for row in rows] == [1]
+    assert [(row.line, row.problem) for row in bad] == [(2, (62, "label missing"))]
+    with pytest.raises(BadData, match=r"AB-059 .*made\[2\]: label 2, and the data set names 2 classes"):
+        made(read, beyond)
 
 
 def test_questions_several_labels_and_pairs(tmp_path: Path) -> None:

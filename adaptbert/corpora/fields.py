@@ -71,6 +71,7 @@ class Fields:
         """One row.
 
         Args:
+            record: by column what stands there, or why it cannot be read.
             place: of the record, for the message.
 
         Raises:
@@ -92,6 +93,8 @@ class Fields:
         if column not in record:
             return Problem(56, f"column '{column}' missing in this row")
         found = record[column]
+        if isinstance(found, Problem):
+            return found
         if name in OPTIONAL:
             if not isinstance(found, str | int) or found == "":
                 return Problem(56, f"column '{column}': expected a name, found {_kind(found)}")

@@ -14,7 +14,7 @@ text alone, so that nothing of it is converted (`NA`, `007`) but what the data s
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -71,11 +71,15 @@ class HubDataset:
         stream = self._stream(loaded)
         first = list(islice(stream, 1))
         self.fields.check(list(loaded.features or chain(*first)), f"{self.path}: {self.split}", self.wanted)
-        names = {column: _names(loaded.features, column) for column in self.fields.columns.values()}
+        classes = {column: _classes(loaded.features, column) for column in self.fields.columns.values()}
         prefix = f"{Path(self.dataset.name).name}-{self.split}"
         for row, found in enumerate(chain(first, stream), 1):
-            values = {column: name(found[column]) for column, name in names.items()}
-            read = self.fields.read(values, f"{self.dataset.name}[{row}]")
+            place = f"{self.dataset.name}[{row}]"
+            values = {
+                column: _named(found[column], known, place) if known else found[column]
+                for column, known in classes.items()
+            }
+            read = self.fields.read(values, place)
             identity = read.identity or f"{prefix}-{row}"
             if isinstance(read.values, Problem):
                 yield Unreadable(identity, self.dataset.name, row, read.values)
@@ -174,13 +178,25 @@ def _as_written(features: Any, columns: Iterable[str]) -> dict[str, Any]:
     return {"keep_default_na": False, "na_values": [""], "converters": dict.fromkeys(text, str)}
 
 
-def _names(features: Any, column: str) -> Callable[[Any], Any]:
-    """Numbers of named classes become their names again; all else stays."""
+def _classes(features: Any, column: str) -> Any:
+    """The named classes of a column, one a row or a list of them; None: it has none."""
     feature = (features or {}).get(column)
     inner = getattr(feature, "feature", feature)
-    to_name = getattr(inner, "int2str", None)
-    if to_name is None:
-        return lambda value: value
-    if inner is not feature:
-        return lambda values: None if values is None else [to_name(value) for value in values]
-    return lambda value: None if value is None or value < 0 else to_name(value)
+    return inner if hasattr(inner, "int2str") else None
+
+
+def _named(found: Any, classes: Any, place: str) -> Any:
+    """Numbers become the names of their classes again; one below 0 says that the label is not told.
+
+    Raises:
+        BadData: a number that no class has.
+    """
+    if isinstance(found, list):
+        names = [_named(number, classes, place) for number in found]
+        return next((name for name in names if isinstance(name, Problem)), names)
+    if found is None or found < 0:
+        return Problem(62, "label missing")
+    if found >= classes.num_classes:
+        problem = f"label {found}, and the data set names {classes.num_classes} classes, from 0"
+        raise BadData(59, place, problem, "mend the row, or the names of the classes")
+    return classes.int2str(found)
