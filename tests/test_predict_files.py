@@ -90,6 +90,17 @@ def test_ids_are_kept_or_mapped(project: Project, tmp_path: Path) -> None:
         assert [row["id"] for row in read(tmp_path / "out.jsonl")] == ids
 
 
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet"])
+def test_an_id_that_cannot_be_written(project: Project, tmp_path: Path, suffix: str) -> None:
+    """Half of a character: the row is named by its line, and the others are answered."""
+    source = json_lines(tmp_path / "in.jsonl", [{"id": "a\ud800", "text": "a"}, {"id": "b", "text": "b"}])
+    out = tmp_path / f"out.{suffix}"
+    done = run(model(project, CLASS), source, "-o", out)
+    assert (done.exit_code, f"AB-009 {source}:1: " in done.stderr) == (65, True), done.output
+    if suffix == "jsonl":
+        assert [row["id"] for row in read(out)] == ["1", "b"]
+
+
 def test_pairs_by_mapped_columns(project: Project, tmp_path: Path) -> None:
     rows = [{"premise": row["text_a"], "claim": row["text_b"]} for row in rows_of(project, PAIR)]
     out, source = tmp_path / "out.jsonl", json_lines(tmp_path / "in.jsonl", rows)

@@ -98,7 +98,7 @@ class Fields:
         if name in OPTIONAL:
             if not isinstance(found, str | int) or found == "":
                 return Problem(56, f"column '{column}': expected a name, found {_kind(found)}")
-            return str(found)
+            return half_character(column) if SURROGATE.search(str(found)) else str(found)
         if name in ("text_a", "text_b") and (found is None or found == ""):
             return Problem(76, f"{name} missing")
         if name in TEXTS:
@@ -111,7 +111,7 @@ class Fields:
         if not isinstance(found, str):
             return Problem(42, f"column '{column}' is {_kind(found)}, expected text")
         if SURROGATE.search(found):
-            return _half_character(column)
+            return half_character(column)
         for pattern, replacement in self._replace:
             found = pattern.sub(replacement, found)
         return found
@@ -125,7 +125,7 @@ class Fields:
             )
         self.label_kinds.setdefault(_kind(found), place)
         label = str(found)
-        return _half_character(column) if SURROGATE.search(label) else label
+        return half_character(column) if SURROGATE.search(label) else label
 
     def _labels(self, found: object, column: str, place: str) -> list[str] | Problem:
         """Sorted, each once; an empty list is no label."""
@@ -184,7 +184,7 @@ class Fields:
             if not isinstance(text, str) or not isinstance(start, int) or isinstance(start, bool):
                 return Problem(65, f"column '{column}': an answer is not a text and its offset")
             if SURROGATE.search(text):
-                return _half_character(column)
+                return half_character(column)
             if (answer := {"text": text, "start": start}) not in answers:
                 answers.append(answer)
         return answers
@@ -202,7 +202,7 @@ class Fields:
             )
         if not isinstance(found, list) or not all(isinstance(item, str) for item in found):
             return Problem(65, f"column '{column}' is not a list of text")
-        return _half_character(column) if any(map(SURROGATE.search, found)) else found
+        return half_character(column) if any(map(SURROGATE.search, found)) else found
 
 
 def check_label_kinds(kinds: Mapping[str, str]) -> None:
@@ -222,7 +222,8 @@ def no_labels(split: str, place: str | Path) -> BadData:
     return BadData(98, place, f"{split} has no labels", remedy)
 
 
-def _half_character(column: str) -> Problem:
+def half_character(column: str) -> Problem:
+    """A text that matches SURROGATE stands there."""
     return Problem(9, f"lone surrogate escape in field '{column}'")
 
 

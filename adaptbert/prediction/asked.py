@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from adaptbert.corpora.character_spans import words
-from adaptbert.corpora.fields import Fields
+from adaptbert.corpora.fields import SURROGATE, Fields, half_character
 from adaptbert.corpora.rows import Problem
 from adaptbert.errors import BadParams
 from adaptbert.layout import CORPUS, Layout, missing_columns
@@ -91,6 +91,8 @@ class Reader:
         """
         own = record.get(self._id) if self._id else None
         identity = str(own) if isinstance(own, str | int) and own != "" else str(line)
+        if SURROGATE.search(identity):
+            return Asked(str(line), line, {}, half_character(self.columns["id"]))
         values = self._fields.read(record, place).values
         if isinstance(values, Problem):
             return Asked(identity, line, {}, values)
