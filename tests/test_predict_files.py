@@ -90,6 +90,16 @@ def test_ids_are_kept_or_mapped(project: Project, tmp_path: Path) -> None:
         assert [row["id"] for row in read(tmp_path / "out.jsonl")] == ids
 
 
+def test_ids_that_are_numbers(project: Project, tmp_path: Path) -> None:
+    """pandas makes 3.0 of a 3 in a column where another is missing; nothing takes the place of an id in silence."""
+    ids: list[Any] = [3.0, 2.5, 7, None, float("nan"), ["x"]]
+    source = json_lines(tmp_path / "in.jsonl", [{"id": one, "text": "a"} for one in ids])
+    done = run(model(project, CLASS), source, "-o", tmp_path / "out.jsonl")
+    told = read(tmp_path / "out.jsonl")
+    assert [row["id"] for row in told] == ["3", "2.5", "7", "4", "5", "6"]
+    assert [row.get("error", "")[:6] for row in told] == [""] * 5 + ["AB-056"], done.output
+
+
 @pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet"])
 def test_an_id_that_cannot_be_written(project: Project, tmp_path: Path, suffix: str) -> None:
     """Half of a character: the row is named by its line, and the others are answered."""

@@ -97,7 +97,7 @@ class Fields:
             return found
         if name in OPTIONAL:
             if not isinstance(found, str | int) or found == "":
-                return Problem(56, f"column '{column}': expected a name, found {_kind(found)}")
+                return Problem(56, f"column '{column}': expected a name, found {kind(found)}")
             return half_character(column) if SURROGATE.search(str(found)) else str(found)
         if name in ("text_a", "text_b") and (found is None or found == ""):
             return Problem(76, f"{name} missing")
@@ -109,7 +109,7 @@ class Fields:
         if found is None:
             return Problem(41, f"{name} is null")
         if not isinstance(found, str):
-            return Problem(42, f"column '{column}' is {_kind(found)}, expected text")
+            return Problem(42, f"column '{column}' is {kind(found)}, expected text")
         if SURROGATE.search(found):
             return half_character(column)
         for pattern, replacement in self._replace:
@@ -120,10 +120,8 @@ class Fields:
         if found is None or found == "" or (isinstance(found, float) and math.isnan(found)):
             return Problem(62, "label missing")
         if not isinstance(found, str | int):
-            raise BadData(
-                65, place, f"label in column '{column}' is {_kind(found)}", "write labels as text or integers"
-            )
-        self.label_kinds.setdefault(_kind(found), place)
+            raise BadData(65, place, f"label in column '{column}' is {kind(found)}", "write labels as text or integers")
+        self.label_kinds.setdefault(kind(found), place)
         label = str(found)
         return half_character(column) if SURROGATE.search(label) else label
 
@@ -139,7 +137,7 @@ class Fields:
                 "use jsonl or parquet, with a list a row",
             )
         if not isinstance(found, list):
-            raise BadData(65, place, f"labels in column '{column}' are {_kind(found)}", "write a list of labels a row")
+            raise BadData(65, place, f"labels in column '{column}' are {kind(found)}", "write a list of labels a row")
         labels = [self._label(label, column, place) for label in found]
         problem = next((label for label in labels if isinstance(label, Problem)), None)
         return problem or sorted({label for label in labels if isinstance(label, str)})
@@ -212,7 +210,7 @@ def check_label_kinds(kinds: Mapping[str, str]) -> None:
         kinds: type -> the place of its first label, over all splits.
     """
     if len(kinds) > 1:
-        first = ", ".join(f"{kind} ({place})" for kind, place in kinds.items())
+        first = ", ".join(f"{name} ({place})" for name, place in kinds.items())
         raise BadData(65, list(kinds.values())[-1], f"labels have mixed types: {first}", "write them all alike")
 
 
@@ -227,5 +225,6 @@ def half_character(column: str) -> Problem:
     return Problem(9, f"lone surrogate escape in field '{column}'")
 
 
-def _kind(found: object) -> str:
+def kind(found: object) -> str:
+    """What messages call the type of a value."""
     return "null" if found is None else KINDS.get(type(found), type(found).__name__)

@@ -5,10 +5,11 @@ Only inputs are looked at. Words and answers remember where they stand in the te
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import isnan
 from typing import Any
 
 from adaptbert.corpora.character_spans import words
-from adaptbert.corpora.fields import SURROGATE, Fields, half_character
+from adaptbert.corpora.fields import SURROGATE, Fields, half_character, kind
 from adaptbert.corpora.rows import Problem
 from adaptbert.errors import BadParams
 from adaptbert.layout import CORPUS, Layout, missing_columns
@@ -21,7 +22,7 @@ class Asked:
     """A row that wants an answer.
 
     Attributes:
-        id: of its own, or the number of its line.
+        id: of its own, a whole number without a point; or the number of its line.
         line: where it begins, from 1.
         values: the inputs of the shape; empty where there is a problem.
         text: what `places` count in, as it was given.
@@ -89,10 +90,9 @@ class Reader:
         Raises:
             BadData: what is wrong is wrong with the whole column.
         """
-        own = record.get(self._id) if self._id else None
-        identity = str(own) if isinstance(own, str | int) and own != "" else str(line)
-        if SURROGATE.search(identity):
-            return Asked(str(line), line, {}, half_character(self.columns["id"]))
+        identity = self._identity(record) or str(line)
+        if isinstance(identity, Problem):
+            return Asked(str(line), line, {}, identity)
         values = self._fields.read(record, place).values
         if isinstance(values, Problem):
             return Asked(identity, line, {}, values)
@@ -102,6 +102,17 @@ class Reader:
         if not all(cleaned.values()):
             return _refused(identity, line, PAIR_MISSING if self._shape == "sentence_pair" else EMPTY)
         return Asked(identity, line, cleaned, text=values.get("context", ""))
+
+    def _identity(self, record: Mapping[str, Any]) -> str | Problem:
+        """Empty where the row has none. A column of integers of which some are missing comes as numbers."""
+        found = record.get(self._id) if self._id else None
+        if found is None or (isinstance(found, float) and isnan(found)):
+            return ""
+        if isinstance(found, float) and found.is_integer():
+            return str(int(found))
+        if not isinstance(found, str | int | float):
+            return Problem(56, f"column '{self._id}': expected a name, found {kind(found)}")
+        return half_character(str(self._id)) if SURROGATE.search(str(found)) else str(found)
 
     def _layouts(self) -> list[Layout]:
         own = Layout(self._shape)
