@@ -77,6 +77,12 @@ def test_answers_of_another_form_are_put_aside(tmp_path: Path, answers: Any) -> 
     assert problems(load(tmp_path / "a.jsonl", ANSWER, record)[1]) == [(1, 65)]
 
 
+@pytest.mark.parametrize("start", [10**30, -(10**30), 2**63])
+def test_an_offset_that_parquet_cannot_hold(tmp_path: Path, start: int) -> None:
+    record = {"context": "a", "question": "?", "answers": {"text": ["a"], "answer_start": [start]}}
+    assert problems(load(tmp_path / "a.jsonl", ANSWER, record)[1]) == [(1, 83)]
+
+
 def test_tags_under_another_name(tmp_path: Path) -> None:
     rows, _, _ = load(tmp_path / "a.jsonl", TAGS, {"tokens": ["a"], "upos": ["DET"]}, columns={"tags": "upos"})
     assert values(rows) == [{"tokens": ["a"], "tags": ["DET"]}]

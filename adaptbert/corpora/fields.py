@@ -18,6 +18,9 @@ OPTIONAL = ("id", "group")
 SURROGATE = re.compile("[\ud800-\udfff]")
 """Half of a character: JSON can hold one, UTF-8 and Parquet cannot."""
 
+_MOST = 2**63 - 1
+"""No text is longer, and Parquet holds no larger offset."""
+
 
 class Read(NamedTuple):
     """A record that was read.
@@ -183,6 +186,8 @@ class Fields:
                 return Problem(65, f"column '{column}': an answer is not a text and its offset")
             if SURROGATE.search(text):
                 return half_character(column)
+            if abs(start) > _MOST:
+                return Problem(83, f"column '{column}': the offset of an answer is outside its context")
             if (answer := {"text": text, "start": start}) not in answers:
                 answers.append(answer)
         return answers
