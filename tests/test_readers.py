@@ -41,11 +41,11 @@ def problems(rows: list[Unreadable]) -> list[tuple[int, int]]:
 
 
 def test_a_pair_and_a_number_from_csv(tmp_path: Path) -> None:
-    content = "one,two,score,by\nA,B,2.5,x\nC,,1,x\nD,E,high,y\nF,G,nan,y\n"
+    content = "one,two,score,by\nA,B,2.5,x\nC,,1,x\nD,E,high,y\nF,G,nan,y\nH,I,1_000,y\n"
     columns = {"text_a": "one", "text_b": "two", "value": "score", "group": "by"}
     rows, bad, _ = load(tmp_path / "a.csv", PAIR, content, columns=columns)
     assert rows == [Row("train-2", "a.csv", 2, {"text_a": "A", "text_b": "B", "value": 2.5}, "x")]
-    assert problems(bad) == [(3, 76), (4, 77), (5, 62)]
+    assert problems(bad) == [(3, 76), (4, 77), (5, 62), (6, 77)]
 
 
 def test_several_labels_are_sorted_and_each_once(tmp_path: Path) -> None:

@@ -146,11 +146,11 @@ class Fields:
         return problem or sorted({label for label in labels if isinstance(label, str)})
 
     def _value(self, found: object, column: str, place: str) -> float | Problem:
-        """A number, or text that is one, as in CSV."""
+        """A number, or text that is one, as in CSV: as people write it, not `1_000` as Python does."""
         if found is None or found == "":
             return Problem(62, "value missing")
         try:
-            if isinstance(found, bool) or not isinstance(found, str | int | float):
+            if isinstance(found, bool) or not isinstance(found, str | int | float) or "_" in str(found):
                 raise ValueError
             number = float(found)
         except (ValueError, OverflowError):
