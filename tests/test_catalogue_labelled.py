@@ -191,7 +191,7 @@ ASIDE = {
     ),
     81: lambda f: with_rows(f, ANSWER, train=[row(ANSWER, "x", {"text": ["sat"], "answer_start": [7]})]),
     83: lambda f: with_rows(
-        f, ANSWER, train=[row(ANSWER, n, {"text": ["sat"], "answer_start": [at]}) for n, at in (("x", -1), ("y", 99), ("z", 10**30))]
+        f, ANSWER, train=[row(ANSWER, f"x{at}", {"text": ["sat"], "answer_start": [at]}) for at in (-1, 99, 10**30)]
     ),
     88: lambda f: with_rows(f, SPANS, train=[row(SPANS, "x", ["O"])]),
     89: lambda f: with_rows(f, SPANS, train=[row(SPANS, "x", ["O", "I-X"]), row(SPANS, "y", ["B-X", "I-Y"])]),

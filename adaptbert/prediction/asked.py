@@ -3,7 +3,7 @@
 Only inputs are looked at. Words and answers remember where they stand in the text as it was given.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
 from typing import Any
@@ -13,7 +13,8 @@ from adaptbert.corpora.fields import SURROGATE, Fields, half_character, kind
 from adaptbert.corpora.rows import Problem
 from adaptbert.errors import BadParams
 from adaptbert.layout import CORPUS, Layout, missing_columns
-from adaptbert.normalise import clean, origins
+from adaptbert.normalise import clean
+from adaptbert.normalise import moved_back as moved_back  # for whoever shows places of `text`
 from adaptbert.schemas import EMPTY, PAIR_MISSING, TOKEN_EMPTY, TOKEN_INVISIBLE, TOKENS_NULL, Reason
 
 
@@ -119,12 +120,6 @@ class Reader:
         return [own, CORPUS] if self._shape == "sequence_labelling" else [own]
 
 
-def moved_back(text: str, ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Where ranges of `clean(text)` that are not empty stood in the text."""
-    places = range(len(text)) if len(clean(text)[0]) == len(text) else origins(text)
-    return [(places[start], places[end - 1] + 1) for start, end in ranges]
-
-
 def _words(identity: str, line: int, values: Mapping[str, Any]) -> Asked:
     """Words as they are given, whose text is made of them with a space between two; or found in a text."""
     if "tokens" in values:
@@ -141,10 +136,7 @@ def _words(identity: str, line: int, values: Mapping[str, Any]) -> Asked:
             return _refused(identity, line, TOKEN_INVISIBLE)
     else:
         text = values["text"]
-        cleaned = clean(text)[0]
-        found = words(cleaned)
-        tokens = [cleaned[first:end] for first, end in found]
-        places = moved_back(text, found)
+        tokens, places = words(text)
     if not tokens:
         return _refused(identity, line, TOKENS_NULL if "tokens" in values else EMPTY)
     return Asked(identity, line, {"tokens": tokens}, text=text, places=places)
