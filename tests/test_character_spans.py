@@ -11,7 +11,9 @@ from adaptbert.normalise import clean
 from adaptbert.prediction.asked import Reader
 from adaptbert.tag_schemes import spans
 
-TEXT = st.text(st.one_of(st.sampled_from("ab Z,.-中国ラ\u0301\U0001f600\n\u00ad\x00\x1b[m"), st.characters()), max_size=25)
+TEXT = st.text(
+    st.one_of(st.sampled_from("ab Z,.-中国ラ\u0301\U0001f600\n\u00ad\x00\x1b[m"), st.characters()), max_size=25
+)
 
 
 @given(TEXT)

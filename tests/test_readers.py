@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adaptbert.corpora.files import Files
+from adaptbert.corpora.labelled import LabelledSet
 from adaptbert.corpora.rows import Row, Unreadable
 from adaptbert.corpora.sources import SourceConfig
 from adaptbert.errors import BadData, UserError
@@ -108,12 +109,25 @@ Rome NNP B-NP B-LOC
 def test_conll_of_four_columns(tmp_path: Path) -> None:
     rows, bad, _ = load(tmp_path / "a.conll", SPANS, FOUR, columns={"group": "document"})
     assert [(row.id, row.line, row.values, row.group) for row in rows] == [
-        ("train-3", 3, {"tokens": ["EU", "rejects"], "tags": ["B-ORG", "O"]}, "1"),
-        ("train-8", 8, {"tokens": ["Peter"], "tags": ["B-PER"]}, "2"),
+        ("train-3", 3, {"tokens": ["EU", "rejects"], "tags": ["B-ORG", "O"]}, "train-1"),
+        ("train-8", 8, {"tokens": ["Peter"], "tags": ["B-PER"]}, "train-2"),
     ]
     assert [(row.line, row.problem) for row in bad] == [(11, (95, "expected 4 columns, found 3"))]
     rows, _, _ = load(tmp_path / "b.conll", TAGS, FOUR, columns={"tags": "2"})
     assert values(rows)[0]["tags"] == ["NNP", "VBZ"]
+
+
+def test_documents_of_two_files_are_two(tmp_path: Path) -> None:
+    """Each file counts from 1: neither two splits nor two files of a folder share a group."""
+    folders = {split: tmp_path / split for split in ("train", "dev", "test")}
+    for split, folder in folders.items():
+        folder.mkdir()
+        for name in ("a", "b"):
+            (folder / f"{name}.conll").write_text(f"-DOCSTART- O\n\n{name} O\n\n{split} B-X\n", encoding="utf-8")
+    config = SourceConfig.model_validate({"source": "files", "columns": {"group": "document"}})
+    found = LabelledSet(folders, SPANS, config, None, {})
+    groups = [row.group for split in folders for row in found.rows(split) if isinstance(row, Row)]
+    assert (len(groups), len(set(groups))) == (12, 6)
 
 
 def test_conll_of_two_columns_with_tabs(tmp_path: Path) -> None:

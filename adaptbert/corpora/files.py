@@ -137,6 +137,7 @@ class Files:
         found = records(
             place,
             shown,
+            stem,
             self.config.encoding,
             kind,
             self.layout,
@@ -164,7 +165,7 @@ class Files:
         return format_of(place, self.config.format)
 
     def _stem(self, name: str) -> str:
-        """Begin of the ids. In a folder the whole name, so that a.txt and a.csv stay apart."""
+        """Begin of the ids, of documents too. In a folder the whole name, so that a.txt and a.csv stay apart."""
         if self.path.is_dir():
             return f"{self.split}/{name}" if self.split else name
         stem = name[: -len(".gz")] if name.lower().endswith(".gz") else name
