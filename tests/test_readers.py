@@ -278,6 +278,17 @@ def test_label_studio_spans_by_either_way_of_counting(tmp_path: Path, start: int
     assert values(rows) == wanted
 
 
+def test_label_studio_relations_are_counted(tmp_path: Path) -> None:
+    """They join two spans, which are read all the same."""
+    marks = [result("ner", start=0, end=3, labels=["PER"]), result("ner", start=6, end=11, labels=["LOC"])]
+    relation = {"from_id": "x", "to_id": "y", "type": "relation", "direction": "right", "labels": ["in"]}
+    task = [studio(marks[0], relation, marks[1]), studio(*marks)]
+    rows, bad, files = load(tmp_path / "a.json", SPANS, task, format="label_studio", columns={"tags": "ner"})
+    assert bad == []
+    assert [row.values["tags"] for row in rows] == [["B-PER", "O", "B-LOC"]] * 2
+    assert files.warnings == {"results without a value (relations), not read": 1}
+
+
 @pytest.mark.parametrize(
     ("mark", "code"),
     [
