@@ -78,9 +78,9 @@ dataset_info:
 
 @pytest.mark.parametrize("card", ["", DECLARED])
 def test_nothing_in_csv_is_converted(tmp_path: Path, card: str) -> None:
-    """`NA` and `007` are text here as in a file; an empty cell is missing, and a declared number is one."""
+    """`NA` and `007` are text here as in a file, and a declared number is one."""
     (tmp_path / "posts").mkdir()
-    content = "text,label,score\nnull,NA,1\nNone,007,0.5\n1e5,7,2\n,x,2\nlast,,2\n"
+    content = "text,label,score\nnull,NA,1\nNone,007,0.5\n1e5,7,2\n,x,2\nlast,,\n"
     (tmp_path / "posts" / "train.csv").write_text(content, encoding="utf-8")
     (tmp_path / "posts" / "README.md").write_text(card, encoding="utf-8")
     path = listing(tmp_path, f"name: {tmp_path / 'posts'}\nsplit: train\n")
@@ -89,10 +89,13 @@ def test_nothing_in_csv_is_converted(tmp_path: Path, card: str) -> None:
         ("null", "NA"),
         ("None", "007"),
         ("1e5", "7"),
+        ("", "x"),
     ]
-    assert [(row.line, row.problem.code) for row in bad] == [(4, 41), (5, 62)]
+    assert [(row.line, row.problem.code) for row in bad] == [(5, 62)]
     path = listing(tmp_path, f"name: {tmp_path / 'posts'}\nsplit: train\ncolumns: {{value: score}}\n")
-    assert [row.values["value"] for row in load(path, Layout("single_sentence", "number"))[0]] == [1, 0.5, 2, 2]
+    rows, bad, _ = load(path, Layout("single_sentence", "number"))
+    assert [row.values["value"] for row in rows] == [1, 0.5, 2, 2]
+    assert [(row.line, row.problem.code) for row in bad] == [(5, 62)]
 
 
 def test_named_tags(tmp_path: Path) -> None:

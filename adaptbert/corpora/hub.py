@@ -168,14 +168,18 @@ def read_config(path: Path, layout: Layout) -> HubConfig:
 
 
 def _as_written(features: Any, columns: Iterable[str]) -> dict[str, Any]:
-    """Options of the CSV reader by which an empty cell is missing, and all else is the text that stands there.
+    """Options of the CSV reader by which a cell is the text that stands there.
 
     Args:
-        features: that the data set declares; columns of another type than text have it.
+        features: that the data set declares; columns of another type than text have it, and empty cells are missing.
         columns: that are read.
     """
-    text = [column for column in columns if features is None or getattr(features.get(column), "dtype", "") == "string"]
-    return {"keep_default_na": False, "na_values": [""], "converters": dict.fromkeys(text, str)}
+    typed = {name for name, kind in (features or {}).items() if getattr(kind, "dtype", "") != "string"}
+    return {
+        "keep_default_na": False,
+        "na_values": {name: [""] for name in typed},
+        "converters": dict.fromkeys(set(columns) - typed, str),
+    }
 
 
 def _classes(features: Any, column: str) -> Any:
