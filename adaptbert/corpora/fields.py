@@ -39,6 +39,9 @@ class Read(NamedTuple):
 class Fields:
     """Picks and checks the fields of one kind of row. What no reader sees is left to the gate.
 
+    Args:
+        separator: what parts several labels that are one text, as in a cell of CSV; None: they are a list.
+
     Attributes:
         columns: field -> its name in the file. `id` and `group` are among them only where the user mapped them.
         label_kinds: which types of labels were met, with the place of the first of each.
@@ -49,11 +52,13 @@ class Fields:
         layout: Layout,
         columns: Mapping[str, str] | None,
         replace: Sequence[Sequence[str]] | None,
+        separator: str | None = None,
     ) -> None:
         given = dict(columns or {})
         names = (*(name for name in OPTIONAL if name in given), *layout.fields)
         self.columns = {name: given.get(name, name) for name in names}
         self.label_kinds: dict[str, str] = {}
+        self._separator = separator
         self._outputs = [self.columns[name] for name in layout.outputs]
         self._replace = [(re.compile(pattern), replacement) for pattern, replacement in replace or []]
 
@@ -129,16 +134,14 @@ class Fields:
         return half_character(column) if SURROGATE.search(label) else label
 
     def _labels(self, found: object, column: str, place: str) -> list[str] | Problem:
-        """Sorted, each once; an empty list is no label."""
+        """Sorted, each once; an empty list, or nothing between separators, is no label."""
         if found is None:
             return Problem(62, "labels missing")
         if isinstance(found, str):
-            raise BadData(
-                80,
-                place,
-                f"column '{column}': text where a list is expected; split on ';'?",
-                "use jsonl or parquet, with a list a row",
-            )
+            if self._separator is None:
+                told = f"column '{column}': text where a list is expected; split on ';'?"
+                raise BadData(80, place, told, "name what parts labels, e.g. `separator: ';'`, or give lists (jsonl)")
+            found = [part.strip() for part in found.split(self._separator) if part.strip()]
         if not isinstance(found, list):
             raise BadData(65, place, f"labels in column '{column}' are {kind(found)}", "write a list of labels a row")
         labels = [self._label(label, column, place) for label in found]

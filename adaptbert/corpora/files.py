@@ -22,12 +22,15 @@ class Files:
     Args:
         layout: which fields a row has.
         split: of a task; names the rows that have no id of their own. A corpus has none.
+        separator: of several labels in one text.
     """
 
-    def __init__(self, path: Path, layout: Layout, config: SourceConfig, split: str = "") -> None:
+    def __init__(
+        self, path: Path, layout: Layout, config: SourceConfig, split: str = "", separator: str | None = None
+    ) -> None:
         self.path, self.layout, self.config, self.split = path, layout, config, split
         self.warnings: Counter[str] = Counter()
-        self.fields = Fields(layout, config.columns, config.replace)
+        self.fields = Fields(layout, config.columns, config.replace, separator)
         self.digests: dict[str, str] = {}
         """File -> sha256 of its bytes; complete after `survey`."""
         self._types: dict[str, tuple[str, str]] = {}  # column -> type and the first file that has it

@@ -54,14 +54,17 @@ class HubDataset:
     Args:
         layout: which fields a row has.
         split: of a task: train, dev or test.
+        separator: of several labels in one text.
     """
 
-    def __init__(self, path: Path, layout: Layout, config: SourceConfig, split: str = "") -> None:
+    def __init__(
+        self, path: Path, layout: Layout, config: SourceConfig, split: str = "", separator: str | None = None
+    ) -> None:
         self.path, self.wanted = path, split
         self.dataset = read_config(path, layout)
         self.split = self._split(split)
         self.warnings: Counter[str] = Counter()
-        self.fields = Fields(layout, self.dataset.columns, config.replace)
+        self.fields = Fields(layout, self.dataset.columns, config.replace, separator)
         self.is_local = Path(self.dataset.name).is_dir()
         if not self.is_local and self.dataset.revision is None:
             raise BadParams(99, f"{path}: revision", "is missing", "pin a commit of the data set")
