@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -45,9 +46,9 @@ class Examples:
         return len(self.lengths)
 
     def take(self, chosen: Int64) -> "Examples":
-        """Some of the examples, in the order asked for."""
-        tokens = _ranges(np.cumsum(self.lengths) - self.lengths, self.lengths, chosen)
-        places = _ranges(np.cumsum(self.counts) - self.counts, self.counts, chosen)
+        """Some of the examples, in the order asked for; costs what they hold, however many others there are."""
+        tokens = ranges(self._first_tokens, self.lengths, chosen)
+        places = ranges(self._first_places, self.counts, chosen)
         return Examples(
             self.ids[tokens],
             self.lengths[chosen],
@@ -66,11 +67,19 @@ class Examples:
 
     def flat_places(self) -> Int64:
         """Where the head looks in the flat tokens, (places,)."""
-        return np.repeat(np.cumsum(self.lengths) - self.lengths, self.counts) + self.places
+        return np.repeat(self._first_tokens, self.counts) + self.places
 
     def owners(self) -> Int64:
         """The example of each place, (places,)."""
         return np.repeat(np.arange(len(self)), self.counts)
+
+    @cached_property
+    def _first_tokens(self) -> Int64:
+        return np.cumsum(self.lengths) - self.lengths
+
+    @cached_property
+    def _first_places(self) -> Int64:
+        return np.cumsum(self.counts) - self.counts
 
 
 class Batch(Protocol):
@@ -126,7 +135,7 @@ def _sizes(lists: Sequence[Sequence[int]]) -> Int64:
     return np.fromiter(map(len, lists), np.int64, len(lists))
 
 
-def _ranges(starts: Int64, lengths: Int64, chosen: Int64) -> Int64:
+def ranges(starts: Int64, lengths: Int64, chosen: Int64) -> Int64:
     """The indices of the ranges of the chosen items, one after the other."""
     sizes = lengths[chosen]
     first: Int64 = np.repeat(starts[chosen] - (np.cumsum(sizes) - sizes), sizes)
