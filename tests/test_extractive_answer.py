@@ -109,6 +109,21 @@ def test_examples_are_question_context_and_segments() -> None:
     assert examples.rows.tolist() == [0, 0]
 
 
+def test_a_context_of_several_questions_is_tokenised_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    pieces, shape, seen = tiny.tokenizer(), tiny.shape_of("extractive_answer"), list[str]()
+    real = pieces.encode
+
+    def encode(texts: Any) -> Any:
+        seen.extend(texts)
+        return real(texts)
+
+    monkeypatch.setattr(pieces, "encode", encode)
+    asked = [row(context, question=f"Which {thing}?") for context in ("the fish", "état") for thing in ("one", "two")]
+    examples = shape.examples(asked, pieces, 64)
+    assert sorted(seen) == sorted(["Which one?", "Which two?"] * 2 + ["the fish", "état"])
+    assert examples.rows.tolist() == [0, 1, 2, 3]
+
+
 @settings(max_examples=100, deadline=None)
 @given(
     st.lists(

@@ -19,7 +19,7 @@ from adaptbert.metric_contract import COMPARED_BY
 from adaptbert.metrics import answer_metrics
 from adaptbert.params import contradiction
 from adaptbert.pooling import LayersConfig, Reading
-from adaptbert.tasks.examples import Batch, Examples, gather
+from adaptbert.tasks.examples import Batch, Examples, arranged
 from adaptbert.tasks.windows import windows
 from adaptbert.tokenization import Tokenizer
 
@@ -79,20 +79,39 @@ class ExtractiveAnswer:
         return {"num_labels": 2}
 
     def examples(self, rows: Sequence[Mapping[str, Any]], tokenizer: Tokenizer, max_length: int) -> Examples:
-        questions = tokenizer.encode([row["question"] for row in rows])
-        contexts = tokenizer.encode([row["context"] for row in rows])
-        limit, ids, segments, spans, owners, cut = self._options.max_question, [], [], [], [], 0
-        for number, (row, question, context) in enumerate(zip(rows, questions, contexts, strict=True)):
-            asked = question.ids[:limit]
+        return arranged(
+            rows,
+            lambda row: len(row["question"]) + len(row["context"]),
+            lambda some: self._some_examples(some, tokenizer, max_length),
+        )
+
+    def _some_examples(self, rows: Sequence[Mapping[str, Any]], tokenizer: Tokenizer, max_length: int) -> Examples:
+        """A context of several questions, which lie together in most sets, is tokenised once."""
+        questions, contexts = tokenizer.encode([row["question"] for row in rows]), _contexts(rows, tokenizer)
+        limit, owners, cut, sep = self._options.max_question, [], 0, np.array([tokenizer.sep])
+        ids, spans = [np.empty(0, np.int64)], [np.empty((0, 2), np.int64)]
+        sizes: list[tuple[int, int]] = []  # of the question's part of a window, and of the context's
+        for number, (row, question) in enumerate(zip(rows, questions, strict=True)):
             cut += len(question.ids) > limit
-            characters = whole_characters(row["context"], context.offsets)
-            room = max_length - 3 - len(asked)
-            for begin, end in windows(len(context.ids), room, self._options.stride):
-                ids.append([tokenizer.cls, *asked, tokenizer.sep, *context.ids[begin:end], tokenizer.sep])
-                segments.append([0] * (len(asked) + 2) + [1] * (end - begin + 1))
-                spans.append([(0, 0)] * (len(asked) + 2) + characters[begin:end] + [(0, 0)])
+            asked = np.array([tokenizer.cls, *question.ids[:limit], tokenizer.sep])
+            pieces, characters = contexts[row["context"]]
+            for begin, end in windows(len(pieces), max_length - 1 - len(asked), self._options.stride):
+                ids += [asked, pieces[begin:end], sep]
+                spans += [_nowhere(len(asked)), characters[begin:end], _nowhere(1)]
+                sizes.append((len(asked), end - begin + 1))
                 owners.append(number)
-        return gather(ids, [range(len(tokens)) for tokens in ids], spans, owners, cut, segments)
+        parts = np.array(sizes, np.int64).reshape(-1, 2)
+        lengths = parts.sum(1)
+        return Examples(
+            np.concatenate(ids),
+            lengths,
+            places=np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths),
+            spans=np.concatenate(spans),
+            counts=lengths,
+            rows=np.array(owners, np.int64),
+            cut=cut,
+            segments=np.repeat(np.arange(parts.size) % 2, parts.reshape(-1)),
+        )
 
     def targets(self, rows: Sequence[Mapping[str, Any]], examples: Examples) -> NDArray[Any]:
         """1 where the first answer of a row starts and where it ends; both at [CLS] in a window that lacks some of it.
@@ -187,6 +206,21 @@ class ExtractiveAnswer:
 
     def is_degenerate(self, answers: Sequence[str]) -> bool:
         return len(set(answers)) < 2
+
+
+def _nowhere(count: int) -> Int64:
+    """The spans of so many tokens that are none of the context's."""
+    return np.zeros((count, 2), np.int64)
+
+
+def _contexts(rows: Sequence[Mapping[str, Any]], tokenizer: Tokenizer) -> dict[str, tuple[Int64, Int64]]:
+    """The pieces of each context, (pieces,), and the characters that they stand for, (pieces, 2)."""
+    texts = list(dict.fromkeys(row["context"] for row in rows))
+    found = {}
+    for text, encoding in zip(texts, tokenizer.encode(texts), strict=True):
+        characters = np.array(whole_characters(text, encoding.offsets), np.int64).reshape(-1, 2)
+        found[text] = (np.array(encoding.ids, np.int64), characters)
+    return found
 
 
 def whole_characters(context: str, offsets: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

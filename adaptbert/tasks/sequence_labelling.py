@@ -18,7 +18,7 @@ from adaptbert.metric_contract import COMPARED_BY
 from adaptbert.metrics import span_metrics, tag_metrics
 from adaptbert.params import contradiction
 from adaptbert.pooling import LayersConfig, Reading
-from adaptbert.tasks.examples import Batch, Examples, gather, ranges
+from adaptbert.tasks.examples import Batch, Examples, arranged, gather, ranges
 from adaptbert.tasks.targets import cross_entropy, named, softmax
 from adaptbert.tasks.windows import owners, word_windows
 from adaptbert.tokenization import Tokenizer
@@ -98,6 +98,13 @@ class SequenceLabelling:
 
     def examples(self, rows: Sequence[Mapping[str, Any]], tokenizer: Tokenizer, max_length: int) -> Examples:
         """Words without a piece have no place."""
+        return arranged(
+            rows,
+            lambda row: sum(map(len, row["tokens"])),
+            lambda some: self._some_examples(some, tokenizer, max_length),
+        )
+
+    def _some_examples(self, rows: Sequence[Mapping[str, Any]], tokenizer: Tokenizer, max_length: int) -> Examples:
         room = max_length - 2
         ids, places, spans, numbers = [], [], [], []
         for number, encoding in enumerate(tokenizer.encode_words([row["tokens"] for row in rows])):
