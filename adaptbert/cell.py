@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from adaptbert.checkpoint import Checkpoint
     from adaptbert.one_seed import Trained
     from adaptbert.savepoints import Savepoints
+    from adaptbert.tasks.labelled import HeldOutRows
     from adaptbert.tasks.shapes import Shape
     from adaptbert.work import Work
 
@@ -86,6 +87,7 @@ def finetune_cell(
     targets = shape.targets(train, examples)
     examples = examples.labelled(targets)
     plain, shape = shape, _weighing(params, about, shape, targets)
+    held_out = labelled.HeldOutRows(places.data, lambda rows: shape.examples(rows, start.tokenizer, params.max_length))
     run.log_metrics({"train/cut_share": examples.cut / len(train)}, step=0)
     print(f"{task}-{arm}: {len(train):,} labels, {len(params.seeds)} seeds, from {start.source}")
 
@@ -95,7 +97,7 @@ def finetune_cell(
         usual = Point(params.optim.learning_rate, params.global_batch_size, params.epochs)
 
         def trial(point: Point, seed: int, savepoints: "Savepoints", child: Run) -> dict[str, Any]:
-            done = one_seed(start, params.at(point), shape, examples, places.data, seed, savepoints, child, test=False)
+            done = one_seed(start, params.at(point), shape, examples, held_out, seed, savepoints, child, test=False)
             return {**_scores(done), **_cost(done, params, shape)}
 
         point, more["search"] = choose(params.search, usual, f"dev/{shape.metric}", trial, extra)
@@ -109,7 +111,7 @@ def finetune_cell(
         with run.child(f"{task}-{arm} seed {seed}", {"task": task, "arm": arm, "seed": str(seed)}) as child:
             savepoints = work.savepoints(f"seed-{seed}")
             child.go_on(savepoints.folder)
-            trained = one_seed(start, params, shape, examples, places.data, seed, savepoints, child)
+            trained = one_seed(start, params, shape, examples, held_out, seed, savepoints, child)
         seeds.append(trained.metrics)
         rows += trained.predictions
         dev = trained.metrics[f"dev/{shape.metric}"]
@@ -121,7 +123,7 @@ def finetune_cell(
 
     if params.label_counts is not None:
         more["learning_curve"] = [
-            _on_fewer(start, params, about, plain, train, labels, places.data, extra) for labels in params.label_counts
+            _on_fewer(start, params, about, plain, train, labels, held_out, extra) for labels in params.label_counts
         ]
     spent = [_cost(best[1], params, shape)] * len(seeds) + _spent(more)
 
@@ -200,7 +202,7 @@ def _on_fewer(
     plain: "Shape",
     train: list[dict[str, Any]],
     labels: int,
-    data: Path,
+    held_out: "HeldOutRows",
     extra: Extra,
 ) -> dict[str, Any]:
     """A point of the learning curve: all seeds on the first labels of the subset, scored on dev and test."""
@@ -213,7 +215,7 @@ def _on_fewer(
     examples, shape = examples.labelled(targets), _weighing(params, about, plain, targets)
 
     def one(seed: int, savepoints: "Savepoints", child: Run) -> dict[str, Any]:
-        done = one_seed(start, params, shape, examples, data, seed, savepoints, child)
+        done = one_seed(start, params, shape, examples, held_out, seed, savepoints, child)
         return {**_scores(done), "degenerate": done.metrics["degenerate"], **_cost(done, params, shape)}
 
     found = [

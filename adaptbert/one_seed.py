@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adaptbert.stream import BudgetConfig
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
     from adaptbert.checkpoint import Checkpoint
     from adaptbert.savepoints import Savepoints
     from adaptbert.tasks.examples import Examples
+    from adaptbert.tasks.labelled import HeldOutRows
     from adaptbert.tasks.shapes import Shape
 
 TUNED = "tuned/"  # what the names of values chosen on dev begin with on a curve
@@ -42,7 +42,7 @@ def one_seed(
     params: "CellConfig",
     shape: "Shape",
     examples: "Examples",
-    data: Path,
+    held_out: "HeldOutRows",
     seed: int,
     savepoints: "Savepoints",
     run: Run,
@@ -54,10 +54,8 @@ def one_seed(
     from adaptbert.finetuning import FineTuning, LabelledBatches, Thawing, logits
     from adaptbert.freezing import freeze
     from adaptbert.plan import Plan
-    from adaptbert.tasks import labelled
     from adaptbert.training import fit
 
-    tokenizer = start.tokenizer
     model = start.model(
         shape.hugging_face_class(),
         seed,
@@ -79,8 +77,7 @@ def one_seed(
     def scores(shape: "Shape", examples: "Examples") -> Any:
         return logits(model, shape, examples, params.block_size, params.precision)
 
-    dev = labelled.split(data, "dev")
-    dev_examples = shape.examples(dev, tokenizer, params.max_length)
+    dev, dev_examples = held_out.dev
 
     def measure(step: int) -> Mapping[str, float]:
         found = scores(shape, dev_examples)
@@ -115,8 +112,7 @@ def one_seed(
         dev_scores = {name: value for name, value in last.items() if name.startswith("dev/")}
         return Trained(model, {"seed": seed, **dev_scores}, [], steps, fitted.counts, {})
 
-    rows = labelled.split(data, "test")
-    test_examples = shape.examples(rows, tokenizer, params.max_length)
+    rows, test_examples = held_out.test
     answers, confidence = shape.answers(rows, test_examples, scores(shape, test_examples), tuned)
     gold = shape.gold(rows)
     tested = {f"test/{name}": value for name, value in shape.score(gold, answers).items()}

@@ -2,7 +2,9 @@
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,7 @@ from tests import tiny
 from tests.cells import Project
 
 KINDS = {"section": ("single_sentence", "class"), "mention": ("sequence_labelling", "spans")}
+SPLITS = {"train": 96, "dev": 24, "test": 32}
 
 
 EPOCHS, SEEDS = 8.0, [3, 1, 2]
@@ -192,17 +195,26 @@ def test_labels_are_counted_and_chosen_by_id(fresh: Project, monkeypatch: pytest
     assert used[0] == used[1] == used[2][:20], "the same for every arm"
 
 
-def test_the_test_set_is_opened_once_a_seed_after_its_training(fresh: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened: list[str] = []
-    real = labelled.split
+def test_each_split_is_opened_and_tokenised_once_and_test_last(fresh: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For all seeds and all points of a learning curve; test when the first of them is through with its training."""
+    told: list[str] = []
 
-    def split(folder: Path, name: str) -> list[dict[str, Any]]:
-        opened.append(name)
-        return real(folder, name)
+    def spy(what: str, name: Callable[[Any], str]) -> None:
+        module, _, attribute = what.rpartition(".")
+        real = getattr(resolve_name(module), attribute)
 
-    monkeypatch.setattr("adaptbert.tasks.labelled.split", split)
-    fresh.finetune("section", "general", seeds=[1, 2], epochs=2.0)
-    assert opened == ["train", *(["dev", "test"] * 2)]
+        def spied(*given: Any, **named: Any) -> Any:
+            told.append(name(given))
+            return real(*given, **named)
+
+        monkeypatch.setattr(what, spied)
+
+    spy("adaptbert.tasks.labelled.split", lambda given: f"opens {given[1]}")
+    spy("adaptbert.tasks.sentences.Sentences.examples", lambda given: f"tokenises {len(given[1])}")
+    spy("adaptbert.training.fit", lambda _: "trains")
+    fresh.finetune("section", "general", seeds=[1, 2], epochs=2.0, label_counts=[32])
+    train, dev, test = (["opens " + name, f"tokenises {rows}"] for name, rows in SPLITS.items())
+    assert told == [*train, *dev, "trains", *test, "trains", "tokenises 32", "trains", "trains"]
 
 
 def test_a_seed_that_predicts_one_class_is_counted_and_marked(fresh: Project) -> None:
