@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from adaptbert.checkpoint import Checkpoint
     from adaptbert.one_seed import Trained
     from adaptbert.savepoints import Savepoints
-    from adaptbert.tasks.labelled import HeldOutRows
+    from adaptbert.tasks.labelled import HeldOutRows, Measured
     from adaptbert.tasks.shapes import Shape
     from adaptbert.work import Work
 
@@ -90,6 +90,7 @@ def finetune_cell(
     held_out = labelled.HeldOutRows(places.data, lambda rows: shape.examples(rows, start.tokenizer, params.max_length))
     run.log_metrics({"train/cut_share": examples.cut / len(train)}, step=0)
     print(f"{task}-{arm}: {len(train):,} labels, {len(params.seeds)} seeds, from {start.source}")
+    lost = _lost(shape, run, train=labelled.Measured(train, examples))
 
     extra = Extra(f"{task}-{arm}", {"task": task, "arm": arm}, work, run)
     more: dict[str, Any] = {}
@@ -125,6 +126,7 @@ def finetune_cell(
         more["learning_curve"] = [
             _on_fewer(start, params, about, plain, train, labels, held_out, extra) for labels in params.label_counts
         ]
+    lost |= _lost(shape, run, dev=held_out.dev, test=held_out.test)
     spent = [_cost(best[1], params, shape)] * len(seeds) + _spent(more)
 
     facts = {
@@ -142,6 +144,7 @@ def finetune_cell(
         "tflop": round(flop_of(params, shape, model.config, counts) / 1e12, 3),
         "parameters": parameters(model),
         "contract": contract(about, best[1].ids),
+        **({"lost": lost} if lost["train"] else {}),
     }
     card = {
         "stage": "finetune",
@@ -193,6 +196,17 @@ def _weighing(params: CellConfig, about: dict[str, Any], plain: "Shape", targets
     told = ", ".join(f"{name} {weight:.3g}" for name, weight in zip(plain.classes, each, strict=True))
     print(f"  class weights: {told}")
     return shape_of({**about, "class_weights": each}, params.options())
+
+
+def _lost(shape: "Shape", run: Run, **splits: "Measured") -> dict[str, dict[str, int]]:
+    """Of each split the rows whose right answer cannot be found, by reason: they bound every score."""
+    found = {name: shape.lost(*split) for name, split in splits.items()}
+    for name, reasons in found.items():
+        run.log_metrics({f"{name}/{reason}": count for reason, count in reasons.items()})
+        if any(reasons.values()):
+            told = ", ".join(f"{reason} {count:,}" for reason, count in reasons.items())
+            print(f"  warning: {name}: {told} of {len(splits[name].rows):,} rows")
+    return found
 
 
 def _on_fewer(

@@ -240,6 +240,19 @@ def test_rows_in_windows_are_not_cut_but_more_examples(fresh: Project) -> None:
     assert len(fresh.predictions("mention-general")) == 32, "an answer a row"
 
 
+def test_answers_that_cannot_be_found_are_told_and_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of every split."""
+    project = Project(tmp_path, {"asked": ("extractive_answer", "answer")})
+    found = project.finetune("asked", "general", {"max_answer": 2}, seeds=[1], epochs=0.2)
+    told = capsys.readouterr().out
+    for split, count in SPLITS.items():
+        rows = labelled.split(tmp_path / "data/asked", split)
+        long = sum(answer["text"] == "bread or fish" for row in rows for answer in row["answers"])
+        assert found["lost"][split] == {"answers_cut_away": 0, "answers_too_long": long}
+        assert f"warning: {split}: answers_cut_away 0, answers_too_long {long} of {count} rows" in told
+        assert long > 0
+
+
 def test_options_of_another_shape_are_refused(fresh: Project) -> None:
     options = {"single_sentence": None, "sequence_labelling": tiny.options("sequence_labelling")}
     message = (

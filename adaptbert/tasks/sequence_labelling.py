@@ -146,6 +146,9 @@ class SequenceLabelling:
                 found[places[-1], 1] |= ENDS
         return found
 
+    def lost(self, rows: Sequence[Mapping[str, Any]], examples: Examples) -> dict[str, int]:
+        return {}
+
     def _trained(self, tags: Sequence[str]) -> Sequence[str]:
         if self._scheme in (None, STORED):
             return tags
