@@ -106,7 +106,7 @@ def finetune_cell(
         run.set_tags({"chosen": json.dumps(asdict(point))})
 
     seeds: list[dict[str, Any]] = []
-    rows: list[dict[str, Any]] = []
+    predictions: list[Any] = []
     best: tuple[float, Trained] | None = None
     for seed in params.seeds:
         with run.child(f"{task}-{arm} seed {seed}", {"task": task, "arm": arm, "seed": str(seed)}) as child:
@@ -114,7 +114,7 @@ def finetune_cell(
             child.go_on(savepoints.folder)
             trained = one_seed(start, params, shape, examples, held_out, seed, savepoints, child)
         seeds.append(trained.metrics)
-        rows += trained.predictions
+        predictions.append(trained.predictions)
         dev = trained.metrics[f"dev/{shape.metric}"]
         if best is None or dev > best[0]:
             best = (dev, trained)
@@ -162,7 +162,7 @@ def finetune_cell(
         "measured": {},
     }
     saved = checkpoint.save(places.out, model, start.tokenizer, card)
-    _write_predictions(places.predictions, rows)
+    _write_predictions(places.predictions, predictions)
     write_json(places.metrics, {**facts, **({"cost": cost(spent)} if more else {}), "seeds": seeds, **more})
     work.finish(places.metrics)
 
@@ -256,12 +256,12 @@ def _spent(more: dict[str, Any]) -> list[dict[str, Any]]:
     return [*([more["search"]] if "search" in more else []), *more.get("learning_curve", [])]
 
 
-def _write_predictions(target: Path, rows: list[dict[str, Any]]) -> None:
+def _write_predictions(target: Path, seeds: list[Any]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     with whole(target) as path:
-        pq.write_table(pa.Table.from_pylist(rows), path)
+        pq.write_table(pa.concat_tables(seeds), path)
 
 
 def _means(seeds: list[dict[str, Any]]) -> dict[str, float]:

@@ -24,14 +24,14 @@ class Trained:
     """What a seed leaves.
 
     Attributes:
-        predictions: a row for each row of the test split; none where it stayed closed.
+        predictions: an Arrow table with a row for each row of the test split; None where it stayed closed.
         counts: sums over all micro-batches.
         ids: split -> the rows that scores are of.
     """
 
     model: Any
     metrics: dict[str, Any]
-    predictions: list[dict[str, Any]]
+    predictions: Any
     steps: int
     counts: dict[str, int]
     ids: dict[str, list[str]]
@@ -50,6 +50,9 @@ def one_seed(
     test: bool = True,
 ) -> Trained:
     """Train, and open the test split last; without `test` not at all."""
+    import numpy as np
+    import pyarrow as pa
+
     from adaptbert.early_stopping import Best
     from adaptbert.finetuning import FineTuning, LabelledBatches, Thawing, logits
     from adaptbert.freezing import freeze
@@ -110,7 +113,7 @@ def one_seed(
 
     if not test:
         dev_scores = {name: value for name, value in last.items() if name.startswith("dev/")}
-        return Trained(model, {"seed": seed, **dev_scores}, [], steps, fitted.counts, {})
+        return Trained(model, {"seed": seed, **dev_scores}, None, steps, fitted.counts, {})
 
     rows, test_examples = held_out.test
     answers, confidence = shape.answers(rows, test_examples, scores(shape, test_examples), tuned)
@@ -130,10 +133,15 @@ def one_seed(
     return Trained(
         model,
         {**metrics, "curve": fitted.curve},
-        [
-            {"seed": seed, "id": row["id"], "gold": _text(right), "predicted": _text(answer), "confidence": float(sure)}
-            for row, right, answer, sure in zip(rows, gold, answers, confidence, strict=True)
-        ],
+        pa.table(
+            {
+                "seed": np.full(len(rows), seed),
+                "id": [row["id"] for row in rows],
+                "gold": [*map(_text, gold)],
+                "predicted": [*map(_text, answers)],
+                "confidence": confidence,
+            }
+        ),
         steps,
         fitted.counts,
         {"dev": [row["id"] for row in dev], "test": [row["id"] for row in rows]},

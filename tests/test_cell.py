@@ -12,6 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from adaptbert import cell
 from adaptbert.checkpoint import Checkpoint
 from adaptbert.errors import BadData, BadParams
 from adaptbert.finetuning import logits
@@ -251,6 +252,22 @@ def test_answers_that_cannot_be_found_are_told_and_kept(tmp_path: Path, capsys: 
         assert found["lost"][split] == {"answers_cut_away": 0, "answers_too_long": long}
         assert f"warning: {split}: answers_cut_away 0, answers_too_long {long} of {count} rows" in told
         assert long > 0
+
+
+def test_predictions_wait_as_a_table_a_seed(fresh: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of Python would take some hundred bytes each until all seeds are through."""
+    held: list[Any] = []
+    real = cell._write_predictions
+
+    def write(target: Path, seeds: list[Any]) -> None:
+        held.extend(seeds)
+        real(target, seeds)
+
+    monkeypatch.setattr(cell, "_write_predictions", write)
+    fresh.finetune("section", "general", seeds=[1, 2], epochs=0.2)
+    assert [table.num_rows for table in held] == [32, 32]
+    assert all(table.nbytes < 80 * table.num_rows for table in held)
+    assert [row for table in held for row in table.to_pylist()] == fresh.predictions("section-general")
 
 
 def test_options_of_another_shape_are_refused(fresh: Project) -> None:
