@@ -12,6 +12,8 @@ from typing import Any
 from adaptbert.outputs import read_json
 
 BITS, TRAINING, STEPS, SUITE, INSPECTION = "bits_per_char", "training", "steps", "suite", "inspection"
+NO_TASKS = (BITS, TRAINING, SUITE, INSPECTION)
+"""What stands beside the tasks, so that no task can be called so; beside the arms of a task stand `STEPS` and controls."""
 VERDICTS = {
     "gain": "gain shown",
     "loss": "loss shown",
@@ -33,7 +35,7 @@ def comparison_table(summary: dict[str, Any]) -> str:
 
 def tasks_of(summary: dict[str, Any]) -> dict[str, Any]:
     """The sections that are tasks."""
-    return {name: values for name, values in summary.items() if name not in (BITS, TRAINING, SUITE, INSPECTION)}
+    return {name: values for name, values in summary.items() if name not in NO_TASKS}
 
 
 def _metric(values: dict[str, Any]) -> str:
