@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from adaptbert import tracking
+from adaptbert.errors import Diverged
 from adaptbert.finetuning import FineTuning
 from adaptbert.outputs import read_json
 from adaptbert.search import Point, SearchConfig, Trial, best, search, search_seeds
@@ -172,6 +173,42 @@ def test_cost_counts_trials(searched: dict[str, Any]) -> None:
     assert searched["cost"]["tokens"] == searched["tokens"] + searched["search"]["tokens"]
     assert searched["cost"]["tflop"] == pytest.approx(searched["tflop"] + searched["search"]["tflop"], abs=2e-3)
     assert rows[1]["tokens"] > 1.9 * rows[0]["tokens"], "twice the epochs, two seeds each"
+
+
+@pytest.fixture
+def diverging(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A learning rate of 1 leads to losses that are no numbers, from the second step on."""
+    step = FineTuning.training_step
+
+    def spoilt(self: Any, *arguments: Any) -> Any:
+        found = step(self, *arguments)
+        rate = self.trainer.optimizers[0].param_groups[0]["initial_lr"]
+        return found * (nan if rate == 1.0 and self.trainer.global_step else 1.0)
+
+    monkeypatch.setattr(FineTuning, "training_step", spoilt)
+
+
+@pytest.mark.usefixtures("diverging")
+def test_a_trial_that_diverges_costs_what_it_was_trained_and_is_not_chosen(tmp_path: Path) -> None:
+    project = Project(tmp_path, KINDS)
+    found = project.finetune("section", "general", seeds=[1], search=config(learning_rate=[1.0, 1e-2], seeds=2))
+    first, second = found["search"]["trials"]
+    assert (first["dev/f1_macro"], first["seeds"]) == (None, [None, None])
+    assert found["search"]["chosen"] == 2
+    assert len(second["seeds"]) == 2
+    assert None not in second["seeds"]
+    steps = 2 * 96 // 16
+    # A step that counted and three that did not, of twelve.
+    assert first["tokens"] == pytest.approx(second["tokens"] * 4 / steps, rel=0.1)
+    assert first["tflop"] == pytest.approx(second["tflop"] * first["tokens"] / second["tokens"], rel=0.1, abs=2e-3)
+    assert found["search"]["tokens"] == first["tokens"] + second["tokens"]
+
+
+@pytest.mark.usefixtures("diverging")
+def test_a_search_of_which_nothing_is_left_is_an_error(tmp_path: Path) -> None:
+    project = Project(tmp_path, KINDS)
+    with pytest.raises(Diverged, match="AB-158 section-general: search: all 1 trials diverged"):
+        project.finetune("section", "general", seeds=[1], search=config(learning_rate=[1.0], seeds=1))
 
 
 def test_no_trial_opens_the_test_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
