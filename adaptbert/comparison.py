@@ -142,8 +142,9 @@ class Task:
     """One task with all its arms.
 
     Attributes:
-        labels: training rows used, by the arms and by the controls alike.
+        labels: training rows used, by the arms and, but for very large sets, by the controls.
         controls: name -> score.
+        control_rows: the first of the training rows, on which the controls were fitted.
         chosen: the arm with the best mean score on the dev split; the test split has no say in it.
         inspection: of the chosen arm; None without its predictions.
     """
@@ -156,6 +157,7 @@ class Task:
     rows: dict[str, int]
     arms: list[Arm]
     controls: dict[str, float]
+    control_rows: int
     steps: list[Step]
     chosen: str | None
     inspection: Inspection | None

@@ -13,7 +13,7 @@ from adaptbert.outputs import read_json
 
 BITS, TRAINING, STEPS, SUITE, INSPECTION = "bits_per_char", "training", "steps", "suite", "inspection"
 NO_TASKS = (BITS, TRAINING, SUITE, INSPECTION)
-"""What stands beside the tasks, so that no task can be called so; beside the arms of a task stand `STEPS` and controls."""
+"""What stands beside the tasks, so that no task can be called so; beside the arms of one stand `STEPS` and controls."""
 VERDICTS = {
     "gain": "gain shown",
     "loss": "loss shown",
@@ -54,6 +54,8 @@ def _task(name: str, values: dict[str, Any], training: dict[str, Any]) -> str:
         seeds = " ".join(_points(score) for _, score in found.get("seeds", []))
         if found.get("degenerate"):
             seeds += f" ({len(found['degenerate'])} of one class only)"
+        if "rows" in found:
+            seeds = f"(fitted on the first {found['rows'][0]:,} rows)"
         spent = training.get(found.get("rung", [""])[0], {})
         rows.append(
             [

@@ -74,7 +74,7 @@ class SearchConfig(Config):
         rates = self.learning_rate
         if self.sampler is not None and (rates is None or len(rates) != 2 or rates[0] >= rates[1]):
             raise contradiction(
-                f"sampler optuna and learning_rate {rates}: it takes the lowest and the highest; a grid has all the rest"
+                f"sampler optuna and learning_rate {rates}: it takes the lowest and the highest; a grid has the rest"
             )
         return self
 

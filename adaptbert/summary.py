@@ -49,9 +49,15 @@ def summary(comparison: Comparison) -> dict[str, Any]:
 def _task(task: Task) -> dict[str, Any]:
     return {
         **{arm.name: _arm(arm, task.metric) for arm in task.arms},
-        **{control: {task.metric: _round(score)} for control, score in task.controls.items()},
+        **{control: _control(score, task) for control, score in task.controls.items()},
         STEPS: {step.name: _step(step) for step in task.steps},
     }
+
+
+def _control(score: float, task: Task) -> dict[str, Any]:
+    """`rows` where they are not all that the arms were trained on."""
+    fewer = {"rows": [task.control_rows]} if task.control_rows < task.labels else {}
+    return {task.metric: _round(score), **fewer}
 
 
 def _arm(arm: Arm, metric: str) -> dict[str, Any]:
