@@ -43,8 +43,8 @@ def test_the_demo_is_consistent() -> None:
 def test_a_task_cannot_hide_a_section_of_the_metrics(name: str) -> None:
     task = {name: DEMO["collect_task"]["section"]}
     assert errors(collect_task={**DEMO["collect_task"], **task}) == [
-        f"AB-112 params.yaml: collect_task.{name}: '{name}' is a section of metrics/metrics.json; give the task another "
-        "name (78)"
+        f"AB-112 params.yaml: collect_task.{name}: '{name}' is a section of metrics/metrics.json; give the task "
+        "another name (78)"
     ]
 
 
