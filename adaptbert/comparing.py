@@ -17,6 +17,7 @@ from adaptbert.comparison import (
     Source,
     Step,
     Task,
+    Tempered,
     Verdict,
 )
 from adaptbert.controls import controls, fitted_on
@@ -156,7 +157,15 @@ def _task(
         steps=_steps(arms, confidence),
         chosen=chosen,
         inspection=inspect_cell(predicted, target) if key is not None and predicted.is_file() else None,
+        tempered=_tempered(found[key]["seeds"]) if key is not None else None,
     )
+
+
+def _tempered(seeds: Sequence[dict[str, Any]]) -> Tempered | None:
+    if not all("ece_tempered" in seed for seed in seeds):  # written where rows are classified
+        return None
+    temperatures = {int(seed["seed"]): float(seed["tuned"]["temperature"]) for seed in seeds}
+    return Tempered(temperatures, sum(float(seed["ece_tempered"]) for seed in seeds) / len(seeds))
 
 
 def _arm(name: str, rung: str, found: dict[str, Any] | None, metric: str, confidence: float, cost: Cost | None) -> Arm:

@@ -138,6 +138,19 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Tempered:
+    """What a temperature, fitted on dev, makes of the confidences of a cell (adaptbert.temperature).
+
+    Attributes:
+        temperatures: seed -> its temperature.
+        ece: expected calibration error of the test rows with it, as `Calibration.ece` is without; mean over seeds.
+    """
+
+    temperatures: dict[int, float]
+    ece: float
+
+
+@dataclass(frozen=True)
 class Task:
     """One task with all its arms.
 
@@ -147,6 +160,7 @@ class Task:
         control_rows: the first of the training rows, on which the controls were fitted.
         chosen: the arm with the best mean score on the dev split; the test split has no say in it.
         inspection: of the chosen arm; None without its predictions.
+        tempered: of the chosen arm; None where rows are not classified.
     """
 
     name: str
@@ -161,6 +175,7 @@ class Task:
     steps: list[Step]
     chosen: str | None
     inspection: Inspection | None
+    tempered: Tempered | None = None
 
     def arm(self, name: str) -> Arm | None:
         return next((arm for arm in self.arms if arm.name == name), None)

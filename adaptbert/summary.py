@@ -100,6 +100,9 @@ def _inspection(inspection: Inspection, task: Task) -> dict[str, Any]:
     if calibration is not None:
         found["ece"] = _round(calibration.ece)
         found["ece_width"] = _round(calibration.ece_width)
+        if task.tempered is not None:
+            found["ece_tempered"] = _round(task.tempered.ece)
+            found["temperatures"] = [[seed, _round(value)] for seed, value in task.tempered.temperatures.items()]
         found["brier"] = _round(calibration.brier)
         found["ece_by_chance"] = [_round(calibration.chance)]
         found["curve"] = [[part.count, _round(part.claimed), _round(part.came_true)] for part in calibration.curve]

@@ -9,7 +9,7 @@ import pytest
 from markupsafe import escape
 
 from adaptbert.comparing import compare_all
-from adaptbert.comparison import Comparison, Rung, Step, Task
+from adaptbert.comparison import Comparison, Rung, Step, Task, Tempered
 from adaptbert.comparison_table import comparison_table
 from adaptbert.confusion import Confusion
 from adaptbert.outputs import read_json, write_json
@@ -200,6 +200,21 @@ def test_confidence_is_judged_by_more_than_chance(comparison: Comparison) -> Non
     assert "less sure than it could be" in calibrated(section, ece=0.12, chance=0.04, claimed=0.6, came_true=0.7).en
     assert "least sure tag" in calibrated(mention).en
     assert "that is true" in calibrated(section, ece=0.0, chance=0.0, claimed=1.0, came_true=1.0).en
+
+
+def test_what_a_temperature_would_change_is_told(comparison: Comparison) -> None:
+    task = comparison.tasks[0]
+    assert "temperature" not in sentences.calibration(task).en  # type: ignore[union-attr]
+    found = dataclasses.replace(task, tempered=Tempered({1: 1.306, 2: 1.204}, 0.0312))
+    told = calibrated(found, ece=0.12)
+    assert "(1.20 to 1.31; above 1 is too sure) takes it from 12.0 to 3.1 in bins" in told.en
+    assert re.findall(r"\d+\.\d+", told.en) == re.findall(r"\d+\.\d+", told.zh)
+    told_once = calibrated(dataclasses.replace(found, tempered=Tempered({1: 1.5}, 0.0312)))
+    assert "(1.50; above" in told_once.en
+    table = summary(dataclasses.replace(comparison, tasks=[found, comparison.tasks[1]]))["inspection"]
+    assert table["section"]["ece_tempered"] == 0.0312
+    assert table["section"]["temperatures"] == [[1, 1.306], [2, 1.204]]
+    assert "ece_tempered" not in table["mention"]
 
 
 def test_tasks_together_are_named_as_a_mean_of_unlike_things(comparison: Comparison, page: str) -> None:

@@ -176,6 +176,22 @@ def calibration(task: Task) -> Words | None:
             f"期望校准误差：等量分箱 {ece}（等宽分箱 {width}），置信度完全真实时仅因偶然也会有 {chance}。"
             f"Brier 分数：{brier}。",
         )
+        + _tempered(task, ece)
+    )
+
+
+def _tempered(task: Task, before: str) -> Words:
+    """What one number a seed, fitted on dev, would do for the confidences."""
+    if task.tempered is None:
+        return Words("", "")
+    values = sorted(task.tempered.temperatures.values())
+    low, high, after = f"{values[0]:.2f}", f"{values[-1]:.2f}", points(task.tempered.ece)
+    told = Words(low, low) if low == high else Words(f"{low} to {high}", f"{low} 到 {high}")
+    return Words(
+        f"A temperature that is fitted on dev ({told.en}; above 1 is too sure) takes it from {before} to {after} in "
+        "bins of equally many rows. It changes no answer, and is not applied to the confidences shown here.",
+        f"在开发集上拟合的温度（{told.zh}，大于 1 表示过于自信）会把等量分箱的误差从 {before} 变为 {after}。"
+        "它不改变任何答案，这里显示的置信度也未使用它。",
     )
 
 
