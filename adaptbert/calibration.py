@@ -1,7 +1,7 @@
 """Are probabilities true? Claimed chances and what came true -> reliability curve, ECE, Brier score, temperature.
 
 Everything here is of binary statements: "this row has this label" (binary, multi-label: flatten), or "the first choice
-is right" (multi-class: `top_choice`). Pure: arrays in, numbers out.
+is right" (multi-class: `top_choice`; all of several labels: `every_choice`). Pure: arrays in, numbers out.
 """
 
 from collections.abc import Sequence
@@ -15,6 +15,8 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Bins = Literal["mass", "width"]
 
+BINS = 15
+"""As in Guo et al. 2017."""
 TEMPERATURES = (0.01, 100.0)
 """Between which a temperature is looked for: at the lower end every first choice is certain, at the upper none is."""
 
@@ -37,6 +39,12 @@ class Bin:
 def top_choice(probabilities: Floats, targets: NDArray[np.int64]) -> tuple[Floats, Bools]:
     """The chance of the most probable class, and whether it is right: (rows, classes), (rows,) -> (rows,), (rows,)."""
     return probabilities.max(-1), probabilities.argmax(-1) == targets
+
+
+def every_choice(probabilities: Floats, targets: NDArray[Any]) -> tuple[Floats, Bools]:
+    """The chance of the least sure of a row's decisions, and whether all are right: twice (rows, labels) -> (rows,)."""
+    sure = np.maximum(probabilities, 1 - probabilities).min(-1)
+    return sure, ((probabilities > 0.5) == targets.astype(bool)).all(-1)
 
 
 def reliability(claimed: Floats, came_true: Bools, bins: int, equal: Bins) -> list[Bin]:

@@ -1,6 +1,7 @@
 """One cell of the comparison: a task fine-tuned from the rung of an arm, once a seed; the test set is opened last."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,7 +45,7 @@ def finetune_cell(
     # All code is known when the run is named.
     from adaptbert import architecture, checkpoint, crf, finetuning, ranks, training  # noqa: F401
     from adaptbert.architecture import parameters
-    from adaptbert.errors import BadData, BadParams
+    from adaptbert.errors import BadData, BadParams, Diverged
     from adaptbert.metric_contract import contract
     from adaptbert.one_seed import flop_of, one_seed
     from adaptbert.tasks import labelled
@@ -98,7 +99,11 @@ def finetune_cell(
         usual = Point(params.optim.learning_rate, params.global_batch_size, params.epochs)
 
         def trial(point: Point, seed: int, savepoints: "Savepoints", child: Run) -> dict[str, Any]:
-            done = one_seed(start, params.at(point), shape, examples, held_out, seed, savepoints, child, test=False)
+            try:
+                done = one_seed(start, params.at(point), shape, examples, held_out, seed, savepoints, child, test=False)
+            except Diverged as error:
+                child.set_tags({"diverged": str(error)})
+                return {f"dev/{shape.metric}": None, **_price(error.trained, start.config(), params, shape)}
             return {**_scores(done), **_cost(done, params, shape)}
 
         point, more["search"] = choose(params.search, usual, f"dev/{shape.metric}", trial, extra)
@@ -245,10 +250,13 @@ def _scores(done: "Trained") -> dict[str, Any]:
 
 
 def _cost(done: "Trained", params: CellConfig, shape: "Shape") -> dict[str, Any]:
+    return _price(done.counts, done.model.config, params, shape)
+
+
+def _price(counts: Mapping[str, int], config: Any, params: CellConfig, shape: "Shape") -> dict[str, Any]:
     from adaptbert.one_seed import flop_of
 
-    flop = flop_of(params, shape, done.model.config, done.counts)
-    return {"tokens": done.counts["tokens"], "tflop": round(flop / 1e12, 3)}
+    return {"tokens": counts["tokens"], "tflop": round(flop_of(params, shape, config, counts) / 1e12, 3)}
 
 
 def _spent(more: dict[str, Any]) -> list[dict[str, Any]]:

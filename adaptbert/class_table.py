@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from adaptbert.controls import OUTSIDE
+from adaptbert.metrics import numbered
 from adaptbert.predictions import Answer
 
 
@@ -86,10 +86,12 @@ def _spans(answers: Sequence[Answer]) -> _Scores:
     from seqeval.metrics.v1 import classification_report
     from seqeval.scheme import IOB2
 
-    types = {tag[2:] for answer in answers for tag in answer.gold if tag != OUTSIDE}
+    numbers: dict[str, str] = {}
+    gold = numbered([answer.gold for answer in answers], numbers)
+    types = dict(numbers)  # of the right answers alone
     if not types:
         return {}
-    gold, predicted = [answer.gold for answer in answers], [answer.predicted for answer in answers]
+    predicted = numbered([answer.predicted for answer in answers], numbers)
     report = classification_report(gold, predicted, scheme=IOB2, zero_division=0, output_dict=True)
     keys = ("precision", "recall", "f1-score", "support")
-    return {name: tuple(float(report[name][key]) for key in keys) for name in sorted(types)}  # type: ignore[misc]
+    return {name: tuple(float(report[types[name]][key]) for key in keys) for name in sorted(types)}  # type: ignore[misc]

@@ -17,9 +17,10 @@ from adaptbert.comparison import (
     Source,
     Step,
     Task,
+    Tempered,
     Verdict,
 )
-from adaptbert.controls import controls
+from adaptbert.controls import controls, fitted_on
 from adaptbert.inspection import inspect_cell
 from adaptbert.ladder import PRETRAIN, SCRATCH, LadderConfig
 from adaptbert.metric_contract import COMPARED_BY
@@ -141,7 +142,8 @@ def _task(
     predicted = predictions / f"{key}.parquet"
     train = labelled.subset(labelled.split(data, "train"), labels)
     dev, test = labelled.split(data, "dev"), labelled.split(data, "test")
-    scored = controls(described, train, dev, test, baseline_seed)
+    fitting = fitted_on(described, train)
+    scored = controls(described, fitting, fitted_on(described, dev), test, baseline_seed)
     return Task(
         name=name,
         shape=described["shape"],
@@ -151,10 +153,19 @@ def _task(
         rows=described["rows"],
         arms=arms,
         controls={control: values[metric] for control, values in scored.items()},
+        control_rows=len(fitting),
         steps=_steps(arms, confidence),
         chosen=chosen,
         inspection=inspect_cell(predicted, target) if key is not None and predicted.is_file() else None,
+        tempered=_tempered(found[key]["seeds"]) if key is not None else None,
     )
+
+
+def _tempered(seeds: Sequence[dict[str, Any]]) -> Tempered | None:
+    if not all("ece_tempered" in seed for seed in seeds):  # written where rows are classified
+        return None
+    temperatures = {int(seed["seed"]): float(seed["tuned"]["temperature"]) for seed in seeds}
+    return Tempered(temperatures, sum(float(seed["ece_tempered"]) for seed in seeds) / len(seeds))
 
 
 def _arm(name: str, rung: str, found: dict[str, Any] | None, metric: str, confidence: float, cost: Cost | None) -> Arm:

@@ -138,14 +138,29 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Tempered:
+    """What a temperature, fitted on dev, makes of the confidences of a cell (adaptbert.temperature).
+
+    Attributes:
+        temperatures: seed -> its temperature.
+        ece: expected calibration error of the test rows with it, as `Calibration.ece` is without; mean over seeds.
+    """
+
+    temperatures: dict[int, float]
+    ece: float
+
+
+@dataclass(frozen=True)
 class Task:
     """One task with all its arms.
 
     Attributes:
-        labels: training rows used, by the arms and by the controls alike.
+        labels: training rows used, by the arms and, but for very large sets, by the controls.
         controls: name -> score.
+        control_rows: the first of the training rows, on which the controls were fitted.
         chosen: the arm with the best mean score on the dev split; the test split has no say in it.
         inspection: of the chosen arm; None without its predictions.
+        tempered: of the chosen arm; None where rows are not classified.
     """
 
     name: str
@@ -156,9 +171,11 @@ class Task:
     rows: dict[str, int]
     arms: list[Arm]
     controls: dict[str, float]
+    control_rows: int
     steps: list[Step]
     chosen: str | None
     inspection: Inspection | None
+    tempered: Tempered | None = None
 
     def arm(self, name: str) -> Arm | None:
         return next((arm for arm in self.arms if arm.name == name), None)

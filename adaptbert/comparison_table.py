@@ -12,6 +12,8 @@ from typing import Any
 from adaptbert.outputs import read_json
 
 BITS, TRAINING, STEPS, SUITE, INSPECTION = "bits_per_char", "training", "steps", "suite", "inspection"
+NO_TASKS = (BITS, TRAINING, SUITE, INSPECTION)
+"""What stands beside the tasks, so that no task can be called so; beside the arms of one stand `STEPS` and controls."""
 VERDICTS = {
     "gain": "gain shown",
     "loss": "loss shown",
@@ -33,7 +35,7 @@ def comparison_table(summary: dict[str, Any]) -> str:
 
 def tasks_of(summary: dict[str, Any]) -> dict[str, Any]:
     """The sections that are tasks."""
-    return {name: values for name, values in summary.items() if name not in (BITS, TRAINING, SUITE, INSPECTION)}
+    return {name: values for name, values in summary.items() if name not in NO_TASKS}
 
 
 def _metric(values: dict[str, Any]) -> str:
@@ -52,6 +54,8 @@ def _task(name: str, values: dict[str, Any], training: dict[str, Any]) -> str:
         seeds = " ".join(_points(score) for _, score in found.get("seeds", []))
         if found.get("degenerate"):
             seeds += f" ({len(found['degenerate'])} of one class only)"
+        if "rows" in found:
+            seeds = f"(fitted on the first {found['rows'][0]:,} rows)"
         spent = training.get(found.get("rung", [""])[0], {})
         rows.append(
             [

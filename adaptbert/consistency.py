@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from adaptbert import params
+from adaptbert.comparison_table import NO_TASKS, STEPS
 from adaptbert.errors import BadParams, UserError, nearest, raise_all
 from adaptbert.ladder import PRETRAIN, SCRATCH, LadderConfig
+from adaptbert.report.words import CONTROLS
 from adaptbert.tasks.shapes import MAKERS, ShapeConfig, mismatch
 
 GENERAL = "general"
@@ -33,6 +35,7 @@ def check(document: Mapping[str, Any], file: Path) -> None:
     raise_all(
         [
             *_names(document, file),
+            *_taken(document, ladder, file),
             *_corpora(document, ladder, file),
             *_tasks(document, ladder, file),
             *_shapes(document, file),
@@ -53,6 +56,18 @@ def _names(document: Mapping[str, Any], file: Path) -> Iterator[UserError]:
                 yield BadParams(
                     112, place, f"'{name}' cannot be the name of a folder", "use letters, digits, _ . and -"
                 )
+
+
+def _taken(document: Mapping[str, Any], ladder: LadderConfig, file: Path) -> Iterator[UserError]:
+    """In metrics/metrics.json tasks stand beside other sections, and arms beside controls: one would hide the other."""
+    for task in document["collect_task"]:
+        if task in NO_TASKS:
+            problem = f"'{task}' is a section of metrics/metrics.json"
+            yield BadParams(112, f"{file}: collect_task.{task}", problem, "give the task another name")
+    for key, cell in ladder.finetune.items():
+        if cell.arm == STEPS or cell.arm in CONTROLS:
+            problem = f"'{cell.arm}' is {'a section of metrics/metrics.json' if cell.arm == STEPS else 'a control'}"
+            yield BadParams(112, f"{file}: ladder.finetune.{key}.arm", problem, "give the arm another name")
 
 
 def _corpora(document: Mapping[str, Any], ladder: LadderConfig, file: Path) -> Iterator[UserError]:

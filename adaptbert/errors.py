@@ -3,7 +3,7 @@
 The exit codes follow sysexits.h. A caller retries on 75, and on nothing else.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import NoReturn
@@ -45,9 +45,19 @@ class BadParams(UserError):
 
 
 class Diverged(UserError):
-    """A loss or a gradient that is no longer a number."""
+    """A loss or a gradient that is no longer a number.
+
+    Args:
+        trained: sums over the micro-batches until then, for what the run has cost; empty where nothing was trained.
+    """
 
     exit_code = INTERNAL
+
+    def __init__(
+        self, code: int, place: str | Path, problem: str, remedy: str, trained: Mapping[str, int] | None = None
+    ) -> None:
+        super().__init__(code, place, problem, remedy)
+        self.trained = dict(trained or {})
 
 
 class Several(UserError):

@@ -50,7 +50,7 @@ class Follower:
         self._since_logged: list[list[float]] = []
         self._since_measured: list[list[float]] = []
         # Of steps that were not looked at yet: asking a GPU for a number at each step would make it wait.
-        self._pending: list[tuple[int, Tensor, Tensor]] = []
+        self._pending: list[tuple[int, Tensor, Tensor, dict[str, int]]] = []
         self._saved = time.monotonic()
         self._save_seconds = float(os.environ.get("ADAPTBERT_SAVE_SECONDS", SAVE_SECONDS))
 
@@ -98,7 +98,7 @@ class Follower:
         tensors = {f"weights/{name}": tensor for name, tensor in weights(module)}
         broken = [name for name, tensor in tensors.items() if not bool(torch.isfinite(tensor).all())]
         if broken:
-            raise Diverged(158, f"step {self.step}", f"{broken[0]} is not finite", "lower optim.learning_rate")
+            raise self._diverged(f"{broken[0]} is not finite")
         tensors |= {f"{BEST}{name}": tensor for name, tensor in self._best_weights.items()}
         if self.step < self._plan.steps and not self.is_over:
             for number, means in trainer.optimizers[0].state_dict()["state"].items():
@@ -128,7 +128,7 @@ class Follower:
         for name, number in counts.items():
             self._counts[name] = self._counts.get(name, 0) + number
         self.step += 1
-        self._pending.append((self.step, losses, norm))
+        self._pending.append((self.step, losses, norm, dict(self._counts)))
         measured = self.step in self._measure_at
         if measured:
             self._settle()
@@ -162,11 +162,12 @@ class Follower:
         pending, self._pending = self._pending, []
         if not pending:
             return
-        numbers = torch.stack([torch.cat([norm[None], losses]) for _, losses, norm in pending]).tolist()
-        for (step, *_), (norm, loss, *parts) in zip(pending, numbers, strict=True):
+        numbers = torch.stack([torch.cat([norm[None], losses]) for _, losses, norm, _ in pending]).tolist()
+        for (step, _, _, counts), (norm, loss, *parts) in zip(pending, numbers, strict=True):
             try:
                 told = self._health.observe(step, loss, norm)
-            except Diverged:
+            except Diverged as error:
+                error.trained = counts
                 self._explain()
                 raise
             if told:
@@ -188,9 +189,12 @@ class Follower:
     def _means(self, steps: list[list[float]]) -> dict[str, float]:
         """Loss and parts of the steps that counted; where none did, of the last one that did."""
         if not steps and math.isnan(self._last[0]):
-            raise Diverged(158, f"step {self.step}", "no loss was finite yet", "lower optim.learning_rate")
+            raise self._diverged("no loss was finite yet")
         values = [sum(column) / len(steps) for column in zip(*steps, strict=True)] or self._last
         return dict(zip(self._names, values, strict=True))
+
+    def _diverged(self, problem: str) -> Diverged:
+        return Diverged(158, f"step {self.step}", problem, "lower optim.learning_rate", self._counts)
 
     def _explain(self) -> None:
         """What is needed to look into a run that diverged: the micro-batches are functions of seed and number."""

@@ -10,13 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from adaptbert.calibration import Bin, brier_score, chance_error, expected_calibration_error, reliability
+from adaptbert.calibration import BINS, Bin, brier_score, chance_error, expected_calibration_error, reliability
 from adaptbert.class_table import ClassScores, class_table
 from adaptbert.confusion import Confusion, confusion
 from adaptbert.predictions import Answer, judge, read_predictions
 
-BINS = 15
-"""As in Guo et al. 2017."""
 ROWS_A_DOT, FEWEST_DOTS = 20, 5
 """Of the curve that is shown: the share of right ones among fewer rows is mostly chance."""
 ERRORS = 10

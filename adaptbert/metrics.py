@@ -105,11 +105,23 @@ def span_metrics(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str
     from seqeval.metrics.v1 import precision_recall_fscore_support
     from seqeval.scheme import IOB2
 
-    gold_lists, predicted_lists = [list(tags) for tags in gold], [list(tags) for tags in predicted]
+    numbers: dict[str, str] = {}
     precision, recall, f1, _ = precision_recall_fscore_support(
-        gold_lists, predicted_lists, average="micro", scheme=IOB2, zero_division=0
+        numbered(gold, numbers), numbered(predicted, numbers), average="micro", scheme=IOB2, zero_division=0
     )
     return {"f1_span": float(f1), "precision_span": float(precision), "recall_span": float(recall)}
+
+
+def numbered(rows: Sequence[Sequence[str]], numbers: dict[str, str]) -> list[list[str]]:
+    """The same BIO tags with a number for each type, for seqeval: it strips hyphens, so that `A-` would be `A`.
+
+    Args:
+        numbers: of the types; those that are new get one.
+    """
+    return [
+        [tag if tag == "O" else tag[:2] + numbers.setdefault(tag[2:], str(len(numbers))) for tag in tags]
+        for tags in rows
+    ]
 
 
 def tag_metrics(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> dict[str, float]:

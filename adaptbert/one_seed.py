@@ -53,6 +53,7 @@ def one_seed(
     import numpy as np
     import pyarrow as pa
 
+    from adaptbert import temperature
     from adaptbert.early_stopping import Best
     from adaptbert.finetuning import FineTuning, LabelledBatches, Thawing, logits
     from adaptbert.freezing import freeze
@@ -86,6 +87,7 @@ def one_seed(
         found = scores(shape, dev_examples)
         tuned = shape.tune(dev, dev_examples, found)
         answers, _ = shape.answers(dev, dev_examples, found, tuned)
+        tuned |= temperature.fitted(shape, dev, dev_examples, found)
         measured = shape.score(shape.gold(dev), answers)
         return {f"dev/{name}": value for name, value in measured.items()} | {
             f"{TUNED}{name}": value for name, value in tuned.items()
@@ -116,7 +118,8 @@ def one_seed(
         return Trained(model, {"seed": seed, **dev_scores}, None, steps, fitted.counts, {})
 
     rows, test_examples = held_out.test
-    answers, confidence = shape.answers(rows, test_examples, scores(shape, test_examples), tuned)
+    found = scores(shape, test_examples)
+    answers, confidence = shape.answers(rows, test_examples, found, tuned)
     gold = shape.gold(rows)
     tested = {f"test/{name}": value for name, value in shape.score(gold, answers).items()}
     cut = {"dev/cut_share": dev_examples.cut / len(dev), "test/cut_share": test_examples.cut / len(rows)}
@@ -126,6 +129,7 @@ def one_seed(
         **tested,
         **{name: value for name, value in last.items() if name.startswith("dev/")},
         "tuned": tuned,
+        **temperature.judged(shape, rows, test_examples, found, tuned),
         "degenerate": shape.is_degenerate(answers),
         "cut": examples.cut,
         **({} if best is None else {"kept_step": fitted.step, "steps": fitted.curve[-1]["step"]}),

@@ -6,7 +6,7 @@ asks again for the points that it had, in the same order, and is told the same s
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import cycle, product
 from math import inf, isnan
 from typing import Annotated, Literal
 
@@ -32,7 +32,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Trial:
-    """A point and its mean score on the dev split."""
+    """A point and its mean score on the dev split; NaN where a run of it diverged."""
 
     point: Point
     score: float
@@ -42,11 +42,11 @@ class SearchConfig(Config):
     """What is tried before the seeds of a cell are trained. A value that is left out stays as the task has it."""
 
     learning_rate: list[Rate] | None = None
-    """Values to try; for optuna the lowest and the highest."""
+    """Values to try; for optuna, which needs them, the lowest and the highest."""
     global_batch_size: list[Size] | None = None
     """Values to try."""
     epochs: list[Epochs] | None = None
-    """Values to try; for optuna the fewest and the most, whole numbers."""
+    """Values to try; by optuna in turn, so that the trials of each arm cost the same."""
     seeds: Size
     """Runs of each trial, the same for every trial and arm and none of them the cell's; the mean of their scores on
     the dev split decides, the earlier trial where two are equal."""
@@ -71,17 +71,12 @@ class SearchConfig(Config):
                 raise contradiction(f"{name} {values}: give at least one value, each once")
         if (self.sampler is None) != (self.trials is None):
             raise contradiction(f"sampler {self.sampler} and trials {self.trials}: optuna needs both, a grid neither")
-        if self.sampler is not None:
-            self._check_ranges(given)
+        rates = self.learning_rate
+        if self.sampler is not None and (rates is None or len(rates) != 2 or rates[0] >= rates[1]):
+            raise contradiction(
+                f"sampler optuna and learning_rate {rates}: it takes the lowest and the highest; a grid has the rest"
+            )
         return self
-
-    def _check_ranges(self, given: dict[str, list[float] | list[int]]) -> None:
-        for name in ("learning_rate", "epochs"):
-            values = given.get(name, [0, 1])
-            if len(values) != 2 or values[0] >= values[1]:
-                raise contradiction(f"{name} {values}: optuna takes the lowest and the highest")
-        if self.epochs is not None and any(value != int(value) for value in self.epochs):
-            raise contradiction(f"epochs {self.epochs}: optuna tries whole numbers")
 
 
 def search_seeds(config: SearchConfig) -> list[int]:
@@ -114,7 +109,11 @@ def _grid(config: SearchConfig, usual: Point) -> Iterator[Point]:
 
 
 def _optuna(config: SearchConfig, usual: Point, score: Callable[[Point], float]) -> list[Trial]:
-    """TPE (Bergstra et al. 2011, section 4); the learning rate on a logarithmic scale."""
+    """TPE (Bergstra et al. 2011, section 4); the learning rate on a logarithmic scale.
+
+    Epochs are no choice of its own. They are what a trial costs, and an arm that learns better from many would get more
+    training than the others.
+    """
     try:
         import optuna
     except ImportError:
@@ -124,17 +123,16 @@ def _optuna(config: SearchConfig, usual: Point, score: Callable[[Point], float])
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     sampler = optuna.samplers.TPESampler(seed=seed_of(0, "optuna") % 2**32)
     study = optuna.create_study(direction="maximize", sampler=sampler)
+    assert config.learning_rate is not None
+    assert config.trials is not None
+    lowest, highest = config.learning_rate
     trials = []
-    for _ in range(config.trials or 0):
+    for _, epochs in zip(range(config.trials), cycle(config.epochs or [usual.epochs]), strict=False):
         asked = study.ask()
-        rate, size, epochs = usual.learning_rate, usual.global_batch_size, usual.epochs
-        if config.learning_rate is not None:
-            rate = asked.suggest_float("learning_rate", *config.learning_rate, log=True)
-        if config.global_batch_size is not None:
-            size = asked.suggest_categorical("global_batch_size", config.global_batch_size)
-        if config.epochs is not None:
-            epochs = float(asked.suggest_int("epochs", int(config.epochs[0]), int(config.epochs[1])))
-        trials.append(Trial(Point(rate, size, epochs), score(Point(rate, size, epochs))))
+        rate = asked.suggest_float("learning_rate", lowest, highest, log=True)
+        size = asked.suggest_categorical("global_batch_size", config.global_batch_size or [usual.global_batch_size])
+        point = Point(rate, size, epochs)
+        trials.append(Trial(point, score(point)))
         if isnan(trials[-1].score):
             study.tell(asked, state=optuna.trial.TrialState.FAIL)
         else:

@@ -49,9 +49,15 @@ def summary(comparison: Comparison) -> dict[str, Any]:
 def _task(task: Task) -> dict[str, Any]:
     return {
         **{arm.name: _arm(arm, task.metric) for arm in task.arms},
-        **{control: {task.metric: _round(score)} for control, score in task.controls.items()},
+        **{control: _control(score, task) for control, score in task.controls.items()},
         STEPS: {step.name: _step(step) for step in task.steps},
     }
+
+
+def _control(score: float, task: Task) -> dict[str, Any]:
+    """`rows` where they are not all that the arms were trained on."""
+    fewer = {"rows": [task.control_rows]} if task.control_rows < task.labels else {}
+    return {task.metric: _round(score), **fewer}
 
 
 def _arm(arm: Arm, metric: str) -> dict[str, Any]:
@@ -94,6 +100,9 @@ def _inspection(inspection: Inspection, task: Task) -> dict[str, Any]:
     if calibration is not None:
         found["ece"] = _round(calibration.ece)
         found["ece_width"] = _round(calibration.ece_width)
+        if task.tempered is not None:
+            found["ece_tempered"] = _round(task.tempered.ece)
+            found["temperatures"] = [[seed, _round(value)] for seed, value in task.tempered.temperatures.items()]
         found["brier"] = _round(calibration.brier)
         found["ece_by_chance"] = [_round(calibration.chance)]
         found["curve"] = [[part.count, _round(part.claimed), _round(part.came_true)] for part in calibration.curve]

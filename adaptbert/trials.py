@@ -7,8 +7,10 @@ stood, and room is needed for one run only.
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from math import isnan, nan
 from typing import TYPE_CHECKING, Any
 
+from adaptbert.errors import Diverged
 from adaptbert.outputs import read_json, write_json
 from adaptbert.search import Point, SearchConfig, Trial, best, search, search_seeds
 from adaptbert.tracking import Run
@@ -65,7 +67,10 @@ def choose(
     Args:
         usual: the values of the task itself.
         metric: by which trials are compared, as `train` returns it: `dev/f1_macro`.
-        train: one run; never opens the test split.
+        train: one run; never opens the test split. Where it diverges, its score is None.
+
+    Raises:
+        Diverged: every trial did.
     """
     seeds, rows = search_seeds(config), list[Found]()
 
@@ -75,14 +80,17 @@ def choose(
             extra.once(what, seed, asdict(point), lambda *where, seed=seed: train(point, seed, *where))
             for seed in seeds
         ]
-        mean: float = sum(run[metric] for run in found) / len(found)
-        rows.append({**asdict(point), metric: mean, "seeds": [run[metric] for run in found], **cost(found)})
+        scores = [run[metric] for run in found]
+        mean = None if None in scores else sum(scores) / len(scores)
+        rows.append({**asdict(point), metric: mean, "seeds": scores, **cost(found)})
         told = ", ".join(f"{name} {value:g}" for name, value in asdict(point).items())
-        print(f"  {what}: {told}: {metric} {mean:.3f}")
-        return mean
+        print(f"  {what}: {told}: " + ("diverged" if mean is None else f"{metric} {mean:.3f}"))
+        return nan if mean is None else mean
 
     trials: list[Trial] = search(config, usual, score)
     chosen = best(trials)
+    if isnan(trials[chosen].score):
+        raise Diverged(158, f"{extra.cell}: search", f"all {len(trials)} trials diverged", "lower search.learning_rate")
     print(f"  chosen on dev: trial {chosen + 1} of {len(trials)}")
     return trials[chosen].point, {"trials": rows, "chosen": chosen + 1, "seeds": seeds, **cost(rows)}
 

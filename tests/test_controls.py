@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from adaptbert.controls import controls, few_spaces, legal, windows
+from adaptbert.controls import controls, few_spaces, fitted_on, legal, windows
 from adaptbert.metric_contract import COMPARED_BY
 from tests import tiny
 
@@ -28,6 +28,43 @@ def test_logistic_regression_finds_a_word_that_tells_the_label() -> None:
     assert found["tfidf_logistic"]["f1_macro"] == 1.0
     assert found["majority"]["f1_macro"] == pytest.approx(0.4, abs=0.03)
     assert found["majority"]["accuracy"] == pytest.approx(0.66, abs=0.1)
+
+
+def test_texts_without_a_word_leave_the_majority_alone() -> None:
+    rows = [{"text": "🙂 🙂 !", "label": "glad"}, {"text": "🙁 . 🙁", "label": "sad"}, {"text": "🙁 ?", "label": "sad"}]
+    assert list(controls(SENTENCES, rows, rows, rows, seed=1)) == ["majority"]
+    pairs = [{"text_a": row["text"], "text_b": "…", "label": row["label"]} for row in rows]
+    assert list(controls({**SENTENCES, "shape": "sentence_pair"}, pairs, pairs, pairs, seed=1)) == ["majority"]
+
+
+def test_large_sets_are_fitted_on_their_first_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, words = sentences(50, 1), tagged(50, 1)
+    assert fitted_on(SENTENCES, rows) == rows
+    assert fitted_on(WORDS, words) == words
+    monkeypatch.setattr("adaptbert.controls.MOST_CHARACTERS", sum(len(row["text"]) for row in rows[:20]))
+    monkeypatch.setattr("adaptbert.controls.MOST_WORDS", 5 * 12 + 4)
+    assert fitted_on(SENTENCES, rows) == rows[:20]
+    assert fitted_on(WORDS, words) == words[:12]
+    pairs = [{"text_a": row["text"], "text_b": row["text"]} for row in rows]
+    assert fitted_on({**SENTENCES, "shape": "sentence_pair"}, pairs) == pairs[:10]
+    questions = [{"context": row["text"], "question": "?"} for row in rows]
+    assert fitted_on({"shape": "extractive_answer"}, questions) == questions, "nothing is fitted on them"
+    monkeypatch.setattr("adaptbert.controls.MOST_CHARACTERS", 3)
+    assert fitted_on(SENTENCES, rows) == rows[:1]
+
+
+@pytest.mark.parametrize("target", ["class", "labels"])
+def test_both_ways_of_fitting_texts_lead_to_one_optimum(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    train, dev, test = (
+        tiny.labelled("domain", "single_sentence", count, seed, target) for count, seed in ((300, 1), (60, 2), (200, 3))
+    )
+    found = []
+    for rows in (10**9, 1):
+        monkeypatch.setattr("adaptbert.controls.MANY_ROWS", rows)
+        scored = controls(tiny.about("single_sentence", target), train, dev, test, seed=1)
+        found.append(scored["tfidf_logistic"]["f1_macro"])
+    assert found[0] == pytest.approx(found[1], abs=0.01)
+    assert found[0] > 0.65
 
 
 def test_without_a_telling_word_it_stays_near_the_majority() -> None:

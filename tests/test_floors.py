@@ -21,7 +21,7 @@ FLOORS = {
     "doctor entry follower inspection named_files one_seed parameters prediction predictions presets progress report "
     "rung summary tracking training trials",
     # 3: loss, step and measurement; no files, no record
-    3: "curriculum masked_lm finetuning measurement random_head sentence_measurement fine_tuned",
+    3: "curriculum masked_lm finetuning measurement random_head sentence_measurement fine_tuned temperature",
     # 2: disk and Hugging Face
     2: "architecture checkpoint controls corpora documents encoder length_schedule savepoints segmentation "
     "sentence_pairs work gate tables tasks token_store token_writer tokenization vocabulary",

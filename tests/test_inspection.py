@@ -123,6 +123,16 @@ def test_tags_and_spans(tmp_path: Path) -> None:
         assert [(error.id, error.gold) for error in found.errors] == [("r0", None)]
 
 
+def test_types_of_spans_may_have_any_name(tmp_path: Path) -> None:
+    """Hyphens at their ends are a part of them, and seqeval's own lines of the table are no types."""
+    gold = [["B-A-", "I-A-", "O"], ["B-A", "O", "B-micro avg"], ["B--A", "O", "O"]]
+    predicted = [["B-A", "I-A", "O"], ["B-A", "O", "B-micro avg"], ["B--A", "O", "B-x"]]
+    rows = [(f"r{n}", g, p, 0.9) for n, (g, p) in enumerate(zip(gold, predicted, strict=True))]
+    found = {scores.label: (scores.f1[0], scores.support) for scores in inspected(tmp_path, "spans", {1: rows}).classes}
+    assert found == {"-A": (1.0, 1), "A": (pytest.approx(2 / 3), 1), "A-": (0.0, 1), "micro avg": (1.0, 1)}
+    assert span_metrics(gold, predicted)["f1_span"] == pytest.approx(2 * 3 / (4 + 5))
+
+
 def test_answers_show_no_text(tmp_path: Path) -> None:
     rows = [("q1", ["the Cat"], "cat", 0.9), ("q2", ["a dog", "dogs"], "secret", 0.8), ("q3", [], "", 0.7)]
     found = inspected(tmp_path, "answer", {1: rows})

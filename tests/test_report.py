@@ -9,13 +9,15 @@ import pytest
 from markupsafe import escape
 
 from adaptbert.comparing import compare_all
-from adaptbert.comparison import Comparison, Rung, Step, Task
+from adaptbert.comparison import Comparison, Rung, Step, Task, Tempered
+from adaptbert.comparison_table import comparison_table
 from adaptbert.confusion import Confusion
 from adaptbert.outputs import read_json, write_json
 from adaptbert.report import charts, sentences, words
 from adaptbert.report.page import render, role
 from adaptbert.report.words import Words
 from adaptbert.statistics import Difference, Interval
+from adaptbert.summary import summary
 from tests.simulated import ACCURACY, ARMS, simulate
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
@@ -198,6 +200,21 @@ def test_confidence_is_judged_by_more_than_chance(comparison: Comparison) -> Non
     assert "less sure than it could be" in calibrated(section, ece=0.12, chance=0.04, claimed=0.6, came_true=0.7).en
     assert "least sure tag" in calibrated(mention).en
     assert "that is true" in calibrated(section, ece=0.0, chance=0.0, claimed=1.0, came_true=1.0).en
+
+
+def test_what_a_temperature_would_change_is_told(comparison: Comparison) -> None:
+    task = comparison.tasks[0]
+    assert "temperature" not in sentences.calibration(task).en  # type: ignore[union-attr]
+    found = dataclasses.replace(task, tempered=Tempered({1: 1.306, 2: 1.204}, 0.0312))
+    told = calibrated(found, ece=0.12)
+    assert "(1.20 to 1.31; above 1 is too sure) takes it from 12.0 to 3.1 in bins" in told.en
+    assert re.findall(r"\d+\.\d+", told.en) == re.findall(r"\d+\.\d+", told.zh)
+    told_once = calibrated(dataclasses.replace(found, tempered=Tempered({1: 1.5}, 0.0312)))
+    assert "(1.50; above" in told_once.en
+    table = summary(dataclasses.replace(comparison, tasks=[found, comparison.tasks[1]]))["inspection"]
+    assert table["section"]["ece_tempered"] == 0.0312
+    assert table["section"]["temperatures"] == [[1, 1.306], [2, 1.204]]
+    assert "ece_tempered" not in table["mention"]
 
 
 def test_tasks_together_are_named_as_a_mean_of_unlike_things(comparison: Comparison, page: str) -> None:
@@ -393,9 +410,29 @@ def test_the_lift_is_split_into_training_and_text(comparison: Comparison) -> Non
 def test_a_linear_model_that_is_better_is_called_better(comparison: Comparison) -> None:
     task = comparison.tasks[0]
     above = dataclasses.replace(task, controls={"majority": 0.1, "tfidf_logistic": 0.95})
-    assert "the linear model is the better choice" in sentences.against_controls(above, 0.95).en
+    assert sentences.against_controls(above, 0.95).en == (
+        "The control that does best on the test split (TF-IDF + logistic regression, trained on the same 250 rows) "
+        f"scores 95.0: {task.chosen} lies below it. At this budget that control is the better choice."
+    )
     below = dataclasses.replace(task, controls={"majority": 0.1, "tfidf_logistic": 0.2})
     assert sentences.against_controls(below, 0.95).en.endswith("lies above it.")
+
+
+def test_a_control_that_learns_from_no_row_or_from_fewer_is_not_said_to_learn_from_all(comparison: Comparison) -> None:
+    task = comparison.tasks[0]
+    for name, told in (("question_overlap", "sentence nearest to the question"), ("majority", "no answer at all")):
+        other = dataclasses.replace(task, target="answer", metric="f1_answer", controls={name: 0.95})
+        found = sentences.against_controls(other, 0.95)
+        assert f"({told}, trained on nothing) scores 95.0:" in found.en
+        assert "不经训练" in found.zh
+        assert "linear" not in found.en
+    fewer = dataclasses.replace(task, control_rows=120)
+    assert "trained on the first 120 of the same 250 rows" in sentences.against_controls(fewer, 0.95).en
+    assert "前 120 行" in sentences.against_controls(fewer, 0.95).zh
+    found = summary(dataclasses.replace(comparison, tasks=[fewer, comparison.tasks[1]]))
+    assert found["section"]["tfidf_logistic"]["rows"] == [120]
+    assert "(fitted on the first 120 rows)" in comparison_table(found)
+    assert "rows" not in found["mention"]["window_logistic"], "these are fitted on all"
 
 
 def test_colours_follow_the_ladder(comparison: Comparison) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from adaptbert import tracking, training
+from adaptbert.errors import Diverged
 from adaptbert.finetuning import FineTuning
 from adaptbert.outputs import read_json
 from adaptbert.search import Point, SearchConfig, Trial, best, search, search_seeds
@@ -19,7 +20,7 @@ from tests.cells import Project
 KINDS = {"section": ("single_sentence", "class")}
 USUAL = Point(1e-3, 16, 2.0)
 GRID = {"learning_rate": [1e-9, 1e-2], "epochs": [1.0, 2.0], "seeds": 2}
-OPTUNA = {"sampler": "optuna", "trials": 14, "learning_rate": [1e-6, 1e-1], "epochs": [1.0, 9.0], "seeds": 1}
+OPTUNA = {"sampler": "optuna", "trials": 14, "learning_rate": [1e-6, 1e-1], "epochs": [1.0, 5.0, 9.0], "seeds": 1}
 
 
 def config(**values: Any) -> SearchConfig:
@@ -74,8 +75,21 @@ def test_optuna_is_deterministic_and_goes_on_where_it_was() -> None:
     assert other[:10] != first[:10], "scores differ"
     assert [trial.point for trial in other] != [trial.point for trial in first], "it learns from scores"
     assert len(first) == 14
-    assert all(1e-6 <= trial.point.learning_rate <= 1e-1 and trial.point.epochs in range(1, 10) for trial in first)
+    assert all(1e-6 <= trial.point.learning_rate <= 1e-1 for trial in first)
     assert {trial.point.global_batch_size for trial in first} == {16}
+
+
+@pytest.mark.parametrize("sizes", [None, [8, 16, 32]])
+def test_optuna_spends_as_much_on_every_arm_and_tries_nothing_twice(sizes: list[int] | None) -> None:
+    """An arm that is better the longer it trains gets no more training than one that is worse."""
+    pytest.importorskip("optuna", reason="an extra: pip install 'adaptbert[search]'")
+    asked = config(**{**OPTUNA, "trials": 40, "global_batch_size": sizes})
+    spent = []
+    for better in (1, -1):
+        found = search(asked, USUAL, lambda point, better=better: better * (point.epochs + point.learning_rate))
+        assert len({trial.point for trial in found}) == len(found) == 40
+        spent.append([trial.point.epochs for trial in found])
+    assert spent[0] == spent[1] == [1.0, 5.0, 9.0] * 13 + [1.0]
 
 
 @pytest.mark.parametrize(
@@ -88,7 +102,7 @@ def test_optuna_is_deterministic_and_goes_on_where_it_was() -> None:
         ({**OPTUNA, "trials": None}, "optuna needs both, a grid neither"),
         ({**OPTUNA, "learning_rate": [1e-3]}, "the lowest and the highest"),
         ({**OPTUNA, "learning_rate": [1e-3, 1e-4]}, "the lowest and the highest"),
-        ({**OPTUNA, "epochs": [1.5, 3.0]}, "whole numbers"),
+        ({**OPTUNA, "learning_rate": None}, "a grid has the rest"),
     ],
 )
 def test_contradictions(values: dict[str, Any], message: str) -> None:
@@ -159,6 +173,42 @@ def test_cost_counts_trials(searched: dict[str, Any]) -> None:
     assert searched["cost"]["tokens"] == searched["tokens"] + searched["search"]["tokens"]
     assert searched["cost"]["tflop"] == pytest.approx(searched["tflop"] + searched["search"]["tflop"], abs=2e-3)
     assert rows[1]["tokens"] > 1.9 * rows[0]["tokens"], "twice the epochs, two seeds each"
+
+
+@pytest.fixture
+def diverging(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A learning rate of 1 leads to losses that are no numbers, from the second step on."""
+    step = FineTuning.training_step
+
+    def spoilt(self: Any, *arguments: Any) -> Any:
+        found = step(self, *arguments)
+        rate = self.trainer.optimizers[0].param_groups[0]["initial_lr"]
+        return found * (nan if rate == 1.0 and self.trainer.global_step else 1.0)
+
+    monkeypatch.setattr(FineTuning, "training_step", spoilt)
+
+
+@pytest.mark.usefixtures("diverging")
+def test_a_trial_that_diverges_costs_what_it_was_trained_and_is_not_chosen(tmp_path: Path) -> None:
+    project = Project(tmp_path, KINDS)
+    found = project.finetune("section", "general", seeds=[1], search=config(learning_rate=[1.0, 1e-2], seeds=2))
+    first, second = found["search"]["trials"]
+    assert (first["dev/f1_macro"], first["seeds"]) == (None, [None, None])
+    assert found["search"]["chosen"] == 2
+    assert len(second["seeds"]) == 2
+    assert None not in second["seeds"]
+    steps = 2 * 96 // 16
+    # A step that counted and three that did not, of twelve.
+    assert first["tokens"] == pytest.approx(second["tokens"] * 4 / steps, rel=0.1)
+    assert first["tflop"] == pytest.approx(second["tflop"] * first["tokens"] / second["tokens"], rel=0.1, abs=2e-3)
+    assert found["search"]["tokens"] == first["tokens"] + second["tokens"]
+
+
+@pytest.mark.usefixtures("diverging")
+def test_a_search_of_which_nothing_is_left_is_an_error(tmp_path: Path) -> None:
+    project = Project(tmp_path, KINDS)
+    with pytest.raises(Diverged, match="AB-158 section-general: search: all 1 trials diverged"):
+        project.finetune("section", "general", seeds=[1], search=config(learning_rate=[1.0], seeds=1))
 
 
 def test_no_trial_opens_the_test_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from adaptbert.report.words import (
     bits_change,
     change,
     control,
+    learns,
     listed,
     millions,
     p_value,
@@ -175,6 +176,22 @@ def calibration(task: Task) -> Words | None:
             f"期望校准误差：等量分箱 {ece}（等宽分箱 {width}），置信度完全真实时仅因偶然也会有 {chance}。"
             f"Brier 分数：{brier}。",
         )
+        + _tempered(task, ece)
+    )
+
+
+def _tempered(task: Task, before: str) -> Words:
+    """What one number a seed, fitted on dev, would do for the confidences."""
+    if task.tempered is None:
+        return Words("", "")
+    values = sorted(task.tempered.temperatures.values())
+    low, high, after = f"{values[0]:.2f}", f"{values[-1]:.2f}", points(task.tempered.ece)
+    told = Words(low, low) if low == high else Words(f"{low} to {high}", f"{low} 到 {high}")
+    return Words(
+        f"A temperature that is fitted on dev ({told.en}; above 1 is too sure) takes it from {before} to {after} in "
+        "bins of equally many rows. It changes no answer, and is not applied to the confidences shown here.",
+        f"在开发集上拟合的温度（{told.zh}，大于 1 表示过于自信）会把等量分箱的误差从 {before} 变为 {after}。"
+        "它不改变任何答案，这里显示的置信度也未使用它。",
     )
 
 
@@ -227,29 +244,41 @@ def without_gain(task: Task) -> Words:
 
 
 def against_controls(task: Task, confidence: float) -> Words:
-    """The chosen arm beside the best control that needs no pre-training."""
+    """The chosen arm beside the control that is hardest to beat, by the test split: no choice is made by it."""
     arm = task.arm(task.chosen) if task.chosen is not None else None
     if arm is None or arm.interval is None or not task.controls:
         return Words("", "")
     name = max(task.controls, key=lambda each: task.controls[each])
     score, level = task.controls[name], percent(confidence)
-    told = control(name, task.target)
+    told, rows = control(name, task.target), _rows_of(name, task)
     beside = Words(
-        f"{told.en[0].upper()}{told.en[1:]}, trained on the same {task.labels:,} rows, scores {points(score)}:",
-        f"用同样 {task.labels:,} 行训练的“{told.zh}”得 {points(score)} 分：",
+        f"The control that does best on the test split ({told.en}, {rows.en}) scores {points(score)}:",
+        f"在测试集上得分最高的对照（{told.zh}，{rows.zh}）为 {points(score)} 分：",
     )
     low, high = arm.interval.low, arm.interval.high
     if low is not None and low > score:
         return beside + Words(f"{arm.name} lies above it.", f"{arm.name} 明显高于它。")
     if high is not None and high < score:
         return beside + Words(
-            f"{arm.name} lies below it. At this budget the linear model is the better choice.",
-            f"{arm.name} 明显低于它。在这个预算下，线性模型是更好的选择。",
+            f"{arm.name} lies below it. At this budget that control is the better choice.",
+            f"{arm.name} 明显低于它。在这个预算下，这个对照是更好的选择。",
         )
     return beside + Words(
         f"it lies inside the {level} % interval of {arm.name}, or there is none; neither is ahead for certain.",
         f"它落在 {arm.name} 的 {level}% 区间之内（或没有区间），分不出高下。",
     )
+
+
+def _rows_of(name: str, task: Task) -> Words:
+    """What a control has learned from."""
+    if not learns(name, task.target):
+        return Words("trained on nothing", "不经训练")
+    if task.control_rows < task.labels:
+        return Words(
+            f"trained on the first {task.control_rows:,} of the same {task.labels:,} rows",
+            f"只用同样 {task.labels:,} 行中的前 {task.control_rows:,} 行训练",
+        )
+    return Words(f"trained on the same {task.labels:,} rows", f"用同样 {task.labels:,} 行训练")
 
 
 def troubles(task: Task) -> list[Words]:

@@ -29,6 +29,11 @@ def control(name: str, target: str) -> Words:
     return MAJORITY[target] if name == "majority" and target in MAJORITY else CONTROLS[name]
 
 
+def learns(name: str, target: str) -> bool:
+    """Whether a control has learned from the training rows."""
+    return name != "question_overlap" and (name, target) != ("majority", "answer")
+
+
 def same(text: str) -> Words:
     """A name that is not translated."""
     return Words(text, text)
