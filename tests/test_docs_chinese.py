@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from tests.import_closure import ROOT
-from tests.markdown import DOCUMENTS, read
+from tests.markdown import DOCUMENTS, prose, read
 
 SUFFIX = ".zh-CN.md"
 ENGLISH_ONLY = {"docs/errors.md", "docs/parameters.md", "docs/benchmarks.md"}
@@ -103,6 +103,12 @@ def test_nothing_was_left_in_english(name: str) -> None:
         if before.type in ("paragraph_open", "heading_open") and before.tag != "h1":
             words = "".join(child.content for child in token.children or [] if child.type == "text")
             assert _HAN.search(words) or not re.search(r"[a-z]{2}", words), token.content
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_no_line_ends_inside_a_phrase(name: str) -> None:
+    """The end of a line is rendered as a space, which Chinese does not have between characters."""
+    assert re.findall(f"{_HAN.pattern}+\n *{_HAN.pattern}+", prose(swapped(name))) == []
 
 
 @pytest.mark.parametrize("name", GUIDE)
