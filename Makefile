@@ -44,6 +44,7 @@ install: $(installed)
 # Without git (an unpacked archive) DVC has to be told.
 recipe: $(installed)
 	@git rev-parse --git-dir >/dev/null 2>&1 || $(PYTHON) -m dvc config --local core.no_scm true
+	@$(PYTHON) -m adaptbert.cli check
 	@$(PYTHON) -m dvc repro
 	@$(PYTHON) -m adaptbert.comparison_table metrics/metrics.json
 	@echo 'Report: reports/index.html'

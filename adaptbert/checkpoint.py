@@ -6,13 +6,14 @@ model.safetensors: the name by which a checkpoint is known in the MLflow tags `i
 
 import json
 import logging
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from adaptbert.errors import BadData
+from adaptbert.errors import BadData, nearest
 from adaptbert.outputs import file_digest, whole, write_json
 from adaptbert.tokenization import Tokenizer
 from adaptbert.vocabulary import extends, grow
@@ -52,6 +53,10 @@ class Checkpoint:
             BadData: not a BERT, damaged weights, a pickle, or a tokenizer that does not belong to it.
         """
         config_file = folder / "config.json"
+        if not folder.is_dir():
+            beside = sorted(other.name for other in folder.parent.glob("*/"))
+            known = f"there are {', '.join(beside)}" if beside else "name the folder of a checkpoint"
+            raise BadData(128, folder, f"no such folder{nearest(folder.name, beside)}", known)
         if not config_file.is_file():
             raise BadData(128, folder, "no config.json: not a Hugging Face folder", "name the folder of a checkpoint")
         _check_architecture(_read_object(config_file), config_file)
@@ -236,7 +241,10 @@ def save(
         model.save_pretrained(str(part))
         (part / "generation_config.json").unlink(missing_ok=True)
         tokenizer.save(part)
-        weights = file_digest(part / WEIGHTS) if (part / WEIGHTS).is_file() else None
+        weights = None
+        if (part / WEIGHTS).is_file():
+            shutil.copymode(part / "config.json", part / WEIGHTS)  # safetensors shuts everybody else out
+            weights = file_digest(part / WEIGHTS)
         complete = {**card, "weights": weights, "tokenizer": tokenizer.fingerprint}
         write_json(part / CARD, complete)
         if write_more is not None:

@@ -1,7 +1,7 @@
 """The command line: choose a recipe, check it, look whether this machine can run it.
 
     adaptbert use weibo --data ~/text    write params.yaml from a preset
-    adaptbert check                      is every value in params.yaml all right?
+    adaptbert check                      is every value in params.yaml all right, and every file there?
     adaptbert doctor                     versions, room, device, environment
     adaptbert predict MODEL INPUT        answers of a fine-tuned checkpoint
 
@@ -41,9 +41,8 @@ def use(
     force: Annotated[bool, typer.Option("--force", help="Overwrite a params.yaml that exists nowhere else.")] = False,
 ) -> None:
     """Write params.yaml from a preset."""
-    from adaptbert import params, presets
+    from adaptbert import named_files, params, presets
     from adaptbert.entry import PARAMS, check_all
-    from adaptbert.errors import raise_all
     from adaptbert.outputs import whole
 
     with _told():
@@ -54,23 +53,22 @@ def use(
             path.write_text(text, encoding="utf-8")
             document = params.read(path)
             check_all(document, PARAMS)
-            missing = presets.missing_files(document)
-            if data is not None:
-                raise_all(missing)
     print(f"{PARAMS} is now the preset '{preset}'")
-    for error in missing:
+    for error in named_files.check(document, PARAMS):
         print(f"still missing: {error}")
 
 
 @app.command()
 def check() -> None:
-    """Check the whole of params.yaml and tell every error at once; ends with 78 where there is one."""
-    from adaptbert import params
+    """Check params.yaml, then the files that it names; tell every error at once, and end with 78, or 65 of a file."""
+    from adaptbert import named_files, params
     from adaptbert.entry import PARAMS, check_all
+    from adaptbert.errors import raise_all
 
     with _told():
         document = params.read(PARAMS)
         check_all(document, PARAMS)
+        raise_all(named_files.check(document, PARAMS))
     print(f"{PARAMS}: {len(params.flatten(document))} values, all right")
 
 

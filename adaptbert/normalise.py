@@ -8,7 +8,7 @@ They are only ever compared, never trained on.
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 
 _ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
@@ -55,6 +55,12 @@ def origins(text: str) -> Sequence[int]:
             places = [*kept, *places[end:]]
             text = pattern.sub(put, text)
     return places[len(text) - len(text.lstrip()) : len(text.rstrip())]
+
+
+def moved_back(text: str, ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Where ranges of `clean(text)[0]` that are not empty stood in the text."""
+    places = range(len(text)) if len(clean(text)[0]) == len(text) else origins(text)
+    return [(places[start], places[end - 1] + 1) for start, end in ranges]
 
 
 def key(text: str) -> str:

@@ -6,19 +6,15 @@ the preset says data/own/posts.jsonl.gz, the file written says "/srv/text/posts.
 
 import re
 import subprocess
-from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
-from adaptbert.entry import PARAMS
-from adaptbert.errors import BadData, BadParams, UserError, nearest, raise_all
+from adaptbert.errors import BadData, BadParams, nearest, raise_all
+from adaptbert.named_files import is_safe
 
 FOLDER = Path("presets")
 
 _OWN = re.compile(r"(?<=: )data/own/(\S+)")
 _MOVED = re.compile(r'(?<=: )"/[^"\n]*?/([^"/\n]+)"')
-_SAFE = re.compile(r"/[\w./@-]*")
-"""What DVC can pass to a command as one word."""
 
 
 def names() -> list[str]:
@@ -44,19 +40,10 @@ def text(name: str, data: Path | None) -> str:
     if not data.is_dir():
         raise BadData(49, f"--data {data}", "no such folder", "give the folder that holds your files")
     folder = data.resolve().as_posix()
-    if not _SAFE.fullmatch(folder):
+    if not is_safe(folder):
         problem = "a folder name with blanks or quotes cannot be passed on to a command"
         raise BadData(145, f"--data {data}", problem, "link it to a plain name: ln -s FOLDER data/own")
     return _OWN.sub(rf'"{folder}/\1"', preset)
-
-
-def missing_files(document: Mapping[str, Any]) -> list[UserError]:
-    """An error for each file that params.yaml names and that is not there."""
-    return [
-        BadData(50, f"{PARAMS}: {key}", f"{path}: no such file", "put it there, or write where it is")
-        for key, path in _paths(document)
-        if not Path(path).exists()
-    ]
 
 
 def check_replaceable(target: Path) -> None:
@@ -68,15 +55,6 @@ def check_replaceable(target: Path) -> None:
     if not {here, _MOVED.sub(r"data/own/\1", here)} & presets and here != _committed(target):
         problem = "holds changes that are neither committed nor a preset"
         raise_all([BadParams(111, target, problem, f"commit it (git commit {target}), or say --force")])
-
-
-def _paths(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Every file that is read, with its key."""
-    for name, values in document["collect"].items():
-        yield f"collect.{name}.path", values["path"]
-    yield "tokenize.words.dictionary", document["tokenize"]["words"]["dictionary"]
-    for name, values in document["collect_task"].items():
-        yield from ((f"collect_task.{name}.{split}", values[split]) for split in ("train", "dev", "test"))
 
 
 def _committed(target: Path) -> str | None:

@@ -143,11 +143,14 @@ def run(name: str, data: Path, encoder: Path) -> dict[str, Any]:
         cell_metrics = read_json(project / f"metrics/finetune/{cell}.json")
         gate = read_json(project / "metrics/validate.json")["tasks"][name]
     section = document["finetune"][name]
+    tried = cell_metrics.get("search")
+    chosen = tried["trials"][tried["chosen"] - 1] if tried else {}
     return {
         **{key: cell_metrics[key] for key in ("labels", "epochs", "steps", "examples")},
+        **({"search": tried} if tried else {}),
         "rejected": {split: account["rejected"] for split, account in gate.items() if account["rejected"]},
-        "learning_rate": section["optim"]["learning_rate"],
-        "batch": section["global_batch_size"],
+        "learning_rate": chosen.get("learning_rate", section["optim"]["learning_rate"]),
+        "batch": chosen.get("global_batch_size", section["global_batch_size"]),
         "seconds": round(seconds),
         "marks": {metric: vars(mark) for metric, mark in MARKS[name].items()},
         "seeds": [

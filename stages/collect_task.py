@@ -47,6 +47,9 @@ class CollectTaskParams(SourceConfig):
     """For a set without dev or test rows of its own."""
     labels: list[str] | None = None
     """Labels that may occur (of spans: types without B- and I-); left out: those of the training rows."""
+    separator: Annotated[str, Field(min_length=1)] | None = None
+    """Of target `labels`: what parts the labels of a row where they are one text, as in CSV and TSV, e.g. `';'`; blanks
+    around a label are dropped. Left out: they are a list."""
     positive: str | None = None
     """Of target `class`: the label whose own F1 is reported as `f1_positive`, as GLUE does for MRPC. Left out: none."""
     tag_scheme: Scheme | None = None
@@ -76,6 +79,7 @@ class CollectTaskParams(SourceConfig):
             ("no_answer", answer, answer),
             ("range", self.target == "number", False),
             ("positive", self.target == "class", False),
+            ("separator", self.target == "labels", False),
             ("labels", self.target not in ("number", "answer"), False),
         ):
             given = getattr(self, key) is not None
@@ -137,7 +141,7 @@ def collect_task(
     if params.rows is not None:
         source: DemonstrationTask | LabelledSet = DemonstrationTask(train, params.shape, params.rows.model_dump())
     else:
-        source = LabelledSet(paths, params.layout(), params, params.labels, shares)
+        source = LabelledSet(paths, params.layout(), params, params.labels, shares, params.separator)
 
     with whole(out) as folder:
         folder.mkdir()

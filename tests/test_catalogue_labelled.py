@@ -191,7 +191,7 @@ ASIDE = {
     ),
     81: lambda f: with_rows(f, ANSWER, train=[row(ANSWER, "x", {"text": ["sat"], "answer_start": [7]})]),
     83: lambda f: with_rows(
-        f, ANSWER, train=[row(ANSWER, n, {"text": ["sat"], "answer_start": [at]}) for n, at in (("x", -1), ("y", 99))]
+        f, ANSWER, train=[row(ANSWER, f"x{at}", {"text": ["sat"], "answer_start": [at]}) for at in (-1, 99, 10**30)]
     ),
     88: lambda f: with_rows(f, SPANS, train=[row(SPANS, "x", ["O"])]),
     89: lambda f: with_rows(f, SPANS, train=[row(SPANS, "x", ["O", "I-X"]), row(SPANS, "y", ["B-X", "I-Y"])]),
@@ -254,6 +254,25 @@ def test_what_is_kept_as_it_is(tmp_path: Path, code: int) -> None:
     found = case(tmp_path)
     assert (found.errors, found.rejected) == ([], [])
     assert value in [row[column] for row in found.kept["train"]]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl"])
+def test_labels_in_one_text_that_names_its_separator(tmp_path: Path, suffix: str) -> None:
+    """What 80 asks for: the same labels as from a list, none in an empty cell, each once."""
+    cells = ["y; x", "x", "", "x;;y;x", " ; "]
+    rows = {split: [(f"{split} {number}", cell) for number, cell in enumerate(cells)] for split in SPLITS}
+    if suffix == "jsonl":
+        files = {
+            split: jsonl([{"text": text, "labels": cell} for text, cell in found]) for split, found in rows.items()
+        }
+    else:
+        between = {"csv": ",", "tsv": "\t"}[suffix]
+        lines = {split: [between.join(pair) for pair in [("text", "labels"), *found]] for split, found in rows.items()}
+        files = {split: "\n".join(found) + "\n" for split, found in lines.items()}
+    found = outcome(tmp_path, {**LABELS, "separator": ";"}, files, suffix, 0.0)
+    assert (found.errors, found.rejected) == ([], [])
+    for split in SPLITS:
+        assert [row["labels"] for row in found.kept[split]] == [["x", "y"], ["x"], [], ["x", "y"], []]
 
 
 def test_tests_elsewhere_exist() -> None:

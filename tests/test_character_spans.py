@@ -8,23 +8,27 @@ from adaptbert.corpora.character_spans import CharacterSpan, tagged, words
 from adaptbert.corpora.rows import Problem
 from adaptbert.errors import BadData
 from adaptbert.normalise import clean
+from adaptbert.prediction.asked import Reader
 from adaptbert.tag_schemes import spans
 
-TEXT = st.text(st.one_of(st.sampled_from("ab Z,.-中国ラ\u0301\U0001f600\n"), st.characters()), max_size=25)
+TEXT = st.text(
+    st.one_of(st.sampled_from("ab Z,.-中国ラ\u0301\U0001f600\n\u00ad\x00\x1b[m"), st.characters()), max_size=25
+)
 
 
 @given(TEXT)
 def test_words_cover_all_that_is_visible_and_nothing_else(text: str) -> None:
-    covered = {place for first, end in words(text) for place in range(first, end)}
-    assert covered == {place for place, character in enumerate(text) if clean(character)[0]}
-    ends = [end for pair in words(text) for end in pair]
+    tokens, places = words(text)
+    assert "".join(tokens) == "".join(clean(text)[0].split())
+    assert [clean(text[first:end])[0] for first, end in places] == tokens
+    ends = [end for pair in places for end in pair]
     assert ends == sorted(ends)
 
 
 @given(TEXT, st.data())
 def test_spans_to_tags_and_back_to_the_same_characters(text: str, data: st.DataObject) -> None:
     """Any runs of words, with white space around them or not."""
-    split = words(text)
+    split = words(text)[1]
     picked, first = [], 0
     while first < len(split) and data.draw(st.booleans()):
         begin = data.draw(st.integers(first, len(split) - 1))
@@ -37,7 +41,7 @@ def test_spans_to_tags_and_back_to_the_same_characters(text: str, data: st.DataO
     found = tagged(text, wanted, "f:1")
     assert not isinstance(found, Problem)
     tokens, tags = found
-    assert tokens == [text[begin:end] for begin, end in split]
+    assert tokens == words(text)[0]
     back = [CharacterSpan(split[begin][0], split[end - 1][1], kind) for begin, end, kind in spans(tags, "bio")]
     assert back == wanted
 
@@ -48,12 +52,29 @@ def test_spans_to_tags_and_back_to_the_same_characters(text: str, data: st.DataO
         ("Dr. O'Neil paid $3.50!", ["Dr", ".", "O", "'", "Neil", "paid", "$", "3", ".", "50", "!"]),
         ("我爱 BERT模型", ["我", "爱", "BERT", "模", "型"]),
         ("नमस्ते", ["नमस्ते"]),
-        ("☀\ufe0f 가a\u200bb", ["☀\ufe0f", "가a", "b"]),
+        ("☀\ufe0f 가a\u200bb", ["☀\ufe0f", "가ab"]),
         ("👩\u200d👧 می\u200cخواهم", ["👩\u200d", "👧", "می\u200cخواهم"]),
     ],
 )
 def test_what_a_word_is(text: str, tokens: list[str]) -> None:
-    assert [text[first:end] for first, end in words(text)] == tokens
+    assert words(text)[0] == tokens
+
+
+@pytest.mark.parametrize(
+    "text", ["Take co\u00adtrimoxazole", "\u200bTake co\u200btrimoxazole", "Take co\x1b[1mtrimoxazole\x1b[0m"]
+)
+def test_a_hidden_character_parts_no_word_neither_in_training_nor_in_prediction(text: str) -> None:
+    """What a span marks is one word, the one that prediction finds in the text."""
+    whole = CharacterSpan(text.index("co"), len(text), "DRUG")
+    found = tagged(text, [whole], "f:1")
+    assert not isinstance(found, Problem)
+    tokens, tags = found
+    assert (tokens, tags) == (["Take", "cotrimoxazole"], ["O", "B-DRUG"])
+    reader = Reader("sequence_labelling", {})
+    reader.check(["text"], "f")
+    asked = reader.read({"text": text}, 1, "f:1")
+    assert asked.values["tokens"] == tokens
+    assert text[asked.places[1][0] :].startswith("co")
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,12 @@ def test_round_trip(folder: Path, tmp_path: Path) -> None:
         assert torch.equal(tensor, model.state_dict()[name]), name
 
 
+def test_who_may_read_the_config_may_read_the_weights(folder: Path) -> None:
+    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {
+        (folder / "config.json").stat().st_mode & 0o777
+    }
+
+
 def test_equal_saves_give_equal_bytes(tmp_path: Path) -> None:
     for name in ("one", "two"):
         tiny.pretrained(tmp_path / name, seed=3)
@@ -193,6 +199,9 @@ def test_a_damaged_safetensors_file(folder: Path, damage: str) -> None:
 def test_not_a_checkpoint(tmp_path: Path) -> None:
     with pytest.raises(BadData, match=r"AB-128 .*: no config.json: not a Hugging Face folder; .*"):
         Checkpoint.load(tmp_path)
+    (tmp_path / "mood-general").mkdir()
+    with pytest.raises(BadData, match=r"no such folder \(did you mean 'mood-general'\?\); there are mood-general"):
+        Checkpoint.load(tmp_path / "mood-genral")
 
 
 @pytest.mark.parametrize("content", [b'{"model_type": "be', b"[]", b"", '{"model_type": "bert"}'.encode("utf-16")])

@@ -176,6 +176,8 @@ SPANS = {"shape": "sequence_labelling", "target": "spans", "tag_scheme": "bio"}
         (CollectTaskParams, {**TASK, **QA, "replace": [["a", "b"]]}, "AB-111 .*offsets must stay aligned"),
         (CollectTaskParams, {**TASK, **QA, "labels": ["x"]}, "AB-111 .*'answer' takes no 'labels'"),
         (CollectTaskParams, {**TASK, **QA, "positive": "1"}, "AB-111 .*'answer' takes no 'positive'"),
+        (CollectTaskParams, {**TASK, "separator": ";"}, "AB-111 .*'class' takes no 'separator'"),
+        (CollectTaskParams, {**TASK, "target": "labels", "separator": ""}, "AB-100 .*separator"),
         (CollectTaskParams, {**TASK, "range": [0.0, 1.0]}, "AB-111 .*'class' takes no 'range'"),
         (CollectTaskParams, {**TASK, "target": "number", "range": [1.0, 1.0]}, "AB-111 .*1.0 is not below 1.0"),
         (CollectTaskParams, {**TASK, "dev": "a.csv", "split": {"dev": 0.6, "test": 0.4}}, "AB-111 .*nothing to train"),

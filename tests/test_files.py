@@ -220,6 +220,10 @@ def test_lone_surrogate_escapes_are_put_aside(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", '{"text": "ok"}\n{"text": "x\\ud800"}\n{"text": "\\ud83d\\ude00"}\n')
     assert codes(path) == [9]
     assert texts(path) == ["ok", "😀"]
+    rows = [{"text": "a", "nr": "x\ud800", "by": "y"}, {"text": "b", "nr": 1, "by": "\udc00"}]
+    path = write(tmp_path / "b.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    _, bad, _ = read(path, CLASS, columns={"label": "text", "id": "nr", "group": "by"})
+    assert [(row.id, row.problem.code) for row in bad] == [("b-1", 9), ("1", 9)]
 
 
 def test_a_line_of_100_mb_is_put_aside_in_flat_memory(tmp_path: Path) -> None:

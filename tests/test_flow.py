@@ -108,7 +108,7 @@ class Toy(Project):
 @pytest.fixture(scope="module")
 def toy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toy]:
     root = tmp_path_factory.mktemp("toy")
-    for name in ("flows", "stages"):
+    for name in ("flows", "stages", "data/sources"):
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("prefect.yaml", "prefect.toml", "params.yaml"):
         shutil.copy(ROOT / name, root)

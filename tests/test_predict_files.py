@@ -90,6 +90,27 @@ def test_ids_are_kept_or_mapped(project: Project, tmp_path: Path) -> None:
         assert [row["id"] for row in read(tmp_path / "out.jsonl")] == ids
 
 
+def test_ids_that_are_numbers(project: Project, tmp_path: Path) -> None:
+    """pandas makes 3.0 of a 3 in a column where another is missing; nothing takes the place of an id in silence."""
+    ids: list[Any] = [3.0, 2.5, 7, None, float("nan"), ["x"]]
+    source = json_lines(tmp_path / "in.jsonl", [{"id": one, "text": "a"} for one in ids])
+    done = run(model(project, CLASS), source, "-o", tmp_path / "out.jsonl")
+    told = read(tmp_path / "out.jsonl")
+    assert [row["id"] for row in told] == ["3", "2.5", "7", "4", "5", "6"]
+    assert [row.get("error", "")[:6] for row in told] == [""] * 5 + ["AB-056"], done.output
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet"])
+def test_an_id_that_cannot_be_written(project: Project, tmp_path: Path, suffix: str) -> None:
+    """Half of a character: the row is named by its line, and the others are answered."""
+    source = json_lines(tmp_path / "in.jsonl", [{"id": "a\ud800", "text": "a"}, {"id": "b", "text": "b"}])
+    out = tmp_path / f"out.{suffix}"
+    done = run(model(project, CLASS), source, "-o", out)
+    assert (done.exit_code, f"AB-009 {source}:1: " in done.stderr) == (65, True), done.output
+    if suffix == "jsonl":
+        assert [row["id"] for row in read(out)] == ["1", "b"]
+
+
 def test_pairs_by_mapped_columns(project: Project, tmp_path: Path) -> None:
     rows = [{"premise": row["text_a"], "claim": row["text_b"]} for row in rows_of(project, PAIR)]
     out, source = tmp_path / "out.jsonl", json_lines(tmp_path / "in.jsonl", rows)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert import params, presets
+from adaptbert import named_files, params, presets
 from adaptbert.entry import check_all
 from tests.import_closure import ROOT
 
@@ -39,7 +39,7 @@ def test_every_arm_of_every_task(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_files_of_the_project_exist(name: str) -> None:
     """Those of the user lie in data/own, which git ignores."""
-    missing = presets.missing_files(params.read(ROOT / "presets" / f"{name}.yaml"))
+    missing = named_files.check(params.read(ROOT / "presets" / f"{name}.yaml"), ROOT / "params.yaml")
     assert [str(error) for error in missing if "data/own/" not in str(error)] == []
 
 
@@ -62,5 +62,5 @@ def test_the_folder_of_the_user_takes_the_place_of_data_own(name: str, tmp_path:
     document = params.read(path)
     check_all(document, path)
     assert document["collect"]["general"]["path"].startswith(f"{folder}/")
-    assert len(presets.missing_files(document)) == 5
+    assert len(named_files.check(document, path)) == 5
     presets.check_replaceable(path)  # still known as the preset

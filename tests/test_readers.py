@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adaptbert.corpora.files import Files
+from adaptbert.corpora.labelled import LabelledSet
 from adaptbert.corpora.rows import Row, Unreadable
 from adaptbert.corpora.sources import SourceConfig
 from adaptbert.errors import BadData, UserError
@@ -41,11 +42,11 @@ def problems(rows: list[Unreadable]) -> list[tuple[int, int]]:
 
 
 def test_a_pair_and_a_number_from_csv(tmp_path: Path) -> None:
-    content = "one,two,score,by\nA,B,2.5,x\nC,,1,x\nD,E,high,y\nF,G,nan,y\n"
+    content = "one,two,score,by\nA,B,2.5,x\nC,,1,x\nD,E,high,y\nF,G,nan,y\nH,I,1_000,y\n"
     columns = {"text_a": "one", "text_b": "two", "value": "score", "group": "by"}
     rows, bad, _ = load(tmp_path / "a.csv", PAIR, content, columns=columns)
     assert rows == [Row("train-2", "a.csv", 2, {"text_a": "A", "text_b": "B", "value": 2.5}, "x")]
-    assert problems(bad) == [(3, 76), (4, 77), (5, 62)]
+    assert problems(bad) == [(3, 76), (4, 77), (5, 62), (6, 77)]
 
 
 def test_several_labels_are_sorted_and_each_once(tmp_path: Path) -> None:
@@ -77,6 +78,12 @@ def test_answers_of_another_form_are_put_aside(tmp_path: Path, answers: Any) -> 
     assert problems(load(tmp_path / "a.jsonl", ANSWER, record)[1]) == [(1, 65)]
 
 
+@pytest.mark.parametrize("start", [10**30, -(10**30), 2**63])
+def test_an_offset_that_parquet_cannot_hold(tmp_path: Path, start: int) -> None:
+    record = {"context": "a", "question": "?", "answers": {"text": ["a"], "answer_start": [start]}}
+    assert problems(load(tmp_path / "a.jsonl", ANSWER, record)[1]) == [(1, 83)]
+
+
 def test_tags_under_another_name(tmp_path: Path) -> None:
     rows, _, _ = load(tmp_path / "a.jsonl", TAGS, {"tokens": ["a"], "upos": ["DET"]}, columns={"tags": "upos"})
     assert values(rows) == [{"tokens": ["a"], "tags": ["DET"]}]
@@ -102,12 +109,25 @@ Rome NNP B-NP B-LOC
 def test_conll_of_four_columns(tmp_path: Path) -> None:
     rows, bad, _ = load(tmp_path / "a.conll", SPANS, FOUR, columns={"group": "document"})
     assert [(row.id, row.line, row.values, row.group) for row in rows] == [
-        ("train-3", 3, {"tokens": ["EU", "rejects"], "tags": ["B-ORG", "O"]}, "1"),
-        ("train-8", 8, {"tokens": ["Peter"], "tags": ["B-PER"]}, "2"),
+        ("train-3", 3, {"tokens": ["EU", "rejects"], "tags": ["B-ORG", "O"]}, "train-1"),
+        ("train-8", 8, {"tokens": ["Peter"], "tags": ["B-PER"]}, "train-2"),
     ]
     assert [(row.line, row.problem) for row in bad] == [(11, (95, "expected 4 columns, found 3"))]
     rows, _, _ = load(tmp_path / "b.conll", TAGS, FOUR, columns={"tags": "2"})
     assert values(rows)[0]["tags"] == ["NNP", "VBZ"]
+
+
+def test_documents_of_two_files_are_two(tmp_path: Path) -> None:
+    """Each file counts from 1: neither two splits nor two files of a folder share a group."""
+    folders = {split: tmp_path / split for split in ("train", "dev", "test")}
+    for split, folder in folders.items():
+        folder.mkdir()
+        for name in ("a", "b"):
+            (folder / f"{name}.conll").write_text(f"-DOCSTART- O\n\n{name} O\n\n{split} B-X\n", encoding="utf-8")
+    config = SourceConfig.model_validate({"source": "files", "columns": {"group": "document"}})
+    found = LabelledSet(folders, SPANS, config, None, {})
+    groups = [row.group for split in folders for row in found.rows(split) if isinstance(row, Row)]
+    assert (len(groups), len(set(groups))) == (12, 6)
 
 
 def test_conll_of_two_columns_with_tabs(tmp_path: Path) -> None:
@@ -256,6 +276,17 @@ def test_label_studio_spans_by_either_way_of_counting(tmp_path: Path, start: int
     small = [{"text": "Ann 😀 Paris", "ner": [mark]}]
     rows, _, _ = load(tmp_path / "b.json", SPANS, small, format="label_studio", columns=columns)
     assert values(rows) == wanted
+
+
+def test_label_studio_relations_are_counted(tmp_path: Path) -> None:
+    """They join two spans, which are read all the same."""
+    marks = [result("ner", start=0, end=3, labels=["PER"]), result("ner", start=6, end=11, labels=["LOC"])]
+    relation = {"from_id": "x", "to_id": "y", "type": "relation", "direction": "right", "labels": ["in"]}
+    task = [studio(marks[0], relation, marks[1]), studio(*marks)]
+    rows, bad, files = load(tmp_path / "a.json", SPANS, task, format="label_studio", columns={"tags": "ner"})
+    assert bad == []
+    assert [row.values["tags"] for row in rows] == [["B-PER", "O", "B-LOC"]] * 2
+    assert files.warnings == {"results without a value (relations), not read": 1}
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@
 A token a line, its columns apart by tabs or by spaces, whichever the first line of the file has; a blank line ends a
 sentence, a line that begins with -DOCSTART- a document. The token is the first column and the tag the last, whatever
 stands between (2 columns: token and tag; 4: CoNLL-2003's part of speech and chunk). A column of the mapping is a number
-counted from 1; where no tags are wanted, the token may stand alone. `document` is the number
-of the document, to be mapped as a group.
+counted from 1; where no tags are wanted, the token may stand alone. `document` names the document by file and number,
+to be mapped as a group.
 """
 
 import re
@@ -19,8 +19,14 @@ BREAK = "-DOCSTART-"
 _SPACES = re.compile(" +")
 
 
-def records(lines: Iterator[Line], shown: str, columns: Mapping[str, str], check: CheckColumns) -> Iterator[Record]:
-    """A sentence with a line that does not fit comes with its problem, whole."""
+def records(
+    lines: Iterator[Line], shown: str, stem: str, columns: Mapping[str, str], check: CheckColumns
+) -> Iterator[Record]:
+    """A sentence with a line that does not fit comes with its problem, whole.
+
+    Args:
+        stem: of the names of documents, which are counted from 1 in every file.
+    """
     width, tabs = 0, False
     sentences = document = 0
     for sentence in _sentences(lines):
@@ -37,7 +43,7 @@ def records(lines: Iterator[Line], shown: str, columns: Mapping[str, str], check
         rows = [_cells(line.text, tabs=tabs) for line in sentence]
         problem = next((line.problem for line in sentence if line.problem), None) or _uneven(rows, width)
         values: dict[str, Any] = {} if problem else _columns(rows)
-        yield Record(sentence[0].number, values | {"document": str(document)}, problem)
+        yield Record(sentence[0].number, values | {"document": f"{stem}-{document}"}, problem)
     if not sentences:
         raise BadData(16, shown, "0 sentences", "write a token and its tag a line, and a blank line after a sentence")
 

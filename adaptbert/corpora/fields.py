@@ -18,6 +18,9 @@ OPTIONAL = ("id", "group")
 SURROGATE = re.compile("[\ud800-\udfff]")
 """Half of a character: JSON can hold one, UTF-8 and Parquet cannot."""
 
+_MOST = 2**63 - 1
+"""No text is longer, and Parquet holds no larger offset."""
+
 
 class Read(NamedTuple):
     """A record that was read.
@@ -36,6 +39,9 @@ class Read(NamedTuple):
 class Fields:
     """Picks and checks the fields of one kind of row. What no reader sees is left to the gate.
 
+    Args:
+        separator: what parts several labels that are one text, as in a cell of CSV; None: they are a list.
+
     Attributes:
         columns: field -> its name in the file. `id` and `group` are among them only where the user mapped them.
         label_kinds: which types of labels were met, with the place of the first of each.
@@ -46,11 +52,13 @@ class Fields:
         layout: Layout,
         columns: Mapping[str, str] | None,
         replace: Sequence[Sequence[str]] | None,
+        separator: str | None = None,
     ) -> None:
         given = dict(columns or {})
         names = (*(name for name in OPTIONAL if name in given), *layout.fields)
         self.columns = {name: given.get(name, name) for name in names}
         self.label_kinds: dict[str, str] = {}
+        self._separator = separator
         self._outputs = [self.columns[name] for name in layout.outputs]
         self._replace = [(re.compile(pattern), replacement) for pattern, replacement in replace or []]
 
@@ -71,6 +79,7 @@ class Fields:
         """One row.
 
         Args:
+            record: by column what stands there, or why it cannot be read.
             place: of the record, for the message.
 
         Raises:
@@ -92,10 +101,12 @@ class Fields:
         if column not in record:
             return Problem(56, f"column '{column}' missing in this row")
         found = record[column]
+        if isinstance(found, Problem):
+            return found
         if name in OPTIONAL:
             if not isinstance(found, str | int) or found == "":
-                return Problem(56, f"column '{column}': expected a name, found {_kind(found)}")
-            return str(found)
+                return Problem(56, f"column '{column}': expected a name, found {kind(found)}")
+            return half_character(column) if SURROGATE.search(str(found)) else str(found)
         if name in ("text_a", "text_b") and (found is None or found == ""):
             return Problem(76, f"{name} missing")
         if name in TEXTS:
@@ -106,9 +117,9 @@ class Fields:
         if found is None:
             return Problem(41, f"{name} is null")
         if not isinstance(found, str):
-            return Problem(42, f"column '{column}' is {_kind(found)}, expected text")
+            return Problem(42, f"column '{column}' is {kind(found)}, expected text")
         if SURROGATE.search(found):
-            return _half_character(column)
+            return half_character(column)
         for pattern, replacement in self._replace:
             found = pattern.sub(replacement, found)
         return found
@@ -117,36 +128,32 @@ class Fields:
         if found is None or found == "" or (isinstance(found, float) and math.isnan(found)):
             return Problem(62, "label missing")
         if not isinstance(found, str | int):
-            raise BadData(
-                65, place, f"label in column '{column}' is {_kind(found)}", "write labels as text or integers"
-            )
-        self.label_kinds.setdefault(_kind(found), place)
+            raise BadData(65, place, f"label in column '{column}' is {kind(found)}", "write labels as text or integers")
+        self.label_kinds.setdefault(kind(found), place)
         label = str(found)
-        return _half_character(column) if SURROGATE.search(label) else label
+        return half_character(column) if SURROGATE.search(label) else label
 
     def _labels(self, found: object, column: str, place: str) -> list[str] | Problem:
-        """Sorted, each once; an empty list is no label."""
+        """Sorted, each once; an empty list, or nothing between separators, is no label."""
         if found is None:
             return Problem(62, "labels missing")
         if isinstance(found, str):
-            raise BadData(
-                80,
-                place,
-                f"column '{column}': text where a list is expected; split on ';'?",
-                "use jsonl or parquet, with a list a row",
-            )
+            if self._separator is None:
+                told = f"column '{column}': text where a list is expected; split on ';'?"
+                raise BadData(80, place, told, "name what parts labels, e.g. `separator: ';'`, or give lists (jsonl)")
+            found = [part.strip() for part in found.split(self._separator) if part.strip()]
         if not isinstance(found, list):
-            raise BadData(65, place, f"labels in column '{column}' are {_kind(found)}", "write a list of labels a row")
+            raise BadData(65, place, f"labels in column '{column}' are {kind(found)}", "write a list of labels a row")
         labels = [self._label(label, column, place) for label in found]
         problem = next((label for label in labels if isinstance(label, Problem)), None)
         return problem or sorted({label for label in labels if isinstance(label, str)})
 
     def _value(self, found: object, column: str, place: str) -> float | Problem:
-        """A number, or text that is one, as in CSV."""
+        """A number, or text that is one, as in CSV: as people write it, not `1_000` as Python does."""
         if found is None or found == "":
             return Problem(62, "value missing")
         try:
-            if isinstance(found, bool) or not isinstance(found, str | int | float):
+            if isinstance(found, bool) or not isinstance(found, str | int | float) or "_" in str(found):
                 raise ValueError
             number = float(found)
         except (ValueError, OverflowError):
@@ -181,7 +188,9 @@ class Fields:
             if not isinstance(text, str) or not isinstance(start, int) or isinstance(start, bool):
                 return Problem(65, f"column '{column}': an answer is not a text and its offset")
             if SURROGATE.search(text):
-                return _half_character(column)
+                return half_character(column)
+            if abs(start) > _MOST:
+                return Problem(83, f"column '{column}': the offset of an answer is outside its context")
             if (answer := {"text": text, "start": start}) not in answers:
                 answers.append(answer)
         return answers
@@ -199,7 +208,7 @@ class Fields:
             )
         if not isinstance(found, list) or not all(isinstance(item, str) for item in found):
             return Problem(65, f"column '{column}' is not a list of text")
-        return _half_character(column) if any(map(SURROGATE.search, found)) else found
+        return half_character(column) if any(map(SURROGATE.search, found)) else found
 
 
 def check_label_kinds(kinds: Mapping[str, str]) -> None:
@@ -209,7 +218,7 @@ def check_label_kinds(kinds: Mapping[str, str]) -> None:
         kinds: type -> the place of its first label, over all splits.
     """
     if len(kinds) > 1:
-        first = ", ".join(f"{kind} ({place})" for kind, place in kinds.items())
+        first = ", ".join(f"{name} ({place})" for name, place in kinds.items())
         raise BadData(65, list(kinds.values())[-1], f"labels have mixed types: {first}", "write them all alike")
 
 
@@ -219,9 +228,11 @@ def no_labels(split: str, place: str | Path) -> BadData:
     return BadData(98, place, f"{split} has no labels", remedy)
 
 
-def _half_character(column: str) -> Problem:
+def half_character(column: str) -> Problem:
+    """A text that matches SURROGATE stands there."""
     return Problem(9, f"lone surrogate escape in field '{column}'")
 
 
-def _kind(found: object) -> str:
+def kind(found: object) -> str:
+    """What messages call the type of a value."""
     return "null" if found is None else KINDS.get(type(found), type(found).__name__)

@@ -22,12 +22,15 @@ class Files:
     Args:
         layout: which fields a row has.
         split: of a task; names the rows that have no id of their own. A corpus has none.
+        separator: of several labels in one text.
     """
 
-    def __init__(self, path: Path, layout: Layout, config: SourceConfig, split: str = "") -> None:
+    def __init__(
+        self, path: Path, layout: Layout, config: SourceConfig, split: str = "", separator: str | None = None
+    ) -> None:
         self.path, self.layout, self.config, self.split = path, layout, config, split
         self.warnings: Counter[str] = Counter()
-        self.fields = Fields(layout, config.columns, config.replace)
+        self.fields = Fields(layout, config.columns, config.replace, separator)
         self.digests: dict[str, str] = {}
         """File -> sha256 of its bytes; complete after `survey`."""
         self._types: dict[str, tuple[str, str]] = {}  # column -> type and the first file that has it
@@ -137,6 +140,7 @@ class Files:
         found = records(
             place,
             shown,
+            stem,
             self.config.encoding,
             kind,
             self.layout,
@@ -164,7 +168,7 @@ class Files:
         return format_of(place, self.config.format)
 
     def _stem(self, name: str) -> str:
-        """Begin of the ids. In a folder the whole name, so that a.txt and a.csv stay apart."""
+        """Begin of the ids, of documents too. In a folder the whole name, so that a.txt and a.csv stay apart."""
         if self.path.is_dir():
             return f"{self.split}/{name}" if self.split else name
         stem = name[: -len(".gz")] if name.lower().endswith(".gz") else name

@@ -34,6 +34,7 @@ def format_of(path: Path, declared: Format | None = None) -> Format | None:
 def records(
     source: Path | BufferedReader,
     shown: str,
+    stem: str,
     encoding: str | None,
     kind: Format,
     layout: Layout,
@@ -45,6 +46,7 @@ def records(
 
     Args:
         source: a file; or a stream, of a format that is made of lines.
+        stem: begins the names of what the file itself only counts.
         columns: our fields and what they are called in the file (Parquet reads no others).
     """
     if kind == "parquet":
@@ -64,7 +66,7 @@ def records(
         elif kind == "doccano":
             yield from doccano.records(json_files.lines(lines, shown, lambda _: None), shown, layout, columns)
         elif kind == "conll":
-            yield from conll.records(lines, shown, columns, check)
+            yield from conll.records(lines, shown, stem, columns, check)
         elif kind == "txt":
             check(["text"])
             yield from _txt(lines, shown)

@@ -2,7 +2,8 @@
 
 Both are one list of tasks. In the full export the inputs stand below `data` and what was annotated below `annotations`,
 by the name of its control (`from_name`); in the small one all stand side by side. Columns of the mapping are these
-names. Of several annotations of a task the first that was not cancelled is taken, and the rest counted.
+names. Of several annotations of a task the first that was not cancelled is taken, and the rest counted. Relations, and
+what else has no value, say nothing of the text and are left out, counted.
 
 Offsets are those of JavaScript, where a character beyond U+FFFF counts twice; each span carries its text, by which
 both ways of counting are told apart.
@@ -20,6 +21,7 @@ from adaptbert.layout import Layout
 
 _VALUES = ("choices", "rating", "number")
 _SEVERAL = "annotations beyond the first of a task, not read"
+_NO_VALUE = "results without a value (relations), not read"
 
 
 def records(
@@ -64,8 +66,10 @@ def _flat(task: Mapping[str, Any], warnings: Counter[str]) -> dict[str, Any] | N
     chosen: dict[str, Any] = {}
     spans: dict[str, list[Mapping[str, Any]]] = {}
     for result in _mappings(annotations[0].get("result")):
-        name = str(result.get("from_name"))
-        (value,) = _mappings([result.get("value")])
+        name, value = str(result.get("from_name")), result.get("value")
+        if not isinstance(value, Mapping):
+            warnings[_NO_VALUE] += 1
+            continue
         kind = next((kind for kind in _VALUES if kind in value), None)
         if "labels" in value:
             spans.setdefault(name, []).append(value)

@@ -25,6 +25,7 @@ class LabelledSet:
     Args:
         paths: split -> where it lies; those of `shares` are not read.
         shares: of the splits that are cut off the training rows.
+        separator: of several labels in one text.
 
     Raises:
         BadData: two splits have the same bytes.
@@ -37,11 +38,14 @@ class LabelledSet:
         config: SourceConfig,
         labels: list[str] | None,
         shares: dict[str, float],
+        separator: str | None = None,
     ) -> None:
         self.labels = labels
         reader = Files if config.source == "files" else HubDataset
         self._sources: dict[str, Files | HubDataset] = {
-            split: reader(path, layout, config, split) for split, path in paths.items() if split not in shares
+            split: reader(path, layout, config, split, separator)
+            for split, path in paths.items()
+            if split not in shares
         }
         self._cut = Cut(self._sources["train"], layout, shares)
         self._split_of_group: dict[str, str] = {}

@@ -3,16 +3,18 @@
 Only inputs are looked at. Words and answers remember where they stand in the text as it was given.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isnan
 from typing import Any
 
 from adaptbert.corpora.character_spans import words
-from adaptbert.corpora.fields import Fields
+from adaptbert.corpora.fields import SURROGATE, Fields, half_character, kind
 from adaptbert.corpora.rows import Problem
 from adaptbert.errors import BadParams
 from adaptbert.layout import CORPUS, Layout, missing_columns
-from adaptbert.normalise import clean, origins
+from adaptbert.normalise import clean
+from adaptbert.normalise import moved_back as moved_back  # for whoever shows places of `text`
 from adaptbert.schemas import EMPTY, PAIR_MISSING, TOKEN_EMPTY, TOKEN_INVISIBLE, TOKENS_NULL, Reason
 
 
@@ -21,7 +23,7 @@ class Asked:
     """A row that wants an answer.
 
     Attributes:
-        id: of its own, or the number of its line.
+        id: of its own, a whole number without a point; or the number of its line.
         line: where it begins, from 1.
         values: the inputs of the shape; empty where there is a problem.
         text: what `places` count in, as it was given.
@@ -89,8 +91,9 @@ class Reader:
         Raises:
             BadData: what is wrong is wrong with the whole column.
         """
-        own = record.get(self._id) if self._id else None
-        identity = str(own) if isinstance(own, str | int) and own != "" else str(line)
+        identity = self._identity(record) or str(line)
+        if isinstance(identity, Problem):
+            return Asked(str(line), line, {}, identity)
         values = self._fields.read(record, place).values
         if isinstance(values, Problem):
             return Asked(identity, line, {}, values)
@@ -101,15 +104,20 @@ class Reader:
             return _refused(identity, line, PAIR_MISSING if self._shape == "sentence_pair" else EMPTY)
         return Asked(identity, line, cleaned, text=values.get("context", ""))
 
+    def _identity(self, record: Mapping[str, Any]) -> str | Problem:
+        """Empty where the row has none. A column of integers of which some are missing comes as numbers."""
+        found = record.get(self._id) if self._id else None
+        if found is None or (isinstance(found, float) and isnan(found)):
+            return ""
+        if isinstance(found, float) and found.is_integer():
+            return str(int(found))
+        if not isinstance(found, str | int | float):
+            return Problem(56, f"column '{self._id}': expected a name, found {kind(found)}")
+        return half_character(str(self._id)) if SURROGATE.search(str(found)) else str(found)
+
     def _layouts(self) -> list[Layout]:
         own = Layout(self._shape)
         return [own, CORPUS] if self._shape == "sequence_labelling" else [own]
-
-
-def moved_back(text: str, ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Where ranges of `clean(text)` that are not empty stood in the text."""
-    places = range(len(text)) if len(clean(text)[0]) == len(text) else origins(text)
-    return [(places[start], places[end - 1] + 1) for start, end in ranges]
 
 
 def _words(identity: str, line: int, values: Mapping[str, Any]) -> Asked:
@@ -128,10 +136,7 @@ def _words(identity: str, line: int, values: Mapping[str, Any]) -> Asked:
             return _refused(identity, line, TOKEN_INVISIBLE)
     else:
         text = values["text"]
-        cleaned = clean(text)[0]
-        found = words(cleaned)
-        tokens = [cleaned[first:end] for first, end in found]
-        places = moved_back(text, found)
+        tokens, places = words(text)
     if not tokens:
         return _refused(identity, line, TOKENS_NULL if "tokens" in values else EMPTY)
     return Asked(identity, line, {"tokens": tokens}, text=text, places=places)

@@ -71,7 +71,7 @@ class Input:
             self._check(_columns(self.path) or list(self._reader.columns.values()))
         columns = self._reader.columns
         for line, values, problem in records(
-            source, self.shown, self._encoding, self._kind, self._layout, columns, self._check, self.warnings
+            source, self.shown, "", self._encoding, self._kind, self._layout, columns, self._check, self.warnings
         ):
             if problem and problem.code != WRONG_ANSWER:
                 yield Asked(str(line), line, {}, problem)
