@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from adaptbert.checkpoint import Checkpoint
     from adaptbert.one_seed import Trained
     from adaptbert.savepoints import Savepoints
+    from adaptbert.tasks.labelled import HeldOutRows, Measured
     from adaptbert.tasks.shapes import Shape
     from adaptbert.work import Work
 
@@ -86,8 +87,10 @@ def finetune_cell(
     targets = shape.targets(train, examples)
     examples = examples.labelled(targets)
     plain, shape = shape, _weighing(params, about, shape, targets)
+    held_out = labelled.HeldOutRows(places.data, lambda rows: shape.examples(rows, start.tokenizer, params.max_length))
     run.log_metrics({"train/cut_share": examples.cut / len(train)}, step=0)
     print(f"{task}-{arm}: {len(train):,} labels, {len(params.seeds)} seeds, from {start.source}")
+    lost = _lost(shape, run, train=labelled.Measured(train, examples))
 
     extra = Extra(f"{task}-{arm}", {"task": task, "arm": arm}, work, run)
     more: dict[str, Any] = {}
@@ -95,7 +98,7 @@ def finetune_cell(
         usual = Point(params.optim.learning_rate, params.global_batch_size, params.epochs)
 
         def trial(point: Point, seed: int, savepoints: "Savepoints", child: Run) -> dict[str, Any]:
-            done = one_seed(start, params.at(point), shape, examples, places.data, seed, savepoints, child, test=False)
+            done = one_seed(start, params.at(point), shape, examples, held_out, seed, savepoints, child, test=False)
             return {**_scores(done), **_cost(done, params, shape)}
 
         point, more["search"] = choose(params.search, usual, f"dev/{shape.metric}", trial, extra)
@@ -103,15 +106,15 @@ def finetune_cell(
         run.set_tags({"chosen": json.dumps(asdict(point))})
 
     seeds: list[dict[str, Any]] = []
-    rows: list[dict[str, Any]] = []
+    predictions: list[Any] = []
     best: tuple[float, Trained] | None = None
     for seed in params.seeds:
         with run.child(f"{task}-{arm} seed {seed}", {"task": task, "arm": arm, "seed": str(seed)}) as child:
             savepoints = work.savepoints(f"seed-{seed}")
             child.go_on(savepoints.folder)
-            trained = one_seed(start, params, shape, examples, places.data, seed, savepoints, child)
+            trained = one_seed(start, params, shape, examples, held_out, seed, savepoints, child)
         seeds.append(trained.metrics)
-        rows += trained.predictions
+        predictions.append(trained.predictions)
         dev = trained.metrics[f"dev/{shape.metric}"]
         if best is None or dev > best[0]:
             best = (dev, trained)
@@ -121,8 +124,9 @@ def finetune_cell(
 
     if params.label_counts is not None:
         more["learning_curve"] = [
-            _on_fewer(start, params, about, plain, train, labels, places.data, extra) for labels in params.label_counts
+            _on_fewer(start, params, about, plain, train, labels, held_out, extra) for labels in params.label_counts
         ]
+    lost |= _lost(shape, run, dev=held_out.dev, test=held_out.test)
     spent = [_cost(best[1], params, shape)] * len(seeds) + _spent(more)
 
     facts = {
@@ -140,6 +144,7 @@ def finetune_cell(
         "tflop": round(flop_of(params, shape, model.config, counts) / 1e12, 3),
         "parameters": parameters(model),
         "contract": contract(about, best[1].ids),
+        **({"lost": lost} if lost["train"] else {}),
     }
     card = {
         "stage": "finetune",
@@ -157,7 +162,7 @@ def finetune_cell(
         "measured": {},
     }
     saved = checkpoint.save(places.out, model, start.tokenizer, card)
-    _write_predictions(places.predictions, rows)
+    _write_predictions(places.predictions, predictions)
     write_json(places.metrics, {**facts, **({"cost": cost(spent)} if more else {}), "seeds": seeds, **more})
     work.finish(places.metrics)
 
@@ -193,6 +198,17 @@ def _weighing(params: CellConfig, about: dict[str, Any], plain: "Shape", targets
     return shape_of({**about, "class_weights": each}, params.options())
 
 
+def _lost(shape: "Shape", run: Run, **splits: "Measured") -> dict[str, dict[str, int]]:
+    """Of each split the rows whose right answer cannot be found, by reason: they bound every score."""
+    found = {name: shape.lost(*split) for name, split in splits.items()}
+    for name, reasons in found.items():
+        run.log_metrics({f"{name}/{reason}": count for reason, count in reasons.items()})
+        if any(reasons.values()):
+            told = ", ".join(f"{reason} {count:,}" for reason, count in reasons.items())
+            print(f"  warning: {name}: {told} of {len(splits[name].rows):,} rows")
+    return found
+
+
 def _on_fewer(
     start: "Checkpoint",
     params: CellConfig,
@@ -200,7 +216,7 @@ def _on_fewer(
     plain: "Shape",
     train: list[dict[str, Any]],
     labels: int,
-    data: Path,
+    held_out: "HeldOutRows",
     extra: Extra,
 ) -> dict[str, Any]:
     """A point of the learning curve: all seeds on the first labels of the subset, scored on dev and test."""
@@ -213,7 +229,7 @@ def _on_fewer(
     examples, shape = examples.labelled(targets), _weighing(params, about, plain, targets)
 
     def one(seed: int, savepoints: "Savepoints", child: Run) -> dict[str, Any]:
-        done = one_seed(start, params, shape, examples, data, seed, savepoints, child)
+        done = one_seed(start, params, shape, examples, held_out, seed, savepoints, child)
         return {**_scores(done), "degenerate": done.metrics["degenerate"], **_cost(done, params, shape)}
 
     found = [
@@ -240,12 +256,12 @@ def _spent(more: dict[str, Any]) -> list[dict[str, Any]]:
     return [*([more["search"]] if "search" in more else []), *more.get("learning_curve", [])]
 
 
-def _write_predictions(target: Path, rows: list[dict[str, Any]]) -> None:
+def _write_predictions(target: Path, seeds: list[Any]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     with whole(target) as path:
-        pq.write_table(pa.Table.from_pylist(rows), path)
+        pq.write_table(pa.concat_tables(seeds), path)
 
 
 def _means(seeds: list[dict[str, Any]]) -> dict[str, float]:

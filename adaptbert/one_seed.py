@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adaptbert.stream import BudgetConfig
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
     from adaptbert.checkpoint import Checkpoint
     from adaptbert.savepoints import Savepoints
     from adaptbert.tasks.examples import Examples
+    from adaptbert.tasks.labelled import HeldOutRows
     from adaptbert.tasks.shapes import Shape
 
 TUNED = "tuned/"  # what the names of values chosen on dev begin with on a curve
@@ -24,14 +24,14 @@ class Trained:
     """What a seed leaves.
 
     Attributes:
-        predictions: a row for each row of the test split; none where it stayed closed.
+        predictions: an Arrow table with a row for each row of the test split; None where it stayed closed.
         counts: sums over all micro-batches.
         ids: split -> the rows that scores are of.
     """
 
     model: Any
     metrics: dict[str, Any]
-    predictions: list[dict[str, Any]]
+    predictions: Any
     steps: int
     counts: dict[str, int]
     ids: dict[str, list[str]]
@@ -42,7 +42,7 @@ def one_seed(
     params: "CellConfig",
     shape: "Shape",
     examples: "Examples",
-    data: Path,
+    held_out: "HeldOutRows",
     seed: int,
     savepoints: "Savepoints",
     run: Run,
@@ -50,14 +50,15 @@ def one_seed(
     test: bool = True,
 ) -> Trained:
     """Train, and open the test split last; without `test` not at all."""
+    import numpy as np
+    import pyarrow as pa
+
     from adaptbert.early_stopping import Best
     from adaptbert.finetuning import FineTuning, LabelledBatches, Thawing, logits
     from adaptbert.freezing import freeze
     from adaptbert.plan import Plan
-    from adaptbert.tasks import labelled
     from adaptbert.training import fit
 
-    tokenizer = start.tokenizer
     model = start.model(
         shape.hugging_face_class(),
         seed,
@@ -79,8 +80,7 @@ def one_seed(
     def scores(shape: "Shape", examples: "Examples") -> Any:
         return logits(model, shape, examples, params.block_size, params.precision)
 
-    dev = labelled.split(data, "dev")
-    dev_examples = shape.examples(dev, tokenizer, params.max_length)
+    dev, dev_examples = held_out.dev
 
     def measure(step: int) -> Mapping[str, float]:
         found = scores(shape, dev_examples)
@@ -113,10 +113,9 @@ def one_seed(
 
     if not test:
         dev_scores = {name: value for name, value in last.items() if name.startswith("dev/")}
-        return Trained(model, {"seed": seed, **dev_scores}, [], steps, fitted.counts, {})
+        return Trained(model, {"seed": seed, **dev_scores}, None, steps, fitted.counts, {})
 
-    rows = labelled.split(data, "test")
-    test_examples = shape.examples(rows, tokenizer, params.max_length)
+    rows, test_examples = held_out.test
     answers, confidence = shape.answers(rows, test_examples, scores(shape, test_examples), tuned)
     gold = shape.gold(rows)
     tested = {f"test/{name}": value for name, value in shape.score(gold, answers).items()}
@@ -134,10 +133,15 @@ def one_seed(
     return Trained(
         model,
         {**metrics, "curve": fitted.curve},
-        [
-            {"seed": seed, "id": row["id"], "gold": _text(right), "predicted": _text(answer), "confidence": float(sure)}
-            for row, right, answer, sure in zip(rows, gold, answers, confidence, strict=True)
-        ],
+        pa.table(
+            {
+                "seed": np.full(len(rows), seed),
+                "id": [row["id"] for row in rows],
+                "gold": [*map(_text, gold)],
+                "predicted": [*map(_text, answers)],
+                "confidence": confidence,
+            }
+        ),
         steps,
         fitted.counts,
         {"dev": [row["id"] for row in dev], "test": [row["id"] for row in rows]},

@@ -2,7 +2,9 @@
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from adaptbert import cell
 from adaptbert.checkpoint import Checkpoint
 from adaptbert.errors import BadData, BadParams
 from adaptbert.finetuning import logits
@@ -21,6 +24,7 @@ from tests import tiny
 from tests.cells import Project
 
 KINDS = {"section": ("single_sentence", "class"), "mention": ("sequence_labelling", "spans")}
+SPLITS = {"train": 96, "dev": 24, "test": 32}
 
 
 EPOCHS, SEEDS = 8.0, [3, 1, 2]
@@ -192,17 +196,26 @@ def test_labels_are_counted_and_chosen_by_id(fresh: Project, monkeypatch: pytest
     assert used[0] == used[1] == used[2][:20], "the same for every arm"
 
 
-def test_the_test_set_is_opened_once_a_seed_after_its_training(fresh: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened: list[str] = []
-    real = labelled.split
+def test_each_split_is_opened_and_tokenised_once_and_test_last(fresh: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For all seeds and all points of a learning curve; test when the first of them is through with its training."""
+    told: list[str] = []
 
-    def split(folder: Path, name: str) -> list[dict[str, Any]]:
-        opened.append(name)
-        return real(folder, name)
+    def spy(what: str, name: Callable[[Any], str]) -> None:
+        module, _, attribute = what.rpartition(".")
+        real = getattr(resolve_name(module), attribute)
 
-    monkeypatch.setattr("adaptbert.tasks.labelled.split", split)
-    fresh.finetune("section", "general", seeds=[1, 2], epochs=2.0)
-    assert opened == ["train", *(["dev", "test"] * 2)]
+        def spied(*given: Any, **named: Any) -> Any:
+            told.append(name(given))
+            return real(*given, **named)
+
+        monkeypatch.setattr(what, spied)
+
+    spy("adaptbert.tasks.labelled.split", lambda given: f"opens {given[1]}")
+    spy("adaptbert.tasks.sentences.Sentences.examples", lambda given: f"tokenises {len(given[1])}")
+    spy("adaptbert.training.fit", lambda _: "trains")
+    fresh.finetune("section", "general", seeds=[1, 2], epochs=2.0, label_counts=[32])
+    train, dev, test = (["opens " + name, f"tokenises {rows}"] for name, rows in SPLITS.items())
+    assert told == [*train, *dev, "trains", *test, "trains", "tokenises 32", "trains", "trains"]
 
 
 def test_a_seed_that_predicts_one_class_is_counted_and_marked(fresh: Project) -> None:
@@ -226,6 +239,35 @@ def test_rows_in_windows_are_not_cut_but_more_examples(fresh: Project) -> None:
     assert found["examples"] > found["labels"] == 96
     assert found["steps"] == round(found["examples"] / 16), "an epoch is all windows"
     assert len(fresh.predictions("mention-general")) == 32, "an answer a row"
+
+
+def test_answers_that_cannot_be_found_are_told_and_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of every split."""
+    project = Project(tmp_path, {"asked": ("extractive_answer", "answer")})
+    found = project.finetune("asked", "general", {"max_answer": 2}, seeds=[1], epochs=0.2)
+    told = capsys.readouterr().out
+    for split, count in SPLITS.items():
+        rows = labelled.split(tmp_path / "data/asked", split)
+        long = sum(answer["text"] == "bread or fish" for row in rows for answer in row["answers"])
+        assert found["lost"][split] == {"answers_cut_away": 0, "answers_too_long": long}
+        assert f"warning: {split}: answers_cut_away 0, answers_too_long {long} of {count} rows" in told
+        assert long > 0
+
+
+def test_predictions_wait_as_a_table_a_seed(fresh: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of Python would take some hundred bytes each until all seeds are through."""
+    held: list[Any] = []
+    real = cell._write_predictions
+
+    def write(target: Path, seeds: list[Any]) -> None:
+        held.extend(seeds)
+        real(target, seeds)
+
+    monkeypatch.setattr(cell, "_write_predictions", write)
+    fresh.finetune("section", "general", seeds=[1, 2], epochs=0.2)
+    assert [table.num_rows for table in held] == [32, 32]
+    assert all(table.nbytes < 80 * table.num_rows for table in held)
+    assert [row for table in held for row in table.to_pylist()] == fresh.predictions("section-general")
 
 
 def test_options_of_another_shape_are_refused(fresh: Project) -> None:

@@ -5,9 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from adaptbert.finetuning import batch_of
 from adaptbert.tasks.examples import Examples
 from adaptbert.tasks.extractive_answer import THRESHOLD, best_threshold
 from adaptbert.tasks.shapes import shape_of
@@ -95,6 +97,51 @@ def test_windows_that_do_not_hold_the_answer_point_to_cls() -> None:
     assert [bool(text) for text in held[:-2]] == [("the" in t and "values" in t) for t in seen[:-2]]
 
 
+LONG = " ".join(["house"] * 10 + ["the", "values", "of", "the", "matrix"] + ["house"] * 9)
+NARROW = {"stride": 4, "max_question": 3, "max_answer": 4}
+"""With examples of 14 tokens: the windows are words 0 to 8, 4 to 12, 8 to 16 of the context and so on."""
+TOO_WIDE = "house house the values of the matrix house house"
+ACROSS = "values of the matrix house house"
+TOO_LONG = "the values of the matrix"
+
+
+def answered(*texts: str) -> dict[str, Any]:
+    return {**row(LONG), "answers": [{"text": text, "start": LONG.index(text)} for text in texts]}
+
+
+def test_answers_that_cannot_be_found_are_counted() -> None:
+    """Whole in no window, or in some but too long to be answered; of several right ones the best counts."""
+    shape = tiny.shape_of("extractive_answer", **NARROW)
+    lost = [answered(TOO_WIDE), answered(ACROSS), answered(TOO_WIDE, TOO_LONG), answered(TOO_LONG)]
+    rows = [*lost, answered("values of"), answered(TOO_WIDE, TOO_LONG, "matrix"), row(LONG)]
+    examples = shape.examples(rows, tiny.tokenizer(), 14)
+    assert shape.lost(rows, examples) == {"answers_cut_away": 2, "answers_too_long": 2}
+    scores = certain(shape, rows, examples)
+    found = [answer != "" for answer in shape.answers(rows, examples, scores, PERMISSIVE)[0]]
+    assert found[:2] + found[4:5] == [False, False, True], "as one that knows answers"
+    assert shape.lost(rows[-1:], shape.examples(rows[-1:], tiny.tokenizer(), 14)) == dict.fromkeys(
+        ["answers_cut_away", "answers_too_long"], 0
+    )
+
+
+@pytest.mark.parametrize("may_be_none", [False, True])
+def test_no_window_is_trained_to_say_no_where_each_question_has_an_answer(may_be_none: bool) -> None:
+    """Of a row whose answer none holds; the windows of another that lack its answer point to [CLS] as ever."""
+    about = tiny.about("extractive_answer") | {"no_answer": may_be_none}
+    shape, rows = shape_of(about, tiny.options("extractive_answer", **NARROW)), [answered(ACROSS), answered("values")]
+    examples = shape.examples(rows, tiny.tokenizer(), 14)
+    targets = shape.targets(rows, examples)
+    batch = batch_of(examples.labelled(targets), 64)
+    scores = torch.randn(len(targets), 2, generator=torch.manual_seed(0)).requires_grad_()
+    shape.loss(scores, batch).backward()
+    assert scores.grad is not None
+    learnt = scores.grad.abs().sum(1).numpy() > 0
+    cut = examples.rows[examples.owners()] == 0
+    assert learnt[~cut].all()
+    assert learnt[cut].all() if may_be_none else not learnt[cut].any()
+    assert targets.sum(0).tolist() == [10.0, 10.0] if may_be_none else [5.0, 5.0]
+
+
 def test_examples_are_question_context_and_segments() -> None:
     pieces, shape = tiny.tokenizer(), tiny.shape_of("extractive_answer", stride=3, max_question=2)
     examples = shape.examples([row("the house of values is", question="the matrix and the array")], pieces, 8)
@@ -107,6 +154,21 @@ def test_examples_are_question_context_and_segments() -> None:
     assert examples.segments.tolist() == [0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1]
     assert examples.cut == 1, "the question lost its end"
     assert examples.rows.tolist() == [0, 0]
+
+
+def test_a_context_of_several_questions_is_tokenised_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    pieces, shape, seen = tiny.tokenizer(), tiny.shape_of("extractive_answer"), list[str]()
+    real = pieces.encode
+
+    def encode(texts: Any) -> Any:
+        seen.extend(texts)
+        return real(texts)
+
+    monkeypatch.setattr(pieces, "encode", encode)
+    asked = [row(context, question=f"Which {thing}?") for context in ("the fish", "état") for thing in ("one", "two")]
+    examples = shape.examples(asked, pieces, 64)
+    assert sorted(seen) == sorted(["Which one?", "Which two?"] * 2 + ["the fish", "état"])
+    assert examples.rows.tolist() == [0, 1, 2, 3]
 
 
 @settings(max_examples=100, deadline=None)

@@ -11,7 +11,7 @@ import pytest
 from adaptbert.finetuning import PREDICT_ROWS, PREDICT_TOKENS, passes
 from adaptbert.outputs import read_json, write_json
 from adaptbert.prediction import Predictor
-from adaptbert.prediction.predictor import ANSWERS
+from adaptbert.prediction.predictor import ANSWERS, HELD
 from adaptbert.tasks.examples import Examples
 from tests import tiny
 from tests.cells import Project
@@ -246,6 +246,27 @@ def test_many_bad_rows_are_counted(project: Project, tmp_path: Path) -> None:
     assert (done.exit_code, done.stderr.count("AB-074")) == (65, 20)
     assert "300 rows stay without an answer" in done.stderr
     assert [row["id"] for row in read(tmp_path / "out.jsonl")] == [str(line) for line in range(1, 301)]
+
+
+def test_bad_rows_do_not_wait_without_end(project: Project) -> None:
+    """Behind a good one; the groups after it are cut as if there were no bad rows."""
+    task = "single_sentence_class"
+    predictor, good, read_rows = Predictor.load(model(project, task)), rows_of(project, task)[:140], 0
+
+    def rows() -> Iterator[dict[str, Any]]:
+        nonlocal read_rows
+        for row in [good[0], *[{"id": "none", "text": ""}] * 3_000, *good[1:]]:
+            read_rows += 1
+            yield row
+
+    found = predictor.answers(rows())
+    first = next(found)
+    assert read_rows == HELD * PREDICT_ROWS
+    told = [first, *(row for row in found if "error" not in row)]
+    alone = list(predictor.answers(good))
+    assert [row["label"] for row in told] == [row["label"] for row in alone]
+    assert told[PREDICT_ROWS:] == alone[PREDICT_ROWS:], "to the last bit"
+    assert len(told) == 140
 
 
 def test_labels_are_not_looked_at(project: Project, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from adaptbert import tracking
+from adaptbert import tracking, training
 from adaptbert.finetuning import FineTuning
 from adaptbert.outputs import read_json
 from adaptbert.search import Point, SearchConfig, Trial, best, search, search_seeds
@@ -162,15 +162,22 @@ def test_cost_counts_trials(searched: dict[str, Any]) -> None:
 
 
 def test_no_trial_opens_the_test_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    project, opened, real = Project(tmp_path, KINDS), list[str](), labelled.split
+    project, told, real, train = Project(tmp_path, KINDS), list[str](), labelled.split, training.fit
 
     def split(folder: Path, name: str) -> list[dict[str, Any]]:
-        opened.append(name)
+        told.append(name)
         return real(folder, name)
 
+    def fit(*given: Any) -> Any:
+        told.append("trains")
+        return train(*given)
+
     monkeypatch.setattr("adaptbert.tasks.labelled.split", split)
+    monkeypatch.setattr("adaptbert.training.fit", fit)
     project.finetune("section", "general", seeds=[1, 2], epochs=1.0, search=config(**GRID))
-    assert opened == ["train", *["dev"] * 8, *["dev", "test"] * 2]
+    assert told == ["train", "dev", *["trains"] * 8, "trains", "test", "trains"], (
+        "by the first seed, after its training"
+    )
 
 
 def test_each_trial_is_a_child_run_with_its_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from adaptbert.metric_contract import COMPARED_BY
 from adaptbert.tasks import labelled
-from adaptbert.tasks.examples import gather
+from adaptbert.tasks.examples import ROW, Examples, gather
 from adaptbert.tasks.shapes import MAKERS, ShapeConfig, from_card, mismatch
 from tests import tiny
+from tests.peak import peak
 
 ragged = st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=6), min_size=1, max_size=8)
 
@@ -43,6 +44,46 @@ def test_take(ids: list[list[int]], paired: bool, data: st.DataObject) -> None:
     assert np.array_equal(again.targets, examples.targets)
 
 
+def test_some_of_many_examples_cost_what_they_hold() -> None:
+    """A micro-batch is taken of a million examples as of a thousand: 2 ms went into where each of them begins."""
+    count = 50_000
+    one, rows = np.ones(count, np.int64), np.arange(count)
+    many = Examples(rows, one, np.zeros(count, np.int64), np.zeros((count, 2), np.int64), one, rows, 0)
+    assert many.take(np.array([3])).ids.tolist() == [3]
+    assert peak(lambda: many.take(np.arange(40_000, 40_032))) < 8 * count / 10, "a tenth of one number an example"
+
+
+@pytest.mark.parametrize(("shape", "target"), tiny.KINDS)
+def test_rows_are_tokenised_some_at_a_time(shape: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Into the very examples that they are at once; all encodings of a large set took 128 to 285 bytes a token."""
+    made, rows = tiny.shape_of(shape, target), tiny.labelled("domain", shape, 200, 1, target)
+    pieces, seen = tiny.tokenizer(), list[int]()
+    for name in ("encode", "encode_words"):
+        real = getattr(pieces, name)
+
+        def encode(texts: Any, real: Any = real) -> Any:
+            seen.append(sum(len("".join(text)) for text in texts))
+            return real(texts)
+
+        monkeypatch.setattr(pieces, name, encode)
+    at_once = 3_000
+    monkeypatch.setattr("adaptbert.tasks.examples.AT_ONCE", at_once)
+    found = made.examples(rows, pieces, 40)
+    assert max(seen) < at_once + ROW
+    assert len(seen) > 5
+    monkeypatch.setattr("adaptbert.tasks.examples.AT_ONCE", 10**9)
+    for name, value in vars(made.examples(rows, pieces, 40)).items():
+        assert np.array_equal(getattr(found, name), value), name
+    assert len(made.examples([], pieces, 40)) == 0
+
+
+def test_long_texts_are_held_as_far_as_they_are_read() -> None:
+    """Of texts that are cut to 16 tokens the rest is gone with the next ones."""
+    rows = [{"text": "the house of values " * 100} for _ in range(400)]
+    pieces, made = tiny.tokenizer(), tiny.shape_of("single_sentence")
+    assert peak(lambda: made.examples(rows, pieces, 16)) < 8 * 400 * 400 / 2, "half of a number a token"
+
+
 @pytest.mark.parametrize(("shape", "target"), tiny.KINDS)
 def test_what_is_right_is_not_looked_at_before_it_is_asked_for(shape: str, target: str) -> None:
     """Rows without an answer make the same examples: prediction needs none, and none can leak."""
@@ -51,7 +92,7 @@ def test_what_is_right_is_not_looked_at_before_it_is_asked_for(shape: str, targe
         {key: value for key, value in row.items() if key not in ("label", "labels", "value", "answers", "tags")}
         for row in rows
     ]
-    one, other = (made.examples(given, tiny.tokenizer(), 24) for given in (rows, bare))
+    one, other = (made.examples(given, tiny.tokenizer(), 40) for given in (rows, bare))
     assert np.array_equal(one.ids, other.ids)
     assert np.array_equal(one.spans, other.spans)
     assert len(made.targets(rows, one)) == len(one.places)

@@ -1,7 +1,8 @@
 """A fine-tuned checkpoint that answers rows: chunks of rows in, an answer for each of them out, in their order.
 
 By the very functions that evaluated it, in forward passes that are cut alike (`adaptbert.finetuning.logits`): equal
-rows in equal order get the bits that the test set got.
+rows in equal order get the bits that the test set got. Rows that cannot be answered do not count, but where there are
+hundreds of them in a row: then what waits is answered, and the rest of its group apart.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,6 +22,8 @@ ANSWERS = {"class": "label", "labels": "labels", "number": "value", "answer": "a
 """Target -> what an answer is called."""
 MANY_ROWS = 2048
 """Rows at once where forward passes are cut by tokens."""
+HELD = 4
+"""Rows that are held at most, in groups: behind one that can be answered may come millions that cannot."""
 NO_CLASSES = ("number", "answer")
 PRECISIONS = ("bf16-mixed", "32-true")
 
@@ -115,13 +118,14 @@ class Predictor:
         self.check_top(top)
         size = PREDICT_ROWS if self._batch_tokens is None else MANY_ROWS
         waiting: list[Asked] = []
-        good = 0
+        good = told = 0
         for row in rows:
             waiting.append(row)
             good += row.problem is None
-            if good in (0, size):  # what cannot be answered waits only behind what can
+            # What cannot be answered waits only behind what can. Groups are counted on, whenever some are told.
+            if good == told or good % size == 0 or len(waiting) == HELD * size:
                 yield from self._answered(waiting, probabilities=probabilities, top=top)
-                waiting, good = [], 0
+                waiting, told = [], good
         yield from self._answered(waiting, probabilities=probabilities, top=top)
 
     def check_top(self, top: int | None) -> None:

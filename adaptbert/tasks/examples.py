@@ -1,8 +1,9 @@
 """Examples of a task as flat tokens, the same for every shape."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from functools import cached_property
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -12,6 +13,11 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Int64 = NDArray[np.int64]
+Row = Mapping[str, Any]
+AT_ONCE = 100_000
+"""Characters that are tokenised at once: an encoding takes some hundred bytes a token, an example eight."""
+ROW = 100
+"""Characters that a row counts beside its own."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +51,9 @@ class Examples:
         return len(self.lengths)
 
     def take(self, chosen: Int64) -> "Examples":
-        """Some of the examples, in the order asked for."""
-        tokens = _ranges(np.cumsum(self.lengths) - self.lengths, self.lengths, chosen)
-        places = _ranges(np.cumsum(self.counts) - self.counts, self.counts, chosen)
+        """Some of the examples, in the order asked for; costs what they hold, however many others there are."""
+        tokens = ranges(self._first_tokens, self.lengths, chosen)
+        places = ranges(self._first_places, self.counts, chosen)
         return Examples(
             self.ids[tokens],
             self.lengths[chosen],
@@ -66,11 +72,19 @@ class Examples:
 
     def flat_places(self) -> Int64:
         """Where the head looks in the flat tokens, (places,)."""
-        return np.repeat(np.cumsum(self.lengths) - self.lengths, self.counts) + self.places
+        return np.repeat(self._first_tokens, self.counts) + self.places
 
     def owners(self) -> Int64:
         """The example of each place, (places,)."""
         return np.repeat(np.arange(len(self)), self.counts)
+
+    @cached_property
+    def _first_tokens(self) -> Int64:
+        return np.cumsum(self.lengths) - self.lengths
+
+    @cached_property
+    def _first_places(self) -> Int64:
+        return np.cumsum(self.counts) - self.counts
 
 
 class Batch(Protocol):
@@ -88,6 +102,34 @@ class Batch(Protocol):
     def owners(self) -> "Tensor": ...
     @property
     def size(self) -> int: ...
+
+
+def arranged(
+    rows: Sequence[Row], characters: Callable[[Row], int], arrange: Callable[[Sequence[Row]], Examples]
+) -> Examples:
+    """Examples of all rows, made of some at a time, so that only those of the tokenizer's encodings are held.
+
+    Args:
+        characters: of a row, about as many as are tokenised for it.
+        arrange: examples of some rows, which it counts from 0.
+    """
+    chunks = np.cumsum([ROW + characters(row) for row in rows], dtype=np.int64) // AT_ONCE
+    begins = [0, *(np.flatnonzero(np.diff(chunks)) + 1).tolist()]
+    parts = [arrange(rows[begin:end]) for begin, end in pairwise([*begins, len(rows)])]
+
+    def together(name: str) -> Int64:
+        return np.concatenate([getattr(part, name) for part in parts])
+
+    return Examples(
+        ids=together("ids"),
+        lengths=together("lengths"),
+        places=together("places"),
+        spans=together("spans"),
+        counts=together("counts"),
+        rows=np.concatenate([begin + part.rows for begin, part in zip(begins, parts, strict=True)]),
+        cut=sum(part.cut for part in parts),
+        segments=None if parts[0].segments is None else together("segments"),
+    )
 
 
 def gather(
@@ -126,7 +168,7 @@ def _sizes(lists: Sequence[Sequence[int]]) -> Int64:
     return np.fromiter(map(len, lists), np.int64, len(lists))
 
 
-def _ranges(starts: Int64, lengths: Int64, chosen: Int64) -> Int64:
+def ranges(starts: Int64, lengths: Int64, chosen: Int64) -> Int64:
     """The indices of the ranges of the chosen items, one after the other."""
     sizes = lengths[chosen]
     first: Int64 = np.repeat(starts[chosen] - (np.cumsum(sizes) - sizes), sizes)

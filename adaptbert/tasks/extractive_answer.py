@@ -19,7 +19,7 @@ from adaptbert.metric_contract import COMPARED_BY
 from adaptbert.metrics import answer_metrics
 from adaptbert.params import contradiction
 from adaptbert.pooling import LayersConfig, Reading
-from adaptbert.tasks.examples import Batch, Examples, gather
+from adaptbert.tasks.examples import Batch, Examples, arranged
 from adaptbert.tasks.windows import windows
 from adaptbert.tokenization import Tokenizer
 
@@ -79,56 +79,84 @@ class ExtractiveAnswer:
         return {"num_labels": 2}
 
     def examples(self, rows: Sequence[Mapping[str, Any]], tokenizer: Tokenizer, max_length: int) -> Examples:
-        questions = tokenizer.encode([row["question"] for row in rows])
-        contexts = tokenizer.encode([row["context"] for row in rows])
-        limit, ids, segments, spans, owners, cut = self._options.max_question, [], [], [], [], 0
-        for number, (row, question, context) in enumerate(zip(rows, questions, contexts, strict=True)):
-            asked = question.ids[:limit]
+        return arranged(
+            rows,
+            lambda row: len(row["question"]) + len(row["context"]),
+            lambda some: self._some_examples(some, tokenizer, max_length),
+        )
+
+    def _some_examples(self, rows: Sequence[Mapping[str, Any]], tokenizer: Tokenizer, max_length: int) -> Examples:
+        """A context of several questions, which lie together in most sets, is tokenised once."""
+        questions, contexts = tokenizer.encode([row["question"] for row in rows]), _contexts(rows, tokenizer)
+        limit, owners, cut, sep = self._options.max_question, [], 0, np.array([tokenizer.sep])
+        ids, spans = [np.empty(0, np.int64)], [np.empty((0, 2), np.int64)]
+        sizes: list[tuple[int, int]] = []  # of the question's part of a window, and of the context's
+        for number, (row, question) in enumerate(zip(rows, questions, strict=True)):
             cut += len(question.ids) > limit
-            characters = whole_characters(row["context"], context.offsets)
-            room = max_length - 3 - len(asked)
-            for begin, end in windows(len(context.ids), room, self._options.stride):
-                ids.append([tokenizer.cls, *asked, tokenizer.sep, *context.ids[begin:end], tokenizer.sep])
-                segments.append([0] * (len(asked) + 2) + [1] * (end - begin + 1))
-                spans.append([(0, 0)] * (len(asked) + 2) + characters[begin:end] + [(0, 0)])
+            asked = np.array([tokenizer.cls, *question.ids[:limit], tokenizer.sep])
+            pieces, characters = contexts[row["context"]]
+            for begin, end in windows(len(pieces), max_length - 1 - len(asked), self._options.stride):
+                ids += [asked, pieces[begin:end], sep]
+                spans += [_nowhere(len(asked)), characters[begin:end], _nowhere(1)]
+                sizes.append((len(asked), end - begin + 1))
                 owners.append(number)
-        return gather(ids, [range(len(tokens)) for tokens in ids], spans, owners, cut, segments)
+        parts = np.array(sizes, np.int64).reshape(-1, 2)
+        lengths = parts.sum(1)
+        return Examples(
+            np.concatenate(ids),
+            lengths,
+            places=np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths),
+            spans=np.concatenate(spans),
+            counts=lengths,
+            rows=np.array(owners, np.int64),
+            cut=cut,
+            segments=np.repeat(np.arange(parts.size) % 2, parts.reshape(-1)),
+        )
 
     def targets(self, rows: Sequence[Mapping[str, Any]], examples: Examples) -> NDArray[Any]:
         """1 where the first answer of a row starts and where it ends; both at [CLS] in a window that lacks some of it.
 
+        Where each question has an answer, the windows of a row have none at all if it is whole in none of them: to
+        train that there is no answer would be wrong.
+
         Returns:
             (places, 2).
         """
-        owners = examples.owners()
-        row = examples.rows[owners]
-        first, last = np.array([_range(found["answers"]) for found in rows], np.int64).reshape(-1, 2)[row].T
-        begin, end = examples.spans.T
-        inside = np.flatnonzero((begin < last) & (end > first) & (end > begin))
-        # Where the answer's pieces begin and end in the whole context: a window must hold both.
-        low, high = np.full(len(rows), FAR), np.full(len(rows), -1)
-        np.minimum.at(low, row[inside], begin[inside])
-        np.maximum.at(high, row[inside], end[inside])
-        starts, ends = np.full(len(examples), FAR), np.full(len(examples), -1)
-        beginning = inside[begin[inside] == low[row[inside]]]
-        ending = inside[end[inside] == high[row[inside]]]
-        np.minimum.at(starts, owners[beginning], beginning)
-        np.maximum.at(ends, owners[ending], ending)
-        held, start_of_text = (starts < FAR) & (ends >= 0), np.cumsum(examples.counts) - examples.counts
-        targets = np.zeros((len(owners), 2), np.float32)
+        starts, ends = _borders([_range(found["answers"]) for found in rows], examples)
+        held, start_of_text = starts < FAR, np.cumsum(examples.counts) - examples.counts
+        targets = np.zeros((len(examples.places), 2), np.float32)
         targets[np.where(held, starts, start_of_text), 0] = 1
         targets[np.where(held, ends, start_of_text), 1] = 1
+        if not self._may_be_none:
+            known = np.bincount(examples.rows[held], minlength=len(rows)) > 0
+            targets[~known[examples.rows[examples.owners()]]] = 0
         return targets
+
+    def lost(self, rows: Sequence[Mapping[str, Any]], examples: Examples) -> dict[str, int]:
+        """Of the rows with an answer: `answers_cut_away`, of which no window holds one, and `answers_too_long`, of
+        which some do, but only with more than `max_answer` tokens.
+        """
+        whole, short = np.zeros(len(rows), np.bool_), np.zeros(len(rows), np.bool_)
+        for number in range(max((len(row["answers"]) for row in rows), default=0)):
+            starts, ends = _borders([_range(row["answers"][number:]) for row in rows], examples)
+            whole[examples.rows[starts < FAR]] = True
+            short[examples.rows[(starts < FAR) & (ends - starts < self._options.max_answer)]] = True
+        answerable = np.array([bool(row["answers"]) for row in rows], np.bool_)
+        return {
+            "answers_cut_away": int((answerable & ~whole).sum()),
+            "answers_too_long": int((whole & ~short).sum()),
+        }
 
     def logits(self, model: Any, hidden: "Tensor") -> "Tensor":
         scores: Tensor = model.qa_outputs(hidden)
         return scores
 
     def loss(self, logits: "Tensor", batch: Batch) -> "Tensor":
-        """Cross-entropy of the start and of the end over all tokens of a window, their mean."""
+        """Mean cross-entropy of start and end over all tokens of a window; a window without targets adds 0."""
         scores = logits.float()
         right = (scores * batch.targets).sum()
-        return (_log_sums(scores, batch.owners, batch.size).sum() - right) / (2 * batch.size)
+        asked = scores.new_zeros((batch.size, 2)).index_add(0, batch.owners, batch.targets)
+        return ((_log_sums(scores, batch.owners, batch.size) * asked).sum() - right) / (2 * batch.size)
 
     def log_probabilities(self, logits: "Tensor", batch: Batch) -> "Tensor":
         scores = logits.float()
@@ -187,6 +215,21 @@ class ExtractiveAnswer:
 
     def is_degenerate(self, answers: Sequence[str]) -> bool:
         return len(set(answers)) < 2
+
+
+def _nowhere(count: int) -> Int64:
+    """The spans of so many tokens that are none of the context's."""
+    return np.zeros((count, 2), np.int64)
+
+
+def _contexts(rows: Sequence[Mapping[str, Any]], tokenizer: Tokenizer) -> dict[str, tuple[Int64, Int64]]:
+    """The pieces of each context, (pieces,), and the characters that they stand for, (pieces, 2)."""
+    texts = list(dict.fromkeys(row["context"] for row in rows))
+    found = {}
+    for text, encoding in zip(texts, tokenizer.encode(texts), strict=True):
+        characters = np.array(whole_characters(text, encoding.offsets), np.int64).reshape(-1, 2)
+        found[text] = (np.array(encoding.ids, np.int64), characters)
+    return found
 
 
 def whole_characters(context: str, offsets: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -273,6 +316,30 @@ def _candidate(spans: Int64, logits: Float64, max_answer: int) -> _Candidate:
 def _text(row: Mapping[str, Any], best: _Candidate) -> str:
     text: str = row["context"][slice(*best.span)]
     return text
+
+
+def _borders(answers: Sequence[tuple[int, int]], examples: Examples) -> tuple[Int64, Int64]:
+    """The places where the answer of its row starts and ends in each window, (windows,); FAR where some of it is cut.
+
+    Args:
+        answers: characters of the one of each row; see `_range`.
+    """
+    owners = examples.owners()
+    row = examples.rows[owners]
+    first, last = np.array(answers, np.int64).reshape(-1, 2)[row].T
+    begin, end = examples.spans.T
+    inside = np.flatnonzero((begin < last) & (end > first) & (end > begin))
+    # Where the answer's pieces begin and end in the whole context: a window must hold both.
+    low, high = np.full(len(answers), FAR), np.full(len(answers), -1)
+    np.minimum.at(low, row[inside], begin[inside])
+    np.maximum.at(high, row[inside], end[inside])
+    starts, ends = np.full(len(examples), FAR), np.full(len(examples), -1)
+    beginning = inside[begin[inside] == low[row[inside]]]
+    ending = inside[end[inside] == high[row[inside]]]
+    np.minimum.at(starts, owners[beginning], beginning)
+    np.maximum.at(ends, owners[ending], ending)
+    cut = (starts == FAR) | (ends < 0)
+    return np.where(cut, FAR, starts), np.where(cut, FAR, ends)
 
 
 def _range(answers: Sequence[Mapping[str, Any]]) -> tuple[int, int]:

@@ -55,6 +55,9 @@ class Sentences:
     def targets(self, rows: Sequence[Mapping[str, Any]], examples: Examples) -> NDArray[Any]:
         return self._target.targets(rows)[examples.rows]
 
+    def lost(self, rows: Sequence[Mapping[str, Any]], examples: Examples) -> dict[str, int]:
+        return {}
+
     def logits(self, model: Any, hidden: "Tensor") -> "Tensor":
         if self._options.pooling in (None, "pooler"):
             hidden = model.bert.pooler(hidden[:, None])

@@ -6,7 +6,7 @@ it has most context, and the tags of a row are decoded as one sequence.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -18,7 +18,7 @@ from adaptbert.metric_contract import COMPARED_BY
 from adaptbert.metrics import span_metrics, tag_metrics
 from adaptbert.params import contradiction
 from adaptbert.pooling import LayersConfig, Reading
-from adaptbert.tasks.examples import Batch, Examples, gather
+from adaptbert.tasks.examples import Batch, Examples, arranged, gather, ranges
 from adaptbert.tasks.targets import cross_entropy, named, softmax
 from adaptbert.tasks.windows import owners, word_windows
 from adaptbert.tokenization import Tokenizer
@@ -98,6 +98,13 @@ class SequenceLabelling:
 
     def examples(self, rows: Sequence[Mapping[str, Any]], tokenizer: Tokenizer, max_length: int) -> Examples:
         """Words without a piece have no place."""
+        return arranged(
+            rows,
+            lambda row: sum(map(len, row["tokens"])),
+            lambda some: self._some_examples(some, tokenizer, max_length),
+        )
+
+    def _some_examples(self, rows: Sequence[Mapping[str, Any]], tokenizer: Tokenizer, max_length: int) -> Examples:
         room = max_length - 2
         ids, places, spans, numbers = [], [], [], []
         for number, encoding in enumerate(tokenizer.encode_words([row["tokens"] for row in rows])):
@@ -138,6 +145,9 @@ class SequenceLabelling:
                 found[places[0], 1] |= BEGINS
                 found[places[-1], 1] |= ENDS
         return found
+
+    def lost(self, rows: Sequence[Mapping[str, Any]], examples: Examples) -> dict[str, int]:
+        return {}
 
     def _trained(self, tags: Sequence[str]) -> Sequence[str]:
         if self._scheme in (None, STORED):
@@ -249,11 +259,8 @@ class SequenceLabelling:
         first, last = np.diff(row, prepend=-1) > 0, np.diff(row, append=len(counts)) > 0
         wrong = (first & ~start[best]) | (last & ~end[best])
         wrong[1:] |= ~first[1:] & ~between[best[:-1], best[1:]]
-        illegal = np.unique(row[wrong])
-        illegal = illegal[np.argsort(counts[illegal], kind="stable")]
-        for some in np.split(illegal, range(TOGETHER, len(illegal), TOGETHER)):
-            words = np.flatnonzero(np.isin(row, some))
-            best[words] = decode(torch.from_numpy(scores[words]), torch.from_numpy(counts[np.sort(some)]), legal)
+        for some, words in groups(counts, np.unique(row[wrong])):
+            best[words] = decode(torch.from_numpy(scores[words]), torch.from_numpy(counts[some]), legal)
         return best
 
     def _by_rows(self, ask: "Callable[[Tensor, Tensor], Tensor]", scores: Float64, counts: Int64) -> NDArray[Any]:
@@ -261,12 +268,9 @@ class SequenceLabelling:
         import torch
 
         assert self._crf is not None
-        device = self._crf.start.device
-        row = np.repeat(np.arange(len(counts)), counts)
-        order, found, places = np.argsort(counts, kind="stable"), [], []
-        for some in np.split(order, range(TOGETHER, len(order), TOGETHER)):
-            words = np.flatnonzero(np.isin(row, some))
-            values = (torch.from_numpy(part).to(device) for part in (scores[words], counts[np.sort(some)]))
+        device, found, places = self._crf.start.device, [], []
+        for some, words in groups(counts, np.arange(len(counts))):
+            values = (torch.from_numpy(part).to(device) for part in (scores[words], counts[some]))
             found.append(ask(*values).cpu().numpy())
             places.append(words)
         together: NDArray[Any] = np.concatenate(found)
@@ -285,6 +289,22 @@ class SequenceLabelling:
     def is_degenerate(self, answers: Sequence[Sequence[str]]) -> bool:
         """Whether every word gets the same tag."""
         return len({tag for tags in answers for tag in tags}) < 2
+
+
+def groups(counts: Int64, chosen: Int64) -> Iterator[tuple[Int64, Int64]]:
+    """Some of the rows at a time, those of like length together: the rows, rising, and the indices of their words.
+
+    A group costs what it holds, however large the set.
+
+    Args:
+        counts: words of each row of the set, (rows,).
+        chosen: numbers of rows, rising.
+    """
+    starts = np.cumsum(counts) - counts
+    order = chosen[np.argsort(counts[chosen], kind="stable")]
+    for some in np.split(order, range(TOGETHER, len(order), TOGETHER)):
+        rows = np.sort(some)
+        yield rows, ranges(starts, counts, rows)
 
 
 def _words(rows: Sequence[Mapping[str, Any]]) -> Int64:

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from adaptbert.params import contradiction
 from adaptbert.pooling import VectorConfig
-from adaptbert.tasks.examples import Examples, whole
+from adaptbert.tasks.examples import Examples, arranged, whole
 from adaptbert.tasks.windows import head_tail, windows
 from adaptbert.tokenization import Tokenizer
 
@@ -37,6 +37,12 @@ def arrange(
     config: SingleSentenceConfig, rows: Sequence[Mapping[str, Any]], tokenizer: Tokenizer, max_length: int
 ) -> Examples:
     """Examples of at most `max_length` tokens."""
+    return arranged(rows, lambda row: len(row["text"]), lambda some: _arrange_some(config, some, tokenizer, max_length))
+
+
+def _arrange_some(
+    config: SingleSentenceConfig, rows: Sequence[Mapping[str, Any]], tokenizer: Tokenizer, max_length: int
+) -> Examples:
     texts = [encoding.ids for encoding in tokenizer.encode([row["text"] for row in rows])]
     room = max_length - 2
     parts: list[tuple[int, Sequence[int]]]
