@@ -124,26 +124,6 @@ def test_nothing_of_a_workplace(name: str) -> None:
     assert WORKPLACE.findall(read(name)) == []
 
 
-# ---- both languages
-
-
-def test_the_two_readmes_are_equal() -> None:
-    """As many headings of each level, the same blocks, pictures, links, codes and figures."""
-    english, chinese = READMES
-    for pattern in (r"^(#+) ", r"^(\|[-|]+\|)$", r"^ *(-|\d+\.) "):
-        assert re.findall(pattern, prose(english), re.MULTILINE) == re.findall(pattern, prose(chinese), re.MULTILINE), (
-            pattern
-        )
-    assert blocks(english) == blocks(chinese)
-    for pattern in (r"!\[[^]]*\]\(([^)]+)\)", r"\]\(([^)]+)\)"):
-        ours, theirs = (set(re.findall(pattern, prose(name))) - set(READMES) for name in READMES)
-        assert ours == theirs
-    assert sorted(set(spans(english))) == sorted(set(spans(chinese)))
-    assert sorted(re.findall(r"\d+(?:\.\d+)?", re.sub(r"\(.*?\)", "", prose(english)))) == sorted(
-        re.findall(r"\d+(?:\.\d+)?", re.sub(r"\(.*?\)", "", prose(chinese)))
-    )
-
-
 # ---- what is generated, and what is claimed
 
 
