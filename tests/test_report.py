@@ -16,7 +16,7 @@ from adaptbert.outputs import read_json, write_json
 from adaptbert.report import charts, sentences, words
 from adaptbert.report.page import render, role
 from adaptbert.report.words import Words
-from adaptbert.statistics import Difference, Interval
+from adaptbert.statistics import Difference, Interval, mean_interval
 from adaptbert.summary import summary
 from tests.simulated import ACCURACY, ARMS, simulate
 
@@ -416,6 +416,14 @@ def test_a_linear_model_that_is_better_is_called_better(comparison: Comparison) 
     )
     below = dataclasses.replace(task, controls={"majority": 0.1, "tfidf_logistic": 0.2})
     assert sentences.against_controls(below, 0.95).en.endswith("lies above it.")
+    alike = [
+        dataclasses.replace(arm, interval=mean_interval([0.2, 0.2], 0.95)) if arm.name == task.chosen else arm
+        for arm in task.arms
+    ]
+    found = sentences.against_controls(dataclasses.replace(above, arms=alike), 0.95)
+    assert found.en.endswith(
+        f"scores 95.0: {task.chosen} scores 20.0 and has no interval from 2 seeds: the gap cannot be judged."
+    ), "no interval is no tie"
 
 
 def test_a_control_that_learns_from_no_row_or_from_fewer_is_not_said_to_learn_from_all(comparison: Comparison) -> None:

@@ -96,7 +96,7 @@ def _untested(step: Step, task: Task) -> Words:
         verb = "have" if len(missing) > 1 else "has"
         return Words(f"Cannot be said: {names.en} {verb} no result.", f"无法判断：{names.zh} 没有结果。")
     if step.difference is None:
-        return Words("Cannot be said: the two arms share no seed.", "无法判断：两个实验臂没有共同的种子。")
+        return Words("Cannot be said: the two arms share no seed.", "无法判断：两组没有共同的种子。")
     size, n = change(step.difference.interval.mean), step.difference.interval.n
     if n < 2:
         return Words(
@@ -120,7 +120,7 @@ def _price(step: Step, task: Task) -> Words:
         return Words("", "")
     tokens = arm.cost.tokens - other.cost.tokens
     if tokens == 0:
-        return Words("Both arms were trained here on equally many tokens.", "两个实验臂在此训练的词元数相同。")
+        return Words("Both arms were trained here on equally many tokens.", "两组在此训练的词元数相同。")
     sign = Words("more", "多") if tokens > 0 else Words("fewer", "少")
     amount = millions(abs(tokens))
     return Words(f"Price: {amount} M {sign.en} tokens of training.", f"代价：训练词元{sign.zh} {amount} 百万。")
@@ -210,7 +210,7 @@ def suite(comparison: Comparison) -> list[Words]:
             "that ran the same tasks, and is a share of nothing. Its interval is over seeds, the scores of each seed "
             "taken together.",
             f"{listed(parts).zh}的简单平均，做法同 GLUE。各部分衡量的东西并不相同：这个平均只用来给跑过同样任务的"
-            "实验臂排序，本身不是任何比例。区间按种子计算，同一种子的各任务得分配在一起。",
+            "各组排序，本身不是任何比例。区间按种子计算，同一种子的各任务得分配在一起。",
         )
     ]
     averaged = {average.arm for average in comparison.suite}
@@ -255,17 +255,22 @@ def against_controls(task: Task, confidence: float) -> Words:
         f"The control that does best on the test split ({told.en}, {rows.en}) scores {points(score)}:",
         f"在测试集上得分最高的对照（{told.zh}，{rows.zh}）为 {points(score)} 分：",
     )
-    low, high = arm.interval.low, arm.interval.high
-    if low is not None and low > score:
+    low, high, mean, n = arm.interval.low, arm.interval.high, points(arm.interval.mean), arm.interval.n
+    if low is None or high is None:
+        return beside + Words(
+            f"{arm.name} scores {mean} and has no interval from {n} seed{'s' * (n > 1)}: the gap cannot be judged.",
+            f"{arm.name} 为 {mean} 分，{n} 个种子给不出区间，差距是否可靠无法判断。",
+        )
+    if low > score:
         return beside + Words(f"{arm.name} lies above it.", f"{arm.name} 明显高于它。")
-    if high is not None and high < score:
+    if high < score:
         return beside + Words(
             f"{arm.name} lies below it. At this budget that control is the better choice.",
             f"{arm.name} 明显低于它。在这个预算下，这个对照是更好的选择。",
         )
     return beside + Words(
-        f"it lies inside the {level} % interval of {arm.name}, or there is none; neither is ahead for certain.",
-        f"它落在 {arm.name} 的 {level}% 区间之内（或没有区间），分不出高下。",
+        f"it lies inside the {level} % interval of {arm.name}; neither is ahead for certain.",
+        f"它落在 {arm.name} 的 {level}% 区间之内，分不出高下。",
     )
 
 
@@ -370,7 +375,7 @@ def masking(comparison: Comparison) -> list[Words]:
     return [
         Words(
             "On every rung the masks are what was asked for, and no special token was masked.",
-            "每个阶段的掩码都符合设定，没有特殊词元被掩盖。",
+            "每一级的掩码都符合设定，没有特殊词元被掩盖。",
         )
     ]
 
