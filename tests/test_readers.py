@@ -247,7 +247,7 @@ def test_label_studio_choices_and_ratings(tmp_path: Path) -> None:
     rows, bad, files = load(tmp_path / "a.json", CLASS, full, format="label_studio", columns={"label": "mood"})
     assert [row.values["label"] for row in rows] == ["pos", "pos"]
     assert problems(bad) == [(2, 65), (3, 62), (4, 62)]
-    assert files.warnings == {"annotations beyond the first of a task, not read": 1}
+    assert files.warnings["annotations beyond the first of a task, not read"] == 1
     rows, _, _ = load(tmp_path / "b.json", LABELS, full, format="label_studio", columns={"labels": "mood"})
     assert [row.values["labels"] for row in rows] == [["pos"], ["glad", "pos"], [], ["pos"]]
     small = [
@@ -286,7 +286,7 @@ def test_label_studio_relations_are_counted(tmp_path: Path) -> None:
     rows, bad, files = load(tmp_path / "a.json", SPANS, task, format="label_studio", columns={"tags": "ner"})
     assert bad == []
     assert [row.values["tags"] for row in rows] == [["B-PER", "O", "B-LOC"]] * 2
-    assert files.warnings == {"results without a value (relations), not read": 1}
+    assert files.warnings["results without a value (relations), not read"] == 1
 
 
 @pytest.mark.parametrize(
@@ -302,6 +302,60 @@ def test_label_studio_relations_are_counted(tmp_path: Path) -> None:
 def test_label_studio_spans_that_do_not_fit(tmp_path: Path, mark: Any, code: int) -> None:
     _, bad, _ = load(tmp_path / "a.json", SPANS, [{"text": "Ann", "label": [mark]}], format="label_studio")
     assert problems(bad) == [(1, code)]
+
+
+def two_controls(**data: str) -> list[dict[str, Any]]:
+    """Spans under `label` and `term`, choices under `mood`."""
+    spans = [result(name, start=0, end=3, labels=[name.upper()]) for name in ("label", "term")]
+    return [{"id": 7, "data": data, "annotations": [{"result": [*spans, result("mood", choices=["pos"])]}]}]
+
+
+@pytest.mark.parametrize("small", [False, True])
+@pytest.mark.parametrize(
+    ("layout", "columns", "words"),
+    [
+        (SPANS, {"tags": "termx"}, r"no control 'termx' for tags; found label, term \(did you mean 'term'\?\)"),
+        (SPANS, {}, r"no control 'tags' for tags; found label, term; name one of them, e.g. `columns: {tags: label}`"),
+        (CLASS, {"label": "moody"}, r"no control 'moody' for label; found .*mood.* \(did you mean 'mood'\?\)"),
+    ],
+)
+def test_a_control_that_never_occurs(
+    tmp_path: Path, layout: Layout, columns: dict[str, str], words: str, *, small: bool
+) -> None:
+    """No other control is taken in its place: the model would learn what nobody asked for."""
+    tasks = two_controls(text="Ann 😀 Paris")
+    if small:
+        mark = {"start": 0, "end": 3, "labels": ["X"]}
+        tasks = [{"text": "Ann", "label": [mark], "term": [mark], "mood": "pos", "annotator": 1}]
+    with pytest.raises(BadData, match=rf"AB-056 .*{words}"):
+        load(tmp_path / "a.json", layout, tasks, format="label_studio", columns=columns)
+
+
+def test_the_only_control_needs_no_name(tmp_path: Path) -> None:
+    rows, _, _ = load(tmp_path / "a.json", CLASS, two_controls(text="Ann"), format="label_studio")
+    assert values(rows) == [{"text": "Ann", "label": "pos"}]
+    rows, _, _ = load(tmp_path / "b.json", CLASS, [{"text": "Ann", "mood": "pos", "id": 1}], format="label_studio")
+    assert values(rows) == [{"text": "Ann", "label": "pos"}]
+
+
+@pytest.mark.parametrize("kind", ["label_studio", "doccano"])
+def test_marked_text_under_another_name(tmp_path: Path, kind: str) -> None:
+    """Of formats that mark characters the input is called text, whatever it becomes."""
+    content: Any = (
+        two_controls(content="Ann went") if kind == "label_studio" else {"content": "Ann went", "x": [[0, 3, "TERM"]]}
+    )
+    tags = "term" if kind == "label_studio" else "x"
+    rows, _, _ = load(tmp_path / "a.json", SPANS, content, format=kind, columns={"text": "content", "tags": tags})
+    assert values(rows) == [{"tokens": ["Ann", "went"], "tags": ["B-TERM", "O"]}]
+    with pytest.raises(BadData, match=r"AB-056 .*column 'text' missing; found .*content"):
+        load(tmp_path / "b.json", SPANS, content, format=kind, columns={"tags": tags})
+
+
+@pytest.mark.parametrize("layout", [CLASS, SPANS])
+def test_a_column_of_doccano_that_is_not_there(tmp_path: Path, layout: Layout) -> None:
+    with pytest.raises(BadData, match=r"AB-056 .*column 'lable' missing; found text, label"):
+        load(tmp_path / "a.jsonl", layout, {"text": "a", "label": []}, format="doccano",
+             columns={layout.outputs[0]: "lable"})  # fmt: skip
 
 
 def test_what_is_not_label_studio(tmp_path: Path) -> None:

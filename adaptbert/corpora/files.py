@@ -30,7 +30,7 @@ class Files:
     ) -> None:
         self.path, self.layout, self.config, self.split = path, layout, config, split
         self.warnings: Counter[str] = Counter()
-        self.fields = Fields(layout, config.columns, config.replace, separator)
+        self.fields = Fields(layout, config.names(layout), config.replace, separator)
         self.digests: dict[str, str] = {}
         """File -> sha256 of its bytes; complete after `survey`."""
         self._types: dict[str, tuple[str, str]] = {}  # column -> type and the first file that has it

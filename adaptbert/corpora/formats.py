@@ -58,13 +58,13 @@ def records(
         if kind == "squad":
             yield from squad.records(document, shown, warnings)
         else:
-            yield from label_studio.records(document, shown, layout, columns, warnings)
+            yield from label_studio.records(document, shown, layout, columns, check, warnings)
     else:
         lines = read_lines(source, shown, encoding, warnings)
         if kind == "jsonl":
             yield from json_files.lines(lines, shown, check)
         elif kind == "doccano":
-            yield from doccano.records(json_files.lines(lines, shown, lambda _: None), shown, layout, columns)
+            yield from doccano.records(lines, shown, layout, columns, check)
         elif kind == "conll":
             yield from conll.records(lines, shown, stem, columns, check)
         elif kind == "txt":

@@ -13,6 +13,8 @@ Format = Literal["txt", "csv", "tsv", "jsonl", "parquet", "conll", "squad", "doc
 ONLY_FILES = ("columns", "encoding", "format")
 NOT_DOCS = (*ONLY_FILES, "replace", "max_bad_fraction")
 LABELLED_FORMATS = ("conll", "squad", "doccano", "label_studio")
+MARKED = ("doccano", "label_studio")
+"""Formats that mark characters of a text, whose words become the tokens."""
 ALIGNED = ("sequence_labelling", "extractive_answer")
 """Shapes whose output points into their input."""
 
@@ -55,13 +57,23 @@ class SourceConfig(Config):
     def check_fields(self, layout: Layout) -> None:
         """Refuse what a row of this kind does not have or cannot bear."""
         labelled = layout.shape != "corpus"
-        known = ("id", *(("group",) if labelled else ()), *layout.fields)
+        fields = ("text", *layout.outputs) if self._marks_characters(layout) else layout.fields
+        known = ("id", *(("group",) if labelled else ()), *fields)
         for name in self.columns or {}:
             if name not in known:
-                fields = ", ".join(known)
-                raise contradiction(f"columns: '{name}' is not a field of a {layout.shape}; fields are {fields}")
+                told = ", ".join(known)
+                raise contradiction(f"columns: '{name}' is not a field of a {layout.shape}; fields are {told}")
         if self.replace is not None and layout.shape in ALIGNED:
             what = "tokens and tags" if layout.shape == "sequence_labelling" else "answers and their offsets"
             raise contradiction(f"shape '{layout.shape}' takes no 'replace': {what} must stay aligned")
         if not labelled and self.format in LABELLED_FORMATS:
             raise contradiction(f"format '{self.format}' is for labelled sets; write txt, csv, tsv, jsonl or parquet")
+
+    def names(self, layout: Layout) -> dict[str, str]:
+        """Field -> its name in the file, of those that the user mapped; where characters are marked, the tokens have
+        the name of the text that they are made of."""
+        given = dict(self.columns or {})
+        return {"tokens": given.pop("text", "text"), **given} if self._marks_characters(layout) else given
+
+    def _marks_characters(self, layout: Layout) -> bool:
+        return layout.shape == "sequence_labelling" and self.format in MARKED
