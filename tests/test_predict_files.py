@@ -61,7 +61,7 @@ def test_every_format_of_texts(project: Project, tmp_path: Path, name: str) -> N
     columns: list[str] = []
     path = tmp_path / name
     if ".txt" in name:
-        content = "\n\n".join(texts)
+        content = "\n".join(texts)
     elif name == "in.csv":
         content, columns = "note,content\n" + "".join(f'x,"{text}"\n' for text in texts), ["--columns", "text=content"]
     elif name == "in.tsv":
@@ -78,9 +78,18 @@ def test_every_format_of_texts(project: Project, tmp_path: Path, name: str) -> N
     done = run(model(project, CLASS), path, "-o", out, *columns)
     assert done.exit_code == 0, done.output
     assert without_ids(read(out)) == expected(project, CLASS, tmp_path)
-    lines = {"in.txt": (1, 2), "in.txt.gz": (1, 2), "in.csv": (2, 1), "in.tsv": (2, 1)}
-    first, step = lines.get(name, (1, 1))
-    assert [row["id"] for row in read(out)] == [str(first + step * n) for n in range(len(texts))], "numbers of lines"
+    first = 2 if name in ("in.csv", "in.tsv") else 1
+    assert [row["id"] for row in read(out)] == [str(first + n) for n in range(len(texts))], "numbers of lines"
+
+
+@pytest.mark.parametrize("task", [CLASS, SPANS])
+def test_a_blank_line_is_a_row(project: Project, tmp_path: Path, task: str) -> None:
+    """`paste` puts answers beside the lines of the file."""
+    (tmp_path / "in.txt").write_text("one\n\ntwo\n \t\n", encoding="utf-8")
+    done = run(model(project, task), tmp_path / "in.txt", "-o", tmp_path / "out.jsonl")
+    assert done.exit_code == 65
+    told = [(row["id"], row.get("error", "")[:6]) for row in read(tmp_path / "out.jsonl")]
+    assert told == [("1", ""), ("2", "AB-074"), ("3", ""), ("4", "AB-074")]
 
 
 def test_ids_are_kept_or_mapped(project: Project, tmp_path: Path) -> None:

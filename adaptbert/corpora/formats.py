@@ -1,8 +1,9 @@
 """A file of a known format -> records: the line where each begins and its columns.
 
-txt: a document a line, blank lines are skipped. csv: a header, commas, quotes doubled inside quotes. tsv: a header,
-tabs, no quoting. parquet: columns. Formats with a file of their own: json_files (an object a line), conll, squad,
-doccano, label_studio. Nothing is converted: `NA` and `007` stay text.
+txt: a document a line; a blank line is none in a corpus, and a row like others among those that want an answer. csv: a
+header, commas, quotes doubled inside quotes. tsv: a header, tabs, no quoting. parquet: columns. Formats with a file of
+their own: json_files (an object a line), conll, squad, doccano, label_studio. Nothing is converted: `NA` and `007` stay
+text.
 """
 
 import csv
@@ -17,7 +18,7 @@ from adaptbert.corpora.lines import MAX_LINE, Line, check_regular, read_lines
 from adaptbert.corpora.rows import CheckColumns, Problem, Record
 from adaptbert.corpora.sources import Format
 from adaptbert.errors import BadData
-from adaptbert.layout import Layout
+from adaptbert.layout import CORPUS, Layout
 
 SUFFIXES: dict[str, Format] = {
     ".txt": "txt", ".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
@@ -69,16 +70,17 @@ def records(
             yield from conll.records(lines, shown, stem, columns, check)
         elif kind == "txt":
             check(["text"])
-            yield from _txt(lines, shown)
+            yield from _txt(lines, shown, blanks=layout.shape != CORPUS.shape)
         else:
             yield from _csv(lines, shown, check, tabs=kind == "tsv")
 
 
-def _txt(lines: Iterator[Line], shown: str) -> Iterator[Record]:
+def _txt(lines: Iterator[Line], shown: str, *, blanks: bool) -> Iterator[Record]:
     number = documents = 0
     for number, text, problem in lines:
-        if problem or text.strip():
-            documents += 1
+        has_text = problem is not None or bool(text.strip())
+        documents += has_text
+        if has_text or blanks:
             yield Record(number, {"text": text}, problem)
     if not documents:
         raise BadData(16, shown, f"0 documents in {number:,} lines", "write one document a line")
