@@ -95,7 +95,8 @@ def predict(
     source: Annotated[
         Path,
         typer.Argument(
-            metavar="INPUT", help="txt, csv, tsv, jsonl, parquet, conll or squad; text also with .gz; - for stdin."
+            metavar="INPUT",
+            help="txt, csv, tsv, jsonl, parquet, conll, squad, doccano or label_studio; text also .gz; - for stdin.",
         ),
     ],
     output: Annotated[

@@ -167,6 +167,35 @@ def test_squad_without_answers(project: Project, tmp_path: Path, flat: bool) -> 
     assert without_ids(read(out)) == expected(project, ANSWER, tmp_path)
 
 
+@pytest.mark.parametrize("task", [CLASS, SPANS])
+@pytest.mark.parametrize("kind", ["doccano", "label_studio", "label_studio small"])
+def test_exports_of_annotation_tools(project: Project, tmp_path: Path, task: str, kind: str) -> None:
+    """The inputs alone are read: nobody need have annotated them, and labels that are there do no harm."""
+    texts = ["The shape of an array", "an estimator"]
+    if kind == "label_studio":
+        marked = {"annotations": [{"result": [{"from_name": "a", "value": {"choices": ["x"]}}]}]}
+        rows = [{"id": n, "data": {"post": text}, **marked} for n, text in enumerate(texts, 7)]
+        rows[0]["annotations"] = []
+    else:
+        rows = [{"id": n, "post": text, "label": [[0, 3, "X"]]} for n, text in enumerate(texts, 7)]
+    source = tmp_path / "in.json"
+    source.write_text("\n".join(map(json.dumps, rows)) if kind == "doccano" else json.dumps(rows), encoding="utf-8")
+    out = tmp_path / "out.jsonl"
+    done = run(model(project, task), source, "-o", out, "--format", kind.split()[0], "--columns", "text=post")
+    assert done.exit_code == 0, done.output
+    assert [row["id"] for row in read(out)] == ["7", "8"]
+    plain = tmp_path / "in.txt"
+    plain.write_text("\n".join(texts), encoding="utf-8")
+    assert run(model(project, task), plain, "-o", tmp_path / "plain.jsonl").exit_code == 0
+    assert without_ids(read(out)) == without_ids(read(tmp_path / "plain.jsonl"))
+
+
+@pytest.mark.parametrize("kind", ["squad", "parquet", "label_studio"])
+def test_what_cannot_come_from_stdin_says_so(project: Project, kind: str) -> None:
+    done = run(model(project, ANSWER), "-", "--format", kind)
+    assert (done.exit_code, f"AB-111 --format: '{kind}' cannot be read from stdin" in done.stderr) == (78, True)
+
+
 # ---- out
 
 
@@ -320,7 +349,7 @@ def test_no_input(project: Project, tmp_path: Path) -> None:
     [
         (["--columns", "text"], 111),
         (["--columns", "label=x"], 111),
-        (["--format", "doccano"], 111),
+        (["--format", "label"], 111),
         (["--format", "squad"], 111),
         (["--encoding", "utf-99"], 111),
         (["--precision", "16"], 111),

@@ -184,7 +184,14 @@ def test_both_forms_of_cmrc(tmp_path: Path) -> None:
     second, bad, files = load(tmp_path / "b.json", ANSWER, flat, format="squad", columns={"id": "id"})
     assert [(row.id, row.values) for row in first] == [(row.id, row.values) for row in second]
     assert [(row.line, row.problem.code) for row in bad] == [(2, 81)]
-    assert files.warnings == {"answers without an offset, taken at their first place": 3}
+    assert files.warnings["answers without an offset, taken at their first place"] == 3
+
+
+@pytest.mark.parametrize("columns", [{"question": "q"}, {"id": "nr"}])
+def test_a_field_that_no_question_has(tmp_path: Path, columns: dict[str, str]) -> None:
+    document = squad({"id": "q1", "question": "who?", "answers": []})
+    with pytest.raises(BadData, match=r"AB-056 .*column '(q|nr)' missing; found title, context, id, question, answers"):
+        load(tmp_path / "a.json", ANSWER, document, format="squad", columns=columns)
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def records(
         assert isinstance(source, Path)
         document = json_files.document(source, shown, encoding, warnings)
         if kind == "squad":
-            yield from squad.records(document, shown, warnings)
+            yield from squad.records(document, shown, check, warnings)
         else:
             yield from label_studio.records(document, shown, layout, columns, check, warnings)
     else:

@@ -17,8 +17,8 @@ from adaptbert.layout import Layout
 from adaptbert.prediction.asked import Asked, Reader
 
 STDIN = Path("-")
-FORMATS = tuple(name for name in get_args(Format) if name not in ("doccano", "label_studio"))
-WHOLE = ("parquet", "squad")
+FORMATS = get_args(Format)
+WHOLE = ("parquet", "squad", "label_studio")
 """Formats that cannot be read from a stream."""
 OF_SHAPE = {"squad": "extractive_answer", "conll": "sequence_labelling"}
 WRONG_ANSWER = 81
@@ -65,9 +65,7 @@ class Input:
         if self.path == STDIN:
             assert isinstance(sys.stdin.buffer, BufferedReader)
             source = sys.stdin.buffer
-        if self._kind == "squad":
-            self._check(["context", "question", "id"])
-        elif self._kind == "parquet":
+        if self._kind == "parquet":
             self._check(_columns(self.path) or list(self._reader.columns.values()))
         columns = self._reader.columns
         for line, values, problem in records(
@@ -87,9 +85,12 @@ class Input:
         if declared is not None and declared not in FORMATS:
             raise BadParams(111, "--format", f"'{declared}' is unknown", f"write one of {', '.join(FORMATS)}")
         if self.path == STDIN:
-            if declared is None or declared in WHOLE:
-                lines = ", ".join(name for name in FORMATS if name not in WHOLE)
+            lines = ", ".join(name for name in FORMATS if name not in WHOLE)
+            if declared is None:
                 raise BadParams(111, "--format", "stdin has no name to tell it", f"write --format with one of {lines}")
+            if declared in WHOLE:
+                problem = f"'{declared}' cannot be read from stdin"
+                raise BadParams(111, "--format", problem, f"give a file, or one of {lines}")
             return declared  # type: ignore[return-value]
         if not self.path.is_file():
             raise BadData(50, self.path, "no such file", "check the path")
