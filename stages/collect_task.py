@@ -14,6 +14,7 @@ from typing import Annotated, Any, Self
 from pydantic import Field, model_validator
 
 from adaptbert.corpora.cut import CutConfig
+from adaptbert.corpora.fields import Labelling
 from adaptbert.corpora.sources import SourceConfig
 from adaptbert.entry import Stage
 from adaptbert.layout import TARGETS, Layout, Shape, Target
@@ -50,6 +51,9 @@ class CollectTaskParams(SourceConfig):
     separator: Annotated[str, Field(min_length=1)] | None = None
     """Of target `labels`: what parts the labels of a row where they are one text, as in CSV and TSV, e.g. `';'`; blanks
     around a label are dropped. Left out: they are a list."""
+    map_labels: dict[str, str] | None = None
+    """A label of the files -> ours, e.g. `{Neutral: neutral}`, as rows are read; of spans the types without B- and I-.
+    Left out: labels are as they are."""
     positive: str | None = None
     """Of target `class`: the label whose own F1 is reported as `f1_positive`, as GLUE does for MRPC. Left out: none."""
     tag_scheme: Scheme | None = None
@@ -66,6 +70,10 @@ class CollectTaskParams(SourceConfig):
         """The columns of a row."""
         return Layout(self.shape, self.target)
 
+    def labelling(self) -> Labelling:
+        """How labels stand in the files."""
+        return Labelling(self.separator, self.map_labels or {})
+
     @model_validator(mode="after")
     def _check_target(self) -> Self:
         if self.target not in TARGETS[self.shape]:
@@ -81,6 +89,7 @@ class CollectTaskParams(SourceConfig):
             ("positive", self.target == "class", False),
             ("separator", self.target == "labels", False),
             ("labels", self.target not in ("number", "answer"), False),
+            ("map_labels", self.target not in ("number", "answer"), False),
         ):
             given = getattr(self, key) is not None
             if given and not belongs:
@@ -106,7 +115,7 @@ class CollectTaskParams(SourceConfig):
                 )
             if self.rows is None:
                 raise contradiction("source 'installed_docs' needs 'rows': {train: ..., dev: ..., test: ...}")
-            for key in ("labels", "split"):
+            for key in ("labels", "map_labels", "split"):
                 if getattr(self, key) is not None:
                     raise contradiction(f"source 'installed_docs' has {key} of its own: leave '{key}' out")
         elif self.rows is not None:
@@ -141,7 +150,7 @@ def collect_task(
     if params.rows is not None:
         source: DemonstrationTask | LabelledSet = DemonstrationTask(train, params.shape, params.rows.model_dump())
     else:
-        source = LabelledSet(paths, params.layout(), params, params.labels, shares, params.separator)
+        source = LabelledSet(paths, params.layout(), params, params.labels, shares, params.labelling())
 
     with whole(out) as folder:
         folder.mkdir()
@@ -166,7 +175,7 @@ def collect_task(
 def _about(params: CollectTaskParams) -> dict[str, Any]:
     """What the gate and whoever predicts have to know about the set, and where it came from."""
     about = {"source": params.source, "demonstration": params.rows is not None}
-    told = ("shape", "target", "tag_scheme", "repair_tags", "no_answer", "range", "replace", "positive")
+    told = ("shape", "target", "tag_scheme", "repair_tags", "no_answer", "range", "replace", "positive", "map_labels")
     return about | params.model_dump(include=set(told), exclude_none=True)
 
 

@@ -175,6 +175,7 @@ SPANS = {"shape": "sequence_labelling", "target": "spans", "tag_scheme": "bio"}
         (CollectTaskParams, {**TASK, **QA, "no_answer": None}, "AB-111 .*'answer' needs 'no_answer'"),
         (CollectTaskParams, {**TASK, **QA, "replace": [["a", "b"]]}, "AB-111 .*offsets must stay aligned"),
         (CollectTaskParams, {**TASK, **QA, "labels": ["x"]}, "AB-111 .*'answer' takes no 'labels'"),
+        (CollectTaskParams, {**TASK, **QA, "map_labels": {"a": "b"}}, "AB-111 .*'answer' takes no 'map_labels'"),
         (CollectTaskParams, {**TASK, **QA, "positive": "1"}, "AB-111 .*'answer' takes no 'positive'"),
         (CollectTaskParams, {**TASK, "separator": ";"}, "AB-111 .*'class' takes no 'separator'"),
         (CollectTaskParams, {**TASK, "target": "labels", "separator": ""}, "AB-100 .*separator"),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from adaptbert.corpora.fields import TEXTS, Fields, Read
+from adaptbert.corpora.fields import AS_IT_IS, TEXTS, Fields, Labelling, Read
 from adaptbert.corpora.formats import SUFFIXES, format_of, records
 from adaptbert.corpora.lines import check_regular
 from adaptbert.corpora.rows import Problem, Row, Unreadable
@@ -22,15 +22,15 @@ class Files:
     Args:
         layout: which fields a row has.
         split: of a task; names the rows that have no id of their own. A corpus has none.
-        separator: of several labels in one text.
+        labelling: how labels stand in the file.
     """
 
     def __init__(
-        self, path: Path, layout: Layout, config: SourceConfig, split: str = "", separator: str | None = None
+        self, path: Path, layout: Layout, config: SourceConfig, split: str = "", labelling: Labelling = AS_IT_IS
     ) -> None:
         self.path, self.layout, self.config, self.split = path, layout, config, split
         self.warnings: Counter[str] = Counter()
-        self.fields = Fields(layout, config.names(layout), config.replace, separator)
+        self.fields = Fields(layout, config.names(layout), config.replace, labelling)
         self.digests: dict[str, str] = {}
         """File -> sha256 of its bytes; complete after `survey`."""
         self._types: dict[str, tuple[str, str]] = {}  # column -> type and the first file that has it

@@ -9,7 +9,6 @@ A row is never rejected for being short: its label still counts. It is for being
 """
 
 import logging
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,10 +75,11 @@ def pass_task(raw: Path, kept: Path, rejected: Path, limits: Limits) -> Labelled
         rows.account.balance()
         errors += _useless(rows, limits)
 
-    labels = {split: Counter(rows.labels()) for split, rows in splits.items()}
+    labels = {split: rows.labels() for split, rows in splits.items()}
+    trained = labels["train"].counts
     errors += label_errors(labels, rules.labels, raw)
-    errors += class_errors(labels["train"], rules.layout.target, raw)
-    errors += positive_errors(labels["train"], rules.positive, raw)
+    errors += class_errors(trained, rules.layout.target, raw)
+    errors += positive_errors(trained, rules.positive, raw)
     errors += number_errors(splits["train"].numbers(), rules.layout.target, raw)
     accounts["train"].warnings.update(label_warnings(labels))
     for rows in splits.values():
@@ -90,7 +90,7 @@ def pass_task(raw: Path, kept: Path, rejected: Path, limits: Limits) -> Labelled
     for split, rows in splits.items():
         with writer(kept / f"{split}.parquet", rules.layout) as kept_file:
             kept_file.write_table(rows.table())
-    known = sorted(rules.labels or labels["train"])
+    known = sorted(rules.labels or trained)
     counts = {split: account.kept for split, account in accounts.items()}
     write_json(kept / "task.json", rules.describe(known, counts, splits["train"].numbers()))
     held_out = [text for split in ("dev", "test") for row in splits[split].texts() for text in row]

@@ -1,7 +1,7 @@
 """One split of a labelled set while it is judged: its rows, cleaned, and why some are rejected."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from adaptbert.errors import BadData, UserError
 from adaptbert.gate.accounts import Account
+from adaptbert.gate.label_audit import Labels
 from adaptbert.gate.limits import Limits
 from adaptbert.gate.offsets import moved
 from adaptbert.gate.rows import TOO_LONG, table
@@ -79,20 +80,19 @@ class Split:
         (column,) = self.rules.layout.outputs
         return [str(list(cell) if isinstance(cell, list) else cell) for cell in self._kept(column)]
 
-    def labels(self) -> Iterator[str]:
+    def labels(self) -> Labels:
         """Of the rows that are kept: their classes, the types of their entities, or their tags."""
-        target = self.rules.layout.target
-        if target == "class":
-            yield from self._kept("label")
-        elif target == "labels":
-            for labels in self._kept("labels"):
-                yield from labels
-        elif target == "spans":
-            for tags in self._kept("tags"):
-                yield from (tag[2:] for tag in tags if tag.startswith("B-"))
-        elif target == "tags":
-            for tags in self._kept("tags"):
-                yield from tags
+        of_row = _LABELS.get(self.rules.layout.target)
+        if of_row is None:
+            return Labels.of([])
+        (column,) = self.rules.layout.outputs
+        rows = zip(self._kept(column), self.places(), strict=True)
+        return Labels.of((label, place) for cell, place in rows for label in of_row(cell))
+
+    def places(self) -> list[str]:
+        """Of the rows that are kept, for messages: file, line and id."""
+        columns = (self._kept(name) for name in ("file", "line", "id"))
+        return [f"{file}:{line} (row {row_id!r})" for file, line, row_id in zip(*columns, strict=True)]
 
     def numbers(self) -> list[float]:
         """Of the rows that are kept; none where the target is another."""
@@ -148,6 +148,15 @@ class Split:
         for _, hidden in pieces:
             self.account.cleaned.update(hidden)
         return pieces[0][0] if isinstance(cell, str) else [text for text, _ in pieces]
+
+
+_LABELS: dict[str, Callable[[Any], Iterable[str]]] = {
+    "class": lambda label: [label],
+    "labels": lambda labels: labels,
+    "spans": lambda tags: [tag[2:] for tag in tags if tag.startswith("B-")],
+    "tags": lambda tags: tags,
+}
+"""Target -> the labels of a cell; the others have none."""
 
 
 def _text(cell: str | list[str]) -> str:
