@@ -4,11 +4,13 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
 from adaptbert.corpora.fields import AS_IT_IS, TEXTS, Fields, Labelling, Read
 from adaptbert.corpora.formats import SUFFIXES, format_of, records
+from adaptbert.corpora.likeness import hinted, other_format
 from adaptbert.corpora.lines import check_regular
 from adaptbert.corpora.rows import Problem, Row, Unreadable
 from adaptbert.corpora.sources import Format, SourceConfig
@@ -44,7 +46,8 @@ class Files:
                 self.warnings[f"{name} has the bytes of {read[digest]}: read once"] += 1
                 continue
             read[digest] = name
-            yield from self._rows(name, is_first=len(read) == 1)
+            with self._hinted(name):
+                yield from self._rows(name, is_first=len(read) == 1)
 
     def provenance(self) -> dict[str, Any]:
         return {"files": self.digests}
@@ -148,15 +151,31 @@ class Files:
             lambda columns: self._check_columns(columns, shown, is_first=is_first),
             self.warnings,
         )
+        readable = False
         for line, values, problem in found:
             read = Read(None, None, problem) if problem else self.fields.read(values, f"{shown}:{line}")
             identity = read.identity or f"{stem}-{line}"
             if isinstance(read.values, Problem):
                 yield Unreadable(identity, name, line, read.values)
             else:
+                readable = True
                 yield Row(identity, name, line, read.values, read.group)
         if _stamp(place) != before or _digest(place) != self.digests[name]:
             raise BadData(48, shown, "changed while reading", "run again when nothing writes to it")
+
+        if (
+            not readable
+            and self.config.format is None
+            and other_format(place, kind, self.config.encoding, self.layout.shape)
+        ):
+            raise BadData(18, shown, f"none of its rows can be read as {kind}", "name its format")
+
+    def _hinted(self, name: str) -> AbstractContextManager[None]:
+        """A format that the user declared is not doubted."""
+        kind = self._format(self._place(name))
+        if kind is None or self.config.format is not None:
+            return nullcontext()
+        return hinted(self._place(name), kind, self.config.encoding, self.layout.shape, "`format: {}`")
 
     def _check_columns(self, found: list[str], shown: str, *, is_first: bool) -> None:
         self.fields.check(found, f"{shown}:1", self.split, is_first=is_first)

@@ -95,6 +95,12 @@ def read_text(path: Path, shown: str, encoding: str | None, warnings: Counter[st
         raise BadData(problem.code, shown, problem.reason, "declare the `encoding`") from None
 
 
+def head(path: Path, encoding: str | None) -> str:
+    """About so much of a file as a block holds, whatever cannot be decoded replaced."""
+    blocks, name = _open(path, str(path), encoding, Counter())
+    return next(blocks, b"").decode(name, "replace")
+
+
 def _open(
     source: Path | BufferedReader, shown: str, encoding: str | None, warnings: Counter[str]
 ) -> tuple[Iterator[bytes], str]:

@@ -15,6 +15,8 @@ NOT_DOCS = (*ONLY_FILES, "replace", "max_bad_fraction")
 LABELLED_FORMATS = ("conll", "squad", "doccano", "label_studio")
 MARKED = ("doccano", "label_studio")
 """Formats that mark characters of a text, whose words become the tokens."""
+OF_SHAPE = {"squad": "extractive_answer", "conll": "sequence_labelling"}
+"""Formats that hold rows of one shape alone."""
 ALIGNED = ("sequence_labelling", "extractive_answer")
 """Shapes whose output points into their input."""
 

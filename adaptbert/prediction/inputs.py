@@ -6,12 +6,14 @@ The formats and checks are those of labelled sets (adaptbert.corpora.formats).
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from io import BufferedReader
 from pathlib import Path
 from typing import get_args
 
 from adaptbert.corpora.formats import SUFFIXES, format_of, records
-from adaptbert.corpora.sources import Format
+from adaptbert.corpora.likeness import hinted
+from adaptbert.corpora.sources import OF_SHAPE, Format
 from adaptbert.errors import BadData, BadParams
 from adaptbert.layout import Layout
 from adaptbert.prediction.asked import Asked, Reader
@@ -20,7 +22,6 @@ STDIN = Path("-")
 FORMATS = get_args(Format)
 WHOLE = ("parquet", "squad", "label_studio")
 """Formats that cannot be read from a stream."""
-OF_SHAPE = {"squad": "extractive_answer", "conll": "sequence_labelling"}
 WRONG_ANSWER = 81
 """A problem with what is right, which prediction does not ask for."""
 
@@ -45,6 +46,7 @@ class Input:
         self.shown = "stdin" if path == STDIN else str(path)
         self.warnings: Counter[str] = Counter()
         self._reader, self._layout = reader, Layout(shape)
+        self._declared = declared is not None
         self._kind = self._format(declared)
         if OF_SHAPE.get(self._kind, shape) != shape:
             raise BadParams(111, "--format", f"'{self._kind}' holds no {shape}", "write the rows as jsonl")
@@ -67,16 +69,23 @@ class Input:
             source = sys.stdin.buffer
         if self._kind == "parquet":
             self._check(_columns(self.path) or list(self._reader.columns.values()))
-        columns = self._reader.columns
-        for line, values, problem in records(
-            source, self.shown, "", self._encoding, self._kind, self._layout, columns, self._check, self.warnings
-        ):
-            if problem and problem.code != WRONG_ANSWER:
-                yield Asked(str(line), line, {}, problem)
-            else:
-                yield self._reader.read(values, line, f"{self.shown}:{line}")
+        with self._hinted():
+            columns = self._reader.columns
+            for line, values, problem in records(
+                source, self.shown, "", self._encoding, self._kind, self._layout, columns, self._check, self.warnings
+            ):
+                if problem and problem.code != WRONG_ANSWER:
+                    yield Asked(str(line), line, {}, problem)
+                else:
+                    yield self._reader.read(values, line, f"{self.shown}:{line}")
         if self._stamp() != before:
             raise BadData(48, self.shown, "changed while reading", "run again when nothing writes to it")
+
+    def _hinted(self) -> AbstractContextManager[None]:
+        """A format that the user declared is not doubted."""
+        if self._declared:
+            return nullcontext()
+        return hinted(self.path, self._kind, self._encoding, self._layout.shape, "--format {}")
 
     def _check(self, found: list[str]) -> None:
         self._reader.check(found, f"{self.shown}:1")
