@@ -186,6 +186,24 @@ def test_lines_that_are_not_utf8_are_put_aside(tmp_path: Path, line: bytes, code
     assert reason in bad[0].problem.reason
 
 
+MOODS = "正文,label\n味道很好,pos\n送得太慢,neg\n"
+POSTS = "味道很好\n送得太慢\n"
+
+
+@pytest.mark.parametrize(("name", "content"), [("a.csv", MOODS), ("a.txt", POSTS), ("a.jsonl", POSTS)])
+def test_the_encoding_of_chinese_is_named(tmp_path: Path, name: str, content: str) -> None:
+    with pytest.raises(BadData, match=r"AB-0(01|18) .*is not UTF-8: Chinese in GBK\?.*; declare encoding: gb18030$"):
+        collect(write(tmp_path / name, content.encode("gbk")), tmp_path / "raw")
+
+
+@pytest.mark.parametrize("encoding", ["gbk", "utf-16"])
+def test_a_file_that_is_not_in_the_declared_encoding(tmp_path: Path, encoding: str) -> None:
+    """It is declared already: what is told is that all files of a set share it."""
+    odd = "送得太慢了\n".encode()
+    with pytest.raises(BadData, match=rf"not {encoding}.*, which is declared; the encoding is one for"):
+        collect(write(tmp_path / "a.txt", odd), tmp_path / "raw", encoding=encoding)
+
+
 def test_a_character_cut_at_the_end_of_the_file(tmp_path: Path) -> None:
     assert codes(write(tmp_path / "a.txt", "good\n三".encode()[:-1])) == [6]
 

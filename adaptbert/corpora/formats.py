@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from adaptbert.corpora import conll, doccano, json_files, label_studio, squad
-from adaptbert.corpora.lines import MAX_LINE, Line, check_regular, read_lines
+from adaptbert.corpora.lines import MAX_LINE, Line, check_regular, decoding_remedy, read_lines
 from adaptbert.corpora.rows import CheckColumns, Problem, Record
 from adaptbert.corpora.sources import Format
 from adaptbert.errors import BadData
@@ -140,9 +140,8 @@ def _csv_error(message: str, shown: str, line: int) -> BadData:
 
 def _check_header(header: list[str], problem: Problem | None, shown: str, delimiter: str, check: CheckColumns) -> None:
     if problem:
-        raise BadData(
-            problem.code, f"{shown}:1", f"the header cannot be read: {problem.reason}", "declare the encoding"
-        )
+        reason = f"the header cannot be read: {problem.reason}"
+        raise BadData(problem.code, f"{shown}:1", reason, decoding_remedy(reason))
     twice = [name for name, count in Counter(header).items() if count > 1 and name]
     if twice:
         raise BadData(46, f"{shown}:1", f"column '{twice[0]}' twice", "rename one of the two")
