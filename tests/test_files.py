@@ -94,6 +94,17 @@ def test_mapped_columns_and_ids(tmp_path: Path) -> None:
     assert "more" in " ".join(files.warnings)
 
 
+@pytest.mark.parametrize("mapped", [True, False])
+def test_an_id_that_is_not_mapped_is_told(tmp_path: Path, *, mapped: bool) -> None:
+    """Ids may come twice, and the rows that are held out hang on them: nobody's rows are renamed in silence."""
+    path = write(tmp_path / "a.csv", "id,text,by\np-1,one,x\n")
+    rows, _, files = read(path, columns={"id": "id"} if mapped else None)
+    assert [row.id for row in rows] == (["p-1"] if mapped else ["a-2"])
+    (warning,) = files.warnings
+    assert warning.startswith("files with columns that are not read: " + ("by" if mapped else "id, by ("))
+    assert ("`columns: {id: id}`" in warning) is not mapped
+
+
 def test_nothing_is_converted(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", "text,label\nNA,007\nnull,None\n")
     rows, bad, _ = read(path, CLASS)

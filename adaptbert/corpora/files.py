@@ -181,7 +181,12 @@ class Files:
         self.fields.check(found, f"{shown}:1", self.split, is_first=is_first)
         extra = [column for column in found if column not in self.fields.columns.values()]
         if extra:
-            self.warnings[f"files with columns that are not read: {', '.join(extra)}"] += 1
+            self.warnings[f"files with columns that are not read: {', '.join(extra)}{self._unread_id(extra)}"] += 1
+
+    def _unread_id(self, extra: list[str]) -> str:
+        """An id is taken where it was mapped alone: ids may come twice, and which rows are held out depends on them."""
+        told = " (rows are named after file and line; `columns: {id: id}` names them by their id)"
+        return told if "id" in extra and "id" not in self.fields.columns else ""
 
     def _format(self, place: Path) -> Format | None:
         return format_of(place, self.config.format)

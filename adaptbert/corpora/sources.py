@@ -26,8 +26,9 @@ class SourceConfig(Config):
 
     source: Literal["installed_docs", "files", "hub"]
     columns: dict[str, str] | None = None
-    """Our name -> the name in the file, e.g. `{text: content, id: post_id}`; fields left out have our name in the file,
-    and rows without `id` are named after file and line. (`hub`: in the YAML file instead.)"""
+    """Our name -> the name in the file, e.g. `{text: content, id: post_id}`; fields left out have our name in the file.
+    `id` and `group` are read only where they are written here, `{id: id}`: rows are named after file and line
+    otherwise. (`hub`: in the YAML file instead.)"""
     format: Format | None = None
     """Of the files; left out: what their names say (txt, csv, tsv, jsonl or json, parquet, conll)."""
     encoding: str | None = None
