@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 
 from adaptbert.corpora.cut import CutConfig
 from adaptbert.corpora.fields import Labelling
-from adaptbert.corpora.sources import SourceConfig
+from adaptbert.corpora.sources import MARKED, SourceConfig
 from adaptbert.entry import Stage
 from adaptbert.layout import TARGETS, Layout, Shape, Target
 from adaptbert.outputs import whole
@@ -57,8 +57,8 @@ class CollectTaskParams(SourceConfig):
     positive: str | None = None
     """Of target `class`: the label whose own F1 is reported as `f1_positive`, as GLUE does for MRPC. Left out: none."""
     tag_scheme: Scheme | None = None
-    """How the file writes spans: `io`, `bio` (IOB2), `iob1` or `iobes` (BILOU, BMES); stored as bio. Formats that mark
-    characters instead are read as `bio`. Required for target `spans`."""
+    """How the file writes spans: `io`, `bio` (IOB2), `iob1` or `iobes` (BILOU, BMES); stored as bio. Required for
+    target `spans`; formats that mark characters instead (doccano, label_studio) need none, they are read as `bio`."""
     repair_tags: bool | None = None
     """true: a row whose tags break the scheme is mended and counted; left out: it is rejected."""
     no_answer: bool | None = None
@@ -82,7 +82,7 @@ class CollectTaskParams(SourceConfig):
         self.check_fields(self.layout())
         spans, answer = self.target == "spans", self.target == "answer"
         for key, belongs, required in (
-            ("tag_scheme", spans, spans),
+            ("tag_scheme", spans, spans and self.format not in MARKED),
             ("repair_tags", spans, False),
             ("no_answer", answer, answer),
             ("range", self.target == "number", False),
@@ -96,7 +96,7 @@ class CollectTaskParams(SourceConfig):
                 raise contradiction(f"target '{self.target}' takes no '{key}'")
             if required and not given:
                 raise contradiction(f"target '{self.target}' needs '{key}'")
-        if self.format in ("doccano", "label_studio") and spans and self.tag_scheme != "bio":
+        if self.format in MARKED and self.tag_scheme not in (None, "bio"):
             raise contradiction(f"format '{self.format}' marks characters: tag_scheme is bio, not {self.tag_scheme}")
         if self.range is not None and self.range[0] >= self.range[1]:
             raise contradiction(f"range: {self.range[0]} is not below {self.range[1]}")

@@ -199,3 +199,9 @@ def test_params_that_contradict_each_other(kind: type[params.Config], values: di
     with pytest.raises(UserError, match=words) as raised:
         params.parse(kind, values, "collect.domain", Path("params.yaml"))
     assert raised.value.exit_code == 78
+
+
+def test_formats_that_mark_characters_need_no_scheme() -> None:
+    values = {**TASK, **SPANS, "format": "doccano"}
+    for scheme in ("bio", None):
+        assert params.parse(CollectTaskParams, values | {"tag_scheme": scheme}, "x", Path("p")).tag_scheme == scheme
