@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from adaptbert.gate.rows import TOO_LONG, table
 from adaptbert.gate.rules import TaskRules
 from adaptbert.gate.tags import as_bio, mended
 from adaptbert.normalise import clean, key, letters
-from adaptbert.schemas import EMPTY, Reason, faulty
+from adaptbert.schemas import EMPTY, OUT_OF_RANGE, Reason, faulty
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +43,8 @@ class Split:
             self.frame["tags"], self.misfits = mended(self.frame["tags"].tolist(), rules)
             if rules.repair and self.misfits:
                 self.account.warnings["tags_mended"] = self.misfits
-        self.invalid = faulty(self.frame, rules.layout, source, rules.values)
+        found = faulty(self.frame, rules.layout, source, rules.values)
+        self.invalid = {row: self._with_value(row, reason) for row, reason in found.items()}
         self._texts: list[tuple[str, ...]] = []
         self._clean()
         lengths = [sum(map(len, row)) for row in self._texts]
@@ -118,6 +120,14 @@ class Split:
         """The rows that are kept, for the validated file."""
         layout = self.rules.layout
         return table(layout, [self._kept(name) for name in layout.columns])
+
+    def _with_value(self, row: int, reason: Reason) -> Reason:
+        """A number outside the range is told, and the range."""
+        if reason != OUT_OF_RANGE:
+            return reason
+        value, (low, high) = self.frame["value"].iloc[row], self.rules.range
+        wrong = f"not in {low:g} to {high:g}" if isfinite(value) else "not finite"
+        return reason._replace(text=f"value {value:g} is {wrong}")
 
     def _kept(self, column: str) -> list[Any]:
         return self.frame[column].iloc[self.left].tolist()
