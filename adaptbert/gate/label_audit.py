@@ -111,11 +111,11 @@ def label_warnings(labels: Mapping[str, Labels]) -> dict[str, int]:
 
 
 def conflicts(rows: Iterable[tuple[str, str, str]]) -> list[list[str]]:
-    """The ids of each group of rows with equal text and different labels; rows are (id, key of the text, label)."""
+    """Places of the rows of each group with equal text and different labels; rows are (place, key of the text, label)."""
     groups: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
-    for row_id, key, label in rows:
-        groups[key].append((row_id, label))
-    return [[row_id for row_id, _ in group] for group in groups.values() if len({label for _, label in group}) > 1]
+    for place, key, label in rows:
+        groups[key].append((place, label))
+    return [[place for place, _ in group] for group in groups.values() if len({label for _, label in group}) > 1]
 
 
 def _twins(labels: Sequence[str]) -> list[tuple[str, str]]:

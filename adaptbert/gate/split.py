@@ -57,10 +57,6 @@ class Split:
         """Positions of the rows that are kept."""
         return [row for row in range(len(self.frame)) if row not in self.reasons]
 
-    def ids(self) -> list[str]:
-        """Of the rows that are kept."""
-        return list(self.frame["id"].iloc[self.left])
-
     def texts(self) -> list[tuple[str, ...]]:
         """The inputs of the rows that are kept; the words of a tagged row are one text."""
         return [self._texts[row] for row in self.left]
