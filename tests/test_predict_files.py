@@ -227,6 +227,14 @@ def as_cell(value: Any) -> str | None:
     return None if value in (None, "") else str(value)
 
 
+def test_a_table_for_excel(project: Project, tmp_path: Path) -> None:
+    source = json_lines(tmp_path / "in.jsonl", [{"id": "好", "text": "a"}])
+    for options in ([], ["--bom"]):
+        assert run(model(project, CLASS), source, "-o", tmp_path / f"out{len(options)}.csv", *options).exit_code == 0
+    plain, marked = ((tmp_path / f"out{n}.csv").read_bytes() for n in (0, 1))
+    assert (plain[:2], marked) == (b"id", b"\xef\xbb\xbf" + plain)
+
+
 def test_stdin_to_stdout(project: Project, tmp_path: Path) -> None:
     rows = "".join(json.dumps(row) + "\n" for row in rows_of(project, CLASS))
     done = piped(model(project, CLASS), "-", "--format", "jsonl", stdin=rows.encode())
@@ -353,6 +361,7 @@ def test_no_input(project: Project, tmp_path: Path) -> None:
         (["--format", "squad"], 111),
         (["--encoding", "utf-99"], 111),
         (["--precision", "16"], 111),
+        (["--bom"], 111),
         (["--top", "0"], 109),
         (["--batch-tokens", "0"], 109),
     ],

@@ -111,7 +111,7 @@ def label_warnings(labels: Mapping[str, Labels]) -> dict[str, int]:
 
 
 def conflicts(rows: Iterable[tuple[str, str, str]]) -> list[list[str]]:
-    """Places of the rows of each group with equal text and different labels; rows are (place, key of the text, label)."""
+    """The places of each group with equal text and different labels; rows are (place, key of the text, label)."""
     groups: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
     for place, key, label in rows:
         groups[key].append((place, label))
