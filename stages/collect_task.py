@@ -78,7 +78,7 @@ class CollectTaskParams(SourceConfig):
     def _check_target(self) -> Self:
         if self.target not in TARGETS[self.shape]:
             known = ", ".join(TARGETS[self.shape])
-            raise contradiction(f"shape '{self.shape}' has no target '{self.target}'; it has {known}")
+            raise contradiction(f"shape '{self.shape}' has no target '{self.target}'", f"it has {known}")
         self.check_fields(self.layout())
         spans, answer = self.target == "spans", self.target == "answer"
         for key, belongs, required in (
@@ -93,33 +93,32 @@ class CollectTaskParams(SourceConfig):
         ):
             given = getattr(self, key) is not None
             if given and not belongs:
-                raise contradiction(f"target '{self.target}' takes no '{key}'")
+                raise contradiction(f"target '{self.target}' takes no '{key}'", "leave it out")
             if required and not given:
-                raise contradiction(f"target '{self.target}' needs '{key}'")
+                raise contradiction(f"target '{self.target}' needs '{key}'", "add it")
         if self.format in MARKED and self.tag_scheme not in (None, "bio"):
-            raise contradiction(f"format '{self.format}' marks characters: tag_scheme is bio, not {self.tag_scheme}")
+            problem = f"format '{self.format}' marks characters: tag_scheme is bio, not {self.tag_scheme}"
+            raise contradiction(problem, "leave tag_scheme out")
         if self.range is not None and self.range[0] >= self.range[1]:
-            raise contradiction(f"range: {self.range[0]} is not below {self.range[1]}")
+            raise contradiction(f"range: {self.range[0]} is not below {self.range[1]}", "write the lowest value first")
         return self
 
     @model_validator(mode="after")
     def _check_source(self) -> Self:
         if self.source == "installed_docs":
             if not self.train == self.dev == self.test:
-                raise contradiction(
-                    "source 'installed_docs' splits one list by module: name it for train, dev and test"
-                )
+                problem = "source 'installed_docs' splits one list by module"
+                raise contradiction(problem, "name it for train, dev and test")
             if (self.shape, self.target) not in (("single_sentence", "class"), ("sequence_labelling", "spans")):
-                raise contradiction(
-                    f"source 'installed_docs' has no set of shape '{self.shape}', target '{self.target}'"
-                )
+                problem = f"source 'installed_docs' has no set of shape '{self.shape}', target '{self.target}'"
+                raise contradiction(problem, "it has single_sentence with class, and sequence_labelling with spans")
             if self.rows is None:
-                raise contradiction("source 'installed_docs' needs 'rows': {train: ..., dev: ..., test: ...}")
+                raise contradiction("source 'installed_docs' needs 'rows'", "add {train: ..., dev: ..., test: ...}")
             for key in ("labels", "map_labels", "split"):
                 if getattr(self, key) is not None:
-                    raise contradiction(f"source 'installed_docs' has {key} of its own: leave '{key}' out")
+                    raise contradiction(f"source 'installed_docs' has {key} of its own", f"leave '{key}' out")
         elif self.rows is not None:
-            raise contradiction(f"source '{self.source}' takes no 'rows'; see `labels` of finetune for fewer rows")
+            raise contradiction(f"source '{self.source}' takes no 'rows'", "see `labels` of finetune for fewer rows")
         elif self.source == "files":
             self._check_paths()
         return self
@@ -130,11 +129,11 @@ class CollectTaskParams(SourceConfig):
         for name in ("dev", "test"):
             same = getattr(self, name) == self.train
             if same and name not in cut:
-                raise contradiction(f"train and {name} name the same file; `split: {{{name}: 0.1}}` cuts it")
+                raise contradiction(f"train and {name} name the same file", f"`split: {{{name}: 0.1}}` cuts it")
             if not same and name in cut:
                 raise contradiction(f"split.{name} cuts {name} off train, but {name} names a file of its own")
         if self.dev == self.test != self.train:
-            raise contradiction("dev and test name the same file")
+            raise contradiction("dev and test name the same file", "give each a file of its own")
 
 
 def collect_task(

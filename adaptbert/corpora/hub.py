@@ -166,7 +166,7 @@ def read_config(path: Path, layout: Layout) -> HubConfig:
     for name in config.columns or {}:
         if name not in known:
             problem = f"'{name}' is not a field of a {layout.shape}"
-            raise BadParams(99, f"{path}: columns", problem, f"fields are {', '.join(known)}")
+            raise BadParams(99, f"{path}: columns", problem, f"our name stands left; fields are {', '.join(known)}")
     return config
 
 

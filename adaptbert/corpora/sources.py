@@ -43,18 +43,21 @@ class SourceConfig(Config):
         refused = {"installed_docs": NOT_DOCS, "hub": ONLY_FILES, "files": ()}[self.source]
         for key in refused:
             if getattr(self, key) is not None:
-                where = "; name them in the YAML file at `path`" if key == "columns" and self.source == "hub" else ""
-                raise contradiction(f"source '{self.source}' takes no '{key}'{where}")
+                is_elsewhere = key == "columns" and self.source == "hub"
+                remedy = "name them in the YAML file at `path`" if is_elsewhere else "leave it out"
+                raise contradiction(f"source '{self.source}' takes no '{key}'", remedy)
         if self.encoding is not None:
             try:
                 "".encode(self.encoding)
             except LookupError:
-                raise contradiction(f"encoding '{self.encoding}' is unknown to Python; write e.g. gb18030") from None
+                raise contradiction(f"encoding '{self.encoding}' is unknown to Python", "write e.g. gb18030") from None
         for pattern, replacement in self.replace or []:
             try:
                 re.compile(pattern).sub(replacement, "")
             except (re.error, IndexError) as error:
-                raise contradiction(f"replace: '{pattern}' -> '{replacement}': {error}") from None
+                raise contradiction(
+                    f"replace: '{pattern}' -> '{replacement}': {error}", "mend the regular expression"
+                ) from None
         return self
 
     def check_fields(self, layout: Layout) -> None:
@@ -65,12 +68,13 @@ class SourceConfig(Config):
         for name in self.columns or {}:
             if name not in known:
                 told = ", ".join(known)
-                raise contradiction(f"columns: '{name}' is not a field of a {layout.shape}; fields are {told}")
+                remedy = f"our name stands left, that of the file right; fields are {told}"
+                raise contradiction(f"columns: '{name}' is not a field of a {layout.shape}", remedy)
         if self.replace is not None and layout.shape in ALIGNED:
             what = "tokens and tags" if layout.shape == "sequence_labelling" else "answers and their offsets"
-            raise contradiction(f"shape '{layout.shape}' takes no 'replace': {what} must stay aligned")
+            raise contradiction(f"shape '{layout.shape}' takes no 'replace': {what} must stay aligned", "leave it out")
         if not labelled and self.format in LABELLED_FORMATS:
-            raise contradiction(f"format '{self.format}' is for labelled sets; write txt, csv, tsv, jsonl or parquet")
+            raise contradiction(f"format '{self.format}' is for labelled sets", "write txt, csv, tsv, jsonl or parquet")
 
     def names(self, layout: Layout) -> dict[str, str]:
         """Field -> its name in the file, of those that the user mapped; where characters are marked, the tokens have
