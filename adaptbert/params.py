@@ -169,7 +169,7 @@ def _alternative(error: ErrorDetails, values: Any) -> int | None:
 
 
 def _translate(details: ErrorDetails, cls: type[Config], key: str, file: Path) -> BadParams:
-    path = [str(part) for part in details["loc"]]
+    path = [str(part) for part in details["loc"] if part != "[key]"]  # so pydantic says that a key is wrong
     place = f"{file}: {'.'.join([key, *path])}"
     kind, value = details["type"], details.get("input")
     if kind == "extra_forbidden":
