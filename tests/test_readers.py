@@ -412,6 +412,11 @@ def test_squad_in_one_line_that_is_too_long(tmp_path: Path) -> None:
         load(tmp_path / "a.json", ANSWER, document)
 
 
+def test_lists_of_labels_alone_are_not_doccano(tmp_path: Path) -> None:
+    with pytest.raises(BadData, match=r"AB-056 .*column 'text' missing; found post, labels; rename it or map it"):
+        load(tmp_path / "a.jsonl", LABELS, {"post": "a", "labels": ["x"]})
+
+
 def test_a_format_that_was_named_is_not_doubted(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"AB-056 .*rename it or map it"):
         load(tmp_path / "a.txt", ANSWER, SQUAD, format="jsonl")

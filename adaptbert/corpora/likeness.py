@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from adaptbert.corpora import doccano
 from adaptbert.corpora.conll import BREAK
 from adaptbert.corpora.lines import head
 from adaptbert.corpora.sources import OF_SHAPE, Format
@@ -72,5 +73,6 @@ def _of_json(text: str) -> Format | None:
         first = json.loads(text.split("\n", 1)[0])
     except (ValueError, RecursionError):
         return None
-    marks = (first.get(key) for key in ("label", "labels", "entities")) if isinstance(first, dict) else ()
-    return "doccano" if any(isinstance(found, list) for found in marks) else None
+    if not isinstance(first, dict) or "text" not in first:
+        return None
+    return "doccano" if any(isinstance(first.get(key), list) for key in doccano.KEYS) else None
