@@ -95,7 +95,8 @@ def predict(
     source: Annotated[
         Path,
         typer.Argument(
-            metavar="INPUT", help="txt, csv, tsv, jsonl, parquet, conll or squad; text also with .gz; - for stdin."
+            metavar="INPUT",
+            help="txt, csv, tsv, jsonl, parquet, conll, squad, doccano or label_studio; text also .gz; - for stdin.",
         ),
     ],
     output: Annotated[
@@ -115,6 +116,7 @@ def predict(
         int | None, typer.Option(help="Tokens of a forward pass; left out: as in evaluation, to the last bit.")
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Write nothing where a row cannot be answered.")] = False,
+    bom: Annotated[bool, typer.Option("--bom", help="Begin a .csv with a byte-order mark, as Excel wants it.")] = False,
 ) -> None:
     """Answer the rows of a file; ends with 65 where some of them could not be answered."""
     from adaptbert.errors import BAD_DATA, IO_ERROR, BadParams
@@ -138,6 +140,7 @@ def predict(
                 precision=precision,
                 batch_tokens=batch_tokens,
                 strict=strict,
+                bom=bom,
             )
         except BrokenPipeError:  # who reads has seen enough; Python would complain once more when it flushes at the end
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -77,7 +77,14 @@ def _corpora(document: Mapping[str, Any], ladder: LadderConfig, file: Path) -> I
             99, f"{file}: collect", f"no corpus '{GENERAL}'", "name the text that pretrain is trained on so"
         )
     yield from _unknown(file, "ladder.domain_transfer", ladder.domain_transfer, known, "collect")
-    yield from _unknown(file, "tokenizer.corpora", document["tokenizer"].get("corpora", []), known, "collect")
+    vocabulary, labelled = document["tokenizer"].get("corpora", []), document["collect_task"].keys() - set(known)
+    for name in vocabulary:
+        if name in labelled:
+            problem = f"'{name}' is a labelled set, and a vocabulary is trained on corpora"
+            remedy = "put its text into a corpus of collect, and name that"
+            yield BadParams(99, f"{file}: tokenizer.corpora", problem, remedy)
+    corpora = [name for name in vocabulary if name not in labelled]
+    yield from _unknown(file, "tokenizer.corpora", corpora, known, "collect")
     for name in sorted({name for name in ladder.domain_transfer if ladder.domain_transfer.count(name) > 1}):
         yield BadParams(111, f"{file}: ladder.domain_transfer", f"'{name}' twice", "name each corpus once")
 

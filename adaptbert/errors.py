@@ -81,9 +81,14 @@ def raise_all(failures: Sequence[UserError]) -> None:
         raise Several(failures)
 
 
+_ALIKE = 0.65
+"""Share of the letters that two names have in common, in order, to be taken for one another: `label_name` and `label`
+do, `ner` and `general` do not."""
+
+
 def nearest(name: str, known: Sequence[str]) -> str:
     """` (did you mean 'text'?)` where a known name is close, else nothing."""
-    close = get_close_matches(name.lower(), [k.lower() for k in known], n=1, cutoff=0.6)
+    close = get_close_matches(name.lower(), [k.lower() for k in known], n=1, cutoff=_ALIKE)
     match = next((k for k in known if close and k.lower() == close[0]), None)
     return f" (did you mean '{match}'?)" if match else ""
 

@@ -26,7 +26,7 @@ class FreezeConfig(Config):
     @model_validator(mode="after")
     def _something(self) -> "FreezeConfig":
         if self.layers == 0 and not self.embeddings:
-            raise contradiction("layers 0 and embeddings false freeze nothing: leave the block out")
+            raise contradiction("layers 0 and embeddings false freeze nothing", "leave the block out")
         return self
 
     def below(self, layers: int) -> int:

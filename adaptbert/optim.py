@@ -38,7 +38,7 @@ class OptimConfig(Config):
     @model_validator(mode="after")
     def _two(self) -> "OptimConfig":
         if len(self.betas) != 2:
-            raise contradiction(f"betas has {len(self.betas)} values, AdamW takes 2")
+            raise contradiction(f"betas has {len(self.betas)} values, AdamW takes 2", "write two values")
         return self
 
     def rate(self, step: int, steps: int) -> float:

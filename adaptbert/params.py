@@ -5,6 +5,7 @@ one. Nothing heavy is imported here: a bad value is told in milliseconds, before
 """
 
 import math
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -28,9 +29,20 @@ class Config(BaseModel):
 C = TypeVar("C", bound=Config)
 
 
-def contradiction(message: str) -> ValueError:
-    """What a validator raises when two values exclude each other; name both keys and both values in the message."""
-    return ValueError(message)
+_CHANGE = "change one of them"
+
+
+class Contradiction(ValueError):
+    """See `contradiction`."""
+
+    def __init__(self, message: str, remedy: str) -> None:
+        super().__init__(message)
+        self.remedy = remedy
+
+
+def contradiction(message: str, remedy: str = _CHANGE) -> Contradiction:
+    """What a validator raises when values exclude each other; name the keys and the values in the message."""
+    return Contradiction(message, remedy)
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -157,7 +169,7 @@ def _alternative(error: ErrorDetails, values: Any) -> int | None:
 
 
 def _translate(details: ErrorDetails, cls: type[Config], key: str, file: Path) -> BadParams:
-    path = [str(part) for part in details["loc"]]
+    path = [str(part) for part in details["loc"] if part != "[key]"]  # so pydantic says that a key is wrong
     place = f"{file}: {'.'.join([key, *path])}"
     kind, value = details["type"], details.get("input")
     if kind == "extra_forbidden":
@@ -166,33 +178,54 @@ def _translate(details: ErrorDetails, cls: type[Config], key: str, file: Path) -
     if kind == "missing":
         return BadParams(99, place, "is missing", "add it; a value that changes a result has no default")
     if kind == "value_error":
-        return BadParams(111, place, details["msg"].removeprefix("Value error, "), "change one of the two")
+        error = details["ctx"]["error"]
+        return BadParams(111, place, str(error), error.remedy if isinstance(error, Contradiction) else _CHANGE)
     if kind == "finite_number":
         return BadParams(117, place, f"{value} is not finite", "write a number")
     if isinstance(value, (int, float)) and not isinstance(value, bool) and "than" in kind:
         return BadParams(109, place, f"{value} is out of range", details["msg"].replace("Input should", "it should"))
     wanted = details["msg"].replace("Input should be ", "expected ")
-    return BadParams(100, place, f"{wanted}, found {_type_name(value)} {value!r}", _spelling(kind, value))
+    for pattern, plain in _PLAIN.items():
+        wanted = re.sub(pattern, plain, wanted)
+    inside = _fields(cls, path, only_required=True)
+    return BadParams(100, place, f"{wanted}, found {_type_name(value)} {value!r}", _spelling(kind, value, inside))
 
 
-def _spelling(kind: str, value: object) -> str:
+_PLAIN = {
+    r"a valid dictionary( or instance of \w+)?": "a mapping",
+    r"a valid string": "text",
+    r"a valid boolean": "true or false",
+    r"a valid ": "a ",
+    r"a integer": "an integer",
+}
+"""What pydantic calls a type -> what users call it."""
+
+
+def _spelling(kind: str, value: object, inside: list[str]) -> str:
+    """How to write what is wanted; `inside` are the keys of a mapping that must be there."""
+    if isinstance(value, (int, float, str)) and kind.startswith("list"):
+        return f"write it in brackets: [{value}]"
+    if inside and kind.startswith(("model", "dict")):
+        return f"write {{{', '.join(f'{name}: ...' for name in inside)}}}"
     if isinstance(value, str) and kind.startswith("bool"):
         return f"write {'true' if value.lower() in ('true', 'yes', 'on') else 'false'} without quotes"
     if isinstance(value, str) and kind.startswith(("float", "int")):
         return "write a plain number without quotes, such as 1.0e-5"
     if kind.startswith("string"):
         return "put the text in quotes"
-    return "see the comment in params.yaml"
+    return "write one of them" if kind == "literal_error" else "see docs/parameters.md"
 
 
-def _fields(cls: type[Config], path: list[str]) -> list[str]:
+def _fields(cls: type[Config], path: list[str], *, only_required: bool = False) -> list[str]:
     """The names that are known at `path` inside `cls`."""
     here: Any = cls
     for part in path:
         field = here.model_fields.get(part) if _is_model(here) else None
         here = field.annotation if field is not None else None
         here = next((inside for inside in get_args(here) if _is_model(inside)), here)  # what may be left out
-    return sorted(here.model_fields) if _is_model(here) else []
+    if not _is_model(here):
+        return []
+    return sorted(name for name, field in here.model_fields.items() if field.is_required() or not only_required)
 
 
 def _is_model(annotation: Any) -> bool:

@@ -32,7 +32,7 @@ class BudgetConfig(Config):
     def _one(self) -> "BudgetConfig":
         given = {name: value for name, value in self if value is not None}
         if len(given) != 1:
-            raise contradiction(f"give one of tokens, passes and steps, found {given or 'none'}")
+            raise contradiction(f"give one of tokens, passes and steps, found {given or 'none'}", "keep or write one")
         return self
 
     def optimizer_steps(self, corpus_tokens: int, batch_tokens: int) -> int:

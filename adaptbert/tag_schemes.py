@@ -9,7 +9,7 @@ Pure: lists of strings in, lists out. A span is (first token, last token + 1, ty
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 Scheme = Literal["io", "bio", "iob1", "iobes"]
@@ -66,6 +66,14 @@ def fits(tags: Sequence[str], scheme: Scheme) -> bool:
     except ValueError:
         return False
     return True
+
+
+def renamed(tag: str, names: Mapping[str, str]) -> str:
+    """A tag whose type has another name; the prefix stays, and a bare type is one as well."""
+    found = _PREFIXED.fullmatch(tag)
+    if found is None:
+        return names.get(tag, tag)
+    return f"{found[1]}-{names.get(found[2], found[2])}"
 
 
 def looks_like(rows: Iterable[Sequence[str]]) -> Scheme:

@@ -90,7 +90,8 @@ def write(
             raise BadData(18, place, f"0 of {texts} texts have a token", remedy)
         if unknown / pieces > 0.2:
             problem = f"unk rate {unknown / pieces:.1%} > 20 %: vocabulary does not fit this text"
-            raise BadData(25, place, problem, "train a vocabulary on this text (tokenizer.corpora)")
+            remedy = "train the vocabulary on such text, too: put it into a corpus that tokenizer.corpora names"
+            raise BadData(25, place, problem, remedy)
         facts = {
             "name": name,
             "texts": texts,

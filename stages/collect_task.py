@@ -14,7 +14,8 @@ from typing import Annotated, Any, Self
 from pydantic import Field, model_validator
 
 from adaptbert.corpora.cut import CutConfig
-from adaptbert.corpora.sources import SourceConfig
+from adaptbert.corpora.fields import Labelling
+from adaptbert.corpora.sources import MARKED, SourceConfig
 from adaptbert.entry import Stage
 from adaptbert.layout import TARGETS, Layout, Shape, Target
 from adaptbert.outputs import whole
@@ -50,11 +51,14 @@ class CollectTaskParams(SourceConfig):
     separator: Annotated[str, Field(min_length=1)] | None = None
     """Of target `labels`: what parts the labels of a row where they are one text, as in CSV and TSV, e.g. `';'`; blanks
     around a label are dropped. Left out: they are a list."""
+    map_labels: dict[str, str] | None = None
+    """A label of the files -> ours, e.g. `{Neutral: neutral}`, as rows are read; of spans the types without B- and I-.
+    Left out: labels are as they are."""
     positive: str | None = None
     """Of target `class`: the label whose own F1 is reported as `f1_positive`, as GLUE does for MRPC. Left out: none."""
     tag_scheme: Scheme | None = None
-    """How the file writes spans: `io`, `bio` (IOB2), `iob1` or `iobes` (BILOU, BMES); stored as bio. Formats that mark
-    characters instead are read as `bio`. Required for target `spans`."""
+    """How the file writes spans: `io`, `bio` (IOB2), `iob1` or `iobes` (BILOU, BMES); stored as bio. Required for
+    target `spans`; formats that mark characters instead (doccano, label_studio) need none, they are read as `bio`."""
     repair_tags: bool | None = None
     """true: a row whose tags break the scheme is mended and counted; left out: it is rejected."""
     no_answer: bool | None = None
@@ -66,51 +70,55 @@ class CollectTaskParams(SourceConfig):
         """The columns of a row."""
         return Layout(self.shape, self.target)
 
+    def labelling(self) -> Labelling:
+        """How labels stand in the files."""
+        return Labelling(self.separator, self.map_labels or {})
+
     @model_validator(mode="after")
     def _check_target(self) -> Self:
         if self.target not in TARGETS[self.shape]:
             known = ", ".join(TARGETS[self.shape])
-            raise contradiction(f"shape '{self.shape}' has no target '{self.target}'; it has {known}")
+            raise contradiction(f"shape '{self.shape}' has no target '{self.target}'", f"it has {known}")
         self.check_fields(self.layout())
         spans, answer = self.target == "spans", self.target == "answer"
         for key, belongs, required in (
-            ("tag_scheme", spans, spans),
+            ("tag_scheme", spans, spans and self.format not in MARKED),
             ("repair_tags", spans, False),
             ("no_answer", answer, answer),
             ("range", self.target == "number", False),
             ("positive", self.target == "class", False),
             ("separator", self.target == "labels", False),
             ("labels", self.target not in ("number", "answer"), False),
+            ("map_labels", self.target not in ("number", "answer"), False),
         ):
             given = getattr(self, key) is not None
             if given and not belongs:
-                raise contradiction(f"target '{self.target}' takes no '{key}'")
+                raise contradiction(f"target '{self.target}' takes no '{key}'", "leave it out")
             if required and not given:
-                raise contradiction(f"target '{self.target}' needs '{key}'")
-        if self.format in ("doccano", "label_studio") and spans and self.tag_scheme != "bio":
-            raise contradiction(f"format '{self.format}' marks characters: tag_scheme is bio, not {self.tag_scheme}")
+                raise contradiction(f"target '{self.target}' needs '{key}'", "add it")
+        if self.format in MARKED and self.tag_scheme not in (None, "bio"):
+            problem = f"format '{self.format}' marks characters: tag_scheme is bio, not {self.tag_scheme}"
+            raise contradiction(problem, "leave tag_scheme out")
         if self.range is not None and self.range[0] >= self.range[1]:
-            raise contradiction(f"range: {self.range[0]} is not below {self.range[1]}")
+            raise contradiction(f"range: {self.range[0]} is not below {self.range[1]}", "write the lowest value first")
         return self
 
     @model_validator(mode="after")
     def _check_source(self) -> Self:
         if self.source == "installed_docs":
             if not self.train == self.dev == self.test:
-                raise contradiction(
-                    "source 'installed_docs' splits one list by module: name it for train, dev and test"
-                )
+                problem = "source 'installed_docs' splits one list by module"
+                raise contradiction(problem, "name it for train, dev and test")
             if (self.shape, self.target) not in (("single_sentence", "class"), ("sequence_labelling", "spans")):
-                raise contradiction(
-                    f"source 'installed_docs' has no set of shape '{self.shape}', target '{self.target}'"
-                )
+                problem = f"source 'installed_docs' has no set of shape '{self.shape}', target '{self.target}'"
+                raise contradiction(problem, "it has single_sentence with class, and sequence_labelling with spans")
             if self.rows is None:
-                raise contradiction("source 'installed_docs' needs 'rows': {train: ..., dev: ..., test: ...}")
-            for key in ("labels", "split"):
+                raise contradiction("source 'installed_docs' needs 'rows'", "add {train: ..., dev: ..., test: ...}")
+            for key in ("labels", "map_labels", "split"):
                 if getattr(self, key) is not None:
-                    raise contradiction(f"source 'installed_docs' has {key} of its own: leave '{key}' out")
+                    raise contradiction(f"source 'installed_docs' has {key} of its own", f"leave '{key}' out")
         elif self.rows is not None:
-            raise contradiction(f"source '{self.source}' takes no 'rows'; see `labels` of finetune for fewer rows")
+            raise contradiction(f"source '{self.source}' takes no 'rows'", "see `labels` of finetune for fewer rows")
         elif self.source == "files":
             self._check_paths()
         return self
@@ -121,11 +129,11 @@ class CollectTaskParams(SourceConfig):
         for name in ("dev", "test"):
             same = getattr(self, name) == self.train
             if same and name not in cut:
-                raise contradiction(f"train and {name} name the same file; `split: {{{name}: 0.1}}` cuts it")
+                raise contradiction(f"train and {name} name the same file", f"`split: {{{name}: 0.1}}` cuts it")
             if not same and name in cut:
                 raise contradiction(f"split.{name} cuts {name} off train, but {name} names a file of its own")
         if self.dev == self.test != self.train:
-            raise contradiction("dev and test name the same file")
+            raise contradiction("dev and test name the same file", "give each a file of its own")
 
 
 def collect_task(
@@ -141,7 +149,7 @@ def collect_task(
     if params.rows is not None:
         source: DemonstrationTask | LabelledSet = DemonstrationTask(train, params.shape, params.rows.model_dump())
     else:
-        source = LabelledSet(paths, params.layout(), params, params.labels, shares, params.separator)
+        source = LabelledSet(paths, params.layout(), params, params.labels, shares, params.labelling())
 
     with whole(out) as folder:
         folder.mkdir()
@@ -166,7 +174,7 @@ def collect_task(
 def _about(params: CollectTaskParams) -> dict[str, Any]:
     """What the gate and whoever predicts have to know about the set, and where it came from."""
     about = {"source": params.source, "demonstration": params.rows is not None}
-    told = ("shape", "target", "tag_scheme", "repair_tags", "no_answer", "range", "replace", "positive")
+    told = ("shape", "target", "tag_scheme", "repair_tags", "no_answer", "range", "replace", "positive", "map_labels")
     return about | params.model_dump(include=set(told), exclude_none=True)
 
 

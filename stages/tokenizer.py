@@ -35,13 +35,15 @@ class TokenizerParams(Config):
         wanted = {"corpora", "vocabulary_size", "lowercase", "min_frequency"}
         given = {name for name in wanted if getattr(self, name) not in (None, [])}
         if self.source == "train" and given != wanted:
-            raise contradiction(f"source train needs {', '.join(sorted(wanted - given))}")
+            raise contradiction(f"source train needs {', '.join(sorted(wanted - given))}", "add it")
         if self.source != "train" and given:
-            raise contradiction(f"source {self.source} brings its vocabulary; remove {', '.join(sorted(given))}")
+            raise contradiction(f"source {self.source} brings its vocabulary", f"remove {', '.join(sorted(given))}")
         if self.source == "train" and self.extend is not None:
-            raise contradiction("source train makes a vocabulary of its own and extend is given; raise vocabulary_size")
+            raise contradiction(
+                "source train makes a vocabulary of its own and extend is given", "raise vocabulary_size"
+            )
         if self.source not in ("train", "init") and self.revision is None:
-            raise contradiction(f"source {self.source} is a name on the hub and needs a revision")
+            raise contradiction(f"source {self.source} is a name on the hub and needs a revision", "add it")
         return self
 
 

@@ -275,6 +275,27 @@ def test_labels_in_one_text_that_names_its_separator(tmp_path: Path, suffix: str
         assert [row["labels"] for row in found.kept[split]] == [["x", "y"], ["x"], [], ["x", "y"], []]
 
 
+@pytest.mark.parametrize(
+    ("kind", "outputs", "expected"),
+    [
+        (CLASS, ("pos", "Neg"), "neg"),
+        (LABELS, (["pos"], ["Neg", "pos", "neg"]), ["neg", "pos"]),
+        (TAGS, (["pos", "O"], ["Neg", "B-Neg"]), ["neg", "B-Neg"]),
+        (SPANS, (["B-pos", "O"], ["B-Neg", "I-Neg"]), ["B-neg", "I-neg"]),
+    ],
+)
+def test_labels_that_are_given_other_names(tmp_path: Path, kind: dict[str, Any], outputs: Any, expected: Any) -> None:
+    """Of spans their types; of tags the tags as they stand."""
+    rows = {
+        split: jsonl([row(kind, f"{split}{number}", output) for number, output in enumerate(outputs)])
+        for split in SPLITS
+    }
+    found = outcome(tmp_path, {**kind, "map_labels": {"Neg": "neg"}}, rows, "jsonl", 0.0)
+    assert found.errors == []
+    assert found.kept["test"][1][COLUMN[kind["target"]]] == expected
+    assert json.loads((tmp_path / "raw/manifest.json").read_text(encoding="utf-8"))["map_labels"] == {"Neg": "neg"}
+
+
 def test_tests_elsewhere_exist() -> None:
     for where in ELSEWHERE.values():
         path, is_test, name = where.partition("::")

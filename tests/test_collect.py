@@ -154,9 +154,10 @@ SPANS = {"shape": "sequence_labelling", "target": "spans", "tag_scheme": "bio"}
         (CollectParams, {"source": "files"}, "AB-099 .*path: is missing"),
         (CollectParams, {**FILES, "source": "file"}, "AB-100 .*source"),
         (CollectParams, {**FILES, "max_bad_fraction": 1.5}, "AB-109 .*max_bad_fraction"),
-        (CollectParams, {**FILES, "encoding": "utf8000"}, "AB-111 .*encoding 'utf8000' is unknown"),
+        (CollectParams, {**FILES, "encoding": "utf8000"}, "AB-111 .*encoding 'utf8000' .*; write e.g. gb18030$"),
         (CollectParams, {**FILES, "encoding": "base64"}, "AB-111 .*encoding 'base64' is unknown"),
         (CollectParams, {**FILES, "columns": {"label": "x"}}, "AB-111 .*'label' is not a field of a corpus"),
+        (CollectParams, {**FILES, "columns": {"正文": "text"}}, "AB-111 .*'正文' .*; our name stands left"),
         (CollectParams, {**FILES, "replace": [["(", ""]]}, "AB-111 .*replace"),
         (CollectParams, {**FILES, "replace": [["a", r"\1"]]}, "AB-111 .*replace"),
         (CollectParams, {**FILES, "replace": [["a"]]}, "AB-100 .*replace"),
@@ -167,7 +168,7 @@ SPANS = {"shape": "sequence_labelling", "target": "spans", "tag_scheme": "bio"}
         (CollectTaskParams, {**TASK, "rows": ROWS}, "AB-111 .*'files' takes no 'rows'"),
         (CollectTaskParams, {**TASK, "target": "spans"}, "AB-111 .*has no target 'spans'; it has class, "),
         (CollectTaskParams, {k: v for k, v in TASK.items() if k != "target"}, "AB-099 .*target: is missing"),
-        (CollectTaskParams, {**TASK, **SPANS, "tag_scheme": None}, "AB-111 .*'spans' needs 'tag_scheme'"),
+        (CollectTaskParams, {**TASK, **SPANS, "tag_scheme": None}, "AB-111 .*'spans' needs 'tag_scheme'; add it$"),
         (CollectTaskParams, {**TASK, "tag_scheme": "bio"}, "AB-111 .*'class' takes no 'tag_scheme'"),
         (CollectTaskParams, {**TASK, **SPANS, "target": "tags"}, "AB-111 .*'tags' takes no 'tag_scheme'"),
         (CollectTaskParams, {**TASK, **SPANS, "tag_scheme": "bilou"}, "AB-100 .*tag_scheme"),
@@ -175,7 +176,9 @@ SPANS = {"shape": "sequence_labelling", "target": "spans", "tag_scheme": "bio"}
         (CollectTaskParams, {**TASK, **QA, "no_answer": None}, "AB-111 .*'answer' needs 'no_answer'"),
         (CollectTaskParams, {**TASK, **QA, "replace": [["a", "b"]]}, "AB-111 .*offsets must stay aligned"),
         (CollectTaskParams, {**TASK, **QA, "labels": ["x"]}, "AB-111 .*'answer' takes no 'labels'"),
+        (CollectTaskParams, {**TASK, **QA, "map_labels": {"a": "b"}}, "AB-111 .*'answer' takes no 'map_labels'"),
         (CollectTaskParams, {**TASK, **QA, "positive": "1"}, "AB-111 .*'answer' takes no 'positive'"),
+        (CollectTaskParams, {**TASK, "map_labels": {0: "neg"}}, "AB-100 .*map_labels.0: expected text.*in quotes"),
         (CollectTaskParams, {**TASK, "separator": ";"}, "AB-111 .*'class' takes no 'separator'"),
         (CollectTaskParams, {**TASK, "target": "labels", "separator": ""}, "AB-100 .*separator"),
         (CollectTaskParams, {**TASK, "range": [0.0, 1.0]}, "AB-111 .*'class' takes no 'range'"),
@@ -198,3 +201,9 @@ def test_params_that_contradict_each_other(kind: type[params.Config], values: di
     with pytest.raises(UserError, match=words) as raised:
         params.parse(kind, values, "collect.domain", Path("params.yaml"))
     assert raised.value.exit_code == 78
+
+
+def test_formats_that_mark_characters_need_no_scheme() -> None:
+    values = {**TASK, **SPANS, "format": "doccano"}
+    for scheme in ("bio", None):
+        assert params.parse(CollectTaskParams, values | {"tag_scheme": scheme}, "x", Path("p")).tag_scheme == scheme

@@ -154,6 +154,19 @@ def test_an_arm_cannot_hide_a_control(arm: str, what: str) -> None:
             id="a corpus of the vocabulary exists",
         ),
         pytest.param(
+            {"tokenizer__corpora": ["general", "mention"]},
+            [
+                "AB-099 params.yaml: tokenizer.corpora: 'mention' is a labelled set, and a vocabulary is trained on "
+                "corpora; put its text into a corpus of collect, and name that"
+            ],
+            id="a vocabulary is not trained on a labelled set",
+        ),
+        pytest.param(
+            {"tokenizer__corpora": ["general", "ner"]},
+            ["AB-099 params.yaml: tokenizer.corpora: 'ner' is not in collect; known: domain, general"],
+            id="an unlike name is not offered",
+        ),
+        pytest.param(
             {"collect__general": None, "tokenizer__corpora": ["domain"], "ladder__domain_transfer": ["domain"],
              "ladder__finetune__section-general_long": None, "ladder__finetune__mention-general_long": None},
             [

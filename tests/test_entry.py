@@ -110,7 +110,7 @@ def test_a_key_that_is_not_there(project: Path, capsys: pytest.CaptureFixture[st
         ("seed: 1 ", "seed: '1' ", "AB-100 params.yaml: seed: expected an integer, found '1'; write e.g. 1"),
         ("\ncompare:", "\ncompair:", "AB-099 params.yaml: compare: 'compare' is missing in the file"),
         ("\ncompare:", "\nmeassure: {}\ncompare:", "unknown section 'meassure' (did you mean 'measure'?)"),
-        ("lowercase: true", "lowercase: tru", "AB-100 params.yaml: tokenizer.lowercase: expected a valid boolean"),
+        ("lowercase: true", "lowercase: tru", "AB-100 params.yaml: tokenizer.lowercase: expected true or false, found"),
     ],
 )
 def test_a_bad_value_anywhere_ends_the_stage_before_it_begins(

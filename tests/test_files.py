@@ -94,6 +94,17 @@ def test_mapped_columns_and_ids(tmp_path: Path) -> None:
     assert "more" in " ".join(files.warnings)
 
 
+@pytest.mark.parametrize("mapped", [True, False])
+def test_an_id_that_is_not_mapped_is_told(tmp_path: Path, *, mapped: bool) -> None:
+    """Ids may come twice, and the rows that are held out hang on them: nobody's rows are renamed in silence."""
+    path = write(tmp_path / "a.csv", "id,text,by\np-1,one,x\n")
+    rows, _, files = read(path, columns={"id": "id"} if mapped else None)
+    assert [row.id for row in rows] == (["p-1"] if mapped else ["a-2"])
+    (warning,) = files.warnings
+    assert warning.startswith("files with columns that are not read: " + ("by" if mapped else "id, by ("))
+    assert ("`columns: {id: id}`" in warning) is not mapped
+
+
 def test_nothing_is_converted(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", "text,label\nNA,007\nnull,None\n")
     rows, bad, _ = read(path, CLASS)
@@ -184,6 +195,24 @@ def test_lines_that_are_not_utf8_are_put_aside(tmp_path: Path, line: bytes, code
     assert [row.values["text"] for row in rows] == ["good", "also good"]
     assert [(row.id, row.line, row.problem.code) for row in bad] == [("a-2", 2, code)]
     assert reason in bad[0].problem.reason
+
+
+MOODS = "正文,label\n味道很好,pos\n送得太慢,neg\n"
+POSTS = "味道很好\n送得太慢\n"
+
+
+@pytest.mark.parametrize(("name", "content"), [("a.csv", MOODS), ("a.txt", POSTS), ("a.jsonl", POSTS)])
+def test_the_encoding_of_chinese_is_named(tmp_path: Path, name: str, content: str) -> None:
+    with pytest.raises(BadData, match=r"AB-0(01|18) .*is not UTF-8: Chinese in GBK\?.*; declare encoding: gb18030$"):
+        collect(write(tmp_path / name, content.encode("gbk")), tmp_path / "raw")
+
+
+@pytest.mark.parametrize("encoding", ["gbk", "utf-16"])
+def test_a_file_that_is_not_in_the_declared_encoding(tmp_path: Path, encoding: str) -> None:
+    """It is declared already: what is told is that all files of a set share it."""
+    odd = "送得太慢了\n".encode()
+    with pytest.raises(BadData, match=rf"not {encoding}.*, which is declared; the encoding is one for"):
+        collect(write(tmp_path / "a.txt", odd), tmp_path / "raw", encoding=encoding)
 
 
 def test_a_character_cut_at_the_end_of_the_file(tmp_path: Path) -> None:

@@ -97,11 +97,26 @@ def test_a_split_given_twice_is_an_error(tmp_path: Path) -> None:
         pytest.param(
             changed(train=[("more", "negg")]),
             ["pos", "neg"],
-            [(59, "unknown label 'negg' (did you mean 'neg'?) in train; known: neg, pos")],
+            [
+                (
+                    59,
+                    "labels of train that are not among `labels`: 1 x 'negg' (did you mean 'neg'?), first in "
+                    "train.csv:5 (row 'train.csv-5'); known: neg, pos",
+                )
+            ],
             id="unknown",
         ),
         pytest.param(
-            changed(test=[("more", "odd")]), None, [(60, "'odd' in test never seen in train")], id="only in test"
+            changed(test=[("more", "odd"), ("and more", "odd")]),
+            None,
+            [
+                (
+                    60,
+                    "labels of test that train never shows: 2 x 'odd', first in test.csv:3 (row 'test.csv-3'); "
+                    "add training rows, or write map_labels: {'odd': a label of train}",
+                )
+            ],
+            id="only in test",
         ),
         pytest.param(
             {"train": [("a", "pos"), ("b", "pos")], "dev": [("c", "pos")], "test": [("d", "pos")]},
@@ -133,6 +148,24 @@ def test_a_set_that_cannot_be_used(
         assert part in str(error)
 
 
+def test_many_labels_that_train_never_shows_are_one_line_a_split(tmp_path: Path) -> None:
+    """The wrong column of tags gives dozens; a line each hid everything else."""
+    odd = [(f"more {number}", f"odd {number}") for number in range(9)]
+    raw.task(tmp_path / "raw", changed(dev=[("other", "odd 0")], test=odd))
+    dev, test = gate_task(tmp_path, STRICT).errors
+    assert (dev.code, test.code) == (60, 60)
+    assert test.problem.endswith("1 x 'odd 4', first in test.csv:7 (row 'test.csv-7'); and 4 more labels")
+
+
+def test_labels_that_differ_by_case_are_told_with_their_rows_and_the_map(tmp_path: Path) -> None:
+    raw.task(tmp_path / "raw", changed(dev=[("more", "Pos")]))
+    first, _ = gate_task(tmp_path, STRICT).errors
+    assert str(first).endswith(
+        "AB-066 " + str(tmp_path / "raw") + ": 'Pos' and 'pos' are two labels, first in dev.csv:3 (row 'dev.csv-3') "
+        "and in train.csv:1 (row 'train.csv-1'); write map_labels: {'Pos': 'pos'} below collect_task"
+    )
+
+
 def test_all_faults_of_a_set_are_told_together(tmp_path: Path) -> None:
     raw.task(tmp_path / "raw", changed(train=[("more", "Pos"), ("", "neg")], test=[("more yet", "odd")]))
     assert codes(gate_task(tmp_path, STRICT).errors) == [74, 66, 60]
@@ -148,7 +181,8 @@ def test_warnings_are_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) 
         "repeated_texts": 2,
         "texts_with_conflicting_labels": 1,
     }
-    assert "1 texts carry different labels, e.g. rows train.csv-1, train.csv-5" in caplog.text
+    wanted = "texts that carry different labels: 1, e.g. in train.csv:1 (row 'train.csv-1') and train.csv:5 (row"
+    assert wanted in caplog.text
     assert "good" not in caplog.text
 
 
@@ -176,7 +210,7 @@ def test_another_tagging_scheme_is_an_error(tmp_path: Path) -> None:
             for split, found in TAGGED.items()}  # fmt: skip
     raw.task(tmp_path / "raw", iob1, raw.SPANS, tag_scheme="bio")
     errors = gate_task(tmp_path, STRICT).errors
-    assert 90 in codes(errors)
+    assert codes(errors) == [90, 90, 90], "no row is left and no label known, but that follows"
     assert "2 of 2 rows are not bio; they look like io; write tag_scheme: io" in str(errors[0])
 
 

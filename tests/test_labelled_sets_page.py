@@ -36,7 +36,7 @@ def test_the_example_is_read_whole(tmp_path: Path, file: Any, keys: str) -> None
     suffix = {"json": "jsonl"}.get(file.language, file.language)
     path = tmp_path / f"train.{suffix}"
     path.write_text(file.text, encoding="utf-8")
-    rows = list(Files(path, section.layout(), section, "train", section.separator).rows())
+    rows = list(Files(path, section.layout(), section, "train", section.labelling()).rows())
     assert rows
     assert all(isinstance(row, Row) for row in rows)
 

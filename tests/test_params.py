@@ -178,8 +178,28 @@ def test_the_demo_is_all_right(tmp_path: Path) -> None:
             id="111 two budgets",
         ),
         pytest.param(
+            demo("betas: [0.9, 0.98]", "betas: 0.9", "pretrain"),
+            [r"AB-100 .*pretrain.optim.betas: expected a list, found a number 0.9; write it in brackets: \[0.9\]"],
+            id="100 a number for a list",
+        ),
+        pytest.param(
+            demo("labels: 600 ", "early_stopping: true\n    labels: 600 ", "finetune"),
+            [r"AB-100 .*section.early_stopping: expected a mapping, found a boolean True; write {patience: ...}"],
+            id="100 a boolean for a mapping",
+        ),
+        pytest.param(
+            demo("unit: token", "unit: words", "pretrain"),
+            [r"AB-100 .*masking.unit: expected 'token', 'word' or 'ngram', found text 'words'; write one of them"],
+            id="100 another word",
+        ),
+        pytest.param(
+            demo("vocabulary_size: 8000", "#", "tokenizer"),
+            [r"AB-111 .*tokenizer: source train needs vocabulary_size; add it"],
+            id="111 a value that another needs",
+        ),
+        pytest.param(
             demo("min_characters: 2 ", "min_characters: 300000 ", "validate"),
-            [r"AB-111 .*validate: min_characters 300000 > max_characters 200000; change one of the two"],
+            [r"AB-111 .*validate: min_characters 300000 > max_characters 200000; change one of them"],
             id="111 lengths",
         ),
         pytest.param(

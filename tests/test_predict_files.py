@@ -61,7 +61,7 @@ def test_every_format_of_texts(project: Project, tmp_path: Path, name: str) -> N
     columns: list[str] = []
     path = tmp_path / name
     if ".txt" in name:
-        content = "\n\n".join(texts)
+        content = "\n".join(texts)
     elif name == "in.csv":
         content, columns = "note,content\n" + "".join(f'x,"{text}"\n' for text in texts), ["--columns", "text=content"]
     elif name == "in.tsv":
@@ -78,9 +78,18 @@ def test_every_format_of_texts(project: Project, tmp_path: Path, name: str) -> N
     done = run(model(project, CLASS), path, "-o", out, *columns)
     assert done.exit_code == 0, done.output
     assert without_ids(read(out)) == expected(project, CLASS, tmp_path)
-    lines = {"in.txt": (1, 2), "in.txt.gz": (1, 2), "in.csv": (2, 1), "in.tsv": (2, 1)}
-    first, step = lines.get(name, (1, 1))
-    assert [row["id"] for row in read(out)] == [str(first + step * n) for n in range(len(texts))], "numbers of lines"
+    first = 2 if name in ("in.csv", "in.tsv") else 1
+    assert [row["id"] for row in read(out)] == [str(first + n) for n in range(len(texts))], "numbers of lines"
+
+
+@pytest.mark.parametrize("task", [CLASS, SPANS])
+def test_a_blank_line_is_a_row(project: Project, tmp_path: Path, task: str) -> None:
+    """`paste` puts answers beside the lines of the file."""
+    (tmp_path / "in.txt").write_text("one\n\ntwo\n \t\n", encoding="utf-8")
+    done = run(model(project, task), tmp_path / "in.txt", "-o", tmp_path / "out.jsonl")
+    assert done.exit_code == 65
+    told = [(row["id"], row.get("error", "")[:6]) for row in read(tmp_path / "out.jsonl")]
+    assert told == [("1", ""), ("2", "AB-074"), ("3", ""), ("4", "AB-074")]
 
 
 def test_ids_are_kept_or_mapped(project: Project, tmp_path: Path) -> None:
@@ -158,6 +167,35 @@ def test_squad_without_answers(project: Project, tmp_path: Path, flat: bool) -> 
     assert without_ids(read(out)) == expected(project, ANSWER, tmp_path)
 
 
+@pytest.mark.parametrize("task", [CLASS, SPANS])
+@pytest.mark.parametrize("kind", ["doccano", "label_studio", "label_studio small"])
+def test_exports_of_annotation_tools(project: Project, tmp_path: Path, task: str, kind: str) -> None:
+    """The inputs alone are read: nobody need have annotated them, and labels that are there do no harm."""
+    texts = ["The shape of an array", "an estimator"]
+    if kind == "label_studio":
+        marked = {"annotations": [{"result": [{"from_name": "a", "value": {"choices": ["x"]}}]}]}
+        rows = [{"id": n, "data": {"post": text}, **marked} for n, text in enumerate(texts, 7)]
+        rows[0]["annotations"] = []
+    else:
+        rows = [{"id": n, "post": text, "label": [[0, 3, "X"]]} for n, text in enumerate(texts, 7)]
+    source = tmp_path / "in.json"
+    source.write_text("\n".join(map(json.dumps, rows)) if kind == "doccano" else json.dumps(rows), encoding="utf-8")
+    out = tmp_path / "out.jsonl"
+    done = run(model(project, task), source, "-o", out, "--format", kind.split()[0], "--columns", "text=post")
+    assert done.exit_code == 0, done.output
+    assert [row["id"] for row in read(out)] == ["7", "8"]
+    plain = tmp_path / "in.txt"
+    plain.write_text("\n".join(texts), encoding="utf-8")
+    assert run(model(project, task), plain, "-o", tmp_path / "plain.jsonl").exit_code == 0
+    assert without_ids(read(out)) == without_ids(read(tmp_path / "plain.jsonl"))
+
+
+@pytest.mark.parametrize("kind", ["squad", "parquet", "label_studio"])
+def test_what_cannot_come_from_stdin_says_so(project: Project, kind: str) -> None:
+    done = run(model(project, ANSWER), "-", "--format", kind)
+    assert (done.exit_code, f"AB-111 --format: '{kind}' cannot be read from stdin" in done.stderr) == (78, True)
+
+
 # ---- out
 
 
@@ -187,6 +225,14 @@ def as_cell(value: Any) -> str | None:
     if isinstance(value, list | dict):
         return json.dumps(value, ensure_ascii=False)
     return None if value in (None, "") else str(value)
+
+
+def test_a_table_for_excel(project: Project, tmp_path: Path) -> None:
+    source = json_lines(tmp_path / "in.jsonl", [{"id": "好", "text": "a"}])
+    for options in ([], ["--bom"]):
+        assert run(model(project, CLASS), source, "-o", tmp_path / f"out{len(options)}.csv", *options).exit_code == 0
+    plain, marked = ((tmp_path / f"out{n}.csv").read_bytes() for n in (0, 1))
+    assert (plain[:2], marked) == (b"id", b"\xef\xbb\xbf" + plain)
 
 
 def test_stdin_to_stdout(project: Project, tmp_path: Path) -> None:
@@ -311,10 +357,11 @@ def test_no_input(project: Project, tmp_path: Path) -> None:
     [
         (["--columns", "text"], 111),
         (["--columns", "label=x"], 111),
-        (["--format", "doccano"], 111),
+        (["--format", "label"], 111),
         (["--format", "squad"], 111),
         (["--encoding", "utf-99"], 111),
         (["--precision", "16"], 111),
+        (["--bom"], 111),
         (["--top", "0"], 109),
         (["--batch-tokens", "0"], 109),
     ],

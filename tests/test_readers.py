@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 
 from adaptbert.corpora.files import Files
 from adaptbert.corpora.labelled import LabelledSet
+from adaptbert.corpora.lines import MAX_LINE
 from adaptbert.corpora.rows import Row, Unreadable
 from adaptbert.corpora.sources import SourceConfig
 from adaptbert.errors import BadData, UserError
 from adaptbert.layout import Layout
+from adaptbert.prediction.asked import Reader
+from adaptbert.prediction.inputs import Input
 
 CLASS, LABELS, NUMBER = (Layout("single_sentence", target) for target in ("class", "labels", "number"))
 PAIR = Layout("sentence_pair", "number")
@@ -184,7 +187,14 @@ def test_both_forms_of_cmrc(tmp_path: Path) -> None:
     second, bad, files = load(tmp_path / "b.json", ANSWER, flat, format="squad", columns={"id": "id"})
     assert [(row.id, row.values) for row in first] == [(row.id, row.values) for row in second]
     assert [(row.line, row.problem.code) for row in bad] == [(2, 81)]
-    assert files.warnings == {"answers without an offset, taken at their first place": 3}
+    assert files.warnings["answers without an offset, taken at their first place"] == 3
+
+
+@pytest.mark.parametrize("columns", [{"question": "q"}, {"id": "nr"}])
+def test_a_field_that_no_question_has(tmp_path: Path, columns: dict[str, str]) -> None:
+    document = squad({"id": "q1", "question": "who?", "answers": []})
+    with pytest.raises(BadData, match=r"AB-056 .*column '(q|nr)' missing; found title, context, id, question, answers"):
+        load(tmp_path / "a.json", ANSWER, document, format="squad", columns=columns)
 
 
 @pytest.mark.parametrize(
@@ -247,7 +257,7 @@ def test_label_studio_choices_and_ratings(tmp_path: Path) -> None:
     rows, bad, files = load(tmp_path / "a.json", CLASS, full, format="label_studio", columns={"label": "mood"})
     assert [row.values["label"] for row in rows] == ["pos", "pos"]
     assert problems(bad) == [(2, 65), (3, 62), (4, 62)]
-    assert files.warnings == {"annotations beyond the first of a task, not read": 1}
+    assert files.warnings["annotations beyond the first of a task, not read"] == 1
     rows, _, _ = load(tmp_path / "b.json", LABELS, full, format="label_studio", columns={"labels": "mood"})
     assert [row.values["labels"] for row in rows] == [["pos"], ["glad", "pos"], [], ["pos"]]
     small = [
@@ -286,7 +296,7 @@ def test_label_studio_relations_are_counted(tmp_path: Path) -> None:
     rows, bad, files = load(tmp_path / "a.json", SPANS, task, format="label_studio", columns={"tags": "ner"})
     assert bad == []
     assert [row.values["tags"] for row in rows] == [["B-PER", "O", "B-LOC"]] * 2
-    assert files.warnings == {"results without a value (relations), not read": 1}
+    assert files.warnings["results without a value (relations), not read"] == 1
 
 
 @pytest.mark.parametrize(
@@ -304,10 +314,112 @@ def test_label_studio_spans_that_do_not_fit(tmp_path: Path, mark: Any, code: int
     assert problems(bad) == [(1, code)]
 
 
+def two_controls(**data: str) -> list[dict[str, Any]]:
+    """Spans under `label` and `term`, choices under `mood`."""
+    spans = [result(name, start=0, end=3, labels=[name.upper()]) for name in ("label", "term")]
+    return [{"id": 7, "data": data, "annotations": [{"result": [*spans, result("mood", choices=["pos"])]}]}]
+
+
+@pytest.mark.parametrize("small", [False, True])
+@pytest.mark.parametrize(
+    ("layout", "columns", "words"),
+    [
+        (SPANS, {"tags": "termx"}, r"no control 'termx' for tags; found label, term \(did you mean 'term'\?\)"),
+        (SPANS, {}, r"no control 'tags' for tags; found label, term; name one of them, e.g. `columns: {tags: label}`"),
+        (CLASS, {"label": "moody"}, r"no control 'moody' for label; found .*mood.* \(did you mean 'mood'\?\)"),
+    ],
+)
+def test_a_control_that_never_occurs(
+    tmp_path: Path, layout: Layout, columns: dict[str, str], words: str, *, small: bool
+) -> None:
+    """No other control is taken in its place: the model would learn what nobody asked for."""
+    tasks = two_controls(text="Ann 😀 Paris")
+    if small:
+        mark = {"start": 0, "end": 3, "labels": ["X"]}
+        tasks = [{"text": "Ann", "label": [mark], "term": [mark], "mood": "pos", "annotator": 1}]
+    with pytest.raises(BadData, match=rf"AB-056 .*{words}"):
+        load(tmp_path / "a.json", layout, tasks, format="label_studio", columns=columns)
+
+
+def test_the_only_control_needs_no_name(tmp_path: Path) -> None:
+    rows, _, _ = load(tmp_path / "a.json", CLASS, two_controls(text="Ann"), format="label_studio")
+    assert values(rows) == [{"text": "Ann", "label": "pos"}]
+    rows, _, _ = load(tmp_path / "b.json", CLASS, [{"text": "Ann", "mood": "pos", "id": 1}], format="label_studio")
+    assert values(rows) == [{"text": "Ann", "label": "pos"}]
+
+
+@pytest.mark.parametrize("kind", ["label_studio", "doccano"])
+def test_marked_text_under_another_name(tmp_path: Path, kind: str) -> None:
+    """Of formats that mark characters the input is called text, whatever it becomes."""
+    content: Any = (
+        two_controls(content="Ann went") if kind == "label_studio" else {"content": "Ann went", "x": [[0, 3, "TERM"]]}
+    )
+    tags = "term" if kind == "label_studio" else "x"
+    rows, _, _ = load(tmp_path / "a.json", SPANS, content, format=kind, columns={"text": "content", "tags": tags})
+    assert values(rows) == [{"tokens": ["Ann", "went"], "tags": ["B-TERM", "O"]}]
+    with pytest.raises(BadData, match=r"AB-056 .*column 'text' missing; found .*content"):
+        load(tmp_path / "b.json", SPANS, content, format=kind, columns={"tags": tags})
+
+
+@pytest.mark.parametrize("layout", [CLASS, SPANS])
+def test_a_column_of_doccano_that_is_not_there(tmp_path: Path, layout: Layout) -> None:
+    with pytest.raises(BadData, match=r"AB-056 .*column 'lable' missing; found text, label"):
+        load(tmp_path / "a.jsonl", layout, {"text": "a", "label": []}, format="doccano",
+             columns={layout.outputs[0]: "lable"})  # fmt: skip
+
+
 def test_what_is_not_label_studio(tmp_path: Path) -> None:
     for content in ("{}", "[]", "[3]"):
         with pytest.raises(BadData, match=r"AB-056 .*not a list of tasks"):
             load(tmp_path / "a.json", CLASS, content, format="label_studio")
+
+
+# --- a format that nobody named
+
+POS = [{"id": 1, "text": "a", "label": ["x"]}, {"id": 2, "text": "b", "label": []}]
+SQUAD = squad({"id": "q1", "question": "who?", "answers": [{"text": "The cat", "answer_start": 0}]})
+
+
+UNNAMED = {
+    "squad": ("a.json", ANSWER, json.dumps(SQUAD), r"AB-056 .*this looks like SQuAD or CMRC: write .*squad"),
+    "pretty": ("a.json", ANSWER, json.dumps(SQUAD, indent=1), r"AB-045 .*an object over several lines.*SQuAD .*squad"),
+    "cmrc": ("a.json", ANSWER, '[{"context_text": "a", "qas": []}]', r"AB-045 .*one JSON array.*SQuAD .*squad"),
+    "studio": ("a.json", CLASS, json.dumps(two_controls(text="Ann")), r"AB-045 .*Label Studio: write .*label_studio"),
+    "tabs": ("a.tsv", SPANS, "New York\tB-LOC\nis\tO\n\nbig\tO\n", r"AB-056 .*this looks like CoNLL: write .*conll"),
+    "spaces": ("a.txt", SPANS, FOUR, r"AB-056 .*this looks like CoNLL: write .*conll"),
+    "doccano": ("a.jsonl", CLASS, "\n".join(map(json.dumps, POS)), r"AB-065 .*doccano: write .*doccano"),
+}
+
+
+@pytest.mark.parametrize("case", UNNAMED)
+def test_the_format_is_named_that_a_file_looks_like(tmp_path: Path, case: str) -> None:
+    name, layout, content, told = UNNAMED[case]
+    with pytest.raises(BadData, match=told):
+        load(tmp_path / name, layout, content)
+
+
+@pytest.mark.parametrize("case", ["squad", "pretty", "cmrc", "studio", "tabs"])
+def test_the_same_in_prediction(tmp_path: Path, case: str) -> None:
+    name, layout, content, told = UNNAMED[case]
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    with pytest.raises(BadData, match=told):
+        list(Input(tmp_path / name, layout.shape, Reader(layout.shape, {}), None, None).rows())
+
+
+def test_squad_in_one_line_that_is_too_long(tmp_path: Path) -> None:
+    document = squad({"id": "q1", "question": "x" * MAX_LINE, "answers": []})
+    with pytest.raises(BadData, match=r"AB-018 .*SQuAD or CMRC: write `format: squad`"):
+        load(tmp_path / "a.json", ANSWER, document)
+
+
+def test_lists_of_labels_alone_are_not_doccano(tmp_path: Path) -> None:
+    with pytest.raises(BadData, match=r"AB-056 .*column 'text' missing; found post, labels; rename it or map it"):
+        load(tmp_path / "a.jsonl", LABELS, {"post": "a", "labels": ["x"]})
+
+
+def test_a_format_that_was_named_is_not_doubted(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"AB-056 .*rename it or map it"):
+        load(tmp_path / "a.txt", ANSWER, SQUAD, format="jsonl")
 
 
 # --- anything at all

@@ -35,9 +35,11 @@ class CutConfig(Config):
     @model_validator(mode="after")
     def _agree(self) -> "CutConfig":
         if not self.shares():
-            raise contradiction("split: give a share for dev, for test or for both")
+            raise contradiction("split has no share", "give a share for dev, for test or for both")
         if sum(self.shares().values()) >= 1:
-            raise contradiction(f"split: dev {self.dev} + test {self.test} leave nothing to train on")
+            raise contradiction(
+                f"split: dev {self.dev} + test {self.test} leave nothing to train on", "write smaller shares"
+            )
         return self
 
     def shares(self) -> dict[str, float]:

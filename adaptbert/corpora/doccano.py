@@ -4,34 +4,47 @@
 with {start_offset, end_offset, label}, as newer exports and those with relations have it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from adaptbert.corpora import json_files
 from adaptbert.corpora.character_spans import CharacterSpan, tagged
-from adaptbert.corpora.rows import Problem, Record
+from adaptbert.corpora.lines import Line
+from adaptbert.corpora.rows import CheckColumns, Problem, Record
 from adaptbert.layout import Layout
 
 KEYS = ("label", "labels", "entities")
 
 
-def records(found: Iterable[Record], shown: str, layout: Layout, columns: Mapping[str, str]) -> Iterator[Record]:
+def records(
+    lines: Iterator[Line], shown: str, layout: Layout, columns: Mapping[str, str], check: CheckColumns
+) -> Iterator[Record]:
     """Each line under the names of the mapping.
 
     Args:
-        found: the lines as they are.
-        columns: our fields and what they are called in the file.
+        columns: our fields and what they are called in the file; where the output has our name, one of KEYS is it.
     """
-    for record in found:
+    if not layout.outputs:
+        yield from json_files.lines(lines, shown, check)
+        return
+    (output,) = layout.outputs
+    column = columns[output]
+    keys = (column, *KEYS) if column == output else (column,)
+
+    def check_renamed(found: list[str]) -> None:
+        marks = next((key for key in keys if key in found), column)
+        check([column if name == marks else name for name in found])
+
+    for record in json_files.lines(lines, shown, check_renamed):
         if record.problem:
             yield record
             continue
-        (output,) = layout.outputs
         values = dict(record.values)
-        marks = next((values[key] for key in (columns[output], *KEYS) if key in values), None)
+        marks = next((values[key] for key in keys if key in values), None)
         if layout.shape != "sequence_labelling":
-            yield labelled(record, columns[output], marks, layout)
+            yield labelled(record, column, marks, layout)
             continue
-        text = values.get(columns["tokens"], values.get("text"))
+        text = values.get(columns["tokens"])
         spans = _spans(marks)
         if not isinstance(text, str) or spans is None:
             yield record._replace(problem=Problem(56, "no text, or no spans of the form [first, end, label]"))
@@ -40,7 +53,7 @@ def records(found: Iterable[Record], shown: str, layout: Layout, columns: Mappin
         if isinstance(row, Problem):
             yield record._replace(problem=row)
         else:
-            yield record._replace(values=values | {columns["tokens"]: row[0], columns["tags"]: row[1]})
+            yield record._replace(values=values | {columns["tokens"]: row[0], column: row[1]})
 
 
 def labelled(record: Record, column: str, marks: Any, layout: Layout) -> Record:

@@ -4,11 +4,13 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from adaptbert.corpora.rows import Problem
 from adaptbert.errors import BadData, raise_all
 from adaptbert.layout import Layout, missing_columns
+from adaptbert.tag_schemes import renamed
 
 KINDS = {str: "text", bool: "true/false", int: "integer", float: "number", list: "list", dict: "mapping"}
 TEXTS = ("text", "text_a", "text_b", "context", "question")
@@ -36,11 +38,26 @@ class Read(NamedTuple):
     values: dict[str, Any] | Problem
 
 
+class Labelling(NamedTuple):
+    """How labels stand in the file.
+
+    Attributes:
+        separator: what parts several labels that are one text, as in a cell of CSV; None: they are a list.
+        names: a label of the file -> ours; of spans their types. Others are ours already.
+    """
+
+    separator: str | None = None
+    names: Mapping[str, str] = MappingProxyType({})
+
+
+AS_IT_IS = Labelling()
+
+
 class Fields:
     """Picks and checks the fields of one kind of row. What no reader sees is left to the gate.
 
     Args:
-        separator: what parts several labels that are one text, as in a cell of CSV; None: they are a list.
+        labelling: how labels stand in the file.
 
     Attributes:
         columns: field -> its name in the file. `id` and `group` are among them only where the user mapped them.
@@ -52,13 +69,13 @@ class Fields:
         layout: Layout,
         columns: Mapping[str, str] | None,
         replace: Sequence[Sequence[str]] | None,
-        separator: str | None = None,
+        labelling: Labelling = AS_IT_IS,
     ) -> None:
         given = dict(columns or {})
         names = (*(name for name in OPTIONAL if name in given), *layout.fields)
         self.columns = {name: given.get(name, name) for name in names}
         self.label_kinds: dict[str, str] = {}
-        self._separator = separator
+        self._labelling, self._has_spans = labelling, layout.target == "spans"
         self._outputs = [self.columns[name] for name in layout.outputs]
         self._replace = [(re.compile(pattern), replacement) for pattern, replacement in replace or []]
 
@@ -130,7 +147,7 @@ class Fields:
         if not isinstance(found, str | int):
             raise BadData(65, place, f"label in column '{column}' is {kind(found)}", "write labels as text or integers")
         self.label_kinds.setdefault(kind(found), place)
-        label = str(found)
+        label = self._labelling.names.get(str(found), str(found))
         return half_character(column) if SURROGATE.search(label) else label
 
     def _labels(self, found: object, column: str, place: str) -> list[str] | Problem:
@@ -138,10 +155,11 @@ class Fields:
         if found is None:
             return Problem(62, "labels missing")
         if isinstance(found, str):
-            if self._separator is None:
+            separator = self._labelling.separator
+            if separator is None:
                 told = f"column '{column}': text where a list is expected; split on ';'?"
                 raise BadData(80, place, told, "name what parts labels, e.g. `separator: ';'`, or give lists (jsonl)")
-            found = [part.strip() for part in found.split(self._separator) if part.strip()]
+            found = [part.strip() for part in found.split(separator) if part.strip()]
         if not isinstance(found, list):
             raise BadData(65, place, f"labels in column '{column}' are {kind(found)}", "write a list of labels a row")
         labels = [self._label(label, column, place) for label in found]
@@ -164,7 +182,10 @@ class Fields:
         return self._strings(found, column, place)
 
     def _tags(self, found: object, column: str, place: str) -> list[str] | Problem:
-        return self._strings(found, column, place)
+        tags, names = self._strings(found, column, place), self._labelling.names
+        if isinstance(tags, Problem) or not names:
+            return tags
+        return [renamed(tag, names) if self._has_spans else names.get(tag, tag) for tag in tags]
 
     def _answers(self, found: object, column: str, place: str) -> list[dict[str, Any]] | Problem:
         """From {"text": [...], "answer_start": [...]} or [{"text": ..., "answer_start": ...}]; equal ones once."""

@@ -4,11 +4,13 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from adaptbert.corpora.fields import TEXTS, Fields, Read
+from adaptbert.corpora.fields import AS_IT_IS, TEXTS, Fields, Labelling, Read
 from adaptbert.corpora.formats import SUFFIXES, format_of, records
+from adaptbert.corpora.likeness import hinted, other_format
 from adaptbert.corpora.lines import check_regular
 from adaptbert.corpora.rows import Problem, Row, Unreadable
 from adaptbert.corpora.sources import Format, SourceConfig
@@ -22,15 +24,15 @@ class Files:
     Args:
         layout: which fields a row has.
         split: of a task; names the rows that have no id of their own. A corpus has none.
-        separator: of several labels in one text.
+        labelling: how labels stand in the file.
     """
 
     def __init__(
-        self, path: Path, layout: Layout, config: SourceConfig, split: str = "", separator: str | None = None
+        self, path: Path, layout: Layout, config: SourceConfig, split: str = "", labelling: Labelling = AS_IT_IS
     ) -> None:
         self.path, self.layout, self.config, self.split = path, layout, config, split
         self.warnings: Counter[str] = Counter()
-        self.fields = Fields(layout, config.columns, config.replace, separator)
+        self.fields = Fields(layout, config.names(layout), config.replace, labelling)
         self.digests: dict[str, str] = {}
         """File -> sha256 of its bytes; complete after `survey`."""
         self._types: dict[str, tuple[str, str]] = {}  # column -> type and the first file that has it
@@ -44,7 +46,8 @@ class Files:
                 self.warnings[f"{name} has the bytes of {read[digest]}: read once"] += 1
                 continue
             read[digest] = name
-            yield from self._rows(name, is_first=len(read) == 1)
+            with self._hinted(name):
+                yield from self._rows(name, is_first=len(read) == 1)
 
     def provenance(self) -> dict[str, Any]:
         return {"files": self.digests}
@@ -148,21 +151,42 @@ class Files:
             lambda columns: self._check_columns(columns, shown, is_first=is_first),
             self.warnings,
         )
+        readable = False
         for line, values, problem in found:
             read = Read(None, None, problem) if problem else self.fields.read(values, f"{shown}:{line}")
             identity = read.identity or f"{stem}-{line}"
             if isinstance(read.values, Problem):
                 yield Unreadable(identity, name, line, read.values)
             else:
+                readable = True
                 yield Row(identity, name, line, read.values, read.group)
         if _stamp(place) != before or _digest(place) != self.digests[name]:
             raise BadData(48, shown, "changed while reading", "run again when nothing writes to it")
+
+        if (
+            not readable
+            and self.config.format is None
+            and other_format(place, kind, self.config.encoding, self.layout.shape)
+        ):
+            raise BadData(18, shown, f"none of its rows can be read as {kind}", "name its format")
+
+    def _hinted(self, name: str) -> AbstractContextManager[None]:
+        """A format that the user declared is not doubted."""
+        kind = self._format(self._place(name))
+        if kind is None or self.config.format is not None:
+            return nullcontext()
+        return hinted(self._place(name), kind, self.config.encoding, self.layout.shape, "`format: {}`")
 
     def _check_columns(self, found: list[str], shown: str, *, is_first: bool) -> None:
         self.fields.check(found, f"{shown}:1", self.split, is_first=is_first)
         extra = [column for column in found if column not in self.fields.columns.values()]
         if extra:
-            self.warnings[f"files with columns that are not read: {', '.join(extra)}"] += 1
+            self.warnings[f"files with columns that are not read: {', '.join(extra)}{self._unread_id(extra)}"] += 1
+
+    def _unread_id(self, extra: list[str]) -> str:
+        """An id is taken where it was mapped alone: ids may come twice, and which rows are held out depends on them."""
+        told = " (rows are named after file and line; `columns: {id: id}` names them by their id)"
+        return told if "id" in extra and "id" not in self.fields.columns else ""
 
     def _format(self, place: Path) -> Format | None:
         return format_of(place, self.config.format)

@@ -1,8 +1,9 @@
 """A file of a known format -> records: the line where each begins and its columns.
 
-txt: a document a line, blank lines are skipped. csv: a header, commas, quotes doubled inside quotes. tsv: a header,
-tabs, no quoting. parquet: columns. Formats with a file of their own: json_files (an object a line), conll, squad,
-doccano, label_studio. Nothing is converted: `NA` and `007` stay text.
+txt: a document a line; a blank line is none in a corpus, and a row like others among those that want an answer. csv: a
+header, commas, quotes doubled inside quotes. tsv: a header, tabs, no quoting. parquet: columns. Formats with a file of
+their own: json_files (an object a line), conll, squad, doccano, label_studio. Nothing is converted: `NA` and `007` stay
+text.
 """
 
 import csv
@@ -13,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from adaptbert.corpora import conll, doccano, json_files, label_studio, squad
-from adaptbert.corpora.lines import MAX_LINE, Line, check_regular, read_lines
+from adaptbert.corpora.lines import MAX_LINE, Line, check_regular, decoding_remedy, read_lines
 from adaptbert.corpora.rows import CheckColumns, Problem, Record
 from adaptbert.corpora.sources import Format
 from adaptbert.errors import BadData
-from adaptbert.layout import Layout
+from adaptbert.layout import CORPUS, Layout
 
 SUFFIXES: dict[str, Format] = {
     ".txt": "txt", ".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
@@ -56,29 +57,30 @@ def records(
         assert isinstance(source, Path)
         document = json_files.document(source, shown, encoding, warnings)
         if kind == "squad":
-            yield from squad.records(document, shown, warnings)
+            yield from squad.records(document, shown, check, warnings)
         else:
-            yield from label_studio.records(document, shown, layout, columns, warnings)
+            yield from label_studio.records(document, shown, layout, columns, check, warnings)
     else:
         lines = read_lines(source, shown, encoding, warnings)
         if kind == "jsonl":
             yield from json_files.lines(lines, shown, check)
         elif kind == "doccano":
-            yield from doccano.records(json_files.lines(lines, shown, lambda _: None), shown, layout, columns)
+            yield from doccano.records(lines, shown, layout, columns, check)
         elif kind == "conll":
             yield from conll.records(lines, shown, stem, columns, check)
         elif kind == "txt":
             check(["text"])
-            yield from _txt(lines, shown)
+            yield from _txt(lines, shown, blanks=layout.shape != CORPUS.shape)
         else:
             yield from _csv(lines, shown, check, tabs=kind == "tsv")
 
 
-def _txt(lines: Iterator[Line], shown: str) -> Iterator[Record]:
+def _txt(lines: Iterator[Line], shown: str, *, blanks: bool) -> Iterator[Record]:
     number = documents = 0
     for number, text, problem in lines:
-        if problem or text.strip():
-            documents += 1
+        has_text = problem is not None or bool(text.strip())
+        documents += has_text
+        if has_text or blanks:
             yield Record(number, {"text": text}, problem)
     if not documents:
         raise BadData(16, shown, f"0 documents in {number:,} lines", "write one document a line")
@@ -138,9 +140,8 @@ def _csv_error(message: str, shown: str, line: int) -> BadData:
 
 def _check_header(header: list[str], problem: Problem | None, shown: str, delimiter: str, check: CheckColumns) -> None:
     if problem:
-        raise BadData(
-            problem.code, f"{shown}:1", f"the header cannot be read: {problem.reason}", "declare the encoding"
-        )
+        reason = f"the header cannot be read: {problem.reason}"
+        raise BadData(problem.code, f"{shown}:1", reason, decoding_remedy(reason))
     twice = [name for name, count in Counter(header).items() if count > 1 and name]
     if twice:
         raise BadData(46, f"{shown}:1", f"column '{twice[0]}' twice", "rename one of the two")

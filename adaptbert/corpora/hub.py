@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from adaptbert import params
-from adaptbert.corpora.fields import OPTIONAL, Fields
+from adaptbert.corpora.fields import AS_IT_IS, OPTIONAL, Fields, Labelling
 from adaptbert.corpora.rows import Problem, Row, Unreadable
 from adaptbert.corpora.sources import SourceConfig
 from adaptbert.errors import TEMPORARY, BadData, BadParams, UserError
@@ -54,17 +54,17 @@ class HubDataset:
     Args:
         layout: which fields a row has.
         split: of a task: train, dev or test.
-        separator: of several labels in one text.
+        labelling: how labels stand in the file.
     """
 
     def __init__(
-        self, path: Path, layout: Layout, config: SourceConfig, split: str = "", separator: str | None = None
+        self, path: Path, layout: Layout, config: SourceConfig, split: str = "", labelling: Labelling = AS_IT_IS
     ) -> None:
         self.path, self.wanted = path, split
         self.dataset = read_config(path, layout)
         self.split = self._split(split)
         self.warnings: Counter[str] = Counter()
-        self.fields = Fields(layout, self.dataset.columns, config.replace, separator)
+        self.fields = Fields(layout, self.dataset.columns, config.replace, labelling)
         self.is_local = Path(self.dataset.name).is_dir()
         if not self.is_local and self.dataset.revision is None:
             raise BadParams(99, f"{path}: revision", "is missing", "pin a commit of the data set")
@@ -166,7 +166,7 @@ def read_config(path: Path, layout: Layout) -> HubConfig:
     for name in config.columns or {}:
         if name not in known:
             problem = f"'{name}' is not a field of a {layout.shape}"
-            raise BadParams(99, f"{path}: columns", problem, f"fields are {', '.join(known)}")
+            raise BadParams(99, f"{path}: columns", problem, f"our name stands left; fields are {', '.join(known)}")
     return config
 
 

@@ -45,6 +45,9 @@ def lines(lines: Iterator[Line], shown: str, check: CheckColumns) -> Iterator[Re
             continue
         if not documents and text.lstrip().startswith("["):
             raise BadData(45, f"{shown}:{number}", "one JSON array; expected one object per line", "write JSON lines")
+        if not documents and text.strip() == "{":
+            told = "an object over several lines; expected one object per line"
+            raise BadData(45, f"{shown}:{number}", told, "write JSON lines")
         documents += 1
         try:
             found = json.loads(text, object_pairs_hook=_unique, strict=False)

@@ -1,71 +1,105 @@
 """Exports of Label Studio, JSON or JSON_MIN -> records: choices, ratings and numbers, spans as words with BIO tags.
 
 Both are one list of tasks. In the full export the inputs stand below `data` and what was annotated below `annotations`,
-by the name of its control (`from_name`); in the small one all stand side by side. Columns of the mapping are these
-names. Of several annotations of a task the first that was not cancelled is taken, and the rest counted. Relations, and
-what else has no value, say nothing of the text and are left out, counted.
+by the name of its control (`from_name`); in the small one all stand side by side. What is to be found is mapped to the
+name of its control; where none is mapped, the only one that there is is taken. Of several annotations of a task the
+first that was not cancelled is taken, and the rest counted. Relations, and what else has no value, say nothing of the
+text and are left out, counted.
 
 Offsets are those of JavaScript, where a character beyond U+FFFF counts twice; each span carries its text, by which
 both ways of counting are told apart.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from adaptbert.corpora.character_spans import CharacterSpan, tagged
 from adaptbert.corpora.doccano import labelled
-from adaptbert.corpora.rows import Problem, Record
-from adaptbert.errors import BadData
+from adaptbert.corpora.rows import CheckColumns, Problem, Record
+from adaptbert.errors import BadData, nearest
 from adaptbert.layout import Layout
 
 _VALUES = ("choices", "rating", "number")
+_BOOKS = ("id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time")
+"""What the small export says of a task beside its inputs and annotations."""
 _SEVERAL = "annotations beyond the first of a task, not read"
 _NO_VALUE = "results without a value (relations), not read"
 
 
 def records(
-    document: Any, shown: str, layout: Layout, columns: Mapping[str, str], warnings: Counter[str]
+    document: Any, shown: str, layout: Layout, columns: Mapping[str, str], check: CheckColumns, warnings: Counter[str]
 ) -> Iterator[Record]:
     """The line of a record is the number of its task.
 
     Args:
         columns: our fields and what they are called in the file.
+
+    Raises:
+        BadData: no control of the name in `columns`; or several, and none is named.
     """
     if not isinstance(document, list) or not document or not all(isinstance(task, Mapping) for task in document):
         raise BadData(56, shown, "not a list of tasks", "export as JSON or JSON-MIN")
+    if not layout.outputs:
+        yield from _asked(document, check)
+        return
     (output,) = layout.outputs
-    for number, task in enumerate(document, 1):
-        record = Record(number, task)
-        try:
-            values = _flat(task, warnings) if "annotations" in task else dict(task)
-        except TypeError:
-            yield record._replace(problem=Problem(56, "not a task as Label Studio writes it"))
-            continue
-        if values is None:
-            yield record._replace(problem=Problem(62, "the task is not annotated"))
-        elif layout.shape == "sequence_labelling":
-            yield _spans(Record(number, values), shown, columns)
+    is_tagged = layout.shape == "sequence_labelling"
+    inputs = {columns[name] for name in layout.inputs}
+    tasks = [_task(task, inputs, warnings, is_tagged=is_tagged) for task in document]
+    control = columns[output]
+    if good := [task for task in tasks if task.problem is None]:
+        control = _control(good, output, control, shown)
+        check(list(dict.fromkeys([*(name for task in good for name in task.data), columns[output]])))
+    for number, (data, marks, problem) in enumerate(tasks, 1):
+        if problem is not None:
+            yield Record(number, data, problem)
+        elif is_tagged:
+            yield _spans(Record(number, data), marks.get(control, []), shown, columns)
         else:
-            marks = _chosen(values.get(columns[output]), layout)
-            yield labelled(Record(number, values), columns[output], marks, layout)
+            yield labelled(Record(number, data), columns[output], _chosen(marks.get(control), layout), layout)
 
 
-def _flat(task: Mapping[str, Any], warnings: Counter[str]) -> dict[str, Any] | None:
-    """A task of the full export as the small one would write it; None where nobody annotated it.
+class _Task(NamedTuple):
+    """What a task says, in both exports.
 
-    Raises:
-        TypeError: it is of another form.
+    Attributes:
+        data: the inputs, by name, and its id.
+        marks: what was annotated, by the name of the control; in the small export all that it may be.
     """
-    annotations = [found for found in _mappings(task["annotations"]) if not found.get("was_cancelled")]
-    if not annotations:
-        return None
+
+    data: Mapping[str, Any]
+    marks: Mapping[str, Any]
+    problem: Problem | None = None
+
+
+def _asked(document: list[Mapping[str, Any]], check: CheckColumns) -> Iterator[Record]:
+    """The inputs alone, whoever annotated them."""
+    tasks = [
+        {**task["data"], "id": task.get("id")} if isinstance(task.get("data"), Mapping) else task for task in document
+    ]
+    check(list(dict.fromkeys(name for task in tasks for name in task)))
+    for number, task in enumerate(tasks, 1):
+        yield Record(number, task)
+
+
+def _task(task: Mapping[str, Any], inputs: Collection[str], warnings: Counter[str], *, is_tagged: bool) -> _Task:
+    if "annotations" not in task:
+        others = {name: value for name, value in task.items() if name not in (*inputs, *_BOOKS)}
+        return _Task(task, {name: value for name, value in others.items() if isinstance(value, list) or not is_tagged})
+    try:
+        annotations = [found for found in _mappings(task["annotations"]) if not found.get("was_cancelled")]
+        if not annotations:
+            return _Task(task, {}, Problem(62, "the task is not annotated"))
+        (data,) = _mappings([task.get("data")])
+        results = _mappings(annotations[0].get("result"))
+    except TypeError:
+        return _Task(task, {}, Problem(56, "not a task as Label Studio writes it"))
     if len(annotations) > 1:
         warnings[_SEVERAL] += len(annotations) - 1
-    (data,) = _mappings([task.get("data")])
     chosen: dict[str, Any] = {}
     spans: dict[str, list[Mapping[str, Any]]] = {}
-    for result in _mappings(annotations[0].get("result")):
+    for result in results:
         name, value = str(result.get("from_name")), result.get("value")
         if not isinstance(value, Mapping):
             warnings[_NO_VALUE] += 1
@@ -75,7 +109,18 @@ def _flat(task: Mapping[str, Any], warnings: Counter[str]) -> dict[str, Any] | N
             spans.setdefault(name, []).append(value)
         elif kind is not None:
             chosen[name] = value[kind]
-    return {**data, **chosen, **spans, "id": task.get("id")}
+    return _Task({**data, "id": task.get("id")}, spans if is_tagged else chosen)
+
+
+def _control(tasks: Iterable[_Task], output: str, wanted: str, shown: str) -> str:
+    """The control that is read: the one that is named, or the only one where none is."""
+    found = list(dict.fromkeys(name for task in tasks for name in task.marks))
+    if wanted in found or not found:
+        return wanted
+    if wanted == output and len(found) == 1:
+        return found[0]
+    problem = f"no control '{wanted}' for {output}; found {', '.join(found)}{nearest(wanted, found)}"
+    raise BadData(56, shown, problem, f"name one of them, e.g. `columns: {{{output}: {found[0]}}}`")
 
 
 def _mappings(found: Any) -> list[Mapping[str, Any]]:
@@ -92,10 +137,8 @@ def _chosen(value: Any, layout: Layout) -> Any:
     return chosen
 
 
-def _spans(record: Record, shown: str, columns: Mapping[str, str]) -> Record:
-    values = record.values
-    text = values.get(columns["tokens"], values.get("text"))
-    marks = values.get(columns["tags"], values.get("label", []))
+def _spans(record: Record, marks: Any, shown: str, columns: Mapping[str, str]) -> Record:
+    text = record.values.get(columns["tokens"])
     if not isinstance(text, str) or not isinstance(marks, list):
         return record._replace(problem=Problem(56, "no text, or no list of spans"))
     spans: list[CharacterSpan] = []
@@ -107,7 +150,7 @@ def _spans(record: Record, shown: str, columns: Mapping[str, str]) -> Record:
     row = tagged(text, spans, f"{shown}[{record.line}]")
     if isinstance(row, Problem):
         return record._replace(problem=row)
-    return record._replace(values={**values, columns["tokens"]: row[0], columns["tags"]: row[1]})
+    return record._replace(values={**record.values, columns["tokens"]: row[0], columns["tags"]: row[1]})
 
 
 def _span(text: str, mark: Mapping[str, Any]) -> CharacterSpan | Problem:

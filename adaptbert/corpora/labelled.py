@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from adaptbert.corpora.cut import Cut
-from adaptbert.corpora.fields import check_label_kinds, no_labels
+from adaptbert.corpora.fields import AS_IT_IS, Labelling, check_label_kinds, no_labels
 from adaptbert.corpora.files import Files
 from adaptbert.corpora.hub import HubDataset
 from adaptbert.corpora.rows import Row, Unreadable
@@ -25,7 +25,7 @@ class LabelledSet:
     Args:
         paths: split -> where it lies; those of `shares` are not read.
         shares: of the splits that are cut off the training rows.
-        separator: of several labels in one text.
+        labelling: how labels stand in the files.
 
     Raises:
         BadData: two splits have the same bytes.
@@ -38,12 +38,12 @@ class LabelledSet:
         config: SourceConfig,
         labels: list[str] | None,
         shares: dict[str, float],
-        separator: str | None = None,
+        labelling: Labelling = AS_IT_IS,
     ) -> None:
         self.labels = labels
         reader = Files if config.source == "files" else HubDataset
         self._sources: dict[str, Files | HubDataset] = {
-            split: reader(path, layout, config, split, separator)
+            split: reader(path, layout, config, split, labelling)
             for split, path in paths.items()
             if split not in shares
         }

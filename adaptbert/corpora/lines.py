@@ -92,7 +92,13 @@ def read_text(path: Path, shown: str, encoding: str | None, warnings: Counter[st
         return found.decode(name)
     except UnicodeDecodeError as error:
         problem = _undecodable(bytes(found), error, name, is_last=True)
-        raise BadData(problem.code, shown, problem.reason, "declare the `encoding`") from None
+        raise BadData(problem.code, shown, problem.reason, decoding_remedy(problem.reason)) from None
+
+
+def head(path: Path, encoding: str | None) -> str:
+    """About so much of a file as a block holds, whatever cannot be decoded replaced."""
+    blocks, name = _open(path, str(path), encoding, Counter())
+    return next(blocks, b"").decode(name, "replace")
 
 
 def _open(
@@ -163,7 +169,8 @@ def _transcoded(blocks: Iterator[bytes], shown: str, name: str) -> Iterator[byte
             position += len(block)
         decoder.decode(b"", final=True)
     except UnicodeError:
-        raise BadData(1, shown, f"not {name} near byte {position:,}", "declare the encoding") from None
+        reason = f"not {name} near byte {position:,}{_DECLARED}"
+        raise BadData(1, shown, reason, decoding_remedy(reason)) from None
 
 
 def _text_blocks(blocks: Iterator[bytes], shown: str, *, guess: bool, warnings: Counter[str]) -> Iterator[bytes]:
@@ -211,14 +218,35 @@ def _split(blocks: Iterator[bytes]) -> Iterator[tuple[int, bytes | None, bool]]:
         yield number, None if too_long else rest, True
 
 
+_DECLARED = ", which is declared"
+_CHINESE = ": Chinese in GBK?"
+
+
+def decoding_remedy(reason: str) -> str:
+    """What to do about a line that cannot be decoded, by the reason that it came with."""
+    if _DECLARED in reason:
+        return "the encoding is one for all files of a set: save this one in it, too"
+    return "declare encoding: gb18030" if _CHINESE in reason else "declare the `encoding`"
+
+
+def _is_chinese(line: bytes) -> bool:
+    """Whether it is two characters or more of GB 2312, whose bytes all lie high: two accented letters seldom do."""
+    try:
+        return sum(not character.isascii() for character in line.decode("gb2312")) > 1
+    except UnicodeDecodeError:
+        return False
+
+
 def _undecodable(line: bytes, error: UnicodeDecodeError, encoding: str, is_last: bool) -> Problem:
     """Names the mistake; entries 1 and 5 to 8 of the catalogue."""
     byte = line[error.start]
     following = line[error.start + 1] if error.start + 1 < len(line) else 0
     if encoding != "utf-8":
-        return Problem(1, f"byte 0x{byte:02X} at {error.start} is not {encoding}")
+        return Problem(1, f"byte 0x{byte:02X} at {error.start} is not {encoding}{_DECLARED}")
     if is_last and error.reason == "unexpected end of data":
         return Problem(6, "last line ends inside a character: file truncated?")
+    if _is_chinese(line):
+        return Problem(1, f"byte 0x{byte:02X} is not UTF-8{_CHINESE}")
     if (
         byte in (0xC0, 0xC1)
         or (byte == 0xE0 and 0x80 <= following < 0xA0)

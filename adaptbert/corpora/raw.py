@@ -14,6 +14,7 @@ from typing import Any, Self
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from adaptbert.corpora.lines import decoding_remedy
 from adaptbert.corpora.rows import Row, Unreadable
 from adaptbert.errors import BadData
 from adaptbert.layout import Layout
@@ -140,7 +141,7 @@ class RawWriter:
                 raise BadData(18, place, "0 documents", "name a source with text")
             return
         (code, reason), _ = problems.most_common(1)[0]
-        mend = "declare the `encoding`" if code in ENCODING_CODES else "mend them"
+        mend = decoding_remedy(reason) if code in ENCODING_CODES else "mend them"
         if not written:
             counts = "; ".join(f"{count:,} x {reason}" for (_, reason), count in problems.most_common(5))
             raise BadData(18, place, f"0 of {total:,} documents left: {counts}", mend)

@@ -13,6 +13,10 @@ Format = Literal["txt", "csv", "tsv", "jsonl", "parquet", "conll", "squad", "doc
 ONLY_FILES = ("columns", "encoding", "format")
 NOT_DOCS = (*ONLY_FILES, "replace", "max_bad_fraction")
 LABELLED_FORMATS = ("conll", "squad", "doccano", "label_studio")
+MARKED = ("doccano", "label_studio")
+"""Formats that mark characters of a text, whose words become the tokens."""
+OF_SHAPE = {"squad": "extractive_answer", "conll": "sequence_labelling"}
+"""Formats that hold rows of one shape alone."""
 ALIGNED = ("sequence_labelling", "extractive_answer")
 """Shapes whose output points into their input."""
 
@@ -22,8 +26,9 @@ class SourceConfig(Config):
 
     source: Literal["installed_docs", "files", "hub"]
     columns: dict[str, str] | None = None
-    """Our name -> the name in the file, e.g. `{text: content, id: post_id}`; fields left out have our name in the file,
-    and rows without `id` are named after file and line. (`hub`: in the YAML file instead.)"""
+    """Our name -> the name in the file, e.g. `{text: content, id: post_id}`; fields left out have our name in the file.
+    `id` and `group` are read only where they are written here, `{id: id}`: rows are named after file and line
+    otherwise. (`hub`: in the YAML file instead.)"""
     format: Format | None = None
     """Of the files; left out: what their names say (txt, csv, tsv, jsonl or json, parquet, conll)."""
     encoding: str | None = None
@@ -38,30 +43,44 @@ class SourceConfig(Config):
         refused = {"installed_docs": NOT_DOCS, "hub": ONLY_FILES, "files": ()}[self.source]
         for key in refused:
             if getattr(self, key) is not None:
-                where = "; name them in the YAML file at `path`" if key == "columns" and self.source == "hub" else ""
-                raise contradiction(f"source '{self.source}' takes no '{key}'{where}")
+                is_elsewhere = key == "columns" and self.source == "hub"
+                remedy = "name them in the YAML file at `path`" if is_elsewhere else "leave it out"
+                raise contradiction(f"source '{self.source}' takes no '{key}'", remedy)
         if self.encoding is not None:
             try:
                 "".encode(self.encoding)
             except LookupError:
-                raise contradiction(f"encoding '{self.encoding}' is unknown to Python; write e.g. gb18030") from None
+                raise contradiction(f"encoding '{self.encoding}' is unknown to Python", "write e.g. gb18030") from None
         for pattern, replacement in self.replace or []:
             try:
                 re.compile(pattern).sub(replacement, "")
             except (re.error, IndexError) as error:
-                raise contradiction(f"replace: '{pattern}' -> '{replacement}': {error}") from None
+                raise contradiction(
+                    f"replace: '{pattern}' -> '{replacement}': {error}", "mend the regular expression"
+                ) from None
         return self
 
     def check_fields(self, layout: Layout) -> None:
         """Refuse what a row of this kind does not have or cannot bear."""
         labelled = layout.shape != "corpus"
-        known = ("id", *(("group",) if labelled else ()), *layout.fields)
+        fields = ("text", *layout.outputs) if self._marks_characters(layout) else layout.fields
+        known = ("id", *(("group",) if labelled else ()), *fields)
         for name in self.columns or {}:
             if name not in known:
-                fields = ", ".join(known)
-                raise contradiction(f"columns: '{name}' is not a field of a {layout.shape}; fields are {fields}")
+                told = ", ".join(known)
+                remedy = f"our name stands left, that of the file right; fields are {told}"
+                raise contradiction(f"columns: '{name}' is not a field of a {layout.shape}", remedy)
         if self.replace is not None and layout.shape in ALIGNED:
             what = "tokens and tags" if layout.shape == "sequence_labelling" else "answers and their offsets"
-            raise contradiction(f"shape '{layout.shape}' takes no 'replace': {what} must stay aligned")
+            raise contradiction(f"shape '{layout.shape}' takes no 'replace': {what} must stay aligned", "leave it out")
         if not labelled and self.format in LABELLED_FORMATS:
-            raise contradiction(f"format '{self.format}' is for labelled sets; write txt, csv, tsv, jsonl or parquet")
+            raise contradiction(f"format '{self.format}' is for labelled sets", "write txt, csv, tsv, jsonl or parquet")
+
+    def names(self, layout: Layout) -> dict[str, str]:
+        """Field -> its name in the file, of those that the user mapped; where characters are marked, the tokens have
+        the name of the text that they are made of."""
+        given = dict(self.columns or {})
+        return {"tokens": given.pop("text", "text"), **given} if self._marks_characters(layout) else given
+
+    def _marks_characters(self, layout: Layout) -> bool:
+        return layout.shape == "sequence_labelling" and self.format in MARKED

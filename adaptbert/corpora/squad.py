@@ -10,26 +10,31 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from adaptbert.corpora.rows import Problem, Record
+from adaptbert.corpora.rows import CheckColumns, Problem, Record
 from adaptbert.errors import BadData
 
 _OURS = {"context_text": "context", "query_text": "question", "query_id": "id"}
 _GUESSED = "answers without an offset, taken at their first place"
 
 
-def records(document: Any, shown: str, warnings: Counter[str]) -> Iterator[Record]:
+def records(document: Any, shown: str, check: CheckColumns, warnings: Counter[str]) -> Iterator[Record]:
     """The line of a record is the number of its question."""
     articles = document.get("data") if isinstance(document, Mapping) else document
     if not isinstance(articles, list):
         raise BadData(56, shown, "no list of articles below 'data'", "give a file in the format of SQuAD or CMRC")
-    number = 0
+    questions = list(_questions(articles))
+    if not questions:
+        raise BadData(16, shown, "0 questions", "fill it or take it away")
+    if names := dict.fromkeys(name for question in questions for name in question):
+        check(list(names | {"answers": None}))
+    for number, question in enumerate(questions, 1):
+        yield _record(number, question, warnings)
+
+
+def _questions(articles: list[Any]) -> Iterator[dict[str, Any]]:
     for article in articles:
         for paragraph in _inner(article, "paragraphs"):
-            for question in _inner(paragraph, "qas"):
-                number += 1
-                yield _record(number, question, warnings)
-    if not number:
-        raise BadData(16, shown, "0 questions", "fill it or take it away")
+            yield from _inner(paragraph, "qas")
 
 
 def _inner(outer: Any, key: str) -> Iterator[dict[str, Any]]:

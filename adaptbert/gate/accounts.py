@@ -18,7 +18,7 @@ from adaptbert.errors import BadData
 
 COMPRESSION = "zstd"
 _SHOWN = 5
-"""Places named in a message; the rest is counted."""
+"""Places and reasons named in a message; the rest is counted."""
 
 
 class Reject(NamedTuple):
@@ -108,7 +108,8 @@ class Account:
             return []
         reasons = Counter((reject.code, reject.reason) for reject in self.invalid)
         (code, _), _ = reasons.most_common(1)[0]
-        told = ", ".join(f"{reason}: {count}" for (_, reason), count in reasons.most_common())
+        told = ", ".join(f"{reason}: {count}" for (_, reason), count in reasons.most_common(_SHOWN))
+        told += f", and {len(reasons) - _SHOWN} more" if len(reasons) > _SHOWN else ""
         shown = ", ".join(f"{reject.place}" for reject in self.invalid[:_SHOWN])
         more = f" and {len(self.invalid) - _SHOWN} more" if len(self.invalid) > _SHOWN else ""
         problem = (

@@ -6,30 +6,71 @@ Pure: labels and texts in, errors and counts out. For sequence labelling the lab
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from adaptbert.errors import BadData, UserError, nearest
 
+_SHOWN = 5
+"""Labels of a split told one by one."""
 
-def label_errors(labels: Mapping[str, Counter[str]], known: Sequence[str] | None, place: str | Path) -> list[UserError]:
+
+class Labels(NamedTuple):
+    """What the kept rows of a split are labelled with.
+
+    Attributes:
+        counts: label -> how often.
+        first: label -> the first row that has it, as messages show it.
+    """
+
+    counts: Counter[str]
+    first: dict[str, str]
+
+    @classmethod
+    def of(cls, found: Iterable[tuple[str, str]]) -> "Labels":
+        """From pairs of a label and the place of its row."""
+        counts: Counter[str] = Counter()
+        first: dict[str, str] = {}
+        for label, place in found:
+            counts[label] += 1
+            first.setdefault(label, place)
+        return cls(counts, first)
+
+    def told(self, wanted: Iterable[str], known: Sequence[str]) -> str:
+        """Some of its labels, each with its number and its first row, and the known one that it is like."""
+        all_told = [
+            f"{self.counts[label]:,} x {label!r}{nearest(label, known)}, first in {self.first[label]}"
+            for label in sorted(set(wanted) & set(self.counts))
+        ]
+        more = len(all_told) - _SHOWN
+        return "; ".join(all_told[:_SHOWN]) + (f"; and {more:,} more labels" if more > 0 else "")
+
+
+def label_errors(labels: Mapping[str, Labels], known: Sequence[str] | None, place: str | Path) -> list[UserError]:
     """Everything about the labels that would spoil training or scores.
 
     Args:
-        labels: split -> label -> how often.
+        labels: by split.
         known: the labels that there may be, where the source fixes them.
         place: the set, for the message.
     """
     errors: list[UserError] = []
-    seen = sorted(set().union(*labels.values()))
-    for one, other in _twins(seen):
-        errors.append(BadData(66, place, f"{one!r} and {other!r} are two labels", "trim or map them to one"))
-    if known is not None:
-        for label in sorted(set(seen) - set(known)):
-            problem = f"unknown label {label!r}{nearest(label, known)} in {_splits_with(label, labels)}"
-            errors.append(BadData(59, place, problem, f"known: {', '.join(sorted(known))}"))
-    for label in sorted(set(seen) - set(labels["train"])):
-        if known is None or label in known:
-            problem = f"label {label!r} in {_splits_with(label, labels)} never seen in train"
-            errors.append(BadData(60, place, problem, "add training rows, or map or drop the label"))
+    total: Counter[str] = sum((found.counts for found in labels.values()), Counter())
+    first = {label: row for found in reversed([*labels.values()]) for label, row in found.first.items()}
+    for one, other in _twins(sorted(total)):
+        common, rare = sorted((one, other), key=lambda label: -total[label])
+        problem = f"{one!r} and {other!r} are two labels, first in {first[one]} and in {first[other]}"
+        errors.append(BadData(66, place, problem, f"write map_labels: {{{rare!r}: {common!r}}} below collect_task"))
+    trained = labels["train"].counts
+    for split, (counts, _) in labels.items():
+        unknown = set() if known is None else set(counts) - set(known)
+        if unknown:
+            problem = f"labels of {split} that are not among `labels`: {labels[split].told(unknown, known or [])}"
+            remedy = f"known: {', '.join(sorted(known or []))}; map_labels gives a label another name"
+            errors.append(BadData(59, place, problem, remedy))
+        if unseen := set(counts) - set(trained) - unknown:
+            problem = f"labels of {split} that train never shows: {labels[split].told(unseen, sorted(trained))}"
+            remedy = f"add training rows, or write map_labels: {{{min(unseen)!r}: a label of train}} below collect_task"
+            errors.append(BadData(60, place, problem, remedy))
     return errors
 
 
@@ -59,22 +100,22 @@ def positive_errors(labels: Counter[str], positive: str | None, place: str | Pat
     return [BadData(59, place, problem, f"known: {', '.join(sorted(labels))}")]
 
 
-def label_warnings(labels: Mapping[str, Counter[str]]) -> dict[str, int]:
+def label_warnings(labels: Mapping[str, Labels]) -> dict[str, int]:
     """Classes that a score can say little about."""
-    held_out = set(labels["dev"]) | set(labels["test"])
+    trained, held_out = labels["train"].counts, {*labels["dev"].counts, *labels["test"].counts}
     counts = {
-        "labels_only_in_train": len(set(labels["train"]) - held_out),
-        "labels_with_one_example": sum(count == 1 for count in labels["train"].values()),
+        "labels_only_in_train": len(set(trained) - held_out),
+        "labels_with_one_example": sum(count == 1 for count in trained.values()),
     }
     return {name: count for name, count in counts.items() if count}
 
 
 def conflicts(rows: Iterable[tuple[str, str, str]]) -> list[list[str]]:
-    """The ids of each group of rows with equal text and different labels; rows are (id, key of the text, label)."""
+    """The places of each group with equal text and different labels; rows are (place, key of the text, label)."""
     groups: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
-    for row_id, key, label in rows:
-        groups[key].append((row_id, label))
-    return [[row_id for row_id, _ in group] for group in groups.values() if len({label for _, label in group}) > 1]
+    for place, key, label in rows:
+        groups[key].append((place, label))
+    return [[place for place, _ in group] for group in groups.values() if len({label for _, label in group}) > 1]
 
 
 def _twins(labels: Sequence[str]) -> list[tuple[str, str]]:
@@ -85,7 +126,3 @@ def _twins(labels: Sequence[str]) -> list[tuple[str, str]]:
 
 def _fold(label: str) -> str:
     return " ".join(label.casefold().split())
-
-
-def _splits_with(label: str, labels: Mapping[str, Counter[str]]) -> str:
-    return " and ".join(split for split, counts in labels.items() if label in counts)

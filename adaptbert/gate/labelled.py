@@ -9,7 +9,6 @@ A row is never rejected for being short: its label still counts. It is for being
 """
 
 import logging
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,13 +73,16 @@ def pass_task(raw: Path, kept: Path, rejected: Path, limits: Limits) -> Labelled
     for rows in splits.values():
         rows.account.keep(rows.shown())
         rows.account.balance()
-        errors += _useless(rows, limits)
+    misread = {split: _misread(rows, limits) for split, rows in splits.items()}
+    errors += [error for split, rows in splits.items() for error in misread[split] or _useless(rows, limits)]
 
-    labels = {split: Counter(rows.labels()) for split, rows in splits.items()}
-    errors += label_errors(labels, rules.labels, raw)
-    errors += class_errors(labels["train"], rules.layout.target, raw)
-    errors += positive_errors(labels["train"], rules.positive, raw)
-    errors += number_errors(splits["train"].numbers(), rules.layout.target, raw)
+    labels = {split: rows.labels() for split, rows in splits.items()}
+    trained = labels["train"].counts
+    if accounts["train"].kept and not any(misread.values()):  # the labels of what is left would say the same once more
+        errors += label_errors(labels, rules.labels, raw)
+        errors += class_errors(trained, rules.layout.target, raw)
+        errors += positive_errors(trained, rules.positive, raw)
+        errors += number_errors(splits["train"].numbers(), rules.layout.target, raw)
     accounts["train"].warnings.update(label_warnings(labels))
     for rows in splits.values():
         _warn(rows)
@@ -90,7 +92,7 @@ def pass_task(raw: Path, kept: Path, rejected: Path, limits: Limits) -> Labelled
     for split, rows in splits.items():
         with writer(kept / f"{split}.parquet", rules.layout) as kept_file:
             kept_file.write_table(rows.table())
-    known = sorted(rules.labels or labels["train"])
+    known = sorted(rules.labels or trained)
     counts = {split: account.kept for split, account in accounts.items()}
     write_json(kept / "task.json", rules.describe(known, counts, splits["train"].numbers()))
     held_out = [text for split in ("dev", "test") for row in splits[split].texts() for text in row]
@@ -133,21 +135,23 @@ def _warn(rows: Split) -> None:
         rows.account.warnings["repeated_texts"] = repeated
     if rows.rules.layout.shape == "sequence_labelling":
         return
-    if found := conflicts(zip(rows.ids(), keys, rows.outputs(), strict=True)):
+    if found := conflicts(zip(rows.places(), keys, rows.outputs(), strict=True)):
         rows.account.warnings["texts_with_conflicting_labels"] = len(found)
-        shown = "; ".join(", ".join(group[:2]) for group in found[:_SHOWN])
-        logging.warning("%s: %d texts carry different labels, e.g. rows %s", rows.source, len(found), shown)
+        shown = "; ".join(" and ".join(group[:2]) for group in found[:_SHOWN])
+        logging.warning("%s: texts that carry different labels: %d, e.g. in %s", rows.source, len(found), shown)
+
+
+def _misread(rows: Split, limits: Limits) -> list[UserError]:
+    """Rows that say the whole file is read wrongly; what else is wrong with them follows from it."""
+    return [*scheme_errors(rows, limits), *offset_errors(rows, limits), *rows.unanswered()]
 
 
 def _useless(rows: Split, limits: Limits) -> list[UserError]:
-    """Too many rows that are not valid, rows that say the whole file is read wrongly, or none left."""
+    """Too many rows that are not valid, or none left."""
     account = rows.account
-    errors: list[UserError] = [
-        *scheme_errors(rows, limits),
-        *offset_errors(rows, limits),
-        *rows.unanswered(),
-    ] or [*account.too_many_invalid(limits.max_bad_fraction, rows.source)]
-    if not account.kept:
-        told = ", ".join(f"{name}: {count}" for name, count in sorted(account.rejected.items())) or "it had none"
-        errors.append(BadData(18, rows.source, f"0 of {account.rows_in} rows left ({told})", "each split needs rows"))
-    return errors
+    if errors := account.too_many_invalid(limits.max_bad_fraction, rows.source):
+        return [*errors]
+    if account.kept:
+        return []
+    told = ", ".join(f"{name}: {count}" for name, count in sorted(account.rejected.items())) or "it had none"
+    return [BadData(18, rows.source, f"0 of {account.rows_in} rows left ({told})", "each split needs rows")]

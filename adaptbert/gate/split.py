@@ -1,7 +1,8 @@
 """One split of a labelled set while it is judged: its rows, cleaned, and why some are rejected."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,13 +11,14 @@ import pyarrow.parquet as pq
 
 from adaptbert.errors import BadData, UserError
 from adaptbert.gate.accounts import Account
+from adaptbert.gate.label_audit import Labels
 from adaptbert.gate.limits import Limits
 from adaptbert.gate.offsets import moved
 from adaptbert.gate.rows import TOO_LONG, table
 from adaptbert.gate.rules import TaskRules
 from adaptbert.gate.tags import as_bio, mended
 from adaptbert.normalise import clean, key, letters
-from adaptbert.schemas import EMPTY, Reason, faulty
+from adaptbert.schemas import EMPTY, OUT_OF_RANGE, Reason, faulty
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,7 +43,8 @@ class Split:
             self.frame["tags"], self.misfits = mended(self.frame["tags"].tolist(), rules)
             if rules.repair and self.misfits:
                 self.account.warnings["tags_mended"] = self.misfits
-        self.invalid = faulty(self.frame, rules.layout, source, rules.values)
+        found = faulty(self.frame, rules.layout, source, rules.values)
+        self.invalid = {row: self._with_value(row, reason) for row, reason in found.items()}
         self._texts: list[tuple[str, ...]] = []
         self._clean()
         lengths = [sum(map(len, row)) for row in self._texts]
@@ -53,10 +56,6 @@ class Split:
     def left(self) -> list[int]:
         """Positions of the rows that are kept."""
         return [row for row in range(len(self.frame)) if row not in self.reasons]
-
-    def ids(self) -> list[str]:
-        """Of the rows that are kept."""
-        return list(self.frame["id"].iloc[self.left])
 
     def texts(self) -> list[tuple[str, ...]]:
         """The inputs of the rows that are kept; the words of a tagged row are one text."""
@@ -79,20 +78,19 @@ class Split:
         (column,) = self.rules.layout.outputs
         return [str(list(cell) if isinstance(cell, list) else cell) for cell in self._kept(column)]
 
-    def labels(self) -> Iterator[str]:
+    def labels(self) -> Labels:
         """Of the rows that are kept: their classes, the types of their entities, or their tags."""
-        target = self.rules.layout.target
-        if target == "class":
-            yield from self._kept("label")
-        elif target == "labels":
-            for labels in self._kept("labels"):
-                yield from labels
-        elif target == "spans":
-            for tags in self._kept("tags"):
-                yield from (tag[2:] for tag in tags if tag.startswith("B-"))
-        elif target == "tags":
-            for tags in self._kept("tags"):
-                yield from tags
+        of_row = _LABELS.get(self.rules.layout.target)
+        if of_row is None:
+            return Labels.of([])
+        (column,) = self.rules.layout.outputs
+        rows = zip(self._kept(column), self.places(), strict=True)
+        return Labels.of((label, place) for cell, place in rows for label in of_row(cell))
+
+    def places(self) -> list[str]:
+        """Of the rows that are kept, for messages: file, line and id."""
+        columns = (self._kept(name) for name in ("file", "line", "id"))
+        return [f"{file}:{line} (row {row_id!r})" for file, line, row_id in zip(*columns, strict=True)]
 
     def numbers(self) -> list[float]:
         """Of the rows that are kept; none where the target is another."""
@@ -118,6 +116,14 @@ class Split:
         """The rows that are kept, for the validated file."""
         layout = self.rules.layout
         return table(layout, [self._kept(name) for name in layout.columns])
+
+    def _with_value(self, row: int, reason: Reason) -> Reason:
+        """A number outside the range is told, and the range."""
+        if reason != OUT_OF_RANGE:
+            return reason
+        value, (low, high) = self.frame["value"].iloc[row], self.rules.range
+        wrong = f"not in {low:g} to {high:g}" if isfinite(value) else "not finite"
+        return reason._replace(text=f"value {value:g} is {wrong}")
 
     def _kept(self, column: str) -> list[Any]:
         return self.frame[column].iloc[self.left].tolist()
@@ -148,6 +154,15 @@ class Split:
         for _, hidden in pieces:
             self.account.cleaned.update(hidden)
         return pieces[0][0] if isinstance(cell, str) else [text for text, _ in pieces]
+
+
+_LABELS: dict[str, Callable[[Any], Iterable[str]]] = {
+    "class": lambda label: [label],
+    "labels": lambda labels: labels,
+    "spans": lambda tags: [tag[2:] for tag in tags if tag.startswith("B-")],
+    "tags": lambda tags: tags,
+}
+"""Target -> the labels of a cell; the others have none."""
 
 
 def _text(cell: str | list[str]) -> str:

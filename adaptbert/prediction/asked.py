@@ -14,7 +14,6 @@ from adaptbert.corpora.rows import Problem
 from adaptbert.errors import BadParams
 from adaptbert.layout import CORPUS, Layout, missing_columns
 from adaptbert.normalise import clean
-from adaptbert.normalise import moved_back as moved_back  # for whoever shows places of `text`
 from adaptbert.schemas import EMPTY, PAIR_MISSING, TOKEN_EMPTY, TOKEN_INVISIBLE, TOKENS_NULL, Reason
 
 

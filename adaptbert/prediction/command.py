@@ -35,6 +35,7 @@ def predict(
     precision: str | None = None,
     batch_tokens: int | None = None,
     strict: bool = False,
+    bom: bool = False,
 ) -> int:
     """Answer every row of `source`; see `adaptbert.cli.predict`.
 
@@ -45,7 +46,7 @@ def predict(
         BadData: the model or the file cannot be used, or (`strict`) one of its rows.
         BadParams: options that do not fit.
     """
-    outputs.check(output, source)
+    outputs.check(output, source, bom=bom)
     predictor = Predictor.load(model, precision, batch_tokens)
     predictor.check_top(top)
     rows = Input(source, predictor.shape, predictor.reader(columns), kind, encoding)
@@ -54,7 +55,7 @@ def predict(
     asked = rows.rows() if total is not None else faults.passing(rows.rows())
     progress = _Progress(total)
     details = probabilities or top is not None
-    with progress.closing(), outputs.opened(output, predictor.target, details=details) as write:
+    with progress.closing(), outputs.opened(output, predictor.target, details=details, bom=bom) as write:
         for answer in predictor.answered(asked, probabilities=probabilities, top=top):
             write(answer)
             progress.tell()

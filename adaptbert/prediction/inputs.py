@@ -6,21 +6,22 @@ The formats and checks are those of labelled sets (adaptbert.corpora.formats).
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from io import BufferedReader
 from pathlib import Path
 from typing import get_args
 
 from adaptbert.corpora.formats import SUFFIXES, format_of, records
-from adaptbert.corpora.sources import Format
+from adaptbert.corpora.likeness import hinted
+from adaptbert.corpora.sources import OF_SHAPE, Format
 from adaptbert.errors import BadData, BadParams
 from adaptbert.layout import Layout
 from adaptbert.prediction.asked import Asked, Reader
 
 STDIN = Path("-")
-FORMATS = tuple(name for name in get_args(Format) if name not in ("doccano", "label_studio"))
-WHOLE = ("parquet", "squad")
+FORMATS = get_args(Format)
+WHOLE = ("parquet", "squad", "label_studio")
 """Formats that cannot be read from a stream."""
-OF_SHAPE = {"squad": "extractive_answer", "conll": "sequence_labelling"}
 WRONG_ANSWER = 81
 """A problem with what is right, which prediction does not ask for."""
 
@@ -45,6 +46,7 @@ class Input:
         self.shown = "stdin" if path == STDIN else str(path)
         self.warnings: Counter[str] = Counter()
         self._reader, self._layout = reader, Layout(shape)
+        self._declared = declared is not None
         self._kind = self._format(declared)
         if OF_SHAPE.get(self._kind, shape) != shape:
             raise BadParams(111, "--format", f"'{self._kind}' holds no {shape}", "write the rows as jsonl")
@@ -65,20 +67,25 @@ class Input:
         if self.path == STDIN:
             assert isinstance(sys.stdin.buffer, BufferedReader)
             source = sys.stdin.buffer
-        if self._kind == "squad":
-            self._check(["context", "question", "id"])
-        elif self._kind == "parquet":
+        if self._kind == "parquet":
             self._check(_columns(self.path) or list(self._reader.columns.values()))
-        columns = self._reader.columns
-        for line, values, problem in records(
-            source, self.shown, "", self._encoding, self._kind, self._layout, columns, self._check, self.warnings
-        ):
-            if problem and problem.code != WRONG_ANSWER:
-                yield Asked(str(line), line, {}, problem)
-            else:
-                yield self._reader.read(values, line, f"{self.shown}:{line}")
+        with self._hinted():
+            columns = self._reader.columns
+            for line, values, problem in records(
+                source, self.shown, "", self._encoding, self._kind, self._layout, columns, self._check, self.warnings
+            ):
+                if problem and problem.code != WRONG_ANSWER:
+                    yield Asked(str(line), line, {}, problem)
+                else:
+                    yield self._reader.read(values, line, f"{self.shown}:{line}")
         if self._stamp() != before:
             raise BadData(48, self.shown, "changed while reading", "run again when nothing writes to it")
+
+    def _hinted(self) -> AbstractContextManager[None]:
+        """A format that the user declared is not doubted."""
+        if self._declared:
+            return nullcontext()
+        return hinted(self.path, self._kind, self._encoding, self._layout.shape, "--format {}")
 
     def _check(self, found: list[str]) -> None:
         self._reader.check(found, f"{self.shown}:1")
@@ -87,9 +94,12 @@ class Input:
         if declared is not None and declared not in FORMATS:
             raise BadParams(111, "--format", f"'{declared}' is unknown", f"write one of {', '.join(FORMATS)}")
         if self.path == STDIN:
-            if declared is None or declared in WHOLE:
-                lines = ", ".join(name for name in FORMATS if name not in WHOLE)
+            lines = ", ".join(name for name in FORMATS if name not in WHOLE)
+            if declared is None:
                 raise BadParams(111, "--format", "stdin has no name to tell it", f"write --format with one of {lines}")
+            if declared in WHOLE:
+                problem = f"'{declared}' cannot be read from stdin"
+                raise BadParams(111, "--format", problem, f"give a file, or one of {lines}")
             return declared  # type: ignore[return-value]
         if not self.path.is_file():
             raise BadData(50, self.path, "no such file", "check the path")

@@ -25,12 +25,15 @@ SUFFIXES = (".jsonl", ".csv", ".parquet")
 Write = Callable[[dict[str, Any]], object]
 
 
-def check(path: Path, source: Path) -> None:
+def check(path: Path, source: Path, *, bom: bool = False) -> None:
     """Refuse an output that cannot be written, before anything is computed.
 
     Args:
         source: that is read.
+        bom: whether it is to begin with a byte-order mark.
     """
+    if bom and path.suffix != ".csv":
+        raise BadParams(111, "--bom", f"{path} is no .csv", "leave it out; only spreadsheets want the mark")
     if path == STDOUT:
         return
     if path.suffix not in SUFFIXES:
@@ -42,13 +45,14 @@ def check(path: Path, source: Path) -> None:
 
 
 @contextmanager
-def opened(path: Path, target: str, *, details: bool) -> Iterator[Write]:
+def opened(path: Path, target: str, *, details: bool, bom: bool = False) -> Iterator[Write]:
     """What writes an answer.
 
     Args:
         path: `-` for JSON lines to stdout.
         target: of the task.
         details: whether answers come with them.
+        bom: of CSV: begin with a byte-order mark, without which Excel takes UTF-8 for the encoding of its country.
     """
     if path == STDOUT:
         stdout = io.TextIOWrapper(sys.stdout.buffer, encoding="utf-8", newline="\n", write_through=False)
@@ -65,7 +69,7 @@ def opened(path: Path, target: str, *, details: bool) -> Iterator[Write]:
             with Table(part, list(columns(target, details=details))) as table:
                 yield table.add
             return
-        with part.open("w", encoding="utf-8", newline="") as file:
+        with part.open("w", encoding="utf-8-sig" if bom else "utf-8", newline="") as file:
             yield _json_lines(file) if path.suffix == ".jsonl" else _csv(file, target, details=details)
 
 

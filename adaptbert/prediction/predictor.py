@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from adaptbert import tag_schemes
 from adaptbert.checkpoint import CARD, Checkpoint
 from adaptbert.errors import BadData, BadParams
-from adaptbert.prediction.asked import Asked, Reader, moved_back
+from adaptbert.normalise import moved_back
+from adaptbert.prediction.asked import Asked, Reader
 from adaptbert.tasks.shapes import Shape, from_card
 
 if TYPE_CHECKING:
