@@ -188,7 +188,8 @@ def _translate(details: ErrorDetails, cls: type[Config], key: str, file: Path) -
     for pattern, plain in _PLAIN.items():
         wanted = re.sub(pattern, plain, wanted)
     inside = _fields(cls, path, only_required=True)
-    return BadParams(100, place, f"{wanted}, found {_type_name(value)} {value!r}", _spelling(kind, value, inside))
+    remedy = "write one of them" if " or '" in wanted or "' or " in wanted else _spelling(kind, value, inside)
+    return BadParams(100, place, f"{wanted}, found {_type_name(value)} {value!r}", remedy)
 
 
 _PLAIN = {
@@ -213,7 +214,7 @@ def _spelling(kind: str, value: object, inside: list[str]) -> str:
         return "write a plain number without quotes, such as 1.0e-5"
     if kind.startswith("string"):
         return "put the text in quotes"
-    return "write one of them" if kind == "literal_error" else "see docs/parameters.md"
+    return "see docs/parameters.md"
 
 
 def _fields(cls: type[Config], path: list[str], *, only_required: bool = False) -> list[str]:
