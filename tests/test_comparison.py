@@ -13,7 +13,7 @@ from adaptbert.comparison_plots import write_plots
 from adaptbert.comparison_table import aligned, comparison_table
 from adaptbert.controls import controls
 from adaptbert.outputs import read_json, write_json
-from adaptbert.report import sentences
+from adaptbert.report import rungs
 from adaptbert.summary import summary
 from adaptbert.tasks.labelled import split, subset
 from stages.compare import CompareParams, compare
@@ -155,7 +155,7 @@ def test_a_public_checkpoint_is_not_taken_for_random_weights(tmp_path: Path) -> 
     assert public.began_from == "models/init"
     assert public.rung("scratch").after == {}
     assert public.rung("pretrain").after["general"] == 3.05
-    assert "went on from models/init" in sentences.reading(public)[0].en
+    assert "went on from models/init" in rungs.reading(public)[0].en
 
 
 def test_what_is_missing_is_shown_as_missing(tmp_path: Path) -> None:

@@ -10,8 +10,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from adaptbert.finetuning import batch_of
+from adaptbert.tasks.best_spans import best_threshold
 from adaptbert.tasks.examples import Examples
-from adaptbert.tasks.extractive_answer import THRESHOLD, best_threshold
+from adaptbert.tasks.extractive_answer import THRESHOLD
 from adaptbert.tasks.shapes import shape_of
 from tests import tiny
 

@@ -13,7 +13,7 @@ from adaptbert.comparison import Comparison, Rung, Step, Task, Tempered
 from adaptbert.comparison_table import comparison_table
 from adaptbert.confusion import Confusion
 from adaptbert.outputs import read_json, write_json
-from adaptbert.report import charts, sentences, words
+from adaptbert.report import charts, rungs, sentences, trust, words
 from adaptbert.report.page import render, role
 from adaptbert.report.words import Words
 from adaptbert.statistics import Difference, Interval, mean_interval
@@ -95,9 +95,9 @@ def test_every_sentence_stands_in_both_languages(page: str) -> None:
 def test_no_number_of_a_sentence_differs_between_the_languages(comparison: Comparison) -> None:
     for task in comparison.tasks:
         told = [sentences.step(step, task, 0.95) for step in task.steps]
-        told += [sentences.best(task, 0.95), sentences.lift(task, 0.95), sentences.against_controls(task, 0.95)]  # type: ignore[list-item]
-        told += [sentences.calibration(task)]  # type: ignore[list-item]
-        for sentence in [*told, *sentences.reading(comparison)]:
+        told += [sentences.best(task, 0.95), sentences.lift(task, 0.95), trust.against_controls(task, 0.95)]  # type: ignore[list-item]
+        told += [trust.calibration(task)]  # type: ignore[list-item]
+        for sentence in [*told, *rungs.reading(comparison)]:
             decimals = r"[+−]?\d+\.\d+"
             assert sorted(re.findall(decimals, sentence.en)) == sorted(re.findall(decimals, sentence.zh))
 
@@ -131,7 +131,7 @@ def test_the_masking_audit_is_told(comparison: Comparison, page: str) -> None:
     ):
         assert shown in table
     assert "Chinese</span>" not in table, "a class that does not occur has no column"
-    assert [told.en for told in sentences.masking(comparison)] == [
+    assert [told.en for told in rungs.masking(comparison)] == [
         "On every rung the masks are what was asked for, and no special token was masked."
     ]
 
@@ -158,7 +158,7 @@ def test_masks_that_are_not_what_was_asked_for_are_named(
         return dataclasses.replace(rung, masks=dataclasses.replace(rung.masks, audit={**rung.masks.audit, **changes}))
 
     found = dataclasses.replace(comparison, rungs=[changed(rung) for rung in comparison.rungs])
-    told = sentences.masking(found)
+    told = rungs.masking(found)
     assert len(told) == 1
     assert told[0].en.startswith(sentence)
     decimals = r"\d+\.\d+"
@@ -186,7 +186,7 @@ def calibrated(task: Task, **changes: float) -> Words:
     assert task.inspection.calibration is not None
     found = dataclasses.replace(task.inspection.calibration, **changes)  # type: ignore[arg-type]
     inspection = dataclasses.replace(task.inspection, calibration=found)
-    told = sentences.calibration(dataclasses.replace(task, inspection=inspection))
+    told = trust.calibration(dataclasses.replace(task, inspection=inspection))
     assert told is not None
     return told
 
@@ -204,7 +204,7 @@ def test_confidence_is_judged_by_more_than_chance(comparison: Comparison) -> Non
 
 def test_what_a_temperature_would_change_is_told(comparison: Comparison) -> None:
     task = comparison.tasks[0]
-    assert "temperature" not in sentences.calibration(task).en  # type: ignore[union-attr]
+    assert "temperature" not in trust.calibration(task).en  # type: ignore[union-attr]
     found = dataclasses.replace(task, tempered=Tempered({1: 1.306, 2: 1.204}, 0.0312))
     told = calibrated(found, ece=0.12)
     assert "(1.20 to 1.31; above 1 is too sure) takes it from 12.0 to 3.1 in bins" in told.en
@@ -410,17 +410,17 @@ def test_the_lift_is_split_into_training_and_text(comparison: Comparison) -> Non
 def test_a_linear_model_that_is_better_is_called_better(comparison: Comparison) -> None:
     task = comparison.tasks[0]
     above = dataclasses.replace(task, controls={"majority": 0.1, "tfidf_logistic": 0.95})
-    assert sentences.against_controls(above, 0.95).en == (
+    assert trust.against_controls(above, 0.95).en == (
         "The control that does best on the test split (TF-IDF + logistic regression, trained on the same 250 rows) "
         f"scores 95.0: {task.chosen} lies below it. At this budget that control is the better choice."
     )
     below = dataclasses.replace(task, controls={"majority": 0.1, "tfidf_logistic": 0.2})
-    assert sentences.against_controls(below, 0.95).en.endswith("lies above it.")
+    assert trust.against_controls(below, 0.95).en.endswith("lies above it.")
     alike = [
         dataclasses.replace(arm, interval=mean_interval([0.2, 0.2], 0.95)) if arm.name == task.chosen else arm
         for arm in task.arms
     ]
-    found = sentences.against_controls(dataclasses.replace(above, arms=alike), 0.95)
+    found = trust.against_controls(dataclasses.replace(above, arms=alike), 0.95)
     assert found.en.endswith(
         f"scores 95.0: {task.chosen} scores 20.0 and has no interval from 2 seeds: the gap cannot be judged."
     ), "no interval is no tie"
@@ -430,13 +430,13 @@ def test_a_control_that_learns_from_no_row_or_from_fewer_is_not_said_to_learn_fr
     task = comparison.tasks[0]
     for name, told in (("question_overlap", "sentence nearest to the question"), ("majority", "no answer at all")):
         other = dataclasses.replace(task, target="answer", metric="f1_answer", controls={name: 0.95})
-        found = sentences.against_controls(other, 0.95)
+        found = trust.against_controls(other, 0.95)
         assert f"({told}, trained on nothing) scores 95.0:" in found.en
         assert "不经训练" in found.zh
         assert "linear" not in found.en
     fewer = dataclasses.replace(task, control_rows=120)
-    assert "trained on the first 120 of the same 250 rows" in sentences.against_controls(fewer, 0.95).en
-    assert "前 120 行" in sentences.against_controls(fewer, 0.95).zh
+    assert "trained on the first 120 of the same 250 rows" in trust.against_controls(fewer, 0.95).en
+    assert "前 120 行" in trust.against_controls(fewer, 0.95).zh
     found = summary(dataclasses.replace(comparison, tasks=[fewer, comparison.tasks[1]]))
     assert found["section"]["tfidf_logistic"]["rows"] == [120]
     assert "(fitted on the first 120 rows)" in comparison_table(found)

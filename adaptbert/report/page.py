@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from adaptbert.comparison import Arm, Comparison, Rung, Step, Task
 from adaptbert.confusion import Confusion
-from adaptbert.report import charts, sentences, words
+from adaptbert.report import charts, rungs, sentences, trust, words
 from adaptbert.report.words import Words
 
 MOST_CLASSES = 30
@@ -58,11 +58,11 @@ def render(comparison: Comparison) -> str:
     }
     page = environment.get_template("page.html.j2").render(
         comparison=comparison,
-        level=sentences.percent(comparison.confidence),
+        level=words.percent(comparison.confidence),
         tasks=[_view(task, comparison) for task in comparison.tasks],
         suite=sentences.suite(comparison),
-        reading=sentences.reading(comparison),
-        masking=sentences.masking(comparison),
+        reading=rungs.reading(comparison),
+        masking=rungs.masking(comparison),
         token_classes=_token_classes(comparison),
         curves=[(name, _curves(comparison, name, f"curve-{name}")) for name in comparison.heldout],
         forgetting=_forgetting(comparison),
@@ -108,8 +108,8 @@ def _view(task: Task, comparison: Comparison) -> TaskView:
         headline=sentences.best(task, confidence),
         lift=sentences.lift(task, confidence),
         without_gain=sentences.without_gain(task),
-        against_controls=sentences.against_controls(task, confidence),
-        troubles=sentences.troubles(task),
+        against_controls=trust.against_controls(task, confidence),
+        troubles=trust.troubles(task),
         tiles=tiles[:3],
         arms=charts.bars(bars, marks, f"arms-{task.name}"),
         differences=charts.whiskers(whiskers, f"differences-{task.name}"),
@@ -117,7 +117,7 @@ def _view(task: Task, comparison: Comparison) -> TaskView:
         steps=[(step, sentences.step(step, task, confidence)) for step in task.steps],
         classes=_classes(task),
         confusion=_confusion(task),
-        calibration=sentences.calibration(task),
+        calibration=trust.calibration(task),
         reliability=_reliability(task),
     )
 

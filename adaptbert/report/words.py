@@ -163,3 +163,8 @@ RIGHT = {
     "answer": Words("the answer is met exactly", "答案完全匹配"),
 }
 """When the answer to a row counts as right, by target."""
+
+
+def percent(confidence: float) -> str:
+    """The level of an interval."""
+    return f"{100 * confidence:g}"

@@ -1,12 +1,11 @@
 """Extractive answers (reading comprehension): [CLS] question [SEP] context [SEP] in windows, a start and an end.
 
-Devlin et al. 2019, sections 4.2 and 4.3: the best span over all windows by the sum of its two scores; no answer is the
-span from [CLS] to [CLS]. Answers are ranges of characters of the context as it was given.
+Which span is the answer, and whether there is one: adaptbert.tasks.best_spans. Answers are ranges of characters of the
+context as it was given.
 """
 
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +18,7 @@ from adaptbert.metric_contract import COMPARED_BY
 from adaptbert.metrics import answer_metrics
 from adaptbert.params import contradiction
 from adaptbert.pooling import LayersConfig, Reading
+from adaptbert.tasks.best_spans import BestSpan, best_spans, best_threshold
 from adaptbert.tasks.examples import Batch, Examples, arranged
 from adaptbert.tasks.windows import windows
 from adaptbert.tokenization import Tokenizer
@@ -169,7 +169,7 @@ class ExtractiveAnswer:
         """By how much no answer must be above the best span, so that the mean F1 of these rows is highest."""
         if not self._may_be_none:
             return {}
-        found = _candidates(examples, logits, len(rows), self._options.max_answer)
+        found = best_spans(examples, logits, len(rows), self._options.max_answer)
         margin = np.array([best.none - best.score for best in found])
         texts = [_text(row, best) for row, best in zip(rows, found, strict=True)]
         gold = self.gold(rows)
@@ -182,7 +182,7 @@ class ExtractiveAnswer:
         self, rows: Sequence[Mapping[str, Any]], examples: Examples, logits: Float64, tuned: Mapping[str, float]
     ) -> tuple[list[str], Float64]:
         """The best span as it stands in the context, or nothing, and the probability of its start times its end's."""
-        found = _candidates(examples, logits, len(rows), self._options.max_answer)
+        found = best_spans(examples, logits, len(rows), self._options.max_answer)
         silent = self._silent(found, tuned)
         texts = ["" if no else _text(row, best) for row, best, no in zip(rows, found, silent, strict=True)]
         sure = [best.sure_none if no else best.sure for best, no in zip(found, silent, strict=True)]
@@ -194,7 +194,7 @@ class ExtractiveAnswer:
         """`start` and `end`, first and last + 1 character in the context, None where there is no answer; and
         `no_answer_score`, by how much no answer is above the best span, None where the context has no span.
         """
-        found = _candidates(examples, logits, len(rows), self._options.max_answer)
+        found = best_spans(examples, logits, len(rows), self._options.max_answer)
         details = []
         for best, no in zip(found, self._silent(found, tuned), strict=True):
             start, end = (None, None) if no else best.span
@@ -202,7 +202,7 @@ class ExtractiveAnswer:
             details.append({"start": start, "end": end, "no_answer_score": margin if np.isfinite(margin) else None})
         return details
 
-    def _silent(self, found: Sequence["_Candidate"], tuned: Mapping[str, float]) -> list[bool]:
+    def _silent(self, found: Sequence[BestSpan], tuned: Mapping[str, float]) -> list[bool]:
         """Which rows get no answer."""
         threshold = tuned[THRESHOLD] if self._may_be_none else np.inf
         return [best.none - best.score > threshold for best in found]
@@ -244,76 +244,7 @@ def whole_characters(context: str, offsets: Sequence[tuple[int, int]]) -> list[t
     return found
 
 
-def best_threshold(margin: Float64, answered: Float64, silent: Float64) -> float:
-    """The threshold with the highest mean score when rows with a margin above it stay without an answer.
-
-    Args:
-        margin: of each row, (rows,); infinite where there is nothing to answer.
-        answered, silent: the score of a row with its answer and without, (rows,).
-
-    Returns:
-        Half-way between two margins, or 1 beyond the last; of equally good ones the lowest.
-    """
-    order = np.argsort(margin, kind="stable")
-    order = order[np.isfinite(margin[order])]
-    if len(order) == 0:
-        return 0.0
-    values = margin[order]
-    gain = np.concatenate([[0.0], np.cumsum((answered - silent)[order])])
-    cuts = np.concatenate([[values[0] - 1], (values[1:] + values[:-1]) / 2, [values[-1] + 1]])
-    distinct = np.concatenate([[True], values[1:] > values[:-1], [True]])
-    return float(cuts[distinct][gain[distinct].argmax()])
-
-
-@dataclass(frozen=True)
-class _Candidate:
-    """The best span of a window or row, and no answer beside it.
-
-    Attributes:
-        span: characters of the context, first and last + 1.
-        score, none: sums of the start's and the end's score.
-        sure, sure_none: products of their probabilities.
-    """
-
-    span: tuple[int, int] = (0, 0)
-    score: float = -np.inf
-    none: float = np.inf
-    sure: float = 0.0
-    sure_none: float = 1.0
-
-
-def _candidates(examples: Examples, logits: Float64, rows: int, max_answer: int) -> list[_Candidate]:
-    """Of each row: the best span over its windows, and the lowest score of no answer."""
-    found = [_Candidate()] * rows
-    ends = np.cumsum(examples.counts)
-    for row, begin, end in zip(examples.rows, ends - examples.counts, ends, strict=True):
-        here, known = _candidate(examples.spans[begin:end], logits[begin:end], max_answer), found[row]
-        best = here if here.score > known.score else known
-        none = here if here.none < known.none else known
-        found[row] = _Candidate(best.span, best.score, none.none, best.sure, none.sure_none)
-    return found
-
-
-def _candidate(spans: Int64, logits: Float64, max_answer: int) -> _Candidate:
-    """Of one window; only [CLS], its first token, and the pieces of the context count."""
-    inside = np.flatnonzero(spans[:, 1] > spans[:, 0])
-    legal = logits[np.concatenate([[0], inside])]
-    logs = legal - np.logaddexp.reduce(legal, 0)
-    none, sure_none = float(legal[0].sum()), float(np.exp(logs[0].sum()))
-    if len(inside) == 0:
-        return _Candidate(none=none, sure_none=sure_none)
-    starts, ends = legal[1:, 0], legal[1:, 1]
-    before = np.concatenate([np.full(max_answer - 1, -np.inf), starts])
-    reach = np.lib.stride_tricks.sliding_window_view(before, max_answer)  # for each end the starts that it may have
-    sums = reach.max(1) + ends
-    last = int(sums.argmax())
-    first = last - (max_answer - 1) + int(reach[last].argmax())
-    span = (int(spans[inside[first], 0]), int(spans[inside[last], 1]))
-    sure = float(np.exp(logs[1 + first, 0] + logs[1 + last, 1]))
-    return _Candidate(span, float(sums[last]), none, sure, sure_none)
-
-
-def _text(row: Mapping[str, Any], best: _Candidate) -> str:
+def _text(row: Mapping[str, Any], best: BestSpan) -> str:
     text: str = row["context"][slice(*best.span)]
     return text
 
