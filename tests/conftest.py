@@ -1,10 +1,17 @@
 """For all tests: one thread (the machine is shared), no network, nothing sent home; processes they start inherit it."""
 
 import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from adaptbert.entry import QUIET
+
+if TYPE_CHECKING:
+    from adaptbert.comparison import Comparison
+    from tests.climbing import Ladder
 
 os.environ.update(QUIET)
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -25,3 +32,39 @@ def save_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
     """Training saves its state after every optimizer step of this process, however long that takes."""
     monkeypatch.setenv("ADAPTBERT_SAVE_SECONDS", "0")
     monkeypatch.setattr("adaptbert.follower.SAVE_SHARE", 0)
+
+
+@pytest.fixture(scope="session")
+def climbed(tmp_path_factory: pytest.TempPathFactory) -> "Ladder":
+    """All rungs; the tests only look."""
+    from adaptbert.stream import BudgetConfig
+    from tests.climbing import Ladder
+
+    ladder = Ladder(tmp_path_factory.mktemp("ladder"))
+    more = BudgetConfig(tokens=8_000)
+    ladder.pretrain(budget=BudgetConfig(tokens=4_000))
+    ladder.domain_transfer("domain", budget=more)
+    ladder.domain_transfer("general", budget=more)
+    ladder.task_transfer()
+    return ladder
+
+
+@pytest.fixture
+def ladder(climbed: "Ladder", tmp_path: Path) -> "Ladder":
+    """The data and the first rung alone, to be climbed or spoilt."""
+    shutil.copytree(climbed.root / "data", tmp_path / "data")
+    for rung in ("scratch", "pretrain"):
+        shutil.copytree(climbed.root / "models" / rung, tmp_path / "models" / rung)
+    copy = type(climbed).__new__(type(climbed))
+    copy.root = tmp_path
+    return copy
+
+
+@pytest.fixture(scope="session")
+def comparison(tmp_path_factory: pytest.TempPathFactory) -> "Comparison":
+    """Of a simulated recipe with three seeds; the tests only look."""
+    from adaptbert.comparing import compare_all
+    from tests.simulated import simulate
+
+    made = simulate(tmp_path_factory.mktemp("recipe"), seeds=(1, 2, 3), draw=2)
+    return compare_all(made.ladder, confidence=0.95, baseline_seed=1, **made.paths)

@@ -1,6 +1,8 @@
 """What the tests of `adaptbert predict` share: a task of every kind, its model and rows, the command, its files."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,14 @@ from adaptbert.cli import app
 from adaptbert.tasks import labelled
 from tests import tiny
 from tests.cells import Project
+from tests.import_closure import ROOT
 
+CLASS, PAIR, SPANS, ANSWER = (
+    "single_sentence_class",
+    "sentence_pair_class",
+    "sequence_labelling_spans",
+    "extractive_answer_answer",
+)
 KINDS = {f"{shape}_{target}": (shape, target) for shape, target in tiny.KINDS}
 
 
@@ -33,3 +42,8 @@ def json_lines(path: Path, rows: list[Any]) -> Path:
 
 def read(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def piped(*arguments: object, stdin: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
+    command = [sys.executable, "-m", "adaptbert.cli", "predict", *map(str, arguments)]
+    return subprocess.run(command, input=stdin, capture_output=True, cwd=ROOT)

@@ -1,132 +1,19 @@
-"""One step up the ladder, as the three stages take it: what is written, that it repeats, and what is refused before."""
+"""One step up the ladder, as the three stages take it: what is written, and that it repeats."""
 
 import json
 import re
-import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from safetensors.torch import load_file
-from transformers import BertForMaskedLM, BertForSequenceClassification, BertModel
 
-from adaptbert.architecture import EncoderConfig
 from adaptbert.checkpoint import Checkpoint
-from adaptbert.errors import BadData
 from adaptbert.outputs import read_json
-from adaptbert.rung import measured_steps
 from adaptbert.stream import BudgetConfig
-from adaptbert.tokenization import Tokenizer
-from adaptbert.vocabulary import ExtensionConfig, extend_vocabulary
-from stages.domain_transfer import DomainTransferParams, domain_transfer
-from stages.pretrain import PretrainParams, pretrain
-from stages.task_transfer import TaskTransferParams, task_transfer
 from tests import tiny
-
-ENCODER = EncoderConfig(layers=2, hidden_size=32, heads=2, intermediate_size=64, max_positions=tiny.POSITIONS)
-
-
-class Ladder:
-    """A project's folders, and its stages with the paths that dvc.yaml gives them."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        tiny.tokenizer().save(self.made("data/tokenizer"))
-        for kind in tiny.WORDS:
-            tiny.corpus(self.made("data/corpora") / kind, kind, 120)
-        tiny.corpus(self.made("data/tasks") / "section", "domain", 40, seed=10)
-        tiny.heldout(self.made("data/heldout"))
-
-    def made(self, folder: str) -> Path:
-        (self.root / folder).mkdir(parents=True, exist_ok=True)
-        return self.root / folder
-
-    def metrics(self, name: str) -> dict[str, Any]:
-        return read_json(self.root / f"metrics/{name}.json")
-
-    def pretrain(self, seed: int = 1, **changes: Any) -> None:
-        values = {"init": "scratch", "encoder": ENCODER} | changes
-        pretrain(
-            PretrainParams(**tiny.rung_values(**values)),
-            seed=seed,
-            measure=tiny.MEASURE,
-            init=self.root / "models/init",
-            tokenizer=self.root / "data/tokenizer",
-            text=self.root / "data/corpora/general",
-            heldout=self.root / "data/heldout",
-            scratch=self.root / "models/scratch",
-            out=self.root / "models/pretrain",
-            metrics=self.root / "metrics/pretrain.json",
-            work=tiny.work(self.root),
-            run=tiny.no_record(),
-        )
-
-    def domain_transfer(self, corpus: str = "domain", replay: float = 0.1, seed: int = 1, **changes: Any) -> None:
-        domain_transfer(
-            DomainTransferParams(**tiny.rung_values(**changes), replay_fraction=replay),
-            corpus=corpus,
-            seed=seed,
-            measure=tiny.MEASURE,
-            init=self.root / "models/pretrain",
-            text=self.root / f"data/corpora/{corpus}",
-            replay=self.root / "data/corpora/general",
-            heldout=self.root / "data/heldout",
-            out=self.root / f"models/domain_transfer/{corpus}",
-            metrics=self.root / f"metrics/domain_transfer/{corpus}.json",
-            work=tiny.work(self.root),
-            run=tiny.no_record(),
-        )
-
-    def task_transfer(self, **changes: Any) -> None:
-        task_transfer(
-            TaskTransferParams(**tiny.rung_values(**changes)),
-            task="section",
-            seed=1,
-            measure=tiny.MEASURE,
-            init=self.root / "models/domain_transfer/domain",
-            text=self.root / "data/tasks/section",
-            heldout=self.root / "data/heldout",
-            out=self.root / "models/task_transfer/section-domain",
-            metrics=self.root / "metrics/task_transfer/section-domain.json",
-            work=tiny.work(self.root),
-            run=tiny.no_record(),
-        )
-
-    def outputs(self) -> dict[str, bytes]:
-        return {
-            f"{folder}/{name}": content
-            for folder in ("models", "metrics")
-            if (self.root / folder).is_dir()
-            for name, content in tiny.folder_bytes(self.root / folder).items()
-        }
-
-
-@pytest.fixture(scope="module")
-def climbed(tmp_path_factory: pytest.TempPathFactory) -> Ladder:
-    """All rungs; the tests only look."""
-    ladder = Ladder(tmp_path_factory.mktemp("ladder"))
-    more = BudgetConfig(tokens=8_000)
-    ladder.pretrain(budget=BudgetConfig(tokens=4_000))
-    ladder.domain_transfer("domain", budget=more)
-    ladder.domain_transfer("general", budget=more)
-    ladder.task_transfer()
-    return ladder
-
-
-@pytest.fixture
-def ladder(climbed: Ladder, tmp_path: Path) -> Ladder:
-    """The data and the first rung alone, to be climbed or spoilt."""
-    shutil.copytree(climbed.root / "data", tmp_path / "data")
-    for rung in ("scratch", "pretrain"):
-        shutil.copytree(climbed.root / "models" / rung, tmp_path / "models" / rung)
-    copy = Ladder.__new__(Ladder)
-    copy.root = tmp_path
-    return copy
-
+from tests.climbing import Ladder
 
 FILES = ["card.json", "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]
 
@@ -307,154 +194,6 @@ def test_a_rung_with_a_length_schedule(ladder: Ladder) -> None:
     assert card["params"]["lengths"] == schedule
 
 
-def test_a_local_checkpoint_is_the_start(ladder: Ladder, climbed: Ladder, capsys: pytest.CaptureFixture[str]) -> None:
-    shutil.copytree(climbed.root / "models/pretrain", ladder.root / "models/init")
-    ladder.pretrain(init=str(ladder.root / "models/init"), encoder=None, budget=BudgetConfig(steps=2))
-    assert ladder.metrics("pretrain")["before"] == climbed.metrics("pretrain")["after"]
-    assert not Checkpoint.load(ladder.root / "models/scratch").has_weights
-    assert "note" not in capsys.readouterr().out
-    shutil.copytree(climbed.root / "models/pretrain", ladder.root / "elsewhere")
-    ladder.pretrain(init=str(ladder.root / "elsewhere"), encoder=None, budget=BudgetConfig(steps=0))
-    assert "note: DVC cannot see changes in" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("steps", [0, 2])
-def test_a_pooler_is_passed_on_to_fine_tuning(ladder: Ladder, steps: int) -> None:
-    """As BertModel saves itself it has one, which masked-language modelling does not use."""
-    torch.manual_seed(0)
-    public = BertModel(tiny.config())
-    public.save_pretrained(str(ladder.made("models/init")))
-    tiny.tokenizer().save(ladder.root / "models/init")
-    ladder.pretrain(init=str(ladder.root / "models/init"), encoder=None, budget=BudgetConfig(steps=steps))
-    ladder.domain_transfer(budget=BudgetConfig(steps=2))
-    for rung in ("pretrain", "domain_transfer/domain"):
-        start = Checkpoint.load(ladder.root / "models" / rung)
-        model, drawn = start.model_and_drawn(BertForSequenceClassification, 1)
-        assert torch.equal(model.bert.pooler.dense.weight, public.pooler.dense.weight), rung
-        assert torch.equal(model.bert.pooler.dense.bias, public.pooler.dense.bias), rung
-        assert not any("pooler" in name for name in drawn), rung
-        assert BertForMaskedLM.from_pretrained(start.source).bert.pooler is None
-
-
-def test_without_a_pooler_there_is_none_to_pass_on(climbed: Ladder) -> None:
-    for name, content in climbed.outputs().items():
-        assert not (name.endswith(".safetensors") and b"pooler" in content), name
-
-
-def extended(ladder: Ladder) -> Tokenizer:
-    """data/tokenizer and all texts by a tokenizer with more words than that of models/init."""
-    shutil.copytree(ladder.root / "models/pretrain", ladder.root / "models/init")
-    words = [text for _, text in tiny.rows("domain", 60)]
-    config = ExtensionConfig(corpora=["domain"], num_new_tokens=12, min_frequency=2)
-    pieces = extend_vocabulary(tiny.tokenizer(), words, config).tokenizer
-    pieces.save(ladder.root / "data/tokenizer")
-    for kind in tiny.WORDS:
-        tiny.corpus(ladder.root / "data/corpora" / kind, kind, 120, pieces=pieces)
-    tiny.heldout(ladder.root / "data/heldout", pieces)
-    return pieces
-
-
-def test_a_checkpoint_takes_an_extended_vocabulary_by_an_explicit_step(
-    ladder: Ladder, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Without a step of training: old rows as they were, new ones the means; the next rung finds nothing special."""
-    pieces, old = extended(ladder), tiny.tokenizer()
-    assert pieces.size > old.size
-    changes = {"init": str(ladder.root / "models/init"), "encoder": None, "budget": BudgetConfig(steps=0)}
-    ladder.pretrain(**changes)
-    assert f"vocabulary: {old.size} -> {pieces.size} tokens" in capsys.readouterr().out
-    found, card = ladder.metrics("pretrain"), read_json(ladder.root / "models/pretrain/card.json")
-    assert found["vocabulary"] == card["vocabulary"] == {"from": old.fingerprint, "new_tokens": pieces.size - old.size}
-    assert (card["tokenizer"], found["before"]) == (pieces.fingerprint, found["after"])
-    before, after = (load_file(ladder.root / f"models/{rung}/model.safetensors") for rung in ("init", "pretrain"))
-    name = "bert.embeddings.word_embeddings.weight"
-    assert torch.equal(after[name][: old.size], before[name])
-    ids = old.encode([pieces.tokens[-1]])[0].ids
-    torch.testing.assert_close(after[name][-1], before[name][ids].mean(0))
-    assert all(torch.equal(before[key], after[key]) for key in before if before[key].shape == after[key].shape)
-    assert Checkpoint.load(ladder.root / "models/scratch").config().vocab_size == pieces.size
-
-    ladder.domain_transfer()
-    above = ladder.metrics("domain_transfer/domain")
-    assert above["before"] == found["after"]
-    assert "vocabulary" not in above
-
-
-@pytest.mark.usefixtures("no_training")
-def test_a_vocabulary_that_is_no_extension_is_refused(ladder: Ladder) -> None:
-    """Two old tokens have changed ids, or a text is of the old tokenizer: the check has no hole."""
-    pieces = extended(ladder)
-    file = ladder.root / "data/tokenizer/tokenizer.json"
-    content = read_json(file)
-    vocabulary = content["model"]["vocab"]
-    vocabulary["the"], vocabulary["of"] = vocabulary["of"], vocabulary["the"]
-    file.write_text(json.dumps(content), encoding="utf-8")
-    start = {"init": str(ladder.root / "models/init"), "encoder": None, "budget": BudgetConfig(steps=0)}
-    refused(ladder, lambda: ladder.pretrain(**start), "AB-129 .*data/tokenizer: made with tokenizer")
-    pieces.save(ladder.root / "data/tokenizer")
-    refused(ladder, lambda: ladder.domain_transfer(replay=0), "AB-129 domain: made with tokenizer")
-    tiny.corpus(ladder.root / "data/corpora/general", "general", 120)
-    refused(ladder, lambda: ladder.pretrain(**start), "AB-129 general: made with tokenizer")
-
-
-def refused(ladder: Ladder, climb: Any, message: str) -> None:
-    """With this message, before anything is trained or written."""
-    before = ladder.outputs()
-    with pytest.raises(BadData, match=message):
-        climb()
-    assert ladder.outputs() == before
-    hidden = [path for path in ladder.root.rglob(".*") if ".part" in path.name]
-    assert hidden == []
-
-
-@pytest.fixture
-def no_training(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fit(*_: object) -> None:
-        raise AssertionError("training has begun")
-
-    monkeypatch.setattr("adaptbert.training.fit", fit)
-
-
-@pytest.mark.usefixtures("no_training")
-def test_text_of_another_tokenizer_is_refused(ladder: Ladder) -> None:
-    other = tiny.tokenizer(lowercase=False)
-    for kind in tiny.WORDS:
-        tiny.corpus(ladder.root / "data/corpora" / kind, kind, 30, pieces=other)
-    made_with = f"made with tokenizer {other.fingerprint[:12]}, the checkpoint "
-    refused(ladder, ladder.domain_transfer, f"AB-129 domain: {made_with}pretrain has")
-    shutil.rmtree(ladder.root / "models")
-    refused(ladder, ladder.pretrain, f"AB-129 general: {made_with}scratch has")
-
-
-@pytest.mark.usefixtures("no_training")
-def test_documents_that_do_not_fit_are_refused(ladder: Ladder) -> None:
-    longest = max(
-        int(length)
-        for kind in tiny.WORDS
-        for length in np.diff(np.fromfile(ladder.root / f"data/corpora/{kind}/offsets.bin", np.int64))
-    )
-    refused(
-        ladder,
-        lambda: ladder.domain_transfer(block_size=16, replay=0.9),
-        rf"AB-111 params.yaml: domain_transfer: a document has {longest} tokens, block_size is 16; lower tokenize",
-    )
-    small = ENCODER.model_copy(update={"max_positions": 32})
-    refused(
-        ladder,
-        lambda: ladder.pretrain(encoder=small),
-        r"AB-111 params.yaml: pretrain: a document has \d+ tokens, max_positions is 32; .* or raise max_positions",
-    )
-
-
-@pytest.mark.usefixtures("no_training")
-def test_a_damaged_start_is_refused(ladder: Ladder) -> None:
-    weights = ladder.root / "models/pretrain/model.safetensors"
-    content = bytearray(weights.read_bytes())
-    content[-5] ^= 4
-    weights.write_bytes(content)
-    refused(ladder, ladder.domain_transfer, "AB-124")
-
-
 def test_what_fails_on_the_way_leaves_the_old_rung(ladder: Ladder, monkeypatch: pytest.MonkeyPatch) -> None:
     """The disk is full while the metrics are written; then the checkpoint of a rung that was there before stays."""
     ladder.domain_transfer()
@@ -470,41 +209,6 @@ def test_what_fails_on_the_way_leaves_the_old_rung(ladder: Ladder, monkeypatch: 
     with pytest.raises(OSError, match="No space left"):
         ladder.pretrain(seed=2)
     assert ladder.outputs() == before
-
-
-@given(st.integers(0, 100_000), st.integers(1, 20))
-def test_measured_steps(steps: int, count: int) -> None:
-    points = measured_steps(steps, count)
-    assert len(points) <= count
-    assert points == sorted(set(points))
-    if steps == 0:
-        assert points == []
-    else:
-        assert points[-1] == steps
-        assert points[0] >= 1
-        assert points[0] == steps or points[0] <= max(1, steps // 10 + 1)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"micro_batch_tokens": 100}, "global_batch_tokens 128 is not a multiple of micro_batch_tokens 100"),
-        (
-            {"lengths": {"short_share": 0.5, "short_length": 65}},
-            "lengths.short_length 65 is larger than block_size 64",
-        ),
-        ({"block_size": 256}, "block_size 256 is larger than micro_batch_tokens 128"),
-    ],
-)
-def test_contradictions(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        tiny.rung(**changes)
-
-
-@pytest.mark.parametrize(("init", "encoder"), [("scratch", None), ("models/init", ENCODER)])
-def test_scratch_needs_an_encoder_and_nothing_else_takes_one(init: str, encoder: EncoderConfig | None) -> None:
-    with pytest.raises(ValueError, match=f"init is {init} and encoder is"):
-        PretrainParams(**tiny.rung_values(init=init, encoder=encoder))
 
 
 def test_the_card_is_plain_json(climbed: Ladder) -> None:

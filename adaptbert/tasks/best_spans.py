@@ -1,7 +1,7 @@
 """Scores of tokens -> the best span of each row over all its windows, and when a row is better left without an answer.
 
-Devlin et al. 2019, sections 4.2 and 4.3: a span counts by the sum of its two scores; no answer is the span from [CLS] to
-[CLS].
+Devlin et al. 2019, sections 4.2 and 4.3: a span counts by the sum of its two scores, and no answer is the span from
+[CLS] to [CLS].
 """
 
 from dataclasses import dataclass

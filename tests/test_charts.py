@@ -1,0 +1,39 @@
+"""The pictures of the report: colours, axes, and bars as long as their values."""
+
+import pytest
+
+from adaptbert.comparison import Comparison
+from adaptbert.report import charts, words
+from adaptbert.report.page import role
+from tests.simulated import ACCURACY, ARMS
+
+
+def test_colours_follow_the_ladder(comparison: Comparison) -> None:
+    roles = {arm: role(comparison.rung(rung.format(task="section"))) for arm, rung in ARMS.items()}
+    assert roles == {arm: arm for arm in ACCURACY}
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ticks"),
+    [
+        (0.0, 0.62, [0.0, 0.2, 0.4, 0.6, 0.8]),
+        (2.42, 4.45, [2.0, 2.5, 3.0, 3.5, 4.0, 4.5]),
+        (1.0, 1.0, [1.0, 1.2]),
+        (-0.03, 0.11, [-0.05, 0.0, 0.05, 0.1, 0.15]),
+    ],
+)
+def test_axes_have_round_numbers(low: float, high: float, ticks: list[float]) -> None:
+    assert charts.nice_ticks(low, high) == pytest.approx(ticks)
+
+
+def test_bars_are_as_long_as_their_values() -> None:
+    chart = charts.bars([charts.Bar("a", "domain", 0.3, 0.2, 0.4, [0.3])], [charts.Mark(words.same("c"), 0.1)], "id")
+    assert 'width="75.00%"' in chart
+    assert 'x1="25.00%"' in chart
+
+
+def test_a_negative_correlation_points_to_the_left() -> None:
+    rows = [charts.Bar(str(mean), "domain", mean, None, None, [mean]) for mean in (-0.2, 0.2)]
+    chart = charts.bars(rows, [], "id")
+    assert 'x="0%" y="22" width="50.00%"' in chart
+    assert 'x="50%" y="68" width="50.00%"' in chart
