@@ -21,7 +21,8 @@ GENERAL = "general"
 OF_CLASSES = {"class_weights", "r_drop"}
 """Options of fine-tuning that mean nothing for a number."""
 
-_NAME = re.compile(r"\w[\w.-]*")
+_NAME = re.compile(r"\w[\w-]*")
+"""Of what becomes a stage. DVC takes a dot for the way to a value (`collect.my.corpus`), and @ for its own."""
 
 
 def check(document: Mapping[str, Any], file: Path) -> None:
@@ -48,14 +49,12 @@ def check(document: Mapping[str, Any], file: Path) -> None:
 
 
 def _names(document: Mapping[str, Any], file: Path) -> Iterator[UserError]:
-    """Names of sets become names of files and words of a command."""
+    """Names of sets become names of stages and of folders."""
     for section in ("collect", "collect_task"):
         for name in document[section]:
             if not _NAME.fullmatch(str(name)):
                 place = f"{file}: {section}.{name}"
-                yield BadParams(
-                    112, place, f"'{name}' cannot be the name of a folder", "use letters, digits, _ . and -"
-                )
+                yield BadParams(112, place, f"'{name}' cannot be the name of a stage", "use letters, digits, _ and -")
 
 
 def _taken(document: Mapping[str, Any], ladder: LadderConfig, file: Path) -> Iterator[UserError]:

@@ -1,7 +1,8 @@
 """From a command line in dvc.yaml to a call of a stage function.
 
-Paths and names travel by argv (`--out models/pretrain`), values by params.yaml; a stage function's signature says which
-is which, so there is no second list to keep:
+Paths and names travel by argv (`--out models/pretrain`, with placeholders for what differs from key to key, see
+adaptbert.placeholders), values by params.yaml; a stage function's signature says which is which, so there is no second
+list to keep:
 
     def domain_transfer(params: DomainTransferParams, *, corpus: str, seed: int, measure: MeasureConfig,
                         init: Path, out: Path, metrics: Path, run: Run) -> None:
@@ -26,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from adaptbert import interruption
+from adaptbert import interruption, placeholders
 from adaptbert import params as params_file
 from adaptbert.errors import IO_ERROR, BadParams, UserError, nearest, raise_all
 from adaptbert.exclusive import hold, sweep
@@ -55,10 +56,12 @@ class Stage:
     Attributes:
         function: named like its module, its DVC stage and its section.
         keyed_by: the argument that picks a sub-section, e.g. `corpus` for `collect.general`.
+        foreach: the part of params.yaml of which dvc.yaml makes a stage each, e.g. `ladder.finetune`.
     """
 
     function: Callable[..., None]
     keyed_by: str | None = None
+    foreach: str | None = None
 
     @property
     def name(self) -> str:
@@ -111,12 +114,14 @@ class Stage:
         parser = argparse.ArgumentParser(prog=f"python -m stages.{self.name}", description=self.function.__doc__)
         for name, kind in hints.items():
             if kind in (Path, str):
-                parser.add_argument(f"--{name.replace('_', '-')}", type=kind, required=True)
-        arguments = vars(parser.parse_args(argv))
+                parser.add_argument(f"--{name.replace('_', '-')}", required=True)
+        words = vars(parser.parse_args(argv))
 
         sweep()
         document = params_file.read(PARAMS)
         check_all(document, PARAMS)
+        words = placeholders.fill(words, document, self.name, self.foreach, PARAMS)
+        arguments = {name: hints[name](word) for name, word in words.items()}
         key = self.name if self.keyed_by is None else f"{self.name}.{arguments[self.keyed_by]}"
         values = {name: self._parse(document, name, kind, PARAMS) for name, kind in self.sections().items()}
         values["params"] = self._parse(document, key, hints["params"], PARAMS)

@@ -4,19 +4,15 @@ In: the whole file, each section valid; out: an error for each path. DVC itself 
 more than "no such file".
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from adaptbert.errors import BadData, UserError, nearest
 
-_SAFE = re.compile(r"[\w./@%+=:,-]+")
-"""What DVC can pass to a command as one word."""
-
 
 def check(document: Mapping[str, Any], file: Path) -> list[UserError]:
-    """Paths that are not there, or that no command can carry.
+    """Paths that are not there.
 
     Args:
         file: for the messages.
@@ -24,17 +20,9 @@ def check(document: Mapping[str, Any], file: Path) -> list[UserError]:
     return [error for key, path in _paths(document) if (error := _problem(f"{file}: {key}", path))]
 
 
-def is_safe(path: str) -> bool:
-    """Whether a path can stand in a command of dvc.yaml."""
-    return _SAFE.fullmatch(path) is not None
-
-
 def _problem(place: str, name: str) -> UserError | None:
     if name.startswith("~"):
         return BadData(153, place, f"{name}: ~ is not expanded", "write the path out")
-    if not is_safe(name):
-        problem = f"{name!r}: a name with blanks or quotes cannot be passed on to a command"
-        return BadData(145, place, problem, "rename it, or link it to a plain name: ln -s")
     path = Path(name)
     if not path.exists():
         beside = sorted(other.name for other in path.parent.iterdir()) if path.parent.is_dir() else []

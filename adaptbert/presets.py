@@ -4,17 +4,17 @@ A preset for the user's own text names its files below data/own. `--data FOLDER`
 the preset says data/own/posts.jsonl.gz, the file written says "/srv/text/posts.jsonl.gz".
 """
 
+import json
 import re
 import subprocess
 from pathlib import Path
 
 from adaptbert.errors import BadData, BadParams, nearest, raise_all
-from adaptbert.named_files import is_safe
 
 FOLDER = Path("presets")
 
 _OWN = re.compile(r"(?<=: )data/own/(\S+)")
-_MOVED = re.compile(r'(?<=: )"/[^"\n]*?/([^"/\n]+)"')
+_MOVED = re.compile(r'(?<=: )"/(?:[^"\\\n]|\\.)*?/([^"/\\\n]+)"')
 
 
 def names() -> list[str]:
@@ -40,10 +40,7 @@ def text(name: str, data: Path | None) -> str:
     if not data.is_dir():
         raise BadData(49, f"--data {data}", "no such folder", "give the folder that holds your files")
     folder = data.resolve().as_posix()
-    if not is_safe(folder):
-        problem = "a folder name with blanks or quotes cannot be passed on to a command"
-        raise BadData(145, f"--data {data}", problem, "link it to a plain name: ln -s FOLDER data/own")
-    return _OWN.sub(rf'"{folder}/\1"', preset)
+    return _OWN.sub(lambda found: json.dumps(f"{folder}/{found[1]}", ensure_ascii=False), preset)
 
 
 def check_replaceable(target: Path) -> None:

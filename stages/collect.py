@@ -60,7 +60,7 @@ def collect(params: CollectParams, *, corpus: str, path: Path, out: Path, run: R
     run.log_artifact(out / "manifest.json")
 
 
-STAGE = Stage(collect, keyed_by="corpus")
+STAGE = Stage(collect, keyed_by="corpus", foreach="collect")
 
 if __name__ == "__main__":
     STAGE.run()

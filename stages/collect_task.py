@@ -178,7 +178,7 @@ def _about(params: CollectTaskParams) -> dict[str, Any]:
     return about | params.model_dump(include=set(told), exclude_none=True)
 
 
-STAGE = Stage(collect_task, keyed_by="task")
+STAGE = Stage(collect_task, keyed_by="task", foreach="collect_task")
 
 if __name__ == "__main__":
     STAGE.run()

@@ -50,7 +50,7 @@ def domain_transfer(
     climb(start, training, params, measure, seed, where, work, run)
 
 
-STAGE = Stage(domain_transfer)
+STAGE = Stage(domain_transfer, foreach="ladder.domain_transfer")
 
 if __name__ == "__main__":
     STAGE.run()

@@ -32,7 +32,7 @@ def finetune(
     finetune_cell(Checkpoint.load(init), params, task, arm, Places(data, out, predictions, metrics), work, run)
 
 
-STAGE = Stage(finetune, keyed_by="task")
+STAGE = Stage(finetune, keyed_by="task", foreach="ladder.finetune")
 
 if __name__ == "__main__":
     STAGE.run()

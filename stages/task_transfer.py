@@ -39,7 +39,7 @@ def task_transfer(
     climb(Checkpoint.load(init), TokenizedCorpus.load(text), params, measure, seed, where, work, run)
 
 
-STAGE = Stage(task_transfer)
+STAGE = Stage(task_transfer, foreach="ladder.task_transfer")
 
 if __name__ == "__main__":
     STAGE.run()

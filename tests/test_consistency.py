@@ -177,10 +177,18 @@ def test_an_arm_cannot_hide_a_control(arm: str, what: str) -> None:
         pytest.param(
             {"collect__../escape": {"source": "files", "path": "x"}},
             [
-                "AB-112 params.yaml: collect.../escape: '../escape' cannot be the name of a folder; "
-                "use letters, digits, _ . and -"
+                "AB-112 params.yaml: collect.../escape: '../escape' cannot be the name of a stage; "
+                "use letters, digits, _ and -"
             ],
             id="a name is not a path",
+        ),
+        pytest.param(
+            {"collect__news.2024": {"source": "files", "path": "x"}},
+            [
+                "AB-112 params.yaml: collect.news.2024: 'news.2024' cannot be the name of a stage; "
+                "use letters, digits, _ and -"
+            ],
+            id="to DVC a dot leads to a value",
         ),
         pytest.param(
             {"finetune__mention__max_length": 1000},

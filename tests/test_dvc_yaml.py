@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from dvc.repo import Repo
 
-from adaptbert import params
+from adaptbert import params, placeholders
 from adaptbert.entry import Stage
 from tests.import_closure import ROOT, closure, is_code, rewrite
 
@@ -19,7 +19,7 @@ SHARED_SECTIONS = {"seed", "ladder", "measure"}
 # Read by the stage through the installed packages, not through an argument.
 NOT_ARGUMENTS = {"constraints.txt"}
 
-SIMPLE_COMMAND = re.compile(r"exec python -m stages\.(\w+)((?: --[a-z][a-z-]* [\w./@-]+)*)")
+SIMPLE_COMMAND = re.compile(r"exec python -m stages\.(\w+)((?: --[a-z][a-z-]* (?:[\w./-]+|'[\w./{}-]+'))*)")
 
 
 @cache
@@ -51,10 +51,15 @@ def files_in_stages() -> set[str]:
 
 
 def arguments(stage: Any) -> dict[str, str]:
-    """Options of the command: `--out models/pretrain` as {"out": "models/pretrain"}."""
+    """Options of the command: `--out models/pretrain` as {"out": "models/pretrain"}, placeholders filled in."""
     words = shlex.split(stage.cmd)[4:]
     pairs = zip(words[::2], words[1::2], strict=True)
-    return {option.removeprefix("--").replace("-", "_"): value for option, value in pairs}
+    templates = {option.removeprefix("--").replace("-", "_"): value for option, value in pairs}
+    found = stage_object(stage.addressing.partition("@")[0])
+    document = params.read(ROOT / "params.yaml")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv(placeholders.STAGE, stage.addressing)
+        return placeholders.fill(templates, document, found.name, found.foreach, ROOT / "params.yaml")
 
 
 def related(path: str, others: set[str]) -> bool:
@@ -116,12 +121,29 @@ def test_params_are_the_sections_that_are_read(stage: Any) -> None:
     found = stage_object(name)
     own = name if found.keyed_by is None else f"{name}.{arguments(stage)[found.keyed_by]}"
     declared = {key for dep in stage.deps for key in (getattr(dep, "params", None) or ())}
-    assert declared == {own, *found.sections()}
+    rung = {f"{found.foreach}.{stage.addressing.partition('@')[2]}"} if _has_entries(found) else set()
+    assert declared == {own, *rung, *found.sections()}
 
 
-def test_every_item_of_a_foreach_has_its_own_values() -> None:
-    """All templates resolve to a command: no `${` is left."""
-    assert [address for address, stage in resolved().items() if "${" in stage.cmd] == []
+def _has_entries(stage: Stage) -> bool:
+    """Whether placeholders may name values: ladder.domain_transfer is a list of names."""
+    document = params.read(ROOT / "params.yaml")
+    return stage.foreach is not None and isinstance(params.section(document, stage.foreach, Path("params.yaml")), dict)
+
+
+def test_nothing_of_params_stands_in_a_command() -> None:
+    """A shell reads commands: DVC must fill in nothing, neither a value nor a key."""
+    written = params.read(ROOT / "dvc.yaml")["stages"]
+    commands = [values.get("do", values)["cmd"] for values in written.values()]
+    assert [command for command in commands if "$" in command] == []
+
+
+def test_each_stage_knows_of_what_it_is_made() -> None:
+    """Its placeholders are values of the part of params.yaml that DVC iterates over."""
+    for name, values in params.read(ROOT / "dvc.yaml")["stages"].items():
+        foreach = stage_object(name).foreach
+        assert values.get("foreach") == (f"${{{foreach}}}" if foreach else None)
+        assert "matrix" not in values
 
 
 def test_rewriting_keeps_the_rest(tmp_path: Path) -> None:
