@@ -1,7 +1,7 @@
 """`{key}` and `{from}` in the command of a stage: filled in by the stage itself, from DVC_STAGE and params.yaml.
 
-DVC could put them there (`${key}`), but a shell reads what DVC puts into a command, and whoever writes params.yaml would
-write commands. So all stages of a name have one command:
+DVC could put them there (`${key}`), but a shell reads what DVC puts into a command: who writes params.yaml would write
+commands. So all stages of a name have one command:
 
     exec python -m stages.finetune --init 'models/{from}' --out 'models/finetune/{key}'
 

@@ -164,7 +164,8 @@ def test_check_looks_for_the_files(project: Path) -> None:
         "error: AB-153 params.yaml: collect.domain.path: ~/posts: ~ is not expanded; write the path out",
         "AB-050 params.yaml: collect_task.mood.train: sets/mood_train.csv: no such file "
         "(did you mean 'mood.train.csv'?); put it there, or write where it is",
-        "AB-050 params.yaml: collect_task.mood.test: sets/my test.csv: no such file; put it there, or write where it is",
+        "AB-050 params.yaml: collect_task.mood.test: sets/my test.csv: no such file; "
+        "put it there, or write where it is",
     ]
 
 

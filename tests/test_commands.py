@@ -1,7 +1,6 @@
 """params.yaml cannot write commands: with a real DVC, a name or a path that a shell would obey is carried as it is."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -55,19 +54,16 @@ def hostile() -> tuple[dict[str, Any], int]:
         return [order.format(f"TOUCHED{next(number)}") for order in ORDERS]
 
     corpora, tasks, rungs, cells = every(), every(), every(), every()
-    cell = {"task": tasks[0], "arm": every()[0], "from": every()[0]}
     document = {
         "seed": 1,
         "measure": {},
         "ladder": {
             "domain_transfer": [*corpora, "general"],
-            "task_transfer": {rung: {"task": task, "from": start} for rung, task, start in zip(rungs, tasks, every())},
-            "finetune": {key: {**cell, "arm": arm} for key, arm in zip(cells, every())},
+            "task_transfer": {rung: dict.fromkeys(("task", "from"), tasks[0]) for rung in rungs},
+            "finetune": {cell: {"task": tasks[0], "arm": every()[0], "from": every()[1]} for cell in cells},
         },
-        "collect": {name: {"path": path} for name, path in zip(corpora, every())},
-        "collect_task": {
-            name: dict(zip(("train", "dev", "test"), (path, *every()[:2]))) for name, path in zip(tasks, every())
-        },
+        "collect": {name: {"path": path} for name, path in zip(corpora, every(), strict=True)},
+        "collect_task": {name: dict(zip(("train", "dev", "test"), every(), strict=False)) for name in tasks},
         "tokenize": {"words": {"dictionary": every()[0]}},
         "finetune": {task: {} for task in tasks},
         **{name: {} for name in ("validate", "tokenizer", "pretrain", "domain_transfer", "task_transfer", "compare")},
@@ -94,7 +90,7 @@ def test_nothing_of_params_is_executed(project: Path) -> None:
     (project / "makes.json").write_text(json.dumps(makes), encoding="utf-8")
     made = {path for paths in makes.values() for path in paths}
     for path in needed:
-        if not os.path.exists(path) and not any(other == path or other.startswith(f"{path}/") for other in made):
+        if not Path(path).exists() and not any(other == path or other.startswith(f"{path}/") for other in made):
             Path(path).parent.mkdir(parents=True, exist_ok=True)
             Path(path).write_text("brought")
 
