@@ -60,12 +60,17 @@ def use(
 
 @app.command()
 def check() -> None:
-    """Check params.yaml, then the files that it names; tell every error at once, and end with 78, or 65 of a file."""
-    from adaptbert import named_files, params
+    """Check params.yaml, then the files that it names; tell every error at once, and end with 78, or 65 of a file.
+
+    Before that, what a killed DVC left half-written is put right.
+    """
+    from adaptbert import dvc_files, named_files, params
     from adaptbert.entry import PARAMS, check_all
     from adaptbert.errors import raise_all
 
     with _told():
+        for line in dvc_files.mend():
+            print(line)
         document = params.read(PARAMS)
         check_all(document, PARAMS)
         raise_all(named_files.check(document, PARAMS))

@@ -100,11 +100,11 @@ class Stage:
         """The whole life of a stage's process; ends it with an exit code (adaptbert.errors)."""
         collect_seldom()
         interruption.raise_at_once()
-        if "DVC_STAGE" in os.environ:
-            interruption.die_with_parent()
         sys.exit(_exit_code(lambda: self._run(argv)))
 
     def _run(self, argv: Sequence[str] | None) -> None:
+        if placeholders.STAGE in os.environ:
+            interruption.die_with_parent()
         os.environ.update({name: os.environ.get(name, value) for name, value in QUIET.items()})
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(line_buffering=True)  # below DVC stdout is a pipe, and progress is for now

@@ -15,6 +15,7 @@ from hashlib import md5
 from pathlib import Path
 
 from adaptbert.errors import TEMPORARY, UserError
+from adaptbert.outputs import whole
 
 ROOT = Path(".work")
 PATIENCE_SECONDS = 10.0
@@ -64,7 +65,8 @@ def hold(stage: str, patience: float = PATIENCE_SECONDS) -> Iterator[Path]:
 def finish(folder: Path, metrics: Path) -> None:
     """The outputs of a stage are written; its folder may go as soon as dvc.lock knows this metrics file."""
     digest = md5(metrics.read_bytes(), usedforsecurity=False).hexdigest()
-    (folder / FINISHED).write_text(digest, encoding="utf-8")
+    with whole(folder / FINISHED) as path:  # half of a digest, or none, is in any dvc.lock
+        path.write_text(digest, encoding="utf-8")
 
 
 def sweep(dvc_lock: Path = Path("dvc.lock")) -> None:

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from adaptbert.errors import TEMPORARY
+from adaptbert.processes import is_orphan
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -63,8 +64,11 @@ def asked() -> str:
 def die_with_parent(number: signal.Signals = signal.SIGTERM) -> None:
     """Get a signal when the process that started this one ends, however it ends; Linux only.
 
-    DVC that is killed would leave its stage behind as an orphan, and the next `dvc repro` would start a second one.
+    DVC that is killed would leave its stage behind as an orphan, and the next `dvc repro` would start a second one. It
+    may have been killed while this process was starting: then its place is taken by a process of another group.
     """
+    if is_orphan():
+        os.kill(os.getpid(), number)
     if sys.platform != "linux":
         return
     import ctypes

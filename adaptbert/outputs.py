@@ -4,10 +4,13 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from glob import escape
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+
+from adaptbert.processes import has_ended
 
 
 @contextmanager
@@ -15,9 +18,11 @@ def whole(target: Path) -> Iterator[Path]:
     """A path to write a file or folder to; it takes the place of `target` when the block ends well.
 
     The temporary name lies in the target's own folder (never in $TMPDIR, which may be another file system).
-    When the block raises, what it wrote is removed and `target` stays as it was.
+    When the block raises, what it wrote is removed and `target` stays as it was. What a process left that was killed in
+    the block is removed when the same target is written again.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
+    _remove_leftovers(target)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         yield temporary
@@ -28,10 +33,23 @@ def whole(target: Path) -> Iterator[Path]:
         temporary.replace(target)
         sync(target.parent)
     finally:
-        if temporary.is_dir():
-            shutil.rmtree(temporary)
-        else:
-            temporary.unlink(missing_ok=True)
+        _remove(temporary)
+
+
+def _remove_leftovers(target: Path) -> None:
+    """Those that a live process is writing stay."""
+    for path in target.parent.glob(f".{escape(target.name)}.*.part"):
+        with suppress(FileNotFoundError):  # its process has just ended well
+            pid = path.name.removesuffix(".part").rpartition(".")[2]
+            if pid.isdecimal() and has_ended(int(pid), path.stat().st_mtime):
+                _remove(path)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def write_json(target: Path, values: Mapping[str, Any]) -> None:

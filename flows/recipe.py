@@ -223,8 +223,10 @@ def check_params() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "adaptbert.cli", "check"], capture_output=True, text=True, env=environment()
     )
+    for line in done.stdout.splitlines():  # such as that a dvc.lock was mended
+        get_run_logger().info(line)
     if done.returncode:
-        raise StageFailed(f"params.yaml was refused\n{done.stdout}{done.stderr}", done.returncode)
+        raise StageFailed(f"params.yaml was refused\n{done.stderr}", done.returncode)
 
 
 def environment() -> dict[str, str]:

@@ -18,8 +18,8 @@ from tests.import_closure import ROOT, closure, imports, running, source
 FLOORS = {
     # 4: the trainer, the record, the command line, the pages
     4: "cell cell_config class_table cli comparing comparison comparison_plots comparison_table confusion consistency "
-    "doctor entry follower inspection named_files one_seed parameters prediction predictions presets progress report "
-    "rung summary tracking training trials",
+    "doctor dvc_files entry follower inspection named_files one_seed parameters prediction predictions presets "
+    "progress report rung summary tracking training trials",
     # 3: loss, step and measurement; no files, no record
     3: "curriculum masked_lm finetuning measurement random_head sentence_measurement fine_tuned temperature",
     # 2: disk and Hugging Face
@@ -31,7 +31,7 @@ FLOORS = {
     "metric_contract metrics normalise optim packing plan pooling r_drop ranks schemas search spans statistics "
     "stream suite tag_schemes token_classes",
     # 0: what everything may use
-    0: "errors exclusive garbage interruption outputs parallel params placeholders",
+    0: "errors exclusive garbage interruption outputs parallel params placeholders processes",
 }
 
 # The core trains on a bare machine: torch, transformers, numpy, pyarrow. The way in (text, gate) is not part of it.

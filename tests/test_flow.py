@@ -226,6 +226,14 @@ def test_a_bad_params_file_is_refused_before_anything_starts(toy: Toy) -> None:
     assert not toy.began("start")
 
 
+def test_a_lock_that_a_kill_cut_is_mended_and_told(toy: Toy) -> None:
+    toy.order()
+    (toy.root / "dvc.lock").write_text("schema: '2.0'\nstages:\n  sta")
+    ran = toy.run("flows.recipe", "--until", "start")
+    assert ran.returncode == 0, ran.stdout
+    assert "dvc.lock is cut short, as a DVC that was killed leaves it: " in ran.stdout
+
+
 @pytest.mark.slow
 def test_runs_without_a_server(toy: Toy) -> None:
     """`python -m flows.recipe` brings a server of its own; without CUDA, stages that train share the cores."""

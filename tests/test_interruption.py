@@ -96,6 +96,18 @@ def test_a_stage_is_asked_to_stop_when_its_parent_is_killed(tmp_path: Path) -> N
     wait_for(tmp_path / "asked")
 
 
+LATE = "import time; time.sleep(1.5)\n" + CHILD
+
+
+def test_a_stage_whose_parent_was_killed_before_it_could_ask_stops(tmp_path: Path) -> None:
+    """Importing takes a second or two, in which nobody tells it that DVC has ended."""
+    with subprocess.Popen([sys.executable, "-c", PARENT, LATE], cwd=tmp_path, start_new_session=True) as parent:
+        time.sleep(0.5)
+        parent.kill()
+    time.sleep(3)
+    assert not (tmp_path / "child").exists()
+
+
 def wait_for(path: Path) -> None:
     deadline = time.monotonic() + 20
     while not path.exists() or not path.read_text():

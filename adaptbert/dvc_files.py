@@ -1,0 +1,185 @@
+"""What DVC writes in place, and what a kill leaves of it; put right before the next `dvc repro` stops at it.
+
+dvc.lock             cut short: the copy of the last look takes its place, or none; DVC then takes what it lacks from
+                     its run cache instead of running it
+.dvc/tmp/rwlock      which paths a running DVC uses; cut short, or with marks of a process that has ended: mended
+.<22 letters>.tmp    copies that DVC had begun beside its outputs: removed
+.git/index.lock      may be that of a git at work: told, not touched
+"""
+
+import fcntl
+import json
+import re
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from adaptbert.errors import TEMPORARY, BadData, UserError
+from adaptbert.exclusive import ROOT
+from adaptbert.outputs import whole
+from adaptbert.processes import has_ended
+
+LOCK = Path("dvc.lock")
+GRAPH = Path("dvc.yaml")
+STATE = Path(".dvc/tmp")
+KEPT = ROOT / "dvc.lock"
+DAMAGED = ROOT / "dvc.lock.damaged"
+PATIENCE_SECONDS = 60.0
+
+_TEMPORARY = re.compile(r"\.[\w-]{22}\.tmp")
+_CONFLICT = re.compile(r"^(<<<<<<<|>>>>>>>)", re.MULTILINE)
+
+
+class Unfinished(UserError):
+    """dvc.lock is being written by another process."""
+
+    exit_code = TEMPORARY
+
+
+def mend(patience: float = PATIENCE_SECONDS) -> list[str]:
+    """Put right what a DVC that was killed left in this project; a line for each thing that was done.
+
+    DVC's own lock is held meanwhile, so that what another DVC is writing right now is left to it.
+
+    Args:
+        patience: seconds to wait for such a DVC where dvc.lock does not look whole.
+
+    Raises:
+        BadData: dvc.lock has both sides of a merge.
+        Unfinished: it is still not whole, and a DVC that is at work may be writing it.
+    """
+    if not STATE.parent.is_dir():
+        return []
+    STATE.mkdir(exist_ok=True)
+    give_up = time.monotonic() + patience
+    while True:
+        with _held(STATE / "lock") as is_ours:
+            if is_ours:
+                return [*_mend_lock(), *_mend_marks(), *_remove_temporaries(), *_index_lock()]
+        if not _problem():
+            return []
+        if time.monotonic() > give_up:
+            problem = f"not whole for {patience:.0f} s while another DVC process is at work here"
+            raise Unfinished(183, LOCK, problem, "wait for it, or stop it, and run again")
+        time.sleep(0.2)
+
+
+def _mend_lock() -> Iterator[str]:
+    problem = _problem()
+    if not problem:
+        if LOCK.is_file() and not (KEPT.is_file() and KEPT.read_bytes() == LOCK.read_bytes()):
+            _replace(KEPT, LOCK.read_bytes())
+        return
+    _replace(DAMAGED, LOCK.read_bytes())
+    if KEPT.is_file() and not _problem(KEPT):
+        _replace(LOCK, KEPT.read_bytes())
+        done = "that of the last check is back; DVC takes what is newer from its run cache"
+    else:
+        LOCK.unlink()
+        done = "DVC takes finished stages from its run cache and writes it anew"
+    yield f"{LOCK} {problem}, as a DVC that was killed leaves it: {done} (the damaged one is {DAMAGED})"
+
+
+def _problem(path: Path = LOCK) -> str:
+    """What is wrong with a dvc.lock, as the end of a sentence; nothing for one that is whole, or not there."""
+    from dvc.schema import COMPILED_LOCKFILE_SCHEMA
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+    from voluptuous import Invalid
+
+    if not path.is_file():
+        return ""
+    text = path.read_text(encoding="utf-8", errors="replace")
+    if conflict := _CONFLICT.search(text):
+        line = text.count("\n", 0, conflict.start()) + 1
+        remedy = "take one side (git checkout --ours dvc.lock, or --theirs) and run again"
+        raise BadData(182, f"{path}:{line}", f"git left both sides of a merge ('{conflict[1]}')", remedy)
+    if not text.strip():
+        return "is empty"
+    try:
+        stages = COMPILED_LOCKFILE_SCHEMA(YAML(typ="safe").load(text)).get("stages", {})
+    except (YAMLError, Invalid):
+        return "is cut short"
+    # A cut may leave what DVC takes for whole, such as half of a checksum: then it would run the stage again.
+    outs = [out for stage in stages.values() for out in stage.get("outs", [])]
+    last = outs[-1] if outs else {}
+    keys = {"size", "nfiles"} if str(last.get("md5")).endswith(".dir") else {"size"}
+    lacks = keys - last.keys() if "md5" in last else None
+    return "is cut short" if lacks or not text.endswith("\n") else ""
+
+
+def _mend_marks() -> Iterator[str]:
+    """.dvc/tmp/rwlock: {"write": {path: mark}, "read": {path: [mark, ...]}}, a mark being {"pid": ..., "cmd": ...}."""
+    path = STATE / "rwlock"
+    with _held(STATE / "rwlock.lock") as is_ours:
+        if not is_ours or not path.is_file():
+            return
+        moment = path.stat().st_mtime
+        try:
+            marks = json.loads(path.read_text(encoding="utf-8"))
+            write = {
+                where: mark for where, mark in marks.get("write", {}).items() if not has_ended(mark["pid"], moment)
+            }
+            read = {
+                where: alive
+                for where, each in marks.get("read", {}).items()
+                if (alive := [mark for mark in each if not has_ended(mark["pid"], moment)])
+            }
+        except (ValueError, KeyError, TypeError, AttributeError):
+            path.unlink()
+            yield f"{path} was cut short, as a DVC that was killed leaves it: removed; only a running DVC needs it"
+            return
+        if (write, read) != (marks.get("write", {}), marks.get("read", {})):
+            _replace(path, json.dumps({"write": write, "read": read}).encode())
+
+
+def _remove_temporaries() -> Iterator[str]:
+    for folder in sorted({Path(out).parent for out in _outputs()}):
+        for path in sorted(folder.glob(".*.tmp")):
+            if _TEMPORARY.fullmatch(path.name) and path.is_file():
+                path.unlink()
+                yield f"{path} removed: a copy that DVC had begun when it was killed"
+
+
+def _outputs() -> Iterator[str]:
+    """Every output of dvc.yaml, as it stands there (`models/finetune/${key}`)."""
+    from ruamel.yaml import YAML
+
+    if not GRAPH.is_file():
+        return
+    for stage in YAML(typ="safe").load(GRAPH.read_text(encoding="utf-8"))["stages"].values():
+        described = stage.get("do", stage)
+        for out in (out for kind in ("outs", "metrics", "plots") for out in described.get(kind, [])):
+            yield out if isinstance(out, str) else next(iter(out))
+
+
+def _index_lock() -> Iterator[str]:
+    try:
+        asked = subprocess.run(["git", "rev-parse", "--git-path", "index.lock"], capture_output=True, text=True)
+    except OSError:
+        return
+    path = Path(asked.stdout.strip())
+    if asked.returncode == 0 and path.is_file():
+        yield (
+            f"warning: {path} is there: a git is at work here, or a git or DVC was killed; while it is there, DVC ends"
+            f" with 255 after its last stage. If no git is at work: rm {path}"
+        )
+
+
+@contextmanager
+def _held(lock: Path) -> Iterator[bool]:
+    """A lock of DVC's (zc.lockfile: the kernel's, it dies with its holder), if no other process has it."""
+    with lock.open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+
+
+def _replace(target: Path, content: bytes) -> None:
+    with whole(target) as part:
+        part.write_bytes(content)

@@ -1,0 +1,30 @@
+"""Other processes: has the one that left this ended, and has the one that started us?"""
+
+import os
+
+
+def has_ended(pid: int, moment: float) -> bool:
+    """Whether the process that had this number has ended. Numbers are given anew, after a restart the same ones.
+
+    Args:
+        moment: when it was alive, in seconds since the epoch.
+    """
+    import psutil
+
+    clocks = 1.0  # seconds that the times of processes and of files may be apart
+    try:
+        process = psutil.Process(pid)
+        return bool(process.status() == psutil.STATUS_ZOMBIE or process.create_time() > moment + clocks)
+    except psutil.NoSuchProcess:
+        return True
+
+
+def is_orphan() -> bool:
+    """Whether whoever started this process has ended.
+
+    A process is born into the group of its parent; whoever takes an orphan in (init, mostly) is of another.
+    """
+    try:
+        return os.getpgid(os.getppid()) != os.getpgrp()
+    except ProcessLookupError:
+        return True
