@@ -66,7 +66,7 @@ def examine() -> Iterator[Finding]:
     yield from environment(os.environ)
     yield device()
     if importlib.util.find_spec("torch"):
-        yield precision(_fixed(PARAMS, BF16))
+        yield precision(fixed(PARAMS, BF16))
 
 
 def python(version: str, supported: str) -> Finding:
@@ -144,11 +144,11 @@ def device() -> Finding:
     return Finding(Verdict.OK, "device", f"CPU, {cores} cores")
 
 
-def precision(fixed: list[str]) -> Finding:
+def precision(named: list[str]) -> Finding:
     """What `precision: auto` takes here, with the figures of the measurement on a CPU.
 
     Args:
-        fixed: keys of params.yaml that fix bf16-mixed.
+        named: keys of params.yaml that fix bf16-mixed.
     """
     import torch
 
@@ -159,8 +159,8 @@ def precision(fixed: list[str]) -> Finding:
         found += _flags(name, CPU_FLAGS.read_text(encoding="utf-8").split() if CPU_FLAGS.is_file() else None)
         limits = [variable for variable in ISA_LIMITS if variable in os.environ] if name != BF16 else []
     remedies = [f"unset {variable}, which forbids instructions" for variable in limits]
-    if fixed and name != BF16:
-        remedies.append(f"write auto: params.yaml fixes {BF16} in {', '.join(fixed)}")
+    if named and name != BF16:
+        remedies.append(f"write auto: params.yaml fixes {BF16} in {', '.join(named)}")
     verdict = Verdict.WARN if remedies else Verdict.OK
     return Finding(verdict, "precision", f"auto takes {name}: {found}", "; ".join(remedies))
 
@@ -174,7 +174,7 @@ def _flags(name: str, flags: list[str] | None) -> str:
     return ", though the system lists instructions for bf16"
 
 
-def _fixed(file: Path, value: str) -> list[str]:
+def fixed(file: Path, value: str) -> list[str]:
     """Keys whose precision is `value`; none where the file cannot be read, which `check` tells."""
     try:
         values = params.flatten(params.read(file))

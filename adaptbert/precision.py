@@ -3,9 +3,9 @@
 cuda    bfloat16 where the device has instructions for it, else float32
 cpu     the faster of both in one product of a training step, measured: docs/decisions/0015 says why no flag decides
 
-Processors with instructions for bfloat16 were two to four times as fast in it, those without them two to six times as
+Processors with instructions for bfloat16 were two to four times as fast in it, those without them three to six times as
 slow, so a short measurement decides safely. It counts the processor time of one thread: neither other processes nor the
-number of threads that train change the answer.
+number of threads that train changes the answer.
 """
 
 import time
@@ -15,8 +15,7 @@ from functools import cache
 from typing import Literal
 
 Precision = Literal["auto", "bf16-mixed", "32-true"]
-BF16: Literal["bf16-mixed"] = "bf16-mixed"
-FLOAT32: Literal["32-true"] = "32-true"
+BF16, FLOAT32 = "bf16-mixed", "32-true"
 
 ROWS, INPUTS, OUTPUTS = 512, 256, 1024
 """Tokens, and the widths of a small encoder's feed-forward layer."""
