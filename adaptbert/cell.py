@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from adaptbert import class_weights
 from adaptbert.cell_config import CellConfig
 from adaptbert.outputs import file_digest, whole, write_json
+from adaptbert.precision import settle
 from adaptbert.search import Point
 from adaptbert.tracking import Run
 from adaptbert.trials import COSTS, Extra, choose, cost
@@ -72,17 +73,22 @@ def finetune_cell(
         problem = f"max_length {params.max_length} is larger than the {limit} positions of {start.name}"
         raise BadData(111, f"params.yaml: finetune.{task}", problem, f"lower max_length to {limit}")
 
-    work.begin(
-        {
-            "params": params.model_dump(exclude={"seeds"}),
+    digests = {path.name: file_digest(path) for path in sorted(places.data.iterdir())}
+
+    def key(precision: str) -> dict[str, Any]:
+        return {
+            "params": {**params.model_dump(exclude={"seeds"}), "precision": precision},
             "task": about,
             "devices": ranks.count(params.global_batch_size // params.micro_batch_size),
-            "data": {path.name: file_digest(path) for path in sorted(places.data.iterdir())},
+            "data": digests,
             "init": [start.digest, start.tokenizer.fingerprint],
         }
-    )
+
+    precision = settle(f"finetune.{task}.precision", params.precision, lambda name: work.is_begun(key(name)))
+    params = params.model_copy(update={"precision": precision})
+    work.begin(key(precision))
     run.go_on(work.run)
-    run.set_tags({"init": start.digest, "rung": start.name})
+    run.set_tags({"init": start.digest, "rung": start.name, "precision": precision})
     run.log_input(f"tasks/{task}", labelled.digest(train), "training")
     examples = shape.examples(train, start.tokenizer, params.max_length)
     targets = shape.targets(train, examples)

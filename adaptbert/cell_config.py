@@ -1,6 +1,6 @@
 """What the cells of a task are fine-tuned with, and which of these values contradict each other."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
@@ -10,6 +10,7 @@ from adaptbert.early_stopping import EarlyStoppingConfig
 from adaptbert.freezing import FreezeConfig, GradualUnfreezingConfig
 from adaptbert.optim import OptimConfig
 from adaptbert.params import contradiction
+from adaptbert.precision import Precision
 from adaptbert.r_drop import RDropConfig
 from adaptbert.search import Point, SearchConfig
 from adaptbert.tasks.shapes import ShapeConfig
@@ -36,7 +37,8 @@ class CellConfig(ShapeConfig):
     """Tokens of a packed row."""
     dropout: Annotated[float, Field(ge=0, lt=1)]
     """Of hidden states, attention and the input of the head."""
-    precision: Literal["bf16-mixed", "32-true"]
+    precision: Precision
+    """Of the matrix products; weights and optimizer are float32 either way. `auto`: what this device does well."""
     class_weights: ClassWeights | None = None
     """How much the loss of each label counts: `balanced`, or a weight for every label. For sentences and pairs with
     labels. Left out: all alike."""

@@ -116,7 +116,7 @@ def predict(
         bool, typer.Option("--probabilities", help="Of all classes; of an answer its place and the score of none.")
     ] = False,
     top: Annotated[int | None, typer.Option(help="Probabilities of so many classes, the best first.")] = None,
-    precision: Annotated[str | None, typer.Option(help="bf16-mixed or 32-true; left out: as in evaluation.")] = None,
+    precision: Annotated[str | None, typer.Option(help="auto, bf16-mixed or 32-true; left out: as evaluated.")] = None,
     batch_tokens: Annotated[
         int | None, typer.Option(help="Tokens of a forward pass; left out: as in evaluation, to the last bit.")
     ] = None,

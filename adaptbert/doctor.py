@@ -3,10 +3,10 @@
 Runs in the folder of the project; reads and measures only (a probe file is written and removed at once).
 """
 
+import importlib.util
 import os
 import platform
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,13 +17,20 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
-from adaptbert.entry import QUIET
+from adaptbert import params
+from adaptbert.entry import PARAMS, QUIET
+from adaptbert.errors import UserError
+from adaptbert.precision import BF16, best, speeds
 from adaptbert.tracking import tracking_uri
 
 PACKAGE = "adaptbert"
 INSTALL = "pip install -c constraints.txt -e '.[dev]'"
 ENOUGH_BYTES, LITTLE_BYTES = 5 * 2**30, 2**30
 WRITTEN = (".", "data", "models", "metrics")
+CPU_FLAGS = Path("/proc/cpuinfo")
+BF16_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}
+"""Of x86 and of ARM; on Linux only."""
+ISA_LIMITS = ("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA")
 
 
 class Verdict(Enum):
@@ -58,6 +65,8 @@ def examine() -> Iterator[Finding]:
     yield record(tracking_uri())
     yield from environment(os.environ)
     yield device()
+    if importlib.util.find_spec("torch"):
+        yield precision(fixed(PARAMS, BF16))
 
 
 def python(version: str, supported: str) -> Finding:
@@ -124,27 +133,54 @@ def environment(variables: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def device() -> Finding:
-    """What will train. This imports torch, which takes a second."""
+    """What will train; `precision` says what it does well. This imports torch, which takes a second."""
     try:
         import torch
     except ImportError:
         return Finding(Verdict.FAIL, "device", "torch cannot be imported", INSTALL)
     if torch.cuda.is_available():
-        bf16 = torch.cuda.is_bf16_supported(including_emulation=False)
-        what = f"{torch.cuda.get_device_name()}, torch {torch.__version__}"
-    else:
-        bf16 = _cpu_has_bf16()
-        what = f"CPU, {len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count()} cores"
-    if bf16:
-        return Finding(Verdict.OK, "device", f"{what}, bf16")
-    return Finding(Verdict.WARN, "device", f"{what}, no bf16", "precision: 32-true is as fast here and more exact")
+        return Finding(Verdict.OK, "device", f"{torch.cuda.get_device_name()}, torch {torch.__version__}")
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return Finding(Verdict.OK, "device", f"CPU, {cores} cores")
 
 
-def _cpu_has_bf16(flags: Path = Path("/proc/cpuinfo")) -> bool:
-    """Instructions for bf16 products; where the system does not say, it is taken for no."""
-    if sys.platform != "linux":
-        return False
-    return bool({"avx512_bf16", "amx_bf16", "bf16"} & set(flags.read_text(encoding="utf-8").split()))
+def precision(named: list[str]) -> Finding:
+    """What `precision: auto` takes here, with the figures of the measurement on a CPU.
+
+    Args:
+        named: keys of params.yaml that fix bf16-mixed.
+    """
+    import torch
+
+    name, found = best()
+    limits = []
+    if not torch.cuda.is_available():
+        found = f"{found} ({speeds().bf16 / 1e9:.0f} and {speeds().float32 / 1e9:.0f} GFLOP/s on one core)"
+        found += _flags(name, CPU_FLAGS.read_text(encoding="utf-8").split() if CPU_FLAGS.is_file() else None)
+        limits = [variable for variable in ISA_LIMITS if variable in os.environ] if name != BF16 else []
+    remedies = [f"unset {variable}, which forbids instructions" for variable in limits]
+    if named and name != BF16:
+        remedies.append(f"write auto: params.yaml fixes {BF16} in {', '.join(named)}")
+    verdict = Verdict.WARN if remedies else Verdict.OK
+    return Finding(verdict, "precision", f"auto takes {name}: {found}", "; ".join(remedies))
+
+
+def _flags(name: str, flags: list[str] | None) -> str:
+    """Where what the system says of the processor, if it says anything, is not what was measured."""
+    if flags is None or bool(BF16_FLAGS.intersection(flags)) == (name == BF16):
+        return ""
+    if name == BF16:
+        return ", though the system lists no instructions for bf16"
+    return ", though the system lists instructions for bf16"
+
+
+def fixed(file: Path, value: str) -> list[str]:
+    """Keys whose precision is `value`; none where the file cannot be read, which `check` tells."""
+    try:
+        values = params.flatten(params.read(file))
+    except UserError:
+        return []
+    return [key for key, found in values.items() if key.endswith(".precision") and found == value]
 
 
 def _installed(name: str) -> str | None:

@@ -52,7 +52,6 @@ OTHERWISE = {
     "finetune.<key>.task": "A task of `collect_task`.",
     "measure.probability": "Of a token to be masked when a rung is measured.",
     "measure.seed": "Of the masks; fixed, so that every rung sees the same ones.",
-    "precision": "Of the matrix products; weights and optimizer are float32 either way.",
     "rows.dev": "Most rows of the development split.",
     "rows.test": "Most rows of the test split.",
     "rows.train": "Most rows of the training split. `rows` is for `installed_docs` only; your sets are taken whole.",

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, model_validator
 
@@ -18,6 +18,7 @@ from adaptbert.measurement import HeldOut, MeasureConfig, named, unnamed
 from adaptbert.optim import OptimConfig
 from adaptbert.outputs import write_json
 from adaptbert.params import Config, contradiction
+from adaptbert.precision import Precision, settle
 from adaptbert.sentence_pairs import SentenceObjective, head_of
 from adaptbert.stream import BudgetConfig
 from adaptbert.tracking import Run
@@ -31,7 +32,6 @@ RANDOM_HEAD = (
     "the head of masked-language modelling in {name} was never trained: bits per character of this rung mean nothing,"
     " and no comparison with it does; set head_warmup_steps (some hundreds) to train the head alone first"
 )
-Precision = Literal["bf16-mixed", "32-true"]
 
 
 class RungConfig(Config):
@@ -57,7 +57,7 @@ class RungConfig(Config):
     """Asked about the two halves of a document beside the masks: nothing; whether the second follows the first or is
     of another document; whether they are in order. Not for texts of one sentence."""
     precision: Precision
-    """Of the matrix products; weights and optimizer are float32 either way."""
+    """Of the matrix products; weights and optimizer are float32 either way. `auto`: what this device does well."""
     measurements: Annotated[int, Field(ge=1)]
     """Points on the curves of held-out text, at steps that grow by a constant factor; the last step is one."""
 
@@ -146,9 +146,9 @@ def climb(
     heldout = HeldOut(where.heldout, measure, tokenizer, params.block_size)
     heldout_pairs = HeldOutPairs(heldout, head, room) if head else None
 
-    work.begin(
-        {
-            "params": params.model_dump(),
+    def key(precision: str) -> dict[str, Any]:
+        return {
+            "params": {**params.model_dump(), "precision": precision},
             "seed": seed,
             "devices": ranks.count(curriculum.accumulate),
             "measure": measure.model_dump(),
@@ -156,7 +156,10 @@ def climb(
             "texts": [*corpus.texts, len(corpus.lengths), *corpus.segmentation],
             "heldout": heldout.digests,
         }
-    )
+
+    precision = settle(f"{where.stage}.precision", params.precision, lambda name: work.is_begun(key(name)))
+    params = params.model_copy(update={"precision": precision})
+    work.begin(key(precision))
     run.go_on(work.run)
     module = MaskedLM(model, params.optim, curriculum.body_steps, params.head_warmup_steps)
     before = start.measured or heldout.measure(model, params.precision)
@@ -168,7 +171,7 @@ def climb(
     run.log_metrics(named(before), step=0)
     for text in corpus.texts:
         run.log_input(str(text["name"]), str(text["digest"]), "training")
-    run.set_tags({"rung": where.rung, "init": start.digest})
+    run.set_tags({"rung": where.rung, "init": start.digest, "precision": precision})
     print(f"{where.rung}: {corpus.tokens:,} tokens of text, {steps:,} steps of {params.global_batch_tokens:,} tokens")
 
     def measure_now(step: int) -> Mapping[str, float]:

@@ -35,14 +35,18 @@ class Work:
         Args:
             key: all that decides the result and is not code or machine: values, digests of inputs.
         """
-        whole_key = json.loads(json.dumps({**key, **_surroundings()}))
-        self.run = self.folder / sha256(json.dumps(whole_key, sort_keys=True).encode()).hexdigest()[:16]
+        whole_key = _whole(key)
+        self.run = self._run_of(whole_key)
         if (self.run / KEY).is_file():
             return
         for other in sorted(self.folder.glob(f"*/{KEY}")):
             changed = ", ".join(sorted(_differences(read_json(other), whole_key)))
             print(f"  an unfinished run is left alone: it had other {changed}")
         write_json(self.run / KEY, whole_key)
+
+    def is_begun(self, key: Mapping[str, Any]) -> bool:
+        """Whether an unfinished run with this key is there for `begin` to go on with."""
+        return (self._run_of(_whole(key)) / KEY).is_file()
 
     def savepoints(self, name: str = "") -> Savepoints:
         """Of the run; `name` tells several in one stage apart, such as seeds."""
@@ -51,6 +55,15 @@ class Work:
     def finish(self, metrics: Path) -> None:
         """The outputs are written, `metrics` last."""
         finish(self.folder, metrics)
+
+    def _run_of(self, whole_key: Mapping[str, Any]) -> Path:
+        return self.folder / sha256(json.dumps(whole_key, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _whole(key: Mapping[str, Any]) -> dict[str, Any]:
+    """What a caller knows and what it need not know, as JSON gives it back."""
+    whole: dict[str, Any] = json.loads(json.dumps({**key, **_surroundings()}))
+    return whole
 
 
 def _surroundings() -> dict[str, Any]:

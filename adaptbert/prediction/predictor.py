@@ -7,12 +7,13 @@ hundreds of them in a row: then what waits is answered, and the rest of its grou
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from adaptbert import tag_schemes
 from adaptbert.checkpoint import CARD, Checkpoint
 from adaptbert.errors import BadData, BadParams
 from adaptbert.normalise import moved_back
+from adaptbert.precision import Precision, chosen
 from adaptbert.prediction.asked import Asked, Reader
 from adaptbert.tasks.shapes import Shape, from_card
 
@@ -26,7 +27,7 @@ MANY_ROWS = 2048
 HELD = 4
 """Rows that are held at most, in groups: behind one that can be answered may come millions that cannot."""
 NO_CLASSES = ("number", "answer")
-PRECISIONS = ("bf16-mixed", "32-true")
+PRECISIONS = get_args(Precision)
 
 
 class Predictor:
@@ -43,7 +44,7 @@ class Predictor:
     ) -> None:
         self._model, self._shape, self._tokenizer = model, shape, tokenizer
         self._task, self._block_size = card["task"], card["params"]["block_size"]
-        self._precision = precision or card["params"]["precision"]
+        self._precision = chosen(precision or card["params"]["precision"])
         self._batch_tokens = batch_tokens
         self.shape: str = self._task["shape"]
         self.target: str = self._task["target"]
@@ -53,7 +54,7 @@ class Predictor:
         """A folder that `finetune` wrote, on the GPU where there is one.
 
         Args:
-            precision: `bf16-mixed` or `32-true`; None: that of evaluation.
+            precision: `bf16-mixed`, `32-true`, or `auto`: what this device does well; None: that of evaluation.
             batch_tokens: about so many tokens in a forward pass; None: as evaluation cut them. Changes speed, and the
                 last bits of probabilities.
 

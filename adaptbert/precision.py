@@ -1,0 +1,107 @@
+"""In which numbers matrices are multiplied: those of params.yaml, or with `auto` those that the device does well.
+
+cuda    bfloat16 where the device has instructions for it, else float32
+cpu     the faster of both in one product of a training step, measured: docs/decisions/0015 says why no flag decides
+
+Processors with instructions for bfloat16 were two to four times as fast in it, those without them three to six times as
+slow, so a short measurement decides safely. It counts the processor time of one thread: neither other processes nor the
+number of threads that train changes the answer.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+Precision = Literal["auto", "bf16-mixed", "32-true"]
+BF16, FLOAT32 = "bf16-mixed", "32-true"
+
+ROWS, INPUTS, OUTPUTS = 512, 256, 1024
+"""Tokens, and the widths of a small encoder's feed-forward layer."""
+REPEATS = 5
+
+
+@dataclass(frozen=True)
+class Speeds:
+    """What one thread of the processor computes, in floating-point operations a second.
+
+    Attributes:
+        bf16: with operands that are cast to bfloat16 first, as in training.
+        float32: with operands as they are.
+    """
+
+    bf16: float
+    float32: float
+
+
+@cache
+def speeds() -> Speeds:
+    """Measured once a process, in a tenth of a second: of each type the best of several products, both in turn."""
+    import torch
+
+    draw = torch.Generator().manual_seed(0)  # the global one belongs to training
+    tokens, weight = torch.randn(ROWS, INPUTS, generator=draw), torch.randn(OUTPUTS, INPUTS, generator=draw)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        bf16 = float32 = float("inf")
+        for number in range(1 + REPEATS):
+            of_bf16 = _seconds(lambda: torch.nn.functional.linear(tokens.bfloat16(), weight.bfloat16()))
+            of_float32 = _seconds(lambda: torch.nn.functional.linear(tokens, weight))
+            if number:  # the first ones prepare the product
+                bf16, float32 = min(bf16, of_bf16), min(float32, of_float32)
+    finally:
+        torch.set_num_threads(threads)
+    operations = 2 * ROWS * INPUTS * OUTPUTS
+    return Speeds(operations / bf16, operations / float32)
+
+
+def best() -> tuple[str, str]:
+    """The precision that this device does well, and why."""
+    import torch
+
+    if torch.cuda.is_available():
+        if torch.cuda.is_bf16_supported(including_emulation=False):
+            return BF16, "the device has bf16"
+        return FLOAT32, "the device has no bf16"
+    found = speeds()
+    if found.bf16 > found.float32:
+        return BF16, f"bf16 {found.bf16 / found.float32:.1f} times as fast as float32 here"
+    return FLOAT32, f"float32 {found.float32 / found.bf16:.1f} times as fast as bf16 here"
+
+
+def chosen(precision: str) -> str:
+    """By name, never `auto`."""
+    return best()[0] if precision == "auto" else precision
+
+
+def settle(key: str, precision: str, is_begun: Callable[[str], bool]) -> str:
+    """What a stage trains in, by name; it is told on stdout, and a slow one that params.yaml names as a warning.
+
+    Args:
+        key: of the value in params.yaml.
+        precision: the value.
+        is_begun: whether an unfinished run in the precision of this name is there. It goes on in it, whatever would be
+            measured now: on another processor, or on one that does both about equally well.
+    """
+    if precision == "auto":
+        for name in (BF16, FLOAT32):
+            if is_begun(name):
+                print(f"precision auto: {name}, in which this run was begun")
+                return name
+        name, reason = best()
+        print(f"precision auto: {name} ({reason})")
+        return name
+    if precision == BF16:
+        name, reason = best()
+        if name != BF16:
+            print(f"  warning: params.yaml: {key} is {BF16}, {reason}; write auto, or {name}")
+    return precision
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    """Of the processor, for this thread: time in which another process had its place is not counted."""
+    began = time.thread_time()
+    work()
+    return time.thread_time() - began
