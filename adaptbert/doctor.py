@@ -18,7 +18,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 from adaptbert.entry import QUIET
-from adaptbert.tracking import tracking_uri
+from adaptbert.record.store import tracking_uri
 
 PACKAGE = "adaptbert"
 INSTALL = "pip install -c constraints.txt -e '.[dev]'"

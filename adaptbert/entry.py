@@ -42,7 +42,6 @@ QUIET = {
     "DO_NOT_TRACK": "true",
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "MLFLOW_DISABLE_TELEMETRY": "true",
-    "MLFLOW_LOGGING_LEVEL": "WARNING",
     "DVC_NO_ANALYTICS": "1",
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
 }
@@ -195,7 +194,6 @@ def _exit_code(body: Callable[[], None]) -> int:
 def _silence_libraries() -> None:
     """Adverts and progress bars of the libraries; their warnings stay."""
     logging.getLogger("httpx").setLevel(logging.WARNING)
-    logging.getLogger("alembic").setLevel(logging.WARNING)
     warnings.filterwarnings("ignore", message=".*litlogger.*")
     # Lightning 2.6 uses a name of torch that a later torch will drop; nothing a user could mend.
     warnings.filterwarnings("ignore", message=".*LeafSpec.*")
