@@ -19,6 +19,7 @@ from packaging.specifiers import SpecifierSet
 
 from adaptbert.entry import QUIET
 from adaptbert.record.store import tracking_uri
+from adaptbert.redaction import redacted
 
 PACKAGE = "adaptbert"
 INSTALL = "pip install -c constraints.txt -e '.[dev]'"
@@ -108,8 +109,7 @@ def room(free: int) -> Finding:
 def record(uri: str) -> Finding:
     """Where MLflow writes to."""
     known = uri.startswith(("sqlite:///", "postgresql", "mysql", "mssql", "http://", "https://", "databricks"))
-    shown = uri.split("@")[-1]  # never a password
-    return _judge(known, "MLflow", shown, "MLflow takes no plain folder any more: unset MLFLOW_TRACKING_URI")
+    return _judge(known, "MLflow", redacted(uri), "MLflow takes no plain folder any more: unset MLFLOW_TRACKING_URI")
 
 
 def environment(variables: Mapping[str, str]) -> Iterator[Finding]:

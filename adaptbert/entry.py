@@ -33,6 +33,7 @@ from adaptbert.exclusive import hold, sweep
 from adaptbert.garbage import collect_seldom
 from adaptbert.interruption import Interrupted
 from adaptbert.params import Config
+from adaptbert.redaction import hide_in_tracebacks, redacted
 from adaptbert.tracking import open_run
 
 PARAMS = Path("params.yaml")
@@ -95,6 +96,7 @@ class Stage:
     def run(self, argv: Sequence[str] | None = None) -> None:
         """The whole life of a stage's process; ends it with an exit code (adaptbert.errors)."""
         collect_seldom()
+        hide_in_tracebacks()
         interruption.raise_at_once()
         if "DVC_STAGE" in os.environ:
             interruption.die_with_parent()
@@ -178,7 +180,7 @@ def _exit_code(body: Callable[[], None]) -> int:
     try:
         body()
     except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(redacted(f"error: {error}"), file=sys.stderr)
         return error.exit_code
     except Interrupted as interrupted:
         print(f"{interrupted}; the same command goes on from here", file=sys.stderr)

@@ -20,6 +20,7 @@ from adaptbert.record import store as mlflow_store
 from adaptbert.record.recorder import SECONDS, Recorder
 from adaptbert.record.remembered import Remembered
 from adaptbert.record.store import Opened, Store, project_root, tracking_uri
+from adaptbert.redaction import redacted
 
 FLUSH_SECONDS = 10.0
 FLUSH_ROWS = 500
@@ -93,12 +94,12 @@ class Run:
 
     def set_tags(self, tags: Mapping[str, str]) -> None:
         """Names by which runs are found and grouped."""
-        as_text = {name: str(value) for name, value in tags.items()}
+        as_text = {name: redacted(str(value)) for name, value in tags.items()}
         self._call(lambda store: store.log_tags(self.id, as_text))
 
     def log_params(self, params: Mapping[str, Any]) -> None:
         """Dotted keys of params.yaml and their values."""
-        as_text = {name: str(value) for name, value in params.items()}
+        as_text = {name: redacted(str(value)) for name, value in params.items()}
         self._call(lambda store: store.log_params(self.id, as_text))
 
     def log_artifact(self, path: Path, folder: str | None = None) -> None:
@@ -187,7 +188,7 @@ def open_run(
         run.log_artifact(params_path)
         run.log_text("\n".join(sorted(f"{d.name}=={d.version}" for d in distributions())), "environment.txt")
 
-    remembered = Remembered(project_root(), tracking_uri())
+    remembered = Remembered(project_root(), redacted(tracking_uri()))
     if _pauses(remembered):
         yield Run()
         return
@@ -219,7 +220,7 @@ def _pauses(remembered: Remembered) -> bool:
 
 def _give_up(error: Exception, remembered: Remembered) -> None:
     remembered.failed(mlflow_store.is_down(error))
-    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+    reason = redacted(str(error)).splitlines()[0] if str(error) else type(error).__name__
     sys.stderr.write(f"warning: MLflow did not answer ({reason}); the stage goes on without a record\n")
 
 
