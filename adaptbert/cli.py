@@ -19,6 +19,7 @@ import typer
 
 from adaptbert.errors import UserError
 from adaptbert.garbage import collect_seldom
+from adaptbert.redaction import redacted
 
 BROKEN_PIPE = 128 + 13
 """As a program ends that SIGPIPE ends."""
@@ -163,7 +164,7 @@ def _told() -> Iterator[None]:
     try:
         yield
     except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(redacted(f"error: {error}"), file=sys.stderr)
         raise typer.Exit(error.exit_code) from None
 
 

@@ -21,7 +21,8 @@ from adaptbert import params
 from adaptbert.entry import PARAMS, QUIET
 from adaptbert.errors import UserError
 from adaptbert.precision import BF16, best, speeds
-from adaptbert.tracking import tracking_uri
+from adaptbert.record.store import tracking_uri
+from adaptbert.redaction import redacted
 
 PACKAGE = "adaptbert"
 INSTALL = "pip install -c constraints.txt -e '.[dev]'"
@@ -117,8 +118,7 @@ def room(free: int) -> Finding:
 def record(uri: str) -> Finding:
     """Where MLflow writes to."""
     known = uri.startswith(("sqlite:///", "postgresql", "mysql", "mssql", "http://", "https://", "databricks"))
-    shown = uri.split("@")[-1]  # never a password
-    return _judge(known, "MLflow", shown, "MLflow takes no plain folder any more: unset MLFLOW_TRACKING_URI")
+    return _judge(known, "MLflow", redacted(uri), "MLflow takes no plain folder any more: unset MLFLOW_TRACKING_URI")
 
 
 def environment(variables: Mapping[str, str]) -> Iterator[Finding]:

@@ -34,6 +34,7 @@ from adaptbert.exclusive import hold, sweep
 from adaptbert.garbage import collect_seldom
 from adaptbert.interruption import Interrupted
 from adaptbert.params import Config
+from adaptbert.redaction import hide_in_tracebacks, redacted
 from adaptbert.tracking import open_run
 
 PARAMS = Path("params.yaml")
@@ -43,7 +44,6 @@ QUIET = {
     "DO_NOT_TRACK": "true",
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "MLFLOW_DISABLE_TELEMETRY": "true",
-    "MLFLOW_LOGGING_LEVEL": "WARNING",
     "DVC_NO_ANALYTICS": "1",
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
 }
@@ -99,6 +99,7 @@ class Stage:
     def run(self, argv: Sequence[str] | None = None) -> None:
         """The whole life of a stage's process; ends it with an exit code (adaptbert.errors)."""
         collect_seldom()
+        hide_in_tracebacks()
         interruption.raise_at_once()
         sys.exit(_exit_code(lambda: self._run(argv)))
 
@@ -184,7 +185,7 @@ def _exit_code(body: Callable[[], None]) -> int:
     try:
         body()
     except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(redacted(f"error: {error}"), file=sys.stderr)
         return error.exit_code
     except Interrupted as interrupted:
         print(f"{interrupted}; the same command goes on from here", file=sys.stderr)
@@ -200,7 +201,6 @@ def _exit_code(body: Callable[[], None]) -> int:
 def _silence_libraries() -> None:
     """Adverts and progress bars of the libraries; their warnings stay."""
     logging.getLogger("httpx").setLevel(logging.WARNING)
-    logging.getLogger("alembic").setLevel(logging.WARNING)
     warnings.filterwarnings("ignore", message=".*litlogger.*")
     # Lightning 2.6 uses a name of torch that a later torch will drop; nothing a user could mend.
     warnings.filterwarnings("ignore", message=".*LeafSpec.*")

@@ -10,84 +10,71 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import distributions
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from adaptbert.interruption import Interrupted
+from adaptbert.record import store as mlflow_store
+from adaptbert.record.recorder import SECONDS, Recorder
+from adaptbert.record.remembered import Remembered
+from adaptbert.record.store import Opened, Store, project_root, tracking_uri
+from adaptbert.redaction import redacted
 
-if TYPE_CHECKING:
-    from mlflow import MlflowClient
-
-EXPERIMENT = "adaptbert"
 FLUSH_SECONDS = 10.0
 FLUSH_ROWS = 500
 MARK = "mlflow_run"
 
 
-@dataclass
-class _Store:
-    """An open MLflow run.
-
-    Attributes:
-        last: by metric, the last step that an earlier process logged.
-    """
-
-    client: "MlflowClient"
-    experiment_id: str
-    run_id: str
-    last: dict[str, int] = field(default_factory=dict)
-
-
-Opener = Callable[[str], _Store]
-
-
 class Run:
-    """One MLflow run; metrics are gathered and written every few seconds.
+    """One MLflow run. Whoever records does not wait for MLflow; metrics are gathered and handed on every few seconds.
 
     Args:
-        opener: opens the run of the id that it is given, or a new one; called when there is something to write. None:
-            nothing is kept.
+        recorder: makes the calls. None: nothing is kept.
+        tags: of a run that is made anew, asked for when it is.
         begin: what to write first.
     """
 
-    def __init__(self, opener: Opener | None = None, begin: "Callable[[Run], None] | None" = None) -> None:
-        self._opener, self._begin = opener, begin
-        self._store: _Store | None = None
+    def __init__(
+        self,
+        recorder: Recorder[Store] | None = None,
+        tags: Callable[[], Mapping[str, str]] = dict,
+        begin: "Callable[[Run], None] | None" = None,
+    ) -> None:
+        self._recorder, self._tags, self._begin = recorder, tags, begin
+        self._is_open = False
+        self._opened: Opened | None = None
         self._metrics: list[tuple[str, float, int, int]] = []
         self._flushed = time.monotonic()
 
     @property
     def id(self) -> str:
-        """Empty when nothing is kept."""
-        return self._store.run_id if self._store else ""
+        """Empty when nothing is kept, or not yet."""
+        return self._opened.run_id if self._opened else ""
 
     def go_on(self, folder: Path) -> None:
         """Be the run of the process that stopped here before, if `folder` knows one, so that a curve is one curve."""
         mark = folder / MARK
-        self._open(mark.read_text(encoding="utf-8") if mark.is_file() else "")
-        if self.id:
+
+        def note(_store: Store) -> None:
             folder.mkdir(parents=True, exist_ok=True)
             mark.write_text(self.id, encoding="utf-8")
+
+        self._open(mark.read_text(encoding="utf-8") if mark.is_file() else "")
+        self._call(note)
 
     def log_metrics(self, metrics: Mapping[str, float], step: int = 0) -> None:
         """Metrics of an optimizer step; the same names in every stage: `train/mlm_loss`, `test/f1_macro` ..."""
         now = time.time_ns() // 1_000_000
-        last = self._store.last if self._store else {}
-        self._metrics += [
-            (name, float(value), now, step) for name, value in metrics.items() if step > last.get(name, -1)
-        ]
+        self._metrics += [(name, float(value), now, step) for name, value in metrics.items()]
         if len(self._metrics) > FLUSH_ROWS or time.monotonic() - self._flushed > FLUSH_SECONDS:
             self.flush()
 
     def flush(self) -> None:
-        """Write what was gathered."""
-        from mlflow.entities import Metric
-
-        rows, self._metrics, self._flushed = self._metrics, [], time.monotonic()
-        self._log_batches("metrics", [Metric(name, value, when, step) for name, value, when, step in rows], 1000)
+        """Hand on what was gathered."""
+        points, self._metrics, self._flushed = self._metrics, [], time.monotonic()
+        self._call(lambda store: store.log_metrics(self._found(), points))
 
     def log_machine(self, step: int) -> None:
         """How busy processor, memory and GPUs are: MLflow's own system metrics, which it shows on a page of their own.
@@ -95,8 +82,9 @@ class Run:
         Asked from here, without the thread that MLflow would start for it. MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING=false
         leaves them out; those of GPUs need the package nvidia-ml-py.
         """
-        if self._store is None or os.environ.get("MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING", "").lower() == "false":
+        if not self._is_kept() or os.environ.get("MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING", "").lower() == "false":
             return
+        self._open("")
         with suppress(Exception):  # whatever a machine answers must not stop training
             for monitor in _monitors():
                 monitor.collect_metrics()
@@ -106,52 +94,34 @@ class Run:
 
     def set_tags(self, tags: Mapping[str, str]) -> None:
         """Names by which runs are found and grouped."""
-        from mlflow.entities import RunTag
-
-        self._log_batches("tags", [RunTag(name, str(value)) for name, value in tags.items()], 100)
+        as_text = {name: redacted(str(value)) for name, value in tags.items()}
+        self._call(lambda store: store.log_tags(self.id, as_text))
 
     def log_params(self, params: Mapping[str, Any]) -> None:
         """Dotted keys of params.yaml and their values."""
-        from mlflow.entities import Param
-
-        self._log_batches("params", [Param(name, str(value)[:6000]) for name, value in params.items()], 100)
+        as_text = {name: redacted(str(value)) for name, value in params.items()}
+        self._call(lambda store: store.log_params(self.id, as_text))
 
     def log_artifact(self, path: Path, folder: str | None = None) -> None:
-        """A file, or a folder with all that is in it."""
-        if path.is_dir():
-            self._try(lambda client: client.log_artifacts(self.id, str(path), folder))
-        else:
-            self._try(lambda client: client.log_artifact(self.id, str(path), folder))
+        """A file, or a folder with all that is in it; it is read later and must stay until the stage ends."""
+        here = path.resolve()
+        self._call(lambda store: store.log_artifact(self.id, here, folder))
 
     def log_text(self, text: str, name: str) -> None:
         """A small file by its content."""
-        self._try(lambda client: client.log_text(self.id, text, name))
+        self._call(lambda store: store.log_text(self.id, text, name))
 
     def log_input(self, name: str, digest: str, context: str) -> None:
         """A data set that was read; `context` is how: training, evaluation."""
-        from mlflow.entities import Dataset, DatasetInput, InputTag
-
-        data = Dataset(name=name, digest=digest[:36], source_type="dvc", source=name)
-        tag = InputTag("mlflow.data.context", context)
-        self._try(lambda client: client.log_inputs(self.id, datasets=[DatasetInput(data, [tag])]))
+        self._call(lambda store: store.log_input(self.id, name, digest, context))
 
     @contextmanager
     def child(self, name: str, tags: Mapping[str, str]) -> Iterator["Run"]:
         """A run below this one, e.g. a seed below its cell."""
         self._open("")
-
-        def opener(earlier: str) -> _Store:
-            assert self._store is not None
-            named = {"mlflow.runName": name, "mlflow.parentRunId": self.id, **tags}
-            return _open(self._store.client, self._store.experiment_id, named, earlier)
-
-        child = Run(opener if self._store else None)
-        try:
-            with child.closing():
-                yield child
-        finally:
-            if child._opener is None:  # a store that was given up is given up by all
-                self._give_up()
+        child = Run(self._recorder, lambda: {"mlflow.runName": name, "mlflow.parentRunId": self.id, **tags})
+        with child.closing():
+            yield child
 
     @contextmanager
     def closing(self) -> Iterator[None]:
@@ -165,51 +135,52 @@ class Run:
             raise
         finally:
             self.flush()
-            self._try(lambda client: client.set_terminated(self.id, status))
+            self._call(lambda store: store.close(self.id, status))
 
-    def _log_batches(self, kind: str, rows: list[Any], size: int) -> None:
-        """As many calls as it takes: MLflow refuses more than `size` rows of a kind in one."""
-        for first in range(0, len(rows), size):
-            batch = {kind: rows[first : first + size]}
-            self._try(lambda client, batch=batch: client.log_batch(self.id, **batch))  # type: ignore[misc]
+    def _found(self) -> Opened:
+        assert self._opened is not None
+        return self._opened
+
+    def _is_kept(self) -> bool:
+        return self._recorder is not None and not self._recorder.failed
 
     def _open(self, earlier: str) -> None:
-        if self._opener is None or self._store is not None:
+        """The first call; only a run with something to write at once is waited for."""
+        if self._recorder is None or self._is_open:
             return
-        try:
-            self._store = self._opener(earlier)
-        except Exception as error:  # whatever the store or the network does must not stop training
-            self._give_up(error)
-        else:
+        self._is_open = True
+
+        def open_run(store: Store) -> None:
+            self._opened = store.open(self._tags(), earlier)
+
+        self._recorder.do(open_run)
+        if self._begin is not None:
+            self._begin(self)
+            self._recorder.wait()
             with suppress(Exception):
                 _monitors()  # the load of the processor is counted from here
-            if self._begin is not None:
-                self._begin(self)
 
-    def _try(self, write: "Callable[[MlflowClient], Any]") -> None:
-        self._open("")
-        if self._store is None:
-            return
-        try:
-            write(self._store.client)
-        except Exception as error:  # as above
-            self._give_up(error)
-
-    def _give_up(self, error: Exception | None = None) -> None:
-        self._store = self._opener = None
-        if error is not None:
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            print(f"warning: MLflow did not answer ({reason}); the stage goes on without a record", file=sys.stderr)
+    def _call(self, call: Callable[[Store], object]) -> None:
+        if self._recorder is not None and self._is_kept():
+            self._open("")
+            self._recorder.do(call)
 
 
 @contextmanager
-def open_run(stage: str, labels: Mapping[str, str], params: Mapping[str, Any], params_path: Path) -> Iterator[Run]:
+def open_run(
+    stage: str,
+    labels: Mapping[str, str],
+    params: Mapping[str, Any],
+    params_path: Path,
+    seconds: float = SECONDS,
+) -> Iterator[Run]:
     """The run of a stage that begins now, or goes on (`Run.go_on`).
 
     Args:
         labels: the stage's options that are names, such as `task` and `arm`; they become tags.
         params: dotted keys and values.
         params_path: kept beside the run whole.
+        seconds: that the stage waits for MLflow, all calls together.
     """
 
     def begin(run: Run) -> None:
@@ -217,62 +188,40 @@ def open_run(stage: str, labels: Mapping[str, str], params: Mapping[str, Any], p
         run.log_artifact(params_path)
         run.log_text("\n".join(sorted(f"{d.name}=={d.version}" for d in distributions())), "environment.txt")
 
-    run = Run(lambda earlier: _connect(stage, labels, earlier), begin)
-    began = time.monotonic()
-    with run.closing():
-        yield run
-        run.log_metrics({"cost/seconds": time.monotonic() - began})
-
-
-def project_root() -> Path:
-    """The project's folder, also from a copy that `dvc exp run --temp` or `--queue` made below it."""
-    here = Path.cwd().resolve()
-    parts = here.parts
-    for i in range(len(parts) - 2):
-        if parts[i : i + 3] == (".dvc", "tmp", "exps"):
-            return Path(*parts[:i])
-    return here
-
-
-def tracking_uri() -> str:
-    """MLFLOW_TRACKING_URI, else mlflow.db in the project's folder by its absolute path."""
-    return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{project_root() / 'mlflow.db'}"
-
-
-def _connect(stage: str, labels: Mapping[str, str], earlier: str) -> _Store:
-    # A dead server must cost seconds, not the four minutes of MLflow's own patience.
-    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
-    os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "10")
-    from mlflow import MlflowClient
-
-    client = MlflowClient(tracking_uri())
-    experiment = client.get_experiment_by_name(EXPERIMENT)
-    if experiment is not None:
-        experiment_id = experiment.experiment_id
-    else:
-        local = None if os.environ.get("MLFLOW_TRACKING_URI") else (project_root() / "mlartifacts").as_uri()
-        experiment_id = client.create_experiment(EXPERIMENT, artifact_location=local)
+    remembered = Remembered(project_root(), redacted(tracking_uri()))
+    if _pauses(remembered):
+        yield Run()
+        return
     name = " ".join([stage, *labels.values()])
     tags = {"mlflow.runName": name, "mlflow.source.name": f"stages/{stage}.py", "stage": stage, **labels, **_origin()}
-    return _open(client, experiment_id, tags, earlier)
+    recorder = Recorder(
+        mlflow_store.prepare, lambda: Store(remembered), lambda error: _give_up(error, remembered), seconds
+    )
+    run = Run(recorder, lambda: tags, begin)
+    began = time.monotonic()
+    try:
+        with run.closing():
+            yield run
+            run.log_metrics({"cost/seconds": time.monotonic() - began})
+    finally:
+        recorder.close()
 
 
-def _open(client: "MlflowClient", experiment_id: str, tags: Mapping[str, str], earlier: str) -> _Store:
-    """The earlier run, if it is still there, else a new one."""
-    if earlier:
-        from mlflow.exceptions import MlflowException
+def _pauses(remembered: Remembered) -> bool:
+    """Whether an earlier stage found the store down not long ago, which is said."""
+    until = remembered.paused_until()
+    if until is None:
+        return False
+    down = os.path.relpath(remembered.down)
+    when = time.strftime("%H:%M:%S", time.localtime(until))
+    print(f"warning: no record until {when}, for MLflow did not answer; to ask it now: rm {down}", file=sys.stderr)
+    return True
 
-        with suppress(MlflowException):  # removed meanwhile, or of another store
-            found = client.get_run(earlier)
-            if found.info.lifecycle_stage == "active":
-                client.update_run(earlier, status="RUNNING")
-                client.set_tag(earlier, "resumed", "true")
-                last = {
-                    name: max(point.step for point in client.get_metric_history(earlier, name))
-                    for name in found.data.metrics
-                }
-                return _Store(client, experiment_id, earlier, last)
-    return _Store(client, experiment_id, client.create_run(experiment_id, tags=dict(tags)).info.run_id)
+
+def _give_up(error: Exception, remembered: Remembered) -> None:
+    remembered.failed(mlflow_store.is_down(error))
+    reason = redacted(str(error)).splitlines()[0] if str(error) else type(error).__name__
+    sys.stderr.write(f"warning: MLflow did not answer ({reason}); the stage goes on without a record\n")
 
 
 @cache

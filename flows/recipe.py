@@ -42,8 +42,11 @@ from pydantic import Field
 from adaptbert.comparison_table import STEPS, comparison_table
 from adaptbert.errors import BAD_PARAMS, INTERNAL, TEMPORARY, BadParams, UserError, nearest
 from adaptbert.outputs import read_json
+from adaptbert.redaction import hide_in_tracebacks, redacted
 
 GPU = "gpu"
+UNREACHABLE = "Failed to reach API"
+"""Of Prefect, where a server does not answer from the beginning."""
 LOCKED = ("is busy, it is being blocked by", "Unable to acquire lock")
 METRICS = Path("metrics/metrics.json")
 REPORT = Path("reports/index.html")
@@ -284,20 +287,24 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--until", default="compare", help="a stage, or all stages of a name")
     parser.add_argument("--jobs", type=int, default=2, help="stages side by side")
     arguments = parser.parse_args(argv)
+    hide_in_tracebacks()
     signal.signal(signal.SIGINT, _leave_it_to_the_stages)
     try:
         recipe(until=arguments.until, jobs=arguments.jobs)
     except (StageFailed, UserError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(redacted(f"error: {error}"), file=sys.stderr)
         sys.exit(error.exit_code)
     except ParameterTypeError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(redacted(f"error: {error}"), file=sys.stderr)
         sys.exit(BAD_PARAMS)
-    except TransportError as error:
+    except (TransportError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and UNREACHABLE not in str(error):
+            raise
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             print("interrupted; the same command goes on from here", file=sys.stderr)
             sys.exit(TEMPORARY)
-        print(f"error: the Prefect server is gone ({error}); finished stages are kept, run again", file=sys.stderr)
+        gone = f"error: the Prefect server does not answer ({error}); finished stages are kept, run again"
+        print(redacted(gone), file=sys.stderr)
         sys.exit(TEMPORARY)
 
 

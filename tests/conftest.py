@@ -35,6 +35,16 @@ def save_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
+def mlflow_tables(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """An mlflow.db without runs; MLflow takes seconds to make one."""
+    from mlflow import MlflowClient
+
+    path = tmp_path_factory.mktemp("tables") / "mlflow.db"
+    MlflowClient(f"sqlite:///{path}").search_experiments()
+    return path.read_bytes()
+
+
+@pytest.fixture(scope="session")
 def climbed(tmp_path_factory: pytest.TempPathFactory) -> "Ladder":
     """All rungs; the tests only look."""
     from adaptbert.stream import BudgetConfig

@@ -17,21 +17,21 @@ from tests.import_closure import ROOT, closure, imports, running, source
 
 FLOORS = {
     # 4: the trainer, the record, the command line, the pages
-    4: "cell cell_config class_table cli comparing comparison comparison_plots comparison_table confusion consistency "
-    "doctor dvc_files entry follower inspection named_files one_seed parameters prediction predictions presets "
-    "progress report rung summary tracking training trials",
+    4: "cell cell_config class_table cli comparing comparison comparison_plots comparison_table confusion "
+    "consistency doctor dvc_files entry follower inspection named_files one_seed parameters prediction "
+    "predictions presets progress record report rung summary tracking training trials",
     # 3: loss, step and measurement; no files, no record
-    3: "curriculum masked_lm finetuning measurement random_head sentence_measurement fine_tuned temperature",
+    3: "curriculum fine_tuned finetuning masked_lm measurement random_head sentence_measurement temperature",
     # 2: disk and Hugging Face
-    2: "architecture checkpoint controls corpora documents encoder length_schedule savepoints segmentation "
-    "sentence_pairs work gate tables tasks token_store token_writer tokenization vocabulary",
+    2: "architecture checkpoint controls corpora documents encoder gate length_schedule savepoints segmentation "
+    "sentence_pairs tables tasks token_store token_writer tokenization vocabulary work",
     # 1: pure; tensors and frames in, tensors and frames out
-    1: "adversarial allocator answer_text attention batch calibration class_weights contamination crf depth "
-    "dropout early_stopping freezing health ladder layer_mix layout machine_peak masking masking_audit "
-    "metric_contract metrics normalise optim packing plan pooling precision r_drop ranks schemas search spans "
-    "statistics stream suite tag_schemes token_classes",
+    1: "adversarial allocator answer_text attention batch calibration class_weights contamination crf depth dropout "
+    "early_stopping freezing health ladder layer_mix layout machine_peak masking masking_audit metric_contract "
+    "metrics normalise optim packing plan pooling precision r_drop ranks schemas search spans statistics stream "
+    "suite tag_schemes token_classes",
     # 0: what everything may use
-    0: "errors exclusive garbage interruption outputs parallel params placeholders processes",
+    0: "errors exclusive garbage interruption outputs parallel params placeholders processes redaction",
 }
 
 # The core trains on a bare machine: torch, transformers, numpy, pyarrow. The way in (text, gate) is not part of it.

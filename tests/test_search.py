@@ -11,6 +11,7 @@ from adaptbert import tracking, training
 from adaptbert.errors import Diverged
 from adaptbert.finetuning import FineTuning
 from adaptbert.outputs import read_json
+from adaptbert.record.store import EXPERIMENT
 from adaptbert.search import Point, SearchConfig, Trial, best, search, search_seeds
 from adaptbert.tasks import labelled
 from adaptbert.work import Work
@@ -242,7 +243,7 @@ def test_each_trial_is_a_child_run_with_its_values(tmp_path: Path, monkeypatch: 
         values = {"search": config(learning_rate=[1e-3, 1e-2], seeds=1), "label_counts": [32]}
         found = project.finetune("section", "general", seeds=[1], epochs=1.0, **values)
     store = MlflowClient(f"sqlite:///{tmp_path / 'mlflow.db'}")
-    experiment = store.get_experiment_by_name(tracking.EXPERIMENT)
+    experiment = store.get_experiment_by_name(EXPERIMENT)
     assert experiment is not None
     runs = store.search_runs([experiment.experiment_id], order_by=["attributes.start_time"])
     (cell,) = [run for run in runs if "mlflow.parentRunId" not in run.data.tags]

@@ -1,10 +1,6 @@
-"""The record in a real MLflow store; and no store, however broken, stops a stage."""
+"""The record in a real MLflow store; what a store that fails does to a stage is in test_record."""
 
-import socket
 import subprocess
-import threading
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,14 +9,15 @@ from mlflow.entities import Run as Recorded
 
 from adaptbert import tracking
 from adaptbert.interruption import Interrupted
-from adaptbert.tracking import Run, open_run, project_root, tracking_uri
-from tests.project import free_port
+from adaptbert.record.store import EXPERIMENT, project_root, tracking_uri
+from adaptbert.tracking import Run, open_run
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project with a store of its own; the first start makes its tables."""
+def project(tmp_path_factory: pytest.TempPathFactory, mlflow_tables: bytes) -> Path:
+    """A project with a store of its own."""
     root = tmp_path_factory.mktemp("project")
+    (root / "mlflow.db").write_bytes(mlflow_tables)
     (root / "params.yaml").write_text("seed: 1\n")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
@@ -43,7 +40,7 @@ def client(root: Path) -> MlflowClient:
 
 def runs(root: Path, condition: str) -> list[Recorded]:
     store = client(root)
-    experiment = store.get_experiment_by_name(tracking.EXPERIMENT)
+    experiment = store.get_experiment_by_name(EXPERIMENT)
     assert experiment is not None
     return list(store.search_runs([experiment.experiment_id], condition, order_by=["attributes.start_time"]))
 
@@ -169,73 +166,6 @@ def test_the_projects_folder_also_from_an_experiments_copy(
     assert tracking_uri() == f"sqlite:///{(tmp_path / expected).resolve()}/mlflow.db"
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://elsewhere:5000")
     assert tracking_uri() == "http://elsewhere:5000"
-
-
-def test_an_unreachable_server_costs_seconds_and_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://127.0.0.1:{free_port()}")
-    (tmp_path / "params.yaml").write_text("seed: 1\n")
-    done, began = [], time.monotonic()
-    with open_run("finetune", {"task": "section"}, {"a": 1}, tmp_path / "params.yaml") as run:
-        run.log_metrics({"loss": 1.0}, 1)
-        run.log_artifact(tmp_path / "params.yaml")
-        with run.child("seed 1", {}) as child:
-            child.log_metrics({"loss": 1.0}, 1)
-            done.append("the work")
-    assert done == ["the work"]
-    assert time.monotonic() - began < 30
-    warnings = capsys.readouterr().err.splitlines()
-    assert len(warnings) == 1
-    assert warnings[0].startswith("warning: MLflow did not answer (")
-    assert warnings[0].endswith("); the stage goes on without a record")
-
-
-@pytest.fixture
-def deaf_server() -> Iterator[str]:
-    """Takes every connection and never answers."""
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        listening.listen(64)
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-
-
-@pytest.mark.slow
-def test_a_server_that_never_answers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], deaf_server: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", deaf_server)
-    (tmp_path / "params.yaml").write_text("seed: 1\n")
-    began = time.monotonic()
-    with open_run("finetune", {}, {}, tmp_path / "params.yaml"):
-        pass
-    assert time.monotonic() - began < 40
-    assert len(capsys.readouterr().err.splitlines()) == 1
-
-
-def test_a_store_that_dies_on_the_way_is_given_up_once(
-    inside: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """By the run and by all its children together, else each of five seeds would wait anew."""
-    tried = []
-
-    def dead(*_: object, **__: object) -> None:
-        tried.append(threading.current_thread().name)
-        raise ConnectionError("the server is gone")
-
-    with open_run("dying", {}, {}, inside / "params.yaml") as run:
-        for seed in range(5):
-            with run.child(f"seed {seed}", {}) as child:
-                if seed == 1:
-                    monkeypatch.setattr(MlflowClient, "log_batch", dead)
-                    monkeypatch.setattr(MlflowClient, "set_terminated", dead)
-                child.log_metrics({"loss": 1.0})
-    assert len(tried) == 1
-    assert capsys.readouterr().err.splitlines() == [
-        "warning: MLflow did not answer (the server is gone); the stage goes on without a record"
-    ]
 
 
 def test_a_run_without_a_record_takes_everything() -> None:

@@ -1,0 +1,113 @@
+"""What the next stages should know of a store that failed: when to ask it again, and which runs it still has open.
+
+In `.work/mlflow/<store>/` of the project:
+
+    down           the store failed not long ago; stages that begin now do not wait for it again
+    open/<run id>  a run that is not ended yet, locked by the process that writes it
+
+A lock ends with its process, or when the record is given up. So a file without one is a run that nobody will end, and
+the next stage that reaches the store does.
+"""
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import TextIO
+
+PAUSE_SECONDS = 300.0
+GIVEN_UP = "given up"
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """A run that nobody will end.
+
+    Attributes:
+        given_up: when its record was, in seconds since 1970; None: its process was killed.
+    """
+
+    run_id: str
+    given_up: float | None
+
+
+class Remembered:
+    """The files of one store; those of its runs that this process has open are locked by it.
+
+    The locks are POSIX's: a forked child does not inherit them.
+
+    Args:
+        root: the project's folder.
+        uri: of the store, without credentials.
+    """
+
+    def __init__(self, root: Path, uri: str) -> None:
+        self._folder = root / ".work" / "mlflow" / sha256(uri.encode()).hexdigest()[:8]
+        self._open: dict[str, TextIO] = {}
+        self._given_up = False
+
+    @property
+    def down(self) -> Path:
+        """Whoever removes this file has the next stage ask the store at once."""
+        return self._folder / "down"
+
+    def paused_until(self) -> float | None:
+        """Seconds since 1970; None: the store may be asked."""
+        with suppress(OSError):
+            failed = self.down.stat().st_mtime
+            if failed <= time.time() < failed + PAUSE_SECONDS:  # one that lies ahead was written by another clock
+                return failed + PAUSE_SECONDS
+        return None
+
+    def failed(self, is_down: bool) -> None:
+        """The record of this process was given up.
+
+        Args:
+            is_down: by the store's fault, so that another stage would fare no better.
+        """
+        self._given_up = True
+        with suppress(OSError):
+            while self._open:
+                _, file = self._open.popitem()
+                with file:
+                    file.write(GIVEN_UP)
+            if is_down:
+                self._folder.mkdir(parents=True, exist_ok=True)
+                self.down.touch()
+
+    def answered(self) -> None:
+        """The store can be reached."""
+        self.down.unlink(missing_ok=True)
+
+    def opened(self, run_id: str) -> None:
+        """A run is open from here on."""
+        path = self._folder / "open" / run_id
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if self._given_up:  # the store made it after all
+            path.write_text(GIVEN_UP, encoding="utf-8")
+            return
+        hidden = path.with_name(f".{run_id}.{os.getpid()}")  # under its own name it would be seen before it is locked
+        file = hidden.open("w", encoding="utf-8")
+        fcntl.lockf(file, fcntl.LOCK_EX)
+        hidden.replace(path)
+        self._open[run_id] = file
+
+    def closed(self, run_id: str) -> None:
+        """A run has ended."""
+        file = self._open.pop(run_id, None)
+        if file is not None:
+            (self._folder / "open" / run_id).unlink(missing_ok=True)
+            file.close()
+
+    def leftovers(self) -> Iterator[Leftover]:
+        """Runs that nobody will end, each locked while it is looked at; when the caller goes on, it is forgotten."""
+        for path in sorted((self._folder / "open").glob("[!.]*")):
+            with suppress(FileNotFoundError, BlockingIOError, PermissionError), path.open("r+") as file:
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                when = path.stat().st_mtime  # fails if another process has ended the run meanwhile
+                yield Leftover(path.name, when if file.read() == GIVEN_UP else None)
+                path.unlink(missing_ok=True)
