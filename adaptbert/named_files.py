@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from adaptbert.errors import BadData, UserError, nearest
+from adaptbert.repository import kept_outputs, record_of
 
 _SAFE = re.compile(r"[\w./@%+=:,-]+")
 """What DVC can pass to a command as one word."""
@@ -36,11 +37,19 @@ def _problem(place: str, name: str) -> UserError | None:
         problem = f"{name!r}: a name with blanks or quotes cannot be passed on to a command"
         return BadData(145, place, problem, "rename it, or link it to a plain name: ln -s")
     path = Path(name)
-    if not path.exists():
-        beside = sorted(other.name for other in path.parent.iterdir()) if path.parent.is_dir() else []
-        problem = f"{name}: no such file{nearest(path.name, beside)}"
-        return BadData(50, place, problem, "put it there, or write where it is")
-    return None
+    return None if path.exists() else _missing(place, path)
+
+
+def _missing(place: str, path: Path) -> UserError:
+    """With the way to get it back where DVC has a record of it, and what it costs that it is not there: nothing yet."""
+    kept = kept_outputs(path)
+    told = f" ({', '.join(kept)}, made from it, stays as it is)" if kept else ""
+    if (recorded := record_of(path)) is not None:
+        remedy = f"get it from the remote, dvc pull {recorded}, or from the cache of this clone, dvc checkout {recorded}"
+        return BadData(50, place, f"{path}: no such file{told}", remedy)
+    beside = sorted(other.name for other in path.parent.iterdir()) if path.parent.is_dir() else []
+    problem = f"{path}: no such file{nearest(path.name, beside)}{told}"
+    return BadData(50, place, problem, "put it there, or write where it is")
 
 
 def _paths(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
