@@ -5,7 +5,7 @@ more than "no such file".
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,9 @@ def check(document: Mapping[str, Any], file: Path) -> list[UserError]:
     Args:
         file: for the messages.
     """
-    return [error for key, path in _paths(document) if (error := _problem(f"{file}: {key}", path))]
+    paths = list(_paths(document))
+    kept = kept_outputs(path for _, name in paths if not (path := Path(name)).exists())
+    return [error for key, path in paths if (error := _problem(f"{file}: {key}", path, kept))]
 
 
 def is_safe(path: str) -> bool:
@@ -30,26 +32,29 @@ def is_safe(path: str) -> bool:
     return _SAFE.fullmatch(path) is not None
 
 
-def _problem(place: str, name: str) -> UserError | None:
+def _problem(place: str, name: str, kept: Mapping[Path, Sequence[str]]) -> UserError | None:
     if name.startswith("~"):
         return BadData(153, place, f"{name}: ~ is not expanded", "write the path out")
     if not is_safe(name):
         problem = f"{name!r}: a name with blanks or quotes cannot be passed on to a command"
         return BadData(145, place, problem, "rename it, or link it to a plain name: ln -s")
     path = Path(name)
-    return None if path.exists() else _missing(place, path)
+    return None if path.exists() else _missing(place, path, kept[path])
 
 
-def _missing(place: str, path: Path) -> UserError:
-    """With the way to get it back where DVC has a record of it, and what it costs that it is not there: nothing yet."""
-    kept = kept_outputs(path)
-    told = f" ({', '.join(kept)}, made from it, stays as it is)" if kept else ""
+def _missing(place: str, path: Path, kept: Sequence[str]) -> UserError:
+    """With the way to get the file back where DVC has a record of it.
+
+    Args:
+        kept: what was made from it, and is still here.
+    """
+    rest = f" ({', '.join(kept)}, made from it, stays as it is)" if kept else ""
     if (recorded := record_of(path)) is not None:
         remedy = f"get it from the remote, dvc pull {recorded}, or from the cache of this clone, dvc checkout {recorded}"
-        return BadData(50, place, f"{path}: no such file{told}", remedy)
-    beside = sorted(other.name for other in path.parent.iterdir()) if path.parent.is_dir() else []
-    problem = f"{path}: no such file{nearest(path.name, beside)}{told}"
-    return BadData(50, place, problem, "put it there, or write where it is")
+        return BadData(50, place, f"{path}: no such file{rest}", remedy)
+    names = sorted(other.name for other in path.parent.iterdir()) if path.parent.is_dir() else []
+    close = nearest(path.name, [name for name in names if not name.endswith(".dvc")])
+    return BadData(50, place, f"{path}: no such file{close}{rest}", "put it there, or write where it is")
 
 
 def _paths(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

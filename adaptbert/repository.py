@@ -1,13 +1,15 @@
 """What DVC knows of this project, asked in this process."""
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dvc.repo import Repo
+
+LOCK = Path("dvc.lock")
 
 
 @contextmanager
@@ -27,21 +29,20 @@ def opened() -> Iterator["Repo"]:
             yield repo
 
 
-def kept_outputs(source: Path) -> list[str]:
-    """Outputs that are made from `source` and lie here as dvc.lock has them; none where DVC cannot say."""
+def kept_outputs(sources: Iterable[Path]) -> dict[Path, list[str]]:
+    """What is made from each file and lies here as dvc.lock has it; nothing where DVC cannot say."""
     from dvc.exceptions import DvcException
 
-    try:
-        with opened() as repo:
-            return [
-                out.def_path
-                for stage in repo.index.stages
-                if any(dep.def_path == source.as_posix() for dep in stage.deps)
-                and not any(out.workspace_status() for out in stage.outs)
-                for out in stage.outs
-            ]
-    except DvcException:
-        return []
+    kept: dict[Path, list[str]] = {source: [] for source in sources}
+    lock = LOCK.read_text(encoding="utf-8", errors="replace") if LOCK.is_file() else ""
+    if not any(source.as_posix() in lock for source in kept):
+        return kept  # known without the second that DVC takes
+    with suppress(DvcException), opened() as repo:
+        for stage in repo.index.stages:
+            for source in {Path(dep.def_path) for dep in stage.deps} & kept.keys():
+                if not any(out.workspace_status() for out in stage.outs):
+                    kept[source] += [out.def_path for out in stage.outs]
+    return kept
 
 
 def record_of(path: Path) -> Path | None:

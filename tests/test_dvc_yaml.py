@@ -24,9 +24,9 @@ SIMPLE_COMMAND = re.compile(r"exec python -m stages\.(\w+)((?: --[a-z][a-z-]* [\
 
 @cache
 def resolved() -> dict[str, Any]:
-    """Every DVC stage by its name, `${...}` filled in from params.yaml."""
+    """Every stage of dvc.yaml by its name, `${...}` filled in from params.yaml; files that are added to DVC are none."""
     with Repo(str(ROOT)) as repo:
-        return {stage.addressing: stage for stage in repo.index.stages}
+        return {stage.addressing: stage for stage in repo.index.stages if not stage.is_data_source}
 
 
 def names() -> list[str]:
@@ -117,6 +117,19 @@ def test_params_are_the_sections_that_are_read(stage: Any) -> None:
     own = name if found.keyed_by is None else f"{name}.{arguments(stage)[found.keyed_by]}"
     declared = {key for dep in stage.deps for key in (getattr(dep, "params", None) or ())}
     assert declared == {own, *found.sections()}
+
+
+def test_a_source_that_is_missing_costs_no_output() -> None:
+    """DVC removes the outputs of a stage before it looks for the inputs: all but those that persist. Who reads first what
+    no stage makes is where a recipe stops."""
+    made = {path for stage in resolved().values() for path in paths(stage)[2]}
+    read: set[str] = set()
+    for address, stage in resolved().items():  # in the order of dvc.yaml, which is that of the graph
+        outside = {path for path in paths(stage)[1] - NOT_ARGUMENTS if not related(path, made)}
+        if not outside <= read:
+            assert [out.def_path for out in stage.outs if not out.persist] == [], address
+        read |= outside
+    assert {"models/init", "data/sources/words.txt", "data/sources/general.txt"} <= read
 
 
 def test_every_item_of_a_foreach_has_its_own_values() -> None:
