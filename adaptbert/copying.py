@@ -44,7 +44,7 @@ def share_blocks(source: Path, target: Path) -> None:
     # DVC's own, which knows the call of each system: its cache is linked in the same way.
     from dvc_objects.fs.system import reflink
 
-    reflink(os.fspath(source), os.fspath(target))
+    reflink(os.fspath(source), os.fspath(target))  # type: ignore[no-untyped-call]
 
 
 def can_share_blocks(folder: Path) -> bool:

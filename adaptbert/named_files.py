@@ -50,7 +50,7 @@ def _missing(place: str, path: Path, kept: Sequence[str]) -> UserError:
     """
     rest = f" ({', '.join(kept)}, made from it, stays as it is)" if kept else ""
     if (recorded := record_of(path)) is not None:
-        remedy = f"get it from the remote, dvc pull {recorded}, or from the cache of this clone, dvc checkout {recorded}"
+        remedy = f"get it from the remote: dvc pull {recorded}; or from this clone's cache: dvc checkout {recorded}"
         return BadData(50, place, f"{path}: no such file{rest}", remedy)
     names = sorted(other.name for other in path.parent.iterdir()) if path.parent.is_dir() else []
     close = nearest(path.name, [name for name in names if not name.endswith(".dvc")])
@@ -65,3 +65,7 @@ def _paths(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name, values in document["collect_task"].items():
         seen = {values[split]: split for split in ("test", "dev", "train")}
         yield from ((f"collect_task.{name}.{split}", path) for path, split in reversed(seen.items()))
+    start = Path(document["pretrain"]["init"])
+    if start.is_dir():  # neither `scratch` nor a name on the hub
+        recorded = {path.stem for path in start.glob("*.dvc")}
+        yield from (("pretrain.init", (start / name).as_posix()) for name in sorted({"config.json", *recorded}))

@@ -53,8 +53,9 @@ class Brought:
     def __str__(self) -> str:
         told = f"{OWN}: {len(self.files)} files, {self.size / 1e6:,.1f} MB, {self.copied} of them copied now"
         if self.left_out:
+            names = ", ".join(self.left_out[:SHOWN])
             more = f" and {len(self.left_out) - SHOWN} more" if len(self.left_out) > SHOWN else ""
-            told += f"\nleft out (a folder, or a name that tells no known format): {', '.join(self.left_out[:SHOWN])}{more}"
+            told += f"\nleft out (a folder, or a name that tells no known format): {names}{more}"
         return told
 
 

@@ -24,7 +24,7 @@ SIMPLE_COMMAND = re.compile(r"exec python -m stages\.(\w+)((?: --[a-z][a-z-]* [\
 
 @cache
 def resolved() -> dict[str, Any]:
-    """Every stage of dvc.yaml by its name, `${...}` filled in from params.yaml; files that are added to DVC are none."""
+    """Every stage of dvc.yaml by its name, `${...}` filled in from params.yaml; an added file is none."""
     with Repo(str(ROOT)) as repo:
         return {stage.addressing: stage for stage in repo.index.stages if not stage.is_data_source}
 
@@ -120,8 +120,8 @@ def test_params_are_the_sections_that_are_read(stage: Any) -> None:
 
 
 def test_a_source_that_is_missing_costs_no_output() -> None:
-    """DVC removes the outputs of a stage before it looks for the inputs: all but those that persist. Who reads first what
-    no stage makes is where a recipe stops."""
+    """DVC removes the outputs of a stage before it looks for the inputs: all but those that persist. A recipe stops at
+    the first stage that reads what no stage makes."""
     made = {path for stage in resolved().values() for path in paths(stage)[2]}
     read: set[str] = set()
     for address, stage in resolved().items():  # in the order of dvc.yaml, which is that of the graph
