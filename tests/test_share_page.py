@@ -184,7 +184,7 @@ def small(folder: Path) -> None:
     """As small as `smoke`, and on from the checkpoint in models/init."""
     own = params.read(folder / "params.yaml")
     document: dict[str, Any] = json.loads(
-        json.dumps(params.read(folder / "presets/smoke.yaml")).replace('"section', '"ewect_usual')
+        json.dumps(params.read(folder / "presets/smoke.yaml")).replace("section", "ewect_usual")
     )
     document |= {name: own[name] for name in COLLECTS}
     document["ladder"]["finetune"].pop("mention-domain")
