@@ -24,6 +24,11 @@ from adaptbert.redaction import redacted
 BROKEN_PIPE = 128 + 13
 """As a program ends that SIGPIPE ends."""
 
+IN_PLACE = (
+    "warning: params.yaml names the files by their place on this machine, so that no other clone can run it; without "
+    "--in-place they are copied into data/own, and DVC shares them"
+)
+
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 
@@ -38,23 +43,33 @@ def about() -> None:
 @app.command()
 def use(
     preset: Annotated[str, typer.Argument(help="demo, smoke, weibo, biomed or gpu-base; see presets/.")],
-    data: Annotated[Path | None, typer.Option(help="Folder with your files, in place of data/own.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite a params.yaml that exists nowhere else.")] = False,
+    data: Annotated[Path | None, typer.Option(help="Folder with your files; copied into data/own, for DVC.")] = None,
+    in_place: Annotated[
+        bool, typer.Option("--in-place", help="Copy nothing: params.yaml names the files of --data where they are.")
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite params.yaml, or files in data/own, that exist nowhere else.")
+    ] = False,
 ) -> None:
-    """Write params.yaml from a preset."""
-    from adaptbert import named_files, params, presets
+    """Write params.yaml from a preset, and bring your files into the project."""
+    from adaptbert import named_files, own_data, params, presets
     from adaptbert.entry import PARAMS, check_all
-    from adaptbert.outputs import whole
 
     with _told():
-        text = presets.text(preset, data)
+        text = presets.text(preset, data, in_place=in_place)
         if not force:
             presets.check_replaceable(PARAMS)
-        with whole(PARAMS) as path:
-            path.write_text(text, encoding="utf-8")
-            document = params.read(path)
+        brought = None if data is None or in_place else own_data.bring(data, force=force)
+        with presets.replaced(PARAMS, text):
+            document = params.read(PARAMS)
             check_all(document, PARAMS)
+            if brought is not None:
+                own_data.record(brought.files)
     print(f"{PARAMS} is now the preset '{preset}'")
+    if brought is not None:
+        print(brought)
+    if in_place:
+        print(IN_PLACE)
     for error in named_files.check(document, PARAMS):
         print(f"still missing: {error}")
 

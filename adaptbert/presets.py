@@ -1,15 +1,19 @@
 """Ready params.yaml files: a name and the folder of the user's data in; the text of a whole, valid file out.
 
-A preset for the user's own text names its files below data/own. `--data FOLDER` puts FOLDER in the place of that; where
-the preset says data/own/posts.jsonl.gz, the file written says "/srv/text/posts.jsonl.gz".
+A preset for the user's own text names its files below data/own, where adaptbert.own_data brings them. In place, their
+folder stands there instead: where the preset says data/own/posts.jsonl.gz, the file written says
+"/srv/text/posts.jsonl.gz".
 """
 
 import json
 import re
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from adaptbert.errors import BadData, BadParams, nearest, raise_all
+from adaptbert.outputs import whole
 
 FOLDER = Path("presets")
 
@@ -24,23 +28,43 @@ def names() -> list[str]:
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
-def text(name: str, data: Path | None) -> str:
+def text(name: str, data: Path | None, *, in_place: bool = False) -> str:
     """The preset as it will stand in params.yaml.
 
     Args:
-        data: folder of the user's files; None leaves data/own.
+        data: folder of the user's files, if they are not in data/own.
+        in_place: name the files where they are, in `data`, and not in data/own.
     """
     if name not in names():
         raise BadParams(99, FOLDER, f"no preset '{name}'{nearest(name, names())}", f"known: {', '.join(names())}")
     preset = (FOLDER / f"{name}.yaml").read_text(encoding="utf-8")
     if data is None:
+        if in_place:
+            raise BadParams(111, "--in-place", "without --data nothing is brought", "name the folder: --data FOLDER")
         return preset
     if not _OWN.search(preset):
         raise BadParams(111, f"--data {data}", f"preset '{name}' brings its own text", "leave --data out")
     if not data.is_dir():
         raise BadData(49, f"--data {data}", "no such folder", "give the folder that holds your files")
+    if not in_place:
+        return preset
     folder = data.resolve().as_posix()
     return _OWN.sub(lambda found: json.dumps(f"{folder}/{found[1]}", ensure_ascii=False), preset)
+
+
+@contextmanager
+def replaced(target: Path, content: str) -> Iterator[None]:
+    """The file holds `content`; as it was before where the block fails."""
+    before = target.read_bytes() if target.is_file() else None
+    _write(target, content.encode())
+    try:
+        yield
+    except BaseException:
+        if before is None:
+            target.unlink()
+        else:
+            _write(target, before)
+        raise
 
 
 def check_replaceable(target: Path) -> None:
@@ -61,3 +85,8 @@ def _committed(target: Path) -> str | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     return shown.stdout.decode("utf-8", "replace") if shown.returncode == 0 else None
+
+
+def _write(target: Path, content: bytes) -> None:
+    with whole(target) as path:
+        path.write_bytes(content)

@@ -196,6 +196,8 @@ def codes_in_source() -> set[int]:
         "WorkerLost",
         "Diverged",
         "RankLost",
+        "NotWritten",
+        "Unrecorded",
         "Problem",
         "missing_columns",
         "Reason",
@@ -222,7 +224,18 @@ def test_carriers_of_codes_are_all_known() -> None:
     """A new kind of error must not slip past `codes_in_source`."""
     source = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "adaptbert").rglob("*.py"))
     kinds = set(re.findall(r"^class (\w+)\((?:UserError|BadData|BadParams)\)", source, re.MULTILINE))
-    assert kinds == {"BadData", "BadParams", "Several", "HubUnreachable", "Busy", "WorkerLost", "Diverged", "RankLost"}
+    assert kinds == {
+        "BadData",
+        "BadParams",
+        "Several",
+        "HubUnreachable",
+        "Busy",
+        "WorkerLost",
+        "Diverged",
+        "RankLost",
+        "NotWritten",
+        "Unrecorded",
+    }
 
 
 def test_exit_codes_are_told() -> None:

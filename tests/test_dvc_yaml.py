@@ -24,9 +24,9 @@ SIMPLE_COMMAND = re.compile(r"exec python -m stages\.(\w+)((?: --[a-z][a-z-]* (?
 
 @cache
 def resolved() -> dict[str, Any]:
-    """Every DVC stage by its name, `${...}` filled in from params.yaml."""
+    """Every stage of dvc.yaml by its name, `${...}` filled in from params.yaml; an added file is none."""
     with Repo(str(ROOT)) as repo:
-        return {stage.addressing: stage for stage in repo.index.stages}
+        return {stage.addressing: stage for stage in repo.index.stages if not stage.is_data_source}
 
 
 def names() -> list[str]:
@@ -144,6 +144,19 @@ def test_each_stage_knows_of_what_it_is_made() -> None:
         foreach = stage_object(name).foreach
         assert values.get("foreach") == (f"${{{foreach}}}" if foreach else None)
         assert "matrix" not in values
+
+
+def test_a_source_that_is_missing_costs_no_output() -> None:
+    """DVC removes the outputs of a stage before it looks for the inputs: all but those that persist. A recipe stops at
+    the first stage that reads what no stage makes."""
+    made = {path for stage in resolved().values() for path in paths(stage)[2]}
+    read: set[str] = set()
+    for address, stage in resolved().items():  # in the order of dvc.yaml, which is that of the graph
+        outside = {path for path in paths(stage)[1] - NOT_ARGUMENTS if not related(path, made)}
+        if not outside <= read:
+            assert [out.def_path for out in stage.outs if not out.persist] == [], address
+        read |= outside
+    assert {"models/init", "data/sources/words.txt", "data/sources/general.txt"} <= read
 
 
 def test_rewriting_keeps_the_rest(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def test_demo_is_the_committed_params_file() -> None:
 def test_the_folder_of_the_user_takes_the_place_of_data_own(name: str, tmp_path: Path) -> None:
     folder = tmp_path / "文本"
     folder.mkdir()
-    text = presets.text(name, folder)
+    text = presets.text(name, folder, in_place=True)
     assert "data/own" not in text
     path = tmp_path / "params.yaml"
     path.write_text(text, encoding="utf-8")

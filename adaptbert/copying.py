@@ -1,0 +1,94 @@
+"""One file copied to another place: its blocks shared where the file system can, else written with progress."""
+
+import errno
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from adaptbert.errors import IO_ERROR, BadData, UserError
+
+BLOCK = 4 << 20
+
+
+class NotWritten(UserError):
+    """There is no room for a copy, or its folder cannot be written."""
+
+    exit_code = IO_ERROR
+
+
+def copy(source: Path, target: Path, advance: Callable[[int], object]) -> None:
+    """The bytes and the time of change of `source`; `target` is a new name.
+
+    Args:
+        advance: called with the bytes done since its last call.
+
+    Raises:
+        BadData: `source` cannot be read, or changed meanwhile.
+        NotWritten: `target` cannot be written.
+    """
+    before = _stat(source)
+    try:
+        share_blocks(source, target)
+        advance(before.st_size)
+    except OSError:
+        _write(source, target, advance)
+    after = _stat(source)
+    if (after.st_size, after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
+        raise BadData(48, source, "changed while it was copied", "run again when nothing writes to it")
+    os.utime(target, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def share_blocks(source: Path, target: Path) -> None:
+    """A copy that takes no room until one of the two is changed; OSError where the file system has no such thing."""
+    # DVC's own, which knows the call of each system: its cache is linked in the same way.
+    from dvc_objects.fs.system import reflink
+
+    reflink(os.fspath(source), os.fspath(target))  # type: ignore[no-untyped-call]
+
+
+def can_share_blocks(folder: Path) -> bool:
+    """Whether copies inside `folder` take no room; tried with a file of a few bytes."""
+    probe, copied = (folder / f".probe-{end}.{os.getpid()}.part" for end in "ab")
+    try:
+        probe.write_bytes(b"probe")
+        share_blocks(probe, copied)
+    except OSError:
+        return False
+    finally:
+        for path in (probe, copied):
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+    return True
+
+
+def _write(source: Path, target: Path, advance: Callable[[int], object]) -> None:
+    try:
+        with target.open("wb") as file:
+            for block in _blocks(source):
+                file.write(block)
+                advance(len(block))
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        remedy = "make room and run again" if full else "make it writable and run again"
+        raise NotWritten(196, target.parent, f"{source.name} cannot be copied here: {error.strerror}", remedy) from None
+
+
+def _blocks(source: Path) -> Iterator[bytes]:
+    try:
+        with source.open("rb") as file:
+            while block := file.read(BLOCK):
+                yield block
+    except OSError as error:
+        raise _unreadable(source, error) from None
+
+
+def _stat(source: Path) -> os.stat_result:
+    try:
+        return source.stat()
+    except OSError as error:
+        raise _unreadable(source, error) from None
+
+
+def _unreadable(source: Path, error: OSError) -> BadData:
+    return BadData(49, source, f"cannot be read: {error.strerror}", "check the file and its permissions")
