@@ -61,7 +61,7 @@ def use(
 @app.command()
 def check() -> None:
     """Check params.yaml, then the files that it names; tell every error at once, and end with 78, or 65 of a file."""
-    from adaptbert import named_files, params
+    from adaptbert import consistency, named_files, params
     from adaptbert.entry import PARAMS, check_all
     from adaptbert.errors import raise_all
 
@@ -69,6 +69,9 @@ def check() -> None:
         document = params.read(PARAMS)
         check_all(document, PARAMS)
         raise_all(named_files.check(document, PARAMS))
+        notices = consistency.notices(document, PARAMS)
+    for notice in notices:
+        print(f"notice: {notice}")
     print(f"{PARAMS}: {len(params.flatten(document))} values, all right")
 
 

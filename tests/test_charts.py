@@ -4,12 +4,11 @@ import pytest
 
 from adaptbert.comparison import Comparison
 from adaptbert.report import charts, words
-from adaptbert.report.page import role
 from tests.simulated import ACCURACY, ARMS
 
 
 def test_colours_follow_the_ladder(comparison: Comparison) -> None:
-    roles = {arm: role(comparison.rung(rung.format(task="section"))) for arm, rung in ARMS.items()}
+    roles = {arm: comparison.rung(rung.format(task="section")).role for arm, rung in ARMS.items()}
     assert roles == {arm: arm for arm in ACCURACY}
 
 

@@ -85,7 +85,7 @@ def test_every_sentence_stands_in_both_languages(page: str) -> None:
 def test_no_number_of_a_sentence_differs_between_the_languages(comparison: Comparison) -> None:
     for task in comparison.tasks:
         told = [sentences.step(step, task, 0.95) for step in task.steps]
-        told += [sentences.best(task, 0.95), sentences.lift(task, 0.95), trust.against_controls(task, 0.95)]  # type: ignore[list-item]
+        told += [sentences.best(task, 0.95), *sentences.lift(task, 0.95), trust.against_controls(task, 0.95)]
         told += [trust.calibration(task)]  # type: ignore[list-item]
         for sentence in [*told, *rungs.reading(comparison)]:
             decimals = r"[+−]?\d+\.\d+"

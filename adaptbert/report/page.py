@@ -23,7 +23,7 @@ class TaskView:
     task: Task
     metric: Words
     headline: Words
-    lift: Words | None
+    lift: list[Words]
     without_gain: Words
     against_controls: Words
     troubles: list[Words]
@@ -54,7 +54,7 @@ def render(comparison: Comparison) -> str:
         "bits_change": words.bits_change,
         "millions": words.millions,
         "shares": shares,
-        "role": lambda rung: role(comparison.rung(rung)),
+        "role": lambda rung: comparison.rung(rung).role,
     }
     page = environment.get_template("page.html.j2").render(
         comparison=comparison,
@@ -72,16 +72,6 @@ def render(comparison: Comparison) -> str:
     return page + "\n"
 
 
-def role(rung: Rung) -> str:
-    """How far up the ladder a rung stands, by the name of the arm that starts from it; the page's colours go by it."""
-    stage, _, corpus = rung.name.partition("/")
-    if stage == "domain_transfer":
-        return "general_long" if corpus == "general" else "domain"
-    if stage == "task_transfer":
-        return "domain_task" if (rung.start or "").startswith("domain_transfer/") else "task"
-    return {"pretrain": "general"}.get(stage, "scratch")
-
-
 def _token_classes(comparison: Comparison) -> list[str]:
     """Classes of token that a rung's masks met, in the order of their columns."""
     audits = [rung.masks.audit for rung in comparison.rungs if rung.masks is not None]
@@ -95,9 +85,10 @@ def _asset(name: str) -> Markup:
 def _view(task: Task, comparison: Comparison) -> TaskView:
     confidence = comparison.confidence
     tiles = [
-        (words.STEPS[name], step)
+        (words.step_name(step.question, step.name), step)
         for name in ("domain_transfer", "more_training", "domain_text", "climb")
-        if (step := task.step(name)) is not None
+        for step in task.steps
+        if step.question == name
     ]
     marks = [charts.Mark(words.control(name, task.target), score) for name, score in task.controls.items()]
     whiskers = [_whisker(step) for step in task.steps]
@@ -124,10 +115,10 @@ def _view(task: Task, comparison: Comparison) -> TaskView:
 
 def _bar(arm: Arm, rung: Rung, chosen: bool) -> charts.Bar:
     if arm.interval is None:
-        return charts.Bar(arm.name, role(rung), None, None, None, [])
+        return charts.Bar(arm.name, rung.role, None, None, None, [])
     interval = arm.interval
     return charts.Bar(
-        arm.name, role(rung), interval.mean, interval.low, interval.high, list(arm.scores.values()), chosen
+        arm.name, rung.role, interval.mean, interval.low, interval.high, list(arm.scores.values()), chosen
     )
 
 
@@ -135,7 +126,7 @@ def _learning(task: Task, comparison: Comparison) -> Markup | None:
     lines = [
         charts.Learnt(
             arm.name,
-            role(comparison.rung(arm.rung)),
+            comparison.rung(arm.rung).role,
             [(p.labels, p.interval.mean, p.interval.low, p.interval.high) for p in arm.learning_curve],
         )
         for arm in task.arms
@@ -145,7 +136,7 @@ def _learning(task: Task, comparison: Comparison) -> Markup | None:
 
 
 def _whisker(step: Step) -> charts.Whisker:
-    label = words.STEPS[step.name]
+    label = words.step_name(step.question, step.name)
     if step.difference is None:
         return charts.Whisker(label, step.verdict, None, None, None, None)
     interval = step.difference.interval
@@ -188,7 +179,7 @@ def _curves(comparison: Comparison, heldout: str, described_by: str) -> Markup:
         below = rung.total.tokens - rung.tokens
         points = [(below + tokens, bits[heldout]) for tokens, bits in rung.curve if heldout in bits]
         if points:
-            lines.append(charts.Line(rung.name, role(rung), points, dashed=rung.name.startswith("task_transfer/")))
+            lines.append(charts.Line(rung.name, rung.role, points, dashed=rung.name.startswith("task_transfer/")))
     return charts.curves(lines, described_by)
 
 
@@ -196,7 +187,7 @@ def _forgetting(comparison: Comparison) -> Markup:
     """General held-out text before and after every rung above general pre-training."""
     return charts.moves(
         [
-            charts.Move(rung.name, role(rung), rung.before["general"], rung.after["general"])
+            charts.Move(rung.name, rung.role, rung.before["general"], rung.after["general"])
             for rung in comparison.rungs
             if rung.name not in ("scratch", "pretrain") and "general" in rung.after
         ],

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
+from adaptbert.questions import Advice
+
 
 @dataclass(frozen=True)
 class Words:
@@ -83,7 +85,12 @@ ARMS = {
     "domain": Words("general, then domain transfer", "通用预训练 → 领域迁移"),
     "task": Words("general, then task transfer", "通用预训练 → 任务迁移"),
     "domain_task": Words("general, domain, then task transfer", "通用预训练 → 领域迁移 → 任务迁移"),
+    "scratch_task": Words("random weights, then task transfer", "随机权重 → 任务迁移"),
+    "general_long_task": Words(
+        "general, more general text, then task transfer", "通用预训练 → 继续用通用文本训练 → 任务迁移"
+    ),
 }
+"""What an arm is, by the role of its rung."""
 CONTROLS = {
     "majority": Words("commonest label", "最常见类别"),
     "tfidf_logistic": Words("TF-IDF + logistic regression", "TF-IDF + 逻辑回归"),
@@ -105,8 +112,11 @@ STEPS = {
     "domain_text": Words("The domain text itself", "领域文本本身"),
     "task_transfer": Words("Task transfer", "任务迁移"),
     "task_transfer_after_domain": Words("Task transfer after domain", "领域迁移之后的任务迁移"),
-    "climb": Words("From random weights to domain", "从随机权重到领域迁移"),
+    "task_transfer_after_general_long": Words("Task transfer after more training", "增加训练之后的任务迁移"),
+    "task_transfer_from_scratch": Words("Task transfer from random weights", "从随机权重开始的任务迁移"),
+    "climb": Words("The climb from random weights to domain", "从随机权重到领域迁移"),
 }
+"""What a step is called, by its question."""
 VERDICTS = {
     "gain": Words("gain shown", "提升已证实"),
     "loss": Words("loss shown", "下降已证实"),
@@ -163,6 +173,32 @@ RIGHT = {
     "answer": Words("the answer is met exactly", "答案完全匹配"),
 }
 """When the answer to a row counts as right, by target."""
+
+
+def arm_is(name: str, role: str, rung: str) -> Words:
+    """What an arm is; with its rung where the arm has a name of its own."""
+    return ARMS[role] if name == role else ARMS[role] + Words(f"({rung})", f"（{rung}）")
+
+
+def step_name(question: str, step: str) -> Words:
+    """What a step is called; with its arm where that has a name of its own."""
+    _, _, arm = step.partition("/")
+    return STEPS[question] + Words(f"({arm})", f"（{arm}）") if arm else STEPS[question]
+
+
+def within(name: Words) -> Words:
+    """A name inside a sentence."""
+    return Words(name.en[0].lower() + name.en[1:], name.zh)
+
+
+def would_show(advice: Advice) -> Words:
+    """Which arm would be compared with those that are there, and what that would answer."""
+    what = listed([within(STEPS[question]) for question in advice.questions])
+    beside, verb = listed([same(arm) for arm in advice.beside]), "bring" if len(advice.questions) > 1 else "brings"
+    return Words(
+        f"An arm from `{advice.rung}` ({advice.role}) beside {beside.en} would show what {what.en} {verb}.",
+        f"在 {beside.zh} 之外再加一个从 `{advice.rung}` 开始的组（{advice.role}），就能看出{what.zh}带来了什么。",
+    )
 
 
 def percent(confidence: float) -> str:
