@@ -22,11 +22,11 @@ from adaptbert.comparison import (
 from adaptbert.controls import controls, fitted_on
 from adaptbert.inspection import inspect_cell
 from adaptbert.ladder import PRETRAIN, SCRATCH, LadderConfig
-from adaptbert.metric_contract import COMPARED_BY
+from adaptbert.metric_contract import COMPARED_BY, limits
 from adaptbert.outputs import read_json
 from adaptbert.questions import Advice, Pair, advice, pairs, uncompared
 from adaptbert.search import Point
-from adaptbert.statistics import Difference, holm, mean_interval, paired_difference
+from adaptbert.statistics import Difference, Range, holm, mean_interval, paired_difference
 from adaptbert.suite import suite_averages
 from adaptbert.tasks import labelled
 
@@ -61,7 +61,7 @@ def compare_all(
     heldout = sorted(measured, key=lambda name: (name != "general", name not in corpora, name))
     began_from = read_json(cells / f"{PRETRAIN}.json")["from"] if not rungs[PRETRAIN].missing else None
     scores = {task.name: {arm.name: arm.scores for arm in task.arms} for task in tasks}
-    suite = suite_averages(scores, confidence)
+    suite = suite_averages(scores, confidence, {task.name: limits(task.metric) for task in tasks})
     return Comparison(confidence, tasks, list(rungs.values()), heldout, sources, began_from, suite)
 
 
@@ -147,7 +147,7 @@ def _task(
         arms=arms,
         controls={control: values[metric] for control, values in scored.items()},
         control_rows=len(fitting),
-        steps=_steps(arms, pairs(ladder, name), confidence),
+        steps=_steps(arms, pairs(ladder, name), confidence, limits(metric)),
         chosen=chosen,
         inspection=inspect_cell(predicted, target) if key is not None and predicted.is_file() else None,
         tempered=_tempered(found[key]["seeds"]) if key is not None else None,
@@ -177,7 +177,7 @@ def _arm(name: str, rung: str, found: dict[str, Any] | None, metric: str, confid
         rung=rung,
         scores=scores,
         dev={int(seed["seed"]): float(seed[f"dev/{metric}"]) for seed in seeds},
-        interval=mean_interval(list(scores.values()), confidence) if scores else None,
+        interval=mean_interval(list(scores.values()), confidence, limits(metric)) if scores else None,
         degenerate=[int(seed["seed"]) for seed in seeds if seed["degenerate"]],
         cost=cost,
         learning_curve=_learning_curve(found, metric, confidence) if found is not None else [],
@@ -202,15 +202,15 @@ def _learning_curve(found: dict[str, Any], metric: str, confidence: float) -> li
     whole = [{"labels": found["labels"], "seeds": found["seeds"]}] if points else []
     by_labels = {int(point["labels"]): _scores(point["seeds"], metric) for point in [*points, *whole]}
     return [
-        LearningPoint(labels, scores, mean_interval(list(scores.values()), confidence))
+        LearningPoint(labels, scores, mean_interval(list(scores.values()), confidence, limits(metric)))
         for labels, scores in by_labels.items()
     ]
 
 
-def _steps(arms: Sequence[Arm], asked: Sequence[Pair], confidence: float) -> list[Step]:
+def _steps(arms: Sequence[Arm], asked: Sequence[Pair], confidence: float, within: Range) -> list[Step]:
     """Holm's adjustment is over the questions that could be tested."""
     scores = {arm.name: arm.scores for arm in arms}
-    answers = [paired_difference(scores[pair.arm], scores[pair.other], confidence) for pair in asked]
+    answers = [paired_difference(scores[pair.arm], scores[pair.other], confidence, within) for pair in asked]
     tested = [index for index, answer in enumerate(answers) if answer is not None and answer.p is not None]
     p_values = [answer.p for answer in answers if answer is not None and answer.p is not None]
     adjusted = dict(zip(tested, holm(p_values), strict=True))

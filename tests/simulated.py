@@ -168,7 +168,8 @@ def rearmed(made: Simulated, arms: Mapping[str, tuple[str, str]], task: str = "s
 
 def _rung(root: Path, rung: str, ladder: LadderConfig, dice: random.Random) -> None:
     starts = {"pretrain": "scratch"} | {f"task_transfer/{k}": r.start for k, r in ladder.task_transfer.items()}
-    before, after = BITS[starts.get(rung, "pretrain")], BITS[rung]
+    like_section = f"task_transfer/section-{rung.rpartition('-')[2]}"
+    before, after = BITS[starts.get(rung, "pretrain")], BITS[rung if rung in BITS else like_section]
     names = ["general", "domain", *ladder.tasks()]
 
     def measured(bits: Sequence[float]) -> dict[str, dict[str, float]]:

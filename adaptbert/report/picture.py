@@ -16,6 +16,7 @@ from adaptbert.comparison_table import STEPS, tasks_of
 from adaptbert.ladder import SCRATCH
 from adaptbert.outputs import read_json, whole
 from adaptbert.report import charts
+from adaptbert.report.svg import ROW
 from adaptbert.report.words import CONTROLS, METRICS
 
 WIDTH, MARGIN, TOP, FOOT = 880, 28, 62, 78
@@ -89,9 +90,8 @@ def _marks(cells: dict[str, Any], metric: str) -> list[charts.Mark]:
 
 
 def _height(cells: dict[str, Any]) -> int:
-    """Of the chart that `charts.bars` draws."""
-    arms = sum(arm != STEPS and arm not in CONTROLS for arm in cells)
-    return 46 * arms + 17 * (len(cells) - 1 - arms)
+    """Of the rows that `charts.bars` draws: arms and controls."""
+    return ROW * sum(name != STEPS for name in cells)
 
 
 if __name__ == "__main__":

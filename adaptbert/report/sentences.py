@@ -18,7 +18,7 @@ from adaptbert.report.words import (
     within,
     would_show,
 )
-from adaptbert.statistics import Interval
+from adaptbert.statistics import FEWEST_SEEDS, Interval
 
 ADDS_UP = 1e-9
 """Parts of a difference that miss the whole by more are of other seeds."""
@@ -31,6 +31,12 @@ def best(task: Task, confidence: float) -> Words:
         return Words("No arm of this task has a result yet.", "这个任务还没有任何结果。")
     metric, score = METRICS[task.metric], points(arm.interval.mean)
     interval = _interval(arm.interval, confidence, signed=False)
+    if sum(not each.missing for each in task.arms) == 1:  # there was nothing to choose from
+        return Words(
+            f"The only arm with a result is {arm.name}; on the test split it scores {score} ({metric.en}, "
+            f"{interval.en}).",
+            f"有结果的只有 {arm.name} 一组；它在测试集上的{metric.zh} 为 {score}（{interval.zh}）。",
+        )
     return Words(
         f"The dev split chooses {arm.name}; on the test split it scores {score} ({metric.en}, {interval.en}).",
         f"按开发集选出 {arm.name}；它在测试集上的{metric.zh} 为 {score}（{interval.zh}）。",
@@ -40,8 +46,10 @@ def best(task: Task, confidence: float) -> Words:
 def _interval(interval: Interval, confidence: float, *, signed: bool) -> Words:
     write = change if signed else points
     seeds = Words(f"{interval.n} seed{'s' if interval.n != 1 else ''}", f"{interval.n} 个种子")
+    if interval.n < FEWEST_SEEDS:
+        return Words(f"{seeds.en}; an interval needs three seeds", f"{seeds.zh}；区间至少需要三个种子")
     if interval.low is None or interval.high is None:
-        return Words(f"no interval from {seeds.en}", f"{seeds.zh}，无法给出区间")
+        return Words(f"no interval, for all {seeds.en} give the same", f"{seeds.zh}结果相同，没有区间")
     low, high, level = write(interval.low), write(interval.high), percent(confidence)
     return Words(f"{level} % interval {low} to {high}, {seeds.en}", f"{level}% 区间 {low} 到 {high}，{seeds.zh}")
 
@@ -88,10 +96,10 @@ def _untested(step: Step, task: Task) -> Words:
     if step.difference is None:
         return Words("Cannot be said: the two arms share no seed.", "无法判断：两组没有共同的种子。")
     size, n = change(step.difference.interval.mean), step.difference.interval.n
-    if n < 2:
+    if n < FEWEST_SEEDS:
         return Words(
-            f"Cannot be said: {size} points on one seed, and an interval needs two or more.",
-            f"无法判断：只有一个种子，差值 {size} 分；至少两个种子才有区间。",
+            f"Cannot be said: {size} points on {n} seed{'s' * (n > 1)}; an interval needs three seeds.",
+            f"无法判断：{n} 个种子的差值为 {size} 分；区间至少需要三个种子。",
         )
     return Words(
         f"Cannot be said: the difference is {size} points on each of {n} seeds, without any spread to judge it by.",
@@ -109,6 +117,8 @@ def _price(step: Step, task: Task) -> Words:
     if arm is None or other is None or arm.cost is None or other.cost is None:
         return Words("", "")
     tokens = arm.cost.tokens - other.cost.tokens
+    if arm.cost.tokens == other.cost.tokens == 0:
+        return Words("Neither arm's weights were trained here.", "两组的权重都没有在此训练。")
     if tokens == 0:
         return Words("Both arms were trained here on equally many tokens.", "两组在此训练的词元数相同。")
     sign = Words("more", "多") if tokens > 0 else Words("fewer", "少")
