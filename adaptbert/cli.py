@@ -80,7 +80,7 @@ def check() -> None:
 
     Before that, what a killed DVC left half-written is put right.
     """
-    from adaptbert import dvc_files, named_files, params
+    from adaptbert import consistency, dvc_files, named_files, params
     from adaptbert.entry import PARAMS, check_all
     from adaptbert.errors import raise_all
 
@@ -90,6 +90,9 @@ def check() -> None:
         document = params.read(PARAMS)
         check_all(document, PARAMS)
         raise_all(named_files.check(document, PARAMS))
+        notices = consistency.notices(document, PARAMS)
+    for notice in notices:
+        print(f"notice: {notice}")
     print(f"{PARAMS}: {len(params.flatten(document))} values, all right")
 
 

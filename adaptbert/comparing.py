@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from adaptbert.comparison import (
-    QUESTIONS,
     Arm,
     Comparison,
     Cost,
@@ -23,10 +22,11 @@ from adaptbert.comparison import (
 from adaptbert.controls import controls, fitted_on
 from adaptbert.inspection import inspect_cell
 from adaptbert.ladder import PRETRAIN, SCRATCH, LadderConfig
-from adaptbert.metric_contract import COMPARED_BY
+from adaptbert.metric_contract import COMPARED_BY, limits
 from adaptbert.outputs import read_json
+from adaptbert.questions import Advice, Pair, advice, pairs, uncompared
 from adaptbert.search import Point
-from adaptbert.statistics import Difference, holm, mean_interval, paired_difference
+from adaptbert.statistics import Difference, Range, holm, mean_interval, paired_difference
 from adaptbert.suite import suite_averages
 from adaptbert.tasks import labelled
 
@@ -48,7 +48,7 @@ def compare_all(
         manifests: data/raw.
         cells: the folder of the metrics files.
     """
-    starts, rungs = _starts(ladder), dict[str, Rung]()
+    starts, rungs = ladder.starts(), dict[str, Rung]()
     for name in starts:
         _add_rung(name, starts, cells, rungs)
     tasks = [
@@ -61,15 +61,8 @@ def compare_all(
     heldout = sorted(measured, key=lambda name: (name != "general", name not in corpora, name))
     began_from = read_json(cells / f"{PRETRAIN}.json")["from"] if not rungs[PRETRAIN].missing else None
     scores = {task.name: {arm.name: arm.scores for arm in task.arms} for task in tasks}
-    suite = suite_averages(scores, confidence)
+    suite = suite_averages(scores, confidence, {task.name: limits(task.metric) for task in tasks})
     return Comparison(confidence, tasks, list(rungs.values()), heldout, sources, began_from, suite)
-
-
-def _starts(ladder: LadderConfig) -> dict[str, str | None]:
-    """Rung -> the rung that it starts from."""
-    starts: dict[str, str | None] = {SCRATCH: None, PRETRAIN: SCRATCH}
-    starts |= {f"domain_transfer/{corpus}": PRETRAIN for corpus in ladder.domain_transfer}
-    return starts | {f"task_transfer/{key}": rung.start for key, rung in ladder.task_transfer.items()}
 
 
 def _add_rung(name: str, starts: dict[str, str | None], cells: Path, rungs: dict[str, Rung]) -> None:
@@ -154,11 +147,19 @@ def _task(
         arms=arms,
         controls={control: values[metric] for control, values in scored.items()},
         control_rows=len(fitting),
-        steps=_steps(arms, confidence),
+        steps=_steps(arms, pairs(ladder, name), confidence, limits(metric)),
         chosen=chosen,
         inspection=inspect_cell(predicted, target) if key is not None and predicted.is_file() else None,
         tempered=_tempered(found[key]["seeds"]) if key is not None else None,
+        advice=_advice(ladder, name),
     )
+
+
+def _advice(ladder: LadderConfig, task: str) -> list[Advice]:
+    """One for the whole task where no arm is in a step, else one for each arm that is in none."""
+    left = uncompared(ladder, task)
+    groups = [left] if len(left) == len(ladder.arms_of(task)) else [[arm] for arm in left]
+    return [advice(ladder, task, group) for group in groups]
 
 
 def _tempered(seeds: Sequence[dict[str, Any]]) -> Tempered | None:
@@ -176,7 +177,7 @@ def _arm(name: str, rung: str, found: dict[str, Any] | None, metric: str, confid
         rung=rung,
         scores=scores,
         dev={int(seed["seed"]): float(seed[f"dev/{metric}"]) for seed in seeds},
-        interval=mean_interval(list(scores.values()), confidence) if scores else None,
+        interval=mean_interval(list(scores.values()), confidence, limits(metric)) if scores else None,
         degenerate=[int(seed["seed"]) for seed in seeds if seed["degenerate"]],
         cost=cost,
         learning_curve=_learning_curve(found, metric, confidence) if found is not None else [],
@@ -201,23 +202,24 @@ def _learning_curve(found: dict[str, Any], metric: str, confidence: float) -> li
     whole = [{"labels": found["labels"], "seeds": found["seeds"]}] if points else []
     by_labels = {int(point["labels"]): _scores(point["seeds"], metric) for point in [*points, *whole]}
     return [
-        LearningPoint(labels, scores, mean_interval(list(scores.values()), confidence))
+        LearningPoint(labels, scores, mean_interval(list(scores.values()), confidence, limits(metric)))
         for labels, scores in by_labels.items()
     ]
 
 
-def _steps(arms: Sequence[Arm], confidence: float) -> list[Step]:
-    """The questions whose two arms are both planned; Holm's adjustment is over those that could be tested."""
-    by_name = {arm.name: arm for arm in arms}
-    asked = [(name, *pair) for name, pair in QUESTIONS.items() if by_name.keys() >= set(pair)]
-    answers = [paired_difference(by_name[arm].scores, by_name[other].scores, confidence) for _, arm, other in asked]
+def _steps(arms: Sequence[Arm], asked: Sequence[Pair], confidence: float, within: Range) -> list[Step]:
+    """Holm's adjustment is over the questions that could be tested."""
+    scores = {arm.name: arm.scores for arm in arms}
+    answers = [paired_difference(scores[pair.arm], scores[pair.other], confidence, within) for pair in asked]
     tested = [index for index, answer in enumerate(answers) if answer is not None and answer.p is not None]
     p_values = [answer.p for answer in answers if answer is not None and answer.p is not None]
     adjusted = dict(zip(tested, holm(p_values), strict=True))
-    return [
-        Step(name, arm, other, answer, adjusted.get(index), _verdict(answer, adjusted.get(index), confidence))
-        for index, ((name, arm, other), answer) in enumerate(zip(asked, answers, strict=True))
-    ]
+    found = []
+    for index, (pair, answer) in enumerate(zip(asked, answers, strict=True)):
+        p_holm = adjusted.get(index)
+        verdict = _verdict(answer, p_holm, confidence)
+        found.append(Step(pair.step, pair.question, pair.arm, pair.other, answer, p_holm, verdict))
+    return found
 
 
 def _verdict(answer: Difference | None, p_holm: float | None, confidence: float) -> Verdict:

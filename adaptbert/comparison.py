@@ -8,20 +8,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from adaptbert.inspection import Inspection
+from adaptbert.ladder import role
+from adaptbert.questions import Advice
 from adaptbert.search import Point
 from adaptbert.statistics import Difference, Interval
 from adaptbert.suite import SuiteAverage
-
-QUESTIONS = {
-    "pretrain": ("general", "scratch"),
-    "more_training": ("general_long", "general"),
-    "domain_transfer": ("domain", "general"),
-    "domain_text": ("domain", "general_long"),
-    "task_transfer": ("task", "general"),
-    "task_transfer_after_domain": ("domain_task", "domain"),
-    "climb": ("domain", "scratch"),
-}
-"""Step -> the arm with it and the arm without it. `domain_transfer` = `more_training` + `domain_text`."""
 
 Verdict = Literal["gain", "loss", "likely_gain", "likely_loss", "not_shown", "untested"]
 
@@ -73,6 +64,11 @@ class Rung:
     masks: Masks | None = None
     random_head: bool = False
 
+    @property
+    def role(self) -> str:
+        """How far up the ladder it stands: one of `adaptbert.ladder.ROLES`."""
+        return role(self.name, self.start)
+
 
 @dataclass(frozen=True)
 class LearningPoint:
@@ -121,15 +117,17 @@ class Arm:
 
 @dataclass(frozen=True)
 class Step:
-    """One question of `QUESTIONS`, answered for one task.
+    """One question of `adaptbert.questions`, answered for one task.
 
     Attributes:
+        name: of the question, with the arm behind it where that is not called by its role.
         p_holm: p-value adjusted for all the questions that were asked of this task.
         verdict: `gain` and `loss` are shown (p_holm is small enough); `likely_` ones have an interval that excludes 0
             but do not survive the adjustment; `untested` has no interval.
     """
 
     name: str
+    question: str
     arm: str
     other: str
     difference: Difference | None
@@ -161,6 +159,7 @@ class Task:
         chosen: the arm with the best mean score on the dev split; the test split has no say in it.
         inspection: of the chosen arm; None without its predictions.
         tempered: of the chosen arm; None where rows are not classified.
+        advice: which further arms would be compared with those that are in no step.
     """
 
     name: str
@@ -176,6 +175,7 @@ class Task:
     chosen: str | None
     inspection: Inspection | None
     tempered: Tempered | None = None
+    advice: list[Advice] = field(default_factory=list)
 
     def arm(self, name: str) -> Arm | None:
         return next((arm for arm in self.arms if arm.name == name), None)

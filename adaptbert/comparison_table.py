@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from adaptbert.outputs import read_json
+from adaptbert.statistics import FEWEST_SEEDS
 
 BITS, TRAINING, STEPS, SUITE, INSPECTION = "bits_per_char", "training", "steps", "suite", "inspection"
 NO_TASKS = (BITS, TRAINING, SUITE, INSPECTION)
@@ -80,15 +81,18 @@ def _task(name: str, values: dict[str, Any], training: dict[str, Any]) -> str:
             ]
         )
     tables = [aligned(rows, left=(0, 3))]
-    if values[STEPS]:  # a task with one arm has nothing to compare
-        tables.append(aligned(steps, left=(0, 4)))
+    if any(0 < len(found.get("seeds", [])) < FEWEST_SEEDS for found in cells.values()):
+        tables[0] += "\n(an interval needs three seeds)"
+    tables.append(aligned(steps, left=(0, 4)) if values[STEPS] else "no step was compared")
     return "\n\n".join(tables)
 
 
 def _suite(suite: dict[str, Any], metrics: dict[str, str]) -> str:
     """Arms side by side, for tasks may be many: each part, and their mean."""
     parts = {arm: dict(found["parts"]) for arm, found in suite.items()}
-    bounds = [f"{_points(found['low'])}-{_points(found['high'])}" if "low" in found else "" for found in suite.values()]
+    bounds = [
+        f"{_points(found['low'])} to {_points(found['high'])}" if "low" in found else "" for found in suite.values()
+    ]
     return aligned(
         [
             ["mean over tasks, of unlike metrics", *suite],

@@ -11,12 +11,10 @@ from typing import Any
 from adaptbert import params
 from adaptbert.comparison_table import NO_TASKS, STEPS
 from adaptbert.errors import BadParams, UserError, nearest, raise_all
-from adaptbert.ladder import PRETRAIN, SCRATCH, LadderConfig
-from adaptbert.report.words import CONTROLS
+from adaptbert.ladder import GENERAL, PRETRAIN, ROLES, SCRATCH, Cell, LadderConfig, role
+from adaptbert.questions import advice, uncompared
+from adaptbert.report.words import CONTROLS, would_show
 from adaptbert.tasks.shapes import MAKERS, ShapeConfig, mismatch
-
-GENERAL = "general"
-"""The corpus that `pretrain` is trained on; dvc.yaml names it."""
 
 OF_CLASSES = {"class_weights", "r_drop"}
 """Options of fine-tuning that mean nothing for a number."""
@@ -42,10 +40,26 @@ def check(document: Mapping[str, Any], file: Path) -> None:
             *_shapes(document, file),
             *_rungs(ladder, file),
             *_cells(ladder, file),
+            *_arms(ladder, file),
             *_lengths(document, file),
             *_vocabulary(document, file),
         ]
     )
+
+
+def notices(document: Mapping[str, Any], file: Path) -> list[str]:
+    """What may be meant so and is better known before training: arms that no step compares with another.
+
+    Args:
+        document: one that `check` lets pass.
+    """
+    ladder = params.parse(LadderConfig, document["ladder"], "ladder", file)
+    return [
+        f"{file}: ladder.finetune.{task}-{arm}: no step compares this arm with another. "
+        + would_show(advice(ladder, task, [arm])).en
+        for task in ladder.tasks()
+        for arm in uncompared(ladder, task)
+    ]
 
 
 def _names(document: Mapping[str, Any], file: Path) -> Iterator[UserError]:
@@ -135,6 +149,38 @@ def _cells(ladder: LadderConfig, file: Path) -> Iterator[UserError]:
         if text is not None and text.task != cell.task:
             problem = f"task '{cell.task}', but from '{cell.start}', which is trained on the text of '{text.task}'"
             yield BadParams(111, place, problem, "start from a rung of the same task")
+
+
+def _arms(ladder: LadderConfig, file: Path) -> Iterator[UserError]:
+    """An arm with the name of a role starts from a rung of that role; two arms from one rung are one cell, twice."""
+    starts = ladder.starts()
+    first: dict[tuple[str, str], str] = {}
+    for key, cell in ladder.finetune.items():
+        if cell.start not in starts or starts[cell.start] not in {None, *starts}:
+            continue  # told by _cells or _rungs
+        beside = first.setdefault((cell.task, cell.start), key)
+        is_ = role(cell.start, starts[cell.start])
+        if cell.arm in ROLES and cell.arm != is_:
+            yield _another_role(ladder, file, key, cell, is_)
+        elif beside != key:
+            problem = f"starts from '{cell.start}' as {beside} does: the same cell twice"
+            yield BadParams(186, f"{file}: ladder.finetune.{key}", problem, "remove one, or start it from another rung")
+
+
+def _another_role(ladder: LadderConfig, file: Path, key: str, cell: Cell, is_: str) -> BadParams:
+    starts = ladder.starts()
+    there = {name for name, start in ladder.arms_of(cell.task).items() if start == cell.start and name != cell.arm}
+    own = [
+        rung
+        for rung, start in starts.items()
+        if start in {None, *starts}
+        and role(rung, start) == cell.arm
+        and (not rung.startswith("task_transfer/") or rung.startswith(f"task_transfer/{cell.task}-"))
+    ]
+    rungs = " or ".join(own) or f"{ROLES[cell.arm]}, which the ladder lacks"
+    renamed = f"remove it, for arm '{min(there)}' starts there" if there else f"call it {cell.task}-{is_}, arm {is_}"
+    problem = f"arm '{cell.arm}' from '{cell.start}', which is a rung of role '{is_}'"
+    return BadParams(185, f"{file}: ladder.finetune.{key}", problem, f"{renamed}; or start it from {rungs}")
 
 
 def _lengths(document: Mapping[str, Any], file: Path) -> Iterator[UserError]:

@@ -11,6 +11,41 @@ from adaptbert.params import Config
 
 SCRATCH = "scratch"
 PRETRAIN = "pretrain"
+GENERAL = "general"
+"""The corpus that `pretrain` is trained on; dvc.yaml names it."""
+
+ROLES = {
+    "scratch": SCRATCH,
+    "general": PRETRAIN,
+    "general_long": f"domain_transfer/{GENERAL}",
+    "domain": "domain_transfer/<corpus>",
+    "task": f"task_transfer/<task>-<from> from {PRETRAIN}",
+    "domain_task": "task_transfer/<task>-<from> from domain_transfer/<corpus>",
+    "scratch_task": f"task_transfer/<task>-<from> from {SCRATCH}",
+    "general_long_task": f"task_transfer/<task>-<from> from domain_transfer/{GENERAL}",
+}
+"""How far up the ladder a rung stands -> the rungs that stand there. An arm of such a name starts from such a rung."""
+
+_WITH_TASK_TEXT = {
+    "scratch": "scratch_task",
+    "general": "task",
+    "general_long": "general_long_task",
+    "domain": "domain_task",
+}
+
+
+def role(rung: str, start: str | None) -> str:
+    """One of `ROLES`, by what the rung is; what its arms are called has no say.
+
+    Args:
+        start: the rung whose weights it began with.
+    """
+    stage, _, corpus = rung.partition("/")
+    if stage == "task_transfer" and start is not None:
+        return _WITH_TASK_TEXT[role(start, None)]
+    if stage == "domain_transfer":
+        return "general_long" if corpus == GENERAL else "domain"
+    return {SCRATCH: "scratch", PRETRAIN: "general"}[rung]
 
 
 class TaskRung(Config):
@@ -39,12 +74,17 @@ class LadderConfig(Config):
 
     def rungs(self) -> list[str]:
         """Every rung by the folder of its checkpoint below models/, in the order of training; `scratch` first."""
-        return [
-            SCRATCH,
-            PRETRAIN,
-            *(f"domain_transfer/{corpus}" for corpus in self.domain_transfer),
-            *(f"task_transfer/{key}" for key in self.task_transfer),
-        ]
+        return list(self.starts())
+
+    def starts(self) -> dict[str, str | None]:
+        """Every rung -> the rung that it starts from."""
+        starts: dict[str, str | None] = {SCRATCH: None, PRETRAIN: SCRATCH}
+        starts |= {f"domain_transfer/{corpus}": PRETRAIN for corpus in self.domain_transfer}
+        return starts | {f"task_transfer/{key}": rung.start for key, rung in self.task_transfer.items()}
+
+    def arms_of(self, task: str) -> dict[str, str]:
+        """Each arm of a task -> the rung that it starts from."""
+        return {cell.arm: cell.start for cell in self.finetune.values() if cell.task == task}
 
     def tasks(self) -> list[str]:
         """Tasks that have a cell, in the order of their first cell."""

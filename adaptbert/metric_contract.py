@@ -55,6 +55,11 @@ METRICS: Mapping[str, Mapping[str, _Metric]] = {
 COMPARED_BY = {target: next(iter(metrics)) for target, metrics in METRICS.items()}
 
 
+def limits(metric: str) -> tuple[float, float]:
+    """The least and the largest value of a metric that cells are compared by."""
+    return (-1.0, 1.0) if metric == "pearson" else (0.0, 1.0)
+
+
 def contract(about: Mapping[str, Any], ids: Mapping[str, Sequence[str]]) -> dict[str, list[dict[str, Any]]]:
     """For each metric of a task its name, split, average, scheme, library and version, and the rows it was computed on.
 

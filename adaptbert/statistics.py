@@ -9,7 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 POWER = 0.8
+FEWEST_SEEDS = 3
+"""Of an interval. Two values give one difference: at 95 % its interval is 13 times as wide as they lie apart."""
 NO_SPREAD = 1e-12
+Range = tuple[float, float]
+ANYWHERE: Range = (-math.inf, math.inf)
 
 
 @dataclass(frozen=True)
@@ -17,8 +21,8 @@ class Interval:
     """A mean and its t-interval.
 
     Attributes:
-        low, high: None where the seeds cannot tell: fewer than two of them, or all with the same value.
-        sd: standard deviation with n - 1 in the denominator; None below two values.
+        low, high: None where the seeds cannot tell: fewer than `FEWEST_SEEDS`, or all with the same value.
+        sd: standard deviation with n - 1 in the denominator; None below `FEWEST_SEEDS` values.
     """
 
     mean: float
@@ -42,37 +46,44 @@ class Difference:
     detectable: float | None
 
 
-def mean_interval(values: Sequence[float], confidence: float) -> Interval:
-    """Mean +- t(n-1) * sd / sqrt(n).
+def mean_interval(values: Sequence[float], confidence: float, within: Range = ANYWHERE) -> Interval:
+    """Mean +- t(n-1) * sd / sqrt(n), cut off at the ends of what the mean can be.
 
     Student (1908), "The probable error of a mean", Biometrika 6(1). It assumes that scores are roughly normal over
-    seeds; tests/test_statistics.py measures the coverage where they are and where they are skewed.
+    seeds; tests/test_statistics.py measures the coverage where they are and where they are skewed. No truth lies
+    beyond the ends of the range, so that the cut takes nothing from the coverage.
     """
     from scipy import stats
 
     n = len(values)
     mean = math.fsum(values) / n
-    if n < 2:
+    if n < FEWEST_SEEDS:
         return Interval(mean, None, None, None, n)
     if max(values) - min(values) < NO_SPREAD:
         return Interval(mean, None, None, 0.0, n)
     sd = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
     low, high = stats.t.interval(confidence, n - 1, loc=mean, scale=sd / math.sqrt(n))
-    return Interval(mean, float(low), float(high), sd, n)
+    return Interval(mean, max(float(low), within[0]), min(float(high), within[1]), sd, n)
 
 
-def paired_difference(arm: Mapping[int, float], other: Mapping[int, float], confidence: float) -> Difference | None:
+def paired_difference(
+    arm: Mapping[int, float], other: Mapping[int, float], confidence: float, within: Range = ANYWHERE
+) -> Difference | None:
     """`arm` minus `other` over the seeds that both have; None where they share no seed.
 
     The paired t-test: Student (1908), section IX. The same seed gives both arms the same order of examples and the
     same first classifier weights, which pairing takes out of the difference.
+
+    Args:
+        within: the least and the largest value of a single score.
     """
     from scipy import stats
 
     differences = [arm[seed] - other[seed] for seed in sorted(arm.keys() & other.keys())]
     if not differences:
         return None
-    interval = mean_interval(differences, confidence)
+    reach = within[1] - within[0]
+    interval = mean_interval(differences, confidence, (-reach, reach))
     if interval.low is None or interval.sd is None:
         return Difference(interval, None, None)
     p = float(stats.ttest_1samp(differences, 0.0).pvalue)

@@ -30,7 +30,7 @@ def summary(comparison: Comparison) -> dict[str, Any]:
     suite = {average.arm: _average(average) for average in comparison.suite}
     looked_at = {task.name: _inspection(task.inspection, task) for task in comparison.tasks if task.inspection}
     return {
-        **{task.name: _task(task) for task in comparison.tasks},
+        **{task.name: _task(task, comparison) for task in comparison.tasks},
         **({SUITE: suite} if suite else {}),
         **({INSPECTION: looked_at} if looked_at else {}),
         BITS: {
@@ -46,9 +46,9 @@ def summary(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def _task(task: Task) -> dict[str, Any]:
+def _task(task: Task, comparison: Comparison) -> dict[str, Any]:
     return {
-        **{arm.name: _arm(arm, task.metric) for arm in task.arms},
+        **{arm.name: _arm(arm, task.metric, comparison.rung(arm.rung).role) for arm in task.arms},
         **{control: _control(score, task) for control, score in task.controls.items()},
         STEPS: {step.name: _step(step) for step in task.steps},
     }
@@ -60,7 +60,7 @@ def _control(score: float, task: Task) -> dict[str, Any]:
     return {task.metric: _round(score), **fewer}
 
 
-def _arm(arm: Arm, metric: str) -> dict[str, Any]:
+def _arm(arm: Arm, metric: str, role: str) -> dict[str, Any]:
     if arm.interval is None:
         return {}
     return {
@@ -69,6 +69,7 @@ def _arm(arm: Arm, metric: str) -> dict[str, Any]:
         "seeds": [[seed, _round(score)] for seed, score in arm.scores.items()],
         "degenerate": arm.degenerate,
         "rung": [arm.rung],
+        "role": [role],
         **({"learning_curve": [_learning_point(point) for point in arm.learning_curve]} if arm.learning_curve else {}),
     }
 

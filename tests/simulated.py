@@ -6,6 +6,7 @@ parameter, so that a test can ask whether the comparison finds it.
 
 import json
 import random
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -141,9 +142,34 @@ def simulate(
     return made
 
 
+def rearmed(made: Simulated, arms: Mapping[str, tuple[str, str]], task: str = "section") -> Simulated:
+    """The same recipe with other arms in a task; the cell of each is that of an arm of `ARMS`.
+
+    Args:
+        arms: name -> the arm whose cell it takes, the rung that it starts from. A rung that is new takes the metrics of
+            domain transfer.
+    """
+    transfer = {key: rung.model_dump(by_alias=True) for key, rung in made.ladder.task_transfer.items()}
+    corpora = list(made.ladder.domain_transfer)
+    cells = {}
+    for name, (like, rung) in arms.items():
+        cells[f"{task}-{name}"] = {"task": task, "arm": name, "from": rung}
+        stage, _, corpus = rung.partition("/")
+        if stage == "domain_transfer" and corpus not in corpora:
+            corpora.append(corpus)
+            shutil.copy(made.root / "metrics/domain_transfer/domain.json", made.root / f"metrics/{rung}.json")
+        if name != like:
+            for pattern in ("metrics/finetune/{}.json", "predictions/{}.parquet"):
+                source, target = (made.root / pattern.format(f"{task}-{arm}") for arm in (like, name))
+                shutil.copy(source, target)
+    section = {"domain_transfer": corpora, "task_transfer": transfer, "finetune": cells}
+    return Simulated(made.root, LadderConfig.model_validate(section))
+
+
 def _rung(root: Path, rung: str, ladder: LadderConfig, dice: random.Random) -> None:
     starts = {"pretrain": "scratch"} | {f"task_transfer/{k}": r.start for k, r in ladder.task_transfer.items()}
-    before, after = BITS[starts.get(rung, "pretrain")], BITS[rung]
+    like_section = f"task_transfer/section-{rung.rpartition('-')[2]}"
+    before, after = BITS[starts.get(rung, "pretrain")], BITS[rung if rung in BITS else like_section]
     names = ["general", "domain", *ladder.tasks()]
 
     def measured(bits: Sequence[float]) -> dict[str, dict[str, float]]:

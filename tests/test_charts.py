@@ -1,15 +1,16 @@
 """The pictures of the report: colours, axes, and bars as long as their values."""
 
+import re
+
 import pytest
 
 from adaptbert.comparison import Comparison
 from adaptbert.report import charts, words
-from adaptbert.report.page import role
 from tests.simulated import ACCURACY, ARMS
 
 
 def test_colours_follow_the_ladder(comparison: Comparison) -> None:
-    roles = {arm: role(comparison.rung(rung.format(task="section"))) for arm, rung in ARMS.items()}
+    roles = {arm: comparison.rung(rung.format(task="section")).role for arm, rung in ARMS.items()}
     assert roles == {arm: arm for arm in ACCURACY}
 
 
@@ -37,3 +38,11 @@ def test_a_negative_correlation_points_to_the_left() -> None:
     chart = charts.bars(rows, [], "id")
     assert 'x="0%" y="22" width="50.00%"' in chart
     assert 'x="50%" y="68" width="50.00%"' in chart
+
+
+def test_the_axis_holds_the_whole_interval() -> None:
+    """Of a correlation that may be negative, though all its seeds are positive."""
+    chart = charts.bars([charts.Bar("a", "domain", 0.1, -0.3, 0.5, [0.1])], [], "id")
+    whisker = re.search(r'class="whisker" x1="([\d.]+)%" x2="([\d.]+)%"', chart)
+    assert whisker is not None
+    assert [float(place) for place in whisker.groups()] == [10, 90], "of an axis from -40 to 60"

@@ -139,6 +139,19 @@ def test_check_passes(project: Path) -> None:
     assert (done.exit_code, done.output.endswith("values, all right\n")) == (0, True)
 
 
+def test_check_names_the_arms_that_no_step_compares(project: Path) -> None:
+    run("use", "smoke")
+    done = run("check")
+    assert done.exit_code == 0
+    *notices, last = done.output.splitlines()
+    assert [line.partition(": no step")[0] for line in notices] == [
+        "notice: params.yaml: ladder.finetune.section-scratch",
+        "notice: params.yaml: ladder.finetune.section-domain_task",
+        "notice: params.yaml: ladder.finetune.mention-domain",
+    ]
+    assert last.endswith("all right")
+
+
 def test_check_tells_all_errors(project: Path) -> None:
     bad = DEMO.replace("heads: 4", "heads: 3").replace("vocabulary_size:", "vocabulary_sise:")
     (project / "params.yaml").write_text(bad, encoding="utf-8")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from adaptbert import params
-from adaptbert.consistency import check
+from adaptbert.consistency import check, notices
 from adaptbert.errors import BAD_PARAMS, UserError
 from tests.import_closure import ROOT
 
@@ -53,8 +53,7 @@ def test_a_task_cannot_hide_a_section_of_the_metrics(name: str) -> None:
     [("steps", "a section of metrics/metrics.json"), ("majority", "a control"), ("tfidf_logistic", "a control")],
 )
 def test_an_arm_cannot_hide_a_control(arm: str, what: str) -> None:
-    cell = {f"section-{arm}": {"task": "section", "arm": arm, "from": "pretrain"}}
-    assert errors(ladder__finetune={**DEMO["ladder"]["finetune"], **cell}) == [
+    assert errors(ladder__finetune=only(**{arm: "pretrain"})) == [
         f"AB-112 params.yaml: ladder.finetune.section-{arm}.arm: '{arm}' is {what}; give the arm another name (78)"
     ]
 
@@ -210,6 +209,74 @@ def test_an_arm_cannot_hide_a_control(arm: str, what: str) -> None:
 )  # fmt: skip
 def test_refused(changes: dict[str, Any], expected: list[str]) -> None:
     assert errors(**changes) == [f"{line} ({BAD_PARAMS})" for line in expected]
+
+
+def finetune(**rungs: str) -> dict[str, Any]:
+    """The cells of the demo with these arms of `section` started from other rungs."""
+    cells = {f"section-{arm}": {"task": "section", "arm": arm, "from": rung} for arm, rung in rungs.items()}
+    return {**DEMO["ladder"]["finetune"], **cells}
+
+
+def only(**rungs: str) -> dict[str, Any]:
+    """The cells of `section` alone."""
+    return {f"section-{arm}": {"task": "section", "arm": arm, "from": rung} for arm, rung in rungs.items()}
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        pytest.param(
+            only(domain="pretrain"),
+            "AB-185 params.yaml: ladder.finetune.section-domain: arm 'domain' from 'pretrain', which is a rung of role "
+            "'general'; call it section-general, arm general; or start it from domain_transfer/domain",
+            id="domain transfer is not pre-training under another name",
+        ),
+        pytest.param(
+            only(general="domain_transfer/general"),
+            "AB-185 params.yaml: ladder.finetune.section-general: arm 'general' from 'domain_transfer/general', which "
+            "is a rung of role 'general_long'; call it section-general_long, arm general_long; or start it from "
+            "pretrain",
+            id="the control is not the arm below it",
+        ),
+        pytest.param(
+            only(general_long_task="task_transfer/section-domain"),
+            "AB-185 params.yaml: ladder.finetune.section-general_long_task: arm 'general_long_task' from "
+            "'task_transfer/section-domain', which is a rung of role 'domain_task'; call it section-domain_task, arm "
+            "domain_task; or start it from task_transfer/<task>-<from> from domain_transfer/general, which the ladder "
+            "lacks",
+            id="where the ladder has no such rung, what it would be",
+        ),
+        pytest.param(
+            finetune(domain="pretrain"),
+            "AB-185 params.yaml: ladder.finetune.section-domain: arm 'domain' from 'pretrain', which is a rung of role "
+            "'general'; remove it, for arm 'general' starts there; or start it from domain_transfer/domain",
+            id="a role that another arm has",
+        ),
+        pytest.param(
+            finetune(again="pretrain"),
+            "AB-186 params.yaml: ladder.finetune.section-again: starts from 'pretrain' as section-general does: the "
+            "same cell twice; remove one, or start it from another rung",
+            id="two arms from one rung",
+        ),
+    ],
+)
+def test_an_arm_is_what_its_rung_is(cells: dict[str, Any], expected: str) -> None:
+    assert errors(ladder__finetune=cells) == [f"{expected} ({BAD_PARAMS})"]
+
+
+def test_an_arm_with_a_name_of_its_own_may_start_from_any_rung() -> None:
+    assert errors(ladder__finetune=only(base="pretrain", ours="domain_transfer/domain")) == []
+
+
+def test_arms_that_no_step_compares_are_told_and_are_no_error() -> None:
+    assert notices(DEMO, FILE) == []
+    cells = only(domain="domain_transfer/domain")
+    document = {**DEMO, "ladder": {**DEMO["ladder"], "finetune": cells}}
+    assert errors(ladder__finetune=cells) == []
+    assert notices(document, FILE) == [
+        "params.yaml: ladder.finetune.section-domain: no step compares this arm with another. An arm from `pretrain` "
+        "(general) beside domain would show what domain transfer brings."
+    ]
 
 
 def test_a_checkpoint_brings_its_own_positions() -> None:

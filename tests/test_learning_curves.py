@@ -11,18 +11,21 @@ from adaptbert.comparing import compare_all
 from adaptbert.comparison import Comparison
 from adaptbert.comparison_plots import write_plots
 from adaptbert.outputs import read_json, write_json
-from adaptbert.report import charts
+from adaptbert.report import curves
 from adaptbert.report.page import render
 from adaptbert.statistics import mean_interval
 from adaptbert.summary import summary
 from tests.simulated import Simulated, simulate
 
-SCORES = {"general": {50: [0.30, 0.34], 100: [0.40, 0.41]}, "domain": {50: [0.45, 0.47], 100: [0.50, 0.52]}}
+SCORES = {
+    "general": {50: [0.30, 0.34, 0.31], 100: [0.40, 0.41, 0.39]},
+    "domain": {50: [0.45, 0.47, 0.47], 100: [0.50, 0.52, 0.49]},
+}
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Simulated:
-    made = simulate(tmp_path_factory.mktemp("recipe"), seeds=(1, 2))
+    made = simulate(tmp_path_factory.mktemp("recipe"), seeds=(1, 2, 3))
     for arm, points in SCORES.items():
         path = made.root / f"metrics/finetune/section-{arm}.json"
         curve = [
@@ -62,7 +65,7 @@ def test_the_plot_has_every_seed(comparison: Comparison, tmp_path: Path) -> None
         for labels, scores in points.items()
         for seed, score in enumerate(scores, 1)
     ]
-    assert len(rows) == 2 * 2 * 3 + 4 * 2, "the other arms have a point each"
+    assert len(rows) == 2 * 3 * 3 + 4 * 3, "the other arms have a point each"
 
 
 def test_the_page_draws_a_line_an_arm_where_there_are_curves(comparison: Comparison) -> None:
@@ -76,8 +79,8 @@ def test_the_page_draws_a_line_an_arm_where_there_are_curves(comparison: Compari
 
 
 def test_labels_that_double_are_equally_far_apart_and_more_is_higher() -> None:
-    line = charts.Learnt("a", "domain", [(100, 0.2, 0.1, 0.3), (200, 0.4, 0.3, 0.5), (400, 0.6, 0.5, 0.7)])
-    drawn = charts.learning([line], "x")
+    line = curves.Learnt("a", "domain", [(100, 0.2, 0.1, 0.3), (200, 0.4, 0.3, 0.5), (400, 0.6, 0.5, 0.7)])
+    drawn = curves.learning([line], "x")
     (path,) = re.findall(r'<polyline[^>]*points="([^"]+)"', drawn)
     places = [tuple(map(float, place.split(","))) for place in path.split()]
     assert places[1][0] - places[0][0] == pytest.approx(places[2][0] - places[1][0], abs=0.02)
@@ -87,5 +90,5 @@ def test_labels_that_double_are_equally_far_apart_and_more_is_higher() -> None:
 
 
 def test_one_seed_has_a_line_without_a_band() -> None:
-    drawn = charts.learning([charts.Learnt("a", "domain", [(100, 0.2, None, None), (200, 0.4, None, None)])], "x")
+    drawn = curves.learning([curves.Learnt("a", "domain", [(100, 0.2, None, None), (200, 0.4, None, None)])], "x")
     assert re.findall(r'<polygon[^>]*points="([^"]*)"', drawn) == [""]

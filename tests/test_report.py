@@ -10,10 +10,12 @@ from markupsafe import escape
 
 from adaptbert.comparing import compare_all
 from adaptbert.comparison import Comparison, Rung
+from adaptbert.comparison_table import comparison_table
 from adaptbert.confusion import Confusion
 from adaptbert.outputs import read_json, write_json
 from adaptbert.report import rungs, sentences, trust, words
 from adaptbert.report.page import render
+from adaptbert.summary import summary
 from tests.simulated import ARMS, simulate
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
@@ -85,7 +87,7 @@ def test_every_sentence_stands_in_both_languages(page: str) -> None:
 def test_no_number_of_a_sentence_differs_between_the_languages(comparison: Comparison) -> None:
     for task in comparison.tasks:
         told = [sentences.step(step, task, 0.95) for step in task.steps]
-        told += [sentences.best(task, 0.95), sentences.lift(task, 0.95), trust.against_controls(task, 0.95)]  # type: ignore[list-item]
+        told += [sentences.best(task, 0.95), *sentences.lift(task, 0.95), trust.against_controls(task, 0.95)]
         told += [trust.calibration(task)]  # type: ignore[list-item]
         for sentence in [*told, *rungs.reading(comparison)]:
             decimals = r"[+−]?\d+\.\d+"
@@ -122,7 +124,7 @@ def test_the_masking_audit_is_told(comparison: Comparison, page: str) -> None:
         assert shown in table
     assert "Chinese</span>" not in table, "a class that does not occur has no column"
     assert [told.en for told in rungs.masking(comparison)] == [
-        "On every rung the masks are what was asked for, and no special token was masked."
+        "On every trained rung the masks are what was asked for, and no special token was masked."
     ]
 
 
@@ -254,7 +256,16 @@ def test_a_page_of_few_seeds(tmp_path: Path, seeds: tuple[int, ...]) -> None:
     found = compare_all(made.ladder, confidence=0.95, baseline_seed=1, **made.paths)
     page = render(found)
     assert Reader(page).open == []
-    assert ("an interval needs two or more" in page) == (len(seeds) == 1)
+    count = f"{len(seeds)} seed{'s' * (len(seeds) > 1)}"
+    assert f"points on {count}; an interval needs three seeds." in page
+    assert "区间至少需要三个种子" in page
+    assert f"{count}; an interval needs three seeds" in sentences.best(found.tasks[0], 0.95).en
+    assert not re.findall(r"\d+ % interval|\d+% 区间", page.partition('id="limits"')[0]), "neither in words"
+    assert 'class="whisker' not in page, "nor drawn"
+    assert {step.verdict for step in found.tasks[0].steps} == {"untested"}
+    told = summary(found)["section"]
+    assert not {"low", "high"} & {key for arm in ARMS for key in told[arm]}
+    assert "(an interval needs three seeds)" in comparison_table(summary(found))
 
 
 def test_holes_are_told(tmp_path: Path) -> None:

@@ -95,13 +95,12 @@ def test_the_lift_is_split_into_training_and_text(comparison: Comparison) -> Non
             answered(task, "domain_text", 0.025, 0.03, 0.8, "not_shown"),
         ],
     )
-    told = sentences.lift(split, 0.95)
-    assert told is not None
+    (told,) = sentences.lift(split, 0.95)
     assert "by +6.0 points" in told.en
     assert "+3.5 of them are there with as much further training on general text" in told.en
     assert "+2.5 are left for the domain text itself" in told.en
     assert told.en.endswith("That the text itself helps is not shown.")
-    assert sentences.lift(dataclasses.replace(task, steps=[]), 0.95) is None
+    assert sentences.lift(dataclasses.replace(task, steps=[]), 0.95) == []
 
 
 def test_a_linear_model_that_is_better_is_called_better(comparison: Comparison) -> None:

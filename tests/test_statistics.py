@@ -99,13 +99,29 @@ def test_only_seeds_that_both_arms_have_are_paired() -> None:
     assert paired_difference({1: 0.5}, {2: 0.5}, 0.95) is None
 
 
-@pytest.mark.parametrize("values", [[0.3], [0.1, 0.1, 0.1]])
-def test_without_spread_no_interval_is_invented(values: list[float]) -> None:
+@pytest.mark.parametrize("values", [[0.3], [0.1, 0.4], [0.1, 0.1, 0.1]])
+def test_without_spread_and_below_three_seeds_no_interval_is_invented(values: list[float]) -> None:
     interval = mean_interval(values, 0.95)
     assert (interval.low, interval.high) == (None, None)
     difference = paired_difference(dict(enumerate(values)), dict.fromkeys(range(3), 0.0), 0.95)
     assert difference is not None
     assert (difference.p, difference.detectable) == (None, None)
+
+
+def test_intervals_end_where_the_range_of_the_score_ends() -> None:
+    scores = [0.001, 0.01, 0.2]
+    uncut, cut = mean_interval(scores, 0.95), mean_interval(scores, 0.95, (0.0, 1.0))
+    assert uncut.low is not None
+    assert uncut.low < 0
+    assert (cut.low, cut.high, cut.mean, cut.sd) == (0.0, uncut.high, uncut.mean, uncut.sd)
+    assert mean_interval([0.999, 0.99, 0.7], 0.99, (0.0, 1.0)).high == 1.0
+    wide = paired_difference({1: 0.9, 2: 0.5, 3: 0.1}, {1: 0.0, 2: 0.5, 3: 0.9}, 0.95, (0.0, 1.0))
+    assert wide is not None
+    assert (wide.interval.low, wide.interval.high) == (-1.0, 1.0)
+    correlated = paired_difference({1: 0.9, 2: 0.5, 3: 0.1}, {1: 0.0, 2: 0.5, 3: 0.9}, 0.95, (-1.0, 1.0))
+    assert correlated is not None
+    assert correlated.interval.high == pytest.approx(2.0)
+    assert correlated.p == wide.p, "the cut changes no test"
 
 
 def test_holm_on_a_worked_example() -> None:

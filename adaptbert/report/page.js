@@ -25,6 +25,16 @@ document.getElementById("language").addEventListener("click", () => {
   remember(root.lang);
 });
 
+// On paper nothing is folded: what was closed opens for the print and closes after it.
+let opened = [];
+addEventListener("beforeprint", () => {
+  opened = [...document.querySelectorAll("details:not([open])")];
+  for (const fold of opened) fold.open = true;
+});
+addEventListener("afterprint", () => {
+  for (const fold of opened) fold.open = false;
+});
+
 // Sorting: numbers by data-value, cells without a value last in either direction.
 function value(row, column) {
   const cell = row.cells[column];

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from adaptbert.comparison import Arm, Comparison, Rung, Step, Task
 from adaptbert.confusion import Confusion
-from adaptbert.report import charts, rungs, sentences, trust, words
+from adaptbert.report import captions, charts, curves, overview, rungs, sentences, trust, words
 from adaptbert.report.words import Words
 
 MOST_CLASSES = 30
@@ -23,13 +23,17 @@ class TaskView:
     task: Task
     metric: Words
     headline: Words
-    lift: Words | None
+    lift: list[Words]
     without_gain: Words
+    baseline: trust.Baseline | None
     against_controls: Words
+    degenerate: Words | None
     troubles: list[Words]
-    tiles: list[tuple[Words, Step]]
+    any_interval: bool
+    arms_are: Words
     arms: Markup
-    differences: Markup
+    differences: Markup | None
+    learning_is: Words
     learning: Markup | None
     steps: list[tuple[Step, Words]]
     classes: Markup | None
@@ -47,19 +51,24 @@ def render(comparison: Comparison) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {"t": Words, "same": words.same, "words": words}
+    environment.globals |= {"t": Words, "same": words.same, "words": words, "price": overview.price}
     environment.filters |= {
+        "plain": words.plain,
         "points": words.points,
         "change": words.change,
         "bits_change": words.bits_change,
         "millions": words.millions,
         "shares": shares,
-        "role": lambda rung: role(comparison.rung(rung)),
+        "role": lambda rung: comparison.rung(rung).role,
     }
     page = environment.get_template("page.html.j2").render(
         comparison=comparison,
         level=words.percent(comparison.confidence),
         tasks=[_view(task, comparison) for task in comparison.tasks],
+        verdict=overview.verdict(comparison),
+        matrix=overview.matrix(comparison),
+        questions={step.question for task in comparison.tasks for step in task.steps},
+        demonstration=captions.demonstration(comparison),
         suite=sentences.suite(comparison),
         reading=rungs.reading(comparison),
         masking=rungs.masking(comparison),
@@ -70,16 +79,6 @@ def render(comparison: Comparison) -> str:
         js=_asset("page.js"),
     )
     return page + "\n"
-
-
-def role(rung: Rung) -> str:
-    """How far up the ladder a rung stands, by the name of the arm that starts from it; the page's colours go by it."""
-    stage, _, corpus = rung.name.partition("/")
-    if stage == "domain_transfer":
-        return "general_long" if corpus == "general" else "domain"
-    if stage == "task_transfer":
-        return "domain_task" if (rung.start or "").startswith("domain_transfer/") else "task"
-    return {"pretrain": "general"}.get(stage, "scratch")
 
 
 def _token_classes(comparison: Comparison) -> list[str]:
@@ -94,11 +93,6 @@ def _asset(name: str) -> Markup:
 
 def _view(task: Task, comparison: Comparison) -> TaskView:
     confidence = comparison.confidence
-    tiles = [
-        (words.STEPS[name], step)
-        for name in ("domain_transfer", "more_training", "domain_text", "climb")
-        if (step := task.step(name)) is not None
-    ]
     marks = [charts.Mark(words.control(name, task.target), score) for name, score in task.controls.items()]
     whiskers = [_whisker(step) for step in task.steps]
     bars = [_bar(arm, comparison.rung(arm.rung), arm.name == task.chosen) for arm in task.arms]
@@ -108,11 +102,15 @@ def _view(task: Task, comparison: Comparison) -> TaskView:
         headline=sentences.best(task, confidence),
         lift=sentences.lift(task, confidence),
         without_gain=sentences.without_gain(task),
+        baseline=trust.baseline(task),
         against_controls=trust.against_controls(task, confidence),
+        degenerate=trust.degenerate(task),
         troubles=trust.troubles(task),
-        tiles=tiles[:3],
+        any_interval=any(step.p_holm is not None for step in task.steps),
+        arms_are=captions.arms(task, confidence),
         arms=charts.bars(bars, marks, f"arms-{task.name}"),
-        differences=charts.whiskers(whiskers, f"differences-{task.name}"),
+        differences=charts.whiskers(whiskers, f"differences-{task.name}") if whiskers else None,
+        learning_is=captions.learning(task, confidence),
         learning=_learning(task, comparison),
         steps=[(step, sentences.step(step, task, confidence)) for step in task.steps],
         classes=_classes(task),
@@ -124,28 +122,28 @@ def _view(task: Task, comparison: Comparison) -> TaskView:
 
 def _bar(arm: Arm, rung: Rung, chosen: bool) -> charts.Bar:
     if arm.interval is None:
-        return charts.Bar(arm.name, role(rung), None, None, None, [])
+        return charts.Bar(arm.name, rung.role, None, None, None, [])
     interval = arm.interval
     return charts.Bar(
-        arm.name, role(rung), interval.mean, interval.low, interval.high, list(arm.scores.values()), chosen
+        arm.name, rung.role, interval.mean, interval.low, interval.high, list(arm.scores.values()), chosen
     )
 
 
 def _learning(task: Task, comparison: Comparison) -> Markup | None:
     lines = [
-        charts.Learnt(
+        curves.Learnt(
             arm.name,
-            role(comparison.rung(arm.rung)),
+            comparison.rung(arm.rung).role,
             [(p.labels, p.interval.mean, p.interval.low, p.interval.high) for p in arm.learning_curve],
         )
         for arm in task.arms
         if arm.learning_curve
     ]
-    return charts.learning(lines, f"learning-{task.name}") if lines else None
+    return curves.learning(lines, f"learning-{task.name}") if lines else None
 
 
 def _whisker(step: Step) -> charts.Whisker:
-    label = words.STEPS[step.name]
+    label = words.step_name(step.question, step.name)
     if step.difference is None:
         return charts.Whisker(label, step.verdict, None, None, None, None)
     interval = step.difference.interval
@@ -173,7 +171,7 @@ def _reliability(task: Task) -> Markup | None:
     found = task.inspection.calibration if task.inspection is not None else None
     if found is None:
         return None
-    return charts.reliability([(part.claimed, part.came_true) for part in found.curve], f"reliability-{task.name}")
+    return curves.reliability([(part.claimed, part.came_true) for part in found.curve], f"reliability-{task.name}")
 
 
 def _curves(comparison: Comparison, heldout: str, described_by: str) -> Markup:
@@ -188,20 +186,18 @@ def _curves(comparison: Comparison, heldout: str, described_by: str) -> Markup:
         below = rung.total.tokens - rung.tokens
         points = [(below + tokens, bits[heldout]) for tokens, bits in rung.curve if heldout in bits]
         if points:
-            lines.append(charts.Line(rung.name, role(rung), points, dashed=rung.name.startswith("task_transfer/")))
-    return charts.curves(lines, described_by)
+            lines.append(curves.Line(rung.name, rung.role, points, dashed=rung.name.startswith("task_transfer/")))
+    return curves.curves(lines, described_by)
 
 
-def _forgetting(comparison: Comparison) -> Markup:
-    """General held-out text before and after every rung above general pre-training."""
-    return charts.moves(
-        [
-            charts.Move(rung.name, role(rung), rung.before["general"], rung.after["general"])
-            for rung in comparison.rungs
-            if rung.name not in ("scratch", "pretrain") and "general" in rung.after
-        ],
-        "forgetting",
-    )
+def _forgetting(comparison: Comparison) -> Markup | None:
+    """General held-out text before and after every rung above general pre-training; None without such a rung."""
+    moves = [
+        charts.Move(rung.name, rung.role, rung.before["general"], rung.after["general"])
+        for rung in comparison.rungs
+        if rung.name not in ("scratch", "pretrain") and "general" in rung.after
+    ]
+    return charts.moves(moves, "forgetting") if moves else None
 
 
 def shares(row: dict[str, float], labels: Sequence[str]) -> list[tuple[float, float]]:

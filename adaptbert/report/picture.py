@@ -13,9 +13,11 @@ from typing import Any
 from markupsafe import Markup
 
 from adaptbert.comparison_table import STEPS, tasks_of
+from adaptbert.ladder import SCRATCH
 from adaptbert.outputs import read_json, whole
 from adaptbert.report import charts
-from adaptbert.report.words import ARMS, CONTROLS, METRICS
+from adaptbert.report.svg import ROW
+from adaptbert.report.words import CONTROLS, METRICS
 
 WIDTH, MARGIN, TOP, FOOT = 880, 28, 62, 78
 """Pixels: of the whole, around it, above the bars and below them."""
@@ -77,7 +79,7 @@ def _bars(cells: dict[str, Any], metric: str) -> list[charts.Bar]:
     for arm, found in cells.items():
         if arm == STEPS or arm in CONTROLS:
             continue
-        role = arm if arm in ARMS else "scratch"
+        role = found.get("role", [SCRATCH])[0]
         seeds = [score for _, score in found.get("seeds", [])]
         rows.append(charts.Bar(arm, role, found.get(metric), found.get("low"), found.get("high"), seeds))
     return rows
@@ -88,9 +90,8 @@ def _marks(cells: dict[str, Any], metric: str) -> list[charts.Mark]:
 
 
 def _height(cells: dict[str, Any]) -> int:
-    """Of the chart that `charts.bars` draws."""
-    arms = sum(arm != STEPS and arm not in CONTROLS for arm in cells)
-    return 46 * arms + 17 * (len(cells) - 1 - arms)
+    """Of the rows that `charts.bars` draws: arms and controls."""
+    return ROW * sum(name != STEPS for name in cells)
 
 
 if __name__ == "__main__":

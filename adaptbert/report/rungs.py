@@ -1,13 +1,16 @@
 """Rungs -> sentences in both languages: what each did to held-out text, and whether its masks were those asked for."""
 
+from collections.abc import Sequence
+
 from adaptbert.comparison import Comparison, Masks, Rung
-from adaptbert.ladder import SCRATCH
-from adaptbert.report.words import Words, bits_change, points
+from adaptbert.ladder import PRETRAIN, SCRATCH
+from adaptbert.report.words import MINUS, Words, bits_change, listed, points, same
 
 MASKING_RATE_TOLERANCE = 0.01
 MASKING_SHARE_TOLERANCE = 0.005
 """Differences below these are chance on a short run, and worth no sentence on a long one."""
 MASKED_WHOLE_MOST = 0.01
+EVERY_RUNG = Words("every trained rung", "每个训练过的级")
 
 
 def reading(comparison: Comparison) -> list[Words]:
@@ -21,6 +24,7 @@ def reading(comparison: Comparison) -> list[Words]:
                 f"通用预训练从 {begun} 开始；它此前在别处的训练不计入本页的任何合计。",
             )
         )
+    corpora = {source.name for source in comparison.sources if source.kind == "corpus"}
     for rung in comparison.rungs:
         corpus = rung.name.removeprefix("domain_transfer/")
         if rung.missing:
@@ -34,11 +38,22 @@ def reading(comparison: Comparison) -> list[Words]:
                 )
             )
         elif corpus != rung.name and corpus in rung.after:
-            found.append(_reading(rung, corpus))
+            found.append(_reading(rung, corpus, [name for name in comparison.heldout if name in corpora]))
+    if not any(rung.start == PRETRAIN for rung in comparison.rungs):
+        found.append(
+            Words(
+                "The ladder has no rung above general pre-training.",
+                "梯子在通用预训练之上没有别的级。",
+            )
+        )
     return found
 
 
-def _reading(rung: Rung, corpus: str) -> Words:
+def _reading(rung: Rung, corpus: str, corpora: Sequence[str]) -> Words:
+    """
+    Args:
+        corpora: with held-out text, general text first.
+    """
     before, after = rung.before[corpus], rung.after[corpus]
     sentence = Words(
         f"{rung.name}: held-out {corpus} text goes from {before:.2f} to {after:.2f} bits per character "
@@ -46,13 +61,15 @@ def _reading(rung: Rung, corpus: str) -> Words:
         f"{rung.name}：留出的 {corpus} 文本从每字符 {before:.2f} 比特变为 {after:.2f}"
         f"（{bits_change(after - before)}）。",
     )
-    others = [name for name in ("general", "domain") if name != corpus and name in rung.after]
+    others = [name for name in corpora if name != corpus and name in rung.after]
     for name in others:
         before, after = rung.before[name], rung.after[name]
-        word = Words("worse", "变差") if after > before else Words("better", "变好")
-        if name == "general" and after > before:
-            word = Words("so much was forgotten", "即遗忘的量")
         moved = bits_change(after - before)
+        word = Words("worse", "变差") if moved.startswith("+") else Words("better", "变好")
+        if name == "general" and moved.startswith("+"):
+            word = Words("so much was forgotten", "即遗忘的量")
+        if float(moved.replace(MINUS, "-")) == 0:
+            word = Words("the same", "不变")
         sentence += Words(
             f"On {name} text: {before:.2f} to {after:.2f} ({moved}, {word.en}).",
             f"{name} 文本：{before:.2f} 到 {after:.2f}（{moved}，{word.zh}）。",
@@ -61,17 +78,22 @@ def _reading(rung: Rung, corpus: str) -> Words:
 
 
 def masking(comparison: Comparison) -> list[Words]:
-    """Rungs whose masks were not what was asked for; one sentence where all were."""
+    """Rungs whose masks were not what was asked for, and those without an audit; one sentence where all were."""
     masked = [(rung.name, rung.masks) for rung in comparison.rungs if rung.masks is not None]
     found = [trouble for name, masks in masked for trouble in _mask_troubles(name, masks)]
-    if found or not masked:
-        return found
-    return [
-        Words(
-            "On every rung the masks are what was asked for, and no special token was masked.",
-            "每一级的掩码都符合设定，没有特殊词元被掩盖。",
+    unknown = [same(rung.name) for rung in comparison.rungs if rung.start is not None and rung.masks is None]
+    if masked and not found:
+        names = listed([same(name) for name, _ in masked]) if unknown or len(masked) == 1 else EVERY_RUNG
+        found.append(
+            Words(
+                f"On {names.en} the masks are what was asked for, and no special token was masked.",
+                f"{names.zh}的掩码都符合设定，没有特殊词元被掩盖。",
+            )
         )
-    ]
+    if masked and unknown:
+        names = listed(unknown)
+        found.append(Words(f"Without an audit: {names.en}.", f"没有掩码审计：{names.zh}。"))
+    return found
 
 
 def _mask_troubles(name: str, masks: Masks) -> list[Words]:

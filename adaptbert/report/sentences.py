@@ -3,9 +3,25 @@
 The sentences follow from the figures by rule; nothing here praises a step that the figures do not carry.
 """
 
-from adaptbert.comparison import Comparison, Step, Task
-from adaptbert.report.words import METRICS, STEPS, Words, change, listed, millions, p_value, percent, points, same
-from adaptbert.statistics import Interval
+from adaptbert.comparison import Comparison, Step, Task, Verdict
+from adaptbert.report.words import (
+    METRICS,
+    Words,
+    change,
+    listed,
+    millions,
+    p_value,
+    percent,
+    points,
+    same,
+    step_name,
+    within,
+    would_show,
+)
+from adaptbert.statistics import FEWEST_SEEDS, Interval
+
+ADDS_UP = 1e-9
+"""Parts of a difference that miss the whole by more are of other seeds."""
 
 
 def best(task: Task, confidence: float) -> Words:
@@ -15,6 +31,12 @@ def best(task: Task, confidence: float) -> Words:
         return Words("No arm of this task has a result yet.", "这个任务还没有任何结果。")
     metric, score = METRICS[task.metric], points(arm.interval.mean)
     interval = _interval(arm.interval, confidence, signed=False)
+    if sum(not each.missing for each in task.arms) == 1:  # there was nothing to choose from
+        return Words(
+            f"The only arm with a result is {arm.name}; on the test split it scores {score} ({metric.en}, "
+            f"{interval.en}).",
+            f"有结果的只有 {arm.name} 一组；它在测试集上的{metric.zh} 为 {score}（{interval.zh}）。",
+        )
     return Words(
         f"The dev split chooses {arm.name}; on the test split it scores {score} ({metric.en}, {interval.en}).",
         f"按开发集选出 {arm.name}；它在测试集上的{metric.zh} 为 {score}（{interval.zh}）。",
@@ -24,8 +46,10 @@ def best(task: Task, confidence: float) -> Words:
 def _interval(interval: Interval, confidence: float, *, signed: bool) -> Words:
     write = change if signed else points
     seeds = Words(f"{interval.n} seed{'s' if interval.n != 1 else ''}", f"{interval.n} 个种子")
+    if interval.n < FEWEST_SEEDS:
+        return Words(f"{seeds.en}; an interval needs three seeds", f"{seeds.zh}；区间至少需要三个种子")
     if interval.low is None or interval.high is None:
-        return Words(f"no interval from {seeds.en}", f"{seeds.zh}，无法给出区间")
+        return Words(f"no interval, for all {seeds.en} give the same", f"{seeds.zh}结果相同，没有区间")
     low, high, level = write(interval.low), write(interval.high), percent(confidence)
     return Words(f"{level} % interval {low} to {high}, {seeds.en}", f"{level}% 区间 {low} 到 {high}，{seeds.zh}")
 
@@ -72,10 +96,10 @@ def _untested(step: Step, task: Task) -> Words:
     if step.difference is None:
         return Words("Cannot be said: the two arms share no seed.", "无法判断：两组没有共同的种子。")
     size, n = change(step.difference.interval.mean), step.difference.interval.n
-    if n < 2:
+    if n < FEWEST_SEEDS:
         return Words(
-            f"Cannot be said: {size} points on one seed, and an interval needs two or more.",
-            f"无法判断：只有一个种子，差值 {size} 分；至少两个种子才有区间。",
+            f"Cannot be said: {size} points on {n} seed{'s' * (n > 1)}; an interval needs three seeds.",
+            f"无法判断：{n} 个种子的差值为 {size} 分；区间至少需要三个种子。",
         )
     return Words(
         f"Cannot be said: the difference is {size} points on each of {n} seeds, without any spread to judge it by.",
@@ -93,6 +117,8 @@ def _price(step: Step, task: Task) -> Words:
     if arm is None or other is None or arm.cost is None or other.cost is None:
         return Words("", "")
     tokens = arm.cost.tokens - other.cost.tokens
+    if arm.cost.tokens == other.cost.tokens == 0:
+        return Words("Neither arm's weights were trained here.", "两组的权重都没有在此训练。")
     if tokens == 0:
         return Words("Both arms were trained here on equally many tokens.", "两组在此训练的词元数相同。")
     sign = Words("more", "多") if tokens > 0 else Words("fewer", "少")
@@ -100,29 +126,69 @@ def _price(step: Step, task: Task) -> Words:
     return Words(f"Price: {amount} M {sign.en} tokens of training.", f"代价：训练词元{sign.zh} {amount} 百万。")
 
 
-def lift(task: Task, confidence: float) -> Words | None:
-    """How much of domain transfer is the text and how much is more training; None where the control is not planned."""
-    whole, training, text = (task.step(name) for name in ("domain_transfer", "more_training", "domain_text"))
-    if not (whole and training and text and whole.difference and training.difference and text.difference):
-        return None
-    parts = [part.difference.interval for part in (whole, training, text) if part.difference is not None]
-    total, more, domain = (change(interval.mean) for interval in parts)
-    more_interval, text_interval = (_interval(interval, confidence, signed=True) for interval in parts[1:])
+def lift(task: Task, confidence: float) -> list[Words]:
+    """How much of domain transfer is the text and how much is more training; nothing without the control.
+
+    One for each arm with domain text. Left out where the parts do not add up: the three arms share no set of seeds.
+    """
+    found = []
+    for whole in task.steps:
+        beside = {step.question: step for step in task.steps if whole.arm in (step.arm, step.other)}
+        text = beside.get("domain_text")
+        training = next((step for step in task.steps if step.question == "more_training"), None)
+        if whole.question == "domain_transfer" and training is not None and text is not None:
+            found += _lift(task, whole, training, text, confidence)
+    return found
+
+
+_NOT_SHOWN = Words("That the text itself helps is not shown.", "文本本身有用，这一点未证实。")
+TEXT_HELPS: dict[Verdict, Words] = {
+    "gain": Words("That the text itself helps is shown.", "文本本身有用，这一点已证实。"),
+    "loss": Words(
+        "The domain text does worse than general text here, and that is shown.",
+        "在这里领域文本不如通用文本，这一点已证实。",
+    ),
+    "likely_gain": _NOT_SHOWN,
+    "likely_loss": _NOT_SHOWN,
+    "not_shown": _NOT_SHOWN,
+    "untested": Words("Whether the text itself helps cannot be said.", "文本本身是否有用，无法判断。"),
+}
+
+
+def _lift(task: Task, whole: Step, training: Step, text: Step, confidence: float) -> list[Words]:
+    if whole.difference is None or training.difference is None or text.difference is None:
+        return []
+    changed, more, rest = whole.difference.interval, training.difference.interval, text.difference.interval
+    if abs(changed.mean - more.mean - rest.mean) > ADDS_UP:
+        return []
+    name, much = step_name(whole.question, whole.name), _as_much(task, whole.arm, training.arm)
+    by, by_more, by_text = (change(interval.mean) for interval in (changed, more, rest))
+    more_interval, text_interval = (_interval(interval, confidence, signed=True) for interval in (more, rest))
     sentence = Words(
-        f"Domain transfer changes the score by {total} points. {more} of them are there with as much further training "
-        f"on general text ({more_interval.en}): that part is more training. {domain} are left for the domain text "
-        f"itself ({text_interval.en}).",
-        f"领域迁移使得分变化 {total} 分。其中 {more} 分，用同样多的通用文本继续训练也能得到（{more_interval.zh}），"
-        f"这部分只是训练更多；归于领域文本本身的是 {domain} 分（{text_interval.zh}）。",
+        f"{name.en} changes the score by {by} points. {by_more} of them are there with {much.en} "
+        f"({more_interval.en}): that part is more training. {by_text} are left for the domain text itself "
+        f"({text_interval.en}).",
+        f"{name.zh}使得分变化 {by} 分。其中 {by_more} 分，{much.zh}也能得到（{more_interval.zh}），"
+        f"这部分只是训练更多；归于领域文本本身的是 {by_text} 分（{text_interval.zh}）。",
     )
-    if text.verdict == "gain":
-        return sentence + Words("That the text itself helps is shown.", "文本本身有用，这一点已证实。")
-    if text.verdict == "loss":
-        return sentence + Words(
-            "The domain text does worse than general text here, and that is shown.",
-            "在这里领域文本不如通用文本，这一点已证实。",
-        )
-    return sentence + Words("That the text itself helps is not shown.", "文本本身有用，这一点未证实。")
+    return [sentence + TEXT_HELPS[text.verdict]]
+
+
+def _as_much(task: Task, domain: str, control: str) -> Words:
+    """What was spent on the control: in passes over texts of unlike length it may be another number of tokens."""
+    spent = [
+        arm.cost.tokens if arm is not None and arm.cost is not None else None
+        for arm in map(task.arm, (domain, control))
+    ]
+    if None in spent:
+        return Words("further training on general text", "用通用文本继续训练")
+    if spent[0] == spent[1]:
+        return Words("as much further training on general text", "用同样多的通用文本继续训练")
+    with_domain, with_general = (millions(tokens) for tokens in spent if tokens is not None)
+    return Words(
+        f"further training on general text ({with_general} M tokens in all, not {with_domain} M)",
+        f"用通用文本继续训练（累计 {with_general} 百万词元，而非 {with_domain} 百万）",
+    )
 
 
 def suite(comparison: Comparison) -> list[Words]:
@@ -157,7 +223,7 @@ def suite(comparison: Comparison) -> list[Words]:
 
 
 def without_gain(task: Task) -> Words:
-    """Which steps brought nothing that could be shown."""
+    """Which steps brought nothing that could be shown; which arms are in no step, and what it would take."""
     groups = [
         (("loss",), Words("Made it worse", "使结果变差")),
         (("not_shown", "likely_loss"), Words("Brought nothing that could be shown", "没有可证实的收获")),
@@ -166,8 +232,26 @@ def without_gain(task: Task) -> Words:
     ]
     found = Words("", "")
     for verdicts, lead in groups:
-        names = [STEPS[step.name] for step in task.steps if step.verdict in verdicts]
+        names = [within(step_name(step.question, step.name)) for step in task.steps if step.verdict in verdicts]
         if names:
-            names = [Words(name.en[0].lower() + name.en[1:], name.zh) for name in names]
             found += Words(f"{lead.en}: {listed(names).en}.", f"{lead.zh}：{listed(names).zh}。")
-    return found if found.en else Words("Each step that was asked about brought a gain.", "所问的每一步都带来了提升。")
+    if task.steps and not found.en:
+        every = listed([within(step_name(step.question, step.name)) for step in task.steps])
+        found = Words(
+            f"A gain was shown for each step that was compared: {every.en}.",
+            f"所比较的每一步都证实了提升：{every.zh}。",
+        )
+    return found + _uncompared(task)
+
+
+def _uncompared(task: Task) -> Words:
+    """Arms that are in no step. Without any step there is nothing to say but that."""
+    if not task.arms:
+        return Words("", "")
+    found = Words("", "") if task.steps else Words("No step was compared.", "没有比较任何一步。")
+    for advice in task.advice:
+        if task.steps:
+            names = listed([same(name) for name in advice.beside])
+            found += Words(f"{names.en} is compared with no other arm.", f"{names.zh} 没有可比较的组。")
+        found += would_show(advice)
+    return found

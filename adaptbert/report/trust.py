@@ -1,7 +1,10 @@
 """A task -> sentences in both languages on how far its figures carry: confidences, controls, seeds that went wrong."""
 
+from dataclasses import dataclass
+from typing import Literal
+
 from adaptbert.comparison import Task
-from adaptbert.report.words import RIGHT, Words, control, learns, percent, points
+from adaptbert.report.words import RIGHT, Words, control, learns, listed, percent, points
 
 CALIBRATED_WITHIN = 1.5
 """Times the error that chance alone gives: above, confidences are said to be off."""
@@ -51,27 +54,53 @@ def _tempered(task: Task, before: str) -> Words:
     )
 
 
-def against_controls(task: Task, confidence: float) -> Words:
-    """The chosen arm beside the control that is hardest to beat, by the test split: no choice is made by it."""
+Standing = Literal["wins", "ties", "loses", "higher", "lower"]
+"""Of a control beside the chosen arm: below, inside and above its interval; without one the mean alone."""
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """The control that does best on the test split: no choice is made by it."""
+
+    name: str
+    score: float
+    standing: Standing
+
+
+def baseline(task: Task) -> Baseline | None:
+    """None without a chosen arm, and without controls."""
     arm = task.arm(task.chosen) if task.chosen is not None else None
     if arm is None or arm.interval is None or not task.controls:
-        return Words("", "")
+        return None
     name = max(task.controls, key=lambda each: task.controls[each])
-    score, level = task.controls[name], percent(confidence)
-    told, rows = control(name, task.target), _rows_of(name, task)
+    score, interval = task.controls[name], arm.interval
+    if interval.low is None or interval.high is None:
+        return Baseline(name, score, "higher" if score > interval.mean else "lower")
+    return Baseline(name, score, "loses" if interval.low > score else "wins" if interval.high < score else "ties")
+
+
+def against_controls(task: Task, confidence: float) -> Words:
+    """The chosen arm beside the control that is hardest to beat."""
+    arm, found = task.arm(task.chosen) if task.chosen is not None else None, baseline(task)
+    if arm is None or arm.interval is None or found is None:
+        return Words("", "")
+    level, rows = percent(confidence), _rows_of(found.name, task)
+    best = "The control that does best" if len(task.controls) > 1 else "The only control"
+    best_zh = "得分最高的对照" if len(task.controls) > 1 else "唯一的对照"
+    named = control(found.name, task.target)
     beside = Words(
-        f"The control that does best on the test split ({told.en}, {rows.en}) scores {points(score)}:",
-        f"在测试集上得分最高的对照（{told.zh}，{rows.zh}）为 {points(score)} 分：",
+        f"{best} on the test split ({named.en}, {rows.en}) scores {points(found.score)}:",
+        f"在测试集上{best_zh}（{named.zh}，{rows.zh}）为 {points(found.score)} 分：",
     )
-    low, high, mean, n = arm.interval.low, arm.interval.high, points(arm.interval.mean), arm.interval.n
-    if low is None or high is None:
+    mean, n = points(arm.interval.mean), arm.interval.n
+    if found.standing in ("higher", "lower"):
         return beside + Words(
             f"{arm.name} scores {mean} and has no interval from {n} seed{'s' * (n > 1)}: the gap cannot be judged.",
             f"{arm.name} 为 {mean} 分，{n} 个种子给不出区间，差距是否可靠无法判断。",
         )
-    if low > score:
+    if found.standing == "loses":
         return beside + Words(f"{arm.name} lies above it.", f"{arm.name} 明显高于它。")
-    if high < score:
+    if found.standing == "wins":
         return beside + Words(
             f"{arm.name} lies below it. At this budget that control is the better choice.",
             f"{arm.name} 明显低于它。在这个预算下，这个对照是更好的选择。",
@@ -94,11 +123,36 @@ def _rows_of(name: str, task: Task) -> Words:
     return Words(f"trained on the same {task.labels:,} rows", f"用同样 {task.labels:,} 行训练")
 
 
+def degenerate(task: Task) -> Words | None:
+    """Arms with seeds that learned to give one answer; None where there are none."""
+    parts = [
+        Words(
+            f"{arm.name} ({len(arm.degenerate)} of {len(arm.scores)})",
+            f"{arm.name}（{len(arm.scores)} 个中的 {len(arm.degenerate)} 个）",
+        )
+        for arm in task.arms
+        if arm.degenerate
+    ]
+    if not parts:
+        return None
+    what = _ONE_ANSWER[task.target in ("number", "answer")]
+    return Words(f"Seeds that {what.en}: {listed(parts).en}.", f"{what.zh}的种子：{listed(parts).zh}。")
+
+
+_ONE_ANSWER = (
+    Words("predict one class only", "只预测一个类别"),
+    Words("answer every row alike", "对每一行给出同一答案"),
+)
+"""What a degenerate seed does: of classes, of anything else."""
+
+
 def troubles(task: Task) -> list[Words]:
     """Missing cells, seeds that predict one class, arms with too few seeds."""
     found = []
     most = max((len(arm.scores) for arm in task.arms), default=0)
+    what = _ONE_ANSWER[task.target in ("number", "answer")]
     for arm in task.arms:
+        n, wrong = len(arm.scores), len(arm.degenerate)
         if arm.missing:
             found.append(
                 Words(
@@ -106,19 +160,18 @@ def troubles(task: Task) -> list[Words]:
                     f"{task.name}-{arm.name} 已计划但没有结果。",
                 )
             )
-        elif len(arm.scores) < most:
+        elif n < most:
             found.append(
                 Words(
-                    f"{arm.name} has {len(arm.scores)} seeds, others have {most}.",
-                    f"{arm.name} 只有 {len(arm.scores)} 个种子，其他有 {most} 个。",
+                    f"{arm.name} has {n} seed{'s' * (n > 1)}, fewer than the {most} of another arm.",
+                    f"{arm.name} 只有 {n} 个种子，最多的组有 {most} 个。",
                 )
             )
-        if arm.degenerate:
-            n, total = len(arm.degenerate), len(arm.scores)
+        if wrong:
             found.append(
                 Words(
-                    f"{arm.name}: {n} of {total} seeds predict one class only. They are counted in the mean.",
-                    f"{arm.name}：{total} 个种子中有 {n} 个只预测一个类别，均已计入平均值。",
+                    f"{arm.name}: {wrong} of {n} seeds {what.en}. They are counted in the mean.",
+                    f"{arm.name}：{n} 个种子中有 {wrong} 个{what.zh}，均已计入平均值。",
                 )
             )
     return found

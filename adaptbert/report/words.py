@@ -1,9 +1,13 @@
 """Words in both languages, and numbers as they are written in both."""
 
+import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup, escape
+
+from adaptbert.questions import Advice
 
 
 @dataclass(frozen=True)
@@ -14,14 +18,15 @@ class Words:
     zh: str
 
     def __html__(self) -> str:
-        return Markup('<span lang="en">{}</span><span lang="zh-Hans">{}</span>').format(self.en, self.zh)
-
-    def svg(self) -> Markup:
-        """As the content of an SVG <text>."""
-        return Markup('<tspan lang="en">{}</tspan><tspan lang="zh-Hans">{}</tspan>').format(self.en, self.zh)
+        return Markup('<span lang="en">{}</span><span lang="zh-Hans">{}</span>').format(_code(self.en), _code(self.zh))
 
     def __add__(self, other: "Words") -> "Words":
         return Words(f"{self.en} {other.en}".strip(), f"{self.zh}{other.zh}")
+
+
+def _code(text: str) -> Markup:
+    """Names between backticks are set as code."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
 def control(name: str, target: str) -> Words:
@@ -44,27 +49,62 @@ def listed(items: Sequence[Words]) -> Words:
     if len(items) < 2:
         return items[0] if items else Words("", "")
     en, zh = [item.en for item in items], [item.zh for item in items]
-    return Words(f"{', '.join(en[:-1])} and {en[-1]}", f"{'、'.join(zh[:-1])}和{zh[-1]}")
+    first, last = "、".join(zh[:-1]), zh[-1]
+    and_ = " " * first[-1].isascii() + "和" + " " * last[0].isascii()
+    return Words(f"{', '.join(en[:-1])} and {en[-1]}", f"{first}{and_}{last}")
 
 
-def svg_text(text: "str | Words") -> Markup:
-    return text.svg() if isinstance(text, Words) else Markup(escape(text))
+def svg_text(text: "str | Words", most: int | None = None) -> Markup:
+    """As the content of an SVG <text>.
+
+    Args:
+        most: columns that there is room for (Chinese characters take two); a longer name ends in an ellipsis and is
+            whole where a mouse rests on it.
+    """
+    if isinstance(text, str):
+        return _cut(text, most)
+    return Markup('<tspan lang="en">{}</tspan><tspan lang="zh-Hans">{}</tspan>').format(
+        _cut(text.en, most), _cut(text.zh, most)
+    )
+
+
+def _cut(text: str, most: int | None) -> Markup:
+    room = len(text) if most is None else most
+    kept = ""
+    for character in text:
+        room -= 2 if unicodedata.east_asian_width(character) in "WF" else 1
+        if most is not None and room < 0:
+            return Markup("{}…<title>{}</title>").format(kept[:-1], text)
+        kept += character
+    return escape(kept)
+
+
+MINUS = "\N{MINUS SIGN}"
+
+
+def number(value: float, places: int) -> str:
+    """A number with the typographic minus, the only one on a page; nothing is -0.0."""
+    rounded = round(value, places)
+    return f"{MINUS if rounded < 0 else ''}{abs(rounded):.{places}f}"
+
+
+def plain(value: float) -> str:
+    """A number with as many places as it has."""
+    return f"{value + 0.0:g}".replace("-", MINUS)
 
 
 def points(score: float) -> str:
     """A score times 100."""
-    return f"{100 * score:.1f}"
+    return number(100 * score, 1)
 
 
 def change(difference: float) -> str:
-    """A difference of scores times 100, with its sign; the minus is the typographic one."""
-    rounded = round(100 * difference, 1)
-    return f"{'+' if rounded > 0 else '−' if rounded < 0 else ''}{abs(rounded):.1f}"
+    """A difference of scores times 100, with its sign."""
+    return f"{'+' if round(100 * difference, 1) > 0 else ''}{number(100 * difference, 1)}"
 
 
 def bits_change(difference: float) -> str:
-    rounded = round(difference, 2)
-    return f"{'+' if rounded > 0 else '−' if rounded < 0 else ''}{abs(rounded):.2f}"
+    return f"{'+' if round(difference, 2) > 0 else ''}{number(difference, 2)}"
 
 
 def p_value(p: float) -> str:
@@ -73,17 +113,23 @@ def p_value(p: float) -> str:
 
 def millions(tokens: int) -> str:
     """Tokens in millions, with as many digits as the number deserves."""
-    return f"{tokens / 1e6:,.2f}" if tokens < 1e7 else f"{tokens / 1e6:,.0f}"
+    size = abs(tokens) / 1e6
+    return f"{MINUS if tokens < 0 else ''}{size:,.{2 if size < 10 else 0}f}"
 
 
 ARMS = {
     "scratch": Words("random weights", "随机权重"),
     "general": Words("general pre-training", "通用预训练"),
-    "general_long": Words("control: as much further training, on general text", "对照：同样多的继续训练，但用通用文本"),
+    "general_long": Words("control: further training, on general text", "对照：继续训练，但用通用文本"),
     "domain": Words("general, then domain transfer", "通用预训练 → 领域迁移"),
     "task": Words("general, then task transfer", "通用预训练 → 任务迁移"),
     "domain_task": Words("general, domain, then task transfer", "通用预训练 → 领域迁移 → 任务迁移"),
+    "scratch_task": Words("random weights, then task transfer", "随机权重 → 任务迁移"),
+    "general_long_task": Words(
+        "general, more general text, then task transfer", "通用预训练 → 继续用通用文本训练 → 任务迁移"
+    ),
 }
+"""What an arm is, by the role of its rung."""
 CONTROLS = {
     "majority": Words("commonest label", "最常见类别"),
     "tfidf_logistic": Words("TF-IDF + logistic regression", "TF-IDF + 逻辑回归"),
@@ -105,8 +151,11 @@ STEPS = {
     "domain_text": Words("The domain text itself", "领域文本本身"),
     "task_transfer": Words("Task transfer", "任务迁移"),
     "task_transfer_after_domain": Words("Task transfer after domain", "领域迁移之后的任务迁移"),
-    "climb": Words("From random weights to domain", "从随机权重到领域迁移"),
+    "task_transfer_after_general_long": Words("Task transfer after more training", "增加训练之后的任务迁移"),
+    "task_transfer_from_scratch": Words("Task transfer from random weights", "从随机权重开始的任务迁移"),
+    "climb": Words("The whole climb to domain", "从随机权重到领域迁移"),
 }
+"""What a step is called, by its question."""
 VERDICTS = {
     "gain": Words("gain shown", "提升已证实"),
     "loss": Words("loss shown", "下降已证实"),
@@ -115,6 +164,14 @@ VERDICTS = {
     "not_shown": Words("not shown", "未证实"),
     "untested": Words("cannot be said", "无法判断"),
 }
+STANDINGS = {
+    "wins": Words("baseline wins", "基线更好"),
+    "ties": Words("baseline ties", "与基线不分高下"),
+    "loses": Words("above the baseline", "高于基线"),
+    "higher": Words("baseline higher, not judged", "基线更高，尚不能判断"),
+    "lower": Words("baseline lower, not judged", "基线更低，尚不能判断"),
+}
+"""How the best control stands beside the chosen arm."""
 METRICS = {
     "f1_macro": Words("macro-F1", "宏平均 F1"),
     "f1_span": Words("strict span F1", "严格片段 F1"),
@@ -163,6 +220,33 @@ RIGHT = {
     "answer": Words("the answer is met exactly", "答案完全匹配"),
 }
 """When the answer to a row counts as right, by target."""
+
+
+def arm_is(name: str, role: str, rung: str) -> Words:
+    """What an arm is; with its rung where the arm has a name of its own."""
+    return ARMS[role] if name == role else ARMS[role] + Words(f"({rung})", f"（{rung}）")
+
+
+def step_name(question: str, step: str) -> Words:
+    """What a step is called; with its arm where that has a name of its own."""
+    _, _, arm = step.partition("/")
+    return STEPS[question] + Words(f"({arm})", f"（{arm}）") if arm else STEPS[question]
+
+
+def within(name: Words) -> Words:
+    """A name inside a sentence."""
+    return Words(name.en[0].lower() + name.en[1:], name.zh)
+
+
+def would_show(advice: Advice) -> Words:
+    """Which arm would be compared with those that are there, and what that would answer."""
+    steps = [within(STEPS[question]) for question in advice.questions]
+    what = listed([Words(step.en, f"“{step.zh}”") for step in steps])
+    beside, verb = listed([same(arm) for arm in advice.beside]), "bring" if len(advice.questions) > 1 else "brings"
+    return Words(
+        f"An arm from `{advice.rung}` ({advice.role}) beside {beside.en} would show what {what.en} {verb}.",
+        f"在 {beside.zh} 之外再加一个从 `{advice.rung}` 开始的组（{advice.role}），就能看出{what.zh}带来了什么。",
+    )
 
 
 def percent(confidence: float) -> str:

@@ -1,5 +1,6 @@
 """reports/index.html in Chromium: no network, no console error, three widths, both languages, both colour schemes."""
 
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,10 +9,20 @@ import pytest
 
 from adaptbert.comparing import compare_all
 from adaptbert.report.page import render
-from tests.simulated import simulate
+from tests.simulated import rearmed, simulate
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+ARMS_OF_A_TASK: list[dict[str, tuple[str, str]]] = [
+    {"domain": ("domain", "domain_transfer/domain")},
+    {
+        "general": ("general", "pretrain"),
+        "general_long": ("general_long", "domain_transfer/general"),
+        "domain": ("domain", "domain_transfer/domain"),
+        "clinical_notes_2024": ("task", "domain_transfer/clinical_notes_2024"),
+    },
+]
 
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")]
 
@@ -84,22 +95,121 @@ def test_fits_its_width(chromium: "playwright.Browser", report: Path, width: int
         assert outside == []
 
 
+COVERED = """() => [...document.querySelectorAll("svg.chart")].flatMap(chart => {
+    const names = [...chart.querySelectorAll(".row-label, .row-value")];
+    const boxes = names.map(element => [element.textContent, element.getBoundingClientRect()]);
+    return boxes.flatMap(([one, a], place) => boxes.slice(place + 1)
+        .filter(([, b]) => a.left < b.right && b.left < a.right
+            && a.top + 3 < b.bottom && b.top + 3 < a.bottom)
+        .map(([other]) => one + " / " + other));
+})"""
+LINES_THROUGH_LABELS = """() => [...document.querySelectorAll("svg.chart")].flatMap(chart => {
+    const labels = [...chart.querySelectorAll("text")]
+        .map(label => [label.textContent, label.getBoundingClientRect()])
+        .filter(([, box]) => box.width > 0);
+    const points = [...chart.querySelectorAll("line, polyline")].flatMap(line => {
+        const matrix = line.getScreenCTM(), length = line.getTotalLength();
+        return [...Array(401).keys()].map(place => {
+            const at = line.getPointAtLength(length * place / 400).matrixTransform(matrix);
+            return [line.getAttribute("class"), at.x, at.y];
+        });
+    });
+    return labels.flatMap(([text, box]) => points
+        .filter(([, x, y]) => box.left + 1 < x && x < box.right - 1 && box.top + 2 < y && y < box.bottom - 2)
+        .slice(0, 1).map(([css]) => css + " through " + text));
+})"""
+
+
+@pytest.mark.parametrize("width", [360, 800, 1400])
+def test_no_line_of_a_chart_runs_through_a_label(chromium: "playwright.Browser", report: Path, width: int) -> None:
+    with Watched(chromium, report, viewport={"width": width, "height": 900}) as seen:
+        seen.unfold()
+        assert seen.page.locator("svg.chart").count() > 8
+        assert seen.page.evaluate(LINES_THROUGH_LABELS) == []
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_first_figure_of_a_table_is_seen_without_scrolling(
+    chromium: "playwright.Browser", report: Path, language: str
+) -> None:
+    """On a telephone the score stands beside the name of its arm; the same holds of all other tables."""
+    with Watched(chromium, report, f"?lang={language}", viewport={"width": 360, "height": 900}) as seen:
+        seen.unfold()
+        outside = seen.page.evaluate(
+            """() => [...document.querySelectorAll("table.sortable")].flatMap(table => {
+                const frame = table.closest(".scroll").getBoundingClientRect();
+                return [...table.tBodies[0].rows].filter(row => {
+                    const score = row.cells[1].getBoundingClientRect();
+                    return score.right > frame.right + 1 || score.width < 5 || frame.right > 360;
+                }).map(row => row.textContent.trim().slice(0, 60));
+            })"""
+        )
+        assert outside == []
+        matrix = seen.page.locator(".matrix td").evaluate_all(
+            "cells => cells.filter(cell => cell.getBoundingClientRect().right > 360).length"
+        )
+        assert matrix == 0
+
+
+def test_print_opens_what_is_folded_and_keeps_the_colours(chromium: "playwright.Browser", report: Path) -> None:
+    with Watched(chromium, report) as seen:
+        seen.page.evaluate(
+            """() => addEventListener("beforeprint", () => {
+                window.open_in_print = document.querySelectorAll("details[open]").length;
+            })"""
+        )
+        folds = seen.page.locator("details").count()
+        assert seen.page.locator("details[open]").count() == 0
+        assert seen.page.pdf(format="A4").startswith(b"%PDF")
+        assert seen.page.evaluate("window.open_in_print") == folds > 0
+        assert seen.page.locator("details[open]").count() == 0, "the screen is left as it was"
+        seen.page.emulate_media(media="print", color_scheme="dark")
+        drawn = ".key, .chip, .bar, .confusion td"
+        styles = seen.page.locator(drawn).evaluate_all(
+            "all => all.map(element => getComputedStyle(element).printColorAdjust)"
+        )
+        assert set(styles) == {"exact"}
+        paper = seen.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert paper == "rgb(255, 255, 255)", "dark colours stay on the screen"
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_tables_and_figures_have_names(chromium: "playwright.Browser", report: Path, language: str) -> None:
+    """As a screen reader says them, in the language of the page."""
+    with Watched(chromium, report, f"?lang={language}") as seen:
+        seen.unfold()
+        for role, selector in (("table", "table"), ("figure", "figure"), ("img", "svg.chart")):
+            found = seen.page.locator(selector).count()
+            named = seen.page.get_by_role(role, name=re.compile(r"\S"))
+            assert named.count() == found > 0, role
+        chinese = re.compile(r"[\u4e00-\u9fff]")
+        assert seen.page.get_by_role("table", name=chinese).count() == (
+            seen.page.locator("table").count() if language == "zh" else 0
+        )
+
+
+@pytest.mark.parametrize("width", [360, 800, 1280])
+@pytest.mark.parametrize("arms", ARMS_OF_A_TASK, ids=len)
+def test_small_ladders_fit_their_width(
+    chromium: "playwright.Browser", tmp_path: Path, width: int, arms: dict[str, tuple[str, str]]
+) -> None:
+    """One arm with two seeds, and two domain corpora with long names."""
+    made = rearmed(simulate(tmp_path, seeds=(1, 2), tasks=["section"]), arms)
+    path = tmp_path / "index.html"
+    path.write_text(render(compare_all(made.ladder, confidence=0.95, baseline_seed=1, **made.paths)), "utf-8")
+    with Watched(chromium, path, viewport={"width": width, "height": 900}) as seen:
+        seen.unfold()
+        assert seen.page.evaluate("document.documentElement.scrollWidth") == width
+        assert seen.page.evaluate(LINES_THROUGH_LABELS) == []
+        assert seen.page.evaluate(COVERED) == []
+
+
 @pytest.mark.parametrize("width", [360, 1400])
 def test_names_and_numbers_in_charts_do_not_cover_each_other(
     chromium: "playwright.Browser", report: Path, width: int
 ) -> None:
     with Watched(chromium, report, viewport={"width": width, "height": 900}) as seen:
-        covered = seen.page.evaluate(
-            """() => [...document.querySelectorAll("svg.chart")].flatMap(chart => {
-                const names = [...chart.querySelectorAll(".row-label, .row-value")];
-                const boxes = names.map(element => [element.textContent, element.getBoundingClientRect()]);
-                return boxes.flatMap(([one, a], place) => boxes.slice(place + 1)
-                    .filter(([, b]) => a.left < b.right && b.left < a.right
-                        && a.top + 3 < b.bottom && b.top + 3 < a.bottom)
-                    .map(([other]) => one + " / " + other));
-            })"""
-        )
-        assert covered == []
+        assert seen.page.evaluate(COVERED) == []
 
 
 def test_language_changes_and_is_remembered(chromium: "playwright.Browser", report: Path) -> None:

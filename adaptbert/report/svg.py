@@ -1,0 +1,91 @@
+"""Pieces of charts: round numbers for an axis, places along it, lines and letters.
+
+Places along x are percentages of the chart's width and everything else is in pixels, so that letters keep their size on
+a telephone and on a wide screen. Letters stand where no line runs.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+
+from markupsafe import Markup
+
+ROW = 46
+"""Height of a row of a chart: its label above, then the band that it is drawn in."""
+BAND = (20, 40)
+"""Where in its row the band begins and ends."""
+
+
+def nice_ticks(low: float, high: float, count: int = 5) -> list[float]:
+    """About `count` round numbers that enclose low and high."""
+    step = _nice((high - low or 1.0) / count)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return [round(step * place, 10) for place in range(first, max(last, first + 1) + 1)]
+
+
+def _nice(step: float) -> float:
+    power = 10.0 ** math.floor(math.log10(step))
+    return power * next(factor for factor in (1, 2, 2.5, 5, 10) if factor * power >= step * 0.999999)
+
+
+class Scale:
+    """A value as a place between 0 % and 100 %."""
+
+    def __init__(self, low: float, high: float) -> None:
+        self.low, self.high = low, high
+
+    def share(self, value: float) -> float:
+        return (value - self.low) / (self.high - self.low)
+
+    def clip(self, value: float) -> float:
+        return 100 * min(1.0, max(0.0, self.share(value)))
+
+    def __call__(self, value: float) -> str:
+        return f"{100 * self.share(value):.2f}%"
+
+
+def grid(ticks: Sequence[float], scale: Scale, rows: int, write: Callable[[float], str]) -> Markup:
+    """Ticks through the bands of all rows, and their numbers below."""
+    body = []
+    for place, tick in enumerate(ticks):
+        anchor = "start" if place == 0 else "end" if place == len(ticks) - 1 else "middle"
+        body.append(through(scale(tick), rows, "grid"))
+        body.append(text(write(tick), scale(tick), ROW * rows + 16, "tick", anchor))
+    return Markup("").join(body)
+
+
+def through(x: str, rows: int, css: str) -> Markup:
+    """A line across all rows at one place. It leaves out what stands between the bands: the names and values."""
+    begin, end = BAND
+    return Markup("").join(
+        tag("line", css, x1=x, x2=x, y1=ROW * row + begin, y2=ROW * row + end) for row in range(rows)
+    )
+
+
+def whisker(scale: Scale, low: float | None, high: float | None, y: float, css: str) -> Markup:
+    if low is None or high is None:
+        return Markup("")
+    left, right = f"{scale.clip(low):.2f}%", f"{scale.clip(high):.2f}%"
+    return Markup("").join(
+        [
+            tag("line", css, x1=left, x2=right, y1=y, y2=y),
+            tag("line", css, x1=left, x2=left, y1=y - 4, y2=y + 4),
+            tag("line", css, x1=right, x2=right, y1=y - 4, y2=y + 4),
+        ]
+    )
+
+
+def svg(body: Sequence[Markup], height: int, described_by: str) -> Markup:
+    return Markup('<svg class="chart" role="img" aria-labelledby="{}" width="100%" height="{}">{}</svg>').format(
+        described_by, height, Markup("").join(body)
+    )
+
+
+def text(content: str | Markup, x: str, y: float, css: str, anchor: str = "start") -> Markup:
+    return tag("text", css, content, x=x, y=y, text_anchor=anchor)
+
+
+def tag(name: str, css: str, content: str = "", **attributes: object) -> Markup:
+    written = Markup("").join(
+        Markup(' {}="{}"').format(key.replace("_", "-"), value) for key, value in attributes.items()
+    )
+    return Markup('<{0} class="{1}"{2}>{3}</{0}>').format(Markup(name), css, written, content)
