@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from adaptbert.errors import TEMPORARY, BadData, UserError
-from adaptbert.exclusive import ROOT
+from adaptbert.errors import BadData
+from adaptbert.exclusive import ROOT, Busy
 from adaptbert.outputs import whole
 from adaptbert.processes import has_ended
 
@@ -32,12 +32,6 @@ _TEMPORARY = re.compile(r"\.[\w-]{22}\.tmp")
 _CONFLICT = re.compile(r"^(<<<<<<<|>>>>>>>)", re.MULTILINE)
 
 
-class Unfinished(UserError):
-    """dvc.lock is being written by another process."""
-
-    exit_code = TEMPORARY
-
-
 def mend(patience: float = PATIENCE_SECONDS) -> list[str]:
     """Put right what a DVC that was killed left in this project; a line for each thing that was done.
 
@@ -48,7 +42,7 @@ def mend(patience: float = PATIENCE_SECONDS) -> list[str]:
 
     Raises:
         BadData: dvc.lock has both sides of a merge.
-        Unfinished: it is still not whole, and a DVC that is at work may be writing it.
+        Busy: it is still not whole, and a DVC that is at work may be writing it.
     """
     if not STATE.parent.is_dir():
         return []
@@ -62,7 +56,7 @@ def mend(patience: float = PATIENCE_SECONDS) -> list[str]:
             return []
         if time.monotonic() > give_up:
             problem = f"not whole for {patience:.0f} s while another DVC process is at work here"
-            raise Unfinished(183, LOCK, problem, "wait for it, or stop it, and run again")
+            raise Busy(183, LOCK, problem, "wait for it, or stop it, and run again")
         time.sleep(0.2)
 
 

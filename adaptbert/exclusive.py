@@ -23,7 +23,7 @@ LOCK, FINISHED = "lock", "finished"
 
 
 class Busy(UserError):
-    """Another process works on the same stage."""
+    """Another process works on the same stage, or on the same file."""
 
     exit_code = TEMPORARY
 

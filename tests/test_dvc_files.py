@@ -12,6 +12,7 @@ import pytest
 
 from adaptbert import dvc_files
 from adaptbert.errors import BadData
+from adaptbert.exclusive import Busy
 from tests.project import environment
 
 GRAPH = """
@@ -142,7 +143,7 @@ def test_a_damaged_lock_under_a_dvc_at_work_is_not_touched(project: Path) -> Non
     Path("dvc.lock").write_text("schema")
     with Path(".dvc/tmp/lock").open("r+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        with pytest.raises(dvc_files.Unfinished) as refused:
+        with pytest.raises(Busy) as refused:
             dvc_files.mend(patience=0.3)
     assert str(refused.value) == (
         "AB-183 dvc.lock: not whole for 0 s while another DVC process is at work here; "

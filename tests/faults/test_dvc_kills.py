@@ -1,0 +1,259 @@
+"""DVC itself is killed: at random moments of a whole recipe, and while it writes dvc.lock; the same command goes on.
+
+Real DVC, real stages, the two commands of `make recipe`. 40 kills of one seed: half of them `kill -9` of DVC alone, a
+quarter Ctrl-C, a quarter `kill -9` of DVC and its stage. A recipe that ends is compared with one that nobody disturbed,
+and the next begins. With -s the figures are printed: what was killed, in which stage, and how long all took.
+"""
+
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from tests import tiny
+from tests.faults.test_kills import values
+from tests.project import alive, clone, restore_interrupt
+
+KINDS = {"dvc alone": 20, "Ctrl-C": 10, "all": 10}
+AT_LOCK = 0.3
+"""Share of the kills that wait for the next time that DVC writes dvc.lock."""
+OURS = (".git", ".dvc", ".work", "mlartifacts", "__pycache__")
+"""Folders that are no outputs; what must not be left in them is looked for by name."""
+LEFT = ("*.part", "*.tmp", "*.bad")
+
+
+@dataclass
+class Recipe:
+    """A project in a folder of its own, and the two commands that are run in it."""
+
+    root: Path
+    env: dict[str, str]
+    stages: Counter[str] = field(default_factory=Counter)
+
+    def start(self, look: bool = True) -> "subprocess.Popen[bytes]":
+        """`adaptbert check` to its end, then `dvc repro` in a process group of its own."""
+        with self.log.open("ab") as log:
+            if look:
+                checked = subprocess.run(
+                    [sys.executable, "-m", "adaptbert.cli", "check"],
+                    cwd=self.root, env=self.env, stdout=log, stderr=log, timeout=300,
+                )  # fmt: skip
+                assert checked.returncode == 0, self.tail()
+            log.write(b"--- dvc repro\n")
+            return subprocess.Popen(
+                [sys.executable, "-m", "dvc", "repro"],
+                cwd=self.root, env=self.env, stdout=log, stderr=log,
+                start_new_session=True, preexec_fn=restore_interrupt,
+            )  # fmt: skip
+
+    @property
+    def log(self) -> Path:
+        return self.root.parent / f"{self.root.name}.log"
+
+    def tail(self) -> str:
+        return self.log.read_text(encoding="utf-8", errors="replace")[-6000:]
+
+    def stage(self) -> str:
+        """That the last DVC had begun, by its name without a key."""
+        told = self.tail().rpartition("--- dvc repro\n")[2]
+        return ["(start)", *re.findall(r"^(?:Running s|S)tage '(\w+)", told, re.MULTILINE)][-1]
+
+    def wait_for_lock(self, process: "subprocess.Popen[bytes]") -> None:
+        """Until DVC has begun to write dvc.lock, or has ended."""
+        before = self._lock_state()
+        while self._lock_state() == before and process.poll() is None:
+            time.sleep(0.0005)
+
+    def _lock_state(self) -> tuple[int, int]:
+        try:
+            found = (self.root / "dvc.lock").stat()
+        except FileNotFoundError:
+            return 0, 0
+        return found.st_mtime_ns, found.st_size
+
+    def results(self) -> dict[str, bytes]:
+        """Every file that is not of git, DVC, MLflow or Python."""
+        return {
+            str(path.relative_to(self.root)): path.read_bytes()
+            for path in sorted(self.root.rglob("*"))
+            if path.is_file() and not {*path.relative_to(self.root).parts} & {*OURS} and "mlflow.db" not in path.name
+        }
+
+    def processes(self) -> list[int]:
+        """That work in this folder."""
+        found = []
+        for process in psutil.process_iter(["cwd"]):
+            if process.info["cwd"] == str(self.root) and alive(process.pid):
+                found.append(process.pid)
+        return found
+
+
+def kill(recipe: Recipe, process: "subprocess.Popen[bytes]", kind: str, at_lock: bool, seconds: float) -> bool:
+    """Some seconds from now, or after DVC begins to write dvc.lock; whether it was killed before it had ended."""
+    if at_lock:
+        recipe.wait_for_lock(process)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(seconds)
+    if process.poll() is not None:
+        assert process.returncode == 0, recipe.tail()
+        return False
+    recipe.stages[f"{recipe.stage()}, at dvc.lock" if at_lock else recipe.stage()] += 1
+    if kind == "dvc alone":
+        process.kill()  # the stage is told by the kernel, and the next DVC starts at once
+    else:
+        os.killpg(process.pid, signal.SIGINT if kind == "Ctrl-C" else signal.SIGKILL)
+    process.wait(120)
+    return True
+
+
+def finish(recipe: Recipe) -> None:
+    process = recipe.start()
+    assert process.wait(900) == 0, recipe.tail()
+
+
+def check(recipe: Recipe, golden: dict[str, bytes]) -> None:
+    """The bits of an undisturbed run, and nothing else."""
+    here = recipe.results()
+    differ = sorted(name for name in here.keys() | golden.keys() if here.get(name) != golden.get(name))
+    assert differ == [], recipe.tail()
+    left = [str(path.relative_to(recipe.root)) for pattern in LEFT for path in recipe.root.rglob(pattern)]
+    assert [path for path in left if ".dvc/cache" not in path] == []
+    assert recipe.processes() == []
+
+
+def tiny_recipe() -> dict[str, Any]:
+    """Every kind of stage once or twice, in about a minute."""
+    document = values(1)
+    document["collect"] = {name: {"source": "files", "path": f"data/mine/{name}.txt"} for name in ("general", "domain")}
+    task = {"source": "files", "train": "train", "dev": "dev", "test": "test"}
+    for name, shape in (("section", "single_sentence"), ("mention", "sequence_labelling")):
+        files = {split: f"data/mine/{name}.{split}.parquet" for split in ("train", "dev", "test")}
+        document["collect_task"][name] = {**task, **files, "shape": shape}
+    document["collect_task"]["section"] |= {"target": "class"}
+    document["collect_task"]["mention"] |= {"target": "spans", "tag_scheme": "bio"}
+    document["tokenizer"] |= {"vocabulary_size": 150, "min_frequency": 1}
+    document["tokenize"] |= {"max_length": tiny.MAX_LENGTH, "heldout_fraction": 0.1}
+    document["ladder"] = {
+        "domain_transfer": ["domain"],
+        "task_transfer": {"section-domain": {"task": "section", "from": "domain_transfer/domain"}},
+        "finetune": {
+            "section-domain_task": {"task": "section", "arm": "domain_task", "from": "task_transfer/section-domain"},
+            "mention-domain": {"task": "mention", "arm": "domain", "from": "domain_transfer/domain"},
+        },
+    }
+    return document
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+    """The project as it is before the first run."""
+    home = tmp_path_factory.mktemp("home")
+    root = tmp_path_factory.mktemp("template") / "project"
+    project = clone(root, home)
+    (root / "dvc.lock").unlink()
+    for path in [*root.glob("metrics/**/*.json"), *root.glob("reports/**/*")]:
+        if path.is_file():
+            path.unlink()
+    (root / "data/mine").mkdir()
+    for kind in tiny.WORDS:
+        (root / f"data/mine/{kind}.txt").write_text("\n".join(tiny.sentences(kind, 120)), encoding="utf-8")
+    for name, shape in (("section", "single_sentence"), ("mention", "sequence_labelling")):
+        tiny.task(root / "task", shape)
+        for split in ("train", "dev", "test"):
+            (root / f"task/{split}.parquet").rename(root / f"data/mine/{name}.{split}.parquet")
+        shutil.rmtree(root / "task")
+    (root / "params.yaml").write_text(json.dumps(tiny_recipe()), encoding="utf-8")
+    env = {"OMP_NUM_THREADS": "1", "ADAPTBERT_SAVE_SECONDS": "0.05", "TOKENIZERS_PARALLELISM": "false"}
+    return root, project.env | env
+
+
+@pytest.fixture(scope="module")
+def undisturbed(
+    template: tuple[Path, dict[str, str]], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[dict[str, bytes], float]:
+    """What the recipe gives when nobody disturbs it, and its seconds."""
+    recipe = fresh(template, tmp_path_factory.mktemp("undisturbed"))
+    began = time.monotonic()
+    finish(recipe)
+    return recipe.results(), time.monotonic() - began
+
+
+def fresh(template: tuple[Path, dict[str, str]], folder: Path) -> Recipe:
+    root, env = template
+    shutil.copytree(root, folder / "project", symlinks=True)
+    return Recipe(folder / "project", env | {"DVC_SITE_CACHE_DIR": str(folder / "site")})
+
+
+def draws(seed: int, whole: float) -> Iterator[tuple[str, bool, float]]:
+    """Kind, whether at dvc.lock, and the seconds from there or from the start of each kill.
+
+    A recipe goes on where it was killed, so that steps of at most a sixth of it are spread over all of it.
+    """
+    draw = random.Random(seed)
+    kinds = [kind for kind, count in KINDS.items() for _ in range(count)]
+    draw.shuffle(kinds)
+    for kind in kinds:
+        at_lock = draw.random() < AT_LOCK
+        yield kind, at_lock, draw.uniform(0, 0.2) if at_lock else draw.uniform(0.5, whole / 6)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("seed", [1])
+def test_forty_kills_of_dvc_change_no_bit(
+    template: tuple[Path, dict[str, str]],
+    undisturbed: tuple[dict[str, bytes], float],
+    tmp_path: Path,
+    seed: int,
+) -> None:
+    golden, seconds = undisturbed
+    began, recipes, stages, kinds = time.monotonic(), 0, Counter[str](), Counter[str]()
+    recipe = fresh(template, tmp_path / "0")
+    for kind, at_lock, moment in draws(seed, seconds):
+        while not kill(recipe, recipe.start(), kind, at_lock, moment):
+            check(recipe, golden)
+            recipes += 1
+            stages += recipe.stages
+            recipe = fresh(template, tmp_path / str(recipes))
+        kinds[kind] += 1
+    finish(recipe)
+    check(recipe, golden)
+    stages += recipe.stages
+    assert sum(stages.values()) == 40
+    print(f"\nseed {seed}: {dict(kinds)} in {recipes + 1} recipes, {time.monotonic() - began:.0f} s;", end=" ")
+    print(
+        f"undisturbed {seconds:.0f} s\n" + "\n".join(f"  {count:2} {stage}" for stage, count in sorted(stages.items()))
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_without_the_look_it_would_be_seen(template: tuple[Path, dict[str, str]], tmp_path: Path) -> None:
+    """Plain `dvc repro` after a kill at dvc.lock: the suite above must fail without `adaptbert check`."""
+    recipe = fresh(template, tmp_path)
+    for _ in range(8):
+        process = recipe.start(look=False)
+        recipe.wait_for_lock(process)
+        process.kill()
+        process.wait()
+        if process.returncode == 255:
+            break
+        time.sleep(3)
+    process = recipe.start(look=False)
+    assert process.wait(300) == 255
+    assert "validation failed" in recipe.tail() or "is invalid" in recipe.tail()
+    finish(recipe)
