@@ -11,13 +11,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from adaptbert import checkpoint, doctor, params, precision, rung
+from adaptbert import checkpoint, doctor, params, precision, rung, tracking
 from adaptbert.doctor import BF16_FLAGS, CPU_FLAGS, Verdict
 from adaptbert.outputs import read_json
 from adaptbert.precision import BF16, FLOAT32, Speeds, best, chosen, settle, speeds
@@ -159,6 +160,37 @@ def test_a_rung_is_the_one_of_the_name(
     by_name.pretrain(precision=name)
     assert by_itself.outputs() == by_name.outputs()
     assert read_json(tmp_path / "auto/models/pretrain" / checkpoint.CARD)["params"]["precision"] == name
+
+
+@ON_CPU
+@pytest.mark.slow
+def test_all_ranks_train_in_what_the_first_has_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others are processes of their own, for which the processor is what it is."""
+    monkeypatch.setenv("ADAPTBERT_DEVICES", "2")
+    ladders = {name: Ladder(tmp_path / name) for name in ("auto", BF16, FLOAT32)}
+    for found, name in ((FAST, BF16), (SLOW, FLOAT32)):
+        processor(monkeypatch, found)
+        for value in ("auto", name):
+            ladders[value].pretrain(precision=value, micro_batch_tokens=64)
+        assert ladders["auto"].outputs() == ladders[name].outputs()
+    assert ladders[BF16].outputs() != ladders[FLOAT32].outputs()
+
+
+@ON_CPU
+def test_the_record_says_what_auto_took(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from mlflow import MlflowClient
+
+    processor(monkeypatch, SLOW)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    (tmp_path / "params.yaml").write_text("seed: 1\n", encoding="utf-8")
+    ladder, project = Ladder(tmp_path), Project(tmp_path / "cells", {"section": ("single_sentence", "class")})
+    for train in (ladder.pretrain, partial(project.finetune, "section", "general", seeds=[1])):
+        with tracking.open_run("stage", {}, {}, tmp_path / "params.yaml") as run:
+            monkeypatch.setattr(tiny, "no_record", lambda run=run: run)
+            train(precision="auto")
+    runs = MlflowClient(f"sqlite:///{tmp_path / 'mlflow.db'}").search_runs(["1"], "tags.stage = 'stage'")
+    assert [run.data.tags["precision"] for run in runs] == [FLOAT32, FLOAT32]
 
 
 @ON_CPU
