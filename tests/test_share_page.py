@@ -222,7 +222,7 @@ def test_the_page_with_a_whole_recipe(tmp_path: Path) -> None:
     for source in ("data/sources/words.txt", "models/init", "data/own", "models/init/config.json"):
         before, away = results(project), tmp_path / "away"
         (project / source).rename(away)
-        gone = {name for name in before if name.startswith(source)}
+        gone = {name for name in before if name == source or name.startswith(f"{source}/")}
         team.refused("dvc repro", project)
         assert results(project) == {name: data for name, data in before.items() if name not in gone}, source
         team.refused("make recipe", project)
