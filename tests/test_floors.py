@@ -28,8 +28,8 @@ FLOORS = {
     # 1: pure; tensors and frames in, tensors and frames out
     1: "adversarial allocator answer_text attention batch calibration class_weights contamination crf depth "
     "dropout early_stopping freezing health ladder layer_mix layout machine_peak masking masking_audit "
-    "metric_contract metrics normalise optim packing plan pooling r_drop ranks schemas search spans statistics "
-    "stream suite tag_schemes token_classes",
+    "metric_contract metrics normalise optim packing plan pooling r_drop ranks schemas search spans spreadsheet "
+    "statistics stream suite tag_schemes token_classes",
     # 0: what everything may use
     0: "errors exclusive garbage interruption outputs parallel params",
 }
