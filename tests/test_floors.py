@@ -23,8 +23,8 @@ FLOORS = {
     # 3: loss, step and measurement; no files, no record
     3: "curriculum masked_lm finetuning measurement random_head sentence_measurement fine_tuned temperature",
     # 2: disk and Hugging Face
-    2: "architecture checkpoint controls corpora documents encoder length_schedule savepoints segmentation "
-    "sentence_pairs work gate tables tasks token_store token_writer tokenization vocabulary",
+    2: "architecture card checkpoint checkpoint_files controls corpora documents encoder length_schedule savepoints "
+    "segmentation sentence_pairs work gate tables tasks token_store token_writer tokenization vocabulary",
     # 1: pure; tensors and frames in, tensors and frames out
     1: "adversarial allocator answer_text attention batch calibration class_weights contamination crf depth "
     "dropout early_stopping freezing health ladder layer_mix layout machine_peak masking masking_audit "
