@@ -46,6 +46,7 @@ def finetune_cell(
     # All code is known when the run is named.
     from adaptbert import architecture, checkpoint, crf, finetuning, ranks, training  # noqa: F401
     from adaptbert.architecture import parameters
+    from adaptbert.card import CARD
     from adaptbert.errors import BadData, BadParams, Diverged
     from adaptbert.metric_contract import contract
     from adaptbert.one_seed import flop_of, one_seed
@@ -180,7 +181,7 @@ def finetune_cell(
     test = f"test/{shape.metric}"
     run.log_metrics({**_means(seeds), **{f"cost/{name}": value for name, value in cost(spent).items()}})
     run.set_tags({"checkpoint": str(saved["weights"])})
-    for path in (places.metrics, places.predictions, places.out / checkpoint.CARD):
+    for path in (places.metrics, places.predictions, places.out / CARD):
         run.log_artifact(path)
     print(f"  {test}: " + ", ".join(f"{seed[test]:.3f}" for seed in seeds))
 

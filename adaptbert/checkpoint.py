@@ -4,7 +4,6 @@ card.json holds no run id and no time, so that an equal result has an equal hash
 model.safetensors: the name by which a checkpoint is known in the MLflow tags `init` and `checkpoint`.
 """
 
-import json
 import logging
 import shutil
 from collections.abc import Callable, Iterator, Mapping
@@ -13,16 +12,25 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from adaptbert.card import CARD, check_digests, read_card
+from adaptbert.checkpoint_files import (
+    CONFIG,
+    COPY,
+    HEADS,
+    WEIGHTS,
+    check_architecture,
+    check_regular,
+    check_tensors,
+    downloaded,
+    not_on_the_hub,
+    read_object,
+    refuse_strays,
+)
 from adaptbert.errors import BadData, nearest
 from adaptbert.outputs import file_digest, whole, write_json
 from adaptbert.tokenization import Tokenizer
 from adaptbert.vocabulary import extends, grow
 
-CARD = "card.json"
-WEIGHTS = "model.safetensors"
-OURS = {"weights", "tokenizer"}
-HEADS = ("cls.", "classifier.", "bert.pooler.", "pooler.", "qa_outputs.", "layer_mix.", "crf.")
-"""What names of weights above the encoder begin with; the last two are not of Hugging Face."""
 POOLER = "pooler."
 """What the names of its weights begin with in a BertModel."""
 
@@ -52,47 +60,56 @@ class Checkpoint:
         Raises:
             BadData: not a BERT, damaged weights, a pickle, or a tokenizer that does not belong to it.
         """
-        config_file = folder / "config.json"
         if not folder.is_dir():
             beside = sorted(other.name for other in folder.parent.glob("*/"))
             known = f"there are {', '.join(beside)}" if beside else "name the folder of a checkpoint"
             raise BadData(128, folder, f"no such folder{nearest(folder.name, beside)}", known)
+        check_regular(folder)
+        config_file, weights, card_file = folder / CONFIG, folder / WEIGHTS, folder / CARD
         if not config_file.is_file():
             raise BadData(128, folder, "no config.json: not a Hugging Face folder", "name the folder of a checkpoint")
-        _check_architecture(_read_object(config_file), config_file)
-        weights = folder / WEIGHTS
+        check_architecture(read_object(config_file), config_file)
         if not weights.is_file() and any(folder.glob("*.bin")):
             raise BadData(
                 119, folder, "only pickled weights (*.bin)", "convert them to safetensors, which cannot run code"
             )
         tokenizer = Tokenizer.load(folder)
-        card = _read_object(folder / CARD) if (folder / CARD).is_file() else {}
-        if not card.keys() >= OURS:  # of another project, or none
-            card = {}
+        card = read_card(read_object(card_file), card_file) if card_file.is_file() else {}
         found = cls(str(folder), tokenizer, card)
-        embeddings = found.config().vocab_size
-        if tokenizer.size > embeddings:
-            problem = f"tokenizer {tokenizer.size} tokens, embeddings {embeddings}"
-            raise BadData(127, folder, problem, "take the tokenizer that belongs to the weights")
+        found._check_vocabulary()
         if card:
-            _check_card(card, folder, tokenizer)
+            check_digests(card, folder, tokenizer.fingerprint)
         elif not weights.is_file():
             raise BadData(137, weights, "file is missing", "copy the whole checkpoint")
+        if found.has_weights:
+            with found._readable():
+                check_tensors(weights, found.config(), folder)
         return found
 
     @classmethod
     def from_hub(cls, name: str, revision: str) -> "Checkpoint":
-        """Look at a model of the hub by its name; transformers keeps what it downloads."""
-        from transformers import AutoConfig
+        """Look at a model of the hub by its name; transformers keeps what it downloads.
 
-        try:
-            config = AutoConfig.from_pretrained(name, revision=revision, trust_remote_code=False)
-        except (OSError, ValueError) as error:
-            reason = str(error).splitlines()[0]
-            remedy = "check the spelling, or the network (HF_HUB_OFFLINE=1 allows only what was downloaded before)"
-            raise BadData(128, name, f"cannot be loaded from the hub: {reason}", remedy) from None
-        _check_architecture(config.to_dict(), name)
-        return cls(name, Tokenizer.load(name, revision), {}, revision)
+        Raises:
+            BadData: it cannot be had, or is refused as a folder is.
+        """
+        config_file = downloaded(name, revision, CONFIG)
+        assert config_file is not None
+        check_architecture(read_object(config_file), name)
+        found = cls(name, Tokenizer.load(name, revision), {}, revision)
+        found._check_vocabulary()
+        if weights := downloaded(
+            name, revision, WEIGHTS, required=False
+        ):  # else transformers looks for shards, or for a conversion
+            with found._readable():
+                check_tensors(weights, found.config(), name)
+        return found
+
+    def _check_vocabulary(self) -> None:
+        embeddings = self.config().vocab_size
+        if self.tokenizer.size > embeddings:
+            problem = f"tokenizer {self.tokenizer.size} tokens, embeddings {embeddings}"
+            raise BadData(127, self.source, problem, "take the tokenizer that belongs to the weights")
 
     @property
     def name(self) -> str:
@@ -128,12 +145,30 @@ class Checkpoint:
 
     def config(self) -> Any:
         """The architecture as Hugging Face writes it."""
-        from transformers import AutoConfig
-
-        config = AutoConfig.from_pretrained(self.source, revision=self.revision or "main")
+        config = self._config()
         if self.base:
             config.vocab_size = max(config.vocab_size, self.tokenizer.size)
         return config
+
+    def _config(self, **overrides: Any) -> Any:
+        from transformers import AutoConfig
+
+        with self._readable():
+            return AutoConfig.from_pretrained(self.source, revision=self.revision or "main", **overrides)
+
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        """What transformers cannot make a model of, although its sizes and tensors agree, is one line, too."""
+        try:
+            yield
+        except OSError as error:
+            if self.revision is None:
+                raise
+            raise not_on_the_hub(self.source, error) from None
+        except (ValueError, TypeError, KeyError, AttributeError, ImportError, RuntimeError) as error:
+            reason = (str(error).splitlines() or [""])[0]
+            problem = f"{CONFIG} cannot be used: {type(error).__name__}: {reason}"
+            raise BadData(122, self.source, problem, COPY) from None
 
     def extended(self, tokenizer: Tokenizer, place: str | Path) -> "Checkpoint":
         """The same weights under the tokenizer at `place`, which may have more words; `model` grows the embeddings.
@@ -170,38 +205,29 @@ class Checkpoint:
             BadData: damaged weights; weights of the encoder are missing, left over or of another shape.
         """
         import torch
-        from safetensors import SafetensorError
-        from transformers import AutoConfig
 
         torch.manual_seed(seed)
-        config = AutoConfig.from_pretrained(self.source, revision=self.revision or "main", **overrides)
+        config = self._config(**overrides)
         if not self.has_weights:
             config.vocab_size = self.config().vocab_size
-            return hugging_face_class(config), frozenset()
-        try:
-            with _quiet():
-                model, info = hugging_face_class.from_pretrained(
-                    self.source,
-                    revision=self.revision or "main",
-                    config=config,
-                    use_safetensors=True,
-                    ignore_mismatched_sizes=True,  # they are told below, together with all else that does not fit
-                    dtype=torch.float32,
-                    output_loading_info=True,
-                )
-        except SafetensorError as error:
-            raise BadData(
-                123, self.source, f"bad safetensors file: {error}", "copy the whole checkpoint again"
-            ) from None
-        stray = sorted(
+            with self._readable():
+                return hugging_face_class(config), frozenset()
+        with _quiet(), self._readable():
+            model, info = hugging_face_class.from_pretrained(
+                self.source,
+                revision=self.revision or "main",
+                config=config,
+                use_safetensors=True,
+                ignore_mismatched_sizes=True,  # they are told below, together with all else that does not fit
+                dtype=torch.float32,
+                output_loading_info=True,
+            )
+        unfit = [
             key
             for kind in ("missing_keys", "unexpected_keys", "mismatched_keys")
             for key in map(_key_name, info.get(kind, ()))
-            if not key.startswith(HEADS)
-        )
-        if stray:
-            listed = ", ".join(stray[:3]) + (f" and {len(stray) - 3} more" if len(stray) > 3 else "")
-            raise BadData(133, self.source, f"weights and config.json disagree: {listed}", "copy the whole checkpoint")
+        ]
+        refuse_strays([key for key in unfit if not key.startswith(HEADS)], self.source)
         broken = [name for name, tensor in model.named_parameters() if not bool(torch.isfinite(tensor).all())]
         if broken:
             raise BadData(125, self.source, f"{broken[0]} holds NaN or Inf", "take an older checkpoint")
@@ -243,46 +269,14 @@ def save(
         tokenizer.save(part)
         weights = None
         if (part / WEIGHTS).is_file():
-            shutil.copymode(part / "config.json", part / WEIGHTS)  # safetensors shuts everybody else out
+            shutil.copymode(part / CONFIG, part / WEIGHTS)  # safetensors shuts everybody else out
             weights = file_digest(part / WEIGHTS)
-        complete = {**card, "weights": weights, "tokenizer": tokenizer.fingerprint}
+        config = file_digest(part / CONFIG)
+        complete = {**card, "weights": weights, "config": config, "tokenizer": tokenizer.fingerprint}
         write_json(part / CARD, complete)
         if write_more is not None:
             write_more(part)
     return complete
-
-
-def _read_object(file: Path) -> dict[str, Any]:
-    try:
-        values = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError:  # not JSON, or not UTF-8
-        values = None
-    if not isinstance(values, dict):
-        raise BadData(122, file, "not a JSON object", "copy the whole checkpoint again")
-    return values
-
-
-def _check_architecture(config: Mapping[str, Any], place: str | Path) -> None:
-    kind = config.get("model_type")
-    if kind != "bert":
-        raise BadData(132, place, f"model_type {kind}, expected bert", "name a checkpoint of the BERT architecture")
-    refused = [key for key in ("auto_map", "_attn_implementation_internal") if config.get(key)]
-    if refused:
-        raise BadData(122, place, f"config key {refused[0]} not allowed: it could run code", "remove the key")
-
-
-def _check_card(card: Mapping[str, Any], folder: Path, tokenizer: Tokenizer) -> None:
-    weights = folder / WEIGHTS
-    if card["weights"] is not None:
-        if not weights.is_file():
-            raise BadData(137, weights, "file is missing", "copy the whole checkpoint, or run its stage again")
-        found = file_digest(weights)
-        if found != card["weights"]:
-            problem = f"sha256 mismatch: card {card['weights'][:12]}, file {found[:12]}"
-            raise BadData(124, weights, problem, "the file is damaged: restore it with `dvc checkout --force`")
-    if card["tokenizer"] != tokenizer.fingerprint:
-        problem = f"tokenizer {tokenizer.fingerprint[:12]}, card says {card['tokenizer'][:12]}"
-        raise BadData(129, folder, problem, "restore the folder with `dvc checkout --force`")
 
 
 def _key_name(key: Any) -> str:

@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from adaptbert.normalise import spelled
+
 Weight = Annotated[float, Field(gt=0)]
 ClassWeights = Literal["balanced"] | dict[str, Weight]
 
@@ -17,7 +19,8 @@ def problem(asked: ClassWeights, target: str, classes: Sequence[str]) -> str | N
         return f"class_weights and target '{target}': only class and labels have classes to weigh"
     if asked == "balanced" or set(asked) == set(classes):
         return None
-    return f"class_weights of {', '.join(sorted(asked))}, but the labels are {', '.join(sorted(classes))}"
+    weighed, labels = (", ".join(map(spelled, sorted(names))) for names in (asked, classes))
+    return f"class_weights of {weighed}, but the labels are {labels}"
 
 
 def weights(asked: ClassWeights, target: str, classes: Sequence[str], targets: NDArray[Any]) -> list[float]:

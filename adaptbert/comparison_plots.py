@@ -6,15 +6,17 @@ learning_curve/<task>.csv    arm, labels, seed, score; a point an arm where ther
 bits_per_char/<heldout>.csv  rung, tokens (trained so far, the rungs below included), bits_per_char
 confusion/<task>.csv         actual, predicted: a row for each test row (word) of the chosen arm, the mean of its seeds;
                              words that are outside of any span and were left there are not listed
+
+People open such files in spreadsheets, too: a label that would run there begins with an apostrophe.
 """
 
-import csv
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from adaptbert.comparison import Arm, Comparison
 from adaptbert.controls import OUTSIDE
 from adaptbert.outputs import whole
+from adaptbert.spreadsheet import Table
 
 
 def write_plots(comparison: Comparison, folder: Path) -> None:
@@ -57,6 +59,6 @@ def _by_labels(arm: Arm, labels: int) -> list[tuple[int, dict[int, float]]]:
 def _write(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows(rows)
+        table = Table(file, header)
+        for row in rows:
+            table.write(row)

@@ -7,7 +7,8 @@ stock transformers opens the folder and leaves it aside, here it is put back.
 from pathlib import Path
 from typing import Any
 
-from adaptbert.checkpoint import WEIGHTS, Checkpoint
+from adaptbert.checkpoint import Checkpoint
+from adaptbert.checkpoint_files import WEIGHTS
 from adaptbert.errors import BadData
 from adaptbert.tasks.shapes import Shape, from_card
 
@@ -18,9 +19,10 @@ def opened(saved: Checkpoint) -> tuple[Any, Shape]:
     Raises:
         BadData: not fine-tuned by this project, or weights are missing or damaged.
     """
+    import torch
     from safetensors import safe_open
 
-    if "task" not in saved.card:
+    if saved.card.get("task") is None:
         raise BadData(128, saved.source, "not a checkpoint of `finetune`", "name a folder below models/finetune")
     shape = from_card(saved.card["task"])
     model, drawn = saved.model_and_drawn(shape.hugging_face_class(), 0)
@@ -29,9 +31,12 @@ def opened(saved: Checkpoint) -> tuple[Any, Shape]:
     ours = {name: parameter for name, parameter in model.named_parameters() if name not in stock}
     file = Path(saved.source) / WEIGHTS
     with safe_open(file, "pt") as tensors:
-        lacking = sorted(drawn | (ours.keys() - set(tensors.keys())))
-        if lacking:
-            raise BadData(133, file, f"{lacking[0]} is missing", "copy the whole checkpoint")
-        for name, parameter in ours.items():
-            parameter.data.copy_(tensors.get_tensor(name))
+        found = {name: tensors.get_tensor(name) for name in ours.keys() & set(tensors.keys())}
+    fitting = {name for name, tensor in found.items() if tensor.shape == ours[name].shape}
+    if lacking := sorted(drawn | (ours.keys() - fitting)):
+        raise BadData(133, file, f"{lacking[0]} is missing, or of another shape", "copy the whole checkpoint")
+    for name, parameter in ours.items():
+        if not bool(torch.isfinite(found[name]).all()):
+            raise BadData(125, file, f"{name} holds NaN or Inf", "copy the whole checkpoint")
+        parameter.data.copy_(found[name])
     return model.eval(), shape

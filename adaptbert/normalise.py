@@ -2,8 +2,8 @@
 
 `clean` takes away what a reader cannot see and a tokenizer would stumble over, and says how much of it there was.
 Everything visible stays as it was written: full-width forms, homoglyphs, emoji and their joiners (U+200C, U+200D).
-The keys are wider: `key` ignores case, compatibility forms and white space, `letters` also punctuation and symbols.
-They are only ever compared, never trained on.
+The keys are wider: `key` ignores case, compatibility forms and white space, `letters` also punctuation and symbols,
+`name_key` invisible characters. They are only ever compared, never trained on.
 """
 
 import re
@@ -74,6 +74,21 @@ def letters(text: str) -> str:
     return folded.translate(_LETTERS) or " ".join(folded.split())
 
 
+def name_key(name: str) -> str:
+    """Equal for names, of labels say, that a reader may take for one: `key` without invisible characters."""
+    return key(name.translate(_VISIBLE))
+
+
+def spelled(name: str) -> str:
+    """A name in quotes, as YAML and messages have it; what looks like something else, or like nothing, as code points.
+
+    `'neg'` and `"neg\\u200b"`, `"cafe\\u0301"`, `"\\uff30\\uff2f\\uff33"`.
+    """
+    is_composed = unicodedata.normalize("NFKC", name) == name
+    shown = [character if _is_plain(character, is_composed=is_composed) else _escaped(character) for character in name]
+    return f"'{name}'" if "".join(shown) == name and "'" not in name else f'"{"".join(shown)}"'
+
+
 def digest(text: str) -> int:
     """Eight bytes that stand for a text: among a million texts two collide with a chance of 1 in 37 million."""
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
@@ -96,3 +111,38 @@ class _LettersTable(dict[int, int | None]):
 
 
 _LETTERS = _LettersTable()
+
+
+def _is_plain(character: str, *, is_composed: bool) -> bool:
+    """Whether a reader sees what stands there.
+
+    Args:
+        is_composed: whether the whole name is in NFKC; then its marks are those of its script.
+    """
+    if character in '"\\' or not character.isprintable() or _VISIBLE[ord(character)] is None:
+        return False
+    own = unicodedata.category(character)[0] != "M" and unicodedata.normalize("NFKC", character) == character
+    return is_composed or own
+
+
+def _escaped(character: str) -> str:
+    if character in '"\\':
+        return f"\\{character}"
+    return f"\\u{ord(character):04x}" if ord(character) <= 0xFFFF else f"\\U{ord(character):08x}"
+
+
+class _VisibleTable(dict[int, int | None]):
+    """For str.translate: takes out what shows nothing and is no white space. Fills itself."""
+
+    def __missing__(self, code: int) -> int | None:
+        character = chr(code)
+        hidden = unicodedata.category(character) in ("Cf", "Cc") and not character.isspace()
+        self[code] = None if hidden or _IGNORABLE.match(character) else code
+        return self[code]
+
+
+_IGNORABLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+"""Fillers, joiners and selectors of variants, which are no format characters by their category."""
+_VISIBLE = _VisibleTable()

@@ -117,6 +117,7 @@ def climb(
 
     from adaptbert import checkpoint, ranks
     from adaptbert.architecture import parameters, training_flop
+    from adaptbert.card import CARD
     from adaptbert.curriculum import Curriculum
     from adaptbert.errors import BadData
     from adaptbert.masked_lm import LOSS_NAME, PAIR_PARTS, MaskedLM
@@ -234,7 +235,7 @@ def climb(
     work.finish(where.metrics)
     run.set_tags({"checkpoint": str(card["weights"])})
     run.log_metrics({"cost/tokens": tokens, "cost/tflop": facts["tflop"], **{f"mask/{k}": v for k, v in audit.items()}})
-    run.log_artifact(where.out / checkpoint.CARD)
+    run.log_artifact(where.out / CARD)
     run.log_artifact(where.metrics)
     print(
         "  bits per character: "

@@ -6,7 +6,8 @@ literally in a text are text: `[MASK]` in a post does not become the id of [MASK
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -22,6 +23,10 @@ from adaptbert.params import Config
 if TYPE_CHECKING:
     from tokenizers import Encoding
 
+MAX_VOCABULARY = 10_000_000
+"""Ids; a list of all tokens is held."""
+_PROBE = "a1, \u4e00 \ue000"
+"""Holds a character that no vocabulary knows: the way to [UNK] is tried as well."""
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 
@@ -59,18 +64,19 @@ class Tokenizer:
             raise BadData(
                 128, source, "no tokenizer in this folder", "copy tokenizer.json or vocab.txt beside the weights"
             )
-        try:
+        with _loading(source):
             loaded = _kind(source).from_pretrained(str(source), revision=revision or "main", trust_remote_code=False)
-        except (OSError, ValueError) as error:
-            reason = str(error).splitlines()[0]
-            raise BadData(
-                128, source, f"tokenizer cannot be loaded: {reason}", "check the name, or the network"
-            ) from None
-        # Of what the files hold; transformers adds the special tokens that it misses with new ids.
-        vocabulary = loaded.backend_tokenizer.get_vocab(with_added_tokens=False)
+            backend = loaded.backend_tokenizer
+            # Of what the files hold; transformers adds the special tokens that it misses with new ids.
+            vocabulary = backend.get_vocab(with_added_tokens=False)
         missing = [token for token in SPECIALS if token not in vocabulary]
         if missing:
             raise BadData(130, source, f"the vocabulary has no {', '.join(missing)}", "take a tokenizer made for BERT")
+        if (highest := max(backend.get_vocab().values())) >= MAX_VOCABULARY:
+            problem = f"tokenizer cannot be loaded: a token has the id {highest:,}"
+            raise BadData(128, source, problem, f"ids end below {MAX_VOCABULARY:,}")
+        with _loading(source):
+            backend.encode(_PROBE)
         return cls(loaded)
 
     @classmethod
@@ -155,6 +161,17 @@ class Tokenizer:
             [list(words) for words in sentences], is_pretokenized=True, add_special_tokens=False
         )
         return encodings
+
+
+@contextmanager
+def _loading(source: str | Path) -> Iterator[None]:
+    """The parser of tokenizer.json raises plain `Exception`, and transformers whatever it comes across."""
+    try:
+        yield
+    except Exception as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        remedy = "copy the whole checkpoint again" if isinstance(source, Path) else "check the name, or the network"
+        raise BadData(128, source, f"tokenizer cannot be loaded: {reason}", remedy) from None
 
 
 def _kind(source: str | Path) -> Any:

@@ -23,13 +23,13 @@ FLOORS = {
     # 3: loss, step and measurement; no files, no record
     3: "curriculum fine_tuned finetuning masked_lm measurement random_head sentence_measurement temperature",
     # 2: disk and Hugging Face
-    2: "architecture checkpoint controls corpora documents encoder gate length_schedule savepoints segmentation "
-    "sentence_pairs tables tasks token_store token_writer tokenization vocabulary work",
+    2: "architecture card checkpoint checkpoint_files controls corpora documents encoder gate length_schedule "
+    "savepoints segmentation sentence_pairs tables tasks token_store token_writer tokenization vocabulary work",
     # 1: pure; tensors and frames in, tensors and frames out
     1: "adversarial allocator answer_text attention batch calibration class_weights contamination crf depth dropout "
     "early_stopping freezing health ladder layer_mix layout machine_peak masking masking_audit metric_contract "
     "metrics normalise optim packing plan pooling precision questions r_drop ranks schemas search spans "
-    "statistics stream suite tag_schemes token_classes",
+    "spreadsheet statistics stream suite tag_schemes token_classes",
     # 0: what everything may use
     0: "errors exclusive garbage interruption outputs parallel params placeholders processes redaction",
 }

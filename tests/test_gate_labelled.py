@@ -101,7 +101,7 @@ def test_a_split_given_twice_is_an_error(tmp_path: Path) -> None:
                 (
                     59,
                     "labels of train that are not among `labels`: 1 x 'negg' (did you mean 'neg'?), first in "
-                    "train.csv:5 (row 'train.csv-5'); known: neg, pos",
+                    "train.csv:5 (row 'train.csv-5'); known: 'neg', 'pos'",
                 )
             ],
             id="unknown",

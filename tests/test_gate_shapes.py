@@ -185,7 +185,7 @@ def test_the_label_that_is_called_positive(tmp_path: Path) -> None:
     assert gate(tmp_path, splits, PAIR, positive="1").errors == []
     assert task(tmp_path)["positive"] == "1"
     (error,) = gate(tmp_path, splits, PAIR, positive="yes").errors
-    assert (error.code, "known: 0, 1" in str(error)) == (59, True)
+    assert (error.code, "known: '0', '1'" in str(error)) == (59, True)
     gate(tmp_path, splits, PAIR)
     assert "positive" not in task(tmp_path)
 

@@ -238,7 +238,12 @@ def test_contradictions(changes: dict[str, Any], message: str) -> None:
     [
         ("section", {}, {"freeze": {"layers": 3, "embeddings": True}}, "freeze.layers 3, but the encoder has 2"),
         ("section", {"layers": "last_four"}, {}, "layers 'last_four', but the encoder has 2"),
-        ("section", {}, {"class_weights": {"code": 1.0}}, "class_weights of code, but the labels are code, prose"),
+        (
+            "section",
+            {},
+            {"class_weights": {"code": 1.0}},
+            "class_weights of 'code', but the labels are 'code', 'prose'",
+        ),
         ("score", {}, {"class_weights": "balanced"}, "class_weights and target 'number'"),
         ("score", {}, {"r_drop": {"weight": 1.0}}, "r_drop and target 'number'"),
     ],

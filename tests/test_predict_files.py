@@ -238,3 +238,14 @@ def test_a_reader_that_goes_away(project: Project, tmp_path: Path) -> None:
     assert code == "141"
     assert "Error" not in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_ids_that_look_like_formulas(project: Project, tmp_path: Path) -> None:
+    """They are told on stderr, once; a program reads the other formats."""
+    source = json_lines(tmp_path / "in.jsonl", [{"id": "=1+1", "text": "a"}, {"id": "-", "text": "b"}])
+    done = run(model(project, CLASS), source, "-o", tmp_path / "out.csv")
+    assert (done.exit_code, done.stderr.count("apostrophe")) == (0, 1), done.output
+    assert f"{tmp_path / 'out.csv'}: cells that a spreadsheet would run as formulas" in done.stderr
+    assert [line.split(",")[0] for line in (tmp_path / "out.csv").read_text().splitlines()] == ["id", "'=1+1", "-"]
+    done = run(model(project, CLASS), source, "-o", tmp_path / "out.jsonl")
+    assert ([row["id"] for row in read(tmp_path / "out.jsonl")], "apostrophe" in done.stderr) == (["=1+1", "-"], False)

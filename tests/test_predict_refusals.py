@@ -54,6 +54,9 @@ def other_head(folder: Path) -> None:
     config = read_json(folder / "config.json")
     config |= {"id2label": {"0": "a", "1": "b", "2": "c"}, "label2id": {"a": 0, "b": 1, "c": 2}}
     (folder / "config.json").write_text(json.dumps(config))
+    card = read_json(folder / "card.json")
+    del card["config"]  # as before cards told its digest
+    (folder / "card.json").write_text(json.dumps(card))
 
 
 def old_card(folder: Path) -> None:

@@ -213,4 +213,4 @@ def test_what_fails_on_the_way_leaves_the_old_rung(ladder: Ladder, monkeypatch: 
 
 def test_the_card_is_plain_json(climbed: Ladder) -> None:
     card = json.loads((climbed.root / "models/pretrain/card.json").read_text(encoding="utf-8"))
-    assert list(card) == ["stage", "rung", "params", "init", "texts", "measured", "weights", "tokenizer"]
+    assert list(card) == ["stage", "rung", "params", "init", "texts", "measured", "weights", "config", "tokenizer"]

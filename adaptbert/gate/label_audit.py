@@ -4,11 +4,12 @@ Pure: labels and texts in, errors and counts out. For sequence labelling the lab
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from adaptbert.errors import BadData, UserError, nearest
+from adaptbert.normalise import name_key, spelled
 
 _SHOWN = 5
 """Labels of a split told one by one."""
@@ -38,38 +39,36 @@ class Labels(NamedTuple):
     def told(self, wanted: Iterable[str], known: Sequence[str]) -> str:
         """Some of its labels, each with its number and its first row, and the known one that it is like."""
         all_told = [
-            f"{self.counts[label]:,} x {label!r}{nearest(label, known)}, first in {self.first[label]}"
+            f"{self.counts[label]:,} x {spelled(label)}{nearest(label, known)}, first in {self.first[label]}"
             for label in sorted(set(wanted) & set(self.counts))
         ]
         more = len(all_told) - _SHOWN
         return "; ".join(all_told[:_SHOWN]) + (f"; and {more:,} more labels" if more > 0 else "")
 
 
-def label_errors(labels: Mapping[str, Labels], known: Sequence[str] | None, place: str | Path) -> list[UserError]:
+def label_errors(
+    labels: Mapping[str, Labels], known: Sequence[str] | None, renamed: Mapping[str, str], place: str | Path
+) -> list[UserError]:
     """Everything about the labels that would spoil training or scores.
 
     Args:
         labels: by split.
         known: the labels that there may be, where the source fixes them.
+        renamed: a label of the files -> ours (`map_labels`).
         place: the set, for the message.
     """
-    errors: list[UserError] = []
-    total: Counter[str] = sum((found.counts for found in labels.values()), Counter())
-    first = {label: row for found in reversed([*labels.values()]) for label, row in found.first.items()}
-    for one, other in _twins(sorted(total)):
-        common, rare = sorted((one, other), key=lambda label: -total[label])
-        problem = f"{one!r} and {other!r} are two labels, first in {first[one]} and in {first[other]}"
-        errors.append(BadData(66, place, problem, f"write map_labels: {{{rare!r}: {common!r}}} below collect_task"))
+    errors: list[UserError] = [*_lookalikes(labels, known or [], renamed, place)]
     trained = labels["train"].counts
     for split, (counts, _) in labels.items():
         unknown = set() if known is None else set(counts) - set(known)
         if unknown:
             problem = f"labels of {split} that are not among `labels`: {labels[split].told(unknown, known or [])}"
-            remedy = f"known: {', '.join(sorted(known or []))}; map_labels gives a label another name"
+            remedy = f"known: {', '.join(map(spelled, sorted(known or [])))}; map_labels gives a label another name"
             errors.append(BadData(59, place, problem, remedy))
         if unseen := set(counts) - set(trained) - unknown:
             problem = f"labels of {split} that train never shows: {labels[split].told(unseen, sorted(trained))}"
-            remedy = f"add training rows, or write map_labels: {{{min(unseen)!r}: a label of train}} below collect_task"
+            mapped = f"{{{spelled(min(unseen))}: a label of train}}"
+            remedy = f"add training rows, or write map_labels: {mapped} below collect_task"
             errors.append(BadData(60, place, problem, remedy))
     return errors
 
@@ -96,8 +95,8 @@ def positive_errors(labels: Counter[str], positive: str | None, place: str | Pat
     """The label that is called positive is one of train."""
     if positive is None or positive in labels:
         return []
-    problem = f"positive is {positive!r}{nearest(positive, sorted(labels))}, which no training row has"
-    return [BadData(59, place, problem, f"known: {', '.join(sorted(labels))}")]
+    problem = f"positive is {spelled(positive)}{nearest(positive, sorted(labels))}, which no training row has"
+    return [BadData(59, place, problem, f"known: {', '.join(map(spelled, sorted(labels)))}")]
 
 
 def label_warnings(labels: Mapping[str, Labels]) -> dict[str, int]:
@@ -118,11 +117,29 @@ def conflicts(rows: Iterable[tuple[str, str, str]]) -> list[list[str]]:
     return [[place for place, _ in group] for group in groups.values() if len({label for _, label in group}) > 1]
 
 
+def _lookalikes(
+    labels: Mapping[str, Labels], known: Sequence[str], renamed: Mapping[str, str], place: str | Path
+) -> Iterator[UserError]:
+    """Labels, of any split or of params.yaml, that a reader may take for one another: they would be two classes."""
+    total: Counter[str] = sum((found.counts for found in labels.values()), Counter())
+    first = {label: row for found in reversed([*labels.values()]) for label, row in found.first.items()}
+    for one, other in _twins(sorted({*total, *known})):
+        common, rare = sorted((one, other), key=lambda label: -total[label])
+        where = [first.get(label, "`labels` of params.yaml") for label in (one, other)]
+        problem = f"{spelled(one)} and {spelled(other)} are two labels, first in {where[0]} and in {where[1]}"
+        yield BadData(66, place, problem, _map(rare, common))
+    ours = {name_key(label): label for label in renamed}
+    for label in sorted(set(total) - set(renamed.values())):
+        if (alike := ours.get(name_key(label), label)) != label:
+            problem = f"{spelled(label)}, first in {first[label]}, is not {spelled(alike)}, which map_labels renames"
+            yield BadData(66, place, problem, _map(label, renamed[alike]))
+
+
+def _map(label: str, wanted: str) -> str:
+    return f"write map_labels: {{{spelled(label)}: {spelled(wanted)}}} below collect_task"
+
+
 def _twins(labels: Sequence[str]) -> list[tuple[str, str]]:
-    """Labels that differ by white space or case only."""
+    """Labels that differ only by white space, case, compatibility forms or invisible characters."""
     first: dict[str, str] = {}
-    return [(first[folded], label) for label in labels if first.setdefault(folded := _fold(label), label) != label]
-
-
-def _fold(label: str) -> str:
-    return " ".join(label.casefold().split())
+    return [(first[key], label) for label in labels if first.setdefault(key := name_key(label), label) != label]

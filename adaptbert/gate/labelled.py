@@ -79,7 +79,7 @@ def pass_task(raw: Path, kept: Path, rejected: Path, limits: Limits) -> Labelled
     labels = {split: rows.labels() for split, rows in splits.items()}
     trained = labels["train"].counts
     if accounts["train"].kept and not any(misread.values()):  # the labels of what is left would say the same once more
-        errors += label_errors(labels, rules.labels, raw)
+        errors += label_errors(labels, rules.labels, rules.renamed, raw)
         errors += class_errors(trained, rules.layout.target, raw)
         errors += positive_errors(trained, rules.positive, raw)
         errors += number_errors(splits["train"].numbers(), rules.layout.target, raw)

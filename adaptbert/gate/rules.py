@@ -22,6 +22,7 @@ class TaskRules:
         range: of a number.
         replace: patterns and replacements that the texts were read with; for whoever predicts.
         positive: the class whose own F1 is reported.
+        renamed: a label of the files -> ours.
     """
 
     layout: Layout
@@ -32,6 +33,7 @@ class TaskRules:
     range: tuple[float, float]
     replace: list[list[str]] | None
     positive: str | None
+    renamed: dict[str, str]
 
     @classmethod
     def of(cls, manifest: Mapping[str, Any]) -> "TaskRules":
@@ -46,6 +48,7 @@ class TaskRules:
             range=(low, high),
             replace=manifest.get("replace"),
             positive=manifest.get("positive"),
+            renamed=manifest.get("map_labels", {}),
         )
 
     @property

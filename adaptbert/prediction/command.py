@@ -7,6 +7,7 @@ reading.
 import shutil
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -55,12 +56,14 @@ def predict(
     asked = rows.rows() if total is not None else faults.passing(rows.rows())
     progress = _Progress(total)
     details = probabilities or top is not None
-    with progress.closing(), outputs.opened(output, predictor.target, details=details, bom=bom) as write:
+    written: Counter[str] = Counter()
+    with progress.closing(), outputs.opened(output, predictor.target, written, details=details, bom=bom) as write:
         for answer in predictor.answered(asked, probabilities=probabilities, top=top):
             write(answer)
             progress.tell()
-    for warning, count in sorted(rows.warnings.items()):
-        print(f"{rows.shown}: {warning} ({count:,})", file=sys.stderr)
+    for place, warnings in ((rows.shown, rows.warnings), (output, written)):
+        for warning, count in sorted(warnings.items()):
+            print(f"{place}: {warning} ({count:,})", file=sys.stderr)
     faults.sum_up()
     return faults.count
 

@@ -1,18 +1,20 @@
 """Answers -> JSON lines, CSV or Parquet, a chunk at a time; a file appears whole or not at all.
 
 JSON lines hold what there is to say of a row. The other two have the same columns in every row: in CSV lists and
-mappings are JSON in their cell, in Parquet probabilities are a map.
+mappings are JSON in their cell, in Parquet probabilities are a map. Text is written as it is, but in CSV, where a
+spreadsheet would run it (adaptbert.spreadsheet).
 """
 
-import csv
 import io
 import json
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from adaptbert import spreadsheet
 from adaptbert.errors import BadParams
 from adaptbert.outputs import whole
 from adaptbert.prediction.predictor import ANSWERS, NO_CLASSES
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 STDOUT = Path("-")
 SUFFIXES = (".jsonl", ".csv", ".parquet")
 Write = Callable[[dict[str, Any]], object]
+_APOSTROPHES = "cells that a spreadsheet would run as formulas begin with an apostrophe; .jsonl and .parquet have none"
 
 
 def check(path: Path, source: Path, *, bom: bool = False) -> None:
@@ -45,12 +48,13 @@ def check(path: Path, source: Path, *, bom: bool = False) -> None:
 
 
 @contextmanager
-def opened(path: Path, target: str, *, details: bool, bom: bool = False) -> Iterator[Write]:
+def opened(path: Path, target: str, warnings: Counter[str], *, details: bool, bom: bool = False) -> Iterator[Write]:
     """What writes an answer.
 
     Args:
         path: `-` for JSON lines to stdout.
         target: of the task.
+        warnings: what was changed to be written, and how often.
         details: whether answers come with them.
         bom: of CSV: begin with a byte-order mark, without which Excel takes UTF-8 for the encoding of its country.
     """
@@ -70,7 +74,7 @@ def opened(path: Path, target: str, *, details: bool, bom: bool = False) -> Iter
                 yield table.add
             return
         with part.open("w", encoding="utf-8-sig" if bom else "utf-8", newline="") as file:
-            yield _json_lines(file) if path.suffix == ".jsonl" else _csv(file, target, details=details)
+            yield _json_lines(file) if path.suffix == ".jsonl" else _csv(file, target, warnings, details=details)
 
 
 def columns(target: str, *, details: bool) -> "pa.Schema":
@@ -97,10 +101,15 @@ def _json_lines(file: IO[str]) -> Write:
     return lambda answer: file.write(json.dumps(answer, ensure_ascii=False) + "\n")
 
 
-def _csv(file: IO[str], target: str, *, details: bool) -> Write:
-    writer = csv.DictWriter(file, columns(target, details=details).names, lineterminator="\n")
-    writer.writeheader()
-    return lambda answer: writer.writerow({name: _cell(value) for name, value in answer.items()})
+def _csv(file: IO[str], target: str, warnings: Counter[str], *, details: bool) -> Write:
+    names = columns(target, details=details).names
+    table = spreadsheet.Table(file, names)
+
+    def write(answer: dict[str, Any]) -> None:
+        if formulas := table.write([_cell(answer.get(name)) for name in names]):
+            warnings[_APOSTROPHES] += formulas
+
+    return write
 
 
 def _cell(value: Any) -> Any:

@@ -7,10 +7,14 @@ hundreds of them in a row: then what waits is answered, and the rest of its grou
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+
+from pydantic import Field
 
 from adaptbert import tag_schemes
-from adaptbert.checkpoint import CARD, Checkpoint
+from adaptbert.card import CARD, untold
+from adaptbert.checkpoint import Checkpoint
+from adaptbert.checkpoint_files import COPY, FileConfig, validated
 from adaptbert.errors import BadData, BadParams
 from adaptbert.normalise import moved_back
 from adaptbert.precision import Precision, chosen
@@ -28,6 +32,13 @@ HELD = 4
 """Rows that are held at most, in groups: behind one that can be answered may come millions that cannot."""
 NO_CLASSES = ("number", "answer")
 PRECISIONS = get_args(Precision)
+
+
+class Evaluated(FileConfig):
+    """How a cell was evaluated: of the `params` of its card."""
+
+    block_size: Annotated[int, Field(ge=3, le=10_000_000)]
+    precision: Literal["bf16-mixed", "32-true"]
 
 
 class Predictor:
@@ -193,18 +204,25 @@ def _best(probabilities: dict[str, float], top: int) -> dict[str, float]:
 
 
 def _check(found: Checkpoint, folder: Path) -> None:
-    """Refuse a card that does not say all, and a head that is another's."""
-    if "task" not in found.card:
+    """Refuse a card that does not say all, or not what config.json says, and a head that is another's."""
+    if found.card.get("task") is None:
         problem = "not a checkpoint that was fine-tuned on a task"
         raise BadData(181, folder, problem, "name a folder below models/finetune")
+    card = folder / CARD
+    task, config = found.card["task"], found.config()
     try:
-        shape = from_card(found.card["task"])
-        assert found.card["task"].keys() >= {"target", "max_length", "tuned"}
-        assert found.card["params"].keys() >= {"block_size", "precision"}
-    except (KeyError, ValueError, AssertionError, TypeError, AttributeError):
-        problem = "it does not say how the task was read"
-        raise BadData(181, folder / CARD, problem, "fine-tune again with this version") from None
-    head = found.config().num_labels
-    if shape.classes and head != len(shape.classes):
-        problem = f"head has {head} labels, task has {len(shape.classes)}"
-        raise BadData(134, folder, problem, "copy the whole checkpoint again")
+        shape = from_card(task)
+    except (KeyError, ValueError):
+        raise untold(card) from None
+    read = validated(Evaluated, found.card["params"], f"{card}: params")
+    room = min(read.block_size, config.max_position_embeddings)
+    if misread := shape.reading.problem(config.num_hidden_layers):
+        raise BadData(122, card, misread, COPY)
+    if task["max_length"] > room:
+        raise BadData(122, card, f"task.max_length {task['max_length']}, but the encoder reads {room} tokens", COPY)
+    head = shape.config()
+    if config.num_labels != head["num_labels"]:
+        problem = f"head has {config.num_labels} labels, task has {head['num_labels']}"
+        raise BadData(134, folder, problem, COPY)
+    if config.id2label != head.get("id2label", config.id2label):
+        raise BadData(134, folder, "the labels of config.json are not those of card.json", COPY)

@@ -14,10 +14,10 @@ from adaptbert.params import Config, contradiction
 from adaptbert.pooling import Reading
 from adaptbert.tasks import sentence_pair, single_sentence
 from adaptbert.tasks.examples import Batch, Examples
-from adaptbert.tasks.extractive_answer import ExtractiveAnswer, ExtractiveAnswerConfig
+from adaptbert.tasks.extractive_answer import THRESHOLD, ExtractiveAnswer, ExtractiveAnswerConfig
 from adaptbert.tasks.sentence_pair import SentencePairConfig
 from adaptbert.tasks.sentences import Sentences
-from adaptbert.tasks.sequence_labelling import SequenceLabelling, SequenceLabellingConfig
+from adaptbert.tasks.sequence_labelling import COMMONEST, SequenceLabelling, SequenceLabellingConfig
 from adaptbert.tasks.single_sentence import SingleSentenceConfig
 from adaptbert.tasks.targets import SETTLED, target_of
 from adaptbert.tokenization import Tokenizer
@@ -163,10 +163,19 @@ def from_card(task: Mapping[str, Any]) -> Shape:
 
     Args:
         task: of its card; `max_length` and `tuned` stand there, too.
+
+    Raises:
+        KeyError, ValueError: it does not say all.
     """
-    options = ShapeConfig.model_validate({task["shape"]: task["options"]}).options()
+    config = ShapeConfig.model_validate({task["shape"]: task["options"]})
+    if problem := mismatch(config, task["shape"], task["target"]):
+        raise ValueError(problem)
     settled = {"range": SETTLED} if task["target"] == "number" else {}
-    return shape_of({**task, **settled}, options)
+    if task["target"] == "tags" and not 0 <= task["tuned"][COMMONEST] < len(task["labels"]):
+        raise ValueError(f"{COMMONEST} is not the number of a label")
+    if task["target"] == "answer" and task["no_answer"] and THRESHOLD not in task["tuned"]:
+        raise KeyError(THRESHOLD)
+    return shape_of({**task, **settled}, config.options())
 
 
 def mismatch(config: ShapeConfig, shape: str, target: str) -> str | None:

@@ -1,0 +1,241 @@
+"""The files of a checkpoint, looked at before anything is allocated: they may come from anywhere.
+
+config.json is typed, every size in it has a bound, and the header of model.safetensors must hold just the tensors that
+it describes.
+"""
+
+import json
+import re
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from adaptbert.errors import BadData, raise_all
+
+CONFIG = "config.json"
+WEIGHTS = "model.safetensors"
+FILES = (
+    CONFIG,
+    WEIGHTS,
+    "card.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "vocab.txt",
+)
+HEADS = ("cls.", "classifier.", "bert.pooler.", "pooler.", "qa_outputs.", "layer_mix.", "crf.")
+"""What names of weights above the encoder begin with; the last two are not of Hugging Face."""
+COPY = "copy the whole checkpoint again"
+
+_MAX_JSON = 16 * 1024 * 1024
+"""Bytes of config.json or card.json; they come to some thousands."""
+_MAX_PARAMETERS = 20_000_000_000
+"""The largest BERT that was published has 4 billion."""
+_SHOWN = 40
+"""Characters of a value that a message shows."""
+_BUFFERS = ("bert.embeddings.position_ids", "embeddings.position_ids")
+"""What checkpoints of 2019 hold beside weights."""
+_SINCE_2019 = {"gamma": "weight", "beta": "bias"}
+_FLOATS = ("F64", "F32", "F16", "BF16")
+
+Share = Annotated[float, Field(ge=0, lt=1)]
+
+
+class FileConfig(BaseModel):
+    """What must stand in a JSON file of a checkpoint; what else stands there is not looked at."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, strict=True, allow_inf_nan=False)
+
+
+class Architecture(FileConfig):
+    """config.json of a BERT. What is left out has the value that Hugging Face gives it."""
+
+    vocab_size: Annotated[int, Field(ge=1, le=10_000_000)] = 1
+    hidden_size: Annotated[int, Field(ge=1, le=65_536)] = 1
+    num_hidden_layers: Annotated[int, Field(ge=1, le=1_000)] = 1
+    num_attention_heads: Annotated[int, Field(ge=1, le=4_096)] = 1
+    intermediate_size: Annotated[int, Field(ge=1, le=1_000_000)] = 1
+    max_position_embeddings: Annotated[int, Field(ge=1, le=1_000_000)] = 1
+    type_vocab_size: Annotated[int, Field(ge=1, le=10_000)] = 1
+    num_labels: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
+    id2label: dict[Annotated[str, Field(pattern=r"^\d{1,7}$")], str] | None = None
+    label2id: dict[str, int] | None = None
+    hidden_act: str = "gelu"
+    hidden_dropout_prob: Share = 0.0
+    attention_probs_dropout_prob: Share = 0.0
+    classifier_dropout: Share | None = None
+    initializer_range: Annotated[float, Field(ge=0, le=100)] = 0.0
+    layer_norm_eps: Annotated[float, Field(gt=0, le=1)] = 1e-12
+    pad_token_id: Annotated[int, Field(ge=0)] | None = None
+    problem_type: Literal["regression", "single_label_classification", "multi_label_classification"] | None = None
+
+    @model_validator(mode="after")
+    def _agree(self) -> "Architecture":
+        given = self.model_fields_set
+        if {"hidden_size", "num_attention_heads"} <= given and self.hidden_size % self.num_attention_heads:
+            raise ValueError(f"hidden_size {self.hidden_size} is no multiple of {self.num_attention_heads} heads")
+        if "vocab_size" in given and self.pad_token_id is not None and self.pad_token_id >= self.vocab_size:
+            raise ValueError(f"pad_token_id {self.pad_token_id}, and vocab_size is {self.vocab_size}")
+        layer = 4 * self.hidden_size**2 + 2 * self.hidden_size * self.intermediate_size
+        rows = self.vocab_size + self.max_position_embeddings + self.type_vocab_size
+        if (total := self.num_hidden_layers * layer + rows * self.hidden_size) > _MAX_PARAMETERS:
+            raise ValueError(f"it describes {total:,} parameters, more than {_MAX_PARAMETERS:,}")
+        return self
+
+
+F = TypeVar("F", bound=FileConfig)
+
+
+def check_regular(folder: Path) -> None:
+    """Refuse a folder, a pipe or a link to nowhere in the place of a file.
+
+    Raises:
+        BadData: with all of them.
+    """
+    raise_all(
+        [
+            BadData(49, folder / name, f"{_kind(folder / name)}, not a file", COPY)
+            for name in FILES
+            if (folder / name).is_symlink() or (folder / name).exists()
+            if not (folder / name).is_file()
+        ]
+    )
+
+
+def read_object(file: Path) -> dict[str, Any]:
+    """A JSON file that holds one object.
+
+    Raises:
+        BadData: it does not, or is absurdly large.
+    """
+    if (size := file.stat().st_size) > _MAX_JSON:
+        raise BadData(122, file, f"{size:,} bytes of JSON, more than {_MAX_JSON:,}", COPY)
+    try:
+        values = json.loads(file.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError):  # not JSON, not UTF-8, or brackets without end
+        values = None
+    if not isinstance(values, dict):
+        raise BadData(122, file, "not a JSON object", COPY)
+    return values
+
+
+def downloaded(name: str, revision: str, file: str, *, required: bool = True) -> Path | None:
+    """A file of a model of the hub, in the cache of the user; None: the model has no such file.
+
+    Raises:
+        BadData: no such model, or the hub does not answer; or no such file, which is `required`.
+    """
+    from transformers.utils.hub import cached_file
+
+    try:
+        found = cached_file(name, file, revision=revision, _raise_exceptions_for_missing_entries=required)
+    except (OSError, ValueError) as error:
+        raise not_on_the_hub(name, error) from None
+    return Path(found) if found else None
+
+
+def not_on_the_hub(name: str, error: Exception) -> BadData:
+    """Transformers cannot get a model, or a file of it."""
+    reason = (str(error).splitlines() or [type(error).__name__])[0]
+    remedy = "check the spelling, or the network (HF_HUB_OFFLINE=1 allows only what was downloaded before)"
+    return BadData(128, name, f"cannot be loaded from the hub: {reason}", remedy)
+
+
+def validated(cls: type[F], values: Mapping[str, Any], place: str | Path) -> F:
+    """The typed values of a file.
+
+    Raises:
+        BadData: with all that does not fit.
+    """
+    try:
+        return cls.model_validate(values)
+    except ValidationError as error:
+        failures = []
+        for found in error.errors():
+            key = ".".join(map(str, found["loc"]))
+            problem = found["msg"].removeprefix("Value error, ").replace("Input should be ", "expected ")
+            if found["type"] not in ("missing", "value_error"):
+                problem += f", found {_shown(found['input'])}"
+            failures.append(BadData(122, f"{place}: {key}" if key else place, problem, COPY))
+        raise_all(failures)
+        raise
+
+
+def check_architecture(config: Mapping[str, Any], place: str | Path) -> None:
+    """Refuse what is no BERT, what could run code, and absurd sizes.
+
+    Args:
+        config: config.json.
+        place: of it, for the messages.
+    """
+    kind = config.get("model_type")
+    if kind != "bert":
+        problem = f"model_type {kind if isinstance(kind, str) else _shown(kind)}, expected bert"
+        raise BadData(132, place, problem, "name a checkpoint of the BERT architecture")
+    refused = [key for key in ("auto_map", "_attn_implementation_internal") if config.get(key)]
+    if refused:
+        raise BadData(122, place, f"config key {refused[0]} not allowed: it could run code", "remove the key")
+    if config.get("quantization_config"):
+        raise BadData(132, place, "the weights are quantized", "name the checkpoint that they were made from")
+    validated(Architecture, config, place)
+
+
+def check_tensors(file: Path, config: Any, place: str | Path) -> None:
+    """Hold the header of the weights against the encoder that the config describes; nothing is allocated.
+
+    Args:
+        config: as Hugging Face holds it, of sizes that `check_architecture` let pass.
+
+    Raises:
+        BadData: not safetensors; tensors are missing, left over, of another shape, or no floating-point numbers.
+    """
+    import torch
+    from safetensors import SafetensorError, safe_open
+    from transformers import BertModel
+
+    with torch.device("meta"):
+        encoder = BertModel(config, add_pooling_layer=False)
+    try:
+        with safe_open(file, "pt") as tensors:
+            parts = {name: tensors.get_slice(name) for name in tensors.keys()}  # noqa: SIM118, it is no mapping
+            shapes = {name: part.get_shape() for name, part in parts.items()}
+            types = {name: part.get_dtype() for name, part in parts.items()}
+    except SafetensorError as error:
+        raise BadData(123, file, f"bad safetensors file: {error}", COPY) from None
+    prefix = "bert." if any(name.startswith("bert.") for name in shapes) else ""
+    known = {prefix + name: list(tensor.shape) for name, tensor in encoder.named_parameters()}
+    of_encoder = {_renamed(name): shape for name, shape in shapes.items() if not name.startswith((*HEADS, *_BUFFERS))}
+    refuse_strays([name for name in known | of_encoder if known.get(name) != of_encoder.get(name)], place)
+    for name, kind in types.items():
+        if kind not in _FLOATS and not name.startswith(_BUFFERS):
+            raise BadData(133, file, f"{name} is {kind}, expected floating-point numbers", COPY)
+
+
+def refuse_strays(names: Collection[str], place: str | Path) -> None:
+    """Refuse weights of the encoder that are missing, left over or of another shape than config.json says.
+
+    Args:
+        names: of these.
+    """
+    if names:
+        first = sorted(names)[:3]
+        listed = ", ".join(first) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        raise BadData(133, place, f"weights and config.json disagree: {listed}", "copy the whole checkpoint")
+
+
+def _renamed(name: str) -> str:
+    """As weights are called since 2019."""
+    return re.sub(r"LayerNorm\.(gamma|beta)$", lambda old: f"LayerNorm.{_SINCE_2019[old[1]]}", name)
+
+
+def _kind(path: Path) -> str:
+    if path.is_dir():
+        return "a folder"
+    return "a link to nowhere" if path.is_symlink() and not path.exists() else "a pipe or a device"
+
+
+def _shown(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=repr)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
