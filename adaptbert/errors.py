@@ -3,6 +3,7 @@
 The exit codes follow sysexits.h. A caller retries on 75, and on nothing else.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -30,8 +31,8 @@ class UserError(Exception):
     exit_code = BAD_DATA
 
     def __init__(self, code: int, place: str | Path, problem: str, remedy: str) -> None:
-        self.code, self.place, self.problem, self.remedy = code, str(place), problem, remedy
-        super().__init__(f"AB-{code:03d} {place}: {problem}; {remedy}")
+        self.code, self.place, self.problem, self.remedy = code, printable(str(place)), printable(problem), remedy
+        super().__init__(printable(f"AB-{code:03d} {place}: {problem}; {remedy}"))
 
 
 class BadData(UserError):
@@ -79,6 +80,21 @@ def raise_all(failures: Sequence[UserError]) -> None:
         raise failures[0]
     if failures:
         raise Several(failures)
+
+
+_NOT_PRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_MOST_SHOWN = 80
+
+
+def printable(text: str) -> str:
+    """A text that every stream can print and no terminal obeys: a name of a file may be bytes that are not UTF-8, which
+    Python holds as lone surrogates, and hold control characters."""
+    return _NOT_PRINTABLE.sub(lambda found: f"\\x{ord(found[0]) & 0xFF:02x}", text)
+
+
+def shortened(text: str) -> str:
+    """A value as a message shows it: its beginning, and how long it is where that is not all."""
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}... ({len(text):,} characters)"
 
 
 _ALIKE = 0.65

@@ -63,7 +63,7 @@ def test_the_demo_is_all_right(tmp_path: Path) -> None:
         pytest.param(
             demo("measure:", "meassure:"),
             [
-                r"AB-099 .*measure: 'measure' is missing in the file \(did you mean 'meassure'\?\); .*",
+                r"AB-099 .*measure: 'measure' is missing in the file; add it; .*",
                 r"AB-099 .*meassure: unknown section 'meassure' \(did you mean 'measure'\?\); .*",
             ],
             id="099 section missing",
@@ -106,7 +106,7 @@ def test_the_demo_is_all_right(tmp_path: Path) -> None:
         ),
         pytest.param(
             demo("init: scratch", "init: 2026-01-01", "pretrain"),
-            [r"AB-100 .*pretrain.init: .*found date.*; put the text in quotes"],
+            [r'AB-100 .*pretrain.init: .*found a date 2026-01-01; write "2026-01-01"'],
             id="102 a date for text",
         ),
         pytest.param(
@@ -127,10 +127,10 @@ def test_the_demo_is_all_right(tmp_path: Path) -> None:
         pytest.param(
             "a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n"
             + "".join(f"{new}: &{new} [{', '.join([f'*{old}'] * 10)}]\n" for old, new in ("ab", "bc", "cd", "de")),
-            [r"AB-104 params.yaml: more than 10,000 values; remove the anchors"],
+            [r"AB-104 params.yaml: more than 10,000 values; remove the anchors, .*"],
             id="104 alias bomb",
         ),
-        pytest.param("a: " + "[" * 100_000, [r"AB-105 params.yaml: nesting deeper than 50; .*"], id="105 brackets"),
+        pytest.param("a: " + "[" * 100_000, [r"AB-105 params.yaml:1: nesting deeper than 50; .*"], id="105 brackets"),
         pytest.param(
             "a: !!python/object:os.system {}\n", [r"AB-106 params.yaml:1: tag not allowed .*"], id="106 python tag"
         ),
@@ -208,7 +208,9 @@ def test_the_demo_is_all_right(tmp_path: Path) -> None:
             id="111 max_length",
         ),
         pytest.param(
-            demo("seed: 1 ", "seed:\t1\n\tb: 2 "), [r"AB-114 params.yaml:\d+: .*; indent with spaces .*"], id="114 tab"
+            demo("seed: 1 ", "seed:\t1\n\tb: 2 "),
+            [r"AB-188 params.yaml:4:6: a tab \(U\+0009\); write blanks"],
+            id="188 tab",
         ),
         pytest.param(DEMO.encode("utf-16"), [r"AB-114 params.yaml: byte 0 is not UTF-8; .*"], id="114 UTF-16"),
         pytest.param(demo("seed: 1 ", "seed: -1 "), [r"AB-115 .*seed: -1 is out of range; .*"], id="115 seed"),
