@@ -5,14 +5,19 @@ more than "no such file".
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from adaptbert.errors import BadData, UserError, nearest
+from adaptbert import look_alikes
+from adaptbert.errors import BadData, UserError, closest, shortened
 
 _SAFE = re.compile(r"[\w./@%+=:,-]+")
 """What DVC can pass to a command as one word."""
+
+
+_MOST_SHOWN = 255
+"""Characters of a path."""
 
 
 def check(document: Mapping[str, Any], file: Path) -> list[UserError]:
@@ -21,7 +26,9 @@ def check(document: Mapping[str, Any], file: Path) -> list[UserError]:
     Args:
         file: for the messages.
     """
-    return [error for key, path in _paths(document) if (error := _problem(f"{file}: {key}", path))]
+    paths = [*_paths(document)]
+    named = {Path(path) for _, path in paths}
+    return [error for key, path in paths if (error := _problem(f"{file}: {key}", path, named))]
 
 
 def is_safe(path: str) -> bool:
@@ -29,18 +36,36 @@ def is_safe(path: str) -> bool:
     return _SAFE.fullmatch(path) is not None
 
 
-def _problem(place: str, name: str) -> UserError | None:
+def _problem(place: str, name: str, named: Collection[Path]) -> UserError | None:
+    path, shown, like = Path(name), shortened(name, _MOST_SHOWN), look_alikes.find(name)
     if name.startswith("~"):
-        return BadData(153, place, f"{name}: ~ is not expanded", "write the path out")
-    if not is_safe(name):
-        problem = f"{name!r}: a name with blanks or quotes cannot be passed on to a command"
-        return BadData(145, place, problem, "rename it, or link it to a plain name: ln -s")
-    path = Path(name)
-    if not path.exists():
-        beside = sorted(other.name for other in path.parent.iterdir()) if path.parent.is_dir() else []
-        problem = f"{name}: no such file{nearest(path.name, beside)}"
-        return BadData(50, place, problem, "put it there, or write where it is")
+        return BadData(153, place, f"{shown}: ~ is not expanded", "write the path out")
+    try:
+        is_there = path.exists()
+        if not is_there and like:
+            return BadData(50, place, f"{shown}: no such file", f"{like.name} stands in it: {like.remedy}")
+        if not is_safe(name):
+            problem = f"{shown!r}: a name with blanks or quotes cannot be passed on to a command"
+            return BadData(145, place, problem, "rename it, or link it to a plain name: ln -s")
+        if not is_there:
+            problem = f"{shown}: no such file{_nearest(path, named)}"
+            return BadData(50, place, problem, "put it there, or write where it is")
+    except OSError as error:  # a name that is too long, a folder that may not be read
+        return BadData(49, place, f"{shown}: cannot be read: {error.strerror}", "check the path and its permissions")
     return None
+
+
+def _nearest(path: Path, named: Collection[Path]) -> str:
+    """A file beside it that no other key names and whose name, but for the format, is like its own."""
+    beside = [other for other in path.parent.iterdir() if other not in named] if path.parent.is_dir() else []
+    names = {_stem(other): other.name for other in sorted(beside)}
+    found = closest(_stem(path), [*names])
+    return "" if found is None else f" (did you mean '{names[found]}'?)"
+
+
+def _stem(path: Path) -> str:
+    """The name without what tells the format."""
+    return Path(path.name.removesuffix(".gz")).stem
 
 
 def _paths(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

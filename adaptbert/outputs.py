@@ -9,6 +9,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from adaptbert.full_disk import full_disk, size
+
 
 @contextmanager
 def whole(target: Path) -> Iterator[Path]:
@@ -16,6 +18,9 @@ def whole(target: Path) -> Iterator[Path]:
 
     The temporary name lies in the target's own folder (never in $TMPDIR, which may be another file system).
     When the block raises, what it wrote is removed and `target` stays as it was.
+
+    Raises:
+        FullDisk: there is no room for it.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
@@ -27,6 +32,10 @@ def whole(target: Path) -> Iterator[Path]:
             shutil.rmtree(target)
         temporary.replace(target)
         sync(target.parent)
+    except Exception as error:
+        if full := full_disk(error, target, size(temporary)):  # before it is removed: what is free now is too little
+            raise full from error
+        raise
     finally:
         if temporary.is_dir():
             shutil.rmtree(temporary)

@@ -200,6 +200,7 @@ def codes_in_source() -> set[int]:
         "missing_columns",
         "Reason",
         "Fault",
+        "FullDisk",
     }
     found = set()
     for path in [path for folder in ("adaptbert", "stages", "flows") for path in (ROOT / folder).rglob("*.py")]:
@@ -223,7 +224,17 @@ def test_carriers_of_codes_are_all_known() -> None:
     """A new kind of error must not slip past `codes_in_source`."""
     source = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "adaptbert").rglob("*.py"))
     kinds = set(re.findall(r"^class (\w+)\((?:UserError|BadData|BadParams)\)", source, re.MULTILINE))
-    assert kinds == {"BadData", "BadParams", "Several", "HubUnreachable", "Busy", "WorkerLost", "Diverged", "RankLost"}
+    assert kinds == {
+        "BadData",
+        "BadParams",
+        "Several",
+        "HubUnreachable",
+        "Busy",
+        "WorkerLost",
+        "Diverged",
+        "RankLost",
+        "FullDisk",
+    }
 
 
 def test_exit_codes_are_told() -> None:

@@ -83,8 +83,43 @@ def test_the_demo_is_all_right(tmp_path: Path) -> None:
         ),
         pytest.param(
             demo("    single_sentence: {long_text: head}", "    #"),
-            [r"AB-111 .*finetune.section: options of no shape: give those of the task's shape; .*"],
+            [
+                r"AB-111 .*finetune.section: options of no shape, but the task's shape is single_sentence; "
+                r"write `single_sentence: {long_text: head}`"
+            ],
             id="111 no options of a shape",
+        ),
+        pytest.param(
+            demo(
+                "sequence_labelling: {tag_scheme: bio, stride: 64}",
+                "sequence_labelling: {tag_scheme: bio, stride: 127}",
+            ),
+            [
+                r"AB-111 .*finetune.mention: stride 127 leaves out tokens: max_length 128 holds two less; "
+                r"write a stride of at most 126"
+            ],
+            id="111 a large stride",
+        ),
+        pytest.param(
+            demo("single_sentence: {long_text: head}", "single_sentence: {long_text: windows, stride: 127}"),
+            [r"AB-111 .*finetune.section: .*; write a stride of at most 126"],
+            id="111 a large stride over sentences",
+        ),
+        pytest.param(
+            demo(
+                "single_sentence: {long_text: head}",
+                "extractive_answer: {max_question: 25, stride: 101, max_answer: 9}",
+            ),
+            [r"AB-111 .*finetune.section: .*; write a stride of at most 100"],
+            id="111 a large stride over contexts",
+        ),
+        pytest.param(
+            demo(
+                "single_sentence: {long_text: head}",
+                "extractive_answer: {max_question: 125, stride: 1, max_answer: 9}",
+            ),
+            [r"AB-111 .*max_question 125 leaves no room .*; write a max_question of at most 124, .*"],
+            id="111 a question that leaves no room",
         ),
         pytest.param(
             demo("learning_rate: 1.0e-3", "learning_rate: fast", "pretrain"),
