@@ -54,8 +54,8 @@ def finetune_cell(
     from adaptbert.tasks.shapes import mismatch, shape_of
 
     about = labelled.description(places.data)
-    if problem := mismatch(params, about["shape"], about["target"]):
-        raise BadParams(111, f"params.yaml: finetune.{task}", problem, f"see shape and target of collect_task.{task}")
+    if wrong := mismatch(params, about["shape"], about["target"], params.max_length):
+        raise BadParams(111, f"params.yaml: finetune.{task}", *wrong)
     shape = shape_of(about, params.options())
     _check_encoder(params, shape, start, task)
     if params.class_weights is not None and (

@@ -69,7 +69,8 @@ class CellConfig(ShapeConfig):
             )
         if self.max_length > self.block_size:
             raise contradiction(f"max_length {self.max_length} is larger than block_size {self.block_size}")
-        self.options().check_room(self.max_length)
+        if len(self.given) == 1:  # adaptbert.consistency knows the shape of the task, and asks for its options
+            self.options().check_room(self.max_length)
         return self
 
     @model_validator(mode="after")
@@ -101,8 +102,8 @@ class CellConfig(ShapeConfig):
                 f"optim.layer_decay {self.optim.layer_decay} and all layers frozen: it would do nothing",
             ),
             (
-                self.class_weights is not None and self.given() not in ("single_sentence", "sentence_pair"),
-                f"class_weights and options of {self.given()}: only sentences and pairs have them",
+                self.class_weights is not None and {"extractive_answer", "sequence_labelling"} & {*self.given},
+                f"class_weights and options of {' and '.join(self.given)}: only sentences and pairs have them",
             ),
         ):
             if wrong:

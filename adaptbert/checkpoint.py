@@ -60,6 +60,8 @@ class Checkpoint:
         Raises:
             BadData: not a BERT, damaged weights, a pickle, or a tokenizer that does not belong to it.
         """
+        if folder.is_file():
+            raise BadData(128, folder, "is a file, and a checkpoint is a folder", f"name its folder: {folder.parent}")
         if not folder.is_dir():
             beside = sorted(other.name for other in folder.parent.glob("*/"))
             known = f"there are {', '.join(beside)}" if beside else "name the folder of a checkpoint"

@@ -13,11 +13,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
 from adaptbert.errors import UserError
+from adaptbert.full_disk import full_disk
 from adaptbert.garbage import collect_seldom
 from adaptbert.redaction import redacted
 
@@ -170,6 +171,8 @@ def predict(
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(BROKEN_PIPE) from None
         except OSError as error:
+            if full_disk(error):
+                raise
             print(f"error: {error.filename or output}: {error.strerror}", file=sys.stderr)
             raise typer.Exit(IO_ERROR) from None
     if bad:
@@ -182,8 +185,16 @@ def _told() -> Iterator[None]:
     try:
         yield
     except UserError as error:
-        print(redacted(f"error: {error}"), file=sys.stderr)
-        raise typer.Exit(error.exit_code) from None
+        _fail(error)
+    except OSError as error:
+        if full := full_disk(error):
+            _fail(full)
+        raise
+
+
+def _fail(error: UserError) -> NoReturn:
+    print(redacted(f"error: {error}"), file=sys.stderr)
+    raise typer.Exit(error.exit_code) from None
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from typing import Any
 
 from adaptbert import params
 from adaptbert.comparison_table import NO_TASKS, STEPS
-from adaptbert.errors import BadParams, UserError, nearest, raise_all
+from adaptbert.errors import BadParams, UserError, nearest, raise_all, shortened
 from adaptbert.ladder import GENERAL, PRETRAIN, ROLES, SCRATCH, Cell, LadderConfig, role
 from adaptbert.questions import advice, uncompared
 from adaptbert.report.words import CONTROLS, would_show
@@ -21,6 +21,13 @@ OF_CLASSES = {"class_weights", "r_drop"}
 
 _NAME = re.compile(r"\w[\w-]*")
 """Of what becomes a stage. DVC takes a dot for the way to a value (`collect.my.corpus`), and @ for its own."""
+_MOST_BYTES = 100
+_OF_NAMES = f"begin with a letter or digit and go on with letters, digits, _ and -, {_MOST_BYTES} bytes at most"
+
+
+def is_name(text: str) -> bool:
+    """Whether a set or an arm may be called so."""
+    return _NAME.fullmatch(text) is not None and len(text.encode()) <= _MOST_BYTES
 
 
 def check(document: Mapping[str, Any], file: Path) -> None:
@@ -33,7 +40,7 @@ def check(document: Mapping[str, Any], file: Path) -> None:
     ladder = params.parse(LadderConfig, document["ladder"], "ladder", file)
     raise_all(
         [
-            *_names(document, file),
+            *_names(document, ladder, file),
             *_taken(document, ladder, file),
             *_corpora(document, ladder, file),
             *_tasks(document, ladder, file),
@@ -62,13 +69,14 @@ def notices(document: Mapping[str, Any], file: Path) -> list[str]:
     ]
 
 
-def _names(document: Mapping[str, Any], file: Path) -> Iterator[UserError]:
-    """Names of sets become names of stages and of folders."""
-    for section in ("collect", "collect_task"):
-        for name in document[section]:
-            if not _NAME.fullmatch(str(name)):
-                place = f"{file}: {section}.{name}"
-                yield BadParams(112, place, f"'{name}' cannot be the name of a stage", "use letters, digits, _ and -")
+def _names(document: Mapping[str, Any], ladder: LadderConfig, file: Path) -> Iterator[UserError]:
+    """Names of sets and arms become names of files and of DVC's stages and parameters, where a dot parts words."""
+    names = {f"{section}.{name}": name for section in ("collect", "collect_task") for name in document[section]}
+    names |= {f"ladder.finetune.{key}.arm": cell.arm for key, cell in ladder.finetune.items()}
+    for place, name in names.items():
+        if not is_name(name):
+            problem = f"'{shortened(name)}' cannot be the name of a stage"
+            yield BadParams(112, f"{file}: {shortened(place)}", problem, _OF_NAMES)
 
 
 def _taken(document: Mapping[str, Any], ladder: LadderConfig, file: Path) -> Iterator[UserError]:
@@ -103,25 +111,36 @@ def _corpora(document: Mapping[str, Any], ladder: LadderConfig, file: Path) -> I
 
 
 def _tasks(document: Mapping[str, Any], ladder: LadderConfig, file: Path) -> Iterator[UserError]:
-    for key, rung in ladder.task_transfer.items():
-        yield from _unknown(
-            file, f"ladder.task_transfer.{key}.task", [rung.task], document["collect_task"], "collect_task"
-        )
-    for key, cell in ladder.finetune.items():
-        place = f"ladder.finetune.{key}.task"
-        yield from _unknown(file, place, [cell.task], document["collect_task"], "collect_task")
-        yield from _unknown(file, place, [cell.task], document["finetune"], "finetune")
+    """A task has one name in collect_task, finetune and the ladder; each that is missing somewhere is told once."""
+    collected, tuned = document["collect_task"], document.get("finetune", {})
+    named: dict[str, list[str]] = {}
+    for section, entries in (("task_transfer", ladder.task_transfer), ("finetune", ladder.finetune)):
+        for key, entry in entries.items():
+            named.setdefault(entry.task, []).append(f"ladder.{section}.{key}.task")
+    cells = {cell.task for cell in ladder.finetune.values()}
+    for task, (first, *more) in named.items():
+        lacking = [name for name, known in (("collect_task", collected), ("finetune", tuned)) if task not in known]
+        if not lacking or (lacking == ["finetune"] and task not in cells):
+            continue
+        known = [*document[lacking[0]]]
+        spare = [name for name in known if name not in named]
+        as_well = f" (and {len(more)} more in the ladder)" if more else ""
+        like = "" if spare else nearest(task, known, known)
+        problem = f"'{task}'{as_well} is not in {' nor in '.join(lacking)}{like}"
+        remedy = f"known: {', '.join(known) or 'none'}"
+        if len(spare) == 1:
+            remedy = f"{lacking[0]} has '{spare[0]}', which the ladder has not: write one name in all three"
+        yield BadParams(99, f"{file}: {first}", problem, remedy)
 
 
 def _shapes(document: Mapping[str, Any], file: Path) -> Iterator[UserError]:
     """The options of a task belong to its shape and target."""
     for task, values in document.get("finetune", {}).items():
         if task in document["collect_task"]:
-            given = ShapeConfig.model_validate({name: values[name] for name in MAKERS if name in values})
+            options = ShapeConfig.model_validate({name: values[name] for name in MAKERS if name in values})
             collected = document["collect_task"][task]
-            if problem := mismatch(given, collected["shape"], collected["target"]):
-                remedy = f"see shape and target of collect_task.{task}"
-                yield BadParams(111, f"{file}: finetune.{task}", problem, remedy)
+            if found := mismatch(options, collected["shape"], collected["target"], values["max_length"]):
+                yield BadParams(111, f"{file}: finetune.{task}", *found)
             for key in sorted(OF_CLASSES & values.keys()) if collected["target"] == "number" else ():
                 problem = f"{key} and target 'number': a number has no classes"
                 yield BadParams(111, f"{file}: finetune.{task}.{key}", problem, "remove the key")
@@ -131,7 +150,9 @@ def _rungs(ladder: LadderConfig, file: Path) -> Iterator[UserError]:
     starts = [SCRATCH, PRETRAIN, *(f"domain_transfer/{corpus}" for corpus in ladder.domain_transfer)]
     for key, rung in ladder.task_transfer.items():
         place = f"ladder.task_transfer.{key}"
-        if not key.startswith(f"{rung.task}-") or not _NAME.fullmatch(key):
+        if not is_name(key):
+            yield BadParams(112, f"{file}: {place}", f"'{key}' cannot be the name of a stage", _OF_NAMES)
+        elif not key.startswith(f"{rung.task}-"):
             yield _misnamed(file, place, f"{rung.task}-<from>", f"task '{rung.task}'")
         yield from _unknown(file, f"{place}.from", [rung.start], starts, "the rungs below")
 
@@ -139,8 +160,8 @@ def _rungs(ladder: LadderConfig, file: Path) -> Iterator[UserError]:
 def _cells(ladder: LadderConfig, file: Path) -> Iterator[UserError]:
     for key, cell in ladder.finetune.items():
         place = f"{file}: ladder.finetune.{key}"
-        if key != f"{cell.task}-{cell.arm}" or not _NAME.fullmatch(key):
-            wanted = f"{cell.task}-{cell.arm}"
+        wanted = f"{cell.task}-{cell.arm}"
+        if key != wanted and is_name(cell.arm):
             yield _misnamed(file, f"ladder.finetune.{key}", wanted, f"task '{cell.task}' and arm '{cell.arm}'")
         yield from _unknown(
             file, f"ladder.finetune.{key}.from", [cell.start], ladder.rungs(), "the rungs of the ladder"
@@ -195,7 +216,7 @@ def _lengths(document: Mapping[str, Any], file: Path) -> Iterator[UserError]:
     for key, length in lengths.items():
         if length > positions:
             problem = f"max_length {length} > pretrain.encoder.max_positions {positions}"
-            yield BadParams(111, f"{file}: {key}", problem, "change one of the two")
+            yield BadParams(111, f"{file}: {key}", problem, f"write at most {positions}, or raise max_positions")
 
 
 def _vocabulary(document: Mapping[str, Any], file: Path) -> Iterator[UserError]:
@@ -211,7 +232,7 @@ def _unknown(
 ) -> Iterator[UserError]:
     for name in names:
         if name not in known:
-            problem = f"'{name}' is not in {where}{nearest(name, list(known))}"
+            problem = f"'{name}' is not in {where}{nearest(name, [*known], [*known])}"
             yield BadParams(99, f"{file}: {place}", problem, f"known: {', '.join(known)}")
 
 

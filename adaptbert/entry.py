@@ -13,7 +13,6 @@ list to keep:
 """
 
 import argparse
-import errno
 import importlib
 import io
 import logging
@@ -29,8 +28,9 @@ from typing import Any
 
 from adaptbert import interruption, placeholders
 from adaptbert import params as params_file
-from adaptbert.errors import IO_ERROR, BadParams, UserError, nearest, raise_all
+from adaptbert.errors import BadParams, UserError, nearest, raise_all
 from adaptbert.exclusive import hold, sweep
+from adaptbert.full_disk import full_disk
 from adaptbert.garbage import collect_seldom
 from adaptbert.interruption import Interrupted
 from adaptbert.params import Config
@@ -190,11 +190,12 @@ def _exit_code(body: Callable[[], None]) -> int:
     except Interrupted as interrupted:
         print(f"{interrupted}; the same command goes on from here", file=sys.stderr)
         return interrupted.exit_code
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG):
+    except Exception as error:
+        full = full_disk(error)
+        if full is None:
             raise
-        print(f"error: {error.filename or 'output'}: {error.strerror}; make room and run again", file=sys.stderr)
-        return IO_ERROR
+        print(f"error: {full}", file=sys.stderr)
+        return full.exit_code
     return 0
 
 

@@ -3,8 +3,9 @@
 The exit codes follow sysexits.h. A caller retries on 75, and on nothing else.
 """
 
-from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
+import re
+from collections.abc import Collection, Mapping, Sequence
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import NoReturn
 
@@ -30,8 +31,8 @@ class UserError(Exception):
     exit_code = BAD_DATA
 
     def __init__(self, code: int, place: str | Path, problem: str, remedy: str) -> None:
-        self.code, self.place, self.problem, self.remedy = code, str(place), problem, remedy
-        super().__init__(f"AB-{code:03d} {place}: {problem}; {remedy}")
+        self.code, self.place, self.problem, self.remedy = code, printable(str(place)), printable(problem), remedy
+        super().__init__(printable(f"AB-{code:03d} {place}: {problem}; {remedy}"))
 
 
 class BadData(UserError):
@@ -81,16 +82,56 @@ def raise_all(failures: Sequence[UserError]) -> None:
         raise Several(failures)
 
 
+_NOT_PRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def printable(text: str) -> str:
+    """A text that every stream can print and no terminal obeys: a name of a file may be bytes that are not UTF-8, which
+    Python holds as lone surrogates, and hold control characters."""
+    return _NOT_PRINTABLE.sub(lambda found: f"\\x{ord(found[0]) & 0xFF:02x}", text)
+
+
+def shortened(text: str, most: int = 80) -> str:
+    """A value as a message shows it: its beginning, and how long it is where that is not all."""
+    return text if len(text) <= most else f"{text[:most]}... ({len(text):,} characters)"
+
+
 _ALIKE = 0.65
-"""Share of the letters that two names have in common, in order, to be taken for one another: `label_name` and `label`
+"""Share of the letters that two words have in common, in order, to be taken for one another: `label_name` and `label`
 do, `ner` and `general` do not."""
+_SLIP = 0.8
+"""The same, for a name that is in use itself: `sectoin` is `section` mistyped, `mention` is another name."""
+_WORD = re.compile(r"[^\W_]+")
 
 
-def nearest(name: str, known: Sequence[str]) -> str:
-    """` (did you mean 'text'?)` where a known name is close, else nothing."""
-    close = get_close_matches(name.lower(), [k.lower() for k in known], n=1, cutoff=_ALIKE)
-    match = next((k for k in known if close and k.lower() == close[0]), None)
-    return f" (did you mean '{match}'?)" if match else ""
+def nearest(name: str, known: Sequence[str], in_use: Collection[str] = ()) -> str:
+    """` (did you mean 'text'?)` where a known name is close, else nothing; see `closest`."""
+    found = closest(name, known, in_use)
+    return "" if found is None else f" (did you mean '{shortened(found)}'?)"
+
+
+def closest(name: str, known: Sequence[str], in_use: Collection[str] = ()) -> str | None:
+    """The known name that may be meant.
+
+    Word by word where there are equally many, so that what names have in common (`domain_transfer/`, `zh_task_`)
+    makes no two of them close; and names with other digits are other names.
+
+    Args:
+        in_use: those of the known names that are right where they stand; they must be closer.
+    """
+    likeness = {other: _alike(name.lower(), other.lower(), _SLIP if other in in_use else _ALIKE) for other in known}
+    best = max(likeness, key=lambda other: likeness[other], default=None)
+    return best if best is not None and likeness[best] else None
+
+
+def _alike(one: str, other: str, least: float) -> float:
+    """Share of the letters in common; 0 where any word has less than the least."""
+    words, others = _WORD.findall(one), _WORD.findall(other)
+    if re.sub(r"\D", "", one) != re.sub(r"\D", "", other):
+        return 0
+    pairs = zip(words, others, strict=True) if len(words) == len(others) else [(one, other)]
+    whole = SequenceMatcher(None, one, other).ratio()
+    return whole if all(SequenceMatcher(None, *pair).ratio() >= least for pair in pairs) else 0
 
 
 def unreachable(what: str) -> NoReturn:

@@ -4,12 +4,16 @@ In: the whole file, each section valid; out: an error for each path. DVC itself 
 more than "no such file".
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from adaptbert.errors import BadData, UserError, nearest
+from adaptbert import look_alikes
+from adaptbert.errors import BadData, UserError, closest, shortened
 from adaptbert.repository import kept_outputs, record_of
+
+_MOST_SHOWN = 255
+"""Characters of a path."""
 
 
 def check(document: Mapping[str, Any], file: Path) -> list[UserError]:
@@ -18,31 +22,48 @@ def check(document: Mapping[str, Any], file: Path) -> list[UserError]:
     Args:
         file: for the messages.
     """
-    paths = list(_paths(document))
-    kept = kept_outputs(path for _, name in paths if not (path := Path(name)).exists())
-    return [error for key, path in paths if (error := _problem(f"{file}: {key}", path, kept))]
+    paths = [*_paths(document)]
+    named = {Path(path) for _, path in paths}
+    return [error for key, path in paths if (error := _problem(f"{file}: {key}", path, named))]
 
 
-def _problem(place: str, name: str, kept: Mapping[Path, Sequence[str]]) -> UserError | None:
+def _problem(place: str, name: str, named: Collection[Path]) -> UserError | None:
+    path, shown = Path(name), shortened(name, _MOST_SHOWN)
     if name.startswith("~"):
-        return BadData(153, place, f"{name}: ~ is not expanded", "write the path out")
-    path = Path(name)
-    return None if path.exists() else _missing(place, path, kept[path])
+        return BadData(153, place, f"{shown}: ~ is not expanded", "write the path out")
+    try:
+        return None if path.exists() else _missing(place, path, named)
+    except OSError as error:  # a name that is too long, a folder that may not be read
+        return BadData(49, place, f"{shown}: cannot be read: {error.strerror}", "check the path and its permissions")
 
 
-def _missing(place: str, path: Path, kept: Sequence[str]) -> UserError:
-    """With the way to get the file back where DVC has a record of it.
-
-    Args:
-        kept: what was made from it, and is still here.
-    """
+def _missing(place: str, path: Path, named: Collection[Path]) -> UserError:
+    """With the way to get the file back where DVC has a record of it."""
+    shown, like = shortened(str(path), _MOST_SHOWN), look_alikes.find(str(path))
+    if like is not None:
+        return BadData(50, place, f"{shown}: no such file", f"{like.name} stands in it: {like.remedy}")
+    kept = kept_outputs([path])[path]
     rest = f" ({', '.join(kept)}, made from it, stays as it is)" if kept else ""
     if (recorded := record_of(path)) is not None:
         remedy = f"get it from the remote: dvc pull {recorded}; or from this clone's cache: dvc checkout {recorded}"
-        return BadData(50, place, f"{path}: no such file{rest}", remedy)
-    names = sorted(other.name for other in path.parent.iterdir()) if path.parent.is_dir() else []
-    close = nearest(path.name, [name for name in names if not name.endswith(".dvc")])
-    return BadData(50, place, f"{path}: no such file{close}{rest}", "put it there, or write where it is")
+        return BadData(50, place, f"{shown}: no such file{rest}", remedy)
+    return BadData(
+        50, place, f"{shown}: no such file{_nearest(path, named)}{rest}", "put it there, or write where it is"
+    )
+
+
+def _nearest(path: Path, named: Collection[Path]) -> str:
+    """A file beside it that no other key names and whose name, but for the format, is like its own."""
+    files = path.parent.iterdir() if path.parent.is_dir() else ()
+    beside = [other for other in files if other not in named and other.suffix != ".dvc"]
+    names = {_stem(other): other.name for other in sorted(beside)}
+    found = closest(_stem(path), [*names])
+    return "" if found is None else f" (did you mean '{names[found]}'?)"
+
+
+def _stem(path: Path) -> str:
+    """The name without what tells the format."""
+    return Path(path.name.removesuffix(".gz")).stem
 
 
 def _paths(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

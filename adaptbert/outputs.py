@@ -10,6 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from adaptbert.full_disk import full_disk, size
 from adaptbert.processes import has_ended
 
 
@@ -20,6 +21,9 @@ def whole(target: Path) -> Iterator[Path]:
     The temporary name lies in the target's own folder (never in $TMPDIR, which may be another file system).
     When the block raises, what it wrote is removed and `target` stays as it was. What a process left that was killed in
     the block is removed when the same target is written again.
+
+    Raises:
+        FullDisk: there is no room for it.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     _remove_leftovers(target)
@@ -32,6 +36,10 @@ def whole(target: Path) -> Iterator[Path]:
             shutil.rmtree(target)
         temporary.replace(target)
         sync(target.parent)
+    except Exception as error:
+        if full := full_disk(error, target, size(temporary)):  # before it is removed: what is free now is too little
+            raise full from error
+        raise
     finally:
         _remove(temporary)
 

@@ -7,17 +7,18 @@ one. Nothing heavy is imported here: a bad value is told in milliseconds, before
 import math
 import re
 from collections.abc import Mapping
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any, TypeVar, get_args
+from unicodedata import normalize
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
-from adaptbert.errors import BadParams, nearest, raise_all
+from adaptbert import look_alikes, strict_yaml
+from adaptbert.errors import BadParams, nearest, raise_all, shortened
 
 MAX_BYTES = 1_000_000
-MAX_NODES = 10_000
-MAX_DEPTH = 50
 
 
 class Config(BaseModel):
@@ -51,10 +52,6 @@ def read(path: Path) -> dict[str, Any]:
     Raises:
         BadParams: not UTF-8, not YAML 1.2, a key twice, a tag, too large, too deep, or not a mapping.
     """
-    from ruamel.yaml import YAML
-    from ruamel.yaml.constructor import ConstructorError, DuplicateKeyError
-    from ruamel.yaml.error import MarkedYAMLError
-
     if not path.is_file():
         raise BadParams(108, path, "file not found", "run `adaptbert use demo` to write one")
     raw = path.read_bytes()
@@ -64,28 +61,11 @@ def read(path: Path) -> dict[str, Any]:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise BadParams(114, path, f"byte {error.start} is not UTF-8", "save the file as UTF-8") from None
-    _check_depth(path, text)
-    try:
-        document = YAML(typ="safe", pure=True).load(text)
-    except DuplicateKeyError as error:
-        first = error.context_mark.line + 1 if error.context_mark else "?"
-        line = error.problem_mark.line + 1 if error.problem_mark else "?"
-        key = str(error.problem).split('"')[1] if '"' in str(error.problem) else "?"
-        raise BadParams(
-            103, f"{path}:{line}", f"key '{key}' twice (its mapping begins in line {first})", "keep one of the two"
-        ) from None
-    except ConstructorError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else "?"
-        raise BadParams(106, f"{path}:{line}", f"tag not allowed ({error.problem})", "write a plain value") from None
-    except MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else "?"
-        problem = "tab in indentation" if "'\\t'" in str(error.problem) else f"not YAML: {error.problem}"
-        raise BadParams(114, f"{path}:{line}", problem, "indent with spaces and check the line") from None
+    document = strict_yaml.load(text, path)
     if not isinstance(document, dict):
         raise BadParams(
             108, path, f"expected a mapping, found {_type_name(document)}", "begin with a section such as `pretrain:`"
         )
-    _check_nodes(path, document)
     return document
 
 
@@ -112,10 +92,11 @@ def section(document: Mapping[str, Any], key: str, file: Path) -> Any:
         if not isinstance(found, Mapping) or part not in found:
             known = sorted(found) if isinstance(found, Mapping) else []
             place = ".".join(done) or "the file"
+            like = nearest(part, known) if done else ""  # an unknown section is told by itself
             raise BadParams(
                 99,
                 f"{file}: {key}",
-                f"'{part}' is missing in {place}{nearest(part, known)}",
+                f"'{part}' is missing in {place}{like}",
                 f"add it; {place} has {', '.join(map(str, known)) or 'nothing'}",
             )
         found = found[part]
@@ -170,11 +151,13 @@ def _alternative(error: ErrorDetails, values: Any) -> int | None:
 
 def _translate(details: ErrorDetails, cls: type[Config], key: str, file: Path) -> BadParams:
     path = [str(part) for part in details["loc"] if part != "[key]"]  # so pydantic says that a key is wrong
-    place = f"{file}: {'.'.join([key, *path])}"
+    place = f"{file}: {'.'.join([key, *map(shortened, path)])}"
     kind, value = details["type"], details.get("input")
     if kind == "extra_forbidden":
         known = _fields(cls, path[:-1])
-        return BadParams(99, place, f"unknown key '{path[-1]}'{nearest(path[-1], known)}", f"known: {', '.join(known)}")
+        return BadParams(
+            99, place, f"unknown key '{shortened(path[-1])}'{nearest(path[-1], known)}", f"known: {', '.join(known)}"
+        )
     if kind == "missing":
         return BadParams(99, place, "is missing", "add it; a value that changes a result has no default")
     if kind == "value_error":
@@ -189,7 +172,9 @@ def _translate(details: ErrorDetails, cls: type[Config], key: str, file: Path) -
         wanted = re.sub(pattern, plain, wanted)
     inside = _fields(cls, path, only_required=True)
     remedy = "write one of them" if " or '" in wanted or "' or " in wanted else _spelling(kind, value, inside)
-    return BadParams(100, place, f"{wanted}, found {_type_name(value)} {value!r}", remedy)
+    if isinstance(value, str) and (found := look_alikes.find(value)):
+        remedy = f"{found.name} stands in it: {found.remedy}"
+    return BadParams(100, place, f"{wanted}, found {_shown(value)}", remedy)
 
 
 _PLAIN = {
@@ -202,6 +187,9 @@ _PLAIN = {
 """What pydantic calls a type -> what users call it."""
 
 
+_NUMBER = re.compile(r"[-+]?[\d.,_]+([eE][-+]?\d+)?")
+
+
 def _spelling(kind: str, value: object, inside: list[str]) -> str:
     """How to write what is wanted; `inside` are the keys of a mapping that must be there."""
     if isinstance(value, (int, float, str)) and kind.startswith("list"):
@@ -211,10 +199,17 @@ def _spelling(kind: str, value: object, inside: list[str]) -> str:
     if isinstance(value, str) and kind.startswith("bool"):
         return f"write {'true' if value.lower() in ('true', 'yes', 'on') else 'false'} without quotes"
     if isinstance(value, str) and kind.startswith(("float", "int")):
+        if not value.isascii() and _NUMBER.fullmatch(plain := normalize("NFKC", value)):
+            return f"its digits are full-width: write {plain}"
         return "write a plain number without quotes, such as 1.0e-5"
     if kind.startswith("string"):
-        return "put the text in quotes"
+        is_scalar = value is not None and not isinstance(value, list | Mapping)
+        return f'write "{shortened(_as_yaml(value))}"' if is_scalar else "write a text"
     return "see docs/parameters.md"
+
+
+def _as_yaml(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _fields(cls: type[Config], path: list[str], *, only_required: bool = False) -> list[str]:
@@ -233,34 +228,16 @@ def _is_model(annotation: Any) -> bool:
     return isinstance(annotation, type) and issubclass(annotation, BaseModel)
 
 
+def _shown(value: object) -> str:
+    """What a value is, and how it reads."""
+    if value is None:
+        return "nothing"
+    return f"{_type_name(value)} {shortened(str(value) if isinstance(value, date) else repr(value))}"
+
+
 def _type_name(value: object) -> str:
     names = {dict: "a mapping", list: "a list", str: "text", int: "an integer", float: "a number", bool: "a boolean"}
+    names |= {date: "a date", datetime: "a date"}
     if isinstance(value, float) and not math.isfinite(value):
         return "not-a-number"
     return "nothing" if value is None else names.get(type(value), type(value).__name__)
-
-
-def _check_depth(path: Path, text: str) -> None:
-    """Before parsing: a hundred thousand brackets must not exhaust the stack."""
-    depth = 0
-    for character in text:
-        if character in "[{":
-            depth += 1
-            if depth > MAX_DEPTH:
-                raise BadParams(105, path, f"nesting deeper than {MAX_DEPTH}", "flatten the file")
-        elif character in "]}":
-            depth = max(0, depth - 1)
-
-
-def _check_nodes(path: Path, document: object) -> None:
-    """Aliases are expanded here, so that an alias bomb is counted and refused."""
-    count, stack = 0, [document]
-    while stack:
-        node = stack.pop()
-        count += 1
-        if count > MAX_NODES:
-            raise BadParams(104, path, f"more than {MAX_NODES:,} values", "remove the anchors")
-        if isinstance(node, Mapping):
-            stack.extend(node.values())
-        elif isinstance(node, list):
-            stack.extend(node)

@@ -1,6 +1,7 @@
 """adaptbert use, check and doctor, as a user calls them."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -78,6 +79,14 @@ def test_use_with_a_folder_that_lacks_files_writes_and_says_which(project: Path)
     assert (done.exit_code, done.output.count("still missing: AB-050 params.yaml: ")) == (0, 5)
     assert "/text/zh_general.jsonl.gz: no such file (did you mean 'zh_general.json.gz'?); put it" in done.output
     assert f"{project}/text/zh_domain_weibo.jsonl.gz" in (project / "params.yaml").read_text(encoding="utf-8")
+
+
+def test_use_prints_a_name_beside_that_is_not_utf8(project: Path) -> None:
+    (project / "text").mkdir()
+    (project / "text" / os.fsdecode(b"zh_general.jsonl\xe9.gz")).touch()
+    done = run("use", "weibo", "--data", "text")
+    assert (done.exit_code, done.exception) == (0, None)
+    assert r"no such file (did you mean 'zh_general.jsonl\xe9.gz'?)" in done.output
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from adaptbert import params
+from adaptbert import params, strict_yaml
 from adaptbert.consistency import check, notices
 from adaptbert.errors import BAD_PARAMS, UserError
+from stages.finetune import FinetuneParams
 from tests.import_closure import ROOT
 
 FILE = Path("params.yaml")
@@ -91,9 +92,7 @@ def test_an_arm_cannot_hide_a_control(arm: str, what: str) -> None:
         pytest.param(
             {"ladder__finetune": {"sectoin-x": {"task": "sectoin", "arm": "x", "from": "pretrain"}}},
             [
-                "AB-099 params.yaml: ladder.finetune.sectoin-x.task: 'sectoin' is not in collect_task "
-                "(did you mean 'section'?); known: section, mention",
-                "AB-099 params.yaml: ladder.finetune.sectoin-x.task: 'sectoin' is not in finetune "
+                "AB-099 params.yaml: ladder.finetune.sectoin-x.task: 'sectoin' is not in collect_task nor in finetune "
                 "(did you mean 'section'?); known: section, mention",
             ],
             id="a cell's task exists",
@@ -111,7 +110,7 @@ def test_an_arm_cannot_hide_a_control(arm: str, what: str) -> None:
              "ladder__finetune": {}},
             [
                 "AB-099 params.yaml: ladder.task_transfer.section-general.from: 'task_transfer/section-domain' is not "
-                "in the rungs below (did you mean 'domain_transfer/domain'?); known: scratch, pretrain, "
+                "in the rungs below; known: scratch, pretrain, "
                 "domain_transfer/domain, domain_transfer/general"
             ],
             id="a task rung starts from a rung below",
@@ -120,7 +119,7 @@ def test_an_arm_cannot_hide_a_control(arm: str, what: str) -> None:
             {"collect_task__section__shape": "sentence_pair"},
             [
                 "AB-111 params.yaml: finetune.section: options of single_sentence, but the task's shape is "
-                "sentence_pair; see shape and target of collect_task.section"
+                "sentence_pair; write `sentence_pair: {long_text: head}` in their place"
             ],
             id="options belong to the shape of the task",
         ),
@@ -128,7 +127,7 @@ def test_an_arm_cannot_hide_a_control(arm: str, what: str) -> None:
             {"collect_task__mention__target": "tags"},
             [
                 "AB-111 params.yaml: finetune.mention: target 'tags' and tag_scheme 'bio': spans need one, tags take "
-                "none; see shape and target of collect_task.mention"
+                "none; take tag_scheme out of sequence_labelling"
             ],
             id="a tag scheme belongs to spans",
         ),
@@ -177,7 +176,7 @@ def test_an_arm_cannot_hide_a_control(arm: str, what: str) -> None:
             {"collect__../escape": {"source": "files", "path": "x"}},
             [
                 "AB-112 params.yaml: collect.../escape: '../escape' cannot be the name of a stage; "
-                "use letters, digits, _ and -"
+                "begin with a letter or digit and go on with letters, digits, _ and -, 100 bytes at most"
             ],
             id="a name is not a path",
         ),
@@ -193,7 +192,7 @@ def test_an_arm_cannot_hide_a_control(arm: str, what: str) -> None:
             {"finetune__mention__max_length": 1000},
             [
                 "AB-111 params.yaml: finetune.mention.max_length: max_length 1000 > pretrain.encoder.max_positions "
-                "512; change one of the two"
+                "512; write at most 512, or raise max_positions"
             ],
             id="documents fit the encoder",
         ),
@@ -276,6 +275,64 @@ def test_arms_that_no_step_compares_are_told_and_are_no_error() -> None:
     assert notices(document, FILE) == [
         "params.yaml: ladder.finetune.section-domain: no step compares this arm with another. An arm from `pretrain` "
         "(general) beside domain would show what domain transfer brings."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("shape", "target", "block"),
+    [
+        ("sentence_pair", "class", "sentence_pair: {long_text: head}"),
+        ("extractive_answer", "answer", "extractive_answer: {max_question: 32, stride: 48, max_answer: 32}"),
+        ("sequence_labelling", "spans", "sequence_labelling: {tag_scheme: bio, stride: 64}"),
+        ("sequence_labelling", "tags", "sequence_labelling: {stride: 64}"),
+    ],
+)
+@pytest.mark.parametrize("is_missing", [True, False])
+def test_the_block_of_a_shape_can_be_pasted(shape: str, target: str, block: str, is_missing: bool) -> None:
+    changes: dict[str, Any] = {"collect_task__section__shape": shape, "collect_task__section__target": target}
+    old = "no shape" if is_missing else "single_sentence"
+    place = "" if is_missing else " in their place"
+    assert errors(**changes, **({"finetune__section__single_sentence": None} if is_missing else {})) == [
+        f"AB-111 params.yaml: finetune.section: options of {old}, but the task's shape is {shape}; "
+        f"write `{block}`{place} (78)"
+    ]
+    values = {**DEMO["finetune"]["section"], **strict_yaml.load(block, FILE)}
+    del values["single_sentence"]
+    assert errors(**changes, finetune__section=values) == []
+    params.parse(FinetuneParams, values, "finetune.section", FILE)
+
+
+def renamed(old: str, new: str, *sections: str) -> dict[str, Any]:
+    return {
+        section: {new if key == old else key: value for key, value in DEMO[section].items()} for section in sections
+    }
+
+
+@pytest.mark.parametrize(
+    ("sections", "lacking", "other"),
+    [
+        (["collect_task"], "collect_task", "collect_task"),
+        (["collect_task", "finetune"], "collect_task nor in finetune", "collect_task"),
+        (["finetune"], "finetune", "finetune"),
+    ],
+)
+def test_a_renamed_task_is_told_once_with_both_sides(sections: list[str], lacking: str, other: str) -> None:
+    """`mention`, a task of its own, is not offered."""
+    assert errors(**renamed("section", "chapter", *sections)) == [
+        "AB-099 params.yaml: ladder.task_transfer.section-general.task: 'section' (and 7 more in the ladder) is not in "
+        f"{lacking}; {other} has 'chapter', which the ladder has not: write one name in all three (78)"
+    ]
+
+
+@pytest.mark.parametrize("arm", ["my arm", "a/b", "-x", "v1.5", "x" * 101])
+def test_an_arm_is_told_which_characters_it_may_have(arm: str) -> None:
+    cell = {f"section-{arm}": {"task": "section", "arm": arm, "from": "pretrain"}}
+    shown = arm if len(arm) < 80 else f"{'x' * 80}... (101 characters)"
+    place = f"ladder.finetune.section-{arm}.arm"
+    place = place if len(place) <= 80 else f"{place[:80]}... (129 characters)"
+    assert errors(ladder__finetune=cell) == [
+        f"AB-112 params.yaml: {place}: '{shown}' cannot be the name of a stage; begin with a letter or digit and go "
+        "on with letters, digits, _ and -, 100 bytes at most (78)"
     ]
 
 

@@ -200,6 +200,8 @@ def codes_in_source() -> set[int]:
         "Problem",
         "missing_columns",
         "Reason",
+        "Fault",
+        "FullDisk",
     }
     found = set()
     for path in [path for folder in ("adaptbert", "stages", "flows") for path in (ROOT / folder).rglob("*.py")]:
@@ -234,6 +236,7 @@ def test_carriers_of_codes_are_all_known() -> None:
         "RankLost",
         "NotWritten",
         "Unrecorded",
+        "FullDisk",
     }
 
 

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from adaptbert.entry import Stage
 from adaptbert.errors import BadData, BadParams, Diverged, UserError, raise_all
 from adaptbert.interruption import Interrupted
 from adaptbert.measurement import MeasureConfig
+from adaptbert.outputs import whole
 from adaptbert.tracking import Run
 from stages.domain_transfer import DomainTransferParams
 from stages.finetune import FinetuneParams
@@ -145,9 +147,8 @@ def raising(error: BaseException) -> Callable[..., None]:
         (
             OSError(errno.EROFS, "Read-only file system", "models/x"),
             74,
-            "error: models/x: Read-only file system; make room and run again",
+            "error: AB-189 models/x: the file system is read-only; mount it for writing, or work in another folder",
         ),
-        (OSError(errno.EDQUOT, "Quota exceeded"), 74, "error: output: Quota exceeded; make room and run again"),
     ],
 )
 def test_one_line_and_a_code_that_says_what_to_do(
@@ -180,7 +181,29 @@ def test_a_full_disk(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
             file.write("x" * 100_000)
 
     assert exit_code(domain_transfer, "--out", "/dev/full") == 74
-    assert capsys.readouterr().err == "error: output: No space left on device; make room and run again\n"
+    told = capsys.readouterr().err
+    pattern = r"error: AB-189 output: no space left on the disk, [\d,]+ are free; make room and run again\n"
+    assert re.fullmatch(pattern, told), told
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.EDQUOT, "Quota exceeded", "models/x"),
+        ValueError("Error while serializing: I/O error: Disk quota exceeded (os error 122)"),  # as safetensors tells it
+    ],
+)
+def test_a_quota_that_is_used_up(project: Path, capsys: pytest.CaptureFixture[str], error: Exception) -> None:
+    def domain_transfer(params: DomainTransferParams, *, out: Path) -> None:
+        with whole(out) as part:
+            part.write_bytes(b"x" * 5000)
+            raise error
+
+    assert exit_code(domain_transfer, "--out", "models/x") == 74
+    told = capsys.readouterr().err
+    pattern = r"the quota is used up, more than 5,000 bytes are needed, [\d,]+ are free; make room and run again\n"
+    assert re.fullmatch(f"error: AB-189 models/x: {pattern}", told), told
+    assert not list(Path("models").iterdir())
 
 
 FILE_LIMIT = """
@@ -208,7 +231,10 @@ def test_a_file_that_does_not_fit_leaves_the_old_output(project: Path) -> None:
         [sys.executable, "-c", FILE_LIMIT, "--out", "out"], capture_output=True, text=True, check=False, timeout=60
     )
     assert ran.returncode == 74, ran.stderr
-    assert ran.stderr.endswith("File too large; make room and run again\n")
+    assert ran.stderr.endswith(
+        "error: AB-189 out: larger than a file may be here, more than 100,001 bytes are needed; "
+        "raise `ulimit -f` and run again\n"
+    )
     assert "Traceback" not in ran.stderr
     assert sorted(path.name for path in project.iterdir()) == [".work", "out", "params.yaml", "stages"]
     assert [path.name for path in (project / "out").iterdir()] == ["old"]

@@ -39,6 +39,17 @@ def test_what_is_no_fine_tuned_checkpoint(project: Project, tmp_path: Path) -> N
     refuse = partial(refused, exit_code=65, out=out)
     refuse(run(tmp_path / "nowhere", source, "-o", out), 128)
     refuse(run(project.root / "models/pretrain", source, "-o", out), 181)
+    weights = project.root / f"models/finetune/{CLASS}-general" / "model.safetensors"
+    line = refuse(run(weights, source, "-o", out), 128)
+    assert (
+        line == f"error: AB-128 {weights}: is a file, and a checkpoint is a folder; name its folder: {weights.parent}"
+    )
+
+
+def test_a_folder_is_no_input(project: Project, tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    line = refused(run(project.root / f"models/finetune/{CLASS}-general", tmp_path, "-o", out), 49, 65, out)
+    assert line == f"error: AB-049 {tmp_path}: is a folder; name one file of it"
 
 
 def damaged(folder: Path, name: str) -> None:

@@ -10,6 +10,7 @@ import torch
 from safetensors.torch import load_file
 
 from adaptbert.checkpoint import Checkpoint
+from adaptbert.errors import UserError
 from adaptbert.outputs import read_json
 from adaptbert.stream import BudgetConfig
 from tests import tiny
@@ -204,9 +205,9 @@ def test_what_fails_on_the_way_leaves_the_old_rung(ladder: Ladder, monkeypatch: 
 
     monkeypatch.setattr("safetensors.torch.save_file", full)
     monkeypatch.setattr("transformers.modeling_utils.safe_save_file", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(UserError, match="no space left"):
         ladder.domain_transfer(seed=2)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(UserError, match="no space left"):
         ladder.pretrain(seed=2)
     assert ladder.outputs() == before
 

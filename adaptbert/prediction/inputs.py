@@ -13,6 +13,7 @@ from typing import get_args
 
 from adaptbert.corpora.formats import SUFFIXES, format_of, records
 from adaptbert.corpora.likeness import hinted
+from adaptbert.corpora.lines import check_regular
 from adaptbert.corpora.sources import OF_SHAPE, Format
 from adaptbert.errors import BadData, BadParams
 from adaptbert.layout import Layout
@@ -101,8 +102,11 @@ class Input:
                 problem = f"'{declared}' cannot be read from stdin"
                 raise BadParams(111, "--format", problem, f"give a file, or one of {lines}")
             return declared  # type: ignore[return-value]
-        if not self.path.is_file():
+        if self.path.is_dir():
+            raise BadData(49, self.path, "is a folder", "name one file of it")
+        if not self.path.exists():
             raise BadData(50, self.path, "no such file", "check the path")
+        check_regular(self.path, self.shown)
         kind = format_of(self.path, declared)  # type: ignore[arg-type]
         if kind is None:
             known = ", ".join(suffix.removeprefix(".") for suffix in SUFFIXES)

@@ -44,11 +44,16 @@ class ExtractiveAnswerConfig(LayersConfig):
 
     def check_room(self, max_length: int) -> None:
         """Refuse windows that would leave out tokens."""
-        if self.stride > max_length - 3 - self.max_question:
-            raise contradiction(
+        room = max_length - 3 - self.max_question
+        if room < 1:
+            problem = f"max_question {self.max_question} leaves no room for the context in max_length {max_length}"
+            raise contradiction(problem, f"write a max_question of at most {max_length - 4}, better a quarter of that")
+        if self.stride > room:
+            problem = (
                 f"stride {self.stride} leaves out tokens: max_length {max_length} holds three less, and max_question"
                 f" {self.max_question} of them may be the question's"
             )
+            raise contradiction(problem, f"write a stride of at most {room}")
 
 
 class ExtractiveAnswer:

@@ -54,7 +54,8 @@ class SequenceLabellingConfig(LayersConfig):
     def check_room(self, max_length: int) -> None:
         """Refuse windows that would leave out tokens."""
         if self.stride > max_length - 2:
-            raise contradiction(f"stride {self.stride} leaves out tokens: max_length {max_length} holds two less")
+            problem = f"stride {self.stride} leaves out tokens: max_length {max_length} holds two less"
+            raise contradiction(problem, f"write a stride of at most {max_length - 2}")
 
 
 class SequenceLabelling:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from adaptbert.params import Config, contradiction
+from adaptbert.params import Config
 from adaptbert.pooling import Reading
 from adaptbert.tasks import sentence_pair, single_sentence
 from adaptbert.tasks.examples import Batch, Examples
@@ -123,16 +123,15 @@ class ShapeConfig(Config):
     extractive_answer: ExtractiveAnswerConfig | None = None
     sequence_labelling: SequenceLabellingConfig | None = None
 
-    def given(self) -> str:
-        """The name of the shape whose options there are."""
-        given = [name for name in MAKERS if getattr(self, name) is not None]
-        if len(given) != 1:
-            raise contradiction(f"options of {' and '.join(given) or 'no shape'}: give those of the task's shape")
-        return given[0]
+    @property
+    def given(self) -> list[str]:
+        """The shapes whose options there are; it should be one."""
+        return [name for name in MAKERS if getattr(self, name) is not None]
 
     def options(self) -> Any:
-        """Of that shape."""
-        return getattr(self, self.given())
+        """Of the one shape."""
+        (shape,) = self.given
+        return getattr(self, shape)
 
 
 MAKERS: dict[str, Callable[[Mapping[str, Any], Any], Shape]] = {
@@ -178,10 +177,23 @@ def from_card(task: Mapping[str, Any]) -> Shape:
     return shape_of({**task, **settled}, config.options())
 
 
-def mismatch(config: ShapeConfig, shape: str, target: str) -> str | None:
-    """Why the options do not belong to a task of this shape and target, if they do not."""
-    if (given := config.given()) != shape:
-        return f"options of {given}, but the task's shape is {shape}"
+def mismatch(config: ShapeConfig, shape: str, target: str, max_length: int) -> tuple[str, str] | None:
+    """Why the options do not belong to a task of this shape and target, and what to write; None where they do."""
+    if config.given != [shape]:
+        problem = f"options of {' and '.join(config.given) or 'no shape'}, but the task's shape is {shape}"
+        return problem, f"write `{_block(shape, target, max_length)}`{' in their place' if config.given else ''}"
     if shape == "sequence_labelling" and (config.options().tag_scheme is None) != (target == "tags"):
-        return f"target '{target}' and tag_scheme '{config.options().tag_scheme}': spans need one, tags take none"
+        problem = f"target '{target}' and tag_scheme '{config.options().tag_scheme}': spans need one, tags take none"
+        return problem, f"{'take tag_scheme out of' if target == 'tags' else 'write tag_scheme: bio into'} {shape}"
     return None
+
+
+def _block(shape: str, target: str, max_length: int) -> str:
+    """Options of a shape as they may stand below finetune.<task>."""
+    if shape == "extractive_answer":
+        question = max_length // 4
+        return f"{shape}: {{max_question: {question}, stride: {(max_length - question) // 2}, max_answer: {question}}}"
+    if shape == "sequence_labelling":
+        scheme = "tag_scheme: bio, " if target == "spans" else ""
+        return f"{shape}: {{{scheme}stride: {max_length // 2}}}"
+    return f"{shape}: {{long_text: head}}"

@@ -1,0 +1,57 @@
+"""A disk that takes no more: the error of the operating system or of a library in, one that says path and bytes out."""
+
+import errno
+import os
+import re
+import shutil
+from pathlib import Path
+
+from adaptbert.errors import IO_ERROR, UserError
+
+_CODES = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+_TOLD = re.compile(r"\bos error (\d+)\b|\[Errno (\d+)\]")
+"""As libraries that raise no OSError tell it: safetensors, pyarrow."""
+
+
+class FullDisk(UserError):
+    """Nothing can be written where something should be."""
+
+    exit_code = IO_ERROR
+
+
+def full_disk(error: Exception, place: Path | None = None, written: int | None = None) -> FullDisk | None:
+    """The error for users, if it is one of a disk.
+
+    Args:
+        place: what was to be written; None: what the error names.
+        written: bytes of it that lie on the disk.
+    """
+    code = error.errno if isinstance(error, OSError) and error.errno is not None else _told(error)
+    if code not in _CODES:
+        return None
+    named = place or (Path(os.fsdecode(error.filename)) if isinstance(error, OSError) and error.filename else None)
+    shown = "output" if named is None else str(named)
+    if code == errno.EROFS:
+        return FullDisk(189, shown, "the file system is read-only", "mount it for writing, or work in another folder")
+    needed = "" if written is None else f", more than {written:,} bytes are needed"
+    if code == errno.EFBIG:
+        return FullDisk(189, shown, f"larger than a file may be here{needed}", "raise `ulimit -f` and run again")
+    what = "the quota is used up" if code == errno.EDQUOT else "no space left on the disk"
+    problem = f"{what}{needed}, {_free(named or Path()):,} are free"
+    return FullDisk(189, shown, problem, "make room and run again")
+
+
+def size(path: Path) -> int:
+    """Bytes of a file, or of all files of a folder."""
+    return sum(found.stat().st_size for found in [path, *path.rglob("*")] if found.is_file())
+
+
+def _told(error: Exception) -> int | None:
+    found = _TOLD.search(str(error))
+    return int(found[1] or found[2]) if found else None
+
+
+def _free(path: Path) -> int:
+    """Bytes that a file may grow by where it lies or will lie."""
+    here = next((folder for folder in [path, *path.absolute().parents] if folder.is_dir()), Path("/"))
+    return shutil.disk_usage(here).free

@@ -1,0 +1,70 @@
+"""Characters that look like those of YAML and are others: what an input method, a word processor or a web page leaves.
+
+Text in; the first such character, its place and what to write instead out.
+"""
+
+import re
+from typing import NamedTuple
+
+_PLAIN = {
+    "：": ("a full-width colon", "a colon ':' and a blank"),
+    "，": ("a full-width comma", "','"),
+    "“": ("a curly quote", "'\"'"),
+    "”": ("a curly quote", "'\"'"),
+    "„": ("a curly quote", "'\"'"),
+    "‘": ("a curly quote", '"\'"'),
+    "’": ("a curly quote", '"\'"'),
+    "［": ("a full-width bracket", "'['"),
+    "］": ("a full-width bracket", "']'"),
+    "｛": ("a full-width brace", "'{'"),
+    "｝": ("a full-width brace", "'}'"),
+    "＃": ("a full-width number sign", "'#'"),
+    "\u3000": ("a full-width space", "a blank"),
+    "\u00a0": ("a no-break space", "a blank"),
+    "\u200b": ("an invisible space", "nothing"),
+    "\ufeff": ("a byte-order mark", "nothing"),
+    "\t": ("a tab", "blanks"),
+}
+"""Character -> what it is called, and what YAML has in its place."""
+
+_QUOTED, _COMMENT = re.compile(r"\"[^\"]*\"|'[^']*'"), re.compile(r"(?:^|\s)#")
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|$)")
+_LINES = 3
+
+
+class LookAlike(NamedTuple):
+    """One such character.
+
+    Attributes:
+        place: in the text, from 0.
+        name: what it is, with its code point.
+        remedy: what to write.
+    """
+
+    place: int
+    name: str
+    remedy: str
+
+
+def find(text: str) -> LookAlike | None:
+    """The first one."""
+    for place, character in enumerate(text):
+        if character in _PLAIN:
+            name, plain = _PLAIN[character]
+            return LookAlike(place, f"{name} (U+{ord(character):04X})", f"write {plain}")
+    return None
+
+
+def before(text: str, line: int) -> LookAlike | None:
+    """One that a parser of YAML may have stumbled over: outside comments and quotes, in a line (from 0) or else in the
+    two before it that hold something, since a key without its colon is found out only at the next one."""
+    lines = [*_LINE.finditer(text)][: line + 1]
+    code = [(whole.start(), _COMMENT.split(_QUOTED.sub(_hidden, whole[0]))[0]) for whole in lines]
+    for start, words in reversed([(start, words) for start, words in code if words.strip()][-_LINES:]):
+        if found := find(words.replace("\t", " ")):  # of a tab the parser itself says where it is wrong
+            return found._replace(place=start + found.place)
+    return None
+
+
+def _hidden(quoted: re.Match[str]) -> str:
+    return "x" * len(quoted[0])
