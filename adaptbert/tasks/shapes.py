@@ -167,8 +167,8 @@ def from_card(task: Mapping[str, Any]) -> Shape:
         KeyError, ValueError: it does not say all.
     """
     config = ShapeConfig.model_validate({task["shape"]: task["options"]})
-    if problem := mismatch(config, task["shape"], task["target"]):
-        raise ValueError(problem)
+    if problem := mismatch(config, task["shape"], task["target"], task["max_length"]):
+        raise ValueError(problem[0])
     settled = {"range": SETTLED} if task["target"] == "number" else {}
     if task["target"] == "tags" and not 0 <= task["tuned"][COMMONEST] < len(task["labels"]):
         raise ValueError(f"{COMMONEST} is not the number of a label")
