@@ -9,11 +9,12 @@ dvc.lock             cut short: the copy of the last look takes its place, or no
 
 import fcntl
 import json
+import os
 import re
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from adaptbert.errors import BadData
@@ -44,9 +45,8 @@ def mend(patience: float = PATIENCE_SECONDS) -> list[str]:
         BadData: dvc.lock has both sides of a merge.
         Busy: it is still not whole, and a DVC that is at work may be writing it.
     """
-    if not STATE.parent.is_dir():
+    if not os.access(STATE.parent, os.W_OK):  # no project of DVC's, or nobody can run one here
         return []
-    STATE.mkdir(exist_ok=True)
     give_up = time.monotonic() + patience
     while True:
         with _held(STATE / "lock") as is_ours:
@@ -165,13 +165,15 @@ def _index_lock() -> Iterator[str]:
 @contextmanager
 def _held(lock: Path) -> Iterator[bool]:
     """A lock of DVC's (zc.lockfile: the kernel's, it dies with its holder), if no other process has it."""
-    with lock.open("a") as file:
+    with ExitStack() as closing:
+        is_ours = True
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(closing.enter_context(lock.open("r+")), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except FileNotFoundError:
+            pass  # no DVC has been at work here
         except BlockingIOError:
-            yield False
-        else:
-            yield True
+            is_ours = False
+        yield is_ours
 
 
 def _replace(target: Path, content: bytes) -> None:
