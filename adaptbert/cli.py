@@ -1,6 +1,6 @@
 """The command line: choose a recipe, check it, look whether this machine can run it.
 
-    adaptbert use weibo --data ~/text    write params.yaml from a preset
+    adaptbert use weibo --data ~/text    write params.yaml from a preset, bring your files below data/own
     adaptbert check                      is every value in params.yaml all right, and every file there?
     adaptbert doctor                     versions, room, device, environment
     adaptbert predict MODEL INPUT        answers of a fine-tuned checkpoint

@@ -191,6 +191,27 @@ def test_check_looks_for_the_files(project: Path) -> None:
     ]
 
 
+def test_check_looks_for_the_checkpoint(project: Path) -> None:
+    """Of another clone, say, that has the folder from git and nothing in it."""
+    (project / "models/init").mkdir(parents=True)
+    document = params.read(project / "params.yaml")
+    document["tokenizer"] = {"source": "init"}
+    document["pretrain"] |= {"init": "models/init", "encoder": None}
+    (project / "params.yaml").write_text(json.dumps(document), encoding="utf-8")
+    (project / "models/init/model.safetensors.dvc").touch()
+    done = run("check")
+    assert (done.exit_code, done.stderr.splitlines()) == (
+        65,
+        [
+            "error: AB-050 params.yaml: pretrain.init: models/init/config.json: no such file; put it there, or write "
+            "where it is",
+            "AB-050 params.yaml: pretrain.init: models/init/model.safetensors: no such file; get it from the remote: "
+            "dvc pull models/init/model.safetensors; or from this clone's cache: "
+            "dvc checkout models/init/model.safetensors",
+        ],
+    )
+
+
 def test_check_sees_contradictions_between_sections(project: Path) -> None:
     (project / "params.yaml").write_text(DEMO.replace("max_positions: 512", "max_positions: 64"), encoding="utf-8")
     done = run("check")
