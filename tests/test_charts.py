@@ -46,3 +46,11 @@ def test_the_axis_holds_the_whole_interval() -> None:
     whisker = re.search(r'class="whisker" x1="([\d.]+)%" x2="([\d.]+)%"', chart)
     assert whisker is not None
     assert [float(place) for place in whisker.groups()] == [10, 90], "of an axis from -40 to 60"
+
+
+def test_a_name_that_is_too_long_for_a_telephone_is_whole_in_its_title() -> None:
+    name = "an_arm_with_a_name_that_takes_more_room"
+    chart = charts.bars([charts.Bar(name, "domain", 0.3, 0.2, 0.4, [0.3], marked=True)], [], "id")
+    assert f">an_arm_with_a_name_that_t…<title>{name}</title> ✓<" in chart
+    assert words.svg_text("领域文本本身", 11) == "领域文本…<title>领域文本本身</title>"
+    assert words.svg_text("领域文本本身", 12) == "领域文本本身"

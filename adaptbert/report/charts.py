@@ -11,8 +11,8 @@ from markupsafe import Markup
 from adaptbert.report.svg import ROW, Scale, grid, nice_ticks, svg, tag, text, through, whisker
 from adaptbert.report.words import Words, bits_change, change, plain, points, svg_text
 
-ROOM = 26
-"""Columns for a name beside its values, on a telephone."""
+ROOM, ROOM_BESIDE_INTERVAL = 34, 26
+"""Columns for a name beside one value or a value with its interval, on a telephone."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,8 @@ def bars(rows: Sequence[Bar], marks: Sequence[Mark], described_by: str) -> Marku
 
 
 def _bar(row: Bar, scale: Scale, y: int) -> list[Markup]:
-    body = [text(svg_text(row.label, ROOM) + " ✓" * row.marked, "0%", y + 15, "row-label")]
+    room = ROOM if row.low is None else ROOM_BESIDE_INTERVAL
+    body = [text(svg_text(row.label, room) + " ✓" * row.marked, "0%", y + 15, "row-label")]
     if row.mean is None:
         return [*body, text(svg_text(Words("missing", "缺失")), "100%", y + 15, "missing", "end")]
     told = points(row.mean)
@@ -128,7 +129,7 @@ def moves(rows: Sequence[Move], described_by: str) -> Markup:
         y = ROW * index
         worse = "worse" if row.after > row.before else "better"
         told = bits_change(row.after - row.before)
-        body.append(text(svg_text(row.label, ROOM + 6), "0%", y + 15, "row-label"))
+        body.append(text(svg_text(row.label, ROOM), "0%", y + 15, "row-label"))
         body.append(text(told, "100%", y + 15, f"row-value {worse}", "end"))
         body.append(tag("line", f"move {worse}", x1=scale(row.before), x2=scale(row.after), y1=y + 29, y2=y + 29))
         body.append(tag("circle", f"from role-{row.role}", cx=scale(row.before), cy=y + 29, r=4.5))
