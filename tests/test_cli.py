@@ -84,7 +84,7 @@ def test_use_with_a_folder_that_lacks_files_writes_and_says_which(project: Path)
 def test_use_prints_a_name_beside_that_is_not_utf8(project: Path) -> None:
     (project / "text").mkdir()
     (project / "text" / os.fsdecode(b"zh_general.jsonl\xe9.gz")).touch()
-    done = run("use", "weibo", "--data", "text")
+    done = run("use", "weibo", "--data", "text", "--in-place")
     assert (done.exit_code, done.exception) == (0, None)
     assert r"no such file (did you mean 'zh_general.jsonl\xe9.gz'?)" in done.output
 

@@ -184,7 +184,7 @@ def test_an_arm_cannot_hide_a_control(arm: str, what: str) -> None:
             {"collect__news.2024": {"source": "files", "path": "x"}},
             [
                 "AB-112 params.yaml: collect.news.2024: 'news.2024' cannot be the name of a stage; "
-                "use letters, digits, _ and -"
+                "begin with a letter or digit and go on with letters, digits, _ and -, 100 bytes at most"
             ],
             id="to DVC a dot leads to a value",
         ),
