@@ -198,6 +198,14 @@ def test_a_single_result_was_not_chosen(one_arm: Comparison, tmp_path: Path) -> 
     assert "Dashed" not in captions.arms(dataclasses.replace(several.tasks[0], controls={}), 0.95).en
 
 
+def test_arms_that_are_equal_on_dev_were_not_told_apart_by_it(comparison: Comparison) -> None:
+    task = comparison.tasks[0]
+    arms = [dataclasses.replace(arm, dev={1: 0.3, 2: 0.3, 3: 0.3}) for arm in task.arms[:2]]
+    told = sentences.best(dataclasses.replace(task, arms=arms, chosen="scratch"), 0.95)
+    assert told.en.startswith("On the dev split scratch and general are equal, and scratch is the first of them;")
+    assert told.zh.startswith("开发集上 scratch 和 general 得分相同，取其中第一个 scratch；")
+
+
 def test_what_stands_of_masks_is_said_of_the_rungs_that_have_an_audit(comparison: Comparison) -> None:
     some = [
         rung if rung.name in ("scratch", "pretrain") else dataclasses.replace(rung, masks=None)
