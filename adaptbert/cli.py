@@ -62,15 +62,19 @@ def use(
 @app.command()
 def check() -> None:
     """Check params.yaml, then the files that it names; tell every error at once, and end with 78, or 65 of a file."""
-    from adaptbert import named_files, params
+    from adaptbert import first_rows, named_files, params
     from adaptbert.entry import PARAMS, check_all
     from adaptbert.errors import raise_all
 
     with _told():
         document = params.read(PARAMS)
         check_all(document, PARAMS)
-        raise_all(named_files.check(document, PARAMS))
-    print(f"{PARAMS}: {len(params.flatten(document))} values, all right")
+        missing = named_files.check(document, PARAMS)
+        wrong, unseen = first_rows.check(document, PARAMS, named_files.unusable(document))
+        raise_all([*missing, *wrong])
+    print(f"{PARAMS}: {len(params.flatten(document))} values, all right; so are the files that it names, as far as their first rows show")
+    for key in unseen:
+        print(f"not opened, for it would take long: {key}")
 
 
 @app.command()

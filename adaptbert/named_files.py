@@ -31,6 +31,12 @@ def check(document: Mapping[str, Any], file: Path) -> list[UserError]:
     return [error for key, path in paths if (error := _problem(f"{file}: {key}", path, named))]
 
 
+def unusable(document: Mapping[str, Any]) -> set[str]:
+    """The paths that `check` finds fault with."""
+    paths = [*_paths(document)]
+    return {path for key, path in paths if _problem(key, path, ()) is not None}
+
+
 def is_safe(path: str) -> bool:
     """Whether a path can stand in a command of dvc.yaml."""
     return _SAFE.fullmatch(path) is not None

@@ -143,7 +143,10 @@ def test_use_outside_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_check_passes(project: Path) -> None:
     done = run("check")
-    assert (done.exit_code, done.output.endswith("values, all right\n")) == (0, True)
+    assert (
+        done.exit_code,
+        done.output.endswith("values, all right; so are the files that it names, as far as their first rows show\n"),
+    ) == (0, True)
 
 
 def test_check_tells_all_errors(project: Path) -> None:
