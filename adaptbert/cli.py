@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import metadata
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -33,8 +34,18 @@ IN_PLACE = (
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 
+def _version(is_asked: bool) -> None:
+    if is_asked:
+        print(f"adaptbert {metadata.version('adaptbert')}")
+        raise typer.Exit
+
+
 @app.callback()
-def about() -> None:
+def about(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
     """Which steps of domain adaptation pay on your text."""
     collect_seldom()
     # The stages lie in the project's folder, where `python -m` finds them but an installed command does not.
@@ -77,11 +88,12 @@ def use(
 
 @app.command()
 def check() -> None:
-    """Check params.yaml, then the files that it names; tell every error at once, and end with 78, or 65 of a file.
+    """Check params.yaml and the files that it names.
 
-    Before that, what a killed DVC left half-written is put right.
+    All errors are told at once. The exit code is 78 where params.yaml is wrong, 65 where a file is. Before that, what a
+    killed DVC left half-written is put right.
     """
-    from adaptbert import consistency, dvc_files, named_files, params
+    from adaptbert import consistency, dvc_files, first_rows, named_files, params
     from adaptbert.entry import PARAMS, check_all
     from adaptbert.errors import raise_all
 
@@ -90,16 +102,24 @@ def check() -> None:
             print(line)
         document = params.read(PARAMS)
         check_all(document, PARAMS)
-        raise_all(named_files.check(document, PARAMS))
+        missing = named_files.check(document, PARAMS)
+        wrong, unseen = first_rows.check(document, PARAMS, named_files.unusable(document))
+        raise_all([*missing, *wrong])
         notices = consistency.notices(document, PARAMS)
     for notice in notices:
         print(f"notice: {notice}")
-    print(f"{PARAMS}: {len(params.flatten(document))} values, all right")
+    seen = "so are the files that it names, as far as their first rows show"
+    print(f"{PARAMS}: {len(params.flatten(document))} values, all right; {seen}")
+    for key in unseen:
+        print(f"not opened, for it would take long: {key}")
 
 
 @app.command()
 def doctor() -> None:
-    """Look at versions, room, device and environment; ends with 1 where something would stop the recipe."""
+    """Look whether this machine can run the recipe.
+
+    That is versions, room, device and environment. The exit code is 1 where something would stop it.
+    """
     from rich.console import Console
     from rich.table import Table
 
@@ -143,7 +163,10 @@ def predict(
     strict: Annotated[bool, typer.Option("--strict", help="Write nothing where a row cannot be answered.")] = False,
     bom: Annotated[bool, typer.Option("--bom", help="Begin a .csv with a byte-order mark, as Excel wants it.")] = False,
 ) -> None:
-    """Answer the rows of a file; ends with 65 where some of them could not be answered."""
+    """Answer the rows of a file.
+
+    The exit code is 65 where some of them could not be answered.
+    """
     from adaptbert.errors import BAD_DATA, IO_ERROR, BadParams
     from adaptbert.prediction import command
 

@@ -27,6 +27,18 @@ def check(document: Mapping[str, Any], file: Path) -> list[UserError]:
     return [error for key, path in paths if (error := _problem(f"{file}: {key}", path, named))]
 
 
+def unusable(document: Mapping[str, Any]) -> set[str]:
+    """The paths that `check` finds fault with."""
+    return {name for _, name in _paths(document) if not _is_there(name)}
+
+
+def _is_there(name: str) -> bool:
+    try:
+        return not name.startswith("~") and Path(name).exists()
+    except OSError:
+        return False
+
+
 def _problem(place: str, name: str, named: Collection[Path]) -> UserError | None:
     path, shown = Path(name), shortened(name, _MOST_SHOWN)
     if name.startswith("~"):

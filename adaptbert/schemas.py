@@ -121,6 +121,8 @@ def faulty(frame: "pd.DataFrame", layout: Layout, place: str | Path, rules: Rule
 
     wanted = schema(layout, rules)
     raise_all(missing_columns(56, map(str, wanted.columns), list(map(str, frame.columns)), place))
+    if frame.empty:  # its columns have no types that could be judged
+        return {}
     rows = frame.reset_index(drop=True)  # failures are told by index: it must be unique
     try:
         wanted.validate(rows, lazy=True)

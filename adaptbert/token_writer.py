@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from adaptbert.documents import Cutter
-from adaptbert.errors import BadData
+from adaptbert.errors import BadData, raise_all
 from adaptbert.outputs import whole, write_json
 from adaptbert.parallel import in_order
 from adaptbert.segmentation import Segmenter
@@ -88,10 +88,7 @@ def write(
         if pieces == 0:
             remedy = "check the text; for held-out text raise tokenize.heldout_fraction"
             raise BadData(18, place, f"0 of {texts} texts have a token", remedy)
-        if unknown / pieces > 0.2:
-            problem = f"unk rate {unknown / pieces:.1%} > 20 %: vocabulary does not fit this text"
-            remedy = "train the vocabulary on such text, too: put it into a corpus that tokenizer.corpora names"
-            raise BadData(25, place, problem, remedy)
+        raise_all(unknown_errors(unknown, pieces, place))
         facts = {
             "name": name,
             "texts": texts,
@@ -106,6 +103,15 @@ def write(
         }
         write_json(part / "corpus.json", facts)
     return facts
+
+
+def unknown_errors(unknown: int, pieces: int, place: str | Path) -> list[BadData]:
+    """The error when more than a fifth of the pieces of a text are unknown to the vocabulary."""
+    if unknown <= 0.2 * pieces:
+        return []
+    problem = f"unk rate {unknown / pieces:.1%} > 20 %: vocabulary does not fit this text"
+    remedy = "train the vocabulary on such text, too: put it into a corpus that tokenizer.corpora names"
+    return [BadData(25, place, problem, remedy)]
 
 
 def _batches(rows: Iterable[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:

@@ -8,6 +8,7 @@ manifest.json
 
 import json
 import logging
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -140,42 +141,55 @@ def collect_task(
     params: CollectTaskParams, *, task: str, train: Path, dev: Path, test: Path, out: Path, run: Run
 ) -> None:
     """Bring a labelled set (train, dev, test) into data/raw."""
-    from adaptbert.corpora.demonstration_tasks import DemonstrationTask
-    from adaptbert.corpora.labelled import LabelledSet
-    from adaptbert.corpora.raw import RawWriter
-
-    paths = {"train": train, "dev": dev, "test": test}
-    shares = params.split.shares() if params.split is not None else {}
-    if params.rows is not None:
-        source: DemonstrationTask | LabelledSet = DemonstrationTask(train, params.shape, params.rows.model_dump())
-    else:
-        source = LabelledSet(paths, params.layout(), params, params.labels, shares, params.labelling())
-
     with whole(out) as folder:
         folder.mkdir()
-        with RawWriter(folder, params.layout(), params.max_bad_fraction) as writer:
-            for split, path in paths.items():
-                writer.write(source.rows(split), split, path)
-            labels = {"labels": source.labels} if source.labels else {}
-            cut = {"split": source.cut()} if isinstance(source, LabelledSet) and shares else {}
-            manifest = writer.finish({**_about(params), **labels, **cut, **source.provenance()}, source.warnings)
+        manifest = read_into(folder, params, {"train": train, "dev": dev, "test": test})
 
     counts = ", ".join(f"{count:,} {split}" for split, count in manifest["rows"].items())
     logging.info(f"{task}: {counts} rows")
+    cut = manifest.get("split", {})
     if cut:
-        logging.info(f"{task}: no splits of their own: " + ", ".join(f"{k} {v}" for k, v in cut["split"].items()))
+        logging.info(f"{task}: no splits of their own: " + ", ".join(f"{k} {v}" for k, v in cut.items()))
     for what, count in manifest["warnings"].items():
         logging.info(f"{task}: {what}: {count:,}")
-    run.set_tags({"data": manifest["digest"]} | {name: json.dumps(value) for name, value in cut.items()})
+    run.set_tags({"data": manifest["digest"]} | ({"split": json.dumps(cut)} if cut else {}))
     run.log_metrics({f"{split}/rows": count for split, count in manifest["rows"].items()}, step=0)
     run.log_artifact(out / "manifest.json")
 
 
-def _about(params: CollectTaskParams) -> dict[str, Any]:
+def read_into(
+    folder: Path, params: CollectTaskParams, paths: Mapping[str, Path], most: int | None = None
+) -> dict[str, Any]:
+    """Write the rows of each split, and what is wrong with others, to an empty folder; returns its manifest.
+
+    Args:
+        paths: of train, dev and test.
+        most: rows of each of the user's files that are read; None: all.
+    """
+    from adaptbert.corpora.demonstration_tasks import DemonstrationTask
+    from adaptbert.corpora.labelled import LabelledSet
+    from adaptbert.corpora.raw import RawWriter
+
+    shares = params.split.shares() if params.split is not None else {}
+    if params.rows is not None:
+        source: DemonstrationTask | LabelledSet = DemonstrationTask(
+            paths["train"], params.shape, params.rows.model_dump()
+        )
+    else:
+        source = LabelledSet(paths, params.layout(), params, params.labels, shares, params.labelling(), most)
+    with RawWriter(folder, params.layout(), params.max_bad_fraction) as writer:
+        for split, path in paths.items():
+            writer.write(source.rows(split), split, path)
+        labels = {"labels": source.labels} if source.labels else {}
+        cut = {"split": source.cut()} if isinstance(source, LabelledSet) and shares else {}
+        return writer.finish({**about(params), **labels, **cut, **source.provenance()}, source.warnings)
+
+
+def about(params: CollectTaskParams) -> dict[str, Any]:
     """What the gate and whoever predicts have to know about the set, and where it came from."""
-    about = {"source": params.source, "demonstration": params.rows is not None}
+    known = {"source": params.source, "demonstration": params.rows is not None}
     told = ("shape", "target", "tag_scheme", "repair_tags", "no_answer", "range", "replace", "positive", "map_labels")
-    return about | params.model_dump(include=set(told), exclude_none=True)
+    return known | params.model_dump(include=set(told), exclude_none=True)
 
 
 STAGE = Stage(collect_task, keyed_by="task", foreach="collect_task")

@@ -4,6 +4,8 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -145,7 +147,10 @@ def test_use_outside_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_check_passes(project: Path) -> None:
     done = run("check")
-    assert (done.exit_code, done.output.endswith("values, all right\n")) == (0, True)
+    assert (
+        done.exit_code,
+        done.output.endswith("values, all right; so are the files that it names, as far as their first rows show\n"),
+    ) == (0, True)
 
 
 def test_check_names_the_arms_that_no_step_compares(project: Path) -> None:
@@ -224,6 +229,26 @@ def test_the_installed_command() -> None:
     done = subprocess.run([command, "check"], cwd=ROOT, capture_output=True, text=True)
     assert "Traceback" not in done.stderr
     assert done.returncode in (0, 78), done.stderr
+
+
+def test_the_version() -> None:
+    done = run("--version")
+    assert (done.exit_code, done.output) == (0, f"adaptbert {metadata.version('adaptbert')}\n")
+
+
+@pytest.mark.parametrize("columns", [80, 60])
+@pytest.mark.parametrize("command", [[], ["use"], ["check"], ["doctor"], ["predict"]])
+def test_no_help_is_cut(columns: int, command: list[str]) -> None:
+    done = CliRunner().invoke(app, [*command, "--help"], env={"COLUMNS": str(columns)}, terminal_width=columns)
+    assert done.exit_code == 0
+    assert "..." not in done.output.replace("[ARGS]...", ""), done.output
+
+
+def test_what_pyproject_ships_is_there() -> None:
+    """A checker of types takes ours only where py.typed lies."""
+    shipped = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]["package-data"]
+    for pattern in shipped["adaptbert"]:
+        assert list((ROOT / "adaptbert").glob(pattern)), pattern
 
 
 def test_help_is_quick() -> None:

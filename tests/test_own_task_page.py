@@ -32,7 +32,8 @@ def document(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     found = params.read(ROOT / "presets/smoke.yaml")
     (page,) = shown("docs/how-to/own-task.md")
     found["collect_task"] |= page["collect_task"]
-    found["ladder"]["finetune"] |= page["ladder"]["finetune"]
+    for steps in ("task_transfer", "finetune"):
+        found["ladder"][steps] |= page["ladder"][steps]
     usual = {name: value for name, value in found["finetune"]["mention"].items() if name != "sequence_labelling"}
     found["finetune"][TASK] = usual | page["finetune"][TASK]
     found["pretrain"]["encoder"]["max_positions"] = 512

@@ -12,10 +12,13 @@ from adaptbert.corpora.fields import AS_IT_IS, TEXTS, Fields, Labelling, Read
 from adaptbert.corpora.formats import SUFFIXES, format_of, records
 from adaptbert.corpora.likeness import hinted, other_format
 from adaptbert.corpora.lines import check_regular
-from adaptbert.corpora.rows import Problem, Row, Unreadable
+from adaptbert.corpora.rows import Problem, Record, Row, Unreadable
 from adaptbert.corpora.sources import Format, SourceConfig
-from adaptbert.errors import BadData, raise_all
+from adaptbert.errors import BadData, UserError, raise_all
 from adaptbert.layout import Layout
+
+MOST_FILES, MOST_CHARACTERS = 50, 1_000_000
+"""Of a look at the first rows: files of a folder, and characters of a file."""
 
 
 class Files:
@@ -25,12 +28,21 @@ class Files:
         layout: which fields a row has.
         split: of a task; names the rows that have no id of their own. A corpus has none.
         labelling: how labels stand in the file.
+        most: of each of the first files so many of the first rows are read, for whoever wants a look at them; what is
+            wrong with one file does not hide what is wrong with the next. None: all of all, as it is trained on.
     """
 
     def __init__(
-        self, path: Path, layout: Layout, config: SourceConfig, split: str = "", labelling: Labelling = AS_IT_IS
+        self,
+        path: Path,
+        layout: Layout,
+        config: SourceConfig,
+        split: str = "",
+        labelling: Labelling = AS_IT_IS,
+        most: int | None = None,
     ) -> None:
         self.path, self.layout, self.config, self.split = path, layout, config, split
+        self.most, self.is_whole = most, True
         self.warnings: Counter[str] = Counter()
         self.fields = Fields(layout, config.names(layout), config.replace, labelling)
         self.digests: dict[str, str] = {}
@@ -41,13 +53,20 @@ class Files:
         """Raises BadData for what makes a whole file unusable."""
         self.survey()
         read: dict[str, str] = {}
+        failures: list[UserError] = []
         for name, digest in self.digests.items():
             if digest in read:
                 self.warnings[f"{name} has the bytes of {read[digest]}: read once"] += 1
                 continue
             read[digest] = name
-            with self._hinted(name):
-                yield from self._rows(name, is_first=len(read) == 1)
+            try:
+                with self._hinted(name):
+                    yield from self._rows(name, is_first=len(read) == 1)
+            except UserError as error:
+                if self.most is None:
+                    raise
+                failures.append(error)
+        raise_all(failures)
 
     def provenance(self) -> dict[str, Any]:
         return {"files": self.digests}
@@ -57,6 +76,9 @@ class Files:
         if self.digests:
             return
         names = list(self._names())
+        if self.most is not None:
+            self.is_whole &= len(names) <= MOST_FILES
+            del names[MOST_FILES:]
         failures: list[BadData] = []
         for name in names:
             try:
@@ -65,7 +87,7 @@ class Files:
             except BadData as error:
                 failures.append(error)
         raise_all(failures)
-        self.digests = {name: _digest(self._place(name)) for name in names}
+        self.digests = {name: self._digest(name) for name in names}
 
     def _names(self) -> Iterator[str]:
         if str(self.path).startswith("~"):
@@ -152,7 +174,7 @@ class Files:
             self.warnings,
         )
         readable = False
-        for line, values, problem in found:
+        for line, values, problem in found if self.most is None else self._beginning(found, self.most):
             read = Read(None, None, problem) if problem else self.fields.read(values, f"{shown}:{line}")
             identity = read.identity or f"{stem}-{line}"
             if isinstance(read.values, Problem):
@@ -160,7 +182,7 @@ class Files:
             else:
                 readable = True
                 yield Row(identity, name, line, read.values, read.group)
-        if _stamp(place) != before or _digest(place) != self.digests[name]:
+        if _stamp(place) != before or self._digest(name) != self.digests[name]:
             raise BadData(48, shown, "changed while reading", "run again when nothing writes to it")
 
         if (
@@ -169,6 +191,24 @@ class Files:
             and other_format(place, kind, self.config.encoding, self.layout.shape)
         ):
             raise BadData(18, shown, f"none of its rows can be read as {kind}", "name its format")
+
+    def _beginning(self, found: Iterator[Record], most: int) -> Iterator[Record]:
+        """The first records, and fewer where they are long."""
+        characters = 0
+        for number, record in enumerate(found):
+            if number == most or characters > MOST_CHARACTERS:
+                self.is_whole = False
+                return
+            yield record
+            characters += sum(len(value) for value in record.values.values() if isinstance(value, str))
+
+    def _digest(self, name: str) -> str:
+        """sha256 of its bytes; of a large file that is not read whole, of its path: no other has the same."""
+        place = self._place(name)
+        if self.most is not None and place.stat().st_size > MOST_CHARACTERS:
+            return hashlib.sha256(os.fsencode(place.resolve())).hexdigest()
+        with place.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
 
     def _hinted(self, name: str) -> AbstractContextManager[None]:
         """A format that the user declared is not doubted."""
@@ -203,11 +243,6 @@ class Files:
 
     def _shown(self, name: str) -> str:
         return str(self._place(name))
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _stamp(path: Path) -> tuple[int, int, int]:

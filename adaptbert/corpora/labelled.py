@@ -26,6 +26,7 @@ class LabelledSet:
         paths: split -> where it lies; those of `shares` are not read.
         shares: of the splits that are cut off the training rows.
         labelling: how labels stand in the files.
+        most: rows of each file that are read, see `Files`.
 
     Raises:
         BadData: two splits have the same bytes.
@@ -39,11 +40,13 @@ class LabelledSet:
         labels: list[str] | None,
         shares: dict[str, float],
         labelling: Labelling = AS_IT_IS,
+        most: int | None = None,
     ) -> None:
         self.labels = labels
-        reader = Files if config.source == "files" else HubDataset
         self._sources: dict[str, Files | HubDataset] = {
-            split: reader(path, layout, config, split, labelling)
+            split: Files(path, layout, config, split, labelling, most)
+            if config.source == "files"
+            else HubDataset(path, layout, config, split, labelling)
             for split, path in paths.items()
             if split not in shares
         }

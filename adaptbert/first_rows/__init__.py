@@ -1,0 +1,92 @@
+"""The first rows of the files that params.yaml names, read as the stages will read them: what is wrong with any of
+them is told before DVC starts.
+
+Rows go through the readers and the gate of `collect`, `collect_task` and `validate`, into a folder that is thrown away.
+A small set is read whole and judged as it will be; of a larger one only that is told which its first rows decide.
+Nothing is fetched from the hub, and no docstring is read.
+"""
+
+import logging
+import time
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from adaptbert import params
+from adaptbert.errors import BadData, UserError
+from adaptbert.first_rows.corpus import CorpusLook
+from adaptbert.first_rows.dictionary import DictionaryLook
+from adaptbert.first_rows.labelled import SPLITS, LabelledLook
+from adaptbert.first_rows.look import Look, folder
+from adaptbert.gate.limits import Limits
+from adaptbert.known_words import KnownWords
+from adaptbert.segmentation import SegmentationConfig
+
+SECONDS = 10.0
+"""After so many no further set is opened."""
+SHOWN = 10
+"""Errors of a set told one by one."""
+
+
+def check(document: Mapping[str, Any], file: Path, missing: Collection[str] = ()) -> tuple[list[UserError], list[str]]:
+    """What is wrong with the files as far as their first rows show, and the keys of sets that were not opened.
+
+    Args:
+        document: all sections, each valid and consistent with the others.
+        file: for the messages.
+        missing: paths that are known not to be there.
+    """
+    end, errors, unopened = time.monotonic() + SECONDS, list[UserError](), list[str]()
+    with TemporaryDirectory() as scratch, _without_warnings():
+        for look in _looks(document, file, missing, Path(scratch)):
+            if time.monotonic() > end or look.is_too_large():
+                unopened.append(look.key)
+            else:
+                errors += _capped(look)
+    return errors, unopened
+
+
+def _looks(document: Mapping[str, Any], file: Path, missing: Collection[str], scratch: Path) -> Iterator[Look]:
+    limits = params.parse(Limits, document["validate"], "validate", file)
+    words = KnownWords.at_hand(document)
+    stage = import_module("stages.collect")  # by name: no module of the library imports a stage
+    for name, values in document["collect"].items():
+        if values["path"] not in missing:
+            config = params.parse(stage.CollectParams, values, f"collect.{name}", file)
+            yield CorpusLook(name, config, Path(values["path"]), limits, words, folder(scratch))
+    stage = import_module("stages.collect_task")
+    for name, values in document["collect_task"].items():
+        config = params.parse(stage.CollectTaskParams, values, f"collect_task.{name}", file)
+        paths = {split: Path(values[split]) for split in SPLITS if values[split] not in missing}
+        weights = document.get("finetune", {}).get(name, {}).get("class_weights")
+        yield LabelledLook(name, stage, config, paths, limits, words, weights, file, folder(scratch))
+    segmentation = params.parse(SegmentationConfig, document["tokenize"]["words"], "tokenize.words", file)
+    if segmentation.dictionary not in missing:
+        yield DictionaryLook(segmentation)
+
+
+def _capped(look: Look) -> list[UserError]:
+    found: list[UserError] = []
+    try:
+        found.extend(look.errors())
+    except UserError as error:
+        found.extend(getattr(error, "failures", [error]))
+    more = len(found) - SHOWN
+    if more > 1:
+        last = BadData(found[SHOWN].code, look.key, f"and {more} more errors", "mend these first, then check again")
+        return [*found[:SHOWN], last]
+    return found
+
+
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    """What is odd and not wrong, the stages tell."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        yield
+    finally:
+        logging.disable(before)

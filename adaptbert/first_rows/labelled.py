@@ -1,0 +1,135 @@
+"""A labelled set: the first rows of its splits."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from adaptbert import class_weights
+from adaptbert.corpora.files import Files
+from adaptbert.corpora.hub import HubDataset
+from adaptbert.corpora.installed_docs import InstalledDocs
+from adaptbert.corpora.raw import RawWriter
+from adaptbert.errors import BadParams, UserError
+from adaptbert.first_rows.look import decided, folder, is_small, lenient, raised, rows_of
+from adaptbert.gate.limits import Limits
+from adaptbert.known_words import KnownWords
+from adaptbert.outputs import read_json
+
+SPLITS = ("train", "dev", "test")
+_LARGEST_DOCUMENT = 20_000_000
+"""Bytes of a file in a format that can only be read whole."""
+_WHOLE_FORMATS = ("squad", "label_studio")
+
+
+@dataclass(frozen=True)
+class LabelledLook:
+    """At the files, or at the list of packages or the name of a data set.
+
+    Args:
+        stage: the module of `collect_task`, which reads them.
+        config: its section for this set.
+        paths: split -> where it lies; those that are missing have been told.
+        weights: class_weights of the section of `finetune`, if there are any.
+        file: params.yaml, for messages.
+        folder: to write to.
+    """
+
+    name: str
+    stage: Any
+    config: Any
+    paths: Mapping[str, Path]
+    limits: Limits
+    words: KnownWords
+    weights: Any
+    file: Path
+    folder: Path
+
+    @property
+    def key(self) -> str:
+        return f"collect_task.{self.name}"
+
+    def is_too_large(self) -> bool:
+        sizes = (path.stat().st_size for path in self.paths.values() if path.is_file())
+        return self.config.format in _WHOLE_FORMATS and max(sizes, default=0) > _LARGEST_DOCUMENT
+
+    def errors(self) -> Iterable[UserError]:
+        shares = self.config.split.shares() if self.config.split is not None else {}
+        own = {split: path for split, path in self.paths.items() if split not in shares}
+        if self.config.source == "installed_docs":
+            for path in set(own.values()):  # one list
+                InstalledDocs(path).provenance()
+        elif self.config.source == "hub":
+            for split, path in own.items():
+                HubDataset(path, self.config.layout(), self.config, split)
+        else:
+            yield from self._of_files(own)
+
+    def _of_files(self, own: Mapping[str, Path]) -> Iterator[UserError]:
+        """As `collect_task` reads them; where that fails, each split that can be read is judged by itself."""
+        small = is_small(own.values())
+        config, limits = lenient(self.config, self.limits, small=small)
+        alone = folder(self.folder)
+        failures, whole = self._one_by_one(own, alone, rows_of(small=small))
+        if not failures and len(self.paths) == len(SPLITS):
+            together = folder(self.folder)
+            failed = raised(partial(self.stage.read_into, together, config, self.paths, rows_of(small=small)))
+            if not failed:
+                yield from self._judged(together, limits, SPLITS, whole=small and whole)
+                return
+            yield from failed
+        for failed in failures.values():
+            yield from failed
+        yield from self._judged(alone, limits, own.keys() - failures.keys(), whole=False)
+
+    def _one_by_one(self, own: Mapping[str, Path], raw: Path, most: int) -> tuple[dict[str, list[UserError]], bool]:
+        """What is wrong with a split does not hide what is wrong with the next.
+
+        Args:
+            raw: folder to write the rows to; there, splits that cannot be read are empty.
+            most: rows of each file.
+
+        Returns:
+            Split -> what is wrong with it, and whether all rows were read.
+        """
+        layout, labels = self.config.layout(), {"labels": self.config.labels} if self.config.labels else {}
+        failures: dict[str, list[UserError]] = {}
+        whole = True
+        with RawWriter(raw, layout, None) as writer:
+            for split in SPLITS:
+                if split not in own:
+                    raised(partial(writer.write, (), split, ""))
+                    continue
+                files = Files(own[split], layout, self.config, split, self.config.labelling(), most)
+                failed = raised(partial(writer.write, files.rows(), split, own[split]))
+                whole &= files.is_whole
+                failures |= {split: failed} if failed else {}
+            writer.finish({**self.stage.about(self.config), **labels}, {})
+        return failures, whole
+
+    def _judged(self, raw: Path, limits: Limits, splits: Collection[str], *, whole: bool) -> Iterator[UserError]:
+        """What the gate says of these splits."""
+        from adaptbert.gate.labelled import pass_task
+
+        kept = self.folder / "kept"
+        found = pass_task(raw, kept, self.folder / "rejected.parquet", limits)
+        errors = [error for error in found.errors if Path(error.place).stem not in set(SPLITS) - set(splits)]
+        has_labels = bool(self.config.labels)
+        yield from decided(errors, partial(self._place, raw), whole=whole, has_labels=has_labels)
+        if errors:
+            return
+        if self.weights is not None and (whole or has_labels):
+            labels = read_json(kept / "task.json")["labels"]
+            if problem := class_weights.problem(self.weights, self.config.target, labels):
+                place = f"{self.file}: finetune.{self.name}.class_weights"
+                yield BadParams(111, place, problem, "give `balanced`, or each label its weight")
+        for split in splits:
+            path = kept / f"{split}.parquet"
+            yield from self.words.errors(self.name, path, self.config.layout(), str(self.paths[split]))
+
+    def _place(self, raw: Path, shown: str) -> str:
+        """The user's file, or the set, in place of a file or the folder that the gate read."""
+        split = Path(shown).stem
+        is_file = Path(shown) != raw and split in self.paths
+        return str(self.paths[split]) if is_file else f"{self.file}: {self.key}"

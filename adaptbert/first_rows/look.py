@@ -1,0 +1,95 @@
+"""What looks at all kinds of sets have in common: how much is read, and what may be said after it."""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Protocol, TypeVar
+
+from adaptbert.corpora.sources import SourceConfig
+from adaptbert.errors import BadData, UserError
+from adaptbert.gate.limits import Limits
+
+ROWS = 200
+"""Of each file of a set that is not small."""
+SMALL, SMALL_PACKED = 400_000, 40_000
+"""Bytes of a set that is read whole; of one in gzip or Parquet."""
+BAD_FRACTION = 0.2
+"""Share of the first rows of a large set that may be bad, if not more may: what is odd often comes first."""
+_ONLY_WHOLE = {19, 20, 60, 67, 70, 78}
+"""Codes of what further rows can mend: too few rows, texts or classes; labels that train does not show yet."""
+_UNKNOWN_LABEL = 59
+
+C = TypeVar("C", bound=SourceConfig)
+
+
+class Look(Protocol):
+    """At one set."""
+
+    @property
+    def key(self) -> str:
+        """Where the set stands in params.yaml."""
+        ...
+
+    def is_too_large(self) -> bool:
+        """Whether it cannot be read in part, nor whole in a second."""
+        ...
+
+    def errors(self) -> Iterable[UserError]:
+        """All that is found; more may be raised."""
+        ...
+
+
+def folder(parent: Path) -> Path:
+    """A new one."""
+    return Path(mkdtemp(dir=parent))
+
+
+def is_small(paths: Iterable[Path]) -> bool:
+    """Whether files, or all files of folders, can be read whole."""
+    share = 0.0
+    for path in paths:
+        for found in path.rglob("*") if path.is_dir() else [path]:
+            is_packed = found.suffix.lower() in (".gz", ".parquet")
+            share += found.stat().st_size / (SMALL_PACKED if is_packed else SMALL) if found.is_file() else 0
+            if share > 1:
+                return False
+    return True
+
+
+def rows_of(*, small: bool) -> int:
+    """How many are read of each file."""
+    return sys.maxsize if small else ROWS
+
+
+def lenient(config: C, limits: Limits, *, small: bool) -> tuple[C, Limits]:
+    """More bad rows are allowed among the first ones of a large set."""
+    if small:
+        return config, limits
+    most = {"max_bad_fraction": max(limits.max_bad_fraction, BAD_FRACTION)}
+    own = {} if config.max_bad_fraction is None else most
+    return config.model_copy(update=own), limits.model_copy(update=most)
+
+
+def raised(act: Callable[[], object]) -> list[UserError]:
+    """What an act ends with, if it is a user's error."""
+    try:
+        act()
+    except UserError as error:
+        return list(getattr(error, "failures", [error]))
+    return []
+
+
+def decided(
+    found: Sequence[UserError], place: Callable[[str], str], *, whole: bool, has_labels: bool = True
+) -> Iterator[UserError]:
+    """What holds whatever the other rows are, told at the user's files instead of the folder that is thrown away.
+
+    Args:
+        place: from the one to the other.
+        whole: whether there are no other rows.
+        has_labels: whether params say which labels there are.
+    """
+    for error in found:
+        if whole or not (error.code in _ONLY_WHOLE or (error.code == _UNKNOWN_LABEL and not has_labels)):
+            yield BadData(error.code, place(error.place), error.problem, error.remedy)
