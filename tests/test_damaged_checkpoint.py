@@ -23,6 +23,7 @@ from adaptbert.outputs import file_digest, read_json
 from adaptbert.prediction import Predictor
 from tests import tiny
 from tests.cells import Project
+from tests.harming import harmed
 from tests.predicting import ANSWER, CLASS, KINDS, json_lines, model, run
 
 TAGS = "sequence_labelling_tags"
@@ -318,25 +319,6 @@ def answers_or_says_why(folder: Path, name: str, content: bytes) -> None:
 
 
 JSON_FILES = ["config.json", "card.json", "tokenizer.json", "tokenizer_config.json"]
-
-
-def harmed(draw: st.DataObject, content: bytes) -> bytes:
-    """A few bytes are others, or are gone, or the end is."""
-    found = bytearray(content)
-    for _ in range(draw.draw(st.integers(1, 3))):
-        place = draw.draw(st.integers(0, max(0, len(found) - 1)))
-        match draw.draw(st.sampled_from(["flip", "other", "cut", "out"])):
-            case "flip":
-                found[place] ^= 1 << draw.draw(st.integers(0, 7))
-            case "other":
-                found[place] = draw.draw(st.sampled_from(b'0179-."{}[],:tnx'))
-            case "cut":
-                del found[place:]
-            case _:
-                del found[place : place + draw.draw(st.integers(1, 20))]
-        if not found:
-            break
-    return bytes(found)
 
 
 @settings(max_examples=25, deadline=None)

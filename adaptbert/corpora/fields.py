@@ -7,6 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from adaptbert.corpora.replacing import Replacer
 from adaptbert.corpora.rows import Problem
 from adaptbert.errors import BadData, raise_all
 from adaptbert.layout import Layout, missing_columns
@@ -77,7 +78,7 @@ class Fields:
         self.label_kinds: dict[str, str] = {}
         self._labelling, self._has_spans = labelling, layout.target == "spans"
         self._outputs = [self.columns[name] for name in layout.outputs]
-        self._replace = [(re.compile(pattern), replacement) for pattern, replacement in replace or []]
+        self._replace = Replacer(replace)
 
     def check(self, found: Sequence[str], place: str, split: str, *, is_first: bool = True) -> None:
         """Refuse a file or data set that lacks a column.
@@ -127,19 +128,17 @@ class Fields:
         if name in ("text_a", "text_b") and (found is None or found == ""):
             return Problem(76, f"{name} missing")
         if name in TEXTS:
-            return self._text(found, name, column)
+            return self._text(found, name, column, place)
         return getattr(self, f"_{name}")(found, column, place)
 
-    def _text(self, found: object, name: str, column: str) -> str | Problem:
+    def _text(self, found: object, name: str, column: str, place: str) -> str | Problem:
         if found is None:
             return Problem(41, f"{name} is null")
         if not isinstance(found, str):
             return Problem(42, f"column '{column}' is {kind(found)}, expected text")
         if SURROGATE.search(found):
             return half_character(column)
-        for pattern, replacement in self._replace:
-            found = pattern.sub(replacement, found)
-        return found
+        return self._replace(found, place)
 
     def _label(self, found: object, column: str, place: str) -> str | Problem:
         if found is None or found == "" or (isinstance(found, float) and math.isnan(found)):

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from adaptbert.corpora.fields import AS_IT_IS, TEXTS, Fields, Labelling, Read
-from adaptbert.corpora.formats import SUFFIXES, format_of, records
+from adaptbert.corpora.formats import SUFFIXES, check_columns_differ, format_of, records
 from adaptbert.corpora.likeness import hinted, other_format
-from adaptbert.corpora.lines import check_regular
+from adaptbert.corpora.lines import check_name, check_regular
 from adaptbert.corpora.rows import Problem, Record, Row, Unreadable
 from adaptbert.corpora.sources import Format, SourceConfig
 from adaptbert.errors import BadData, UserError, raise_all
@@ -101,6 +101,8 @@ class Files:
         found: dict[str, Path] = {}
         for folder, folders, files in os.walk(self.path):
             folders[:] = sorted(name for name in folders if not name.startswith("."))
+            for name in [*folders, *(name for name in files if not name.startswith("."))]:
+                check_name(Path(folder) / name)
             for file in sorted(files):
                 place = Path(folder) / file
                 if file.startswith(".") or file.endswith(".dvc"):
@@ -138,6 +140,7 @@ class Files:
             schema = pq.read_schema(self._place(name))
         except (pa.ArrowInvalid, OSError):
             return  # told with more words when it is read
+        check_columns_differ(schema.names, self.fields.columns.values(), self._shown(name))
         for field, column in self.fields.columns.items():
             if column not in schema.names:
                 continue

@@ -8,7 +8,7 @@ text.
 
 import csv
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import BufferedReader
 from pathlib import Path
 from typing import Any
@@ -142,13 +142,24 @@ def _check_header(header: list[str], problem: Problem | None, shown: str, delimi
     if problem:
         reason = f"the header cannot be read: {problem.reason}"
         raise BadData(problem.code, f"{shown}:1", reason, decoding_remedy(reason))
-    twice = [name for name, count in Counter(header).items() if count > 1 and name]
-    if twice:
-        raise BadData(46, f"{shown}:1", f"column '{twice[0]}' twice", "rename one of the two")
+    check_columns_differ(header, filter(None, header), f"{shown}:1")
     if len(header) == 1 and (other := next((c for c in ";\t," if c != delimiter and c in header[0]), None)):
         name = "tab" if other == "\t" else other
         raise BadData(96, f"{shown}:1", f"one column found; delimiter '{name}'?", "csv has commas, tsv has tabs")
     check(header)
+
+
+def check_columns_differ(found: Sequence[str], read: Iterable[str], place: str) -> None:
+    """Refuse two columns of one name.
+
+    Args:
+        found: the columns of a file.
+        read: those that matter.
+    """
+    counts = Counter(found)
+    for name in read:
+        if counts[name] > 1:
+            raise BadData(46, place, f"column '{name}' twice", "rename one of the two")
 
 
 def _parquet(path: Path, shown: str, columns: list[str], check: CheckColumns) -> Iterator[Record]:
@@ -163,6 +174,7 @@ def _parquet(path: Path, shown: str, columns: list[str], check: CheckColumns) ->
     except (pa.ArrowInvalid, OSError):
         raise BadData(38, shown, "Parquet footer missing: file truncated?", "copy or write the file again") from None
     with file:
+        check_columns_differ(file.schema_arrow.names, columns, shown)
         check(file.schema_arrow.names)
         row = 0
         try:
@@ -172,7 +184,7 @@ def _parquet(path: Path, shown: str, columns: list[str], check: CheckColumns) ->
                     row += 1
                     problem = next((value for value in values if isinstance(value, Problem)), None)
                     yield Record(row, dict(zip(batch.schema.names, values, strict=True)), problem)
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, ValueError) as error:
             reason = f"damaged after row {row:,} ({type(error).__name__})"
             raise BadData(38, shown, reason, "copy or write the file again") from None
         if row == 0:

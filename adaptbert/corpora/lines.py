@@ -6,6 +6,7 @@ or is too long comes with its problem; a file that is not text at all is an erro
 
 import codecs
 import gzip
+import os
 import stat
 import zlib
 from collections import Counter
@@ -39,6 +40,15 @@ class Line(NamedTuple):
     text: str
     """Without its end; where there is a problem, as much as could be decoded."""
     problem: Problem | None
+
+
+def check_name(path: Path) -> None:
+    """Arrow and safetensors open no file whose name is not UTF-8, and no table can hold such a name."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        shown = os.fsencode(path).decode("utf-8", "backslashreplace")
+        raise BadData(192, shown, "the name is not UTF-8", "rename it") from None
 
 
 def check_regular(path: Path, shown: str) -> None:

@@ -1,10 +1,10 @@
 """The keys of params.yaml that say where text comes from, shared by `collect` and `collect_task`."""
 
-import re
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from adaptbert.corpora import encodings, replacing
 from adaptbert.layout import Layout
 from adaptbert.params import Config, contradiction
 
@@ -34,7 +34,8 @@ class SourceConfig(Config):
     encoding: str | None = None
     """Of text files, e.g. gb18030; left out: UTF-8."""
     replace: list[Annotated[list[str], Field(min_length=2, max_length=2)]] | None = None
-    r"""Pairs [regular expression, replacement], applied to the text in this order, e.g. `['@\S+', '@user']`."""
+    r"""Pairs [regular expression, replacement], applied to the text in this order, e.g. `['@\S+', '@user']`.
+    A pattern that takes ten seconds for one text is an error, which names the row."""
     max_bad_fraction: Annotated[float, Field(ge=0, le=1)] | None = None
     """Stop when more rows than this share cannot be read; left out: the gate alone decides (validate)."""
 
@@ -46,18 +47,10 @@ class SourceConfig(Config):
                 is_elsewhere = key == "columns" and self.source == "hub"
                 remedy = "name them in the YAML file at `path`" if is_elsewhere else "leave it out"
                 raise contradiction(f"source '{self.source}' takes no '{key}'", remedy)
-        if self.encoding is not None:
-            try:
-                "".encode(self.encoding)
-            except LookupError:
-                raise contradiction(f"encoding '{self.encoding}' is unknown to Python", "write e.g. gb18030") from None
-        for pattern, replacement in self.replace or []:
-            try:
-                re.compile(pattern).sub(replacement, "")
-            except (re.error, IndexError) as error:
-                raise contradiction(
-                    f"replace: '{pattern}' -> '{replacement}': {error}", "mend the regular expression"
-                ) from None
+        if self.encoding is not None and (problem := encodings.problem(self.encoding)):
+            raise contradiction(problem, encodings.remedy())
+        if problem := replacing.problem(self.replace):
+            raise contradiction(problem, "mend the regular expression")
         return self
 
     def check_fields(self, layout: Layout) -> None:

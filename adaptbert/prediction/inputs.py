@@ -11,9 +11,10 @@ from io import BufferedReader
 from pathlib import Path
 from typing import get_args
 
+from adaptbert.corpora import encodings
 from adaptbert.corpora.formats import SUFFIXES, format_of, records
 from adaptbert.corpora.likeness import hinted
-from adaptbert.corpora.lines import check_regular
+from adaptbert.corpora.lines import check_name, check_regular
 from adaptbert.corpora.sources import OF_SHAPE, Format
 from adaptbert.errors import BadData, BadParams
 from adaptbert.layout import Layout
@@ -51,10 +52,8 @@ class Input:
         self._kind = self._format(declared)
         if OF_SHAPE.get(self._kind, shape) != shape:
             raise BadParams(111, "--format", f"'{self._kind}' holds no {shape}", "write the rows as jsonl")
-        try:
-            "".encode(encoding or "utf-8")
-        except LookupError:
-            raise BadParams(111, "--encoding", f"'{encoding}' is unknown to Python", "write e.g. gb18030") from None
+        if encoding is not None and (problem := encodings.problem(encoding)):
+            raise BadParams(111, "--encoding", problem, encodings.remedy())
 
     def rows(self) -> Iterator[Asked]:
         """Every row, those that cannot be answered too.
@@ -108,6 +107,8 @@ class Input:
             raise BadData(50, self.path, "no such file", "check the path")
         check_regular(self.path, self.shown)
         kind = format_of(self.path, declared)  # type: ignore[arg-type]
+        if kind == "parquet":
+            check_name(self.path)
         if kind is None:
             known = ", ".join(suffix.removeprefix(".") for suffix in SUFFIXES)
             raise BadData(50, self.path, "the name tells no known format", f"known: {known}; or write --format")

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from adaptbert import spreadsheet
+from adaptbert.corpora.lines import check_name
 from adaptbert.errors import BadParams
 from adaptbert.outputs import whole
 from adaptbert.prediction.predictor import ANSWERS, NO_CLASSES
@@ -41,6 +42,8 @@ def check(path: Path, source: Path, *, bom: bool = False) -> None:
         return
     if path.suffix not in SUFFIXES:
         raise BadParams(111, path, "the name tells no format to write", f"end it in {', '.join(SUFFIXES)}")
+    if path.suffix == ".parquet":
+        check_name(path)
     if path.is_dir():
         raise BadParams(111, path, "is a folder", "name a file")
     if path.exists() and source.exists() and path.samefile(source):

@@ -15,6 +15,8 @@ from adaptbert import tag_schemes
 from adaptbert.card import CARD, untold
 from adaptbert.checkpoint import Checkpoint
 from adaptbert.checkpoint_files import COPY, FileConfig, validated
+from adaptbert.corpora import replacing
+from adaptbert.corpora.lines import check_name
 from adaptbert.errors import BadData, BadParams
 from adaptbert.normalise import moved_back
 from adaptbert.precision import Precision, chosen
@@ -81,6 +83,7 @@ class Predictor:
             raise BadParams(111, "precision", f"'{precision}' is unknown", f"write one of {', '.join(PRECISIONS)}")
         if batch_tokens is not None and batch_tokens < 1:
             raise BadParams(109, "batch_tokens", f"{batch_tokens} is out of range", "write 1 or more")
+        check_name(Path(folder))
         found = Checkpoint.load(Path(folder))
         _check(found, Path(folder))
         with torch.random.fork_rng():
@@ -214,6 +217,8 @@ def _check(found: Checkpoint, folder: Path) -> None:
         shape = from_card(task)
     except (KeyError, ValueError):
         raise untold(card) from None
+    if misread := replacing.problem(task.get("replace")):
+        raise BadData(122, card, misread, COPY)
     read = validated(Evaluated, found.card["params"], f"{card}: params")
     room = min(read.block_size, config.max_position_embeddings)
     if misread := shape.reading.problem(config.num_hidden_layers):
