@@ -63,7 +63,10 @@ def use(
         bool, typer.Option("--force", help="Overwrite params.yaml, or files in data/own, that exist nowhere else.")
     ] = False,
 ) -> None:
-    """Write params.yaml from a preset, and bring your files into the project."""
+    """Write params.yaml from a preset.
+
+    With --data your files are brought into the project first.
+    """
     from adaptbert import named_files, own_data, params, presets
     from adaptbert.entry import PARAMS, check_all
 

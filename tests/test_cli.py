@@ -163,7 +163,7 @@ def test_check_names_the_arms_that_no_step_compares(project: Path) -> None:
         "notice: params.yaml: ladder.finetune.section-domain_task",
         "notice: params.yaml: ladder.finetune.mention-domain",
     ]
-    assert last.endswith("all right")
+    assert last.endswith("as far as their first rows show")
 
 
 def test_check_tells_all_errors(project: Path) -> None:
