@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, model_validator
 
+from adaptbert import bounds
 from adaptbert.params import Config, contradiction
 
 if TYPE_CHECKING:
@@ -14,11 +15,11 @@ if TYPE_CHECKING:
 class EncoderConfig(Config):
     """The shape of a BERT that starts from random weights (Devlin et al. 2019, section 3)."""
 
-    layers: Annotated[int, Field(ge=1, le=96)]
-    hidden_size: Annotated[int, Field(ge=8)]
-    heads: Annotated[int, Field(ge=1)]
-    intermediate_size: Annotated[int, Field(ge=8)]
-    max_positions: Annotated[int, Field(ge=8)]
+    layers: Annotated[int, Field(ge=1, le=bounds.LAYERS)]
+    hidden_size: Annotated[int, Field(ge=8, le=bounds.HIDDEN)]
+    heads: Annotated[int, Field(ge=1, le=bounds.HEADS)]
+    intermediate_size: Annotated[int, Field(ge=8, le=bounds.INTERMEDIATE)]
+    max_positions: Annotated[int, Field(ge=8, le=bounds.POSITIONS)]
     """Tokens of the longest document that it can read."""
 
     @model_validator(mode="after")
@@ -26,6 +27,10 @@ class EncoderConfig(Config):
         if self.hidden_size % self.heads:
             remainder = self.hidden_size % self.heads
             raise contradiction(f"hidden_size {self.hidden_size} % heads {self.heads} = {remainder}, not 0")
+        weights = self.layers * (4 * self.hidden_size**2 + 2 * self.hidden_size * self.intermediate_size)
+        if weights > bounds.PARAMETERS:
+            problem = f"{weights:,} weights in {self.layers} layers, more than {bounds.PARAMETERS:,}"
+            raise contradiction(problem, "write smaller sizes; BERT-base has 12 layers of 768 and 3072")
         return self
 
     def hugging_face(self, vocabulary_size: int, pad: int) -> "BertConfig":

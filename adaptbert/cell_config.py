@@ -4,6 +4,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
+from adaptbert import bounds
 from adaptbert.adversarial import AdversarialConfig
 from adaptbert.class_weights import ClassWeights
 from adaptbert.early_stopping import EarlyStoppingConfig
@@ -16,24 +17,25 @@ from adaptbert.search import Point, SearchConfig
 from adaptbert.tasks.shapes import ShapeConfig
 
 Seed = Annotated[int, Field(ge=0, lt=2**64)]
+Count = Annotated[int, Field(gt=0, le=bounds.ROWS)]
 
 
 class CellConfig(ShapeConfig):
     """What every cell of a task is fine-tuned with, whatever its arm."""
 
-    seeds: list[Seed]
+    seeds: Annotated[list[Seed], Field(max_length=bounds.RUNS)]
     """One run each: of the head, the order of the examples and dropout (and, from scratch, of all weights)."""
-    labels: Annotated[int, Field(ge=0)]
+    labels: Annotated[int, Field(ge=0, le=bounds.ROWS)]
     """Rows of the training split that are used; 0 = all."""
-    epochs: Annotated[float, Field(gt=0)]
+    epochs: Annotated[float, Field(gt=0, le=bounds.EPOCHS)]
     optim: OptimConfig
-    global_batch_size: Annotated[int, Field(gt=0)]
+    global_batch_size: Annotated[int, Field(gt=0, le=bounds.BATCH_EXAMPLES)]
     """Examples an optimizer step."""
-    micro_batch_size: Annotated[int, Field(gt=0)]
+    micro_batch_size: Annotated[int, Field(gt=0, le=bounds.BATCH_EXAMPLES)]
     """Examples a forward pass."""
-    max_length: Annotated[int, Field(ge=8)]
+    max_length: Annotated[int, Field(ge=8, le=bounds.POSITIONS)]
     """Tokens of the longest example; the options of the shape say what becomes of a longer row."""
-    block_size: Annotated[int, Field(ge=8)]
+    block_size: Annotated[int, Field(ge=8, le=bounds.BLOCK)]
     """Tokens of a packed row."""
     dropout: Annotated[float, Field(ge=0, lt=1)]
     """Of hidden states, attention and the input of the head."""
@@ -54,7 +56,7 @@ class CellConfig(ShapeConfig):
     """Left out: all epochs are trained, and the last weights are kept."""
     search: SearchConfig | None = None
     """Left out: the values above are trained with as they stand."""
-    label_counts: list[Annotated[int, Field(gt=0)]] | None = None
+    label_counts: Annotated[list[Count], Field(max_length=bounds.VALUES)] | None = None
     """The cell is trained on so many of its labels as well, each number a part of the next, with all seeds and as many
     epochs: a learning curve. Left out: on all of them only."""
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from adaptbert import bounds
 from adaptbert.params import Config
 from adaptbert.segmentation import SegmentationConfig, Segmenter
 from adaptbert.spans import spans
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 class DocumentConfig(Config):
     """How texts become documents."""
 
-    max_length: Annotated[int, Field(ge=8, le=8192)]
+    max_length: Annotated[int, Field(ge=8, le=bounds.POSITIONS)]
     """Tokens of the longest document, [CLS] and [SEP] included; a longer text is cut into several, between words."""
     heldout_fraction: Annotated[float, Field(gt=0, lt=1)]
     """Share of the texts of a corpus that is held out, chosen by the hash of the id. Every rung is measured on it."""

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from adaptbert import bounds
 from adaptbert.params import Config
 
 
@@ -16,7 +17,7 @@ class EarlyStoppingConfig(Config):
     The same rule for every arm, and dev alone is looked at (Prechelt 1998, "Early Stopping - But When?").
     """
 
-    patience: Annotated[int, Field(ge=1)]
+    patience: Annotated[int, Field(ge=1, le=bounds.EPOCHS)]
     """The run ends when so many epochs one after the other were not better."""
 
 

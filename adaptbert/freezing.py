@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from adaptbert import bounds
 from adaptbert.depth import depths
 from adaptbert.params import Config, contradiction
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 class FreezeConfig(Config):
     """What is never trained. All of it is the feature-based use of Devlin et al. 2019, section 5.3."""
 
-    layers: Annotated[int, Field(ge=0)] | Literal["all"]
+    layers: Annotated[int, Field(ge=0, le=bounds.LAYERS)] | Literal["all"]
     """So many, from the lowest; `all` leaves the head alone to learn (and the pooler, which belongs to it)."""
     embeddings: bool
     """Whether they are frozen too. Where they learn, gradients go through all layers and hardly any time is saved."""
@@ -45,7 +46,7 @@ class GradualUnfreezingConfig(Config):
     The first epoch trains the head alone, each later one `layers_per_epoch` layers more; the embeddings come last.
     """
 
-    layers_per_epoch: Annotated[int, Field(ge=1)]
+    layers_per_epoch: Annotated[int, Field(ge=1, le=bounds.LAYERS)]
     """In the paper 1; with 12 layers and few epochs more are needed for all of them to have their turn."""
 
     def frozen(self, epoch: int, layers: int) -> int:

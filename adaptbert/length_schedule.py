@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from adaptbert import bounds
 from adaptbert.params import Config
 from adaptbert.spans import spans
 from adaptbert.token_store import Documents, Flat
@@ -26,7 +27,7 @@ class LengthsConfig(Config):
 
     short_share: Annotated[float, Field(gt=0, le=1)]
     """Share of the optimizer steps, the first ones, in which documents are cut into short pieces."""
-    short_length: Annotated[int, Field(ge=8)]
+    short_length: Annotated[int, Field(ge=8, le=bounds.POSITIONS)]
     """Tokens of the longest piece, [CLS] and [SEP] included; also of a packed row while pieces are read."""
 
     def short_steps(self, steps: int) -> int:

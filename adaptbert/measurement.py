@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from pydantic import Field
 
+from adaptbert import bounds
 from adaptbert.errors import BadData, Diverged
 from adaptbert.masking import Masker, MaskingConfig
 from adaptbert.packing import pack
@@ -25,9 +26,9 @@ class MeasureConfig(Config):
     """How held-out text is masked and how much of it is read."""
 
     probability: Annotated[float, Field(gt=0, lt=1)]
-    max_tokens: Annotated[int, Field(gt=0)]
+    max_tokens: Annotated[int, Field(gt=0, le=bounds.HELD_OUT_TOKENS)]
     """Of each held-out set; the first documents are taken."""
-    seed: Annotated[int, Field(ge=0)]
+    seed: Annotated[int, Field(ge=0, lt=2**64)]
 
 
 class HeldOut:

@@ -167,6 +167,10 @@ def _translate(details: ErrorDetails, cls: type[Config], key: str, file: Path) -
         return BadParams(117, place, f"{value} is not finite", "write a number")
     if isinstance(value, (int, float)) and not isinstance(value, bool) and "than" in kind:
         return BadParams(109, place, f"{value} is out of range", details["msg"].replace("Input should", "it should"))
+    if kind == "too_long":
+        limits = details["ctx"]
+        problem = f"{limits['actual_length']} values are too many"
+        return BadParams(109, place, problem, f"write at most {limits['max_length']}")
     wanted = details["msg"].replace("Input should be ", "expected ")
     for pattern, plain in _PLAIN.items():
         wanted = re.sub(pattern, plain, wanted)

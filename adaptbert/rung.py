@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, model_validator
 
+from adaptbert import bounds
 from adaptbert.length_schedule import LengthsConfig
 from adaptbert.masking import MaskingConfig
 from adaptbert.masking_audit import audit_metrics
@@ -40,16 +41,16 @@ class RungConfig(Config):
     masking: MaskingConfig
     optim: OptimConfig
     budget: BudgetConfig
-    global_batch_tokens: Annotated[int, Field(gt=0)]
+    global_batch_tokens: Annotated[int, Field(gt=0, le=bounds.BATCH_TOKENS)]
     """Tokens an optimizer step."""
-    micro_batch_tokens: Annotated[int, Field(gt=0)]
+    micro_batch_tokens: Annotated[int, Field(gt=0, le=bounds.BATCH_TOKENS)]
     """Tokens a forward pass."""
-    head_warmup_steps: Annotated[int, Field(ge=0)]
+    head_warmup_steps: Annotated[int, Field(ge=0, le=bounds.STEPS)]
     """Optimizer steps before those of the budget that train nothing but the head, for a checkpoint that comes with a
     random one; 0 for none."""
     dropout: Annotated[float, Field(ge=0, lt=1)]
     """Of hidden states and attention. 0 learns most from few tokens (Geiping and Goldstein 2023, section 4.3)."""
-    block_size: Annotated[int, Field(ge=8)]
+    block_size: Annotated[int, Field(ge=8, le=bounds.BLOCK)]
     """Tokens of a packed row."""
     lengths: LengthsConfig | None = None
     """Short documents first; left out, documents are read whole from the first step on."""
@@ -58,7 +59,7 @@ class RungConfig(Config):
     of another document; whether they are in order. Not for texts of one sentence."""
     precision: Precision
     """Of the matrix products; weights and optimizer are float32 either way. `auto`: what this device does well."""
-    measurements: Annotated[int, Field(ge=1)]
+    measurements: Annotated[int, Field(ge=1, le=bounds.POINTS)]
     """Points on the curves of held-out text, at steps that grow by a constant factor; the last step is one."""
 
     @model_validator(mode="after")

@@ -7,18 +7,19 @@ asks again for the points that it had, in the same order, and is told the same s
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import cycle, product
-from math import inf, isnan
+from math import inf, isnan, prod
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from adaptbert import bounds
 from adaptbert.errors import BadParams
 from adaptbert.params import Config, contradiction
 from adaptbert.stream import seed_of
 
 Rate = Annotated[float, Field(gt=0, le=1)]
-Size = Annotated[int, Field(gt=0)]
-Epochs = Annotated[float, Field(gt=0)]
+Size = Annotated[int, Field(gt=0, le=bounds.BATCH_EXAMPLES)]
+Epochs = Annotated[float, Field(gt=0, le=bounds.EPOCHS)]
 
 
 @dataclass(frozen=True)
@@ -41,19 +42,19 @@ class Trial:
 class SearchConfig(Config):
     """What is tried before the seeds of a cell are trained. A value that is left out stays as the task has it."""
 
-    learning_rate: list[Rate] | None = None
+    learning_rate: Annotated[list[Rate], Field(max_length=bounds.VALUES)] | None = None
     """Values to try; for optuna, which needs them, the lowest and the highest."""
-    global_batch_size: list[Size] | None = None
+    global_batch_size: Annotated[list[Size], Field(max_length=bounds.VALUES)] | None = None
     """Values to try."""
-    epochs: list[Epochs] | None = None
+    epochs: Annotated[list[Epochs], Field(max_length=bounds.VALUES)] | None = None
     """Values to try; by optuna in turn, so that the trials of each arm cost the same."""
-    seeds: Size
+    seeds: Annotated[int, Field(gt=0, le=bounds.RUNS)]
     """Runs of each trial, the same for every trial and arm and none of them the cell's; the mean of their scores on
     the dev split decides, the earlier trial where two are equal."""
     sampler: Literal["optuna"] | None = None
     """Left out: every combination of the values is a trial. `optuna`: its TPE sampler chooses the next by those before
     (the extra `search`)."""
-    trials: Size | None = None
+    trials: Annotated[int, Field(gt=0, le=bounds.TRIALS)] | None = None
     """Of optuna: how many."""
 
     @model_validator(mode="after")
@@ -69,6 +70,9 @@ class SearchConfig(Config):
         for name, values in given.items():
             if not values or len(set(values)) != len(values):
                 raise contradiction(f"{name} {values}: give at least one value, each once")
+        trials = prod(map(len, given.values()))
+        if self.sampler is None and trials > bounds.TRIALS:
+            raise contradiction(f"{trials:,} combinations are more than {bounds.TRIALS:,} trials", "give fewer values")
         if (self.sampler is None) != (self.trials is None):
             raise contradiction(f"sampler {self.sampler} and trials {self.trials}: optuna needs both, a grid neither")
         rates = self.learning_rate

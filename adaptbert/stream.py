@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from adaptbert import bounds
 from adaptbert.params import Config, contradiction
 
 Uint64 = NDArray[np.uint64]
@@ -21,11 +22,11 @@ Uint64 = NDArray[np.uint64]
 class BudgetConfig(Config):
     """Where training stops; exactly one of the three."""
 
-    tokens: Annotated[int, Field(ge=0)] | None = None
+    tokens: Annotated[int, Field(ge=0, le=bounds.TOKENS)] | None = None
     """Tokens trained on, special tokens included."""
-    passes: Annotated[float, Field(ge=0)] | None = None
+    passes: Annotated[float, Field(ge=0, le=bounds.PASSES)] | None = None
     """Passes over the text."""
-    steps: Annotated[int, Field(ge=0)] | None = None
+    steps: Annotated[int, Field(ge=0, le=bounds.STEPS)] | None = None
     """Optimizer steps."""
 
     @model_validator(mode="after")

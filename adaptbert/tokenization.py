@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from adaptbert import bounds
 from adaptbert.errors import BadData
 from adaptbert.params import Config
 
@@ -33,10 +34,10 @@ SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 class VocabularyConfig(Config):
     """A vocabulary to train."""
 
-    vocabulary_size: Annotated[int, Field(ge=100, le=1_000_000)]
+    vocabulary_size: Annotated[int, Field(ge=100, le=bounds.VOCABULARY)]
     lowercase: bool
     """Lower-case and strip accents before looking a word up."""
-    min_frequency: Annotated[int, Field(ge=1)]
+    min_frequency: Annotated[int, Field(ge=1, le=bounds.ROWS)]
     """A piece that occurs less often is not kept."""
 
 

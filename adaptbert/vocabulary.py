@@ -19,6 +19,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from adaptbert import bounds
 from adaptbert.params import Config
 from adaptbert.tokenization import Tokenizer
 
@@ -30,9 +31,9 @@ class ExtensionConfig(Config):
 
     corpora: Annotated[list[str], Field(min_length=1)]
     """Whose words are candidates."""
-    num_new_tokens: Annotated[int, Field(ge=1, le=1_000_000)]
+    num_new_tokens: Annotated[int, Field(ge=1, le=bounds.VOCABULARY)]
     """At most so many."""
-    min_frequency: Annotated[int, Field(ge=1)]
+    min_frequency: Annotated[int, Field(ge=1, le=bounds.ROWS)]
     """A word that occurs less often is no candidate."""
 
 

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
+from adaptbert import bounds
 from adaptbert.corpora.cut import CutConfig
 from adaptbert.corpora.fields import Labelling
 from adaptbert.corpora.sources import MARKED, SourceConfig
@@ -28,9 +29,9 @@ from adaptbert.tracking import Run
 class RowsConfig(Config):
     """Most rows of each split of a demonstration task."""
 
-    train: Annotated[int, Field(gt=0)]
-    dev: Annotated[int, Field(gt=0)]
-    test: Annotated[int, Field(gt=0)]
+    train: Annotated[int, Field(gt=0, le=bounds.ROWS)]
+    dev: Annotated[int, Field(gt=0, le=bounds.ROWS)]
+    test: Annotated[int, Field(gt=0, le=bounds.ROWS)]
 
 
 class CollectTaskParams(SourceConfig):

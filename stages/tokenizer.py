@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
+from adaptbert import bounds
 from adaptbert.entry import Stage
 from adaptbert.outputs import whole, write_json
 from adaptbert.params import Config, contradiction
@@ -24,9 +25,9 @@ class TokenizerParams(Config):
     """Of a model on the hub; required there."""
     corpora: list[str] = Field(default_factory=list)
     """To train: the corpora whose text is read."""
-    vocabulary_size: Annotated[int, Field(ge=100)] | None = None
+    vocabulary_size: Annotated[int, Field(ge=100, le=bounds.VOCABULARY)] | None = None
     lowercase: bool | None = None
-    min_frequency: Annotated[int, Field(ge=1)] | None = None
+    min_frequency: Annotated[int, Field(ge=1, le=bounds.ROWS)] | None = None
     extend: ExtensionConfig | None = None
     """Words of the domain for a vocabulary that is not trained here; `pretrain` grows the embeddings to match."""
 

@@ -4,6 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from adaptbert import bounds
 from adaptbert.corpora import encodings, replacing
 from adaptbert.layout import Layout
 from adaptbert.params import Config, contradiction
@@ -15,6 +16,7 @@ NOT_DOCS = (*ONLY_FILES, "replace", "max_bad_fraction")
 LABELLED_FORMATS = ("conll", "squad", "doccano", "label_studio")
 MARKED = ("doccano", "label_studio")
 """Formats that mark characters of a text, whose words become the tokens."""
+Replacement = Annotated[list[str], Field(min_length=2, max_length=2)]
 OF_SHAPE = {"squad": "extractive_answer", "conll": "sequence_labelling"}
 """Formats that hold rows of one shape alone."""
 ALIGNED = ("sequence_labelling", "extractive_answer")
@@ -33,7 +35,7 @@ class SourceConfig(Config):
     """Of the files; left out: what their names say (txt, csv, tsv, jsonl or json, parquet, conll)."""
     encoding: str | None = None
     """Of text files, e.g. gb18030; left out: UTF-8."""
-    replace: list[Annotated[list[str], Field(min_length=2, max_length=2)]] | None = None
+    replace: Annotated[list[Replacement], Field(max_length=bounds.PATTERNS)] | None = None
     r"""Pairs [regular expression, replacement], applied to the text in this order, e.g. `['@\S+', '@user']`.
     A pattern that takes ten seconds for one text is an error, which names the row."""
     max_bad_fraction: Annotated[float, Field(ge=0, le=1)] | None = None

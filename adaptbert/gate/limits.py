@@ -4,15 +4,16 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
+from adaptbert import bounds
 from adaptbert.params import Config, contradiction
 
 
 class Limits(Config):
     """What a row may be like."""
 
-    min_characters: Annotated[int, Field(ge=0)]
+    min_characters: Annotated[int, Field(ge=0, le=bounds.CHARACTERS)]
     """Of a row of a corpus; a labelled row is only rejected when it is empty."""
-    max_characters: Annotated[int, Field(ge=1)]
+    max_characters: Annotated[int, Field(ge=1, le=bounds.CHARACTERS)]
     """Of any row."""
     max_bad_fraction: Annotated[float, Field(ge=0, le=1)]
     """Share of the rows of a set that may be unreadable or not valid, before the gate stops."""

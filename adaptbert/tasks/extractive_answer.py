@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from adaptbert import answer_text
+from adaptbert import answer_text, bounds
 from adaptbert.metric_contract import COMPARED_BY
 from adaptbert.metrics import answer_metrics
 from adaptbert.params import contradiction
@@ -35,11 +35,11 @@ FAR = 2**62
 class ExtractiveAnswerConfig(LayersConfig):
     """How contexts are read and answers chosen."""
 
-    max_question: Annotated[int, Field(gt=0)]
+    max_question: Annotated[int, Field(gt=0, le=bounds.POSITIONS)]
     """Tokens of the longest question; a longer one loses its end. The context has what is left of `max_length`."""
-    stride: Annotated[int, Field(gt=0)]
+    stride: Annotated[int, Field(gt=0, le=bounds.POSITIONS)]
     """Tokens by which a window over the context begins after the one before it."""
-    max_answer: Annotated[int, Field(gt=0)]
+    max_answer: Annotated[int, Field(gt=0, le=bounds.POSITIONS)]
     """Tokens of the longest answer."""
 
     def check_room(self, max_length: int) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from adaptbert import tag_schemes
+from adaptbert import bounds, tag_schemes
 from adaptbert.metric_contract import COMPARED_BY
 from adaptbert.metrics import span_metrics, tag_metrics
 from adaptbert.params import contradiction
@@ -43,7 +43,7 @@ PREFIXES = {"io": "I", "bio": "BI", "iobes": "BIES"}
 class SequenceLabellingConfig(LayersConfig):
     """How words are read and tagged."""
 
-    stride: Annotated[int, Field(gt=0)]
+    stride: Annotated[int, Field(gt=0, le=bounds.POSITIONS)]
     """Tokens by which a window begins after the one before it, in a row longer than `max_length`."""
     tag_scheme: Literal["io", "bio", "iobes"] | None = None
     """How spans are trained and decoded; for the target `spans`. `io` joins spans of one type that touch."""

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from adaptbert import bounds
 from adaptbert.params import contradiction
 from adaptbert.pooling import VectorConfig
 from adaptbert.tasks.examples import Examples, arranged, whole
@@ -18,7 +19,7 @@ class SingleSentenceConfig(VectorConfig):
     long_text: Literal["head", "head_tail", "windows"]
     """Of a text longer than `max_length`: its beginning; the first quarter and the rest from the end; or all of it in
     windows, whose scores are averaged."""
-    stride: Annotated[int, Field(gt=0)] | None = None
+    stride: Annotated[int, Field(gt=0, le=bounds.POSITIONS)] | None = None
     """Tokens by which a window begins after the one before it. For `windows`."""
 
     @model_validator(mode="after")
