@@ -15,6 +15,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import IO, NamedTuple, cast
 
+from adaptbert.corpora.garbling import Doubt
 from adaptbert.corpora.rows import Problem
 from adaptbert.errors import BadData
 
@@ -72,7 +73,7 @@ def read_lines(
         encoding: of the file; None: UTF-8.
     """
     blocks, name = _open(source, shown, encoding, warnings)
-    nuls = 0
+    nuls, doubt = 0, Doubt(shown, name)
     for number, raw, is_last in _split(blocks):
         if raw is None:
             yield Line(number, "", Problem(22, f"line longer than {MAX_LINE:,} bytes"))
@@ -81,6 +82,7 @@ def read_lines(
         if found:
             nuls += found
             raw = raw.replace(b"\0", b"")
+        doubt.add(raw)
         try:
             line = Line(number, raw.decode(name), None)
         except UnicodeDecodeError as error:
@@ -88,6 +90,7 @@ def read_lines(
         yield line
     if nuls:
         warnings["NUL bytes removed"] += nuls
+    doubt.tell(warnings)
 
 
 def read_text(path: Path, shown: str, encoding: str | None, warnings: Counter[str]) -> str:
@@ -98,6 +101,10 @@ def read_text(path: Path, shown: str, encoding: str | None, warnings: Counter[st
         found += block
         if len(found) > MAX_TEXT:
             raise BadData(97, shown, f"larger than {MAX_TEXT:,} bytes", "write JSON lines, or cut it into several")
+    doubt = Doubt(shown, name)
+    for line in bytes(found).split(b"\n"):
+        doubt.add(line)
+    doubt.tell(warnings)
     try:
         return found.decode(name)
     except UnicodeDecodeError as error:
@@ -229,14 +236,25 @@ def _split(blocks: Iterator[bytes]) -> Iterator[tuple[int, bytes | None, bool]]:
 
 
 _DECLARED = ", which is declared"
+_IS_UTF_8 = ": UTF-8?"
 _CHINESE = ": Chinese in GBK?"
 
 
 def decoding_remedy(reason: str) -> str:
     """What to do about a line that cannot be decoded, by the reason that it came with."""
+    if _IS_UTF_8 in reason:
+        return "the encoding is one for all files of a set: leave it out where they are UTF-8, or save this one in it"
     if _DECLARED in reason:
         return "the encoding is one for all files of a set: save this one in it, too"
     return "declare encoding: gb18030" if _CHINESE in reason else "declare the `encoding`"
+
+
+def _is_valid(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _is_chinese(line: bytes) -> bool:
@@ -252,7 +270,8 @@ def _undecodable(line: bytes, error: UnicodeDecodeError, encoding: str, is_last:
     byte = line[error.start]
     following = line[error.start + 1] if error.start + 1 < len(line) else 0
     if encoding != "utf-8":
-        return Problem(1, f"byte 0x{byte:02X} at {error.start} is not {encoding}{_DECLARED}")
+        is_utf_8 = _IS_UTF_8 if _is_valid(line) else ""
+        return Problem(1, f"byte 0x{byte:02X} at {error.start} is not {encoding}{_DECLARED}{is_utf_8}")
     if is_last and error.reason == "unexpected end of data":
         return Problem(6, "last line ends inside a character: file truncated?")
     if _is_chinese(line):
