@@ -31,7 +31,8 @@ FLOORS = {
     "metric_contract metrics normalise optim packing plan pooling r_drop ranks schemas search spans statistics "
     "stream suite tag_schemes token_classes",
     # 0: what everything may use
-    0: "bounds errors exclusive full_disk garbage interruption outputs look_alikes parallel params spelling strict_yaml",
+    0: "bounds errors exclusive full_disk garbage interruption look_alikes outputs parallel params spelling "
+    "strict_yaml",
 }
 
 # The core trains on a bare machine: torch, transformers, numpy, pyarrow. The way in (text, gate) is not part of it.
