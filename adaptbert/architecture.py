@@ -26,7 +26,9 @@ class EncoderConfig(Config):
     def _divisible(self) -> "EncoderConfig":
         if self.hidden_size % self.heads:
             remainder = self.hidden_size % self.heads
-            raise contradiction(f"hidden_size {self.hidden_size} % heads {self.heads} = {remainder}, not 0")
+            heads = next(heads for heads in range(self.heads, 0, -1) if self.hidden_size % heads == 0)
+            problem = f"hidden_size {self.hidden_size} % heads {self.heads} = {remainder}, not 0"
+            raise contradiction(problem, f"write heads: {heads}, or a hidden_size that {self.heads} divides")
         weights = self.layers * (4 * self.hidden_size**2 + 2 * self.hidden_size * self.intermediate_size)
         if weights > bounds.PARAMETERS:
             problem = f"{weights:,} weights in {self.layers} layers, more than {bounds.PARAMETERS:,}"

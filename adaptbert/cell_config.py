@@ -63,14 +63,19 @@ class CellConfig(ShapeConfig):
     @model_validator(mode="after")
     def _agree(self) -> "CellConfig":
         if not self.seeds or len(set(self.seeds)) != len(self.seeds):
-            raise contradiction(f"seeds {self.seeds}: give at least one, each once")
+            raise contradiction(f"seeds {self.seeds}: give at least one, each once", "write e.g. [1, 2, 3]")
         if self.global_batch_size % self.micro_batch_size:
+            nearest = max(1, round(self.global_batch_size / self.micro_batch_size)) * self.micro_batch_size
             raise contradiction(
                 f"global_batch_size {self.global_batch_size} is not a multiple of"
-                f" micro_batch_size {self.micro_batch_size}"
+                f" micro_batch_size {self.micro_batch_size}",
+                f"write global_batch_size: {nearest}",
             )
         if self.max_length > self.block_size:
-            raise contradiction(f"max_length {self.max_length} is larger than block_size {self.block_size}")
+            raise contradiction(
+                f"max_length {self.max_length} is larger than block_size {self.block_size}",
+                f"write block_size: {self.max_length}",
+            )
         if len(self.given) == 1:  # adaptbert.consistency knows the shape of the task, and asks for its options
             self.options().check_room(self.max_length)
         return self

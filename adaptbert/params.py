@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any, TypeVar, get_args
-from unicodedata import normalize
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
-from adaptbert import look_alikes, strict_yaml
+from adaptbert import strict_yaml
 from adaptbert.errors import BadParams, nearest, raise_all, shortened
+from adaptbert.spelling import spelling
 
 MAX_BYTES = 1_000_000
 
@@ -31,6 +31,7 @@ C = TypeVar("C", bound=Config)
 
 
 _CHANGE = "change one of them"
+_BELOW = "write its keys below it, each line indented alike, as in presets/demo.yaml"
 
 
 class Contradiction(ValueError):
@@ -76,7 +77,7 @@ def parse(cls: type[C], values: object, key: str, file: Path) -> C:
         key: where the values stand in the file, e.g. `domain_transfer`.
     """
     if not isinstance(values, Mapping):
-        raise BadParams(100, f"{file}: {key}", f"expected a mapping, found {_type_name(values)}", "see params.yaml")
+        raise BadParams(100, f"{file}: {key}", f"expected a mapping, found {_type_name(values)}", _BELOW)
     try:
         return cls.model_validate(values)
     except ValidationError as error:
@@ -174,11 +175,8 @@ def _translate(details: ErrorDetails, cls: type[Config], key: str, file: Path) -
     wanted = details["msg"].replace("Input should be ", "expected ")
     for pattern, plain in _PLAIN.items():
         wanted = re.sub(pattern, plain, wanted)
-    inside = _fields(cls, path, only_required=True)
-    remedy = "write one of them" if " or '" in wanted or "' or " in wanted else _spelling(kind, value, inside)
-    if isinstance(value, str) and (found := look_alikes.find(value)):
-        remedy = f"{found.name} stands in it: {found.remedy}"
-    return BadParams(100, place, f"{wanted}, found {_shown(value)}", remedy)
+    keys = _fields(cls, path, only_required=True), _fields(cls, path)
+    return BadParams(100, place, f"{wanted}, found {_shown(value)}", spelling(kind, value, details["msg"], keys))
 
 
 _PLAIN = {
@@ -189,31 +187,6 @@ _PLAIN = {
     r"a integer": "an integer",
 }
 """What pydantic calls a type -> what users call it."""
-
-
-_NUMBER = re.compile(r"[-+]?[\d.,_]+([eE][-+]?\d+)?")
-
-
-def _spelling(kind: str, value: object, inside: list[str]) -> str:
-    """How to write what is wanted; `inside` are the keys of a mapping that must be there."""
-    if isinstance(value, (int, float, str)) and kind.startswith("list"):
-        return f"write it in brackets: [{value}]"
-    if inside and kind.startswith(("model", "dict")):
-        return f"write {{{', '.join(f'{name}: ...' for name in inside)}}}"
-    if isinstance(value, str) and kind.startswith("bool"):
-        return f"write {'true' if value.lower() in ('true', 'yes', 'on') else 'false'} without quotes"
-    if isinstance(value, str) and kind.startswith(("float", "int")):
-        if not value.isascii() and _NUMBER.fullmatch(plain := normalize("NFKC", value)):
-            return f"its digits are full-width: write {plain}"
-        return "write a plain number without quotes, such as 1.0e-5"
-    if kind.startswith("string"):
-        is_scalar = value is not None and not isinstance(value, list | Mapping)
-        return f'write "{shortened(_as_yaml(value))}"' if is_scalar else "write a text"
-    return "see docs/parameters.md"
-
-
-def _as_yaml(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _fields(cls: type[Config], path: list[str], *, only_required: bool = False) -> list[str]:

@@ -65,17 +65,21 @@ class RungConfig(Config):
     @model_validator(mode="after")
     def _divisible(self) -> "RungConfig":
         if self.global_batch_tokens % self.micro_batch_tokens:
+            nearest = max(1, round(self.global_batch_tokens / self.micro_batch_tokens)) * self.micro_batch_tokens
             raise contradiction(
                 f"global_batch_tokens {self.global_batch_tokens} is not a multiple of"
-                f" micro_batch_tokens {self.micro_batch_tokens}"
+                f" micro_batch_tokens {self.micro_batch_tokens}",
+                f"write global_batch_tokens: {nearest}",
             )
         if self.block_size > self.micro_batch_tokens:
             raise contradiction(
-                f"block_size {self.block_size} is larger than micro_batch_tokens {self.micro_batch_tokens}"
+                f"block_size {self.block_size} is larger than micro_batch_tokens {self.micro_batch_tokens}",
+                f"write block_size: {self.micro_batch_tokens}, or less",
             )
         if self.lengths and self.lengths.short_length > self.block_size:
             raise contradiction(
-                f"lengths.short_length {self.lengths.short_length} is larger than block_size {self.block_size}"
+                f"lengths.short_length {self.lengths.short_length} is larger than block_size {self.block_size}",
+                f"write short_length: {self.block_size}, or less",
             )
         return self
 

@@ -36,6 +36,7 @@ _REMEDIES = {
     r"'[@`%&*]' that cannot start": "put the value in quotes",
     r"mapping values are not allowed": "put a blank behind a colon, begin the lines of a section alike, and put a "
     "value that holds a colon in quotes",
+    r"expected <block end>": "begin all lines of a section in the same column",
     r"could not find expected ':'": "put a colon and a blank behind the key",
     r"while scanning a quoted scalar": "close the quote",
     r"expected ',' or '[\]}]'": "close the bracket, and put commas between its values",

@@ -32,7 +32,10 @@ class PretrainParams(RungConfig):
     @model_validator(mode="after")
     def _start(self) -> "PretrainParams":
         if (self.init == SCRATCH) != (self.encoder is not None):
-            raise contradiction(f"init is {self.init} and encoder is {'given' if self.encoder else 'missing'}")
+            problem = f"init is {self.init} and encoder is {'given' if self.encoder else 'missing'}"
+            sizes = "layers: 2, hidden_size: 256, heads: 4, intermediate_size: 1024, max_positions: 512"
+            add = f"add `encoder: {{{sizes}}}`, or other sizes"
+            raise contradiction(problem, "take encoder out: a checkpoint brings its own" if self.encoder else add)
         return self
 
 

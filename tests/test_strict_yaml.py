@@ -168,8 +168,7 @@ def test_told(text: str, expected: str) -> None:
         (
             "confidence: 0.95",
             "confidence: 0．95",
-            "AB-100 params.yaml: compare.confidence: expected a number, found text '0．95'; its digits are full-width: "
-            "write 0.95",
+            "AB-100 params.yaml: compare.confidence: expected a number, found text '0．95'; write 0.95",
         ),
         (
             "betas: [0.9, 0.98]",
