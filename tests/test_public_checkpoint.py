@@ -5,6 +5,7 @@ The hub's stand-in is what a download leaves behind: a cache in Hugging Face's o
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -125,3 +126,22 @@ def test_a_name_that_is_not_there_is_one_clear_line(hub: tuple[Path, Path]) -> N
     done = run(CLIMB, params, cwd=work, hub=home)
     assert done.returncode == 1
     assert "AB-128 acme/typo: cannot be loaded from the hub" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"hidden_size": 1_000_000_000}, "AB-122 acme/tiny-bert: hidden_size: "),
+        ({"intermediate_size": 65}, "AB-133 acme/tiny-bert: weights and config.json disagree: bert.encoder.layer.0"),
+    ],
+)
+def test_a_model_of_the_hub_is_held_as_a_folder_is(
+    hub: tuple[Path, Path], tmp_path: Path, changes: dict[str, int], words: str
+) -> None:
+    home, work = hub
+    shutil.copytree(home, tmp_path / "hub")
+    (config,) = (tmp_path / "hub").rglob(f"{REVISION}/config.json")
+    config.write_text(json.dumps(read_json(config) | changes), encoding="utf-8")
+    done = run(CLIMB, json.dumps({**PARAMS, "init": NAME, "revision": "main"}), cwd=work, hub=tmp_path / "hub")
+    assert done.returncode == 1
+    assert words in done.stderr.splitlines()[-1]
