@@ -138,12 +138,15 @@ def _remove_temporaries() -> Iterator[str]:
 
 
 def _outputs() -> Iterator[str]:
-    """Every output of dvc.yaml, as it stands there (`models/finetune/${key}`)."""
+    """Every output of dvc.yaml, as it stands there (`models/finetune/${key}`); of one that is no YAML DVC itself tells."""
     from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
 
-    if not GRAPH.is_file():
+    try:
+        graph = YAML(typ="safe").load(GRAPH.read_text(encoding="utf-8"))
+    except (FileNotFoundError, YAMLError):
         return
-    for stage in YAML(typ="safe").load(GRAPH.read_text(encoding="utf-8"))["stages"].values():
+    for stage in graph.get("stages", {}).values():
         described = stage.get("do", stage)
         for out in (out for kind in ("outs", "metrics", "plots") for out in described.get(kind, [])):
             yield out if isinstance(out, str) else next(iter(out))

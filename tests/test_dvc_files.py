@@ -185,6 +185,8 @@ def test_copies_that_dvc_had_begun(project: Path) -> None:
         Path(name).write_text("half")
     assert dvc_files.mend() == ["out/.AbCdEf_hij-lmnopqrstuv.tmp removed: a copy that DVC had begun when it was killed"]
     assert Path("out/.mine.tmp").is_file()
+    Path("dvc.yaml").write_text("stages: {")
+    assert dvc_files.mend() == [], "DVC itself tells"
 
 
 def test_a_lock_of_git_is_told(project: Path) -> None:
