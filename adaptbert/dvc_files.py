@@ -138,7 +138,7 @@ def _remove_temporaries() -> Iterator[str]:
 
 
 def _outputs() -> Iterator[str]:
-    """Every output of dvc.yaml, as it stands there (`models/finetune/${key}`); of one that is no YAML DVC itself tells."""
+    """Every output of dvc.yaml, as it stands there (`models/finetune/${key}`). One that is no YAML is told by DVC."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 

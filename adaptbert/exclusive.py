@@ -18,7 +18,7 @@ from adaptbert.errors import TEMPORARY, UserError
 from adaptbert.outputs import whole
 
 ROOT = Path(".work")
-PATIENCE_SECONDS = 10.0
+PATIENCE_SECONDS, SILENT_SECONDS = 60.0, 3.0
 LOCK, FINISHED = "lock", "finished"
 
 
@@ -34,25 +34,30 @@ def hold(stage: str, patience: float = PATIENCE_SECONDS) -> Iterator[Path]:
 
     Args:
         stage: told from others by what it writes, e.g. `models-finetune-section-domain`.
-        patience: seconds to wait for a holder that may just be ending.
+        patience: seconds to wait for a holder that may just be ending, such as the stage of a DVC that was killed: it
+            finishes its optimizer step and saves its state. After the first few a line says so.
 
     Raises:
         Busy: another process holds it.
     """
     folder = ROOT / stage
     folder.mkdir(parents=True, exist_ok=True)
-    give_up = time.monotonic() + patience
+    began, is_told = time.monotonic(), False
     with (folder / LOCK).open("a+", encoding="utf-8") as file:
         while True:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
-                if time.monotonic() > give_up:
-                    file.seek(0)
-                    holder = file.read().strip() or "another process"
+                waited = time.monotonic() - began
+                file.seek(0)
+                holder = file.read().strip() or "another process"
+                if waited > patience:
                     remedy = "wait for it, or stop it, and run again"
                     raise Busy(159, folder, f"{holder} works on this stage", remedy) from None
+                if waited > SILENT_SECONDS and not is_told:
+                    print(f"{holder} works on this stage: waiting {patience:.0f} s for it to end", flush=True)
+                    is_told = True
                 time.sleep(0.2)
         # A forked child inherits the lock and would hold it after this process was killed.
         os.register_at_fork(after_in_child=lambda: _release(file.fileno()) if not file.closed else None)

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 from adaptbert.errors import TEMPORARY
 from adaptbert.processes import is_orphan
@@ -19,6 +20,7 @@ from adaptbert.processes import is_orphan
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 _asked: list[signal.Signals] = []
+_hooks: list[Callable[[Any], object]] = []
 
 
 class Interrupted(BaseException):
@@ -30,6 +32,9 @@ class Interrupted(BaseException):
 def raise_at_once() -> None:
     """From now on a signal raises `Interrupted` wherever the program is."""
     _take(_raise)
+    if sys.unraisablehook is not _raise_again:
+        _hooks.append(sys.unraisablehook)
+        sys.unraisablehook = _raise_again
 
 
 @contextmanager
@@ -100,3 +105,21 @@ def _note(number: int, frame: FrameType | None) -> None:
 def _raise(number: int, frame: FrameType | None) -> None:
     _note(number, frame)
     raise Interrupted(f"stopped by {asked()}")
+
+
+def _raise_again(lost: Any) -> None:
+    """What is raised inside a destructor Python only prints: then a moment later, outside of it.
+
+    Args:
+        lost: as `sys.unraisablehook` gets it.
+    """
+    if isinstance(lost.exc_value, Interrupted) and _is_main():
+        signal.signal(signal.SIGALRM, _raise_where_allowed)
+        signal.setitimer(signal.ITIMER_REAL, 0.01)
+    else:
+        _hooks[-1](lost)
+
+
+def _raise_where_allowed(number: int, frame: FrameType | None) -> None:
+    if signal.getsignal(_asked[0]) is _raise:  # else whoever trains looks at `asked`
+        raise Interrupted(f"stopped by {asked()}")

@@ -57,6 +57,15 @@ def test_a_second_process_is_told_who_holds_the_stage() -> None:
             pass
 
 
+def test_who_waits_long_says_so(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("adaptbert.exclusive.SILENT_SECONDS", 0.3)
+    with holder() as process, pytest.raises(Busy), hold("pretrain", patience=1):
+        pass
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith(f"process {process.pid} on ")
+    assert line.endswith(" works on this stage: waiting 1 s for it to end")
+
+
 def test_who_waits_gets_it_when_the_holder_ends() -> None:
     with holder() as process:
         process.send_signal(signal.SIGKILL)

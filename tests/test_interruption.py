@@ -69,6 +69,37 @@ def test_the_second_signal_ends_the_process_on_the_spot(tmp_path: Path) -> None:
     assert process.returncode - 128 in (signal.SIGTERM, signal.SIGINT), "whichever the kernel delivers last"
 
 
+DESTRUCTOR = """
+import sys, time
+from adaptbert import interruption
+from adaptbert.entry import _exit_code
+
+class Slow:
+    def __del__(self):
+        print("ready", flush=True)
+        time.sleep(2)
+
+def work():
+    interruption.raise_at_once()
+    Slow()
+    time.sleep(60)
+
+sys.exit(_exit_code(work))
+"""
+
+
+@SIGNALS
+def test_a_signal_that_strikes_in_a_destructor_is_not_lost(tmp_path: Path, number: signal.Signals) -> None:
+    """Python prints what is raised there and goes on: the stage of a killed DVC went on for minutes."""
+    command = [sys.executable, "-c", DESTRUCTOR]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(number)
+        _, told = process.communicate(timeout=10)
+    assert (process.returncode, told) == (75, f"stopped by {number.name}; the same command goes on from here\n")
+
+
 PARENT = """
 import subprocess, sys, time
 child = subprocess.Popen([sys.executable, "-c", sys.argv[1]])
