@@ -20,7 +20,7 @@ def spelling(kind: str, value: object, message: str, keys: tuple[Sequence[str], 
         message: of pydantic; of a choice it names all.
         keys: of a mapping that is wanted: those that must be there, and all.
     """
-    if kind in ("literal_error", "enum") or "' or '" in message:
+    if " or '" in message or "' or " in message:
         meant = closest(value, re.findall(r"'([^']+)'", message)) if isinstance(value, str) else None
         return f"write {meant}" if meant else "write one of them"
     if value is None:
