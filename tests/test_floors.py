@@ -17,9 +17,9 @@ from tests.import_closure import ROOT, closure, imports, running, source
 
 FLOORS = {
     # 4: the trainer, the record, the command line, the pages
-    4: "cell cell_config class_table cli comparing comparison comparison_plots comparison_table confusion consistency "
-    "doctor entry follower inspection named_files one_seed parameters prediction predictions presets progress record "
-    "report rung summary tracking training trials",
+    4: "cell cell_config class_table cli comparing comparison comparison_plots comparison_table confusion "
+    "consistency doctor entry follower headlines inspection named_files one_seed parameters prediction "
+    "predictions preset_name presets progress record report rung summary tracking training trials",
     # 3: loss, step and measurement; no files, no record
     3: "curriculum masked_lm finetuning measurement random_head sentence_measurement fine_tuned temperature",
     # 2: disk and Hugging Face
