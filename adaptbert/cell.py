@@ -121,7 +121,7 @@ def finetune_cell(
     predictions: list[Any] = []
     best: tuple[float, Trained] | None = None
     for seed in params.seeds:
-        with run.child(f"{task}-{arm} seed {seed}", {"task": task, "arm": arm, "seed": str(seed)}) as child:
+        with run.child(f"seed {seed} {arm} {task}", {"task": task, "arm": arm, "seed": str(seed)}) as child:
             savepoints = work.savepoints(f"seed-{seed}")
             child.go_on(savepoints.folder)
             trained = one_seed(start, params, shape, examples, held_out, seed, savepoints, child)

@@ -5,7 +5,6 @@ the stage goes on without a record.
 """
 
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -17,6 +16,7 @@ from typing import Any
 
 from adaptbert.interruption import Interrupted
 from adaptbert.record import store as mlflow_store
+from adaptbert.record.origin import Recipe, note, origin, run_name
 from adaptbert.record.recorder import SECONDS, Recorder
 from adaptbert.record.remembered import Remembered
 from adaptbert.record.store import Opened, Store, project_root, tracking_uri
@@ -32,17 +32,19 @@ class Run:
 
     Args:
         recorder: makes the calls. None: nothing is kept.
-        tags: of a run that is made anew, asked for when it is.
+        tags: of a run that is made anew, made in the thread of the recorder when it is.
         begin: what to write first.
+        recipe: what the run is a part of; None: of its parent.
     """
 
     def __init__(
         self,
         recorder: Recorder[Store] | None = None,
-        tags: Callable[[], Mapping[str, str]] = dict,
+        tags: Callable[[Store], Mapping[str, str]] = lambda _store: {},
         begin: "Callable[[Run], None] | None" = None,
+        recipe: Recipe | None = None,
     ) -> None:
-        self._recorder, self._tags, self._begin = recorder, tags, begin
+        self._recorder, self._tags, self._begin, self._recipe = recorder, tags, begin, recipe
         self._is_open = False
         self._opened: Opened | None = None
         self._metrics: list[tuple[str, float, int, int]] = []
@@ -115,11 +117,17 @@ class Run:
         """A data set that was read; `context` is how: training, evaluation."""
         self._call(lambda store: store.log_input(self.id, name, digest, context))
 
+    def conclude_recipe(self, metrics: Mapping[str, float]) -> None:
+        """All stages of the recipe have run: its own run gets these metrics and ends."""
+        if self._recipe is not None:
+            recipe, results = self._recipe, dict(metrics)
+            self._call(lambda store: store.conclude(recipe, results))
+
     @contextmanager
     def child(self, name: str, tags: Mapping[str, str]) -> Iterator["Run"]:
         """A run below this one, e.g. a seed below its cell."""
         self._open("")
-        child = Run(self._recorder, lambda: {"mlflow.runName": name, "mlflow.parentRunId": self.id, **tags})
+        child = Run(self._recorder, lambda _store: {"mlflow.runName": name, "mlflow.parentRunId": self.id, **tags})
         with child.closing():
             yield child
 
@@ -151,7 +159,7 @@ class Run:
         self._is_open = True
 
         def open_run(store: Store) -> None:
-            self._opened = store.open(self._tags(), earlier)
+            self._opened = store.open(self._tags(store), earlier)
 
         self._recorder.do(open_run)
         if self._begin is not None:
@@ -192,12 +200,27 @@ def open_run(
     if _pauses(remembered):
         yield Run()
         return
-    name = " ".join([stage, *labels.values()])
-    tags = {"mlflow.runName": name, "mlflow.source.name": f"stages/{stage}.py", "stage": stage, **labels, **_origin()}
+    recipe, code = Recipe.read(params_path), origin()
+    tags = {
+        "mlflow.runName": run_name(stage, labels),
+        "mlflow.source.name": f"stages/{stage}.py",
+        "mlflow.note.content": note(stage, code),
+        "stage": stage,
+        "recipe": recipe.name,
+        **labels,
+        **code,
+    }
+
+    def under_its_recipe(store: Store) -> dict[str, str]:
+        return {**tags, "mlflow.parentRunId": store.recipe(recipe)}
+
     recorder = Recorder(
-        mlflow_store.prepare, lambda: Store(remembered), lambda error: _give_up(error, remembered), seconds
+        lambda: mlflow_store.prepare(remembered),
+        lambda: Store(remembered),
+        lambda error: _give_up(error, remembered),
+        seconds,
     )
-    run = Run(recorder, lambda: tags, begin)
+    run = Run(recorder, under_its_recipe, begin, recipe)
     began = time.monotonic()
     try:
         with run.closing():
@@ -233,22 +256,3 @@ def _monitors() -> list[Any]:
     with suppress(ImportError, RuntimeError):  # no nvidia-ml-py; no GPU
         found.append(GPUMonitor())
     return found
-
-
-def _origin() -> dict[str, str]:
-    """Which code and which DVC stage and experiment a run comes from."""
-    tags = {
-        "dvc.stage": os.environ.get("DVC_STAGE", ""),
-        "dvc.experiment": os.environ.get("DVC_EXP_NAME", ""),
-        "git.commit": _git("rev-parse", "HEAD"),
-        "git.dirty": str(bool(_git("status", "--porcelain", "--untracked-files=no"))).lower(),
-    }
-    return {name: value for name, value in tags.items() if value}
-
-
-def _git(*arguments: str) -> str:
-    try:
-        done = subprocess.run(["git", *arguments], capture_output=True, text=True, check=True, timeout=10)
-        return done.stdout.strip()
-    except (OSError, subprocess.SubprocessError):
-        return ""

@@ -29,8 +29,8 @@ class Extra:
     """The runs of one cell.
 
     Attributes:
-        cell: its name, for MLflow.
-        tags: of the cell.
+        cell: its name, for messages.
+        tags: its `task` and `arm`, for MLflow.
     """
 
     cell: str
@@ -44,7 +44,7 @@ class Extra:
         """What `train` returns, from the disk where an earlier process was through with it; a child run of the cell."""
         tags = {**self.tags, "trial": what, "seed": str(seed)}
         savepoints = self.work.savepoints(f"{what.replace(' ', '-')}-seed-{seed}")
-        with self.run.child(f"{self.cell} {what} seed {seed}", tags) as child:
+        with self.run.child(f"{what} {self.tags['arm']} {self.tags['task']} seed {seed}", tags) as child:
             child.go_on(savepoints.folder)
             child.log_params(values)
             result = savepoints.folder / RESULT

@@ -19,7 +19,7 @@ from adaptbert.record.store import EXPERIMENT
 from adaptbert.tracking import open_run
 
 LINE = "warning: MLflow did not answer ("
-SLACK = 2.5
+SLACK = 5.0
 
 
 class Server(BaseHTTPRequestHandler):
@@ -167,4 +167,5 @@ def runs(folder: Path) -> list[Recorded]:
 
 
 def statuses(folder: Path) -> dict[str, str]:
-    return {run.info.run_name: run.info.status for run in runs(folder)}
+    """By name, without the recipe's own."""
+    return {run.info.run_name: run.info.status for run in runs(folder) if run.data.tags.get("stage") != "recipe"}

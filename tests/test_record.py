@@ -21,6 +21,7 @@ from tests.stores import (
     Slow,
     environment,
     run_python,
+    runs,
     serving,
     stage,
     statuses,
@@ -142,7 +143,7 @@ def test_stages_that_begin_together_in_a_new_project(inside: Path) -> None:
     """The tables take longer than a stage may wait; one stage makes them and no record is given up."""
     code = (
         "import sys; from pathlib import Path; from adaptbert.tracking import open_run\n"
-        "with open_run(sys.argv[1], {}, {}, Path('params.yaml'), 6.0) as run: run.set_tags({'a': 'b'})\n"
+        "with open_run(sys.argv[1], {}, {}, Path('params.yaml'), 12.0) as run: run.set_tags({'a': 'b'})\n"
     )
     names = ["collect a", "collect b", "collect c"]
     started = [
@@ -151,3 +152,4 @@ def test_stages_that_begin_together_in_a_new_project(inside: Path) -> None:
     ]
     assert [process.communicate(timeout=240)[1] for process in started] == [b"", b"", b""]
     assert statuses(inside) == dict.fromkeys(names, "FINISHED")
+    assert [run.data.tags.get("stage") for run in runs(inside)].count("recipe") == 1

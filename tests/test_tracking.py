@@ -1,5 +1,6 @@
 """The record in a real MLflow store; what a store that fails does to a stage is in test_record."""
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -7,8 +8,8 @@ import pytest
 from mlflow import MlflowClient
 from mlflow.entities import Run as Recorded
 
-from adaptbert import tracking
 from adaptbert.interruption import Interrupted
+from adaptbert.record.origin import origin, run_name
 from adaptbert.record.store import EXPERIMENT, project_root, tracking_uri
 from adaptbert.tracking import Run, open_run
 
@@ -66,7 +67,7 @@ def test_everything_that_a_run_holds(inside: Path, monkeypatch: pytest.MonkeyPat
 
     (parent,) = runs(inside, "tags.stage = 'finetune' and tags.arm = 'domain'")
     assert parent.info.status == "FINISHED"
-    assert parent.info.run_name == "finetune section domain"
+    assert parent.info.run_name == "domain section"
     assert parent.data.params == {"finetune.section.optim.learning_rate": "0.0004", "seed": "1"}
     assert parent.data.metrics["test/f1_macro"] == 0.5
     assert parent.data.metrics["cost/seconds"] > 0
@@ -101,18 +102,18 @@ def test_the_environment_is_listed(inside: Path, tmp_path: Path) -> None:
 
 def test_where_the_code_stood(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert "git.commit" not in tracking._origin(), "not a repository"
+    assert "git.commit" not in origin(), "not a repository"
     for name in ("GIT_AUTHOR", "GIT_COMMITTER"):
         monkeypatch.setenv(f"{name}_NAME", "test")
         monkeypatch.setenv(f"{name}_EMAIL", "test")
     (tmp_path / "file").write_text("a")
     for command in (["init", "-q"], ["add", "file"], ["commit", "-q", "-m", "a"]):
         subprocess.run(["git", *command], check=True)
-    clean = tracking._origin()
+    clean = origin()
     assert len(clean["git.commit"]) == 40
     assert clean["git.dirty"] == "false"
     (tmp_path / "file").write_text("b")
-    assert tracking._origin() == clean | {"git.dirty": "true"}
+    assert origin() == clean | {"git.dirty": "true"}
 
 
 def test_a_stage_that_raises_is_marked_failed_with_its_child(inside: Path) -> None:
@@ -214,3 +215,53 @@ def test_a_run_that_was_removed_meanwhile_is_made_anew(inside: Path, tmp_path: P
             found.append(run.id)
         client(inside).delete_run(run.id)
     assert found[0] != found[1]
+
+
+def test_stages_of_a_recipe_lie_below_its_run(inside: Path) -> None:
+    """One run a recipe, told from others by the values of params.yaml: every stage finds it, the last ends it."""
+    own = {}
+    for seed in (11, 12):
+        params = inside / f"params-{seed}.yaml"
+        for comment in ("", "# the same\n"):
+            params.write_text(f"{comment}seed: {seed}\n")
+            with open_run("finetune", {"task": "section", "arm": f"arm{seed}"}, {}, params):
+                pass
+        (recipe,) = [run for run in runs(inside, "tags.stage = 'recipe'") if run.data.params == {"seed": str(seed)}]
+        assert recipe.info.status == "SCHEDULED", "no process that could be killed, and not through"
+        below = runs(inside, f"tags.mlflow.parentRunId = '{recipe.info.run_id}'")
+        assert [run.info.run_name for run in below] == [f"arm{seed} section"] * 2
+        assert {run.data.tags["recipe"] for run in below} == {recipe.info.run_name}
+        assert re.fullmatch(r"own [0-9a-f]{7}", recipe.info.run_name)
+        own[seed] = recipe.info.run_id
+
+    with open_run("compare", {}, {}, inside / "params-12.yaml") as run:
+        run.conclude_recipe({"section/domain": 59.3, "section/steps/climb": 3.1})
+    first, second = (client(inside).get_run(own[seed]) for seed in (11, 12))
+    assert (first.info.status, second.info.status) == ("SCHEDULED", "FINISHED")
+    assert second.data.metrics == {"section/domain": 59.3, "section/steps/climb": 3.1}
+    assert [item.path for item in client(inside).list_artifacts(own[12])] == ["params-12.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("stage", "labels", "dvc_stage", "expected"),
+    [
+        ("finetune", {"task": "section", "arm": "domain_task"}, "finetune@section-domain_task", "domain_task section"),
+        ("task_transfer", {"task": "section"}, "task_transfer@section-general", "task_transfer section-general"),
+        ("domain_transfer", {"corpus": "domain"}, "", "domain_transfer domain"),
+        ("compare", {}, "compare", "compare"),
+    ],
+)
+def test_names_of_runs(
+    stage: str, labels: dict[str, str], dvc_stage: str, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DVC_STAGE", dvc_stage)
+    assert run_name(stage, labels) == expected
+
+
+def test_the_page_of_a_run_begins_with_what_it_is(inside: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DVC_STAGE", "pretrain")
+    with open_run("pretrain", {}, {}, inside / "params.yaml"):
+        pass
+    (run,) = runs(inside, "tags.stage = 'pretrain'")
+    assert run.data.tags["mlflow.note.content"].startswith("Stage `pretrain`")
+    assert "`dvc repro --force --single-item pretrain`" in run.data.tags["mlflow.note.content"]

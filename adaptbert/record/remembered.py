@@ -4,6 +4,7 @@ In `.work/mlflow/<store>/` of the project:
 
     down           the store failed not long ago; stages that begin now do not wait for it again
     open/<run id>  a run that is not ended yet, locked by the process that writes it
+    *.lock         held by a process that makes what the others then find
 
 A lock ends with its process, or when the record is given up. So a file without one is a run that nobody will end, and
 the next stage that reaches the store does.
@@ -13,7 +14,7 @@ import fcntl
 import os
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -82,6 +83,14 @@ class Remembered:
     def answered(self) -> None:
         """The store can be reached."""
         self.down.unlink(missing_ok=True)
+
+    @contextmanager
+    def locked(self, name: str) -> Iterator[None]:
+        """Of the processes in this project one at a time."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with (self._folder / f"{name}.lock").open("w") as lock:
+            fcntl.lockf(lock, fcntl.LOCK_EX)
+            yield
 
     def opened(self, run_id: str) -> None:
         """A run is open from here on."""

@@ -1,16 +1,21 @@
 """What is asked of MLflow. All of it is called by one thread (adaptbert.record.recorder)."""
 
-import fcntl
+import importlib
 import logging
 import os
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from adaptbert.record.origin import Recipe
 from adaptbert.record.remembered import Leftover, Remembered
+from adaptbert.redaction import redacted
 
 EXPERIMENT = "adaptbert"
+KIND = {"mlflow.experimentKind": "custom_model_development"}
+"""Where a version of MLflow's pages heeds it, they begin with runs, not with traces of language models."""
 REFUSED = {401, 403, 408, 429}
 """Answers to a client, not to one call of it."""
 
@@ -51,7 +56,7 @@ def tracking_uri() -> str:
     return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{project_root() / 'mlflow.db'}"
 
 
-def prepare() -> None:
+def prepare(remembered: Remembered) -> None:
     """What takes the processor and no store can be blamed for: imports, and the tables of a new mlflow.db.
 
     MLflow takes ten seconds for those; stages that begin side by side wait for the one that makes them.
@@ -59,15 +64,15 @@ def prepare() -> None:
     os.environ.update({name: os.environ.get(name, value) for name, value in DEFAULTS.items()})
     from mlflow import MlflowClient
 
+    if not tracking_uri().startswith("http"):
+        importlib.import_module("mlflow.store.tracking.sqlalchemy_store")  # else the first call does it, and is counted
+
     for library in LIBRARIES:
         logging.getLogger(library).setLevel(os.environ["MLFLOW_LOGGING_LEVEL"])
     if os.environ.get("MLFLOW_TRACKING_URI"):
         return
-    root = project_root()
-    (root / ".work").mkdir(exist_ok=True)
-    with (root / ".work" / "mlflow.lock").open("w") as lock:
-        fcntl.lockf(lock, fcntl.LOCK_EX)
-        if not (root / "mlflow.db").is_file():
+    with remembered.locked("tables"):
+        if not (project_root() / "mlflow.db").is_file():
             MlflowClient(tracking_uri()).get_experiment_by_name(EXPERIMENT)
 
 
@@ -94,7 +99,7 @@ class Store:
             self._experiment = experiment.experiment_id
         else:
             local = None if os.environ.get("MLFLOW_TRACKING_URI") else (project_root() / "mlartifacts").as_uri()
-            self._experiment = self._client.create_experiment(EXPERIMENT, artifact_location=local)
+            self._experiment = self._client.create_experiment(EXPERIMENT, artifact_location=local, tags=KIND)
         remembered.answered()
         for leftover in remembered.leftovers():
             self._end(leftover)
@@ -111,6 +116,27 @@ class Store:
         run_id = self._client.create_run(self._experiment, tags=dict(tags)).info.run_id
         self._remembered.opened(run_id)
         return Opened(run_id)
+
+    def recipe(self, recipe: Recipe) -> str:
+        """The run of which the stages of a recipe are children; made by the first of them, found by the others.
+
+        It is SCHEDULED until `conclude`, for it is no process that could be killed.
+        """
+        with self._remembered.locked("recipe"):
+            of_recipe = f"tags.stage = '{recipe.tags['stage']}' and tags.recipe = '{recipe.name}'"
+            for run in self._client.search_runs([self._experiment], of_recipe, max_results=1):
+                return str(run.info.run_id)
+            run_id: str = self._client.create_run(self._experiment, tags=dict(recipe.tags)).info.run_id
+            self._client.update_run(run_id, status="SCHEDULED")
+        self.log_params(run_id, {name: redacted(str(value)) for name, value in recipe.params.items()})
+        self.log_artifact(run_id, recipe.path.resolve(), None)
+        return run_id
+
+    def conclude(self, recipe: Recipe, metrics: Mapping[str, float]) -> None:
+        """What the recipe showed; its run is FINISHED."""
+        run_id, now = self.recipe(recipe), time.time_ns() // 1_000_000
+        self.log_metrics(Opened(run_id), [(name, value, now, 0) for name, value in metrics.items()])
+        self._client.set_terminated(run_id, "FINISHED")
 
     def close(self, run_id: str, status: str) -> None:
         """FINISHED, FAILED or KILLED."""
