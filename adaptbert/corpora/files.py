@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from adaptbert.corpora.fields import AS_IT_IS, TEXTS, Fields, Labelling, Read
+from adaptbert.corpora.fields import AS_IT_IS, SURROGATE, TEXTS, Fields, Labelling, Read
 from adaptbert.corpora.formats import SUFFIXES, format_of, records
 from adaptbert.corpora.likeness import hinted, other_format
 from adaptbert.corpora.lines import check_regular
@@ -116,6 +116,8 @@ class Files:
             yield name
 
     def _check_format(self, place: Path) -> None:
+        if SURROGATE.search(str(place)):  # as Python holds bytes that are not UTF-8
+            raise BadData(50, place, "the name is not UTF-8, and rows are named after it", "rename the file")
         suffixes = [suffix.lower() for suffix in place.suffixes]
         if any(suffix in (".zip", ".tar", ".tgz", ".7z", ".bz2", ".xz", ".zst", ".rar") for suffix in suffixes[-2:]):
             raise BadData(37, place, "archive, not text", "unpack it first")
