@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import random
 import subprocess
 import sys
@@ -208,6 +209,15 @@ def test_every_bad_file_of_a_folder_is_told_up_to_ten(project: Path) -> None:
     codes = ["AB-056", *["AB-040"] * 9]
     assert [line.split(":")[0] for line in found[:10]] == [f"{c} {parts}/{n:02d}.csv" for n, c in enumerate(codes)]
     assert found[10:] == ["AB-040 collect.domain: and 5 more errors; mend these first, then check again"]
+
+
+def test_a_name_in_a_folder_that_is_not_utf8(project: Path) -> None:
+    """It would become the id of rows, which Parquet and JSON cannot hold."""
+    parts = project / "data/own/parts"
+    parts.mkdir()
+    (parts / os.fsdecode(b"caf\xe9.txt")).write_text("a text\nanother\n", encoding="utf-8")
+    write({"domain": "data/own/parts"})
+    assert told() == [r"AB-192 data/own/parts/caf\xe9.txt: the name is not UTF-8; rename it"]
 
 
 def test_parquet_with_a_binary_column(project: Path) -> None:

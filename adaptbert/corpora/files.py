@@ -101,7 +101,7 @@ class Files:
         found: dict[str, Path] = {}
         for folder, folders, files in os.walk(self.path):
             folders[:] = sorted(name for name in folders if not name.startswith("."))
-            for name in [*folders, *(name for name in files if not name.startswith("."))]:
+            for name in folders:
                 check_name(Path(folder) / name)
             for file in sorted(files):
                 place = Path(folder) / file
@@ -118,6 +118,7 @@ class Files:
             yield name
 
     def _check_format(self, place: Path) -> None:
+        check_name(place)  # rows are named after it
         suffixes = [suffix.lower() for suffix in place.suffixes]
         if any(suffix in (".zip", ".tar", ".tgz", ".7z", ".bz2", ".xz", ".zst", ".rar") for suffix in suffixes[-2:]):
             raise BadData(37, place, "archive, not text", "unpack it first")
