@@ -28,7 +28,6 @@ from typing import Annotated, Any
 
 from httpx import TransportError
 from prefect import State, Task, flow, get_run_logger, task
-from prefect.artifacts import create_markdown_artifact, create_table_artifact
 from prefect.cache_policies import NO_CACHE
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import GlobalConcurrencyLimitCreate
@@ -39,17 +38,14 @@ from prefect.futures import PrefectFuture, as_completed, wait
 from prefect.states import Cancelled
 from pydantic import Field
 
-from adaptbert.comparison_table import STEPS, comparison_table
 from adaptbert.errors import BAD_PARAMS, INTERNAL, TEMPORARY, BadParams, UserError, nearest
-from adaptbert.outputs import read_json
 from adaptbert.redaction import hide_in_tracebacks, redacted
+from flows.artifacts import COMPARISON, leave_artifacts, run_name
 
 GPU = "gpu"
 UNREACHABLE = "Failed to reach API"
 """Of Prefect, where a server does not answer from the beginning."""
 LOCKED = ("is busy, it is being blocked by", "Unable to acquire lock")
-METRICS = Path("metrics/metrics.json")
-REPORT = Path("reports/index.html")
 
 
 class StageFailed(RuntimeError):
@@ -120,7 +116,7 @@ def bring_up_to_date(stage: str, on_gpu: bool, threads: str, failed: Event) -> S
     raise StageFailed(f"{stage}: {reason}\n{text}", int(ended[-1]) if ended else INTERNAL)
 
 
-@flow(name="recipe", flow_run_name="until {until}", persist_result=False)
+@flow(name="recipe", flow_run_name=run_name, persist_result=False)
 def recipe(until: str = "compare", jobs: Annotated[int, Field(ge=1, le=16)] = 2) -> None:
     """Climb the ladder as far as `until`, independent stages side by side.
 
@@ -135,7 +131,7 @@ def recipe(until: str = "compare", jobs: Annotated[int, Field(ge=1, le=16)] = 2)
     if any(stage in graph.on_gpu for stage in upstream):
         ensure_gpu_limit(jobs)
     climb(upstream, graph.on_gpu, jobs)
-    if METRICS.is_file() and any(stage in graph.writers_of(METRICS) for stage in upstream):
+    if COMPARISON.is_file() and any(stage in graph.writers_of(COMPARISON) for stage in upstream):
         leave_artifacts()
 
 
@@ -254,29 +250,6 @@ def has_cuda() -> bool:
     """Whether stages will train on a CUDA device; asked in a process of its own, for torch takes long to import."""
     asked = [sys.executable, "-c", "import torch; print(torch.cuda.is_available())"]
     return subprocess.run(asked, capture_output=True, text=True).stdout.strip() == "True"
-
-
-def leave_artifacts() -> None:
-    """Beside the flow run: the scores as a table; the comparison in words and the way to the report."""
-    summary = read_json(METRICS)
-    create_table_artifact(table=score_rows(summary), key="arm-scores", description="Scores by task and arm")
-    path = REPORT.resolve()
-    text = f"[{REPORT}]({path.as_uri()}) at `{path}`\n\n```\n{comparison_table(summary)}\n```"
-    create_markdown_artifact(markdown=text, key="report", description="The comparison, and where the report lies")
-
-
-def score_rows(summary: dict[str, Any]) -> list[dict[str, Any]]:
-    """A row for each task and arm of metrics/metrics.json; an arm without metrics keeps its row, empty."""
-    rows = []
-    for task_name, cells in summary.items():
-        if STEPS not in cells:  # bits per character and costs have no arms
-            continue
-        for arm, found in cells.items():
-            if arm != STEPS:
-                metric = next(iter(found), "")
-                bounds = {name: found.get(name) for name in ("low", "high")}
-                rows.append({"task": task_name, "arm": arm, "metric": metric, "mean": found.get(metric), **bounds})
-    return rows
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -57,11 +57,20 @@ TOY_STAGE_ENTRY = """
 METRICS: dict[str, Any] = {
     "section": {
         "scratch": {"f1_macro": 0.5, "low": 0.4, "high": 0.6, "seeds": [[1, 0.5]], "rung": ["scratch"]},
-        "domain": {},
-        "steps": {"climb": {"of": ["domain", "scratch"], "verdict": "untested"}},
+        "domain": {"f1_macro": 0.6457, "low": 0.6, "high": 0.7, "seeds": [[1, 0.6457]], "rung": ["domain"]},
+        "task": {},
+        "steps": {
+            "climb": {
+                "of": ["domain", "scratch"],
+                "verdict": "gain",
+                "difference": 0.1457,
+                "interval": [0.1, 0.191],
+                "p_holm": 0.01,
+            }
+        },
     },
     "bits_per_char": {"scratch": {"general": 3.0}},
-    "training": {"scratch": {"tokens": 0, "tflop": 0.0}},
+    "training": {"scratch": {"tokens": 0, "tflop": 0.0}, "domain": {"tokens": 800_000, "tflop": 25.43}},
 }
 
 
@@ -70,7 +79,7 @@ def toy_pipeline() -> str:
         ("start", "toy.py", "outs", "start.txt", "false"),
         ("left", "start.txt", "outs", "left.txt", "true"),
         ("right", "start.txt", "outs", "right.txt", "true"),
-        ("compare", "left.txt, right.txt", "metrics", "metrics/metrics.json", "false"),
+        ("compare", "left.txt, right.txt", "metrics", "metrics/comparison.json", "false"),
     ]
     entries = (
         TOY_STAGE_ENTRY.format(name=name, deps=deps, kind=kind, out=out, gpu=gpu)
@@ -108,7 +117,7 @@ class Toy(Project):
 @pytest.fixture(scope="module")
 def toy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toy]:
     root = tmp_path_factory.mktemp("toy")
-    for name in ("flows", "stages", "data/sources"):
+    for name in ("flows", "stages", "data/sources", "presets"):
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("prefect.yaml", "prefect.toml", "params.yaml"):
         shutil.copy(ROOT / name, root)
@@ -118,7 +127,8 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toy]:
     (root / "dvc.yaml").write_text(toy_pipeline())
     toy = Toy(root, environment(tmp_path_factory.mktemp("home")))
     toy.order()
-    subprocess.run(["git", "init", "-q", "."], cwd=root, env=toy.env, check=True)
+    for command in (["init", "-q", "."], ["add", "params.yaml"], ["commit", "-q", "-m", "toy"]):
+        subprocess.run(["git", *command], cwd=root, env=toy.env, check=True)
     assert toy.run("dvc", "init", "-q").returncode == 0
     with toy.server():
         assert toy.run("prefect", "gcl", "create", "gpu", "--limit", "1").returncode == 0
@@ -150,10 +160,23 @@ def test_deploys_and_runs_on_a_worker(toy: Toy) -> None:
     first, second = sorted(("left", "right"), key=lambda stage: toy.moment(stage, "begin"))
     assert toy.moment(first, "end") <= toy.moment(second, "begin"), "the limit `gpu` has one slot"
     assert json.loads(toy.artifact("arm-scores")) == [
-        {"task": "section", "arm": "scratch", "metric": "f1_macro", "mean": 0.5, "low": 0.4, "high": 0.6},
-        {"task": "section", "arm": "domain", "metric": "", "mean": None, "low": None, "high": None},
+        {"task": "section", "arm": "scratch", "metric": "f1_macro", "mean": 50.0, "low": 40.0, "high": 60.0},
+        {"task": "section", "arm": "domain", "metric": "f1_macro", "mean": 64.6, "low": 60.0, "high": 70.0},
+        {"task": "section", "arm": "task", "metric": "", "mean": None, "low": None, "high": None},
     ]
+    (step,) = json.loads(toy.artifact("steps"))
+    assert step == {
+        "task": "section",
+        "step": "climb",
+        "of": "domain - scratch",
+        "difference": 14.6,
+        "low": 10.0,
+        "high": 19.1,
+        "verdict": "gain shown",
+        "tflop": 25.4,
+    }
     assert f"{toy.root.resolve()}/reports/index.html" in toy.artifact("report")
+    assert re.search(r"demo [0-9a-f]{7} until compare", toy.run("prefect", "flow-run", "ls").stdout)
 
 
 def test_a_failing_stage_ends_the_flow_with_its_own_code(toy: Toy) -> None:

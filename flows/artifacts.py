@@ -1,0 +1,71 @@
+"""What a flow run is called, and what it leaves beside itself in Prefect: scores, steps, the way to the report."""
+
+from pathlib import Path
+from typing import Any
+
+from prefect.artifacts import create_markdown_artifact, create_table_artifact
+from prefect.runtime import flow_run
+
+from adaptbert.comparison_table import STEPS, TRAINING, VERDICTS, comparison_table, tasks_of
+from adaptbert.outputs import read_json
+from adaptbert.preset_name import OWN, preset_name
+from adaptbert.record.origin import commit
+
+COMPARISON = Path("metrics/comparison.json")
+REPORT = Path("reports/index.html")
+PARAMS = Path("params.yaml")
+
+
+def run_name() -> str:
+    """Of the flow run that begins: preset, commit, how far it goes: `weibo 3f9a2c1 until compare`."""
+    preset = preset_name(PARAMS) if PARAMS.is_file() else OWN
+    return " ".join([preset, *filter(None, [commit()[:7]]), "until", flow_run.parameters["until"]])
+
+
+def leave_artifacts() -> None:
+    """The scores and the steps as tables; the comparison in words and the way to the report."""
+    summary = read_json(COMPARISON)
+    create_table_artifact(table=score_rows(summary), key="arm-scores", description="Scores times 100, by task and arm")
+    create_table_artifact(table=step_rows(summary), key="steps", description="What each step brought, and its cost")
+    path = REPORT.resolve()
+    text = f"[{REPORT}]({path.as_uri()}) at `{path}`\n\n```\n{comparison_table(summary)}\n```"
+    create_markdown_artifact(markdown=text, key="report", description="The comparison, and where the report lies")
+
+
+def score_rows(summary: dict[str, Any]) -> list[dict[str, Any]]:
+    """A row for each task and arm of metrics/comparison.json; an arm without metrics keeps its row, empty."""
+    rows = []
+    for task, cells in tasks_of(summary).items():
+        for arm, cell in cells.items():
+            if arm != STEPS:
+                metric = next(iter(cell), "")
+                bounds = {name: _points(cell.get(name)) for name in ("low", "high")}
+                rows.append({"task": task, "arm": arm, "metric": metric, "mean": _points(cell.get(metric)), **bounds})
+    return rows
+
+
+def step_rows(summary: dict[str, Any]) -> list[dict[str, Any]]:
+    """A row for each task and step; the cost is what the first arm's rung was trained more than the second's."""
+    rows = []
+    for task, cells in tasks_of(summary).items():
+        for name, step in cells[STEPS].items():
+            arm, other = step["of"]
+            low, high = step.get("interval", (None, None))
+            row = {"task": task, "step": name, "of": f"{arm} - {other}", "difference": _points(step.get("difference"))}
+            verdict = VERDICTS[step["verdict"]]
+            tflop = _cost(summary, cells[arm], cells[other])
+            rows.append({**row, "low": _points(low), "high": _points(high), "verdict": verdict, "tflop": tflop})
+    return rows
+
+
+def _cost(summary: dict[str, Any], arm: dict[str, Any], other: dict[str, Any]) -> float | None:
+    spent: list[Any] = [
+        summary[TRAINING].get(rung, {}).get("tflop") for cell in (arm, other) for rung in cell.get("rung", [])
+    ]
+    if len(spent) < 2 or None in spent:
+        return None
+    return float(round(spent[0] - spent[1], 1)) + 0.0  # + 0.0 turns -0.0 into 0.0
+
+
+def _points(score: float | None) -> float | None:
+    return None if score is None else round(100 * score, 1) + 0.0
