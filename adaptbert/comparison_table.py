@@ -1,6 +1,6 @@
-"""metrics/metrics.json -> the comparison as plain text in aligned columns, all scores times 100.
+"""metrics/comparison.json -> the comparison as plain text in aligned columns, all scores times 100.
 
-python -m adaptbert.comparison_table metrics/metrics.json
+python -m adaptbert.comparison_table metrics/comparison.json
 """
 
 import sys

@@ -59,14 +59,14 @@ def _names(document: Mapping[str, Any], file: Path) -> Iterator[UserError]:
 
 
 def _taken(document: Mapping[str, Any], ladder: LadderConfig, file: Path) -> Iterator[UserError]:
-    """In metrics/metrics.json tasks stand beside other sections, and arms beside controls: one would hide the other."""
+    """In metrics/comparison.json tasks stand beside other sections, arms beside controls: one would hide the other."""
     for task in document["collect_task"]:
         if task in NO_TASKS:
-            problem = f"'{task}' is a section of metrics/metrics.json"
+            problem = f"'{task}' is a section of metrics/comparison.json"
             yield BadParams(112, f"{file}: collect_task.{task}", problem, "give the task another name")
     for key, cell in ladder.finetune.items():
         if cell.arm == STEPS or cell.arm in CONTROLS:
-            problem = f"'{cell.arm}' is {'a section of metrics/metrics.json' if cell.arm == STEPS else 'a control'}"
+            problem = f"'{cell.arm}' is {'a section of metrics/comparison.json' if cell.arm == STEPS else 'a control'}"
             yield BadParams(112, f"{file}: ladder.finetune.{key}.arm", problem, "give the arm another name")
 
 

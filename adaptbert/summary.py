@@ -1,7 +1,6 @@
-"""Comparison -> metrics/metrics.json: what `dvc metrics diff` and `dvc exp show` put side by side.
+"""Comparison -> metrics/comparison.json: all that was found, for the table, the flow and programs of your own.
 
-Numbers are columns there, lists are not: what a reader of the table wants beside the columns (scores of single seeds,
-intervals of differences) stands in lists. A planned cell without metrics is an empty mapping.
+A planned cell without metrics is an empty mapping.
 
     {"section": {"domain": {"f1_macro": .59, "low": .57, "high": .61, "seeds": [[1, .60], [2, .58], ...],
                             "learning_curve": [[100, .41, .39, .43], ...]},
@@ -23,7 +22,7 @@ from adaptbert.suite import SuiteAverage
 
 
 def summary(comparison: Comparison) -> dict[str, Any]:
-    """The whole comparison in as few columns as say it. `training` of a rung includes the rungs below it.
+    """The whole comparison. `training` of a rung includes the rungs below it.
 
     `suite` is a mean over tasks and is there from two tasks on; `inspection` is of each task's chosen arm.
     """

@@ -44,7 +44,7 @@ class Extra:
         """What `train` returns, from the disk where an earlier process was through with it; a child run of the cell."""
         tags = {**self.tags, "trial": what, "seed": str(seed)}
         savepoints = self.work.savepoints(f"{what.replace(' ', '-')}-seed-{seed}")
-        with self.run.child(f"{what} seed {seed} {self.tags['arm']} {self.tags['task']}", tags) as child:
+        with self.run.child(f"{what} {self.tags['arm']} {self.tags['task']} seed {seed}", tags) as child:
             child.go_on(savepoints.folder)
             child.log_params(values)
             result = savepoints.folder / RESULT

@@ -1,6 +1,7 @@
 """Compare: cells, rungs, predictions and labelled sets -> metrics/metrics.json, reports/index.html, reports/plots.
 
-Prints the table as well; `python -m adaptbert.comparison_table metrics/metrics.json` prints it again.
+metrics/metrics.json has the few numbers of adaptbert.headlines, metrics/comparison.json all of adaptbert.summary.
+Prints the table as well; `python -m adaptbert.comparison_table metrics/comparison.json` prints it again.
 """
 
 from pathlib import Path
@@ -34,6 +35,7 @@ def compare(
     predictions: Path,
     report: Path,
     plots: Path,
+    comparison: Path,
     metrics: Path,
     run: Run,
 ) -> None:
@@ -41,11 +43,12 @@ def compare(
     from adaptbert.comparing import compare_all
     from adaptbert.comparison_plots import write_plots
     from adaptbert.comparison_table import comparison_table
+    from adaptbert.headlines import headlines
     from adaptbert.params import flatten
     from adaptbert.report.page import render
     from adaptbert.summary import summary
 
-    comparison = compare_all(
+    compared = compare_all(
         ladder,
         confidence=params.confidence,
         baseline_seed=params.baseline_seed,
@@ -54,16 +57,18 @@ def compare(
         cells=cells,
         predictions=predictions,
     )
-    found, page = summary(comparison), render(comparison)
-    write_plots(comparison, plots)
+    found, page = summary(compared), render(compared)
+    write_plots(compared, plots)
     with whole(report) as path:
         path.write_text(page, encoding="utf-8")
-    write_json(metrics, found)
+    write_json(comparison, found)
+    write_json(metrics, headlines(found))
 
     print(comparison_table(found))
-    numbers = {name.replace(".", "/"): value for name, value in flatten(found).items()}
-    run.log_metrics({name: value for name, value in numbers.items() if isinstance(value, (int, float))}, step=0)
-    for path in (report, plots, metrics):
+    numbers = {name.replace(".", "/"): value for name, value in flatten(headlines(found)).items()}
+    run.log_metrics(numbers)
+    run.conclude_recipe(numbers)
+    for path in (report, plots, comparison, metrics):
         run.log_artifact(path)
 
 

@@ -28,7 +28,7 @@ _RESULTS = re.compile(r"(?<=<!-- results -->\n).*?(?=<!-- /results -->)", re.DOT
 
 def written() -> dict[str, str]:
     """Each of these documents as it should be; run in the project's folder."""
-    summary = read_json(Path("metrics/metrics.json"))
+    summary = read_json(Path("metrics/comparison.json"))
     table = comparison_table(summary) + "\n"
     texts = {name: Path(name).read_text(encoding="utf-8") for name in READMES}
     for name, text in texts.items():

@@ -293,6 +293,7 @@ def test_the_stage_writes_all_its_outputs_and_equal_bytes_again(
             **simulated.paths,
             report=folder / "reports/index.html",
             plots=folder / "reports/plots",
+            comparison=folder / "metrics/comparison.json",
             metrics=folder / "metrics/metrics.json",
             run=Run(),
         )
@@ -300,5 +301,5 @@ def test_the_stage_writes_all_its_outputs_and_equal_bytes_again(
         written.append({str(path.relative_to(folder)): path.read_bytes() for path in files})
     assert written[0] == written[1]
     assert {"metrics/metrics.json", "reports/index.html", "reports/plots/scores/section.csv"} <= set(written[0])
-    shown = comparison_table(read_json(tmp_path / "first/metrics/metrics.json"))
+    shown = comparison_table(read_json(tmp_path / "first/metrics/comparison.json"))
     assert capsys.readouterr().out == f"{shown}\n{shown}\n"

@@ -43,14 +43,14 @@ def test_the_demo_is_consistent() -> None:
 def test_a_task_cannot_hide_a_section_of_the_metrics(name: str) -> None:
     task = {name: DEMO["collect_task"]["section"]}
     assert errors(collect_task={**DEMO["collect_task"], **task}) == [
-        f"AB-112 params.yaml: collect_task.{name}: '{name}' is a section of metrics/metrics.json; give the task "
+        f"AB-112 params.yaml: collect_task.{name}: '{name}' is a section of metrics/comparison.json; give the task "
         "another name (78)"
     ]
 
 
 @pytest.mark.parametrize(
     ("arm", "what"),
-    [("steps", "a section of metrics/metrics.json"), ("majority", "a control"), ("tfidf_logistic", "a control")],
+    [("steps", "a section of metrics/comparison.json"), ("majority", "a control"), ("tfidf_logistic", "a control")],
 )
 def test_an_arm_cannot_hide_a_control(arm: str, what: str) -> None:
     cell = {f"section-{arm}": {"task": "section", "arm": arm, "from": "pretrain"}}

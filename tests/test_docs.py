@@ -128,15 +128,15 @@ def test_nothing_of_a_workplace(name: str) -> None:
 
 
 def own_run() -> bool:
-    """Whether metrics/metrics.json is another than the committed one: the user's, not the demonstration's."""
-    done = subprocess.run(["git", "show", "HEAD:./metrics/metrics.json"], capture_output=True)
-    return done.returncode != 0 or done.stdout != Path("metrics/metrics.json").read_bytes()
+    """Whether metrics/comparison.json is another than the committed one: the user's, not the demonstration's."""
+    done = subprocess.run(["git", "show", "HEAD:./metrics/comparison.json"], capture_output=True)
+    return done.returncode != 0 or done.stdout != Path("metrics/comparison.json").read_bytes()
 
 
 @pytest.mark.parametrize("name", [*READMES, PICTURE, PARAMETERS, BENCHMARKS])
 def test_fresh(name: str) -> None:
     if name in (*READMES, PICTURE) and own_run():
-        pytest.skip("metrics/metrics.json is not the demonstration's")
+        pytest.skip("metrics/comparison.json is not the demonstration's")
     assert read(name) == written()[name], "python -m tests.documents"
 
 
@@ -159,8 +159,8 @@ CLAIMS = {
 
 def test_the_words_fit_the_figures() -> None:
     if own_run():
-        pytest.skip("metrics/metrics.json is not the demonstration's")
-    summary = read_json(Path("metrics/metrics.json"))
+        pytest.skip("metrics/comparison.json is not the demonstration's")
+    summary = read_json(Path("metrics/comparison.json"))
     found = {(task, step): summary[task]["steps"][step]["verdict"] for task, step in CLAIMS}
     assert found == CLAIMS, "write that section of both READMEs anew, and CLAIMS"
     for task in ("section", "mention"):

@@ -238,7 +238,8 @@ def test_the_first_start_is_silent_and_recorded(project: Path) -> None:
     from mlflow import MlflowClient
 
     client = MlflowClient(f"sqlite:///{project / 'mlflow.db'}")
-    (found,) = client.search_runs([client.get_experiment_by_name("adaptbert").experiment_id])
+    experiment = client.get_experiment_by_name("adaptbert").experiment_id
+    (found,) = client.search_runs([experiment], "tags.stage = 'domain_transfer'")
     assert found.data.tags["corpus"] == "domain"
     assert found.data.params["domain_transfer.optim.learning_rate"] == "0.001"
     assert found.data.params["seed"] == "1"

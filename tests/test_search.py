@@ -246,9 +246,11 @@ def test_each_trial_is_a_child_run_with_its_values(tmp_path: Path, monkeypatch: 
     experiment = store.get_experiment_by_name(EXPERIMENT)
     assert experiment is not None
     runs = store.search_runs([experiment.experiment_id], order_by=["attributes.start_time"])
-    (cell,) = [run for run in runs if "mlflow.parentRunId" not in run.data.tags]
+    (cell,) = [run for run in runs if run.data.tags.get("stage") == "finetune"]
     trials = {run.data.tags["trial"]: run for run in runs if "trial" in run.data.tags}
     assert list(trials) == ["trial 1", "trial 2", "32 labels"]
+    assert trials["trial 1"].info.run_name.startswith("trial 1 general section seed ")
+    assert "seed 1 general section" in {run.info.run_name for run in runs}
     assert {run.data.tags["mlflow.parentRunId"] for run in trials.values()} == {cell.info.run_id}
     assert {run.info.status for run in trials.values()} == {"FINISHED"}
     for name, row in zip(["trial 1", "trial 2"], found["search"]["trials"], strict=True):

@@ -1,6 +1,6 @@
-"""metrics/metrics.json -> one SVG with the arms of every task: the picture of the README.
+"""metrics/comparison.json -> one SVG with the arms of every task: the picture of the README.
 
-python -m adaptbert.report.picture metrics/metrics.json docs/img/ladder.svg ["a line that says what text it is"]
+python -m adaptbert.report.picture metrics/comparison.json docs/img/ladder.svg ["a line that says what text it is"]
 
 The file stands alone and brings its own paper, so that it can be read on a white page and on a dark one.
 """
@@ -35,7 +35,7 @@ def picture(summary: dict[str, Any], text: str = "") -> str:
     """The tasks side by side.
 
     Args:
-        summary: what metrics/metrics.json holds.
+        summary: what metrics/comparison.json holds.
         text: said below the bars, e.g. where the text comes from.
     """
     tasks = tasks_of(summary)
