@@ -134,7 +134,7 @@ def test_what_is_right_passes(project: Path) -> None:
 def test_class_weights_of_other_labels(project: Path) -> None:
     write(None, {"class_weights": {"a": 1.0, "c": 2.0}}, mood=mood())
     assert told() == [
-        X
+        "AB-111 params.yaml: finetune.mood.class_weights: class_weights of 'a', 'c', but the labels are 'a', 'b'; "
         "give `balanced`, or each label its weight"
     ]
 
