@@ -170,7 +170,7 @@ def test_placeholders(
         (
             "finetune@ner-domain",
             "{tusk}",
-            "AB-099 params.yaml: tusk: 'tusk' is missing in the file (did you mean 'task'?)",
+            "AB-099 params.yaml: tusk: 'tusk' is missing in the file; add it; the file has from, key, task",
         ),
     ],
 )

@@ -51,6 +51,7 @@ def test_a_file_that_is_offered_is_like_it(
         "collect": {"general": {"path": name}, "domain": {"path": "text.txt"}},
         "tokenize": {"words": {"dictionary": "words.txt"}},
         "collect_task": {"set": {"train": "text.txt", "dev": "text.txt", "test": "set.test.csv"}},
+        "pretrain": {"init": "scratch"},
     }
     (error,) = check(document, Path("params.yaml"))
     assert str(error) == (
@@ -59,14 +60,22 @@ def test_a_file_that_is_offered_is_like_it(
 
 
 def test_a_path_with_a_character_from_an_input_method(tmp_path: Path) -> None:
-    document = {"collect": {"general": {"path": f"{tmp_path}/a：b.txt"}}, "collect_task": {}}
+    document = {
+        "collect": {"general": {"path": f"{tmp_path}/a：b.txt"}},
+        "collect_task": {},
+        "pretrain": {"init": "scratch"},
+    }
     document["tokenize"] = {"words": {"dictionary": str(tmp_path)}}
     (error,) = check(document, Path("params.yaml"))
     assert "a full-width colon (U+FF1A) stands in it" in str(error)
 
 
 def test_a_path_that_is_too_long(tmp_path: Path) -> None:
-    document = {"collect": {"general": {"path": f"{tmp_path}/{'x' * 300}"}}, "collect_task": {}}
+    document = {
+        "collect": {"general": {"path": f"{tmp_path}/{'x' * 300}"}},
+        "collect_task": {},
+        "pretrain": {"init": "scratch"},
+    }
     document["tokenize"] = {"words": {"dictionary": str(tmp_path)}}
     (error,) = check(document, Path("params.yaml"))
     assert str(error).endswith("characters): cannot be read: File name too long; check the path and its permissions")

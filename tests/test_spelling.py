@@ -40,7 +40,7 @@ def told(text: str) -> list[str]:
         ("lowercase", "true", "“true”", "a curly quote (U+201C) stands in it: write '\"'", ""),
         ("tag_scheme", "bio", "BIO", "write bio", "bio"),
         ("shape", "single_sentence", "single_sentance", "write single_sentence", "single_sentence"),
-        ("precision", "bf16-mixed", "fast", "write one of them", ""),
+        ("precision", "auto", "fast", "write one of them", ""),
         ("budget", "{tokens: 20_000}", "20000", "its keys are passes, steps, tokens", ""),
         ("heads", "2", "3", "write heads: 2, or a hidden_size that 3 divides", "2"),
         ("global_batch_size", "32", "33", "write global_batch_size: 32", "32"),
