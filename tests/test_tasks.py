@@ -112,7 +112,8 @@ def test_right_answers_score_full_marks(shape: str, target: str) -> None:
 @pytest.mark.parametrize(("shape", "target"), tiny.KINDS)
 def test_a_shape_comes_back_from_a_card(shape: str, target: str) -> None:
     options = tiny.options(shape, target).model_dump(exclude_none=True)
-    card = {**tiny.about(shape, target), "options": options, "max_length": 64}
+    tuned = {"commonest_tag": 0, "no_answer_threshold": 0.0}
+    card = {**tiny.about(shape, target), "options": options, "max_length": 64, "tuned": tuned}
     made, again = tiny.shape_of(shape, target), from_card(card)
     assert (again.classes, again.metric, again.config()) == (made.classes, made.metric, made.config())
 
