@@ -70,10 +70,22 @@ def _mend_lock() -> Iterator[str]:
     if KEPT.is_file() and not _problem(KEPT):
         _replace(LOCK, KEPT.read_bytes())
         done = "that of the last check is back; DVC takes what is newer from its run cache"
+    elif committed := _committed():
+        _replace(LOCK, committed)
+        done = "that of git's last commit is back; DVC takes what is newer from its run cache"
     else:
         LOCK.unlink()
         done = "DVC takes finished stages from its run cache and writes it anew"
     yield f"{LOCK} {problem}, as a DVC that was killed leaves it: {done} (the damaged one is {DAMAGED})"
+
+
+def _committed() -> bytes:
+    """dvc.lock as git's last commit has it; nothing without git, or where it is not in it."""
+    try:
+        shown = subprocess.run(["git", "show", f"HEAD:./{LOCK}"], capture_output=True)
+    except OSError:
+        return b""
+    return shown.stdout if shown.returncode == 0 else b""
 
 
 def _problem(path: Path = LOCK) -> str:
@@ -97,8 +109,10 @@ def _problem(path: Path = LOCK) -> str:
     except (YAMLError, Invalid):
         return "is cut short"
     # A cut may leave what DVC takes for whole, such as half of a checksum: then it would run the stage again.
-    outs = [out for stage in stages.values() for out in stage.get("outs", [])]
-    last = outs[-1] if outs else {}
+    last_stage = list(stages.values())[-1] if stages else {}
+    if not last_stage.get("outs"):  # each stage of dvc.yaml has some; a cut at the end of a line may be read as YAML
+        return "is cut short"
+    last = last_stage["outs"][-1]
     keys = {"size", "nfiles"} if str(last.get("md5")).endswith(".dir") else {"size"}
     lacks = keys - last.keys() if "md5" in last else None
     return "is cut short" if lacks or not text.endswith("\n") else ""
@@ -113,6 +127,8 @@ def _mend_marks() -> Iterator[str]:
         moment = path.stat().st_mtime
         try:
             marks = json.loads(path.read_text(encoding="utf-8"))
+            if marks.keys() - {"write", "read"}:
+                raise ValueError("not of DVC's form")
             write = {
                 where: mark for where, mark in marks.get("write", {}).items() if not has_ended(mark["pid"], moment)
             }

@@ -21,6 +21,7 @@ SHORTEST = 4
 
 _BEFORE_THE_HOST = re.compile(r"(?<=://)([^\s/@:]*:(?!\d+[^\w@])\S*|[^\s/?#'\"<>]*)@")
 """What is before the @ of an address; first with a password that has / or @ in it, which should have been encoded."""
+_ADDRESS = re.compile(r"://(.*)@", re.DOTALL)
 _PARAMETER = re.compile(
     r"([?&;][\w.-]*(?:token|secret|passw(?:or)?d|pwd|signature|credential|api_?key|access_?key)[\w.-]*=)"
     r"[^&;\s'\"#)]+",
@@ -58,6 +59,8 @@ def _secrets(environment: Mapping[str, str]) -> Iterator[str]:
             _, _, password = login.partition(":")
             yield b64encode(unquote(login).encode()).decode()  # as in the header `Authorization`
             yield from _forms(password)
+        if address := _ADDRESS.search(value):  # also with a blank in the password, where the others stop
+            yield from _forms(address[1].partition(":")[2])
         for found in _PARAMETER.finditer(value):
             yield from _forms(found.group().partition("=")[2])
 

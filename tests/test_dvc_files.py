@@ -92,6 +92,28 @@ def test_the_lock_of_the_last_check_comes_back(project: Path) -> None:
     assert (Path("dvc.lock").read_bytes(), dvc("repro").returncode, runs()) == (whole, 0, 3)
 
 
+@pytest.mark.parametrize("lines", [1, 2, 4])
+def test_a_cut_at_the_end_of_a_line_does_not_replace_the_copy(project: Path, lines: int) -> None:
+    """YAML reads such a file as a whole one, with a stage that has left nothing, or none."""
+    whole = Path("dvc.lock").read_bytes()
+    assert dvc_files.mend() == []
+    Path("dvc.lock").write_bytes(b"".join(whole.splitlines(keepends=True)[:lines]))
+    assert dvc_files.mend() == [LINE.format("is cut short", BACK)]
+    assert (Path("dvc.lock").read_bytes(), Path(".work/dvc.lock").read_bytes()) == (whole, whole)
+
+
+def test_without_a_copy_the_lock_of_the_last_commit_comes_back(project: Path) -> None:
+    """A new clone has neither a copy nor a run cache."""
+    whole = Path("dvc.lock").read_bytes()
+    author = ["-c", "user.name=a", "-c", "user.email=a@b.example"]
+    for command in (["init", "--quiet"], ["add", "dvc.lock"], [*author, "commit", "--quiet", "--message", "lock"]):
+        subprocess.run(["git", *command], check=True)
+    Path("dvc.lock").write_bytes(whole[:-300])
+    done = "that of git's last commit is back; DVC takes what is newer from its run cache"
+    assert dvc_files.mend() == [LINE.format("is cut short", done)]
+    assert Path("dvc.lock").read_bytes() == whole
+
+
 def test_every_cut_is_seen_or_harmless(project: Path) -> None:
     """After the look DVC reads the file, and each stage in it has whole checksums."""
     from dvc.schema import COMPILED_LOCKFILE_SCHEMA
@@ -153,7 +175,7 @@ def test_a_damaged_lock_under_a_dvc_at_work_is_not_touched(project: Path) -> Non
     assert Path("dvc.lock").read_text() == "schema"
 
 
-@pytest.mark.parametrize("text", ["", '{"write": {"/x": {"pi', "[]", '{"read": {"/x": [{"cmd": "dvc"}]}}'])
+@pytest.mark.parametrize("text", ["", '{"write": {"/x": {"pi', "[]", '{"a": 5}', '{"read": {"/x": [{"cmd": "dvc"}]}}'])
 def test_marks_that_are_cut(project: Path, text: str) -> None:
     """DVC refuses to run until somebody removes the file."""
     Path(".dvc/tmp/rwlock").write_text(text)

@@ -254,6 +254,17 @@ Stage(domain_transfer).run()
 """
 
 
+def test_another_python_is_told_in_one_line(tmp_path: Path) -> None:
+    """DVC that is started by its path runs `python`, which may be one without any package."""
+    command = [sys.executable, "-S", "-m", "stages.collect"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (78, "")
+    assert done.stderr.splitlines() == [
+        f"error: {sys.executable} has none of the packages of this project; activate the environment "
+        "(. .venv/bin/activate) and run again"
+    ]
+
+
 def test_the_first_start_is_silent_and_recorded(project: Path) -> None:
     """The tables of the store are made without a word: what a stage prints is about the stage."""
     command = [sys.executable, "-c", RECORDED, "--corpus", "domain", "--out", "out"]

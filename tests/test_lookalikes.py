@@ -111,7 +111,7 @@ def test_equal_whatever_the_form(name: str) -> None:
 
 
 def pasted(remedy: str) -> dict[str, str]:
-    found = re.search(r"map_labels: (\{.*\}) below", remedy)
+    found = re.search(r"map_labels: (\{.*\}) in", remedy)
     assert found is not None, remedy
     mapping: dict[str, str] = YAML(typ="safe", pure=True).load(found[1])
     return mapping

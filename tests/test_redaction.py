@@ -57,6 +57,7 @@ def test_what_looks_like_a_credential(text: str, expected: str) -> None:
     [
         {"MLFLOW_TRACKING_URI": f"http://user:{ENCODED}@host:5000"},
         {"SOME_STORE": f"see http://user:{CANARY.replace(' ', '')}@host"},
+        {"MLFLOW_TRACKING_URI": f"http://user:{CANARY}@host:5000"},
         {"MLFLOW_TRACKING_URI": f"http://host:5000?api_token={ENCODED}"},
         {"MLFLOW_TRACKING_PASSWORD": CANARY},
         {"HF_TOKEN": CANARY},

@@ -68,7 +68,7 @@ def label_errors(
         if unseen := set(counts) - set(trained) - unknown:
             problem = f"labels of {split} that train never shows: {labels[split].told(unseen, sorted(trained))}"
             mapped = f"{{{spelled(min(unseen))}: a label of train}}"
-            remedy = f"add training rows, or write map_labels: {mapped} below collect_task"
+            remedy = f"add training rows, or write map_labels: {mapped} in the section of this set in collect_task"
             errors.append(BadData(60, place, problem, remedy))
     return errors
 
@@ -136,7 +136,7 @@ def _lookalikes(
 
 
 def _map(label: str, wanted: str) -> str:
-    return f"write map_labels: {{{spelled(label)}: {spelled(wanted)}}} below collect_task"
+    return f"write map_labels: {{{spelled(label)}: {spelled(wanted)}}} in the section of this set in collect_task"
 
 
 def _twins(labels: Sequence[str]) -> list[tuple[str, str]]:
