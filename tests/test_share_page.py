@@ -158,6 +158,7 @@ def test_a_missing_source_costs_nothing_and_check_says_how_to_get_it(team: Team)
     assert UP_TO_DATE in team.run("dvc status", project)
 
 
+@pytest.mark.slow
 def test_a_missing_source_of_another_place_costs_nothing(team: Team) -> None:
     """`--in-place`, and then the disk is gone."""
     first, away = team.first.root, team.home / "away"
