@@ -87,11 +87,13 @@ class Stage:
         ladder = document.get("ladder")
         if self.name not in document and isinstance(ladder, Mapping) and ladder.get(self.name) in ([], {}):
             return found
-        keys = [self.name]
+        own = self.hints()["params"]
         if self.keyed_by is not None and isinstance(document.get(self.name), Mapping):
-            keys = [f"{self.name}.{key}" for key in document[self.name]]
-        for key in keys:
-            _collect(found, lambda key=key: self._parse(document, key, self.hints()["params"], file))  # type: ignore[misc]
+            for key, values in document[self.name].items():  # a key with a dot is no way to a value, and refused later
+                place = f"{self.name}.{key}"
+                _collect(found, lambda values=values, place=place: params_file.parse(own, values, place, file))  # type: ignore[misc]
+        else:
+            _collect(found, lambda: self._parse(document, self.name, own, file))
         for name, kind in self.sections().items():
             _collect(found, lambda name=name, kind=kind: self._parse(document, name, kind, file))  # type: ignore[misc]
         return found

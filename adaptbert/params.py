@@ -34,6 +34,16 @@ _CHANGE = "change one of them"
 _BELOW = "write its keys below it, each line indented alike, as in presets/demo.yaml"
 
 
+class Names(Config):
+    """A section whose keys are names, such as those of the sets in `collect`; the values are read elsewhere."""
+
+    model_config = ConfigDict(extra="allow")
+
+    def sorted(self) -> list[str]:
+        """In an order that does not depend on the file."""
+        return sorted(self.model_extra or {})
+
+
 class Contradiction(ValueError):
     """See `contradiction`."""
 

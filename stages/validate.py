@@ -7,8 +7,6 @@ import logging
 from contextlib import ExitStack
 from pathlib import Path
 
-from pydantic import ConfigDict
-
 from adaptbert.contamination import ForbiddenText
 from adaptbert.entry import Stage
 from adaptbert.errors import raise_all
@@ -16,22 +14,12 @@ from adaptbert.gate.corpus import overlaps, pass_corpus
 from adaptbert.gate.labelled import pass_task
 from adaptbert.gate.limits import Limits
 from adaptbert.outputs import whole, write_json
-from adaptbert.params import Config, flatten
+from adaptbert.params import Names, flatten
 from adaptbert.tracking import Run
 
 
 class ValidateParams(Limits):
     """The section `validate`."""
-
-
-class Names(Config):
-    """The sets that params.yaml names; a folder that an earlier recipe left in data/raw is not read."""
-
-    model_config = ConfigDict(extra="allow")
-
-    def sorted(self) -> list[str]:
-        """In an order that does not depend on the file."""
-        return sorted(self.model_extra or {})
 
 
 def validate(

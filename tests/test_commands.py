@@ -38,9 +38,11 @@ def dvc(project: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """dvc.yaml without the code that stages depend on, in a repository of DVC's without git."""
     monkeypatch.chdir(tmp_path)
-    lines = (ROOT / "dvc.yaml").read_text(encoding="utf-8").splitlines(keepends=True)
-    kept = "".join(line for line in lines if not is_code(line.strip().removeprefix("- ")))
-    (tmp_path / "dvc.yaml").write_text(kept, encoding="utf-8")
+    graph = params.read(ROOT / "dvc.yaml")
+    for values in graph["stages"].values():
+        stage = values.get("do", values)
+        stage["deps"] = [dep for dep in stage["deps"] if not is_code(dep)]
+    (tmp_path / "dvc.yaml").write_text(json.dumps(graph), encoding="utf-8")
     (tmp_path / ".dvc").mkdir()
     (tmp_path / ".dvc/config").write_text("[core]\n    no_scm = true\n    analytics = false\n")
     return tmp_path
@@ -68,7 +70,7 @@ def hostile() -> tuple[dict[str, Any], int]:
         "finetune": {task: {} for task in tasks},
         **{name: {} for name in ("validate", "tokenizer", "pretrain", "domain_transfer", "task_transfer", "compare")},
     }
-    return document, 5 * len(ORDERS) + 1 + len(("validate", "tokenizer", "tokenize", "pretrain", "compare"))
+    return document, 5 * len(ORDERS) + 1 + len(("ladder", "validate", "tokenizer", "tokenize", "pretrain", "compare"))
 
 
 def test_nothing_of_params_is_executed(project: Path) -> None:
@@ -132,6 +134,35 @@ def test_any_file_name_is_collected(project: Path) -> None:
         assert (manifest["rows"], name in json.dumps(manifest, ensure_ascii=False).replace('\\"', '"')) == (2, True)
     assert (project / "data/raw/tasks/section/test.parquet").is_file()
     assert sorted(path.name for path in project.rglob("TOUCHED*")) == []
+
+
+def test_a_name_that_leads_elsewhere_costs_nothing(project: Path) -> None:
+    """A plain `dvc repro` removes the outputs of a stage before it looks for inputs or runs anything, and a name of the
+    ladder stands in their paths. `--keep-going`: whatever does not depend on the first stage is run as well."""
+    for name in ("adaptbert", "stages", "constraints.txt"):
+        (project / name).symlink_to(ROOT / name)
+    outside = project.parent / f"{project.name}-outside"
+    precious = [project / "notes/page", *(outside / str(i) / "page" for i in range(4))]
+    for path in precious:
+        path.parent.mkdir(parents=True)
+        path.write_text("kept", encoding="utf-8")
+    names = ["../../notes", *(f"../../../{outside.name}/{i}" for i in range(2))]
+    raw = [f"../../../../{outside.name}/{i}" for i in (2, 3)]
+    document = params.read(ROOT / "presets/smoke.yaml")
+    document["ladder"] |= {
+        "finetune": {names[0]: {"task": "../../../nowhere", "arm": "general", "from": "nowhere"}},
+        "task_transfer": {names[1]: {"task": "../../../nowhere", "from": "nowhere"}},
+        "domain_transfer": [names[2]],
+    }
+    document["finetune"]["../../../nowhere"] = document["finetune"]["section"]
+    document["collect"][raw[0]] = document["collect"]["domain"]
+    document["collect_task"][raw[1]] = document["collect_task"]["section"]
+    (project / "params.yaml").write_text(json.dumps(document), encoding="utf-8")
+
+    done = dvc(project, "repro", "--keep-going")
+    assert [path for path in precious if not path.is_file()] == [], done.stdout + done.stderr
+    lines = [line for line in (done.stdout + done.stderr).splitlines() if "AB-" in line]
+    assert (done.returncode, [name for name in (*names, *raw) if not any(name in line for line in lines)]) == (255, [])
 
 
 LADDER = {"ladder": {"finetune": {"ner-domain": {"task": "ner", "from": "x/{key}"}}, "domain_transfer": ["law"]},

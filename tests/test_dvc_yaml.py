@@ -14,10 +14,10 @@ from adaptbert import params, placeholders
 from adaptbert.entry import Stage
 from tests.import_closure import ROOT, closure, is_code, rewrite
 
-SHARED_SECTIONS = {"seed", "ladder", "measure"}
+SHARED_SECTIONS = {"seed", "measure"}
 
-# Read by the stage through the installed packages, not through an argument.
-NOT_ARGUMENTS = {"constraints.txt"}
+# Read by the stage through the installed packages; made so that stages with a name come after it.
+NOT_ARGUMENTS = {"constraints.txt", "data/ladder"}
 
 SIMPLE_COMMAND = re.compile(r"exec python -m stages\.(\w+)((?: --[a-z][a-z-]* (?:[\w./-]+|'[\w./{}-]+'))*)")
 
@@ -144,6 +144,14 @@ def test_each_stage_knows_of_what_it_is_made() -> None:
         foreach = stage_object(name).foreach
         assert values.get("foreach") == (f"${{{foreach}}}" if foreach else None)
         assert "matrix" not in values
+
+
+def test_stages_with_a_name_in_their_paths_come_after_the_first() -> None:
+    """DVC removes outputs before it runs a stage; `ladder` refuses names that lead elsewhere."""
+    written = params.read(ROOT / "dvc.yaml")["stages"]
+    assert next(iter(written)) == "ladder"
+    named = [name for name, values in written.items() if "foreach" in values]
+    assert [name for name in named if "data/ladder" not in written[name]["do"]["deps"]] == []
 
 
 def test_a_source_that_is_missing_costs_no_output() -> None:
