@@ -27,6 +27,7 @@ GRAPH = Path("dvc.yaml")
 STATE = Path(".dvc/tmp")
 KEPT = ROOT / "dvc.lock"
 DAMAGED = ROOT / "dvc.lock.damaged"
+SCHEMA = "2.0"
 PATIENCE_SECONDS = 60.0
 
 _TEMPORARY = re.compile(r"\.[\w-]{22}\.tmp")
@@ -42,7 +43,7 @@ def mend(patience: float = PATIENCE_SECONDS) -> list[str]:
         patience: seconds to wait for such a DVC where dvc.lock does not look whole.
 
     Raises:
-        BadData: dvc.lock has both sides of a merge.
+        BadData: dvc.lock has both sides of a merge, is no file, or is of another version of DVC.
         Busy: it is still not whole, and a DVC that is at work may be writing it.
     """
     if not os.access(STATE.parent, os.W_OK):  # no project of DVC's, or nobody can run one here
@@ -66,7 +67,7 @@ def _mend_lock() -> Iterator[str]:
         if LOCK.is_file() and not (KEPT.is_file() and KEPT.read_bytes() == LOCK.read_bytes()):
             _replace(KEPT, LOCK.read_bytes())
         return
-    _replace(DAMAGED, LOCK.read_bytes())
+    damaged = _put_aside(LOCK.read_bytes())
     if KEPT.is_file() and not _problem(KEPT):
         _replace(LOCK, KEPT.read_bytes())
         done = "that of the last check is back; DVC takes what is newer from its run cache"
@@ -76,7 +77,17 @@ def _mend_lock() -> Iterator[str]:
     else:
         LOCK.unlink()
         done = "DVC takes finished stages from its run cache and writes it anew"
-    yield f"{LOCK} {problem}, as a DVC that was killed leaves it: {done} (the damaged one is {DAMAGED})"
+    yield f"{LOCK} {problem}, as a DVC that was killed leaves it: {done} (the damaged one is {damaged})"
+
+
+def _put_aside(content: bytes) -> Path:
+    """Beside those of earlier times, which may be all that is left of something."""
+    path, number = DAMAGED, 1
+    while path.exists() and path.read_bytes() != content:
+        number += 1
+        path = DAMAGED.with_name(f"{DAMAGED.name}.{number}")
+    _replace(path, content)
+    return path
 
 
 def _committed() -> bytes:
@@ -89,13 +100,19 @@ def _committed() -> bytes:
 
 
 def _problem(path: Path = LOCK) -> str:
-    """What is wrong with a dvc.lock, as the end of a sentence; nothing for one that is whole, or not there."""
+    """What a kill did to a dvc.lock, as the end of a sentence; nothing for one that is whole, or not there.
+
+    Raises:
+        BadData: it is as no kill leaves it.
+    """
     from dvc.schema import COMPILED_LOCKFILE_SCHEMA
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
     from voluptuous import Invalid
 
     if not path.is_file():
+        if path.is_symlink() or path.exists():
+            raise BadData(184, path, "not a file, or a link to none, and DVC writes one there", "move it away")
         return ""
     text = path.read_text(encoding="utf-8", errors="replace")
     if conflict := _CONFLICT.search(text):
@@ -105,7 +122,12 @@ def _problem(path: Path = LOCK) -> str:
     if not text.strip():
         return "is empty"
     try:
-        stages = COMPILED_LOCKFILE_SCHEMA(YAML(typ="safe").load(text)).get("stages", {})
+        document = YAML(typ="safe").load(text)
+        version = document.get("schema") if isinstance(document, dict) else None
+        if isinstance(version, str) and version != SCHEMA:
+            remedy = "install the version of DVC that wrote it; or remove it, and all stages run again"
+            raise BadData(200, path, f"schema '{version}', and this version of DVC reads '{SCHEMA}'", remedy)
+        stages = COMPILED_LOCKFILE_SCHEMA(document).get("stages", {})
     except (YAMLError, Invalid):
         return "is cut short"
     # A cut may leave what DVC takes for whole, such as half of a checksum: then it would run the stage again.

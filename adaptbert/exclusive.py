@@ -15,7 +15,7 @@ from hashlib import md5
 from pathlib import Path
 
 from adaptbert.errors import TEMPORARY, UserError
-from adaptbert.outputs import whole
+from adaptbert.outputs import make_folder, whole
 
 ROOT = Path(".work")
 PATIENCE_SECONDS, SILENT_SECONDS = 60.0, 3.0
@@ -39,9 +39,10 @@ def hold(stage: str, patience: float = PATIENCE_SECONDS) -> Iterator[Path]:
 
     Raises:
         Busy: another process holds it.
+        BadData: a file stands where the folder belongs.
     """
     folder = ROOT / stage
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     began, is_told = time.monotonic(), False
     with (folder / LOCK).open("a+", encoding="utf-8") as file:
         while True:

@@ -10,6 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from adaptbert.errors import BadData
 from adaptbert.full_disk import full_disk, size
 from adaptbert.processes import has_ended
 
@@ -25,7 +26,7 @@ def whole(target: Path) -> Iterator[Path]:
     Raises:
         FullDisk: there is no room for it.
     """
-    target.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(target.parent)
     _remove_leftovers(target)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
@@ -42,6 +43,19 @@ def whole(target: Path) -> Iterator[Path]:
         raise
     finally:
         _remove(temporary)
+
+
+def make_folder(path: Path) -> None:
+    """A folder, with those above it; none of it is made anew.
+
+    Raises:
+        BadData: something else stands where one of them belongs.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        blocking = next(place for place in (*reversed(path.parents), path) if not place.is_dir())
+        raise BadData(184, blocking, "not a folder, and one belongs there", "move it away, or rename it") from None
 
 
 def _remove_leftovers(target: Path) -> None:

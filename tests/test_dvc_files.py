@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -141,6 +142,53 @@ def test_both_sides_of_a_merge_are_left_to_the_user(project: Path) -> None:
         "take one side (git checkout --ours dvc.lock, or --theirs) and run again"
     )
     assert Path("dvc.lock").read_text() == text
+
+
+def a_folder() -> None:
+    Path("dvc.lock").mkdir()
+
+
+def a_link_to_nothing() -> None:
+    Path("dvc.lock").symlink_to("gone")
+
+
+def a_pipe() -> None:
+    os.mkfifo("dvc.lock")
+
+
+@pytest.mark.parametrize("put", [a_folder, a_link_to_nothing, a_pipe], ids=lambda put: put.__name__)
+def test_what_is_no_file_is_told(project: Path, put: Callable[[], None]) -> None:
+    Path("dvc.lock").unlink()
+    put()
+    with pytest.raises(BadData) as refused:
+        dvc_files.mend()
+    assert str(refused.value) == (
+        "AB-184 dvc.lock: not a file, or a link to none, and DVC writes one there; move it away"
+    )
+
+
+def test_a_lock_of_another_dvc_is_left_alone(project: Path) -> None:
+    text = Path("dvc.lock").read_text().replace("'2.0'", "'3.0'")
+    Path("dvc.lock").write_text(text)
+    with pytest.raises(BadData) as refused:
+        dvc_files.mend()
+    assert str(refused.value).startswith("AB-200 dvc.lock: schema '3.0', and this version of DVC reads '2.0'; install ")
+    assert Path("dvc.lock").read_text() == text
+
+
+def test_every_damaged_lock_is_kept(project: Path) -> None:
+    for i, name in enumerate(("dvc.lock.damaged", "dvc.lock.damaged.2", "dvc.lock.damaged.2")):
+        Path("dvc.lock").write_text(f"schema: {min(i, 1)}")
+        assert dvc_files.mend()[0].endswith(f"(the damaged one is .work/{name})")
+        assert Path(".work", name).read_text() == f"schema: {min(i, 1)}"
+
+
+def test_a_file_in_the_place_of_our_folder(project: Path) -> None:
+    Path(".work").write_text("mine")
+    with pytest.raises(BadData) as refused:
+        dvc_files.mend()
+    assert str(refused.value) == "AB-184 .work: not a folder, and one belongs there; move it away, or rename it"
+    assert Path(".work").read_text() == "mine"
 
 
 def test_a_lock_that_is_being_written_is_waited_for(project: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from adaptbert.errors import BadData
 from adaptbert.exclusive import FINISHED, ROOT, Busy, finish, hold, sweep
 
 HOLDER = """
@@ -55,6 +56,13 @@ def test_a_second_process_is_told_who_holds_the_stage() -> None:
         assert caught.value.exit_code == 75
         with hold("finetune-section-domain", patience=0):
             pass
+
+
+def test_a_file_in_the_place_of_the_folder_is_told_and_kept(inside: Path) -> None:
+    ROOT.write_text("mine")
+    with pytest.raises(BadData, match=r"AB-184 .work: not a folder, and one belongs there; move it away"), hold("a"):
+        pass
+    assert ROOT.read_text() == "mine"
 
 
 def test_who_waits_long_says_so(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
