@@ -106,7 +106,7 @@ def test_a_damaged_checkpoint(project: Project, tmp_path: Path, code: int, harm:
         ("in.csv", b"Text\na\n", 58),
         ("in.csv", b'text\n"a\n', 96),
         ("in.parquet", b"PAR1", 38),
-        ("in.jsonl.gz", gzip.compress(b'{"text": "a"}\n' * 9)[:-9], 32),
+        ("in.jsonl.gz", gzip.compress(b'{"text": "a"}\n' * 9, mtime=0)[:-9], 32),
         ("in.txt", "text".encode("utf-16"), 3),
         ("in.doc", b"text", 50),
     ],
