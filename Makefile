@@ -54,8 +54,9 @@ lint: $(installed)
 	@$(PYTHON) -m ruff format --check .
 	@$(PYTHON) -m mypy
 
+# Two processes, each test file in one of them: what a file sets up is set up once.
 test: lint
-	@$(PYTHON) -m pytest
+	@$(PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 test-slow: $(installed)
 	@$(PYTHON) -m pytest -m 'slow and not gpu and not browser and not nightly'

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from adaptbert.errors import BadData
 from adaptbert.exclusive import ROOT, Busy
-from adaptbert.outputs import whole
+from adaptbert.outputs import Blocked, whole
 from adaptbert.processes import has_ended
 
 LOCK = Path("dvc.lock")
@@ -43,7 +43,8 @@ def mend(patience: float = PATIENCE_SECONDS) -> list[str]:
         patience: seconds to wait for such a DVC where dvc.lock does not look whole.
 
     Raises:
-        BadData: dvc.lock has both sides of a merge, is no file, or is of another version of DVC.
+        BadData: dvc.lock has both sides of a merge, or is of another version of DVC.
+        Blocked: dvc.lock is no file.
         Busy: it is still not whole, and a DVC that is at work may be writing it.
     """
     if not os.access(STATE.parent, os.W_OK):  # no project of DVC's, or nobody can run one here
@@ -103,7 +104,7 @@ def _problem(path: Path = LOCK) -> str:
     """What a kill did to a dvc.lock, as the end of a sentence; nothing for one that is whole, or not there.
 
     Raises:
-        BadData: it is as no kill leaves it.
+        BadData, Blocked: it is as no kill leaves it.
     """
     from dvc.schema import COMPILED_LOCKFILE_SCHEMA
     from ruamel.yaml import YAML
@@ -112,7 +113,7 @@ def _problem(path: Path = LOCK) -> str:
 
     if not path.is_file():
         if path.is_symlink() or path.exists():
-            raise BadData(184, path, "not a file, or a link to none, and DVC writes one there", "move it away")
+            raise Blocked(184, path, "not a file, or a link to none, and DVC writes one there", "move it away")
         return ""
     text = path.read_text(encoding="utf-8", errors="replace")
     if conflict := _CONFLICT.search(text):

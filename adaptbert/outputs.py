@@ -10,9 +10,15 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from adaptbert.errors import BadData
+from adaptbert.errors import IO_ERROR, UserError
 from adaptbert.full_disk import full_disk, size
 from adaptbert.processes import has_ended
+
+
+class Blocked(UserError):
+    """Something else stands where a file or folder of ours belongs."""
+
+    exit_code = IO_ERROR
 
 
 @contextmanager
@@ -49,13 +55,13 @@ def make_folder(path: Path) -> None:
     """A folder, with those above it; none of it is made anew.
 
     Raises:
-        BadData: something else stands where one of them belongs.
+        Blocked: something else stands where one of them belongs.
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
         blocking = next(place for place in (*reversed(path.parents), path) if not place.is_dir())
-        raise BadData(184, blocking, "not a folder, and one belongs there", "move it away, or rename it") from None
+        raise Blocked(184, blocking, "not a folder, and one belongs there", "move it away, or rename it") from None
 
 
 def _remove_leftovers(target: Path) -> None:

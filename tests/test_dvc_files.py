@@ -14,6 +14,7 @@ import pytest
 from adaptbert import dvc_files
 from adaptbert.errors import BadData
 from adaptbert.exclusive import Busy
+from adaptbert.outputs import Blocked
 from tests.project import environment
 
 GRAPH = """
@@ -160,7 +161,7 @@ def a_pipe() -> None:
 def test_what_is_no_file_is_told(project: Path, put: Callable[[], None]) -> None:
     Path("dvc.lock").unlink()
     put()
-    with pytest.raises(BadData) as refused:
+    with pytest.raises(Blocked) as refused:
         dvc_files.mend()
     assert str(refused.value) == (
         "AB-184 dvc.lock: not a file, or a link to none, and DVC writes one there; move it away"
@@ -185,7 +186,7 @@ def test_every_damaged_lock_is_kept(project: Path) -> None:
 
 def test_a_file_in_the_place_of_our_folder(project: Path) -> None:
     Path(".work").write_text("mine")
-    with pytest.raises(BadData) as refused:
+    with pytest.raises(Blocked) as refused:
         dvc_files.mend()
     assert str(refused.value) == "AB-184 .work: not a folder, and one belongs there; move it away, or rename it"
     assert Path(".work").read_text() == "mine"

@@ -107,7 +107,7 @@ def only_collect(folder: Path) -> None:
     """dvc.yaml without what comes after data/raw."""
     yaml = YAML()
     document = yaml.load(folder / "dvc.yaml")
-    document["stages"] = {name: document["stages"][name] for name in COLLECTS}
+    document["stages"] = {name: document["stages"][name] for name in ("ladder", *COLLECTS)}
     del document["plots"]
     yaml.dump(document, folder / "dvc.yaml")
     (folder / "dvc.lock").unlink()
