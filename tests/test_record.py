@@ -57,7 +57,7 @@ def test_a_bad_server_costs_limited_time_and_one_line(
         assert line.startswith(LINE)
         assert line.endswith("); the stage goes on without a record")
 
-        assert stage(1.0, "compare") < 0.5
+        assert stage(5.0, "compare") < 2.5
         (line,) = capfd.readouterr().err.splitlines()
         assert line.startswith("warning: no record until ")
         assert "; to ask it now: rm .work/mlflow/" in line
@@ -114,10 +114,10 @@ def test_all_waiting_together_is_limited() -> None:
     recorder: Recorder[None] = Recorder(lambda: None, lambda: None, given_up.append, seconds=1.0)
     began = time.monotonic()
     for _ in range(3):
-        recorder.do(lambda _: time.sleep(0.4))
+        recorder.do(lambda _: time.sleep(0.7))
         recorder.wait()
     recorder.close()
-    assert 0.9 < time.monotonic() - began < 1.4
+    assert 0.9 < time.monotonic() - began < 1.9
     assert [str(error) for error in given_up] == ["its calls took more than 1 seconds"]
 
 
