@@ -13,6 +13,7 @@ from tests.project import Project, clone
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 BEFORE_TRAINING = {
+    "ladder",
     "collect@general",
     "collect@domain",
     "collect_task@section",
