@@ -1,0 +1,16 @@
+"""Costs and chances as text: rounded, and never to a zero that is none."""
+
+from math import floor, log10
+
+
+def amount(value: float, places: int) -> str:
+    """A cost with so many places, but with two digits where it is less: 1,234.5, 6.6, 0.037; 0.0 is nothing."""
+    if 0 < abs(value) < 10**-places:
+        places = 1 - floor(log10(abs(value)))
+    return f"{value:,.{places}f}"
+
+
+def at_least(value: float, places: int) -> str:
+    """A chance or a share with so many places, `<0.001` where it is smaller and not 0."""
+    least = 10**-places
+    return f"<{least:.{places}f}" if 0 < value < least else f"{value:.{places}f}"
