@@ -2,12 +2,20 @@
 
 from math import floor, log10
 
+_UNITS = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
+
 
 def amount(value: float, places: int) -> str:
     """A cost with so many places, but with two digits where it is less: 1,234.5, 6.6, 0.037; 0.0 is nothing."""
     if 0 < abs(value) < 10**-places:
         places = 1 - floor(log10(abs(value)))
     return f"{value:,.{places}f}"
+
+
+def bytes_of(size: int) -> str:
+    """The size of files: 812 bytes, 4.6 kB, 1,203.4 GB."""
+    unit, name = next(((unit, name) for unit, name in _UNITS if size >= unit), (1, ""))
+    return f"{size / unit:,.1f} {name}" if name else f"{size} bytes"
 
 
 def at_least(value: float, places: int) -> str:

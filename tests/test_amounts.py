@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from adaptbert.amounts import amount, at_least
+from adaptbert.amounts import amount, at_least, bytes_of
 from adaptbert.comparison import Comparison, Cost
 from adaptbert.comparison_table import comparison_table
 from adaptbert.report.page import render
@@ -32,6 +32,14 @@ def test_amounts(value: float, told: str) -> None:
 @pytest.mark.parametrize(("value", "told"), [(0.0, "0.000"), (1e-9, "<0.001"), (0.0012, "0.001"), (1.0, "1.000")])
 def test_chances(value: float, told: str) -> None:
     assert at_least(value, 3) == told
+
+
+@pytest.mark.parametrize(
+    ("size", "told"),
+    [(0, "0 bytes"), (999, "999 bytes"), (1000, "1.0 kB"), (4_640_000, "4.6 MB"), (1_203_400_000_000, "1,203.4 GB")],
+)
+def test_sizes(size: int, told: str) -> None:
+    assert bytes_of(size) == told
 
 
 @pytest.fixture
