@@ -6,9 +6,9 @@ _UNITS = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
 
 
 def amount(value: float, places: int) -> str:
-    """A cost with so many places, but with two digits where it is less: 1,234.5, 6.6, 0.037; 0.0 is nothing."""
+    """A cost with so many places, but with up to two digits where it is less: 1,234.5, 6.6, 0.037; 0.0 is nothing."""
     if 0 < abs(value) < 10**-places:
-        places = 1 - floor(log10(abs(value)))
+        return f"{value:.{1 - floor(log10(abs(value)))}f}".rstrip("0")
     return f"{value:,.{places}f}"
 
 

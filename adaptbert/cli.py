@@ -63,7 +63,11 @@ def about(
 @app.command()
 def use(
     preset: Annotated[
-        str | None, typer.Argument(help="demo, smoke, weibo, biomed or gpu-base; left out: --data alone.")
+        str | None,
+        typer.Argument(
+            metavar="[PRESET]",
+            help="demo, smoke, weibo, biomed or gpu-base; left out: bring the files of --data, write no params.yaml.",
+        ),
     ] = None,
     data: Annotated[Path | None, typer.Option(help="Folder with your files; copied into data/own, for DVC.")] = None,
     in_place: Annotated[
@@ -169,13 +173,20 @@ def doctor() -> None:
     for finding in findings:
         table.add_row(finding.verdict.value, finding.what, finding.found, finding.remedy)
     Console().print(table)
-    if any(finding.verdict is Verdict.FAIL for finding in findings):
+    fails, warnings = (sum(each.verdict is verdict for each in findings) for verdict in (Verdict.FAIL, Verdict.WARN))
+    if fails or warnings:
+        print(f"FAIL {fails}, warn {warnings} of {len(findings)}: the last column says what to do")
+    else:
+        print(f"{len(findings)} looked at, all well: this machine can run the recipe")
+    if fails:
         raise typer.Exit(1)
 
 
 @app.command()
 def predict(
-    model: Annotated[Path, typer.Argument(help="A fine-tuned checkpoint: models/finetune/<task>-<arm>.")],
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="A fine-tuned checkpoint: models/finetune/<task>-<arm>.")
+    ],
     source: Annotated[
         Path,
         typer.Argument(

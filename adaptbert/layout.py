@@ -82,6 +82,8 @@ class Layout:
 
 
 CORPUS = Layout("corpus")
+MAPPED = "rename it or map it in `columns`"
+"""What to do about a column that is missing from a file of params.yaml."""
 
 
 def missing_columns(
@@ -89,7 +91,7 @@ def missing_columns(
     wanted: Iterable[str],
     found: Sequence[str],
     place: str | Path,
-    remedy: str = "rename it or map it in `columns`",
+    remedy: str = MAPPED,
 ) -> list[BadData]:
     """An error for each wanted column that is not there; one in other capitals is 58, whatever `code` says."""
     errors = []

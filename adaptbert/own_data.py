@@ -65,10 +65,8 @@ class Brought:
 def check_folder(folder: Path) -> None:
     """Refuse what is no folder."""
     if folder.is_file():
-        told = (
-            f"put your files into one folder and name that: --data {quote(str(folder.parent))} takes all that are there"
-        )
-        raise BadData(49, f"--data {folder}", "is a file, and a folder is to be named", told)
+        remedy = f"name the folder that holds your files; --data {quote(str(folder.parent))} takes all that lie there"
+        raise BadData(49, f"--data {folder}", "is a file, not a folder", remedy)
     if not folder.is_dir():
         raise BadData(49, f"--data {folder}", "no such folder", "give the folder that holds your files")
 

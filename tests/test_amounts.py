@@ -17,8 +17,8 @@ from adaptbert.summary import summary
     [
         (0.0, "0.0"),
         (0.037, "0.037"),
-        (0.0004, "0.00040"),
-        (0.0996, "0.100"),
+        (0.0004, "0.0004"),
+        (0.0996, "0.1"),
         (0.1, "0.1"),
         (6.64, "6.6"),
         (1e4, "10,000.0"),
@@ -72,9 +72,9 @@ def test_the_text_table(cheap: Comparison) -> None:
 def test_the_page(cheap: Comparison) -> None:
     page = render(cheap)
     assert page.count('<td data-value="0.037">0.037</td>') == len(cheap.tasks[0].arms) - 1 + len(cheap.rungs) - 1
-    assert '<td data-value="2048">0.0020</td>' in page
-    assert "Price: 0.0020 M more tokens of training." in page
-    assert "0.0020 M tokens" in page
+    assert '<td data-value="2048">0.002</td>' in page
+    assert "Price: 0.002 M more tokens of training." in page
+    assert "0.002 M tokens" in page
     assert re.findall(r"(?<![\d.])0\.00 M", page) == []
     assert 'title="1.0">&lt;1</td>' in page, "one row of a thousand is mistaken"
     assert 'title="0.0">0</td>' in page

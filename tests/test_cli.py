@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -110,8 +111,8 @@ def test_use_prints_a_name_beside_that_is_not_utf8(project: Path) -> None:
         pytest.param(
             ["use", "weibo", "--data", "my files/a.jsonl.gz"],
             65,
-            "AB-049 --data my files/a.jsonl.gz: is a file, and a folder is to be named; put your files into one folder "
-            "and name that: --data 'my files' takes all that are there",
+            "AB-049 --data my files/a.jsonl.gz: is a file, not a folder; name the folder that holds your files; "
+            "--data 'my files' takes all that lie there",
             id="a file",
         ),
         pytest.param(
@@ -347,7 +348,8 @@ def test_doctor_fails_where_the_recipe_would(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "./mlruns")
     done = run("doctor")
     assert done.exit_code == 1
-    assert done.output.count("FAIL") == 2, "no repository, and a store that MLflow refuses"
+    assert done.output.count("│ FAIL │") == 2, "no repository, a store that MLflow refuses"
+    assert re.fullmatch(r"FAIL 2, warn \d of \d+: the last column says what to do", done.output.splitlines()[-1])
     assert not list(tmp_path.iterdir())
 
 

@@ -148,6 +148,15 @@ def test_the_remedy_for_a_missing_column_can_be_typed(
     assert line.endswith(told), line
 
 
+def test_rows_in_another_encoding_are_told_with_the_option(project: Project, tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_bytes(b"plain\n" + "好好\n".encode("gbk") * 2)
+    done = run(model(project, CLASS), tmp_path / "in.txt", "-o", tmp_path / "out.jsonl")
+    told = "2 rows could not be decoded; if the file is in another encoding, name it, e.g. --encoding gb18030"
+    assert (done.exit_code, f"{tmp_path}/in.txt: {told}" in done.stderr) == (65, True), done.stderr
+    done = run(model(project, CLASS), tmp_path / "in.txt", "-o", tmp_path / "out.jsonl", "--encoding", "gb18030")
+    assert (done.exit_code, "decoded" in done.stderr) == (0, False), done.stderr
+
+
 def test_a_column_that_is_missing_in_python(project: Project) -> None:
     predictor = Predictor.load(model(project, CLASS))
     with pytest.raises(BadData, match=r"AB-056 rows\[0\]: .*; found content; give every row a value under 'text'$"):
