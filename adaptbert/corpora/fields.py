@@ -95,12 +95,13 @@ class Fields:
         missing = [(name, column) for name, column in self.columns.items() if column not in found]
         if missing and [column for _, column in missing] == self._outputs and split != "train":
             raise no_labels(split, place)
-        code = 56 if is_first else 40
         raise_all(
             [
                 error
                 for name, column in missing
-                for error in missing_columns(code, [column], found, place, _UNMAPPED.get(name, MAPPED))
+                for error in missing_columns(
+                    56 if is_first else 40, [column], found, place, _UNMAPPED.get(name, MAPPED)
+                )
             ]
         )
 
