@@ -1,6 +1,7 @@
 """The command line: choose a recipe, check it, look whether this machine can run it.
 
     adaptbert use weibo --data ~/text    write params.yaml from a preset, bring your files below data/own
+    adaptbert use --data ~/text          bring your files, and leave params.yaml as it is
     adaptbert check                      is every value in params.yaml all right, and every file there?
     adaptbert doctor                     versions, room, device, environment
     adaptbert predict MODEL INPUT        answers of a fine-tuned checkpoint
@@ -14,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -23,12 +24,19 @@ from adaptbert.full_disk import full_disk
 from adaptbert.garbage import collect_seldom
 from adaptbert.redaction import redacted
 
+if TYPE_CHECKING:
+    from adaptbert.own_data import Brought
+
 BROKEN_PIPE = 128 + 13
 """As a program ends that SIGPIPE ends."""
 
 IN_PLACE = (
     "warning: params.yaml names the files by their place on this machine, so that no other clone can run it; without "
     "--in-place they are copied into data/own, and DVC shares them"
+)
+CHECK = "now run: adaptbert check"
+CHECK_NAMES = (
+    "now write the names of your files and columns into params.yaml where it has others, and run: adaptbert check"
 )
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -54,7 +62,13 @@ def about(
 
 @app.command()
 def use(
-    preset: Annotated[str, typer.Argument(help="demo, smoke, weibo, biomed or gpu-base; see presets/.")],
+    preset: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[PRESET]",
+            help="demo, smoke, weibo, biomed or gpu-base; left out: bring the files of --data, write no params.yaml.",
+        ),
+    ] = None,
     data: Annotated[Path | None, typer.Option(help="Folder with your files; copied into data/own, for DVC.")] = None,
     in_place: Annotated[
         bool, typer.Option("--in-place", help="Copy nothing: params.yaml names the files of --data where they are.")
@@ -65,28 +79,54 @@ def use(
 ) -> None:
     """Write params.yaml from a preset.
 
-    With --data your files are brought into the project first.
+    With --data your files are brought into the project first; without a preset that is all.
     """
+    from adaptbert import own_data, presets
+
+    with _told():
+        if data is not None:
+            own_data.check_folder(data)
+        if preset is not None:
+            _use_preset(preset, data, in_place=in_place, force=force)
+        else:
+            folder = presets.alone(data, in_place=in_place)
+            brought = own_data.bring(folder, force=force)
+            own_data.record(brought.files)
+            _tell(brought)
+            print("params.yaml is as it was")
+    print(CHECK if data is None else CHECK_NAMES)
+
+
+def _use_preset(name: str, data: Path | None, *, in_place: bool, force: bool) -> None:
     from adaptbert import named_files, own_data, params, presets
     from adaptbert.entry import PARAMS, check_all
 
-    with _told():
-        text = presets.text(preset, data, in_place=in_place)
-        if not force:
-            presets.check_replaceable(PARAMS)
-        brought = None if data is None or in_place else own_data.bring(data, force=force)
-        with presets.replaced(PARAMS, text):
-            document = params.read(PARAMS)
-            check_all(document, PARAMS)
-            if brought is not None:
-                own_data.record(brought.files)
-    print(f"{PARAMS} is now the preset '{preset}'")
+    text = presets.text(name, data, in_place=in_place)
+    if not force:
+        presets.check_replaceable(PARAMS, None if in_place else data)
+    brought = None if data is None or in_place else own_data.bring(data, force=force)
+    with presets.replaced(PARAMS, text):
+        document = params.read(PARAMS)
+        check_all(document, PARAMS)
+        if brought is not None:
+            own_data.record(brought.files)
+    print(f"{PARAMS} is now the preset '{name}'")
     if brought is not None:
-        print(brought)
+        _tell(brought)
     if in_place:
         print(IN_PLACE)
     for error in named_files.check(document, PARAMS):
         print(f"still missing: {error}")
+    if brought is not None and (unnamed := named_files.unnamed(document, brought.files)):
+        print(f"not named in {PARAMS}: {', '.join(map(str, unnamed))}")
+
+
+def _tell(brought: "Brought") -> None:
+    from adaptbert import own_data
+
+    print(brought)
+    if records := own_data.staged(brought.files):
+        print(f"DVC put {records} records ({own_data.OWN}/*.dvc) into git's index, for your next commit")
 
 
 @app.command()
@@ -133,13 +173,20 @@ def doctor() -> None:
     for finding in findings:
         table.add_row(finding.verdict.value, finding.what, finding.found, finding.remedy)
     Console().print(table)
-    if any(finding.verdict is Verdict.FAIL for finding in findings):
+    fails, warnings = (sum(each.verdict is verdict for each in findings) for verdict in (Verdict.FAIL, Verdict.WARN))
+    if fails or warnings:
+        print(f"FAIL {fails}, warn {warnings} of {len(findings)}: the last column says what to do")
+    else:
+        print(f"{len(findings)} looked at, all well: this machine can run the recipe")
+    if fails:
         raise typer.Exit(1)
 
 
 @app.command()
 def predict(
-    model: Annotated[Path, typer.Argument(help="A fine-tuned checkpoint: models/finetune/<task>-<arm>.")],
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="A fine-tuned checkpoint: models/finetune/<task>-<arm>.")
+    ],
     source: Annotated[
         Path,
         typer.Argument(

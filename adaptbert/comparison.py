@@ -180,6 +180,12 @@ class Task:
     def arm(self, name: str) -> Arm | None:
         return next((arm for arm in self.arms if arm.name == name), None)
 
+    @property
+    def best_on_dev(self) -> list[str]:
+        """`chosen` and the arms that equal it on the dev split; none where there was nothing to choose from."""
+        means = {arm.name: sum(arm.dev.values()) / len(arm.dev) for arm in self.arms if arm.dev}
+        return [name for name, mean in means.items() if len(means) > 1 and mean == max(means.values())]
+
     def step(self, name: str) -> Step | None:
         return next((step for step in self.steps if step.name == name), None)
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from adaptbert.amounts import amount, at_least
 from adaptbert.outputs import read_json
 from adaptbert.statistics import FEWEST_SEEDS
 
@@ -65,7 +66,7 @@ def _task(name: str, values: dict[str, Any], training: dict[str, Any]) -> str:
                 f"{_points(found['low'])} to {_points(found['high'])}" if "low" in found else "",
                 seeds,
                 f"{spent['tokens']:,}" if spent else "",
-                f"{spent['tflop']:,.1f}" if spent else "",
+                amount(spent["tflop"], 1) if spent else "",
             ]
         )
     steps = [["step", "difference", "interval", "Holm p", "verdict"]]
@@ -76,7 +77,7 @@ def _task(name: str, values: dict[str, Any], training: dict[str, Any]) -> str:
                 f"{step} ({found['of'][0]} - {found['of'][1]})",
                 _points(found["difference"], signed=True) if "difference" in found else "",
                 f"{_points(low, signed=True)} to {_points(high, signed=True)}" if low is not None else "",
-                f"{found['p_holm']:.3f}" if "p_holm" in found else "",
+                at_least(found["p_holm"], 3) if "p_holm" in found else "",
                 VERDICTS[found["verdict"]],
             ]
         )

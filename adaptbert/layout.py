@@ -82,15 +82,22 @@ class Layout:
 
 
 CORPUS = Layout("corpus")
+MAPPED = "rename it or map it in `columns`"
+"""What to do about a column that is missing from a file of params.yaml."""
 
 
-def missing_columns(code: int, wanted: Iterable[str], found: Sequence[str], place: str | Path) -> list[BadData]:
+def missing_columns(
+    code: int,
+    wanted: Iterable[str],
+    found: Sequence[str],
+    place: str | Path,
+    remedy: str = MAPPED,
+) -> list[BadData]:
     """An error for each wanted column that is not there; one in other capitals is 58, whatever `code` says."""
     errors = []
     for name in wanted:
         if name not in found:
             other_case = name.lower() in [column.lower() for column in found]
             problem = f"column '{name}' missing; found {', '.join(found)}{nearest(name, found)}"
-            remedy = "rename it or map it in `columns`"
             errors.append(BadData(58 if other_case else code, place, problem, remedy))
     return errors

@@ -32,6 +32,12 @@ def unusable(document: Mapping[str, Any]) -> set[str]:
     return {name for _, name in _paths(document) if not _is_there(name)}
 
 
+def unnamed(document: Mapping[str, Any], files: Collection[Path]) -> list[Path]:
+    """Those of the files that no key names, neither one by one nor as a folder."""
+    named = {Path(name) for _, name in _paths(document)}
+    return [file for file in files if named.isdisjoint((file, *file.parents))]
+
+
 def _is_there(name: str) -> bool:
     try:
         return not name.startswith("~") and Path(name).exists()

@@ -8,13 +8,16 @@ import filecmp
 import hashlib
 import os
 import shutil
+import subprocess
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
+from adaptbert.amounts import bytes_of
 from adaptbert.copying import NotWritten, can_share_blocks, copy
 from adaptbert.corpora.formats import SUFFIXES, format_of
 from adaptbert.corpora.lines import check_regular
@@ -51,12 +54,21 @@ class Brought:
     left_out: list[str]
 
     def __str__(self) -> str:
-        told = f"{OWN}: {len(self.files)} files, {self.size / 1e6:,.1f} MB, {self.copied} of them copied now"
+        told = f"{OWN}: {len(self.files)} files, {bytes_of(self.size)}, {self.copied} of them copied now"
         if self.left_out:
             names = ", ".join(self.left_out[:SHOWN])
             more = f" and {len(self.left_out) - SHOWN} more" if len(self.left_out) > SHOWN else ""
             told += f"\nleft out (a folder, or a name that tells no known format): {names}{more}"
         return told
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse what is no folder."""
+    if folder.is_file():
+        remedy = f"name the folder that holds your files; --data {quote(str(folder.parent))} takes all that lie there"
+        raise BadData(49, f"--data {folder}", "is a file, not a folder", remedy)
+    if not folder.is_dir():
+        raise BadData(49, f"--data {folder}", "no such folder", "give the folder that holds your files")
 
 
 def bring(folder: Path, *, force: bool) -> Brought:
@@ -100,6 +112,16 @@ def record(files: Sequence[Path]) -> None:
     with _dvc() as repo:
         # Without shared blocks, DVC would write each file once more to link it to its cache with a copy.
         repo.add([path.as_posix() for path in files], relink=can_share_blocks(OWN))
+
+
+def staged(files: Sequence[Path]) -> int:
+    """How many of their .dvc files are in git's index and in no commit; DVC puts them there (`core.autostage`)."""
+    command = ["git", "diff", "--cached", "--name-only", "--", *(f"{path}.dvc" for path in files)]
+    try:
+        shown = subprocess.run(command, capture_output=True, timeout=30)
+    except (OSError, subprocess.TimeoutExpired):
+        return 0
+    return len(shown.stdout.splitlines()) if shown.returncode == 0 else 0
 
 
 def _survey(folder: Path) -> tuple[list[Path], list[str]]:

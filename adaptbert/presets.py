@@ -11,8 +11,9 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 
-from adaptbert.errors import BadData, BadParams, nearest, raise_all
+from adaptbert.errors import BadParams, nearest
 from adaptbert.outputs import whole
 
 FOLDER = Path("presets")
@@ -43,9 +44,8 @@ def text(name: str, data: Path | None, *, in_place: bool = False) -> str:
             raise BadParams(111, "--in-place", "without --data nothing is brought", "name the folder: --data FOLDER")
         return preset
     if not _OWN.search(preset):
-        raise BadParams(111, f"--data {data}", f"preset '{name}' brings its own text", "leave --data out")
-    if not data.is_dir():
-        raise BadData(49, f"--data {data}", "no such folder", "give the folder that holds your files")
+        remedy = f"leave --data out, or the preset, to bring the files alone: {bring_alone(data)}"
+        raise BadParams(111, f"--data {data}", f"preset '{name}' brings its own text", remedy)
     if not in_place:
         return preset
     folder = data.resolve().as_posix()
@@ -67,15 +67,43 @@ def replaced(target: Path, content: str) -> Iterator[None]:
         raise
 
 
-def check_replaceable(target: Path) -> None:
-    """Refuse to overwrite what exists nowhere else: neither a preset nor what git has."""
+def alone(data: Path | None, *, in_place: bool) -> Path:
+    """The folder whose files are brought without a preset.
+
+    Raises:
+        BadParams: there is none, or it is to stay where it is.
+    """
+    if data is None:
+        raise BadParams(99, FOLDER, "neither a preset nor --data was named", f"known presets: {', '.join(names())}")
+    if in_place:
+        raise BadParams(
+            111,
+            "--in-place",
+            "only with a preset, which names the files",
+            f"leave it out, or name one of {', '.join(names())}",
+        )
+    return data
+
+
+def bring_alone(data: Path) -> str:
+    """The command that leaves params.yaml as it is."""
+    return f"adaptbert use --data {quote(str(data))}"
+
+
+def check_replaceable(target: Path, data: Path | None = None) -> None:
+    """Refuse to overwrite what exists nowhere else: neither a preset nor what git has.
+
+    Args:
+        data: folder of files to be brought.
+    """
     if not target.is_file():
         return
     here = target.read_text(encoding="utf-8", errors="replace")
     presets = {(FOLDER / f"{name}.yaml").read_text(encoding="utf-8") for name in names()}
     if not {here, _MOVED.sub(r"data/own/\1", here)} & presets and here != _committed(target):
         problem = "holds changes that are neither committed nor a preset"
-        raise_all([BadParams(111, target, problem, f"commit it (git commit {target}), or say --force")])
+        files = "" if data is None else f"; to keep it and bring the files alone: {bring_alone(data)}"
+        raise BadParams(111, target, problem, f"commit it (git commit {target}), or say --force{files}")
 
 
 def _committed(target: Path) -> str | None:

@@ -1,15 +1,19 @@
 """CSV that a spreadsheet shows and never runs.
 
 Spreadsheets take a cell that begins with one of a few characters for a formula, whoever wrote it: `=HYPERLINK(...)` as
-the id of a post becomes a link. An apostrophe in front makes it text (OWASP, "CSV Injection"). Numbers are left alone.
+the id of a post becomes a link. An apostrophe in front makes it text (OWASP, "CSV Injection"). Numbers are left alone,
+also those that are text, such as the id `-5`.
 """
 
 import csv
+import re
 from collections.abc import Sequence
 from typing import IO
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 """What a formula may begin with. One of these alone is none: `+` and `-` stay, which are labels of some sets."""
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
+"""Less than float() reads: `-inf` is a formula, with a name in it."""
 
 
 class Table:
@@ -35,4 +39,5 @@ class Table:
 
 def inert(text: str) -> str:
     """The text, with an apostrophe in front where a spreadsheet may run it."""
-    return f"'{text}" if len(text) > 1 and text.startswith(FORMULA) else text
+    is_formula = len(text) > 1 and text.startswith(FORMULA) and not _NUMBER.fullmatch(text)
+    return f"'{text}" if is_formula else text

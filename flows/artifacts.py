@@ -64,7 +64,7 @@ def _cost(summary: dict[str, Any], arm: dict[str, Any], other: dict[str, Any]) -
     ]
     if len(spent) < 2 or None in spent:
         return None
-    return float(round(spent[0] - spent[1], 1)) + 0.0  # + 0.0 turns -0.0 into 0.0
+    return float(round(spent[0] - spent[1], 3)) + 0.0  # + 0.0 turns -0.0 into 0.0
 
 
 def _points(score: float | None) -> float | None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -50,7 +51,7 @@ def own_files(folder: Path) -> Path:
 
 def test_use_writes_the_preset(project: Path) -> None:
     done = run("use", "smoke")
-    assert (done.exit_code, done.output) == (0, "params.yaml is now the preset 'smoke'\n")
+    assert (done.exit_code, done.output) == (0, "params.yaml is now the preset 'smoke'\nnow run: adaptbert check\n")
     assert (project / "params.yaml").read_bytes() == (ROOT / "presets/smoke.yaml").read_bytes()
     assert sorted(path.name for path in project.iterdir()) == ["data", "params.yaml", "presets", "stages"]
 
@@ -101,11 +102,33 @@ def test_use_prints_a_name_beside_that_is_not_utf8(project: Path) -> None:
             ["use", "demo", "--data", "."], 78, "preset 'demo' brings its own text; leave --data out", id="own"
         ),
         pytest.param(
+            ["use", "smoke", "--data", "my files"],
+            78,
+            "preset 'smoke' brings its own text; leave --data out, or the preset, to bring the files alone: "
+            "adaptbert use --data 'my files'",
+            id="own text and files",
+        ),
+        pytest.param(
+            ["use", "weibo", "--data", "my files/a.jsonl.gz"],
+            65,
+            "AB-049 --data my files/a.jsonl.gz: is a file, not a folder; name the folder that holds your files; "
+            "--data 'my files' takes all that lie there",
+            id="a file",
+        ),
+        pytest.param(
+            ["use"], 78, "AB-099 presets: neither a preset nor --data was named; known presets: bio", id="none"
+        ),
+        pytest.param(
+            ["use", "--data", ".", "--in-place"], 78, "AB-111 --in-place: only with a preset, which", id="in place"
+        ),
+        pytest.param(
             ["use", "weibo", "--data", "nowhere"], 65, "AB-049 --data nowhere: no such folder", id="no folder"
         ),
     ],
 )
 def test_use_refuses_and_leaves_the_file(project: Path, arguments: list[str], code: int, message: str) -> None:
+    own_files(project / "my files")
+    (project / "my files/a.jsonl.gz").touch()
     done = run(*arguments)
     assert (done.exit_code, message in done.stderr) == (code, True), done.stderr
     assert (project / "params.yaml").read_text(encoding="utf-8") == DEMO
@@ -325,7 +348,8 @@ def test_doctor_fails_where_the_recipe_would(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "./mlruns")
     done = run("doctor")
     assert done.exit_code == 1
-    assert done.output.count("FAIL") == 2, "no repository, and a store that MLflow refuses"
+    assert done.output.count("│ FAIL │") == 2, "no repository, a store that MLflow refuses"
+    assert re.fullmatch(r"FAIL 2, warn \d of \d+: the last column says what to do", done.output.splitlines()[-1])
     assert not list(tmp_path.iterdir())
 
 

@@ -12,7 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from adaptbert import params
-from adaptbert.errors import UserError
+from adaptbert.corpora.fields import Fields
+from adaptbert.errors import BadData, UserError
+from adaptbert.layout import Layout
 from stages.collect import CollectParams
 from stages.collect_task import CollectTaskParams
 
@@ -56,6 +58,16 @@ def test_a_corpus_of_the_user(run: RunStage, tmp_path: Path) -> None:
     manifest = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
     assert (manifest["source"], manifest["demonstration"], manifest["rows_in"]) == ("files", False, 3)
     assert str(tmp_path) not in json.dumps(manifest)
+
+
+@pytest.mark.parametrize(("name", "rest"), [("id", ": rows are then named after file and line"), ("group", "")])
+def test_a_column_that_need_not_be_mapped(name: str, rest: str) -> None:
+    """A preset maps `id`; a file without one can do without."""
+    fields = Fields(Layout("single_sentence", "class"), {name: name}, None)
+    with pytest.raises(BadData) as caught:
+        fields.check(["text", "label"], "a.csv:1", "train")
+    end = f"map another column as `{name}`, or take `{name}` out of `columns`{rest}"
+    assert str(caught.value) == f"AB-056 a.csv:1: column '{name}' missing; found text, label; {end}"
 
 
 def test_a_bad_file_stops_with_one_line_and_leaves_nothing(run: RunStage, tmp_path: Path) -> None:

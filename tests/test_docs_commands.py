@@ -48,9 +48,9 @@ def test_adaptbert_commands_parse() -> None:
         if verb == "--help":
             continue
         assert verb in verbs, f"{name}: adaptbert {verb}"
-        verbs[verb].make_context(verb, list(rest), resilient_parsing=False)
-        if verb == "use":
-            assert (ROOT / f"presets/{rest[0]}.yaml").is_file(), f"{name}: {rest[0]}"
+        preset = verbs[verb].make_context(verb, list(rest), resilient_parsing=False).params.get("preset")
+        if preset is not None:
+            assert (ROOT / f"presets/{preset}.yaml").is_file(), f"{name}: {preset}"
 
 
 def test_every_verb_and_preset_is_told() -> None:

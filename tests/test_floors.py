@@ -32,8 +32,8 @@ FLOORS = {
     "metrics normalise optim packing plan pooling precision questions r_drop ranks schemas search spans "
     "spreadsheet statistics stream suite tag_schemes token_classes",
     # 0: what everything may use
-    0: "bounds errors exclusive full_disk garbage interruption look_alikes outputs parallel params placeholders "
-    "processes redaction spelling strict_yaml",
+    0: "amounts bounds errors exclusive full_disk garbage interruption look_alikes outputs parallel params "
+    "placeholders processes redaction spelling strict_yaml",
 }
 
 # The core trains on a bare machine: torch, transformers, numpy, pyarrow. The way in (text, gate) is not part of it.

@@ -173,7 +173,7 @@ def test_deploys_and_runs_on_a_worker(toy: Toy) -> None:
         "low": 10.0,
         "high": 19.1,
         "verdict": "gain shown",
-        "tflop": 25.4,
+        "tflop": 25.43,
     }
     assert f"{toy.root.resolve()}/reports/index.html" in toy.artifact("report")
     assert re.search(r"demo [0-9a-f]{7} until compare", toy.run("prefect", "flow-run", "ls").stdout)

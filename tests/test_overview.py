@@ -192,9 +192,9 @@ def test_intervals_end_where_scores_end(tmp_path: Path) -> None:
 
 def test_a_single_result_was_not_chosen(one_arm: Comparison, tmp_path: Path) -> None:
     assert sentences.best(one_arm.tasks[0], 0.95).en.startswith("The only arm with a result is domain;")
-    assert "the dev split chooses" not in captions.arms(one_arm.tasks[0], 0.95).en
+    assert "✓" not in captions.arms(one_arm.tasks[0], 0.95).en
     several = compared(simulate(tmp_path, tasks=["section"]))
-    assert "✓ is the arm that the dev split chooses." in captions.arms(several.tasks[0], 0.95).en
+    assert "✓: best on dev, whatever the test split says." in captions.arms(several.tasks[0], 0.95).en
     assert "Dashed" not in captions.arms(dataclasses.replace(several.tasks[0], controls={}), 0.95).en
 
 
@@ -204,6 +204,31 @@ def test_arms_that_are_equal_on_dev_were_not_told_apart_by_it(comparison: Compar
     told = sentences.best(dataclasses.replace(task, arms=arms, chosen="scratch"), 0.95)
     assert told.en.startswith("On the dev split scratch and general are equal, and scratch is the first of them;")
     assert told.zh.startswith("开发集上 scratch 和 general 得分相同，取其中第一个 scratch；")
+
+
+def marked(comparison: Comparison, dev: list[float]) -> dict[str, list[str]]:
+    """Arms of the first task by what is said beside their names, in the chart and in the table."""
+    task = comparison.tasks[0]
+    arms = [dataclasses.replace(arm, dev={1: score, 2: score}) for arm, score in zip(task.arms[:3], dev, strict=False)]
+    task = dataclasses.replace(task, arms=arms, chosen=arms[dev.index(max(dev))].name)
+    page = render(dataclasses.replace(comparison, tasks=[task], suite=[]))
+    names = [arm.name for arm in arms]
+    return {
+        mark: [name for name in names if pattern % name in page]
+        for mark, pattern in {
+            "chart": ">%s ✓<",
+            "one": '<code>%s</code> <span class="chip"><span lang="en">best on dev<',
+            "several": '<code>%s</code> <span class="chip"><span lang="en">equal best on dev<',
+        }.items()
+    }
+
+
+def test_the_mark_beside_an_arm_means_best_on_dev_and_nothing_else(comparison: Comparison) -> None:
+    """`scratch` once had it where all arms were equal, as if it had won."""
+    one, two, none = ["general"], ["scratch", "general"], list[str]()
+    assert marked(comparison, [0.3, 0.4, 0.2]) == {"chart": one, "one": one, "several": none}
+    assert marked(comparison, [0.3, 0.3, 0.2]) == {"chart": two, "one": none, "several": two}
+    assert marked(comparison, [0.3]) == {"chart": none, "one": none, "several": none}
 
 
 def test_what_stands_of_masks_is_said_of_the_rungs_that_have_an_audit(comparison: Comparison) -> None:

@@ -3,6 +3,7 @@
 import errno
 import os
 import resource
+import shlex
 import shutil
 import subprocess
 import sys
@@ -84,8 +85,10 @@ def test_files_come_below_the_project_and_under_dvc(project: Path, text: Path) -
     assert done.exit_code == 0, done.output
     assert done.output.splitlines() == [
         "params.yaml is now the preset 'weibo'",
-        "data/own: 5 files, 0.0 MB, 5 of them copied now",
+        "data/own: 5 files, 142 bytes, 5 of them copied now",
         "left out (a folder, or a name that tells no known format): notes.md, posts/",
+        *(["DVC put 5 records (data/own/*.dvc) into git's index, for your next commit"] * Path(".git").is_dir()),
+        "now write the names of your files and columns into params.yaml where it has others, and run: adaptbert check",
     ]
     assert Path("params.yaml").read_text(encoding="utf-8") == WEIBO, "relative paths, for everybody"
     assert own_files() == sorted([*NAMES, *(f"{name}.dvc" for name in NAMES)])
@@ -109,7 +112,7 @@ def test_again_nothing_is_done(project: Path, text: Path) -> None:
     before = [(path.stat().st_mtime_ns, path.stat().st_ino) for path in texts], [path.read_text() for path in records]
     for folder in (text, OWN):
         done = use(folder)
-        assert (done.exit_code, "5 files, 0.0 MB, 0 of them copied now" in done.output) == (0, True), done.output
+        assert (done.exit_code, "5 files, 142 bytes, 0 of them copied now" in done.output) == (0, True), done.output
     after = [(path.stat().st_mtime_ns, path.stat().st_ino) for path in texts], [path.read_text() for path in records]
     assert after == before
 
@@ -119,11 +122,43 @@ def test_changed_and_new_files_are_brought_and_recorded(project: Path, text: Pat
     (text / NAMES[0]).write_text("other posts")
     (text / "words.txt").write_text("a word")
     done = use(text)
-    assert (done.exit_code, "6 files, 0.0 MB, 2 of them copied now" in done.output) == (0, True), done.output
+    assert (done.exit_code, "6 files, 135 bytes, 2 of them copied now" in done.output) == (0, True), done.output
+    assert "not named in params.yaml: data/own/words.txt\n" in done.output
     assert (OWN / NAMES[0]).read_text() == "other posts"
     assert len(cached()) == 7, "what was replaced is still in the cache"
     with opened() as repo:
         assert [out.status() for out in repo.index.outs] == [{}] * 6
+
+
+@pytest.mark.parametrize("project", ["git"], indirect=True)
+def test_files_alone_leave_params_as_it_is(project: Path, text: Path) -> None:
+    """Edits of params.yaml that exist nowhere else do not stand in the way of new files; the refusal says how."""
+    use(text)
+    edited = WEIBO.replace("seed: 1 ", "seed: 7 ")
+    Path("params.yaml").write_text(edited, encoding="utf-8")
+    (text / NAMES[0]).write_text("other posts")
+    refused = use(text)
+    command = f"adaptbert use --data '{text}'"
+    assert refused.exit_code == 78
+    assert refused.stderr.endswith(f"; to keep it and bring the files alone: {command}\n")
+    done = CliRunner().invoke(app, shlex.split(command)[1:])
+    assert done.exit_code == 0, done.output
+    assert done.output.splitlines()[-2:] == [
+        "params.yaml is as it was",
+        "now write the names of your files and columns into params.yaml where it has others, and run: adaptbert check",
+    ]
+    assert (OWN / NAMES[0]).read_text() == "other posts"
+    assert Path("params.yaml").read_text(encoding="utf-8") == edited
+    with opened() as repo:
+        assert [out.status() for out in repo.index.outs] == [{}] * 5
+
+
+@pytest.mark.parametrize("project", ["git"], indirect=True)
+def test_records_in_a_commit_wait_for_none(project: Path, text: Path) -> None:
+    use(text)
+    identity = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
+    subprocess.run(["git", *identity, "commit", "--quiet", "--message", "text"], check=True)
+    assert "git" not in use(text).output
 
 
 def test_a_folder_that_is_data_own_is_recorded_where_it_is(project: Path, text: Path) -> None:

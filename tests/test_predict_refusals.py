@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 from typer.testing import Result
 
+from adaptbert.errors import BadData
 from adaptbert.outputs import read_json
+from adaptbert.prediction import Predictor
 from tests import tiny
 from tests.cells import Project
 from tests.predicting import ANSWER, CLASS, KINDS, json_lines, model, piped, run
@@ -121,6 +123,44 @@ def test_a_file_that_cannot_be_read(
         assert (done.exit_code, out.read_bytes()) == (0, b""), "a header and no rows: a table of none"
     else:
         assert str(source) in refused(done, code, 65, out)
+
+
+@pytest.mark.parametrize(
+    ("header", "options", "told"),
+    [
+        ("id,content", (), "found id, content; say which column it is: --columns text=content"),
+        ("id,my posts", (), "found id, my posts; say which column it is: --columns 'text=my posts'"),
+        ("a,texts,c", (), "found a, texts, c (did you mean 'texts'?); say which column it is: --columns text=texts"),
+        ("Text,b", (), "found Text, b (did you mean 'Text'?); say which column it is: --columns text=Text"),
+        ("a,b", (), "found a, b; say which column it is: --columns text=NAME"),
+        ("a,b", ("--columns", "text=c"), "column 'c' missing; found a, b; say which column it is: --columns text=NAME"),
+        ("text,b", ("--columns", "id=post"), "found text, b; say which column it is: --columns id=NAME"),
+    ],
+)
+def test_the_remedy_for_a_missing_column_can_be_typed(
+    project: Project, tmp_path: Path, header: str, options: tuple[str, ...], told: str
+) -> None:
+    """There is no `columns` of params.yaml here."""
+    source, out = tmp_path / "in.csv", tmp_path / "out.jsonl"
+    source.write_text(f"{header}\n" + ",".join("x" * (header.count(",") + 1)) + "\n")
+    done = run(model(project, CLASS), source, "-o", out, *options)
+    line = refused(done, 58 if header == "Text,b" else 56, 65, out)
+    assert line.endswith(told), line
+
+
+def test_rows_in_another_encoding_are_told_with_the_option(project: Project, tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_bytes(b"plain\n" + "好好\n".encode("gbk") * 2)
+    done = run(model(project, CLASS), tmp_path / "in.txt", "-o", tmp_path / "out.jsonl")
+    told = "2 rows could not be decoded; if the file is in another encoding, name it, e.g. --encoding gb18030"
+    assert (done.exit_code, f"{tmp_path}/in.txt: {told}" in done.stderr) == (65, True), done.stderr
+    done = run(model(project, CLASS), tmp_path / "in.txt", "-o", tmp_path / "out.jsonl", "--encoding", "gb18030")
+    assert (done.exit_code, "decoded" in done.stderr) == (0, False), done.stderr
+
+
+def test_a_column_that_is_missing_in_python(project: Project) -> None:
+    predictor = Predictor.load(model(project, CLASS))
+    with pytest.raises(BadData, match=r"AB-056 rows\[0\]: .*; found content; give every row a value under 'text'$"):
+        list(predictor.answers([{"content": "a"}]))
 
 
 def test_no_input(project: Project, tmp_path: Path) -> None:

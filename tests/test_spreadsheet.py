@@ -18,13 +18,33 @@ from adaptbert.prediction import outputs
 from adaptbert.spreadsheet import FORMULA, inert
 from tests.predicting import read
 
-FORMULAS = ["=1+1", '=HYPERLINK("http://x","y")', "+1", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "＝1", "＋1", "－1", "＠x"]
+FORMULAS = [
+    "=1+1",
+    '=HYPERLINK("http://x","y")',
+    "+1+1",
+    "-2+3",
+    "-inf",
+    "-nan",
+    "-1_0",
+    "-5\n",
+    "-٥",
+    "\t5",
+    "@SUM(A1)",
+    "\t=1",
+    "\r=1",
+    "＝1",
+    "＋1",
+    "－1",
+    "＠x",
+]
+NUMBERS = ["-5", "+5", "-0", "-12.50", "+.5", "-5.", "-1e9", "-2.5E-3", "+1e+3"]
 HARMLESS = ["a=1", "'=1", "", "+", "-", "=", "@", " =1", "好", "1-2"]
 
 
 @given(st.text())
 def test_what_begins_like_a_formula_gets_an_apostrophe_and_nothing_else_changes(text: str) -> None:
-    assert len(inert(text)) < 2 or not inert(text).startswith(FORMULA)
+    told = inert(text)
+    assert len(told) < 2 or not told.startswith(FORMULA) or math.isfinite(float(told))
     assert inert(text) in (text, f"'{text}")
     assert inert(inert(text)) == inert(text)
 
@@ -34,7 +54,7 @@ def test_formulas(text: str) -> None:
     assert inert(text) == f"'{text}"
 
 
-@pytest.mark.parametrize("text", HARMLESS)
+@pytest.mark.parametrize("text", [*HARMLESS, *NUMBERS])
 def test_what_is_none(text: str) -> None:
     assert inert(text) == text
 
@@ -65,6 +85,9 @@ def test_ids_labels_and_answers(tmp_path: Path) -> None:
     assert ("apostrophe" in text, count) == (True, 2 * len(FORMULAS))
     assert written(tmp_path / "a.csv", "answer", [{"id": "1", "answer": "-5 %", "confidence": 0.5}]).total() == 1
     assert cells(tmp_path / "a.csv")[0]["answer"] == "'-5 %"
+    assert not written(tmp_path / "a.csv", "class", [{"id": "-5", "label": "-1", "confidence": 0.5}])
+    row = cells(tmp_path / "a.csv")[0]
+    assert (row["id"], row["label"]) == ("-5", "-1"), "numbers are no formulas"
 
 
 def test_numbers_and_lists_stay(tmp_path: Path) -> None:

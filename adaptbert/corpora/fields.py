@@ -10,13 +10,17 @@ from typing import Any, NamedTuple
 from adaptbert.corpora.replacing import Replacer
 from adaptbert.corpora.rows import Problem
 from adaptbert.errors import BadData, raise_all
-from adaptbert.layout import Layout, missing_columns
+from adaptbert.layout import MAPPED, Layout, missing_columns
 from adaptbert.tag_schemes import renamed
 
 KINDS = {str: "text", bool: "true/false", int: "integer", float: "number", list: "list", dict: "mapping"}
 TEXTS = ("text", "text_a", "text_b", "context", "question")
 OPTIONAL = ("id", "group")
 """Read only where the user mapped them."""
+_UNMAPPED = {
+    "id": "map another column as `id`, or take `id` out of `columns`: rows are then named after file and line",
+    "group": "map another column as `group`, or take `group` out of `columns`",
+}
 
 SURROGATE = re.compile("[\ud800-\udfff]")
 """Half of a character: JSON can hold one, UTF-8 and Parquet cannot."""
@@ -88,10 +92,18 @@ class Fields:
             split: that it is for; empty for a corpus.
             is_first: of several files that must have the same columns.
         """
-        missing = [column for column in self.columns.values() if column not in found]
-        if missing and missing == self._outputs and split != "train":
+        missing = [(name, column) for name, column in self.columns.items() if column not in found]
+        if missing and [column for _, column in missing] == self._outputs and split != "train":
             raise no_labels(split, place)
-        raise_all(missing_columns(56 if is_first else 40, missing, found, place))
+        raise_all(
+            [
+                error
+                for name, column in missing
+                for error in missing_columns(
+                    56 if is_first else 40, [column], found, place, _UNMAPPED.get(name, MAPPED)
+                )
+            ]
+        )
 
     def read(self, record: Mapping[str, Any], place: str) -> Read:
         """One row.

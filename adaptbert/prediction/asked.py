@@ -3,7 +3,7 @@
 Only inputs are looked at. Words and answers remember where they stand in the text as it was given.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from adaptbert.corpora.character_spans import words
 from adaptbert.corpora.fields import SURROGATE, Fields, half_character, kind
 from adaptbert.corpora.rows import Problem
-from adaptbert.errors import BadParams
+from adaptbert.errors import BadParams, raise_all
 from adaptbert.layout import CORPUS, Layout, missing_columns
 from adaptbert.normalise import clean
 from adaptbert.schemas import EMPTY, PAIR_MISSING, TOKEN_EMPTY, TOKEN_INVISIBLE, TOKENS_NULL, Reason
@@ -66,19 +66,22 @@ class Reader:
         """Ours -> the user's, of what is read."""
         return self._fields.columns | ({"id": self._id} if self._id else {})
 
-    def check(self, found: Sequence[str], place: str) -> None:
+    def check(self, found: Sequence[str], place: str, remedy: Callable[[str], str]) -> None:
         """Settle what is read from these columns; a tagger takes `text` where there are no `tokens`.
+
+        Args:
+            remedy: our name of a column that is missing -> what to do.
 
         Raises:
             BadData: a column is missing.
         """
         fitting = [fields for fields in self._every if set(fields.columns.values()) <= set(found)]
         self._fields = (fitting or self._every)[0]
-        self._fields.check(found, place, "")
-        if self._id:
-            for error in missing_columns(56, [self._id], found, place):
-                raise error
-        elif "id" in found:
+        read = self.columns.items()
+        raise_all(
+            [error for name, column in read for error in missing_columns(56, [column], found, place, remedy(name))]
+        )
+        if self._id is None and "id" in found:
             self._id = "id"
 
     def read(self, record: Mapping[str, Any], line: int, place: str) -> Asked:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from adaptbert.corpora.raw import ENCODING_CODES
 from adaptbert.errors import BadData
 from adaptbert.prediction import outputs
 from adaptbert.prediction.asked import Asked
@@ -77,7 +78,7 @@ class _Faults:
     """
 
     def __init__(self, shown: str, *, strict: bool) -> None:
-        self._shown, self._strict, self.count = shown, strict, 0
+        self._shown, self._strict, self.count, self._undecodable = shown, strict, 0, 0
 
     def passing(self, rows: Iterator[Asked]) -> Iterator[Asked]:
         """The same rows."""
@@ -87,6 +88,7 @@ class _Faults:
                 if self._strict:
                     raise BadData(code, place, reason, "mend the row, or leave out --strict")
                 self.count += 1
+                self._undecodable += code in ENCODING_CODES
                 if self.count <= SHOWN:
                     print(f"AB-{code:03d} {place}: {reason}; the row stays without an answer", file=sys.stderr)
             yield row
@@ -94,6 +96,10 @@ class _Faults:
     def sum_up(self) -> None:
         if self.count > SHOWN:
             print(f"{self._shown}: {self.count:,} rows stay without an answer, see `error`", file=sys.stderr)
+        if self._undecodable:
+            rows = f"{self._undecodable:,} row{'s' * (self._undecodable > 1)}"
+            remedy = "if the file is in another encoding, name it, e.g. --encoding gb18030"
+            print(f"{self._shown}: {rows} could not be decoded; {remedy}", file=sys.stderr)
 
 
 class _Progress:

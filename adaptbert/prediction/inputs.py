@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from io import BufferedReader
 from pathlib import Path
+from shlex import quote
 from typing import get_args
 
 from adaptbert.corpora import encodings
@@ -16,7 +17,7 @@ from adaptbert.corpora.formats import SUFFIXES, format_of, records
 from adaptbert.corpora.likeness import hinted
 from adaptbert.corpora.lines import check_name, check_regular
 from adaptbert.corpora.sources import OF_SHAPE, Format
-from adaptbert.errors import BadData, BadParams
+from adaptbert.errors import BadData, BadParams, closest
 from adaptbert.layout import Layout
 from adaptbert.prediction.asked import Asked, Reader
 
@@ -88,7 +89,7 @@ class Input:
         return hinted(self.path, self._kind, self._encoding, self._layout.shape, "--format {}")
 
     def _check(self, found: list[str]) -> None:
-        self._reader.check(found, f"{self.shown}:1")
+        self._reader.check(found, f"{self.shown}:1", lambda name: _mapping(name, found))
 
     def _format(self, declared: str | None) -> Format:
         if declared is not None and declared not in FORMATS:
@@ -119,6 +120,14 @@ class Input:
             return 0, 0, 0
         found = self.path.stat()
         return found.st_size, found.st_mtime_ns, found.st_ino
+
+
+def _mapping(name: str, found: list[str]) -> str:
+    """What to type where a column is missing, with the column of the file that it may be."""
+    others = [column for column in found if column != "id"]
+    column = closest(name, found) or (others[0] if len(others) == 1 else "NAME")
+    text = ", or --columns text=NAME for a text whose words are to be found" if name == "tokens" else ""
+    return f"say which column it is: --columns {quote(f'{name}={column}')}{text}"
 
 
 def _columns(path: Path) -> list[str]:

@@ -112,7 +112,7 @@ class Predictor:
 
         def read() -> Iterator[Asked]:
             for line, row in enumerate(rows, 1):
-                reader.check(list(row), f"rows[{line - 1}]")
+                reader.check(list(row), f"rows[{line - 1}]", lambda name: f"give every row a value under '{name}'")
                 yield reader.read(row, line, f"rows[{line - 1}]")
 
         yield from self.answered(read(), probabilities=probabilities, top=top)

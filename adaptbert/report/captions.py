@@ -13,9 +13,17 @@ def arms(task: Task, confidence: float) -> Words:
     found += _intervals((arm.interval for arm in task.arms), Words("whisker", "须线"), confidence)
     if task.controls:
         found += Words("Dashed: controls without pre-training.", "虚线为不用预训练的对照。")
-    if sum(not arm.missing for arm in task.arms) > 1:
-        found += Words("✓ is the arm that the dev split chooses.", "✓ 为开发集选出的组。")
+    if task.best_on_dev:
+        mark = best_on_dev(task)
+        found += Words(f"✓: {mark.en}, whatever the test split says.", f"✓：{mark.zh}，与测试集得分无关。")
     return found
+
+
+def best_on_dev(task: Task) -> Words:
+    """What the mark beside an arm says."""
+    if len(task.best_on_dev) > 1:
+        return Words("equal best on dev", "开发集并列最高")
+    return Words("best on dev", "开发集最高")
 
 
 def learning(task: Task, confidence: float) -> Words:

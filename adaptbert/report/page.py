@@ -7,6 +7,7 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from adaptbert.amounts import amount, at_least
 from adaptbert.comparison import Arm, Comparison, Rung, Step, Task
 from adaptbert.confusion import Confusion
 from adaptbert.report import captions, charts, curves, overview, rungs, sentences, trust, words
@@ -31,6 +32,7 @@ class TaskView:
     troubles: list[Words]
     any_interval: bool
     arms_are: Words
+    best_on_dev: Words
     arms: Markup
     differences: Markup | None
     learning_is: Words
@@ -58,6 +60,8 @@ def render(comparison: Comparison) -> str:
         "change": words.change,
         "bits_change": words.bits_change,
         "millions": words.millions,
+        "amount": amount,
+        "at_least": at_least,
         "shares": shares,
         "role": lambda rung: comparison.rung(rung).role,
     }
@@ -95,7 +99,7 @@ def _view(task: Task, comparison: Comparison) -> TaskView:
     confidence = comparison.confidence
     marks = [charts.Mark(words.control(name, task.target), score) for name, score in task.controls.items()]
     whiskers = [_whisker(step) for step in task.steps]
-    bars = [_bar(arm, comparison.rung(arm.rung), arm.name == task.chosen) for arm in task.arms]
+    bars = [_bar(arm, comparison.rung(arm.rung), arm.name in task.best_on_dev) for arm in task.arms]
     return TaskView(
         task=task,
         metric=words.METRICS[task.metric],
@@ -108,6 +112,7 @@ def _view(task: Task, comparison: Comparison) -> TaskView:
         troubles=trust.troubles(task),
         any_interval=any(step.p_holm is not None for step in task.steps),
         arms_are=captions.arms(task, confidence),
+        best_on_dev=captions.best_on_dev(task),
         arms=charts.bars(bars, marks, f"arms-{task.name}"),
         differences=charts.whiskers(whiskers, f"differences-{task.name}") if whiskers else None,
         learning_is=captions.learning(task, confidence),
@@ -120,12 +125,12 @@ def _view(task: Task, comparison: Comparison) -> TaskView:
     )
 
 
-def _bar(arm: Arm, rung: Rung, chosen: bool) -> charts.Bar:
+def _bar(arm: Arm, rung: Rung, is_best_on_dev: bool) -> charts.Bar:
     if arm.interval is None:
         return charts.Bar(arm.name, rung.role, None, None, None, [])
     interval = arm.interval
     return charts.Bar(
-        arm.name, rung.role, interval.mean, interval.low, interval.high, list(arm.scores.values()), chosen
+        arm.name, rung.role, interval.mean, interval.low, interval.high, list(arm.scores.values()), is_best_on_dev
     )
 
 

@@ -3,7 +3,7 @@
 The sentences follow from the figures by rule; nothing here praises a step that the figures do not carry.
 """
 
-from adaptbert.comparison import Arm, Comparison, Step, Task, Verdict
+from adaptbert.comparison import Comparison, Step, Task, Verdict
 from adaptbert.report.words import (
     METRICS,
     Words,
@@ -37,8 +37,8 @@ def best(task: Task, confidence: float) -> Words:
             f"{interval.en}).",
             f"有结果的只有 {arm.name} 一组；它在测试集上的{metric.zh} 为 {score}（{interval.zh}）。",
         )
-    if len(alike := _equal_on_dev(task, arm)) > 1:
-        names = listed([same(name) for name in alike])
+    if len(task.best_on_dev) > 1:
+        names = listed([same(name) for name in task.best_on_dev])
         return Words(
             f"On the dev split {names.en} are equal, and {arm.name} is the first of them; on the test split it scores "
             f"{score} ({metric.en}, {interval.en}).",
@@ -49,12 +49,6 @@ def best(task: Task, confidence: float) -> Words:
         f"The dev split chooses {arm.name}; on the test split it scores {score} ({metric.en}, {interval.en}).",
         f"按开发集选出 {arm.name}；它在测试集上的{metric.zh} 为 {score}（{interval.zh}）。",
     )
-
-
-def _equal_on_dev(task: Task, chosen: Arm) -> list[str]:
-    """Arms with the mean on dev of the one that is chosen by it."""
-    means = {arm.name: sum(arm.dev.values()) / len(arm.dev) for arm in task.arms if arm.dev}
-    return [name for name, mean in means.items() if mean == means[chosen.name]]
 
 
 def _interval(interval: Interval, confidence: float, *, signed: bool) -> Words:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
+from adaptbert.amounts import amount
 from adaptbert.questions import Advice
 
 
@@ -114,7 +115,7 @@ def p_value(p: float) -> str:
 def millions(tokens: int) -> str:
     """Tokens in millions, with as many digits as the number deserves."""
     size = abs(tokens) / 1e6
-    return f"{MINUS if tokens < 0 else ''}{size:,.{2 if size < 10 else 0}f}"
+    return f"{MINUS if tokens < 0 else ''}{amount(size, 2 if size < 10 else 0)}"
 
 
 ARMS = {
