@@ -36,7 +36,7 @@ DATA = "../shared/data"
 """Where the params files look for the sets, seen from the project."""
 NEEDED = (
     *("adaptbert", "stages", "data/sources", "dvc.yaml", "constraints.txt", ".dvc/config"),
-    *(f"metrics/{kind}/.gitkeep" for kind in ("domain_transfer", "task_transfer", "finetune")),
+    *(f"metrics/{kind}/.gitignore" for kind in ("domain_transfer", "task_transfer", "finetune")),
     "predictions/.gitignore",
 )
 """Of the project, to run a recipe."""

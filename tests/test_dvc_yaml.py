@@ -167,6 +167,16 @@ def test_a_source_that_is_missing_costs_no_output() -> None:
     assert {"models/init", "data/sources/words.txt", "data/sources/general.txt"} <= read
 
 
+def test_the_run_cache_knows_what_trains() -> None:
+    """DVC (3.67, Stage.run) keeps no run of a stage with an output that is neither cached nor a metric nor a plot: such a
+    stage trains again when dvc.lock is lost or older params come back."""
+    for address, stage in resolved().items():
+        if any(out.persist for out in stage.outs) or address == "compare":
+            continue
+        kept = [out.def_path for out in stage.outs if not (out.use_cache or out.is_metric or out.is_plot)]
+        assert kept == [], address
+
+
 def test_rewriting_keeps_the_rest(tmp_path: Path) -> None:
     """Comments, templates and data deps stay; stale code deps go, missing ones come, below the data."""
     for name, text in {
