@@ -106,14 +106,15 @@ def check() -> None:
         document = params.read(PARAMS)
         check_all(document, PARAMS)
         missing = named_files.check(document, PARAMS)
-        wrong, unseen = first_rows.check(document, PARAMS, named_files.unusable(document))
-        raise_all([*missing, *wrong])
-        notices = consistency.notices(document, PARAMS)
-    for notice in notices:
-        print(f"notice: {notice}")
-    seen = "so are the files that it names, as far as their first rows show"
-    print(f"{PARAMS}: {len(params.flatten(document))} values, all right; {seen}")
-    for key in unseen:
+        seen = first_rows.check(document, PARAMS, named_files.unusable(document))
+        for notice in [*consistency.notices(document, PARAMS), *seen.notices]:
+            print(f"notice: {notice}")
+        raise_all([*missing, *seen.errors])
+    files = "so are the files that it names, as far as their first rows show"
+    if seen.notices:
+        files = "the files that it names can be read, but see above"
+    print(f"{PARAMS}: {len(params.flatten(document))} values, all right; {files}")
+    for key in seen.unopened:
         print(f"not opened, for it would take long: {key}")
 
 

@@ -168,9 +168,10 @@ def test_check_and_the_stages_agree_on_small_files(project: Path, seed: int) -> 
         expected = pass_task(project / "raw", project / "kept", project / "rejected.parquet", limits).errors
     except UserError as error:
         expected = [error]
-    found, unopened = first_rows.check(document, Path("params.yaml"))
-    assert ([error.code for error in expected] != [], unopened) == (found != [], [])
-    assert {error.code for error in expected} <= {error.code for error in found}
+    found = first_rows.check(document, Path("params.yaml"))
+    assert ([error.code for error in expected] != [], found.unopened) == (found.errors != [], [])
+    assert {error.code for error in expected} <= {error.code for error in found.errors}
+    assert found.notices == [], "of a set that is read whole nothing is left open"
 
 
 def test_of_a_large_file_the_first_rows_are_read(project: Path) -> None:
@@ -181,6 +182,92 @@ def test_of_a_large_file_the_first_rows_are_read(project: Path) -> None:
     assert told() == []
     write(None, None, mood=mood(train=lines("train.jsonl", *("not json" for _ in range(300)), *late), dev=dev))
     assert told() == ["AB-018 data/own/train.jsonl: 0 of 200 documents left: 200 x not a JSON object; mend them"]
+
+
+def with_limits(bad: int, limit: float, own: float | None) -> str:
+    """A corpus of 10,000 rows of whose first 200 some, from the third on, are no JSON; what check prints of it."""
+    rows = [{"text": words(n)} for n in range(10_000)]
+    path = lines("posts.jsonl", *rows[:2], *["not json"] * bad, *rows[2:])
+    write({"general": path})
+    document = params.read(Path("params.yaml"))
+    document["validate"]["max_bad_fraction"] = limit
+    if own is not None:
+        document["collect"]["general"]["max_bad_fraction"] = own
+    Path("params.yaml").write_text(json.dumps(document), encoding="utf-8")
+    done = CliRunner().invoke(app, ["check"])
+    lines_of = (done.stdout + done.stderr).splitlines(keepends=True)
+    return "".join(line for line in lines_of if not line.startswith("notice: params.yaml: ladder."))
+
+
+GENERAL = "general.max_bad_fraction"
+
+
+@pytest.mark.parametrize(
+    ("bad", "limit", "own", "stops"),
+    [
+        (2, 0.01, None, None),
+        (3, 0.01, None, "validate.max_bad_fraction is 0.01"),
+        (36, 0.01, None, "validate.max_bad_fraction is 0.01"),
+        (100, 0.3, 0.05, f"collect.{GENERAL} is 0.05 and validate.max_bad_fraction is 0.3"),
+        (36, 0.3, 0.05, f"collect.{GENERAL} is 0.05"),
+        (36, 0.3, 0.2, None),
+        (36, 0.0, 1.0, "validate.max_bad_fraction is 0"),
+    ],
+)
+def test_bad_first_rows_of_a_large_file_are_told(
+    project: Path, bad: int, limit: float, own: float | None, stops: str | None
+) -> None:
+    """More than the limit is a notice with the limit that params.yaml has: the rest of the file may make up."""
+    found = with_limits(bad, limit, own)
+    assert ("notice:" in found, "error" in found) == (stops is not None, False), found
+    if stops is not None:
+        assert (
+            f"notice: collect.general: data/own/posts.jsonl: {bad} of the first 200 rows cannot be read or are not "
+            f"valid (not a JSON object: {bad}), the first at posts.jsonl:3: not a JSON object; if as many of all rows "
+            f"are, the set is refused before training: {stops}\n"
+        ) in found
+        assert "all right; the files that it names can be read, but see above" in found
+
+
+@pytest.mark.parametrize(
+    ("bad", "limit", "own", "keys"),
+    [
+        (150, 0.01, None, "validate.max_bad_fraction (0.01)"),
+        (150, 0.01, 0.1, f"collect.{GENERAL} (0.1) and validate.max_bad_fraction (0.01)"),
+        (150, 0.8, 0.6, f"collect.{GENERAL} (0.6)"),
+    ],
+)
+def test_a_large_file_most_of_whose_first_rows_are_bad_is_refused(
+    project: Path, bad: int, limit: float, own: float | None, keys: str
+) -> None:
+    found = with_limits(bad, limit, own)
+    assert found == (
+        f"error: AB-044 data/own/posts.jsonl: {bad} of the first 200 rows cannot be read or are not valid (not a JSON "
+        f"object: {bad}), the first at posts.jsonl:3: not a JSON object; mend them, or raise {keys}\n"
+    )
+
+
+def test_bad_first_rows_of_a_large_labelled_set(project: Path) -> None:
+    """Rows that the gate refuses count beside those that cannot be read; a split cut off train shares its file."""
+    rows = [{"text": words(n), "label": "ab"[n % 2]} for n in range(10_000)]
+    train = lines("train.jsonl", *rows[:20], "{", *rows[20:])
+    write(None, None, mood=mood(train=train, dev=train, split={"dev": 0.3}))
+    done = CliRunner().invoke(app, ["check"])
+    assert (
+        "notice: collect_task.mood: data/own/train.jsonl: 1 of the first 200 rows cannot be read or are not valid"
+    ) not in done.stdout, "half a percent"
+    rows[30]["text"] = ""
+    del rows[40]["label"]
+    train = lines("train.jsonl", *rows[:20], "{", *rows[20:])
+    done = CliRunner().invoke(app, ["check"])
+    assert done.exit_code == 0, done.output
+    assert "data/own/train.jsonl: 3 of the first 200 rows cannot be read or are not valid (" in done.stdout
+    assert "the first at train.jsonl:21: not a JSON object; if as many" in done.stdout
+    Path("data/own/dev.jsonl").write_text("{}\n", encoding="utf-8")
+    write(None, None, mood=mood(train=train, dev="data/own/dev.jsonl"))
+    done = CliRunner().invoke(app, ["check"])
+    assert "data/own/train.jsonl: 3 of the first 200 rows" in done.stdout, "beside errors of another split"
+    assert "AB-056 data/own/dev.jsonl:1: column 'text' missing" in done.stderr
 
 
 def test_many_large_files_cost_seconds(project: Path) -> None:

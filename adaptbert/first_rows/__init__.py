@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 from adaptbert import params
 from adaptbert.errors import BadData, UserError
@@ -31,22 +31,36 @@ SHOWN = 10
 """Errors of a set told one by one."""
 
 
-def check(document: Mapping[str, Any], file: Path, missing: Collection[str] = ()) -> tuple[list[UserError], list[str]]:
-    """What is wrong with the files as far as their first rows show, and the keys of sets that were not opened.
+class Seen(NamedTuple):
+    """What the first rows show.
+
+    Attributes:
+        errors: what stops the recipe.
+        notices: what may stop it, depending on the rows that were not read.
+        unopened: keys of sets that were not opened.
+    """
+
+    errors: list[UserError]
+    notices: list[str]
+    unopened: list[str]
+
+
+def check(document: Mapping[str, Any], file: Path, missing: Collection[str] = ()) -> Seen:
+    """What is wrong with the files as far as their first rows show.
 
     Args:
         document: all sections, each valid and consistent with the others.
         file: for the messages.
         missing: paths that are known not to be there.
     """
-    end, errors, unopened = time.monotonic() + SECONDS, list[UserError](), list[str]()
+    end, seen = time.monotonic() + SECONDS, Seen([], [], [])
     with TemporaryDirectory() as scratch, _without_warnings():
         for look in _looks(document, file, missing, Path(scratch)):
             if time.monotonic() > end or look.is_too_large():
-                unopened.append(look.key)
+                seen.unopened.append(look.key)
             else:
-                errors += _capped(look)
-    return errors, unopened
+                _look_at(look, seen)
+    return seen
 
 
 def _looks(document: Mapping[str, Any], file: Path, missing: Collection[str], scratch: Path) -> Iterator[Look]:
@@ -68,17 +82,21 @@ def _looks(document: Mapping[str, Any], file: Path, missing: Collection[str], sc
         yield DictionaryLook(segmentation)
 
 
-def _capped(look: Look) -> list[UserError]:
+def _look_at(look: Look, seen: Seen) -> None:
     found: list[UserError] = []
     try:
-        found.extend(look.errors())
+        for finding in look.findings():
+            if isinstance(finding, UserError):
+                found.append(finding)
+            else:
+                seen.notices.append(str(finding))
     except UserError as error:
         found.extend(getattr(error, "failures", [error]))
     more = len(found) - SHOWN
     if more > 1:
         last = BadData(found[SHOWN].code, look.key, f"and {more} more errors", "mend these first, then check again")
-        return [*found[:SHOWN], last]
-    return found
+        found[SHOWN:] = [last]
+    seen.errors.extend(found)
 
 
 @contextmanager

@@ -12,7 +12,9 @@ from adaptbert.corpora.hub import HubDataset
 from adaptbert.corpora.installed_docs import InstalledDocs
 from adaptbert.corpora.raw import RawWriter
 from adaptbert.errors import BadParams, UserError
+from adaptbert.first_rows.bad_rows import Notice, at_gate, limits_of, told, without_shares
 from adaptbert.first_rows.look import decided, folder, is_small, lenient, raised, rows_of
+from adaptbert.gate.accounts import Account
 from adaptbert.gate.limits import Limits
 from adaptbert.known_words import KnownWords
 from adaptbert.outputs import read_json
@@ -54,7 +56,7 @@ class LabelledLook:
         sizes = (path.stat().st_size for path in self.paths.values() if path.is_file())
         return self.config.format in _WHOLE_FORMATS and max(sizes, default=0) > _LARGEST_DOCUMENT
 
-    def errors(self) -> Iterable[UserError]:
+    def findings(self) -> Iterable[UserError | Notice]:
         shares = self.config.split.shares() if self.config.split is not None else {}
         own = {split: path for split, path in self.paths.items() if split not in shares}
         if self.config.source == "installed_docs":
@@ -66,22 +68,22 @@ class LabelledLook:
         else:
             yield from self._of_files(own)
 
-    def _of_files(self, own: Mapping[str, Path]) -> Iterator[UserError]:
+    def _of_files(self, own: Mapping[str, Path]) -> Iterator[UserError | Notice]:
         """As `collect_task` reads them; where that fails, each split that can be read is judged by itself."""
         small = is_small(own.values())
-        config, limits = lenient(self.config, self.limits, small=small)
+        config = lenient(self.config, small=small)
         alone = folder(self.folder)
         failures, whole = self._one_by_one(own, alone, rows_of(small=small))
         if not failures and len(self.paths) == len(SPLITS):
             together = folder(self.folder)
             failed = raised(partial(self.stage.read_into, together, config, self.paths, rows_of(small=small)))
             if not failed:
-                yield from self._judged(together, limits, SPLITS, whole=small and whole)
+                yield from self._judged(together, SPLITS, whole=small and whole)
                 return
             yield from failed
         for failed in failures.values():
             yield from failed
-        yield from self._judged(alone, limits, own.keys() - failures.keys(), whole=False)
+        yield from self._judged(alone, own.keys() - failures.keys(), whole=small and whole, together=False)
 
     def _one_by_one(self, own: Mapping[str, Path], raw: Path, most: int) -> tuple[dict[str, list[UserError]], bool]:
         """What is wrong with a split does not hide what is wrong with the next.
@@ -108,18 +110,30 @@ class LabelledLook:
             writer.finish({**self.stage.about(self.config), **labels}, {})
         return failures, whole
 
-    def _judged(self, raw: Path, limits: Limits, splits: Collection[str], *, whole: bool) -> Iterator[UserError]:
-        """What the gate says of these splits."""
+    def _judged(
+        self, raw: Path, splits: Collection[str], *, whole: bool, together: bool = True
+    ) -> Iterator[UserError | Notice]:
+        """What the gate says of these splits.
+
+        Args:
+            whole: whether all their rows were read.
+            together: whether they are all splits, so that what one lacks is in no other.
+        """
         from adaptbert.gate.labelled import pass_task
 
         kept = self.folder / "kept"
+        limits = at_gate(self.limits, whole=whole)
         found = pass_task(raw, kept, self.folder / "rejected.parquet", limits)
         errors = [error for error in found.errors if Path(error.place).stem not in set(SPLITS) - set(splits)]
         has_labels = bool(self.config.labels)
-        yield from decided(errors, partial(self._place, raw), whole=whole, has_labels=has_labels)
+        if not whole:
+            errors = without_shares(errors)
+        yield from decided(errors, partial(self._place, raw), whole=whole and together, has_labels=has_labels)
+        if not whole:
+            yield from self._bad_rows({split: found.accounts[split] for split in splits})
         if errors:
             return
-        if self.weights is not None and (whole or has_labels):
+        if self.weights is not None and ((whole and together) or has_labels):
             labels = read_json(kept / "task.json")["labels"]
             if problem := class_weights.problem(self.weights, self.config.target, labels):
                 place = f"{self.file}: finetune.{self.name}.class_weights"
@@ -127,6 +141,12 @@ class LabelledLook:
         for split in splits:
             path = kept / f"{split}.parquet"
             yield from self.words.errors(self.name, path, self.config.layout(), str(self.paths[split]))
+
+    def _bad_rows(self, accounts: Mapping[str, Account]) -> Iterator[UserError | Notice]:
+        by_path: dict[str, list[Account]] = {}
+        for split in sorted(accounts, key=SPLITS.index):
+            by_path.setdefault(str(self.paths[split]), []).append(accounts[split])  # splits may be cut off train
+        yield from told(by_path, self.key, limits_of(self.key, self.config.max_bad_fraction, self.limits))
 
     def _place(self, raw: Path, shown: str) -> str:
         """The user's file, or the set, in place of a file or the folder that the gate read."""
