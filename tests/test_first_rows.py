@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 
 from adaptbert import first_rows, params
 from adaptbert.cli import app
+from adaptbert.corpora import replacing
 from adaptbert.errors import UserError
 from adaptbert.gate.labelled import pass_task
 from adaptbert.gate.limits import Limits
@@ -268,6 +269,36 @@ def test_bad_first_rows_of_a_large_labelled_set(project: Path) -> None:
     done = CliRunner().invoke(app, ["check"])
     assert "data/own/train.jsonl: 3 of the first 200 rows" in done.stdout, "beside errors of another split"
     assert "AB-056 data/own/dev.jsonl:1: column 'text' missing" in done.stderr
+
+
+def test_patterns_that_never_end_have_one_time_for_all_files(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files with one are told as long as there is time, then what the patterns did not come to."""
+    monkeypatch.setattr(replacing, "SECONDS", 0.4)
+    monkeypatch.setattr(first_rows, "PATTERN_SECONDS", 1.0)
+    endless = {"source": "files", "replace": [["(a|a)*$", ""]]}
+    texts = lines("posts.txt", "short", *["a" * 40 + "!"] * 20)
+    (project / "data/own/parts").mkdir()
+    for number in range(40):
+        lines(f"parts/{number}.txt", f"{number}{'a' * 40}!")
+    row = f"{'a' * 40}!\ta"
+    tasks = {
+        f"task{number}": mood(**{split: lines(f"{split}{number}.tsv", "text\tlabel", row) for split in SEEDS})
+        for number in range(3)
+    }
+    write({"general": texts, "domain": "data/own/parts"}, **{name: {**v, **endless} for name, v in tasks.items()})
+    document = params.read(Path("params.yaml"))
+    for corpus in ("general", "domain"):
+        document["collect"][corpus] |= endless
+    Path("params.yaml").write_text(json.dumps(document), encoding="utf-8")
+    begin = time.process_time()
+    found = first_rows.check(document, Path("params.yaml"))
+    assert time.process_time() - begin < 4, "each of 50 files holds a text that takes 0.4 s"
+    codes = [(error.code, error.place) for error in found.errors]
+    assert codes == [(191, "data/own/posts.txt:2"), (191, "data/own/parts/0.txt:1")]
+    assert found.notices == [
+        f"collect_task.task{number}: the patterns of `replace` took 1 seconds; what comes of them was not looked at"
+        for number in range(3)
+    ]
 
 
 def test_many_large_files_cost_seconds(project: Path) -> None:

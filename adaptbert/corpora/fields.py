@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from adaptbert.corpora.replacing import Replacer
+from adaptbert.corpora.replacing import Allowance, Replacer
 from adaptbert.corpora.rows import Problem
 from adaptbert.errors import BadData, raise_all
 from adaptbert.layout import Layout, missing_columns
@@ -59,6 +59,7 @@ class Fields:
 
     Args:
         labelling: how labels stand in the file.
+        patterns: time for `replace`, of whoever wants a look at some rows.
 
     Attributes:
         columns: field -> its name in the file. `id` and `group` are among them only where the user mapped them.
@@ -71,6 +72,7 @@ class Fields:
         columns: Mapping[str, str] | None,
         replace: Sequence[Sequence[str]] | None,
         labelling: Labelling = AS_IT_IS,
+        patterns: Allowance | None = None,
     ) -> None:
         given = dict(columns or {})
         names = (*(name for name in OPTIONAL if name in given), *layout.fields)
@@ -78,7 +80,7 @@ class Fields:
         self.label_kinds: dict[str, str] = {}
         self._labelling, self._has_spans = labelling, layout.target == "spans"
         self._outputs = [self.columns[name] for name in layout.outputs]
-        self._replace = Replacer(replace)
+        self._replace = Replacer(replace, patterns)
 
     def check(self, found: Sequence[str], place: str, split: str, *, is_first: bool = True) -> None:
         """Refuse a file or data set that lacks a column.

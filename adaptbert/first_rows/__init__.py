@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from adaptbert import params
+from adaptbert.corpora.replacing import Allowance, OutOfTime
 from adaptbert.errors import BadData, UserError
 from adaptbert.first_rows.corpus import CorpusLook
 from adaptbert.first_rows.dictionary import DictionaryLook
@@ -27,6 +28,8 @@ from adaptbert.segmentation import SegmentationConfig
 
 SECONDS = 10.0
 """After so many no further set is opened."""
+PATTERN_SECONDS = 8.0
+"""Of the processor, for all patterns of `replace` and all sets together."""
 SHOWN = 10
 """Errors of a set told one by one."""
 
@@ -65,18 +68,18 @@ def check(document: Mapping[str, Any], file: Path, missing: Collection[str] = ()
 
 def _looks(document: Mapping[str, Any], file: Path, missing: Collection[str], scratch: Path) -> Iterator[Look]:
     limits = params.parse(Limits, document["validate"], "validate", file)
-    words = KnownWords.at_hand(document)
+    words, patterns = KnownWords.at_hand(document), Allowance(PATTERN_SECONDS)
     stage = import_module("stages.collect")  # by name: no module of the library imports a stage
     for name, values in document["collect"].items():
         if values["path"] not in missing:
             config = params.parse(stage.CollectParams, values, f"collect.{name}", file)
-            yield CorpusLook(name, config, Path(values["path"]), limits, words, folder(scratch))
+            yield CorpusLook(name, config, Path(values["path"]), limits, words, patterns, folder(scratch))
     stage = import_module("stages.collect_task")
     for name, values in document["collect_task"].items():
         config = params.parse(stage.CollectTaskParams, values, f"collect_task.{name}", file)
         paths = {split: Path(values[split]) for split in SPLITS if values[split] not in missing}
         weights = document.get("finetune", {}).get(name, {}).get("class_weights")
-        yield LabelledLook(name, stage, config, paths, limits, words, weights, file, folder(scratch))
+        yield LabelledLook(name, stage, config, paths, limits, words, weights, file, patterns, folder(scratch))
     segmentation = params.parse(SegmentationConfig, document["tokenize"]["words"], "tokenize.words", file)
     if segmentation.dictionary not in missing:
         yield DictionaryLook(segmentation)
@@ -92,6 +95,9 @@ def _look_at(look: Look, seen: Seen) -> None:
                 seen.notices.append(str(finding))
     except UserError as error:
         found.extend(getattr(error, "failures", [error]))
+    except OutOfTime:
+        late = f"the patterns of `replace` took {PATTERN_SECONDS:g} seconds; what comes of them was not looked at"
+        seen.notices.append(f"{look.key}: {late}")
     more = len(found) - SHOWN
     if more > 1:
         last = BadData(found[SHOWN].code, look.key, f"and {more} more errors", "mend these first, then check again")

@@ -9,10 +9,11 @@ from adaptbert.corpora.files import Files
 from adaptbert.corpora.hub import HubDataset
 from adaptbert.corpora.installed_docs import InstalledDocs
 from adaptbert.corpora.raw import RawWriter
+from adaptbert.corpora.replacing import Allowance
 from adaptbert.corpora.sources import SourceConfig
 from adaptbert.errors import UserError
 from adaptbert.first_rows.bad_rows import Notice, at_gate, limits_of, told, without_shares
-from adaptbert.first_rows.look import decided, is_small, lenient, rows_of
+from adaptbert.first_rows.look import beginning, decided, is_small, lenient
 from adaptbert.gate.limits import Limits
 from adaptbert.known_words import KnownWords
 from adaptbert.layout import CORPUS
@@ -23,6 +24,7 @@ class CorpusLook:
     """At the files, or at the list of packages or the name of a data set.
 
     Args:
+        patterns: time for `replace`, of all sets.
         folder: to write to.
     """
 
@@ -31,6 +33,7 @@ class CorpusLook:
     path: Path
     limits: Limits
     words: KnownWords
+    patterns: Allowance
     folder: Path
 
     @property
@@ -53,7 +56,7 @@ class CorpusLook:
 
         small = is_small([self.path])
         config = lenient(self.config, small=small)
-        files = Files(self.path, CORPUS, config, most=rows_of(small=small))
+        files = Files(self.path, CORPUS, config, beginning=beginning(self.patterns, small=small))
         with RawWriter(self.folder, CORPUS, config.max_bad_fraction) as writer:
             writer.write(files.rows(), "text", self.path)
         kept = self.folder / "kept.parquet"

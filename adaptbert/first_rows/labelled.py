@@ -3,17 +3,19 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from adaptbert import class_weights
-from adaptbert.corpora.files import Files
+from adaptbert.corpora.files import Beginning, Files
 from adaptbert.corpora.hub import HubDataset
 from adaptbert.corpora.installed_docs import InstalledDocs
 from adaptbert.corpora.raw import RawWriter
+from adaptbert.corpora.replacing import Allowance, OutOfTime
 from adaptbert.errors import BadParams, UserError
 from adaptbert.first_rows.bad_rows import Notice, at_gate, limits_of, told, without_shares
-from adaptbert.first_rows.look import decided, folder, is_small, lenient, raised, rows_of
+from adaptbert.first_rows.look import beginning, decided, folder, is_small, lenient, raised
 from adaptbert.gate.accounts import Account
 from adaptbert.gate.limits import Limits
 from adaptbert.known_words import KnownWords
@@ -35,6 +37,7 @@ class LabelledLook:
         paths: split -> where it lies; those that are missing have been told.
         weights: class_weights of the section of `finetune`, if there are any.
         file: params.yaml, for messages.
+        patterns: time for `replace`, of all sets.
         folder: to write to.
     """
 
@@ -46,6 +49,7 @@ class LabelledLook:
     words: KnownWords
     weights: Any
     file: Path
+    patterns: Allowance
     folder: Path
 
     @property
@@ -73,42 +77,49 @@ class LabelledLook:
         small = is_small(own.values())
         config = lenient(self.config, small=small)
         alone = folder(self.folder)
-        failures, whole = self._one_by_one(own, alone, rows_of(small=small))
+        read = beginning(self.patterns, small=small)
+        failures: dict[str, list[UserError]] = {}
+        try:
+            whole = self._one_by_one(own, alone, read, failures)
+        except OutOfTime:
+            yield from chain.from_iterable(failures.values())
+            raise
         if not failures and len(self.paths) == len(SPLITS):
             together = folder(self.folder)
-            failed = raised(partial(self.stage.read_into, together, config, self.paths, rows_of(small=small)))
+            failed = raised(partial(self.stage.read_into, together, config, self.paths, read))
             if not failed:
                 yield from self._judged(together, SPLITS, whole=small and whole)
                 return
             yield from failed
-        for failed in failures.values():
-            yield from failed
+        yield from chain.from_iterable(failures.values())
         yield from self._judged(alone, own.keys() - failures.keys(), whole=small and whole, together=False)
 
-    def _one_by_one(self, own: Mapping[str, Path], raw: Path, most: int) -> tuple[dict[str, list[UserError]], bool]:
+    def _one_by_one(
+        self, own: Mapping[str, Path], raw: Path, read: Beginning, failures: dict[str, list[UserError]]
+    ) -> bool:
         """What is wrong with a split does not hide what is wrong with the next.
 
         Args:
             raw: folder to write the rows to; there, splits that cannot be read are empty.
-            most: rows of each file.
+            read: how much of each file.
+            failures: split -> what is wrong with it; added to.
 
         Returns:
-            Split -> what is wrong with it, and whether all rows were read.
+            Whether all rows were read.
         """
         layout, labels = self.config.layout(), {"labels": self.config.labels} if self.config.labels else {}
-        failures: dict[str, list[UserError]] = {}
         whole = True
         with RawWriter(raw, layout, None) as writer:
             for split in SPLITS:
                 if split not in own:
                     raised(partial(writer.write, (), split, ""))
                     continue
-                files = Files(own[split], layout, self.config, split, self.config.labelling(), most)
+                files = Files(own[split], layout, self.config, split, self.config.labelling(), read)
                 failed = raised(partial(writer.write, files.rows(), split, own[split]))
                 whole &= files.is_whole
                 failures |= {split: failed} if failed else {}
             writer.finish({**self.stage.about(self.config), **labels}, {})
-        return failures, whole
+        return whole
 
     def _judged(
         self, raw: Path, splits: Collection[str], *, whole: bool, together: bool = True

@@ -6,7 +6,8 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Protocol, TypeVar
 
-from adaptbert.corpora.files import MOST_FILES
+from adaptbert.corpora.files import MOST_FILES, Beginning
+from adaptbert.corpora.replacing import Allowance
 from adaptbert.corpora.sources import SourceConfig
 from adaptbert.errors import BadData, UserError
 from adaptbert.first_rows.bad_rows import Notice
@@ -57,9 +58,9 @@ def is_small(paths: Iterable[Path]) -> bool:
     return True
 
 
-def rows_of(*, small: bool) -> int:
-    """How many are read of each file."""
-    return sys.maxsize if small else ROWS
+def beginning(patterns: Allowance, *, small: bool) -> Beginning:
+    """How much is read of each file."""
+    return Beginning(sys.maxsize if small else ROWS, patterns)
 
 
 def lenient(config: C, *, small: bool) -> C:
