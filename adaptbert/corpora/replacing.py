@@ -137,7 +137,7 @@ def _replaced(pattern: "Pattern[str]", replacement: str, text: str, longest: int
         done, read = done + match.start() - read, match.end()
         parts = []
         for unit in units:
-            parts.append(match.expand(unit))  # a group at most, which is no longer than the text
+            parts.append(match.expand(unit) if unit[0] == "\\" else unit)  # at most a group: no longer than the text
             done += len(parts[-1])
             if done > longest:
                 raise _TooLong
