@@ -84,13 +84,19 @@ class Layout:
 CORPUS = Layout("corpus")
 
 
-def missing_columns(code: int, wanted: Iterable[str], found: Sequence[str], place: str | Path) -> list[BadData]:
-    """An error for each wanted column that is not there; one in other capitals is 58, whatever `code` says."""
+def missing_columns(
+    code: int, wanted: Iterable[str], found: Sequence[str], place: str | Path, mapping: str = "`columns`"
+) -> list[BadData]:
+    """An error for each wanted column that is not there; one in other capitals is 58, whatever `code` says.
+
+    Args:
+        mapping: what messages call the place where a field gets another name.
+    """
     errors = []
     for name in wanted:
         if name not in found:
             other_case = name.lower() in [column.lower() for column in found]
-            problem = f"column '{name}' missing; found {', '.join(found)}{nearest(name, found)}"
-            remedy = "rename it or map it in `columns`"
+            problem = f"column '{name}' missing; found {', '.join(found) or 'none'}{nearest(name, found)}"
+            remedy = f"rename it or map it in {mapping}"
             errors.append(BadData(58 if other_case else code, place, problem, remedy))
     return errors

@@ -11,7 +11,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
 from pydantic_core import ErrorDetails
 
 from adaptbert import strict_yaml
@@ -25,6 +25,12 @@ class Config(BaseModel):
     """Some values of params.yaml: typed, frozen, complete. A field without a default is required."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+    _key: str = PrivateAttr("")
+
+    @property
+    def key(self) -> str:
+        """Where the values stand in the file, for messages; empty where they come from elsewhere."""
+        return self._key
 
 
 C = TypeVar("C", bound=Config)
@@ -79,10 +85,12 @@ def parse(cls: type[C], values: object, key: str, file: Path) -> C:
     if not isinstance(values, Mapping):
         raise BadParams(100, f"{file}: {key}", f"expected a mapping, found {_type_name(values)}", _BELOW)
     try:
-        return cls.model_validate(values)
+        config = cls.model_validate(values)
     except ValidationError as error:
         raise_all([_translate(details, cls, key, file) for details in _told_once(error.errors(), values)])
         raise
+    config._key = key
+    return config
 
 
 def section(document: Mapping[str, Any], key: str, file: Path) -> Any:

@@ -111,13 +111,13 @@ def test_six_files_with_six_faults_are_told_in_one_run(project: Path) -> None:
     )
     found = told()
     for start in (
-        "AB-056 data/own/posts.csv:1: column 'text' missing; found content, id; rename it or map it",
+        "AB-056 data/own/posts.csv:1: column 'text' missing; found content, id; rename it or map it in collect.g",
         "AB-018 data/own/gbk.txt: 0 of 3 documents left: 3 x byte 0xCC is not UTF-8: Chinese in GBK?; declare encoding",
         "AB-060 params.yaml: collect_task.mood: labels of dev that train never shows: 1 x 'neutral', first in odd.",
         "AB-018 data/own/train.tsv: 0 of 2 documents left: 2 x value is not a number; mend them",
         "AB-018 data/own/dev.tsv: 0 of 2 documents left",
         "AB-090 data/own/ner.jsonl: 4 of 4 rows are not bio; they look like io; write tag_scheme: io",
-        "AB-056 data/own/test.jsonl:1: column 'tokens' missing; found text, label",
+        "AB-056 data/own/test.jsonl:1: column 'tokens' missing; found text, label; rename it or map it in c",
         "AB-019 params.yaml: collect_task: 9 rows cannot be split: none falls to dev",
         "AB-081 data/own/qa.jsonl: 9 of 9 rows cannot be read or are not valid (an answer is not at its offset: 9)",
     ):
@@ -246,6 +246,18 @@ def test_a_large_file_most_of_whose_first_rows_are_bad_is_refused(
         f"error: AB-044 data/own/posts.jsonl: {bad} of the first 200 rows cannot be read or are not valid (not a JSON "
         f"object: {bad}), the first at posts.jsonl:3: not a JSON object; mend them, or raise {keys}\n"
     )
+
+
+def test_a_label_of_another_name_is_a_missing_column_in_every_split(project: Path) -> None:
+    """A split without labels is one that has nothing else that they could be."""
+    rows = [{"id": n, "text": words(n), "mood": "ab"[n % 2]} for n in range(20)]
+    write(None, None, mood=mood(**{split: lines(f"{split}.jsonl", *rows[n:]) for n, split in enumerate(SEEDS)}))
+    remedy = "rename it or map it in collect_task.mood.columns"
+    assert told() == [
+        f"AB-056 data/own/{split}.jsonl:1: column 'label' missing; found id, text, mood; {remedy}" for split in SEEDS
+    ]
+    write(None, None, mood=mood(test=lines("test.jsonl", *({"id": n, "text": words(n)} for n in range(20)))))
+    assert [line.split(";")[0] for line in told()] == ["AB-098 data/own/test.jsonl:1: test has no labels"]
 
 
 def test_bad_first_rows_of_a_large_labelled_set(project: Path) -> None:

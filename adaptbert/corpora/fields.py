@@ -82,18 +82,22 @@ class Fields:
         self._outputs = [self.columns[name] for name in layout.outputs]
         self._replace = Replacer(replace, patterns)
 
-    def check(self, found: Sequence[str], place: str, split: str, *, is_first: bool = True) -> None:
+    def check(
+        self, found: Sequence[str], place: str, split: str, mapping: str = "`columns`", *, is_first: bool = True
+    ) -> None:
         """Refuse a file or data set that lacks a column.
 
         Args:
             found: its columns.
             split: that it is for; empty for a corpus.
+            mapping: what messages call the place where `columns` is written.
             is_first: of several files that must have the same columns.
         """
         missing = [column for column in self.columns.values() if column not in found]
-        if missing and missing == self._outputs and split != "train":
-            raise no_labels(split, place)
-        raise_all(missing_columns(56 if is_first else 40, missing, found, place))
+        others = [column for column in found if column not in self.columns.values() and column.lower() not in OPTIONAL]
+        if missing and missing == self._outputs and split in ("dev", "test") and not others:
+            raise no_labels(split, place)  # a column with another name may hold them
+        raise_all(missing_columns(56 if is_first else 40, missing, found, place, mapping))
 
     def read(self, record: Mapping[str, Any], place: str) -> Read:
         """One row.

@@ -240,7 +240,8 @@ class Files:
         return hinted(self._place(name), kind, self.config.encoding, self.layout.shape, "`format: {}`")
 
     def _check_columns(self, found: list[str], shown: str, *, is_first: bool) -> None:
-        self.fields.check(found, f"{shown}:1", self.split, is_first=is_first)
+        mapping = f"{self.config.key}.columns" if self.config.key else "`columns`"
+        self.fields.check(found, f"{shown}:1", self.split, mapping, is_first=is_first)
         extra = [column for column in found if column not in self.fields.columns.values()]
         if extra:
             self.warnings[f"files with columns that are not read: {', '.join(extra)}{self._unread_id(extra)}"] += 1

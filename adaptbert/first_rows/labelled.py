@@ -76,7 +76,7 @@ class LabelledLook:
         """As `collect_task` reads them; where that fails, each split that can be read is judged by itself."""
         small = is_small(own.values())
         config = lenient(self.config, small=small)
-        alone = folder(self.folder)
+        alone = self._raw()
         read = beginning(self.patterns, small=small)
         failures: dict[str, list[UserError]] = {}
         try:
@@ -85,7 +85,7 @@ class LabelledLook:
             yield from chain.from_iterable(failures.values())
             raise
         if not failures and len(self.paths) == len(SPLITS):
-            together = folder(self.folder)
+            together = self._raw()
             failed = raised(partial(self.stage.read_into, together, config, self.paths, read))
             if not failed:
                 yield from self._judged(together, SPLITS, whole=small and whole)
@@ -93,6 +93,12 @@ class LabelledLook:
             yield from failed
         yield from chain.from_iterable(failures.values())
         yield from self._judged(alone, own.keys() - failures.keys(), whole=small and whole, together=False)
+
+    def _raw(self) -> Path:
+        """A new folder for rows, named after the set as that of `collect_task` is."""
+        raw = folder(self.folder) / self.name
+        raw.mkdir()
+        return raw
 
     def _one_by_one(
         self, own: Mapping[str, Path], raw: Path, read: Beginning, failures: dict[str, list[UserError]]
@@ -135,7 +141,8 @@ class LabelledLook:
         kept = self.folder / "kept"
         limits = at_gate(self.limits, whole=whole)
         found = pass_task(raw, kept, self.folder / "rejected.parquet", limits)
-        errors = [error for error in found.errors if Path(error.place).stem not in set(SPLITS) - set(splits)]
+        others = {str(raw / f"{split}.parquet") for split in set(SPLITS) - set(splits)}
+        errors = [error for error in found.errors if error.place not in others]
         has_labels = bool(self.config.labels)
         if not whole:
             errors = without_shares(errors)
