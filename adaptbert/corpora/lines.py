@@ -59,7 +59,21 @@ def check_regular(path: Path, shown: str) -> None:
     except OSError as error:
         raise BadData(49, shown, f"cannot be read: {error.strerror}", "check the path and its permissions") from None
     if not stat.S_ISREG(mode):
-        raise BadData(49, shown, "not a readable regular file", "name a file")
+        what = "".join(f"{name}, " for name in [special(mode)] if name)
+        raise BadData(49, shown, f"{what}not a readable regular file", "name a file")
+
+
+def special(mode: int) -> str | None:
+    """What is neither a file nor a folder and blocks whoever opens it, or never ends."""
+    return next((name for is_such, name in _SPECIAL.items() if is_such(mode)), None)
+
+
+_SPECIAL = {
+    stat.S_ISFIFO: "a named pipe",
+    stat.S_ISSOCK: "a socket",
+    stat.S_ISCHR: "a device",
+    stat.S_ISBLK: "a device",
+}
 
 
 def read_lines(

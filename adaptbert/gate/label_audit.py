@@ -148,7 +148,7 @@ def _one_spelling(
     mapped: Mapping[str, str], known: Sequence[str], renamed: Mapping[str, str], place: str | Path
 ) -> str:
     """The remedy: what `map_labels` has to say then, and what `labels` must not."""
-    whole = {label: mapped.get(ours, ours) for label, ours in renamed.items()} | mapped
+    whole = {**{label: mapped.get(ours, ours) for label, ours in renamed.items()}, **mapped}
     pairs = ", ".join(f"{spelled(label)}: {spelled(ours)}" for label, ours in whole.items())
     remedy = f"write map_labels: {{{pairs}}} below {_section(place)}" + (
         ", in place of what it says" if renamed else ""
