@@ -17,6 +17,7 @@ from pydantic_core import ErrorDetails
 from adaptbert import strict_yaml
 from adaptbert.errors import BadParams, nearest, raise_all, shortened
 from adaptbert.spelling import spelling
+from adaptbert.written_numbers import Range
 
 MAX_BYTES = 1_000_000
 
@@ -184,7 +185,9 @@ def _translate(details: ErrorDetails, cls: type[Config], key: str, file: Path) -
     for pattern, plain in _PLAIN.items():
         wanted = re.sub(pattern, plain, wanted)
     keys = _fields(cls, path, only_required=True), _fields(cls, path)
-    return BadParams(100, place, f"{wanted}, found {_shown(value)}", spelling(kind, value, details["msg"], keys))
+    return BadParams(
+        100, place, f"{wanted}, found {_shown(value)}", spelling(kind, value, details["msg"], keys, _range(cls, path))
+    )
 
 
 _PLAIN = {
@@ -207,6 +210,20 @@ def _fields(cls: type[Config], path: list[str], *, only_required: bool = False) 
     if not _is_model(here):
         return []
     return sorted(name for name, field in here.model_fields.items() if field.is_required() or not only_required)
+
+
+def _range(cls: type[Config], path: list[str]) -> Range:
+    """Of the number at `path` inside `cls`, or of the numbers of a list."""
+    here: Any = cls
+    for part in path:
+        fields: dict[str, Any] = next(
+            (inside.model_fields for inside in (here, *get_args(here)) if _is_model(inside)), {}
+        )
+        field = fields.get(part)
+        if field is None:  # a place in a list, or a key that the user chose
+            return Range.of(here)
+        here = field if part == path[-1] else field.annotation
+    return Range.of(here)
 
 
 def _is_model(annotation: Any) -> bool:
