@@ -4,7 +4,8 @@ Called by adaptbert.entry.check_all once every section is valid by itself; in: t
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import unicodedata
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,9 @@ OF_CLASSES = {"class_weights", "r_drop"}
 
 _NAME = re.compile(r"\w[\w-]*")
 """Of what becomes a stage. DVC takes a dot for the way to a value (`collect.my.corpus`), and @ for its own."""
+_NO_WORD = re.compile(r"[^\w-]+")
 _MOST_BYTES = 100
-_OF_NAMES = f"begin with a letter or digit and go on with letters, digits, _ and -, {_MOST_BYTES} bytes at most"
+_OF_NAMES = f"names begin with a letter or digit and go on with letters, digits, _ and -, {_MOST_BYTES} bytes at most"
 
 
 def is_name(text: str) -> bool:
@@ -71,12 +73,20 @@ def notices(document: Mapping[str, Any], file: Path) -> list[str]:
 
 def _names(document: Mapping[str, Any], ladder: LadderConfig, file: Path) -> Iterator[UserError]:
     """Names of sets and arms become names of files and of DVC's stages and parameters, where a dot parts words."""
-    names = {f"{section}.{name}": name for section in ("collect", "collect_task") for name in document[section]}
-    names |= {f"ladder.finetune.{key}.arm": cell.arm for key, cell in ladder.finetune.items()}
-    for place, name in names.items():
+    sets = {section: [*document[section]] for section in ("collect", "collect_task")}
+    names = {f"{section}.{name}": (name, others) for section, others in sets.items() for name in others}
+    for key, cell in ladder.finetune.items():
+        names[f"ladder.finetune.{key}.arm"] = cell.arm, [STEPS, *CONTROLS, *ladder.arms_of(cell.task)]
+    for place, (name, taken) in names.items():
         if not is_name(name):
             problem = f"'{shortened(name)}' cannot be the name of a stage"
-            yield BadParams(112, f"{file}: {shortened(place)}", problem, _OF_NAMES)
+            yield BadParams(112, f"{file}: {shortened(place)}", problem, _like(name, taken) + _OF_NAMES)
+
+
+def _like(name: str, taken: Collection[str]) -> str:
+    """`call it my_arm; ` where that is free."""
+    plain = _NO_WORD.sub("_", unicodedata.normalize("NFKC", name)).strip("_-")
+    return f"call it {plain}: " if is_name(plain) and plain not in taken else ""
 
 
 def _taken(document: Mapping[str, Any], ladder: LadderConfig, file: Path) -> Iterator[UserError]:

@@ -26,9 +26,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from adaptbert import interruption, placeholders
+from adaptbert import interruption, placeholders, written_numbers
 from adaptbert import params as params_file
-from adaptbert.errors import BadParams, UserError, nearest, raise_all
+from adaptbert.errors import BadParams, UserError, nearest, raise_all, shortened
 from adaptbert.exclusive import hold, sweep
 from adaptbert.full_disk import full_disk
 from adaptbert.garbage import collect_seldom
@@ -36,7 +36,9 @@ from adaptbert.interruption import Interrupted
 from adaptbert.params import Config
 from adaptbert.redaction import hide_in_tracebacks, redacted
 from adaptbert.tracking import open_run
+from adaptbert.written_numbers import Range
 
+_SEED = Range(least=0, most=2**64 - 1)
 PARAMS = Path("params.yaml")
 STAGES = Path("stages")
 
@@ -146,9 +148,10 @@ class Stage:
         found = params_file.section(document, key, file)
         if kind is int:
             if not isinstance(found, int) or isinstance(found, bool):
-                raise BadParams(100, f"{file}: {key}", f"expected an integer, found {found!r}", "write e.g. 1")
+                shown = f"expected an integer, found {shortened(repr(found))}"
+                raise BadParams(100, f"{file}: {key}", shown, written_numbers.remedy(found, _SEED, whole=True))
             if not 0 <= found < 2**64:
-                raise BadParams(115, f"{file}: {key}", f"{found} is out of range", "choose one in 0..2^64-1")
+                raise BadParams(115, f"{file}: {key}", f"{found} is out of range", "choose one from 0 to 2^64 - 1")
             return found
         return params_file.parse(kind, found, key, file)
 

@@ -61,8 +61,11 @@ def read(path: Path) -> dict[str, Any]:
         BadParams: not UTF-8, not YAML 1.2, a key twice, a tag, too large, too deep, or not a mapping.
     """
     if not path.is_file():
-        raise BadParams(108, path, "file not found", "run `adaptbert use demo` to write one")
-    raw = path.read_bytes()
+        raise BadParams(108, path, *_no_file(path))
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise BadParams(108, path, f"cannot be read: {error.strerror}", "check its permissions") from None
     if len(raw) > MAX_BYTES:
         raise BadParams(107, path, f"{len(raw):,} bytes, more than 1 MB", "keep data out of the parameters")
     try:
@@ -75,6 +78,17 @@ def read(path: Path) -> dict[str, Any]:
             108, path, f"expected a mapping, found {_type_name(document)}", "begin with a section such as `pretrain:`"
         )
     return document
+
+
+def _no_file(path: Path) -> tuple[str, str]:
+    """What stands in place of the file, and what to do."""
+    write = "run `adaptbert use demo` to write one"
+    if path.is_symlink() and not path.exists():
+        return f"a link to {shortened(str(path.readlink()))}, which is not there", f"remove it, then {write}"
+    if path.exists():
+        what = "a folder" if path.is_dir() else "a pipe, a socket or a device"
+        return f"{what}, not a file", f"move it away, then {write}"
+    return "file not found", write
 
 
 def parse(cls: type[C], values: object, key: str, file: Path) -> C:
