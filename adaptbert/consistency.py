@@ -5,7 +5,8 @@ Called by adaptbert.entry.check_all once every section is valid by itself; in: t
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from adaptbert.errors import BadParams, UserError, nearest, raise_all, shortened
 from adaptbert.ladder import GENERAL, PRETRAIN, ROLES, SCRATCH, Cell, LadderConfig, role
 from adaptbert.questions import advice, uncompared
 from adaptbert.report.words import CONTROLS, would_show
+from adaptbert.sound_parts import Incomplete, Sound
 from adaptbert.tasks.shapes import MAKERS, ShapeConfig, mismatch
 
 OF_CLASSES = {"class_weights", "r_drop"}
@@ -32,28 +34,36 @@ def is_name(text: str) -> bool:
     return _NAME.fullmatch(text) is not None and len(text.encode()) <= _MOST_BYTES
 
 
-def check(document: Mapping[str, Any], file: Path) -> None:
+def check(document: Mapping[str, Any], file: Path, wrong: Collection[str] = ()) -> None:
     """Refuse names that lead nowhere and values that contradict those of another section.
 
     Args:
-        document: all sections, each valid on its own.
+        document: all sections, each valid on its own but for the wrong ones.
         file: for the messages.
+        wrong: sections that are not valid or not there; rules that need them are left out.
     """
-    ladder = params.parse(LadderConfig, document["ladder"], "ladder", file)
-    raise_all(
-        [
-            *_names(document, ladder, file),
-            *_taken(document, ladder, file),
-            *_corpora(document, ladder, file),
-            *_tasks(document, ladder, file),
-            *_shapes(document, file),
-            *_rungs(ladder, file),
-            *_cells(ladder, file),
-            *_arms(ladder, file),
-            *_lengths(document, file),
-            *_vocabulary(document, file),
-        ]
+    sound = Sound(document, wrong)
+
+    def ladder() -> LadderConfig:
+        return params.parse(LadderConfig, sound["ladder"], "ladder", file)
+
+    rules: Sequence[Callable[[], Iterator[UserError]]] = (
+        lambda: _names(sound, ladder(), file),
+        lambda: _taken(sound, ladder(), file),
+        lambda: _corpora(sound, ladder(), file),
+        lambda: _tasks(sound, ladder(), file),
+        lambda: _shapes(sound, file),
+        lambda: _rungs(ladder(), file),
+        lambda: _cells(ladder(), file),
+        lambda: _arms(ladder(), file),
+        lambda: _lengths(sound, file),
+        lambda: _vocabulary(sound, file),
     )
+    found: list[UserError] = []
+    for rule in rules:
+        with suppress(Incomplete):
+            found.extend(rule())
+    raise_all(found)
 
 
 def notices(document: Mapping[str, Any], file: Path) -> list[str]:

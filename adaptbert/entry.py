@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from adaptbert import interruption, placeholders, written_numbers
+from adaptbert import interruption, placeholders, sound_parts, written_numbers
 from adaptbert import params as params_file
 from adaptbert.errors import BadParams, UserError, nearest, raise_all, shortened
 from adaptbert.exclusive import hold, sweep
@@ -157,7 +157,21 @@ class Stage:
 
 
 def check_all(document: Mapping[str, Any], file: Path) -> None:
-    """Refuse a bad value anywhere in params.yaml, whichever stage is about to run.
+    """Refuse what `value_errors` and `rule_errors` find, whichever stage is about to run."""
+    values = value_errors(document, file)
+    raise_all([*values, *rule_errors(document, file, values)])
+
+
+def rule_errors(document: Mapping[str, Any], file: Path, values: Sequence[UserError]) -> list[UserError]:
+    """What sections say that does not go together; sections with errors in single values are left out."""
+    found: list[UserError] = []
+    wrong = sound_parts.wrong_sections(values, file)
+    _collect(found, lambda: importlib.import_module("adaptbert.consistency").check(document, file, wrong))
+    return found
+
+
+def value_errors(document: Mapping[str, Any], file: Path) -> list[UserError]:
+    """What is wrong with single sections, all of it.
 
     Imports by name, so that a stage's `deps` need not list the other stages: this can refuse, never change a result.
     """
@@ -172,9 +186,7 @@ def check_all(document: Mapping[str, Any], file: Path) -> None:
         found.append(
             BadParams(99, f"{file}: {name}", f"unknown section '{name}'{nearest(name, sorted(known))}", remedy)
         )
-    if not found:
-        _collect(found, lambda: importlib.import_module("adaptbert.consistency").check(document, file))
-    raise_all(found)
+    return found
 
 
 def _collect(found: list[UserError], check: Callable[[], object]) -> None:

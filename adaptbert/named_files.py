@@ -1,6 +1,6 @@
 """The files that params.yaml names: where one is wrong, it is told before DVC starts, with what lies beside it.
 
-In: the whole file, each section valid; out: an error for each path. DVC itself would stop at the first of them, with no
+In: the sections that are valid; out: an error for each path. DVC itself would stop at the first of them, with no
 more than "no such file".
 """
 
@@ -100,13 +100,14 @@ def _stem(path: Path) -> str:
 
 def _paths(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Every file that is read, with its key; one that stands for several splits comes once."""
-    for name, values in document["collect"].items():
+    for name, values in document.get("collect", {}).items():
         yield f"collect.{name}.path", values["path"]
-    yield "tokenize.words.dictionary", document["tokenize"]["words"]["dictionary"]
-    for name, values in document["collect_task"].items():
+    if "tokenize" in document:
+        yield "tokenize.words.dictionary", document["tokenize"]["words"]["dictionary"]
+    for name, values in document.get("collect_task", {}).items():
         seen = {values[split]: split for split in ("test", "dev", "train")}
         yield from ((f"collect_task.{name}.{split}", path) for path, split in reversed(seen.items()))
-    start = Path(document["pretrain"]["init"])
-    if start.is_dir():  # neither `scratch` nor a name on the hub
+    start = Path(document["pretrain"]["init"]) if "pretrain" in document else None
+    if start is not None and start.is_dir():  # neither `scratch` nor a name on the hub
         recorded = {path.stem for path in start.glob("*.dvc")}
         yield from (("pretrain.init", (start / name).as_posix()) for name in sorted({"config.json", *recorded}))

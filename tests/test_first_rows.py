@@ -126,6 +126,56 @@ def test_six_files_with_six_faults_are_told_in_one_run(project: Path) -> None:
     assert sorted(path.name for path in Path("data").iterdir()) == ["own", "sources", "tokenizer"]
 
 
+def test_values_rules_and_files_are_told_in_one_run(project: Path) -> None:
+    """A wrong section hides neither rules between others nor files of others, and nothing follows from it."""
+    qa = lines("qa.jsonl", {"context": "Ann left", "question": "Who?", "answers": []})
+    write(
+        {"general": lines("posts.csv", "content", "hello"), "domain": "data/own/nowhere.txt"},
+        mood=mood(dev=lines("dev.csv", "texts,label", "a,b")),
+        broken=mood(train=qa, form="csv"),
+    )
+    document = params.read(Path("params.yaml"))
+    document["optim"] = {}
+    document["collect"]["third"] = {"source": "file", "path": "data/own/nothing.txt"}
+    document["tokenize"]["max_length"] = 100_000_000
+    document["ladder"]["finetune"]["mood-y"] = {"task": "mood", "arm": "y", "from": "pretrain"}
+    Path("params.yaml").write_text(json.dumps(document), encoding="utf-8")
+    done = CliRunner().invoke(app, ["check"])
+    found = done.stderr.removeprefix("error: ").splitlines()
+    assert (done.exit_code, len(found)) == (78, 8), found
+    for start in (
+        "AB-100 params.yaml: collect.third.source: ",
+        "AB-099 params.yaml: collect_task.broken.form: unknown key 'form'",
+        "AB-099 params.yaml: optim: unknown section",
+        "AB-109 params.yaml: tokenize.max_length: ",
+        "AB-186 params.yaml: ladder.finetune.mood-y: ",
+        "AB-050 params.yaml: collect.domain.path: data/own/nowhere.txt: no such file",
+        "AB-056 data/own/posts.csv:1: column 'text' missing",
+        "AB-056 data/own/dev.csv:1: column 'text' missing",
+    ):
+        assert sum(line.startswith(start) for line in found) == 1, (start, found)
+
+
+@pytest.mark.parametrize(
+    "section", ["validate", "tokenize", "tokenizer", "pretrain", "collect", "collect_task", "ladder"]
+)
+@pytest.mark.parametrize("wrong", [None, [], {"unheard": 1}, "absent"])
+def test_a_section_that_is_wrong_as_a_whole(project: Path, section: str, wrong: object) -> None:
+    """It is told, with the files of the other sections, and no error follows from it."""
+    write({"general": lines("posts.csv", "content", "hello")}, mood=mood(test=lines("test.csv", "texts,label", "a,b")))
+    document = params.read(Path("params.yaml"))
+    document[section] = wrong
+    if wrong == "absent":
+        del document[section]
+    Path("params.yaml").write_text(json.dumps(document), encoding="utf-8")
+    found = told()
+    of_section = [line for line in found if f"params.yaml: {section}" in line]
+    of_files = [line for line in found if line.startswith("AB-056 data/own/")]
+    expected = {"validate": 0, "collect": 1, "collect_task": 1}.get(section, 2)
+    assert (len(of_section) > 0, len(of_files)) == (True, expected), found
+    assert sorted(found) == sorted([*of_section, *of_files])
+
+
 def test_what_is_right_passes(project: Path) -> None:
     corpus = lines("posts.txt", *map(words, range(300)))
     write({"general": corpus, "domain": corpus}, {"class_weights": {"a": 1.0, "b": 2.0}}, mood=mood())

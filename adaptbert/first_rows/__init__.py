@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from adaptbert import params
+from adaptbert.consistency import is_name
 from adaptbert.corpora.replacing import Allowance, OutOfTime
 from adaptbert.errors import BadData, UserError
 from adaptbert.first_rows.corpus import CorpusLook
@@ -52,7 +53,7 @@ def check(document: Mapping[str, Any], file: Path, missing: Collection[str] = ()
     """What is wrong with the files as far as their first rows show.
 
     Args:
-        document: all sections, each valid and consistent with the others.
+        document: the sections that are valid; without `validate` nothing is looked at.
         file: for the messages.
         missing: paths that are known not to be there.
     """
@@ -67,19 +68,25 @@ def check(document: Mapping[str, Any], file: Path, missing: Collection[str] = ()
 
 
 def _looks(document: Mapping[str, Any], file: Path, missing: Collection[str], scratch: Path) -> Iterator[Look]:
+    if "validate" not in document:
+        return
     limits = params.parse(Limits, document["validate"], "validate", file)
     words, patterns = KnownWords.at_hand(document), Allowance(PATTERN_SECONDS)
     stage = import_module("stages.collect")  # by name: no module of the library imports a stage
-    for name, values in document["collect"].items():
-        if values["path"] not in missing:
+    for name, values in document.get("collect", {}).items():
+        if is_name(name) and values["path"] not in missing:
             config = params.parse(stage.CollectParams, values, f"collect.{name}", file)
             yield CorpusLook(name, config, Path(values["path"]), limits, words, patterns, folder(scratch))
     stage = import_module("stages.collect_task")
-    for name, values in document["collect_task"].items():
+    for name, values in document.get("collect_task", {}).items():
+        if not is_name(name):  # it would be that of a folder
+            continue
         config = params.parse(stage.CollectTaskParams, values, f"collect_task.{name}", file)
         paths = {split: Path(values[split]) for split in SPLITS if values[split] not in missing}
         weights = document.get("finetune", {}).get(name, {}).get("class_weights")
         yield LabelledLook(name, stage, config, paths, limits, words, weights, file, patterns, folder(scratch))
+    if "tokenize" not in document:
+        return
     segmentation = params.parse(SegmentationConfig, document["tokenize"]["words"], "tokenize.words", file)
     if segmentation.dictionary not in missing:
         yield DictionaryLook(segmentation)
