@@ -111,13 +111,13 @@ def check() -> None:
         seen = first_rows.check(readable, PARAMS, named_files.unusable(readable))
         for notice in [*([] if errors else consistency.notices(document, PARAMS)), *seen.notices]:
             print(f"notice: {notice}")
+        for key in seen.unopened:
+            print(f"not opened, for it would take long: {key}")
         raise_all([*errors, *missing, *seen.errors])
     files = "so are the files that it names, as far as their first rows show"
     if seen.notices:
         files = "the files that it names can be read, but see above"
     print(f"{PARAMS}: {len(params.flatten(document))} values, all right; {files}")
-    for key in seen.unopened:
-        print(f"not opened, for it would take long: {key}")
 
 
 @app.command()

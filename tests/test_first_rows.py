@@ -363,6 +363,14 @@ def test_patterns_that_never_end_have_one_time_for_all_files(project: Path, monk
     ]
 
 
+def test_what_was_not_opened_is_told_beside_errors(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(first_rows, "SECONDS", -1.0)
+    write({"general": "data/own/nowhere.txt"}, mood=mood())
+    done = CliRunner().invoke(app, ["check"])
+    assert "AB-050 params.yaml: collect.general.path: " in done.stderr
+    assert "not opened, for it would take long: collect_task.mood\n" in done.stdout
+
+
 def test_many_large_files_cost_seconds(project: Path) -> None:
     """And memory that does not grow with them: a gigabyte of text, of which no more than the beginning is read."""
     huge = project / "data/own/huge.txt"
