@@ -136,25 +136,28 @@ def check() -> None:
     All errors are told at once. The exit code is 78 where params.yaml is wrong, 65 where a file is. Before that, what a
     killed DVC left half-written is put right.
     """
-    from adaptbert import consistency, dvc_files, first_rows, named_files, params
-    from adaptbert.entry import PARAMS, check_all
+    from adaptbert import consistency, dvc_files, first_rows, named_files, params, sound_parts
+    from adaptbert.entry import PARAMS, rule_errors, value_errors
     from adaptbert.errors import raise_all
 
     with _told():
         for line in dvc_files.mend():
             print(line)
         document = params.read(PARAMS)
-        check_all(document, PARAMS)
-        missing = named_files.check(document, PARAMS)
-        wrong, unseen = first_rows.check(document, PARAMS, named_files.unusable(document))
-        raise_all([*missing, *wrong])
-        notices = consistency.notices(document, PARAMS)
-    for notice in notices:
-        print(f"notice: {notice}")
-    seen = "so are the files that it names, as far as their first rows show"
-    print(f"{PARAMS}: {len(params.flatten(document))} values, all right; {seen}")
-    for key in unseen:
-        print(f"not opened, for it would take long: {key}")
+        values = value_errors(document, PARAMS)
+        errors = [*values, *rule_errors(document, PARAMS, values)]
+        readable = sound_parts.for_files(document, values, PARAMS)
+        missing = named_files.check(readable, PARAMS)
+        seen = first_rows.check(readable, PARAMS, named_files.unusable(readable))
+        for notice in [*([] if errors else consistency.notices(document, PARAMS)), *seen.notices]:
+            print(f"notice: {notice}")
+        for key in seen.unopened:
+            print(f"not opened, for it would take long: {key}")
+        raise_all([*errors, *missing, *seen.errors])
+    files = "so are the files that it names, as far as their first rows show"
+    if seen.notices:
+        files = "the files that it names can be read, but see above"
+    print(f"{PARAMS}: {len(params.flatten(document))} values, all right; {files}")
 
 
 @app.command()

@@ -4,7 +4,9 @@ Called by adaptbert.entry.check_all once every section is valid by itself; in: t
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import unicodedata
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from adaptbert.errors import BadParams, UserError, nearest, raise_all, shortened
 from adaptbert.ladder import GENERAL, PRETRAIN, ROLES, SCRATCH, Cell, LadderConfig, role
 from adaptbert.questions import advice, uncompared
 from adaptbert.report.words import CONTROLS, would_show
+from adaptbert.sound_parts import Incomplete, Sound
 from adaptbert.tasks.shapes import MAKERS, ShapeConfig, mismatch
 
 OF_CLASSES = {"class_weights", "r_drop"}
@@ -21,8 +24,9 @@ OF_CLASSES = {"class_weights", "r_drop"}
 
 _NAME = re.compile(r"\w[\w-]*")
 """Of what becomes a stage. DVC takes a dot for the way to a value (`collect.my.corpus`), and @ for its own."""
+_NO_WORD = re.compile(r"[^\w-]+")
 _MOST_BYTES = 100
-_OF_NAMES = f"begin with a letter or digit and go on with letters, digits, _ and -, {_MOST_BYTES} bytes at most"
+_OF_NAMES = f"names begin with a letter or digit and go on with letters, digits, _ and -, {_MOST_BYTES} bytes at most"
 
 
 def is_name(text: str) -> bool:
@@ -30,28 +34,36 @@ def is_name(text: str) -> bool:
     return _NAME.fullmatch(text) is not None and len(text.encode()) <= _MOST_BYTES
 
 
-def check(document: Mapping[str, Any], file: Path) -> None:
+def check(document: Mapping[str, Any], file: Path, wrong: Collection[str] = ()) -> None:
     """Refuse names that lead nowhere and values that contradict those of another section.
 
     Args:
-        document: all sections, each valid on its own.
+        document: all sections, each valid on its own but for the wrong ones.
         file: for the messages.
+        wrong: sections that are not valid or not there; rules that need them are left out.
     """
-    ladder = params.parse(LadderConfig, document["ladder"], "ladder", file)
-    raise_all(
-        [
-            *_names(document, ladder, file),
-            *_taken(document, ladder, file),
-            *_corpora(document, ladder, file),
-            *_tasks(document, ladder, file),
-            *_shapes(document, file),
-            *_rungs(ladder, file),
-            *_cells(ladder, file),
-            *_arms(ladder, file),
-            *_lengths(document, file),
-            *_vocabulary(document, file),
-        ]
+    sound = Sound(document, wrong)
+
+    def ladder() -> LadderConfig:
+        return params.parse(LadderConfig, sound["ladder"], "ladder", file)
+
+    rules: Sequence[Callable[[], Iterator[UserError]]] = (
+        lambda: _names(sound, ladder(), file),
+        lambda: _taken(sound, ladder(), file),
+        lambda: _corpora(sound, ladder(), file),
+        lambda: _tasks(sound, ladder(), file),
+        lambda: _shapes(sound, file),
+        lambda: _rungs(ladder(), file),
+        lambda: _cells(ladder(), file),
+        lambda: _arms(ladder(), file),
+        lambda: _lengths(sound, file),
+        lambda: _vocabulary(sound, file),
     )
+    found: list[UserError] = []
+    for rule in rules:
+        with suppress(Incomplete):
+            found.extend(rule())
+    raise_all(found)
 
 
 def notices(document: Mapping[str, Any], file: Path) -> list[str]:
@@ -71,12 +83,20 @@ def notices(document: Mapping[str, Any], file: Path) -> list[str]:
 
 def _names(document: Mapping[str, Any], ladder: LadderConfig, file: Path) -> Iterator[UserError]:
     """Names of sets and arms become names of files and of DVC's stages and parameters, where a dot parts words."""
-    names = {f"{section}.{name}": name for section in ("collect", "collect_task") for name in document[section]}
-    names |= {f"ladder.finetune.{key}.arm": cell.arm for key, cell in ladder.finetune.items()}
-    for place, name in names.items():
+    sets = {section: [*document[section]] for section in ("collect", "collect_task")}
+    names = {f"{section}.{name}": (name, others) for section, others in sets.items() for name in others}
+    for key, cell in ladder.finetune.items():
+        names[f"ladder.finetune.{key}.arm"] = cell.arm, [STEPS, *CONTROLS, *ladder.arms_of(cell.task)]
+    for place, (name, taken) in names.items():
         if not is_name(name):
             problem = f"'{shortened(name)}' cannot be the name of a stage"
-            yield BadParams(112, f"{file}: {shortened(place)}", problem, _OF_NAMES)
+            yield BadParams(112, f"{file}: {shortened(place)}", problem, _like(name, taken) + _OF_NAMES)
+
+
+def _like(name: str, taken: Collection[str]) -> str:
+    """`call it my_arm; ` where that is free."""
+    plain = _NO_WORD.sub("_", unicodedata.normalize("NFKC", name)).strip("_-")
+    return f"call it {plain}: " if is_name(plain) and plain not in taken else ""
 
 
 def _taken(document: Mapping[str, Any], ladder: LadderConfig, file: Path) -> Iterator[UserError]:

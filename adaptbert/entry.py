@@ -26,9 +26,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from adaptbert import interruption, placeholders
+from adaptbert import interruption, placeholders, sound_parts, written_numbers
 from adaptbert import params as params_file
-from adaptbert.errors import BadParams, UserError, nearest, raise_all
+from adaptbert.errors import BadParams, UserError, nearest, raise_all, shortened
 from adaptbert.exclusive import hold, sweep
 from adaptbert.full_disk import full_disk
 from adaptbert.garbage import collect_seldom
@@ -36,7 +36,9 @@ from adaptbert.interruption import Interrupted
 from adaptbert.params import Config
 from adaptbert.redaction import hide_in_tracebacks, redacted
 from adaptbert.tracking import open_run
+from adaptbert.written_numbers import Range
 
+_SEED = Range(least=0, most=2**64 - 1)
 PARAMS = Path("params.yaml")
 STAGES = Path("stages")
 
@@ -148,15 +150,30 @@ class Stage:
         found = params_file.section(document, key, file)
         if kind is int:
             if not isinstance(found, int) or isinstance(found, bool):
-                raise BadParams(100, f"{file}: {key}", f"expected an integer, found {found!r}", "write e.g. 1")
+                shown = f"expected an integer, found {shortened(repr(found))}"
+                raise BadParams(100, f"{file}: {key}", shown, written_numbers.remedy(found, _SEED, whole=True))
             if not 0 <= found < 2**64:
-                raise BadParams(115, f"{file}: {key}", f"{found} is out of range", "choose one in 0..2^64-1")
+                raise BadParams(115, f"{file}: {key}", f"{found} is out of range", "choose one from 0 to 2^64 - 1")
             return found
         return params_file.parse(kind, found, key, file)
 
 
 def check_all(document: Mapping[str, Any], file: Path) -> None:
-    """Refuse a bad value anywhere in params.yaml, whichever stage is about to run.
+    """Refuse what `value_errors` and `rule_errors` find, whichever stage is about to run."""
+    values = value_errors(document, file)
+    raise_all([*values, *rule_errors(document, file, values)])
+
+
+def rule_errors(document: Mapping[str, Any], file: Path, values: Sequence[UserError]) -> list[UserError]:
+    """What sections say that does not go together; sections with errors in single values are left out."""
+    found: list[UserError] = []
+    wrong = sound_parts.wrong_sections(values, file)
+    _collect(found, lambda: importlib.import_module("adaptbert.consistency").check(document, file, wrong))
+    return found
+
+
+def value_errors(document: Mapping[str, Any], file: Path) -> list[UserError]:
+    """What is wrong with single sections, all of it.
 
     Imports by name, so that a stage's `deps` need not list the other stages: this can refuse, never change a result.
     """
@@ -171,9 +188,7 @@ def check_all(document: Mapping[str, Any], file: Path) -> None:
         found.append(
             BadParams(99, f"{file}: {name}", f"unknown section '{name}'{nearest(name, sorted(known))}", remedy)
         )
-    if not found:
-        _collect(found, lambda: importlib.import_module("adaptbert.consistency").check(document, file))
-    raise_all(found)
+    return found
 
 
 def _collect(found: list[UserError], check: Callable[[], object]) -> None:

@@ -32,7 +32,9 @@ class KnownWords:
     @classmethod
     def at_hand(cls, document: Mapping[str, Any]) -> "KnownWords":
         """What the section `tokenizer` speaks of; words that are added to it cannot be told before."""
-        section = document["tokenizer"]
+        section = document.get("tokenizer")
+        if section is None:
+            return cls(None)
         if section["source"] == "train":
             return cls(TRAINED, section["corpora"])
         return cls(INIT if section["source"] == "init" and section.get("extend") is None else None)

@@ -98,6 +98,6 @@ def missing_columns(
     for name in wanted:
         if name not in found:
             other_case = name.lower() in [column.lower() for column in found]
-            problem = f"column '{name}' missing; found {', '.join(found)}{nearest(name, found)}"
+            problem = f"column '{name}' missing; found {', '.join(found) or 'none'}{nearest(name, found)}"
             errors.append(BadData(58 if other_case else code, place, problem, remedy))
     return errors

@@ -27,6 +27,7 @@ _PLAIN = {
 }
 """Character -> what it is called, and what YAML has in its place."""
 
+_CURLY = "“”„‘’"
 _QUOTED, _COMMENT = re.compile(r"\"[^\"]*\"|'[^']*'"), re.compile(r"(?:^|\s)#")
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|$)")
 _LINES = 3
@@ -53,6 +54,12 @@ def find(text: str) -> LookAlike | None:
             name, plain = _PLAIN[character]
             return LookAlike(place, f"{name} (U+{ord(character):04X})", f"write {plain}")
     return None
+
+
+def quotes(text: str) -> LookAlike | None:
+    """The first of two curly quotes around a text."""
+    is_quoted = len(text) > 2 and text[0] in _CURLY and text[-1] in _CURLY
+    return find(text[0]) if is_quoted else None
 
 
 def before(text: str, line: int) -> LookAlike | None:

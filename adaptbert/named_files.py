@@ -1,14 +1,16 @@
 """The files that params.yaml names: where one is wrong, it is told before DVC starts, with what lies beside it.
 
-In: the whole file, each section valid; out: an error for each path. DVC itself would stop at the first of them, with no
+In: the sections that are valid; out: an error for each path. DVC itself would stop at the first of them, with no
 more than "no such file".
 """
 
+import os
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from adaptbert import look_alikes
+from adaptbert.corpora.lines import special
 from adaptbert.errors import BadData, UserError, closest, shortened
 from adaptbert.repository import kept_outputs, record_of
 
@@ -17,7 +19,7 @@ _MOST_SHOWN = 255
 
 
 def check(document: Mapping[str, Any], file: Path) -> list[UserError]:
-    """Paths that are not there.
+    """Paths that are not there, or lead to what cannot be read to its end.
 
     Args:
         file: for the messages.
@@ -29,7 +31,7 @@ def check(document: Mapping[str, Any], file: Path) -> list[UserError]:
 
 def unusable(document: Mapping[str, Any]) -> set[str]:
     """The paths that `check` finds fault with."""
-    return {name for _, name in _paths(document) if not _is_there(name)}
+    return {name for _, name in _paths(document) if not _is_usable(name)}
 
 
 def unnamed(document: Mapping[str, Any], files: Collection[Path]) -> list[Path]:
@@ -38,11 +40,24 @@ def unnamed(document: Mapping[str, Any], files: Collection[Path]) -> list[Path]:
     return [file for file in files if named.isdisjoint((file, *file.parents))]
 
 
-def _is_there(name: str) -> bool:
+def _is_usable(name: str) -> bool:
     try:
-        return not name.startswith("~") and Path(name).exists()
+        return not name.startswith("~") and Path(name).exists() and not [*_special(Path(name))]
     except OSError:
         return False
+
+
+def _special(path: Path) -> Iterator[tuple[Path, str]]:
+    """Pipes, sockets and devices: the path itself, or what lies in a folder, hidden or not, for DVC reads it all."""
+    if not path.is_dir():
+        if kind := special(path.stat().st_mode):
+            yield path, kind
+        return
+    for folder, _, names in os.walk(path):
+        for name in names:
+            inside = Path(folder, name)
+            if not inside.is_file() and inside.exists() and (kind := special(inside.stat().st_mode)):
+                yield inside, kind
 
 
 def _problem(place: str, name: str, named: Collection[Path]) -> UserError | None:
@@ -50,7 +65,12 @@ def _problem(place: str, name: str, named: Collection[Path]) -> UserError | None
     if name.startswith("~"):
         return BadData(153, place, f"{shown}: ~ is not expanded", "write the path out")
     try:
-        return None if path.exists() else _missing(place, path, named)
+        if not path.exists():
+            return _missing(place, path, named)
+        for inside, kind in _special(path):
+            problem = f"{shortened(str(inside), _MOST_SHOWN)}: {kind}, not a regular file"
+            return BadData(49, place, problem, "put its text into a file: DVC would read it for ever")
+        return None
     except OSError as error:  # a name that is too long, a folder that may not be read
         return BadData(49, place, f"{shown}: cannot be read: {error.strerror}", "check the path and its permissions")
 
@@ -86,13 +106,14 @@ def _stem(path: Path) -> str:
 
 def _paths(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Every file that is read, with its key; one that stands for several splits comes once."""
-    for name, values in document["collect"].items():
+    for name, values in document.get("collect", {}).items():
         yield f"collect.{name}.path", values["path"]
-    yield "tokenize.words.dictionary", document["tokenize"]["words"]["dictionary"]
-    for name, values in document["collect_task"].items():
+    if "tokenize" in document:
+        yield "tokenize.words.dictionary", document["tokenize"]["words"]["dictionary"]
+    for name, values in document.get("collect_task", {}).items():
         seen = {values[split]: split for split in ("test", "dev", "train")}
         yield from ((f"collect_task.{name}.{split}", path) for path, split in reversed(seen.items()))
-    start = Path(document["pretrain"]["init"])
-    if start.is_dir():  # neither `scratch` nor a name on the hub
+    start = Path(document["pretrain"]["init"]) if "pretrain" in document else None
+    if start is not None and start.is_dir():  # neither `scratch` nor a name on the hub
         recorded = {path.stem for path in start.glob("*.dvc")}
         yield from (("pretrain.init", (start / name).as_posix()) for name in sorted({"config.json", *recorded}))

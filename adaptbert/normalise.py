@@ -89,6 +89,12 @@ def spelled(name: str) -> str:
     return f"'{name}'" if "".join(shown) == name and "'" not in name else f'"{"".join(shown)}"'
 
 
+def seen(name: str) -> str:
+    """A name as a reader sees it, and as `spelled` writes it where it is not plain: `'ｎｏ' ("\\uff4e\\uff4f")`."""
+    plain, code = "".join(filter(str.isprintable, name.translate(_VISIBLE))), spelled(name)
+    return f"'{plain}' ({code})" if plain and "\\" in code else code
+
+
 def digest(text: str) -> int:
     """Eight bytes that stand for a text: among a million texts two collide with a chance of 1 in 37 million."""
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")

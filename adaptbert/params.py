@@ -11,12 +11,13 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
 from pydantic_core import ErrorDetails
 
 from adaptbert import strict_yaml
 from adaptbert.errors import BadParams, nearest, raise_all, shortened
 from adaptbert.spelling import spelling
+from adaptbert.written_numbers import Range
 
 MAX_BYTES = 1_000_000
 
@@ -25,6 +26,12 @@ class Config(BaseModel):
     """Some values of params.yaml: typed, frozen, complete. A field without a default is required."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+    _key: str = PrivateAttr("")
+
+    @property
+    def key(self) -> str:
+        """Where the values stand in the file, for messages; empty where they come from elsewhere."""
+        return self._key
 
 
 C = TypeVar("C", bound=Config)
@@ -64,8 +71,11 @@ def read(path: Path) -> dict[str, Any]:
         BadParams: not UTF-8, not YAML 1.2, a key twice, a tag, too large, too deep, or not a mapping.
     """
     if not path.is_file():
-        raise BadParams(108, path, "file not found", "run `adaptbert use demo` to write one")
-    raw = path.read_bytes()
+        raise BadParams(108, path, *_no_file(path))
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise BadParams(108, path, f"cannot be read: {error.strerror}", "check its permissions") from None
     if len(raw) > MAX_BYTES:
         raise BadParams(107, path, f"{len(raw):,} bytes, more than 1 MB", "keep data out of the parameters")
     try:
@@ -80,6 +90,17 @@ def read(path: Path) -> dict[str, Any]:
     return document
 
 
+def _no_file(path: Path) -> tuple[str, str]:
+    """What stands in place of the file, and what to do."""
+    write = "run `adaptbert use demo` to write one"
+    if path.is_symlink() and not path.exists():
+        return f"a link to {shortened(str(path.readlink()))}, which is not there", f"remove it, then {write}"
+    if path.exists():
+        what = "a folder" if path.is_dir() else "a pipe, a socket or a device"
+        return f"{what}, not a file", f"move it away, then {write}"
+    return "file not found", write
+
+
 def parse(cls: type[C], values: object, key: str, file: Path) -> C:
     """`values` as a `cls`, or one clear error for every value that does not fit.
 
@@ -89,10 +110,12 @@ def parse(cls: type[C], values: object, key: str, file: Path) -> C:
     if not isinstance(values, Mapping):
         raise BadParams(100, f"{file}: {key}", f"expected a mapping, found {_type_name(values)}", _BELOW)
     try:
-        return cls.model_validate(values)
+        config = cls.model_validate(values)
     except ValidationError as error:
         raise_all([_translate(details, cls, key, file) for details in _told_once(error.errors(), values)])
         raise
+    config._key = key
+    return config
 
 
 def section(document: Mapping[str, Any], key: str, file: Path) -> Any:
@@ -186,7 +209,9 @@ def _translate(details: ErrorDetails, cls: type[Config], key: str, file: Path) -
     for pattern, plain in _PLAIN.items():
         wanted = re.sub(pattern, plain, wanted)
     keys = _fields(cls, path, only_required=True), _fields(cls, path)
-    return BadParams(100, place, f"{wanted}, found {_shown(value)}", spelling(kind, value, details["msg"], keys))
+    return BadParams(
+        100, place, f"{wanted}, found {_shown(value)}", spelling(kind, value, details["msg"], keys, _range(cls, path))
+    )
 
 
 _PLAIN = {
@@ -209,6 +234,20 @@ def _fields(cls: type[Config], path: list[str], *, only_required: bool = False) 
     if not _is_model(here):
         return []
     return sorted(name for name, field in here.model_fields.items() if field.is_required() or not only_required)
+
+
+def _range(cls: type[Config], path: list[str]) -> Range:
+    """Of the number at `path` inside `cls`, or of the numbers of a list."""
+    here: Any = cls
+    for part in path:
+        fields: dict[str, Any] = next(
+            (inside.model_fields for inside in (here, *get_args(here)) if _is_model(inside)), {}
+        )
+        field = fields.get(part)
+        if field is None:  # a place in a list, or a key that the user chose
+            return Range.of(here)
+        here = field if part == path[-1] else field.annotation
+    return Range.of(here)
 
 
 def _is_model(annotation: Any) -> bool:

@@ -129,8 +129,10 @@ def read_dictionary(path: Path) -> tuple[Entry, ...]:
     """The entries of a file, in its order.
 
     Raises:
-        BadData: it is not UTF-8, or a line is no entry; the line is told, not its text.
+        BadData: it is no file, not UTF-8, or a line is no entry; the line is told, not its text.
     """
+    if not path.is_file():
+        raise BadData(49, path, "not a readable regular file", "write a file with one word a line")
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except UnicodeDecodeError as error:

@@ -2,23 +2,24 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from unicodedata import normalize
 
-from adaptbert import look_alikes
+from adaptbert import look_alikes, written_numbers
 from adaptbert.errors import closest, shortened
+from adaptbert.written_numbers import ANY, Range
 
-_NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
-_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
 _RANGE = re.compile(r"(\d{1,3}) *(?:-|\.\.|to) *(\d{1,3})")
 
 
-def spelling(kind: str, value: object, message: str, keys: tuple[Sequence[str], Sequence[str]]) -> str:
+def spelling(
+    kind: str, value: object, message: str, keys: tuple[Sequence[str], Sequence[str]], allowed: Range = ANY
+) -> str:
     """What to write.
 
     Args:
         kind: of the error, as pydantic calls it.
         message: of pydantic; of a choice it names all.
         keys: of a mapping that is wanted: those that must be there, and all.
+        allowed: of a number that is wanted.
     """
     if " or '" in message or "' or " in message:
         meant = closest(value, re.findall(r"'([^']+)'", message)) if isinstance(value, str) else None
@@ -26,7 +27,9 @@ def spelling(kind: str, value: object, message: str, keys: tuple[Sequence[str], 
     if value is None:
         return "write a text" if kind.startswith("string") else "write a value behind the colon"
     if kind.startswith(("float", "int")):
-        return _number(value, whole=kind.startswith("int"))
+        found = look_alikes.find(value) if isinstance(value, str) else None
+        usual = written_numbers.remedy(value, allowed, whole=kind.startswith("int"))
+        return f"{found.name} stands in it: {found.remedy}" if found and "such as" in usual else usual
     if isinstance(value, str) and (found := look_alikes.find(value)):
         return f"{found.name} stands in it: {found.remedy}"
     if isinstance(value, str) and kind.startswith("bool"):
@@ -41,21 +44,6 @@ def spelling(kind: str, value: object, message: str, keys: tuple[Sequence[str], 
     if kind.startswith("string") and not isinstance(value, list | Mapping):
         return f'write "{shortened(str(value).lower() if isinstance(value, bool) else str(value))}"'
     return "see docs/parameters.md"
-
-
-def _number(value: object, *, whole: bool) -> str:
-    """A number that stands in quotes, with a percent sign, commas between thousands or full-width digits."""
-    if isinstance(value, float) and whole:
-        return f"write {value:.0f}" if value.is_integer() else "write a whole number"
-    text = normalize("NFKC", value).strip() if isinstance(value, str) else ""
-    plain = _THOUSANDS.sub("", text.removesuffix("%").strip())
-    if _NUMBER.fullmatch(plain):
-        if text.endswith("%"):
-            return f"write {float(plain) / 100:g}"
-        return f"write {plain} without quotes" if plain == value else f"write {plain}"
-    if isinstance(value, str) and (found := look_alikes.find(value)):
-        return f"{found.name} stands in it: {found.remedy}"
-    return "write a whole number, such as 8" if whole else "write a plain number without quotes, such as 1.0e-5"
 
 
 def _listed(value: float | str) -> str:

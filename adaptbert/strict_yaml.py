@@ -30,6 +30,7 @@ _NOT_ALLOWED = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U000100
 """What YAML does not allow in a file (section 5.1)."""
 _NOT_TEXT = re.compile("[\0\ud800-\udfff]")
 """What escapes can write, and neither a path nor UTF-8 can hold."""
+_DIGITS = re.compile(r"[-+]?[\d_]+|[-+]?0[xob][\da-fA-F_]+")
 _UNHOLDABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """What constructors of ruamel raise for values that look right and are not."""
 _REMEDIES = {
@@ -132,12 +133,18 @@ def _classes() -> "tuple[type[Composer], type[SafeConstructor]]":
                 if isinstance(value, int) and value.bit_length() > MAX_BITS:
                     raise OverflowError
             except _UNHOLDABLE:
-                what = _READ_AS.get(_tag(node), "a value")
-                problem = f"'{shortened(str(node.value))}' is written like {what} and is none"
-                raise _Refused(Fault(100, _line(node), problem, "mend it, or put text in quotes")) from None
+                raise _Refused(_unholdable(node)) from None
             return value
 
     return Bounded, Checked
+
+
+def _unholdable(node: "Node") -> Fault:
+    """A scalar of which no value can be made."""
+    shown, what = f"'{shortened(str(node.value))}'", _READ_AS.get(_tag(node), "a value")
+    if _tag(node) == "int" and _DIGITS.fullmatch(str(node.value)):
+        return Fault(109, _line(node), f"{shown} is a number that no value takes", f"write one below 2^{MAX_BITS // 2}")
+    return Fault(100, _line(node), f"{shown} is written like {what} and is none", "mend it, or put text in quotes")
 
 
 def _faults(document: "Node") -> Iterator[Fault]:
@@ -159,6 +166,10 @@ def _faults(document: "Node") -> Iterator[Fault]:
             continue
         seen.add(id(node))
         yield from _wrong_value(node)
+        if isinstance(node, ScalarNode) and node.style is None and (curly := look_alikes.quotes(node.value)):
+            problem = f"{curly.name} around {shortened(node.value[1:-1])}"
+            place = f"{_line(node)}:{node.start_mark.column + 1}"
+            yield Fault(188, place, problem, f"{curly.remedy}, or put the whole in quotes")
         if isinstance(node, MappingNode):
             for key, _ in node.value:
                 yield from (

@@ -17,6 +17,7 @@ from pydantic import Field, model_validator
 from adaptbert import bounds
 from adaptbert.corpora.cut import CutConfig
 from adaptbert.corpora.fields import Labelling
+from adaptbert.corpora.files import Beginning
 from adaptbert.corpora.sources import MARKED, SourceConfig
 from adaptbert.entry import Stage
 from adaptbert.layout import TARGETS, Layout, Shape, Target
@@ -159,13 +160,13 @@ def collect_task(
 
 
 def read_into(
-    folder: Path, params: CollectTaskParams, paths: Mapping[str, Path], most: int | None = None
+    folder: Path, params: CollectTaskParams, paths: Mapping[str, Path], beginning: Beginning | None = None
 ) -> dict[str, Any]:
     """Write the rows of each split, and what is wrong with others, to an empty folder; returns its manifest.
 
     Args:
         paths: of train, dev and test.
-        most: rows of each of the user's files that are read; None: all.
+        beginning: how much of each of the user's files is read; None: all.
     """
     from adaptbert.corpora.demonstration_tasks import DemonstrationTask
     from adaptbert.corpora.labelled import LabelledSet
@@ -177,7 +178,7 @@ def read_into(
             paths["train"], params.shape, params.rows.model_dump()
         )
     else:
-        source = LabelledSet(paths, params.layout(), params, params.labels, shares, params.labelling(), most)
+        source = LabelledSet(paths, params.layout(), params, params.labels, shares, params.labelling(), beginning)
     with RawWriter(folder, params.layout(), params.max_bad_fraction) as writer:
         for split, path in paths.items():
             writer.write(source.rows(split), split, path)

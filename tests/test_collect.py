@@ -81,7 +81,7 @@ def test_a_bad_file_stops_with_one_line_and_leaves_nothing(run: RunStage, tmp_pa
     lines = [line for line in done.stderr.splitlines() if line.startswith("error:")]
     assert lines == [
         "error: AB-058 posts.csv:1: column 'text' missing; found Text, n (did you mean 'Text'?); "
-        "rename it or map it in `columns`"
+        "rename it or map it in collect.domain.columns"
     ]
     assert "Traceback" not in done.stderr
     assert [path.name for path in (tmp_path / "data/raw/corpora").iterdir()] == ["domain"]

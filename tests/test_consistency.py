@@ -175,16 +175,16 @@ def test_an_arm_cannot_hide_a_control(arm: str, what: str) -> None:
         pytest.param(
             {"collect__../escape": {"source": "files", "path": "x"}},
             [
-                "AB-112 params.yaml: collect.../escape: '../escape' cannot be the name of a stage; "
-                "begin with a letter or digit and go on with letters, digits, _ and -, 100 bytes at most"
+                "AB-112 params.yaml: collect.../escape: '../escape' cannot be the name of a stage; call it escape: "
+                "names begin with a letter or digit and go on with letters, digits, _ and -, 100 bytes at most"
             ],
             id="a name is not a path",
         ),
         pytest.param(
             {"collect__news.2024": {"source": "files", "path": "x"}},
             [
-                "AB-112 params.yaml: collect.news.2024: 'news.2024' cannot be the name of a stage; "
-                "begin with a letter or digit and go on with letters, digits, _ and -, 100 bytes at most"
+                "AB-112 params.yaml: collect.news.2024: 'news.2024' cannot be the name of a stage; call it news_2024: "
+                "names begin with a letter or digit and go on with letters, digits, _ and -, 100 bytes at most"
             ],
             id="to DVC a dot leads to a value",
         ),
@@ -324,15 +324,22 @@ def test_a_renamed_task_is_told_once_with_both_sides(sections: list[str], lackin
     ]
 
 
-@pytest.mark.parametrize("arm", ["my arm", "a/b", "-x", "v1.5", "x" * 101])
-def test_an_arm_is_told_which_characters_it_may_have(arm: str) -> None:
+@pytest.mark.parametrize(
+    ("arm", "offered"),
+    [("my arm", "my_arm"), ("a/b", "a_b"), ("-x", "x"), ("v1.5", "v1_5"), ("我 的", "我_的"), ("ｍ　ａ", "m_a"),
+     ("x" * 101, ""), ("!", ""), ("taken!", ""), ("tfidf logistic", "")],
+)  # fmt: skip
+def test_an_arm_is_told_which_characters_it_may_have(arm: str, offered: str) -> None:
+    """And a name like its own, unless an arm or a control has it."""
     cell = {f"section-{arm}": {"task": "section", "arm": arm, "from": "pretrain"}}
+    cell["section-taken"] = {"task": "section", "arm": "taken", "from": "scratch"}
     shown = arm if len(arm) < 80 else f"{'x' * 80}... (101 characters)"
     place = f"ladder.finetune.section-{arm}.arm"
     place = place if len(place) <= 80 else f"{place[:80]}... (129 characters)"
+    call = f"call it {offered}: " if offered else ""
     assert errors(ladder__finetune=cell) == [
-        f"AB-112 params.yaml: {place}: '{shown}' cannot be the name of a stage; begin with a letter or digit and go "
-        "on with letters, digits, _ and -, 100 bytes at most (78)"
+        f"AB-112 params.yaml: {place}: '{shown}' cannot be the name of a stage; {call}names begin with a letter or "
+        "digit and go on with letters, digits, _ and -, 100 bytes at most (78)"
     ]
 
 

@@ -203,6 +203,7 @@ def codes_in_source() -> set[int]:
         "Fault",
         "FullDisk",
         "Blocked",
+        "TooManyBad",
     }
     found = set()
     for path in [path for folder in ("adaptbert", "stages", "flows") for path in (ROOT / folder).rglob("*.py")]:
@@ -239,6 +240,7 @@ def test_carriers_of_codes_are_all_known() -> None:
         "Unrecorded",
         "FullDisk",
         "Blocked",
+        "TooManyBad",
     }
 
 

@@ -168,8 +168,8 @@ def test_a_source_that_is_missing_costs_no_output() -> None:
 
 
 def test_the_run_cache_knows_what_trains() -> None:
-    """DVC (3.67, Stage.run) keeps no run of a stage with an output that is neither cached nor a metric nor a plot: such a
-    stage trains again when dvc.lock is lost or older params come back."""
+    """DVC (3.67, Stage.run) keeps no run of a stage with an output that is neither cached nor a metric nor a plot: such
+    a stage trains again when dvc.lock is lost or older params come back."""
     for address, stage in resolved().items():
         if any(out.persist for out in stage.outs) or address == "compare":
             continue

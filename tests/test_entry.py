@@ -102,14 +102,18 @@ def test_a_key_that_is_not_there(project: Path, capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize(
     ("old", "new", "line"),
     [
-        ("seed: 1 ", "seed: -1 ", "AB-115 params.yaml: seed: -1 is out of range; choose one in 0..2^64-1"),
+        ("seed: 1 ", "seed: -1 ", "AB-115 params.yaml: seed: -1 is out of range; choose one from 0 to 2^64 - 1"),
         (
             "seed: 1 ",
             f"seed: {2**64} ",
-            f"AB-115 params.yaml: seed: {2**64} is out of range; choose one in 0..2^64-1",
+            f"AB-115 params.yaml: seed: {2**64} is out of range; choose one from 0 to 2^64 - 1",
         ),
-        ("seed: 1 ", "seed: true ", "AB-100 params.yaml: seed: expected an integer, found True; write e.g. 1"),
-        ("seed: 1 ", "seed: '1' ", "AB-100 params.yaml: seed: expected an integer, found '1'; write e.g. 1"),
+        (
+            "seed: 1 ",
+            "seed: true ",
+            "AB-100 params.yaml: seed: expected an integer, found True; write a whole number, such as 8",
+        ),
+        ("seed: 1 ", "seed: '1' ", "AB-100 params.yaml: seed: expected an integer, found '1'; write 1 without quotes"),
         ("\ncompare:", "\ncompair:", "AB-099 params.yaml: compare: 'compare' is missing in the file"),
         ("\ncompare:", "\nmeassure: {}\ncompare:", "unknown section 'meassure' (did you mean 'measure'?)"),
         ("lowercase: true", "lowercase: tru", "AB-100 params.yaml: tokenizer.lowercase: expected true or false, found"),

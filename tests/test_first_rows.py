@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 
 from adaptbert import first_rows, params
 from adaptbert.cli import app
+from adaptbert.corpora import replacing
 from adaptbert.errors import UserError
 from adaptbert.gate.labelled import pass_task
 from adaptbert.gate.limits import Limits
@@ -110,19 +111,69 @@ def test_six_files_with_six_faults_are_told_in_one_run(project: Path) -> None:
     )
     found = told()
     for start in (
-        "AB-056 data/own/posts.csv:1: column 'text' missing; found content, id; rename it or map it",
+        "AB-056 data/own/posts.csv:1: column 'text' missing; found content, id; rename it or map it in collect.g",
         "AB-018 data/own/gbk.txt: 0 of 3 documents left: 3 x byte 0xCC is not UTF-8: Chinese in GBK?; declare encoding",
         "AB-060 params.yaml: collect_task.mood: labels of dev that train never shows: 1 x 'neutral', first in odd.",
         "AB-018 data/own/train.tsv: 0 of 2 documents left: 2 x value is not a number; mend them",
         "AB-018 data/own/dev.tsv: 0 of 2 documents left",
         "AB-090 data/own/ner.jsonl: 4 of 4 rows are not bio; they look like io; write tag_scheme: io",
-        "AB-056 data/own/test.jsonl:1: column 'tokens' missing; found text, label",
+        "AB-056 data/own/test.jsonl:1: column 'tokens' missing; found text, label; rename it or map it in c",
         "AB-019 params.yaml: collect_task: 9 rows cannot be split: none falls to dev",
         "AB-081 data/own/qa.jsonl: 9 of 9 rows cannot be read or are not valid (an answer is not at its offset: 9)",
     ):
         assert sum(line.startswith(start) for line in found) == 1, (start, found)
     assert not any("/tmp" in line for line in found), "the folder that is thrown away"
     assert sorted(path.name for path in Path("data").iterdir()) == ["own", "sources", "tokenizer"]
+
+
+def test_values_rules_and_files_are_told_in_one_run(project: Path) -> None:
+    """A wrong section hides neither rules between others nor files of others, and nothing follows from it."""
+    qa = lines("qa.jsonl", {"context": "Ann left", "question": "Who?", "answers": []})
+    write(
+        {"general": lines("posts.csv", "content", "hello"), "domain": "data/own/nowhere.txt"},
+        mood=mood(dev=lines("dev.csv", "texts,label", "a,b")),
+        broken=mood(train=qa, form="csv"),
+    )
+    document = params.read(Path("params.yaml"))
+    document["optim"] = {}
+    document["collect"]["third"] = {"source": "file", "path": "data/own/nothing.txt"}
+    document["tokenize"]["max_length"] = 100_000_000
+    document["ladder"]["finetune"]["mood-y"] = {"task": "mood", "arm": "y", "from": "pretrain"}
+    Path("params.yaml").write_text(json.dumps(document), encoding="utf-8")
+    done = CliRunner().invoke(app, ["check"])
+    found = done.stderr.removeprefix("error: ").splitlines()
+    assert (done.exit_code, len(found)) == (78, 8), found
+    for start in (
+        "AB-100 params.yaml: collect.third.source: ",
+        "AB-099 params.yaml: collect_task.broken.form: unknown key 'form'",
+        "AB-099 params.yaml: optim: unknown section",
+        "AB-109 params.yaml: tokenize.max_length: ",
+        "AB-186 params.yaml: ladder.finetune.mood-y: ",
+        "AB-050 params.yaml: collect.domain.path: data/own/nowhere.txt: no such file",
+        "AB-056 data/own/posts.csv:1: column 'text' missing",
+        "AB-056 data/own/dev.csv:1: column 'text' missing",
+    ):
+        assert sum(line.startswith(start) for line in found) == 1, (start, found)
+
+
+@pytest.mark.parametrize(
+    "section", ["validate", "tokenize", "tokenizer", "pretrain", "collect", "collect_task", "ladder"]
+)
+@pytest.mark.parametrize("wrong", [None, [], {"unheard": 1}, "absent"])
+def test_a_section_that_is_wrong_as_a_whole(project: Path, section: str, wrong: object) -> None:
+    """It is told, with the files of the other sections, and no error follows from it."""
+    write({"general": lines("posts.csv", "content", "hello")}, mood=mood(test=lines("test.csv", "texts,label", "a,b")))
+    document = params.read(Path("params.yaml"))
+    document[section] = wrong
+    if wrong == "absent":
+        del document[section]
+    Path("params.yaml").write_text(json.dumps(document), encoding="utf-8")
+    found = told()
+    of_section = [line for line in found if f"params.yaml: {section}" in line]
+    of_files = [line for line in found if line.startswith("AB-056 data/own/")]
+    expected = {"validate": 0, "collect": 1, "collect_task": 1}.get(section, 2)
+    assert (len(of_section) > 0, len(of_files)) == (True, expected), found
+    assert sorted(found) == sorted([*of_section, *of_files])
 
 
 def test_what_is_right_passes(project: Path) -> None:
@@ -168,9 +219,10 @@ def test_check_and_the_stages_agree_on_small_files(project: Path, seed: int) -> 
         expected = pass_task(project / "raw", project / "kept", project / "rejected.parquet", limits).errors
     except UserError as error:
         expected = [error]
-    found, unopened = first_rows.check(document, Path("params.yaml"))
-    assert ([error.code for error in expected] != [], unopened) == (found != [], [])
-    assert {error.code for error in expected} <= {error.code for error in found}
+    found = first_rows.check(document, Path("params.yaml"))
+    assert ([error.code for error in expected] != [], found.unopened) == (found.errors != [], [])
+    assert {error.code for error in expected} <= {error.code for error in found.errors}
+    assert found.notices == [], "of a set that is read whole nothing is left open"
 
 
 def test_of_a_large_file_the_first_rows_are_read(project: Path) -> None:
@@ -181,6 +233,142 @@ def test_of_a_large_file_the_first_rows_are_read(project: Path) -> None:
     assert told() == []
     write(None, None, mood=mood(train=lines("train.jsonl", *("not json" for _ in range(300)), *late), dev=dev))
     assert told() == ["AB-018 data/own/train.jsonl: 0 of 200 documents left: 200 x not a JSON object; mend them"]
+
+
+def with_limits(bad: int, limit: float, own: float | None) -> str:
+    """A corpus of 10,000 rows of whose first 200 some, from the third on, are no JSON; what check prints of it."""
+    rows = [{"text": words(n)} for n in range(10_000)]
+    path = lines("posts.jsonl", *rows[:2], *["not json"] * bad, *rows[2:])
+    write({"general": path})
+    document = params.read(Path("params.yaml"))
+    document["validate"]["max_bad_fraction"] = limit
+    if own is not None:
+        document["collect"]["general"]["max_bad_fraction"] = own
+    Path("params.yaml").write_text(json.dumps(document), encoding="utf-8")
+    done = CliRunner().invoke(app, ["check"])
+    lines_of = (done.stdout + done.stderr).splitlines(keepends=True)
+    return "".join(line for line in lines_of if not line.startswith("notice: params.yaml: ladder."))
+
+
+GENERAL = "general.max_bad_fraction"
+
+
+@pytest.mark.parametrize(
+    ("bad", "limit", "own", "stops"),
+    [
+        (2, 0.01, None, None),
+        (3, 0.01, None, "validate.max_bad_fraction is 0.01"),
+        (36, 0.01, None, "validate.max_bad_fraction is 0.01"),
+        (100, 0.3, 0.05, f"collect.{GENERAL} is 0.05 and validate.max_bad_fraction is 0.3"),
+        (36, 0.3, 0.05, f"collect.{GENERAL} is 0.05"),
+        (36, 0.3, 0.2, None),
+        (36, 0.0, 1.0, "validate.max_bad_fraction is 0"),
+    ],
+)
+def test_bad_first_rows_of_a_large_file_are_told(
+    project: Path, bad: int, limit: float, own: float | None, stops: str | None
+) -> None:
+    """More than the limit is a notice with the limit that params.yaml has: the rest of the file may make up."""
+    found = with_limits(bad, limit, own)
+    assert ("notice:" in found, "error" in found) == (stops is not None, False), found
+    if stops is not None:
+        assert (
+            f"notice: collect.general: data/own/posts.jsonl: {bad} of the first 200 rows cannot be read or are not "
+            f"valid (not a JSON object: {bad}), the first at posts.jsonl:3: not a JSON object; if as many of all rows "
+            f"are, the set is refused before training: {stops}\n"
+        ) in found
+        assert "all right; the files that it names can be read, but see above" in found
+
+
+@pytest.mark.parametrize(
+    ("bad", "limit", "own", "keys"),
+    [
+        (150, 0.01, None, "validate.max_bad_fraction (0.01)"),
+        (150, 0.01, 0.1, f"collect.{GENERAL} (0.1) and validate.max_bad_fraction (0.01)"),
+        (150, 0.8, 0.6, f"collect.{GENERAL} (0.6)"),
+    ],
+)
+def test_a_large_file_most_of_whose_first_rows_are_bad_is_refused(
+    project: Path, bad: int, limit: float, own: float | None, keys: str
+) -> None:
+    found = with_limits(bad, limit, own)
+    assert found == (
+        f"error: AB-044 data/own/posts.jsonl: {bad} of the first 200 rows cannot be read or are not valid (not a JSON "
+        f"object: {bad}), the first at posts.jsonl:3: not a JSON object; mend them, or raise {keys}\n"
+    )
+
+
+def test_a_label_of_another_name_is_a_missing_column_in_every_split(project: Path) -> None:
+    """A split without labels is one that has nothing else that they could be."""
+    rows = [{"id": n, "text": words(n), "mood": "ab"[n % 2]} for n in range(20)]
+    write(None, None, mood=mood(**{split: lines(f"{split}.jsonl", *rows[n:]) for n, split in enumerate(SEEDS)}))
+    remedy = "rename it or map it in collect_task.mood.columns"
+    assert told() == [
+        f"AB-056 data/own/{split}.jsonl:1: column 'label' missing; found id, text, mood; {remedy}" for split in SEEDS
+    ]
+    write(None, None, mood=mood(test=lines("test.jsonl", *({"id": n, "text": words(n)} for n in range(20)))))
+    assert [line.split(";")[0] for line in told()] == ["AB-098 data/own/test.jsonl:1: test has no labels"]
+
+
+def test_bad_first_rows_of_a_large_labelled_set(project: Path) -> None:
+    """Rows that the gate refuses count beside those that cannot be read; a split cut off train shares its file."""
+    rows = [{"text": words(n), "label": "ab"[n % 2]} for n in range(10_000)]
+    train = lines("train.jsonl", *rows[:20], "{", *rows[20:])
+    write(None, None, mood=mood(train=train, dev=train, split={"dev": 0.3}))
+    done = CliRunner().invoke(app, ["check"])
+    assert (
+        "notice: collect_task.mood: data/own/train.jsonl: 1 of the first 200 rows cannot be read or are not valid"
+    ) not in done.stdout, "half a percent"
+    rows[30]["text"] = ""
+    del rows[40]["label"]
+    train = lines("train.jsonl", *rows[:20], "{", *rows[20:])
+    done = CliRunner().invoke(app, ["check"])
+    assert done.exit_code == 0, done.output
+    assert "data/own/train.jsonl: 3 of the first 200 rows cannot be read or are not valid (" in done.stdout
+    assert "the first at train.jsonl:21: not a JSON object; if as many" in done.stdout
+    Path("data/own/dev.jsonl").write_text("{}\n", encoding="utf-8")
+    write(None, None, mood=mood(train=train, dev="data/own/dev.jsonl"))
+    done = CliRunner().invoke(app, ["check"])
+    assert "data/own/train.jsonl: 3 of the first 200 rows" in done.stdout, "beside errors of another split"
+    assert "AB-056 data/own/dev.jsonl:1: column 'text' missing" in done.stderr
+
+
+def test_patterns_that_never_end_have_one_time_for_all_files(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files with one are told as long as there is time, then what the patterns did not come to."""
+    monkeypatch.setattr(replacing, "SECONDS", 0.4)
+    monkeypatch.setattr(first_rows, "PATTERN_SECONDS", 1.0)
+    endless = {"source": "files", "replace": [["(a|a)*$", ""]]}
+    texts = lines("posts.txt", "short", *["a" * 40 + "!"] * 20)
+    (project / "data/own/parts").mkdir()
+    for number in range(40):
+        lines(f"parts/{number}.txt", f"{number}{'a' * 40}!")
+    row = f"{'a' * 40}!\ta"
+    tasks = {
+        f"task{number}": mood(**{split: lines(f"{split}{number}.tsv", "text\tlabel", row) for split in SEEDS})
+        for number in range(3)
+    }
+    write({"general": texts, "domain": "data/own/parts"}, **{name: {**v, **endless} for name, v in tasks.items()})
+    document = params.read(Path("params.yaml"))
+    for corpus in ("general", "domain"):
+        document["collect"][corpus] |= endless
+    Path("params.yaml").write_text(json.dumps(document), encoding="utf-8")
+    begin = time.process_time()
+    found = first_rows.check(document, Path("params.yaml"))
+    assert time.process_time() - begin < 4, "each of 50 files holds a text that takes 0.4 s"
+    codes = [(error.code, error.place) for error in found.errors]
+    assert codes == [(191, "data/own/posts.txt:2"), (191, "data/own/parts/0.txt:1")]
+    assert found.notices == [
+        f"collect_task.task{number}: the patterns of `replace` took 1 seconds; what comes of them was not looked at"
+        for number in range(3)
+    ]
+
+
+def test_what_was_not_opened_is_told_beside_errors(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(first_rows, "SECONDS", -1.0)
+    write({"general": "data/own/nowhere.txt"}, mood=mood())
+    done = CliRunner().invoke(app, ["check"])
+    assert "AB-050 params.yaml: collect.general.path: " in done.stderr
+    assert "not opened, for it would take long: collect_task.mood\n" in done.stdout
 
 
 def test_many_large_files_cost_seconds(project: Path) -> None:

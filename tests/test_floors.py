@@ -33,7 +33,7 @@ FLOORS = {
     "spreadsheet statistics stream suite tag_schemes token_classes",
     # 0: what everything may use
     0: "amounts bounds errors exclusive full_disk garbage interruption look_alikes outputs parallel params "
-    "placeholders processes redaction spelling strict_yaml",
+    "placeholders processes redaction sound_parts spelling strict_yaml written_numbers",
 }
 
 # The core trains on a bare machine: torch, transformers, numpy, pyarrow. The way in (text, gate) is not part of it.

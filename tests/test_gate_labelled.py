@@ -162,8 +162,8 @@ def test_labels_that_differ_by_case_are_told_with_their_rows_and_the_map(tmp_pat
     first, _ = gate_task(tmp_path, STRICT).errors
     assert str(first).endswith(
         "AB-066 " + str(tmp_path / "raw") + ": 'Pos' and 'pos' are two labels, first in dev.csv:3 (row 'dev.csv-3') "
-        "and in train.csv:1 (row 'train.csv-1'); write map_labels: {'Pos': 'pos'} in the "
-        "section of this set in collect_task"
+        "and in train.csv:1 (row 'train.csv-1'); write map_labels: {'Pos': 'pos'} below "
+        "collect_task.raw"
     )
 
 

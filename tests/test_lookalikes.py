@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 
 from adaptbert import class_weights
 from adaptbert.gate.label_audit import Labels, label_errors, positive_errors
-from adaptbert.normalise import name_key, spelled
+from adaptbert.normalise import name_key, seen, spelled
 from tests import raw
 from tests.labelled_files import LABELS, TAGS
 from tests.test_gate_labelled import STRICT, codes, gate_task
@@ -78,23 +78,48 @@ def test_the_labels_of_params() -> None:
     """`labels` and the data, and `labels` alone."""
     first, second = label_errors(labels(train=["neg", "pos"]), ["neg", "ｐｏｓ"], {}, "set")
     assert (first.code, second.code) == (66, 59)
-    assert r"""'pos' and "\uff50\uff4f\uff53" are two labels, first in train.csv:1 and in `labels` of""" in str(first)
+    assert (
+        r"""'pos' and 'ｐｏｓ' ("\uff50\uff4f\uff53") are two labels, first in train.csv:1 and in `labels` of"""
+        in str(first)
+    )
     assert codes(label_errors(labels(train=["neg"]), ["neg", "a", "Ａ"], {}, "set")) == [66]
+
+
+def test_all_that_look_equal_are_one_error_with_one_block() -> None:
+    """Each group maps to its most frequent label, or to the one that params.yaml names."""
+    train = ["neg", "neg", "ＮＥＧ", "Neg", "pos", "pos\u200b", "pos\u200b", "好", "好\u200d"]
+    (error,) = label_errors(labels(train=train, dev=["neg"], test=["neg"]), None, {}, "data/raw/mood")
+    assert pasted(error.remedy) == {"Neg": "neg", "ＮＥＧ": "neg", "pos": "pos\u200b", "好\u200d": "好"}
+    assert error.problem.startswith(
+        "'Neg', 'neg' and 'ＮＥＧ' (\"\\uff2e\\uff25\\uff27\") are 3 labels, first in train"
+    )
+    assert error.remedy.endswith(" below collect_task.mood")
+    first, second = label_errors(labels(train=["neg", "pos", "pos"]), ["neg", "ｐｏｓ", "Neg"], {"1": "pos"}, "set")
+    assert (first.code, second.code) == (66, 59)
+    assert pasted(first.remedy) == {"1": "ｐｏｓ", "pos": "ｐｏｓ", "Neg": "neg"}
+    assert first.remedy.endswith(", in place of what it says, and take 'Neg' out of labels")
+
+
+def test_a_label_is_shown_as_it_reads_too() -> None:
+    assert [seen(name) for name in ("neg", "正面（好）", "neg\u200b", "\u200b", "it's")] == [
+        "'neg'", "'正面（好）' (\"正面\\uff08好\\uff09\")", "'neg' (\"neg\\u200b\")", '"\\u200b"', "\"it's\"",
+    ]  # fmt: skip
 
 
 def test_a_label_that_map_labels_misses_by_a_hair() -> None:
     """`{'0': negative}` does not rename a 0 in full width, which would be a class of its own."""
     (error,) = label_errors(labels(train=["negative", "０", "pos"]), None, {"0": "negative", "1": "pos"}, "set")
     assert str(error).startswith(
-        """AB-066 set: "\\uff10", first in train.csv:1, is not '0', which map_labels renames"""
+        """AB-066 set: '０' ("\\uff10"), first in train.csv:1, is not '0', which map_labels renames"""
     )
-    assert pasted(error.remedy) == {"０": "negative"}
+    assert pasted(error.remedy) == {"0": "negative", "1": "pos", "０": "negative"}
+    assert error.remedy.endswith(" below collect_task.set, in place of what it says")
     assert label_errors(labels(train=["Neg", "pos"]), None, {"neg": "Neg"}, "set") == []
 
 
 def test_positive_and_class_weights_show_what_they_name() -> None:
     (error,) = positive_errors(labels(train=["neg", "pos"])["train"].counts, "pos\u200b", "set")
-    assert r'positive is "pos\u200b"' in error.problem
+    assert r"""positive is 'pos' ("pos\u200b") """ in error.problem
     assert r'"neg\u200b"' in str(class_weights.problem({"neg\u200b": 1.0}, "class", ["neg", "pos"]))
 
 
@@ -111,7 +136,7 @@ def test_equal_whatever_the_form(name: str) -> None:
 
 
 def pasted(remedy: str) -> dict[str, str]:
-    found = re.search(r"map_labels: (\{.*\}) in", remedy)
+    found = re.search(r"map_labels: (\{.*\}) below collect_task\.\w+", remedy)
     assert found is not None, remedy
     mapping: dict[str, str] = YAML(typ="safe", pure=True).load(found[1])
     return mapping

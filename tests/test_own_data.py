@@ -224,7 +224,7 @@ FAULTS = [
     Fault(no_folder, "AB-049 --data"),
     Fault(no_data, "no data file among 5 names; put txt, csv, "),
     Fault(a_broken_link, "posts.txt: cannot be read: No such file or directory"),
-    Fault(a_pipe, "posts.txt: not a readable regular file"),
+    Fault(a_pipe, "posts.txt: a named pipe, not a readable regular file"),
     Fault(bytes_that_cannot_be_read, "zz.txt: cannot be read: Input/output error"),
     Fault(a_name_that_is_not_utf_8, r"\udcff.txt': a name that is not UTF-8, or has control characters; rename it"),
 ]

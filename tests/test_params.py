@@ -1,14 +1,16 @@
 """Every bad params.yaml of the catalogue (99 to 118): one line with key, value and remedy, before anything runs."""
 
 import json
+import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from adaptbert import params
 from adaptbert.entry import check_all
-from adaptbert.errors import BAD_PARAMS, UserError
+from adaptbert.errors import BAD_PARAMS, BadParams, UserError
 from tests.import_closure import ROOT
 
 DEMO = (ROOT / "presets/demo.yaml").read_text(encoding="utf-8")
@@ -334,3 +336,19 @@ def test_a_ladder_without_a_kind_of_rung_needs_no_section_for_it(tmp_path: Path,
 def test_a_missing_file_says_how_to_get_one(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"AB-108 .*file not found; run `adaptbert use demo`"):
         params.read(tmp_path / "params.yaml")
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (Path.mkdir, "a folder, not a file; move it away, then run `adaptbert use demo` to write one"),
+        (os.mkfifo, "a pipe, a socket or a device, not a file; move it away"),
+        (lambda path: path.symlink_to("there.yaml"), "a link to there.yaml, which is not there; remove it, then run"),
+        (lambda _: None, "file not found; run `adaptbert use demo` to write one"),
+    ],
+)
+def test_what_stands_in_place_of_the_file(tmp_path: Path, make: Callable[[Path], object], words: str) -> None:
+    make(tmp_path / "params.yaml")
+    with pytest.raises(BadParams) as caught:
+        params.read(tmp_path / "params.yaml")
+    assert str(caught.value).startswith(f"AB-108 {tmp_path}/params.yaml: {words}")

@@ -94,6 +94,11 @@ def test_all_such_keys_are_told_together() -> None:
             id="curly quotes",
         ),
         pytest.param(
+            "a:\n  b: ‘x y’\n",
+            'AB-188 params.yaml:2:6: a curly quote (U+2018) around x y; write "\'", or put the whole in quotes',
+            id="curly quotes around a value",
+        ),
+        pytest.param(
             "a: {b: 1， c: 2}\n", "AB-188 params.yaml:1:9: a full-width comma (U+FF0C); write ','", id="comma"
         ),
         pytest.param("a:\n  b: 1\n\tc: 2\n", "AB-188 params.yaml:3:1: a tab (U+0009); write blanks", id="tab"),
@@ -116,8 +121,8 @@ def test_all_such_keys_are_told_together() -> None:
         ),
         pytest.param(
             f"a: {'9' * 5000}\n",
-            f"AB-100 params.yaml:1: '{'9' * 80}... (5,000 characters)' is written like a number and is none; "
-            "mend it, or put text in quotes",
+            f"AB-109 params.yaml:1: '{'9' * 80}... (5,000 characters)' is a number that no value takes; "
+            "write one below 2^64",
             id="an integer that Python does not print",
         ),
         pytest.param(
@@ -190,7 +195,7 @@ def test_told(text: str, expected: str) -> None:
             "confidence: 0.95",
             f"confidence: {'x' * 900_000}",
             f"AB-100 params.yaml: compare.confidence: expected a number, found text '{'x' * 79}... (900,002 "
-            "characters); write a plain number without quotes, such as 1.0e-5",
+            "characters); write a plain number without quotes, such as 0.5",
         ),
     ],
 )

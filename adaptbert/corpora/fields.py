@@ -7,10 +7,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from adaptbert.corpora.replacing import Replacer
+from adaptbert.corpora.replacing import Allowance, Replacer
 from adaptbert.corpora.rows import Problem
 from adaptbert.errors import BadData, raise_all
-from adaptbert.layout import MAPPED, Layout, missing_columns
+from adaptbert.layout import Layout, missing_columns
 from adaptbert.tag_schemes import renamed
 
 KINDS = {str: "text", bool: "true/false", int: "integer", float: "number", list: "list", dict: "mapping"}
@@ -63,6 +63,7 @@ class Fields:
 
     Args:
         labelling: how labels stand in the file.
+        patterns: time for `replace`, of whoever wants a look at some rows.
 
     Attributes:
         columns: field -> its name in the file. `id` and `group` are among them only where the user mapped them.
@@ -75,6 +76,7 @@ class Fields:
         columns: Mapping[str, str] | None,
         replace: Sequence[Sequence[str]] | None,
         labelling: Labelling = AS_IT_IS,
+        patterns: Allowance | None = None,
     ) -> None:
         given = dict(columns or {})
         names = (*(name for name in OPTIONAL if name in given), *layout.fields)
@@ -82,26 +84,30 @@ class Fields:
         self.label_kinds: dict[str, str] = {}
         self._labelling, self._has_spans = labelling, layout.target == "spans"
         self._outputs = [self.columns[name] for name in layout.outputs]
-        self._replace = Replacer(replace)
+        self._replace = Replacer(replace, patterns)
 
-    def check(self, found: Sequence[str], place: str, split: str, *, is_first: bool = True) -> None:
+    def check(
+        self, found: Sequence[str], place: str, split: str, mapping: str = "`columns`", *, is_first: bool = True
+    ) -> None:
         """Refuse a file or data set that lacks a column.
 
         Args:
             found: its columns.
             split: that it is for; empty for a corpus.
+            mapping: what messages call the place where `columns` is written.
             is_first: of several files that must have the same columns.
         """
         missing = [(name, column) for name, column in self.columns.items() if column not in found]
-        if missing and [column for _, column in missing] == self._outputs and split != "train":
-            raise no_labels(split, place)
+        others = [column for column in found if column not in self.columns.values() and column.lower() not in OPTIONAL]
+        outputs = missing and [column for _, column in missing] == self._outputs
+        if outputs and split in ("dev", "test") and not others:
+            raise no_labels(split, place)  # a column with another name may hold them
+        code, mapped = 56 if is_first else 40, f"rename it or map it in {mapping}"
         raise_all(
             [
                 error
                 for name, column in missing
-                for error in missing_columns(
-                    56 if is_first else 40, [column], found, place, _UNMAPPED.get(name, MAPPED)
-                )
+                for error in missing_columns(code, [column], found, place, _UNMAPPED.get(name, mapped))
             ]
         )
 

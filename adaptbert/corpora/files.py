@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from adaptbert.corpora.fields import AS_IT_IS, TEXTS, Fields, Labelling, Read
 from adaptbert.corpora.formats import SUFFIXES, check_columns_differ, format_of, records
 from adaptbert.corpora.likeness import hinted, other_format
 from adaptbert.corpora.lines import check_name, check_regular
+from adaptbert.corpora.replacing import Allowance, OutOfTime
 from adaptbert.corpora.rows import Problem, Record, Row, Unreadable
 from adaptbert.corpora.sources import Format, SourceConfig
 from adaptbert.errors import BadData, UserError, raise_all
@@ -21,6 +22,18 @@ MOST_FILES, MOST_CHARACTERS = 50, 1_000_000
 """Of a look at the first rows: files of a folder, and characters of a file."""
 
 
+class Beginning(NamedTuple):
+    """How much of its files is read for whoever wants a look at a set.
+
+    Attributes:
+        rows: of each file.
+        patterns: time for `replace`, of all sets that are looked at.
+    """
+
+    rows: int
+    patterns: Allowance
+
+
 class Files:
     """Rows of one file or of all files in a folder, in the order of their names.
 
@@ -28,8 +41,8 @@ class Files:
         layout: which fields a row has.
         split: of a task; names the rows that have no id of their own. A corpus has none.
         labelling: how labels stand in the file.
-        most: of each of the first files so many of the first rows are read, for whoever wants a look at them; what is
-            wrong with one file does not hide what is wrong with the next. None: all of all, as it is trained on.
+        beginning: how much of each of the first files is read, for whoever wants a look at them; what is wrong with one
+            file does not hide what is wrong with the next. None: all of all, as it is trained on.
     """
 
     def __init__(
@@ -39,18 +52,20 @@ class Files:
         config: SourceConfig,
         split: str = "",
         labelling: Labelling = AS_IT_IS,
-        most: int | None = None,
+        beginning: Beginning | None = None,
     ) -> None:
         self.path, self.layout, self.config, self.split = path, layout, config, split
-        self.most, self.is_whole = most, True
+        self.beginning, self.is_whole = beginning, True
         self.warnings: Counter[str] = Counter()
-        self.fields = Fields(layout, config.names(layout), config.replace, labelling)
+        patterns = None if beginning is None else beginning.patterns
+        self.fields = Fields(layout, config.names(layout), config.replace, labelling, patterns)
         self.digests: dict[str, str] = {}
         """File -> sha256 of its bytes; complete after `survey`."""
         self._types: dict[str, tuple[str, str]] = {}  # column -> type and the first file that has it
 
     def rows(self) -> Iterator[Row | Unreadable]:
-        """Raises BadData for what makes a whole file unusable."""
+        """Raises BadData for what makes a whole file unusable, and OutOfTime for patterns where only a beginning is
+        read."""
         self.survey()
         read: dict[str, str] = {}
         failures: list[UserError] = []
@@ -63,9 +78,12 @@ class Files:
                 with self._hinted(name):
                     yield from self._rows(name, is_first=len(read) == 1)
             except UserError as error:
-                if self.most is None:
+                if self.beginning is None:
                     raise
                 failures.append(error)
+            except OutOfTime:
+                raise_all(failures)
+                raise
         raise_all(failures)
 
     def provenance(self) -> dict[str, Any]:
@@ -76,7 +94,7 @@ class Files:
         if self.digests:
             return
         names = list(self._names())
-        if self.most is not None:
+        if self.beginning is not None:
             self.is_whole &= len(names) <= MOST_FILES
             del names[MOST_FILES:]
         failures: list[BadData] = []
@@ -178,7 +196,7 @@ class Files:
             self.warnings,
         )
         readable = False
-        for line, values, problem in found if self.most is None else self._beginning(found, self.most):
+        for line, values, problem in found if self.beginning is None else self._first(found, self.beginning.rows):
             read = Read(None, None, problem) if problem else self.fields.read(values, f"{shown}:{line}")
             identity = read.identity or f"{stem}-{line}"
             if isinstance(read.values, Problem):
@@ -196,7 +214,7 @@ class Files:
         ):
             raise BadData(18, shown, f"none of its rows can be read as {kind}", "name its format")
 
-    def _beginning(self, found: Iterator[Record], most: int) -> Iterator[Record]:
+    def _first(self, found: Iterator[Record], most: int) -> Iterator[Record]:
         """The first records, and fewer where they are long."""
         characters = 0
         for number, record in enumerate(found):
@@ -209,7 +227,7 @@ class Files:
     def _digest(self, name: str) -> str:
         """sha256 of its bytes; of a large file that is not read whole, of its path: no other has the same."""
         place = self._place(name)
-        if self.most is not None and place.stat().st_size > MOST_CHARACTERS:
+        if self.beginning is not None and place.stat().st_size > MOST_CHARACTERS:
             return hashlib.sha256(os.fsencode(place.resolve())).hexdigest()
         with place.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -222,7 +240,8 @@ class Files:
         return hinted(self._place(name), kind, self.config.encoding, self.layout.shape, "`format: {}`")
 
     def _check_columns(self, found: list[str], shown: str, *, is_first: bool) -> None:
-        self.fields.check(found, f"{shown}:1", self.split, is_first=is_first)
+        mapping = f"{self.config.key}.columns" if self.config.key else "`columns`"
+        self.fields.check(found, f"{shown}:1", self.split, mapping, is_first=is_first)
         extra = [column for column in found if column not in self.fields.columns.values()]
         if extra:
             self.warnings[f"files with columns that are not read: {', '.join(extra)}{self._unread_id(extra)}"] += 1

@@ -73,7 +73,8 @@ class HubDataset:
         loaded = self._load()
         stream = self._stream(loaded)
         first = list(islice(stream, 1))
-        self.fields.check(list(loaded.features or chain(*first)), f"{self.path}: {self.split}", self.wanted)
+        columns = list(loaded.features or chain(*first))
+        self.fields.check(columns, f"{self.path}: {self.split}", self.wanted, f"`columns` of {self.path}")
         classes = {column: _classes(loaded.features, column) for column in self.fields.columns.values()}
         prefix = f"{Path(self.dataset.name).name}-{self.split}"
         for row, found in enumerate(chain(first, stream), 1):

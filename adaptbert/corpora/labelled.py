@@ -9,7 +9,7 @@ from typing import Any
 
 from adaptbert.corpora.cut import Cut
 from adaptbert.corpora.fields import AS_IT_IS, Labelling, check_label_kinds, no_labels
-from adaptbert.corpora.files import Files
+from adaptbert.corpora.files import Beginning, Files
 from adaptbert.corpora.hub import HubDataset
 from adaptbert.corpora.rows import Row, Unreadable
 from adaptbert.corpora.sources import SourceConfig
@@ -26,7 +26,7 @@ class LabelledSet:
         paths: split -> where it lies; those of `shares` are not read.
         shares: of the splits that are cut off the training rows.
         labelling: how labels stand in the files.
-        most: rows of each file that are read, see `Files`.
+        beginning: how much of each file is read, see `Files`.
 
     Raises:
         BadData: two splits have the same bytes.
@@ -40,11 +40,11 @@ class LabelledSet:
         labels: list[str] | None,
         shares: dict[str, float],
         labelling: Labelling = AS_IT_IS,
-        most: int | None = None,
+        beginning: Beginning | None = None,
     ) -> None:
         self.labels = labels
         self._sources: dict[str, Files | HubDataset] = {
-            split: Files(path, layout, config, split, labelling, most)
+            split: Files(path, layout, config, split, labelling, beginning)
             if config.source == "files"
             else HubDataset(path, layout, config, split, labelling)
             for split, path in paths.items()

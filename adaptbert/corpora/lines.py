@@ -33,6 +33,7 @@ ARCHIVES = {
     b"\x28\xb5\x2f\xfd": "zstandard", b"Rar!": "rar", b"PAR1": "Parquet",
 }  # fmt: skip
 GZIP = b"\x1f\x8b"
+_SPECIAL = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
 UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -59,7 +60,13 @@ def check_regular(path: Path, shown: str) -> None:
     except OSError as error:
         raise BadData(49, shown, f"cannot be read: {error.strerror}", "check the path and its permissions") from None
     if not stat.S_ISREG(mode):
-        raise BadData(49, shown, "not a readable regular file", "name a file")
+        kind = special(mode)
+        raise BadData(49, shown, f"{f'{kind}, ' if kind else ''}not a readable regular file", "name a file")
+
+
+def special(mode: int) -> str | None:
+    """What is neither a file nor a folder and blocks whoever opens it, or never ends."""
+    return _SPECIAL.get(stat.S_IFMT(mode))
 
 
 def read_lines(

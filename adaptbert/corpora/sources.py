@@ -37,7 +37,8 @@ class SourceConfig(Config):
     """Of text files, e.g. gb18030; left out: UTF-8."""
     replace: Annotated[list[Replacement], Field(max_length=bounds.PATTERNS)] | None = None
     r"""Pairs [regular expression, replacement], applied to the text in this order, e.g. `['@\S+', '@user']`.
-    A pattern that takes ten seconds for one text is an error, which names the row."""
+    A pattern that takes five seconds for one text is an error, which names the row, and so are patterns that make a
+    text longer than ten times its length and 10,000 characters."""
     max_bad_fraction: Annotated[float, Field(ge=0, le=1)] | None = None
     """Stop when more rows than this share cannot be read; left out: the gate alone decides (validate)."""
 

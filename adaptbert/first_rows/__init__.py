@@ -13,9 +13,11 @@ from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 from adaptbert import params
+from adaptbert.consistency import is_name
+from adaptbert.corpora.replacing import Allowance, OutOfTime
 from adaptbert.errors import BadData, UserError
 from adaptbert.first_rows.corpus import CorpusLook
 from adaptbert.first_rows.dictionary import DictionaryLook
@@ -27,58 +29,87 @@ from adaptbert.segmentation import SegmentationConfig
 
 SECONDS = 10.0
 """After so many no further set is opened."""
+PATTERN_SECONDS = 8.0
+"""Of the processor, for all patterns of `replace` and all sets together."""
 SHOWN = 10
 """Errors of a set told one by one."""
 
 
-def check(document: Mapping[str, Any], file: Path, missing: Collection[str] = ()) -> tuple[list[UserError], list[str]]:
-    """What is wrong with the files as far as their first rows show, and the keys of sets that were not opened.
+class Seen(NamedTuple):
+    """What the first rows show.
+
+    Attributes:
+        errors: what stops the recipe.
+        notices: what may stop it, depending on the rows that were not read.
+        unopened: keys of sets that were not opened.
+    """
+
+    errors: list[UserError]
+    notices: list[str]
+    unopened: list[str]
+
+
+def check(document: Mapping[str, Any], file: Path, missing: Collection[str] = ()) -> Seen:
+    """What is wrong with the files as far as their first rows show.
 
     Args:
-        document: all sections, each valid and consistent with the others.
+        document: the sections that are valid; without `validate` nothing is looked at.
         file: for the messages.
         missing: paths that are known not to be there.
     """
-    end, errors, unopened = time.monotonic() + SECONDS, list[UserError](), list[str]()
+    end, seen = time.monotonic() + SECONDS, Seen([], [], [])
     with TemporaryDirectory() as scratch, _without_warnings():
         for look in _looks(document, file, missing, Path(scratch)):
             if time.monotonic() > end or look.is_too_large():
-                unopened.append(look.key)
+                seen.unopened.append(look.key)
             else:
-                errors += _capped(look)
-    return errors, unopened
+                _look_at(look, seen)
+    return seen
 
 
 def _looks(document: Mapping[str, Any], file: Path, missing: Collection[str], scratch: Path) -> Iterator[Look]:
+    if "validate" not in document:
+        return
     limits = params.parse(Limits, document["validate"], "validate", file)
-    words = KnownWords.at_hand(document)
+    words, patterns = KnownWords.at_hand(document), Allowance(PATTERN_SECONDS)
     stage = import_module("stages.collect")  # by name: no module of the library imports a stage
-    for name, values in document["collect"].items():
-        if values["path"] not in missing:
+    for name, values in document.get("collect", {}).items():
+        if is_name(name) and values["path"] not in missing:
             config = params.parse(stage.CollectParams, values, f"collect.{name}", file)
-            yield CorpusLook(name, config, Path(values["path"]), limits, words, folder(scratch))
+            yield CorpusLook(name, config, Path(values["path"]), limits, words, patterns, folder(scratch))
     stage = import_module("stages.collect_task")
-    for name, values in document["collect_task"].items():
+    for name, values in document.get("collect_task", {}).items():
+        if not is_name(name):  # it would be that of a folder
+            continue
         config = params.parse(stage.CollectTaskParams, values, f"collect_task.{name}", file)
         paths = {split: Path(values[split]) for split in SPLITS if values[split] not in missing}
         weights = document.get("finetune", {}).get(name, {}).get("class_weights")
-        yield LabelledLook(name, stage, config, paths, limits, words, weights, file, folder(scratch))
+        yield LabelledLook(name, stage, config, paths, limits, words, weights, file, patterns, folder(scratch))
+    if "tokenize" not in document:
+        return
     segmentation = params.parse(SegmentationConfig, document["tokenize"]["words"], "tokenize.words", file)
     if segmentation.dictionary not in missing:
         yield DictionaryLook(segmentation)
 
 
-def _capped(look: Look) -> list[UserError]:
+def _look_at(look: Look, seen: Seen) -> None:
     found: list[UserError] = []
     try:
-        found.extend(look.errors())
+        for finding in look.findings():
+            if isinstance(finding, UserError):
+                found.append(finding)
+            else:
+                seen.notices.append(str(finding))
     except UserError as error:
         found.extend(getattr(error, "failures", [error]))
+    except OutOfTime:
+        late = f"the patterns of `replace` took {PATTERN_SECONDS:g} seconds; what comes of them was not looked at"
+        seen.notices.append(f"{look.key}: {late}")
     more = len(found) - SHOWN
     if more > 1:
         last = BadData(found[SHOWN].code, look.key, f"and {more} more errors", "mend these first, then check again")
-        return [*found[:SHOWN], last]
-    return found
+        found[SHOWN:] = [last]
+    seen.errors.extend(found)
 
 
 @contextmanager

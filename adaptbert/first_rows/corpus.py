@@ -1,6 +1,6 @@
 """Text without labels: the first rows of one corpus."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,9 +9,11 @@ from adaptbert.corpora.files import Files
 from adaptbert.corpora.hub import HubDataset
 from adaptbert.corpora.installed_docs import InstalledDocs
 from adaptbert.corpora.raw import RawWriter
+from adaptbert.corpora.replacing import Allowance
 from adaptbert.corpora.sources import SourceConfig
 from adaptbert.errors import UserError
-from adaptbert.first_rows.look import decided, is_small, lenient, rows_of
+from adaptbert.first_rows.bad_rows import Notice, at_gate, limits_of, told, without_shares
+from adaptbert.first_rows.look import beginning, decided, is_small, lenient
 from adaptbert.gate.limits import Limits
 from adaptbert.known_words import KnownWords
 from adaptbert.layout import CORPUS
@@ -22,6 +24,7 @@ class CorpusLook:
     """At the files, or at the list of packages or the name of a data set.
 
     Args:
+        patterns: time for `replace`, of all sets.
         folder: to write to.
     """
 
@@ -30,6 +33,7 @@ class CorpusLook:
     path: Path
     limits: Limits
     words: KnownWords
+    patterns: Allowance
     folder: Path
 
     @property
@@ -39,7 +43,7 @@ class CorpusLook:
     def is_too_large(self) -> bool:
         return False
 
-    def errors(self) -> Iterable[UserError]:
+    def findings(self) -> Iterable[UserError | Notice]:
         if self.config.source == "installed_docs":
             InstalledDocs(self.path).provenance()
         elif self.config.source == "hub":
@@ -47,15 +51,21 @@ class CorpusLook:
         else:
             yield from self._of_files()
 
-    def _of_files(self) -> Iterable[UserError]:
+    def _of_files(self) -> Iterator[UserError | Notice]:
         from adaptbert.gate.corpus import pass_corpus
 
         small = is_small([self.path])
-        config, limits = lenient(self.config, self.limits, small=small)
-        files = Files(self.path, CORPUS, config, most=rows_of(small=small))
+        config = lenient(self.config, small=small)
+        files = Files(self.path, CORPUS, config, beginning=beginning(self.patterns, small=small))
         with RawWriter(self.folder, CORPUS, config.max_bad_fraction) as writer:
             writer.write(files.rows(), "text", self.path)
         kept = self.folder / "kept.parquet"
+        whole = small and files.is_whole
+        limits = at_gate(self.limits, whole=whole)
         found = pass_corpus(self.folder, kept, self.folder / "rejected.parquet", ForbiddenText(()), limits)
-        yield from decided(found.errors, lambda _: str(self.path), whole=small and files.is_whole)
+        errors = found.errors if whole else without_shares(found.errors)
+        yield from decided(errors, lambda _: str(self.path), whole=whole)
+        if not whole:
+            limits_of_set = limits_of(self.key, self.config.max_bad_fraction, self.limits)
+            yield from told({str(self.path): [found.account]}, self.key, limits_of_set)
         yield from self.words.errors(self.name, kept, CORPUS, str(self.path))

@@ -21,6 +21,6 @@ class DictionaryLook:
     def is_too_large(self) -> bool:
         return Path(self.config.dictionary).stat().st_size > _LARGEST
 
-    def errors(self) -> Iterable[UserError]:
+    def findings(self) -> Iterable[UserError]:
         Segmenter.load(self.config, Path(self.config.dictionary))
         return ()

@@ -3,16 +3,20 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from adaptbert import class_weights
-from adaptbert.corpora.files import Files
+from adaptbert.corpora.files import Beginning, Files
 from adaptbert.corpora.hub import HubDataset
 from adaptbert.corpora.installed_docs import InstalledDocs
 from adaptbert.corpora.raw import RawWriter
+from adaptbert.corpora.replacing import Allowance, OutOfTime
 from adaptbert.errors import BadParams, UserError
-from adaptbert.first_rows.look import decided, folder, is_small, lenient, raised, rows_of
+from adaptbert.first_rows.bad_rows import Notice, at_gate, limits_of, told, without_shares
+from adaptbert.first_rows.look import beginning, decided, folder, is_small, lenient, raised
+from adaptbert.gate.accounts import Account
 from adaptbert.gate.limits import Limits
 from adaptbert.known_words import KnownWords
 from adaptbert.outputs import read_json
@@ -33,6 +37,7 @@ class LabelledLook:
         paths: split -> where it lies; those that are missing have been told.
         weights: class_weights of the section of `finetune`, if there are any.
         file: params.yaml, for messages.
+        patterns: time for `replace`, of all sets.
         folder: to write to.
     """
 
@@ -44,6 +49,7 @@ class LabelledLook:
     words: KnownWords
     weights: Any
     file: Path
+    patterns: Allowance
     folder: Path
 
     @property
@@ -54,7 +60,7 @@ class LabelledLook:
         sizes = (path.stat().st_size for path in self.paths.values() if path.is_file())
         return self.config.format in _WHOLE_FORMATS and max(sizes, default=0) > _LARGEST_DOCUMENT
 
-    def errors(self) -> Iterable[UserError]:
+    def findings(self) -> Iterable[UserError | Notice]:
         shares = self.config.split.shares() if self.config.split is not None else {}
         own = {split: path for split, path in self.paths.items() if split not in shares}
         if self.config.source == "installed_docs":
@@ -66,60 +72,86 @@ class LabelledLook:
         else:
             yield from self._of_files(own)
 
-    def _of_files(self, own: Mapping[str, Path]) -> Iterator[UserError]:
+    def _of_files(self, own: Mapping[str, Path]) -> Iterator[UserError | Notice]:
         """As `collect_task` reads them; where that fails, each split that can be read is judged by itself."""
         small = is_small(own.values())
-        config, limits = lenient(self.config, self.limits, small=small)
-        alone = folder(self.folder)
-        failures, whole = self._one_by_one(own, alone, rows_of(small=small))
+        config = lenient(self.config, small=small)
+        alone = self._raw()
+        read = beginning(self.patterns, small=small)
+        failures: dict[str, list[UserError]] = {}
+        try:
+            whole = self._one_by_one(own, alone, read, failures)
+        except OutOfTime:
+            yield from chain.from_iterable(failures.values())
+            raise
         if not failures and len(self.paths) == len(SPLITS):
-            together = folder(self.folder)
-            failed = raised(partial(self.stage.read_into, together, config, self.paths, rows_of(small=small)))
+            together = self._raw()
+            failed = raised(partial(self.stage.read_into, together, config, self.paths, read))
             if not failed:
-                yield from self._judged(together, limits, SPLITS, whole=small and whole)
+                yield from self._judged(together, SPLITS, whole=small and whole)
                 return
             yield from failed
-        for failed in failures.values():
-            yield from failed
-        yield from self._judged(alone, limits, own.keys() - failures.keys(), whole=False)
+        yield from chain.from_iterable(failures.values())
+        yield from self._judged(alone, own.keys() - failures.keys(), whole=small and whole, together=False)
 
-    def _one_by_one(self, own: Mapping[str, Path], raw: Path, most: int) -> tuple[dict[str, list[UserError]], bool]:
+    def _raw(self) -> Path:
+        """A new folder for rows, named after the set as that of `collect_task` is."""
+        raw = folder(self.folder) / self.name
+        raw.mkdir()
+        return raw
+
+    def _one_by_one(
+        self, own: Mapping[str, Path], raw: Path, read: Beginning, failures: dict[str, list[UserError]]
+    ) -> bool:
         """What is wrong with a split does not hide what is wrong with the next.
 
         Args:
             raw: folder to write the rows to; there, splits that cannot be read are empty.
-            most: rows of each file.
+            read: how much of each file.
+            failures: split -> what is wrong with it; added to.
 
         Returns:
-            Split -> what is wrong with it, and whether all rows were read.
+            Whether all rows were read.
         """
         layout, labels = self.config.layout(), {"labels": self.config.labels} if self.config.labels else {}
-        failures: dict[str, list[UserError]] = {}
         whole = True
         with RawWriter(raw, layout, None) as writer:
             for split in SPLITS:
                 if split not in own:
                     raised(partial(writer.write, (), split, ""))
                     continue
-                files = Files(own[split], layout, self.config, split, self.config.labelling(), most)
+                files = Files(own[split], layout, self.config, split, self.config.labelling(), read)
                 failed = raised(partial(writer.write, files.rows(), split, own[split]))
                 whole &= files.is_whole
                 failures |= {split: failed} if failed else {}
             writer.finish({**self.stage.about(self.config), **labels}, {})
-        return failures, whole
+        return whole
 
-    def _judged(self, raw: Path, limits: Limits, splits: Collection[str], *, whole: bool) -> Iterator[UserError]:
-        """What the gate says of these splits."""
+    def _judged(
+        self, raw: Path, splits: Collection[str], *, whole: bool, together: bool = True
+    ) -> Iterator[UserError | Notice]:
+        """What the gate says of these splits.
+
+        Args:
+            whole: whether all their rows were read.
+            together: whether they are all splits, so that what one lacks is in no other.
+        """
         from adaptbert.gate.labelled import pass_task
 
         kept = self.folder / "kept"
+        limits = at_gate(self.limits, whole=whole)
         found = pass_task(raw, kept, self.folder / "rejected.parquet", limits)
-        errors = [error for error in found.errors if Path(error.place).stem not in set(SPLITS) - set(splits)]
+        others = {str(raw / f"{split}.parquet") for split in set(SPLITS) - set(splits)}
+        errors = [error for error in found.errors if error.place not in others]
         has_labels = bool(self.config.labels)
-        yield from decided(errors, partial(self._place, raw), whole=whole, has_labels=has_labels)
+        if not whole:
+            errors = without_shares(errors)
+        yield from decided(errors, partial(self._place, raw), whole=whole and together, has_labels=has_labels)
+        if not whole:
+            yield from self._bad_rows({split: found.accounts[split] for split in splits})
         if errors:
             return
-        if self.weights is not None and (whole or has_labels):
+        if self.weights is not None and ((whole and together) or has_labels):
             labels = read_json(kept / "task.json")["labels"]
             if problem := class_weights.problem(self.weights, self.config.target, labels):
                 place = f"{self.file}: finetune.{self.name}.class_weights"
@@ -127,6 +159,12 @@ class LabelledLook:
         for split in splits:
             path = kept / f"{split}.parquet"
             yield from self.words.errors(self.name, path, self.config.layout(), str(self.paths[split]))
+
+    def _bad_rows(self, accounts: Mapping[str, Account]) -> Iterator[UserError | Notice]:
+        by_path: dict[str, list[Account]] = {}
+        for split in sorted(accounts, key=SPLITS.index):
+            by_path.setdefault(str(self.paths[split]), []).append(accounts[split])  # splits may be cut off train
+        yield from told(by_path, self.key, limits_of(self.key, self.config.max_bad_fraction, self.limits))
 
     def _place(self, raw: Path, shown: str) -> str:
         """The user's file, or the set, in place of a file or the folder that the gate read."""

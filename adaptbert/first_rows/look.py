@@ -6,16 +6,16 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Protocol, TypeVar
 
+from adaptbert.corpora.files import MOST_FILES, Beginning
+from adaptbert.corpora.replacing import Allowance
 from adaptbert.corpora.sources import SourceConfig
 from adaptbert.errors import BadData, UserError
-from adaptbert.gate.limits import Limits
+from adaptbert.first_rows.bad_rows import Notice
 
 ROWS = 200
 """Of each file of a set that is not small."""
 SMALL, SMALL_PACKED = 400_000, 40_000
 """Bytes of a set that is read whole; of one in gzip or Parquet."""
-BAD_FRACTION = 0.2
-"""Share of the first rows of a large set that may be bad, if not more may: what is odd often comes first."""
 _ONLY_WHOLE = {19, 20, 60, 67, 70, 78}
 """Codes of what further rows can mend: too few rows, texts or classes; labels that train does not show yet."""
 _UNKNOWN_LABEL = 59
@@ -35,7 +35,7 @@ class Look(Protocol):
         """Whether it cannot be read in part, nor whole in a second."""
         ...
 
-    def errors(self) -> Iterable[UserError]:
+    def findings(self) -> Iterable[UserError | Notice]:
         """All that is found; more may be raised."""
         ...
 
@@ -46,29 +46,26 @@ def folder(parent: Path) -> Path:
 
 
 def is_small(paths: Iterable[Path]) -> bool:
-    """Whether files, or all files of folders, can be read whole."""
-    share = 0.0
+    """Whether files, or all files of folders, are few and can be read whole."""
+    share, files = 0.0, 0
     for path in paths:
         for found in path.rglob("*") if path.is_dir() else [path]:
             is_packed = found.suffix.lower() in (".gz", ".parquet")
             share += found.stat().st_size / (SMALL_PACKED if is_packed else SMALL) if found.is_file() else 0
-            if share > 1:
+            files += 1
+            if share > 1 or files > MOST_FILES:
                 return False
     return True
 
 
-def rows_of(*, small: bool) -> int:
-    """How many are read of each file."""
-    return sys.maxsize if small else ROWS
+def beginning(patterns: Allowance, *, small: bool) -> Beginning:
+    """How much is read of each file."""
+    return Beginning(sys.maxsize if small else ROWS, patterns)
 
 
-def lenient(config: C, limits: Limits, *, small: bool) -> tuple[C, Limits]:
-    """More bad rows are allowed among the first ones of a large set."""
-    if small:
-        return config, limits
-    most = {"max_bad_fraction": max(limits.max_bad_fraction, BAD_FRACTION)}
-    own = {} if config.max_bad_fraction is None else most
-    return config.model_copy(update=own), limits.model_copy(update=most)
+def lenient(config: C, *, small: bool) -> C:
+    """The first rows of a large set are all read, however many of them are bad; see `bad_rows`."""
+    return config if small else config.model_copy(update={"max_bad_fraction": None})
 
 
 def raised(act: Callable[[], object]) -> list[UserError]:

@@ -36,6 +36,10 @@ class Reject(NamedTuple):
         return f"{self.file}:{self.line}"
 
 
+class TooManyBad(BadData):
+    """More rows than `validate.max_bad_fraction` allows cannot be read or are not valid."""
+
+
 class RejectFile:
     """Writes rejected rows as they come."""
 
@@ -102,7 +106,7 @@ class Account:
         lost = self.rows_in - self.kept - self.rejected.total()
         assert lost == 0, f"{self.rows_in} rows in, {self.kept} kept, {self.rejected.total()} rejected"
 
-    def too_many_invalid(self, limit: float, place: str | Path) -> list[BadData]:
+    def too_many_invalid(self, limit: float, place: str | Path) -> list[TooManyBad]:
         """The error when more than the share `limit` of the rows cannot be read or are not valid."""
         if len(self.invalid) <= limit * self.rows_in:
             return []
@@ -115,7 +119,7 @@ class Account:
         problem = (
             f"{len(self.invalid)} of {self.rows_in} rows cannot be read or are not valid ({told}) at {shown}{more}"
         )
-        return [BadData(code, place, problem, f"mend them, or raise validate.max_bad_fraction ({limit})")]
+        return [TooManyBad(code, place, problem, f"mend them, or raise validate.max_bad_fraction ({limit})")]
 
     def __str__(self) -> str:
         """One line for the log."""

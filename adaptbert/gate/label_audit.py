@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from adaptbert.errors import BadData, UserError, nearest
-from adaptbert.normalise import name_key, spelled
+from adaptbert.normalise import name_key, seen, spelled
 
 _SHOWN = 5
 """Labels of a split told one by one."""
@@ -39,7 +39,7 @@ class Labels(NamedTuple):
     def told(self, wanted: Iterable[str], known: Sequence[str]) -> str:
         """Some of its labels, each with its number and its first row, and the known one that it is like."""
         all_told = [
-            f"{self.counts[label]:,} x {spelled(label)}{nearest(label, known)}, first in {self.first[label]}"
+            f"{self.counts[label]:,} x {seen(label)}{nearest(label, known)}, first in {self.first[label]}"
             for label in sorted(set(wanted) & set(self.counts))
         ]
         more = len(all_told) - _SHOWN
@@ -55,7 +55,7 @@ def label_errors(
         labels: by split.
         known: the labels that there may be, where the source fixes them.
         renamed: a label of the files -> ours (`map_labels`).
-        place: the set, for the message.
+        place: the folder of the set, named after it, for the message.
     """
     errors: list[UserError] = [*_lookalikes(labels, known or [], renamed, place)]
     trained = labels["train"].counts
@@ -68,7 +68,7 @@ def label_errors(
         if unseen := set(counts) - set(trained) - unknown:
             problem = f"labels of {split} that train never shows: {labels[split].told(unseen, sorted(trained))}"
             mapped = f"{{{spelled(min(unseen))}: a label of train}}"
-            remedy = f"add training rows, or write map_labels: {mapped} in the section of this set in collect_task"
+            remedy = f"add training rows, or write map_labels: {mapped} below {_section(place)}"
             errors.append(BadData(60, place, problem, remedy))
     return errors
 
@@ -95,7 +95,7 @@ def positive_errors(labels: Counter[str], positive: str | None, place: str | Pat
     """The label that is called positive is one of train."""
     if positive is None or positive in labels:
         return []
-    problem = f"positive is {spelled(positive)}{nearest(positive, sorted(labels))}, which no training row has"
+    problem = f"positive is {seen(positive)}{nearest(positive, sorted(labels))}, which no training row has"
     return [BadData(59, place, problem, f"known: {', '.join(map(spelled, sorted(labels)))}")]
 
 
@@ -120,26 +120,56 @@ def conflicts(rows: Iterable[tuple[str, str, str]]) -> list[list[str]]:
 def _lookalikes(
     labels: Mapping[str, Labels], known: Sequence[str], renamed: Mapping[str, str], place: str | Path
 ) -> Iterator[UserError]:
-    """Labels, of any split or of params.yaml, that a reader may take for one another: they would be two classes."""
+    """Labels, of any split or of params.yaml, that a reader may take for one another: they would be two classes.
+
+    One error for the set, whose remedy is the whole of `map_labels`.
+    """
     total: Counter[str] = sum((found.counts for found in labels.values()), Counter())
     first = {label: row for found in reversed([*labels.values()]) for label, row in found.first.items()}
-    for one, other in _twins(sorted({*total, *known})):
-        common, rare = sorted((one, other), key=lambda label: -total[label])
-        where = [first.get(label, "`labels` of params.yaml") for label in (one, other)]
-        problem = f"{spelled(one)} and {spelled(other)} are two labels, first in {where[0]} and in {where[1]}"
-        yield BadData(66, place, problem, _map(rare, common))
+    problems, mapped = list[str](), dict[str, str]()
+    for group in _alike(sorted({*total, *known})):
+        best, *others = sorted(group, key=lambda label: (label not in known, -total[label]))
+        mapped |= dict.fromkeys(others, best)
+        rows = [f"in {first.get(label, '`labels` of params.yaml')}" for label in group]
+        how_many = "two" if len(group) == 2 else len(group)
+        problems.append(f"{_series(map(seen, group))} are {how_many} labels, first {_series(rows)}")
     ours = {name_key(label): label for label in renamed}
     for label in sorted(set(total) - set(renamed.values())):
         if (alike := ours.get(name_key(label), label)) != label:
-            problem = f"{spelled(label)}, first in {first[label]}, is not {spelled(alike)}, which map_labels renames"
-            yield BadData(66, place, problem, _map(label, renamed[alike]))
+            mapped[label] = renamed[alike]
+            problems.append(f"{seen(label)}, first in {first[label]}, is not {seen(alike)}, which map_labels renames")
+    if problems:
+        more = len(problems) - _SHOWN
+        problem = "; ".join(problems[:_SHOWN]) + (f"; and {more} more of this kind" if more > 0 else "")
+        yield BadData(66, place, problem, _one_spelling(mapped, known, renamed, place))
 
 
-def _map(label: str, wanted: str) -> str:
-    return f"write map_labels: {{{spelled(label)}: {spelled(wanted)}}} in the section of this set in collect_task"
+def _one_spelling(
+    mapped: Mapping[str, str], known: Sequence[str], renamed: Mapping[str, str], place: str | Path
+) -> str:
+    """The remedy: what `map_labels` has to say then, and what `labels` must not."""
+    whole = {**{label: mapped.get(ours, ours) for label, ours in renamed.items()}, **mapped}
+    pairs = ", ".join(f"{spelled(label)}: {spelled(ours)}" for label, ours in whole.items())
+    remedy = f"write map_labels: {{{pairs}}} below {_section(place)}" + (
+        ", in place of what it says" if renamed else ""
+    )
+    superfluous = [spelled(label) for label in mapped if label in known]
+    return remedy + (f", and take {', '.join(superfluous)} out of labels" if superfluous else "")
 
 
-def _twins(labels: Sequence[str]) -> list[tuple[str, str]]:
-    """Labels that differ only by white space, case, compatibility forms or invisible characters."""
-    first: dict[str, str] = {}
-    return [(first[key], label) for label in labels if first.setdefault(key := name_key(label), label) != label]
+def _section(place: str | Path) -> str:
+    """Of a set whose folder is named after it."""
+    return f"collect_task.{Path(place).name}"
+
+
+def _series(parts: Iterable[str]) -> str:
+    *others, last = parts
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def _alike(labels: Sequence[str]) -> list[list[str]]:
+    """Groups of labels that differ only by white space, case, compatibility forms or invisible characters."""
+    groups: defaultdict[str, list[str]] = defaultdict(list)
+    for label in labels:
+        groups[name_key(label)].append(label)
+    return [group for group in groups.values() if len(group) > 1]

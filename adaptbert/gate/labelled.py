@@ -54,7 +54,8 @@ def pass_task(raw: Path, kept: Path, rejected: Path, limits: Limits) -> Labelled
     """The three splits of one labelled set.
 
     Args:
-        raw: folder with train, dev, test.parquet, manifest.json and, where rows could not be read, unreadable.parquet.
+        raw: folder, named after the set, with train, dev, test.parquet, manifest.json and, where rows could not be
+            read, unreadable.parquet.
         kept: folder to write train, dev, test.parquet and task.json to.
         rejected: reject file to write.
         limits: the section `validate`.
