@@ -71,7 +71,7 @@ def test_a_hidden_character_parts_no_word_neither_in_training_nor_in_prediction(
     tokens, tags = found
     assert (tokens, tags) == (["Take", "cotrimoxazole"], ["O", "B-DRUG"])
     reader = Reader("sequence_labelling", {})
-    reader.check(["text"], "f")
+    reader.check(["text"], "f", str)
     asked = reader.read({"text": text}, 1, "f:1")
     assert asked.values["tokens"] == tokens
     assert text[asked.places[1][0] :].startswith("co")

@@ -102,12 +102,14 @@ class Fields:
         outputs = missing and [column for _, column in missing] == self._outputs
         if outputs and split in ("dev", "test") and not others:
             raise no_labels(split, place)  # a column with another name may hold them
-        code, mapped = 56 if is_first else 40, f"rename it or map it in {mapping}"
+        mapped = f"rename it or map it in {mapping}"
         raise_all(
             [
                 error
                 for name, column in missing
-                for error in missing_columns(code, [column], found, place, _UNMAPPED.get(name, mapped))
+                for error in missing_columns(
+                    56 if is_first else 40, [column], found, place, _UNMAPPED.get(name, mapped)
+                )
             ]
         )
 
