@@ -2,11 +2,13 @@
 
 DVC puts names of params.yaml into the paths of outputs, and removes the outputs of a stage before it runs it. So every
 stage with such a path depends on this one. Its output is always the same: it orders, and never makes another one run.
+It also removes what stages left that params.yaml no longer has (adaptbert.leftovers). So its output persists: DVC takes
+no such stage from its run cache, and this one runs whenever the names are others than before.
 """
 
 from pathlib import Path
 
-from adaptbert.entry import Stage
+from adaptbert.entry import PARAMS, Stage
 from adaptbert.ladder import LadderConfig
 from adaptbert.outputs import whole
 from adaptbert.params import Names
@@ -15,7 +17,12 @@ TEXT = "The names of params.yaml can be those of stages.\n"
 
 
 def ladder(params: LadderConfig, *, collect: Names, collect_task: Names, out: Path) -> None:
-    """Let names pass that `adaptbert.entry.check_all` has not refused; nothing else is left to do."""
+    """Let names pass, for `adaptbert.entry.check_all` has not refused them; put away what other names left."""
+    from adaptbert import leftovers
+
+    names = {"ladder": params.model_dump(), "collect": collect.sorted(), "collect_task": collect_task.sorted()}
+    for line in leftovers.remove(names, PARAMS):
+        print(line)
     with whole(out) as part:
         part.write_text(TEXT, encoding="utf-8")
 
