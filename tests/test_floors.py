@@ -19,8 +19,8 @@ FLOORS = {
     # 4: the trainer, the record, the command line, the pages
     4: "cell cell_config class_table cli comparing comparison comparison_plots comparison_table confusion "
     "consistency copying doctor dvc_files entry first_rows follower headlines inspection known_words leftovers "
-    "named_files one_seed own_data parameters prediction predictions preset_name presets progress record report repository "
-    "rung summary tracking training trials",
+    "named_files one_seed own_data parameters prediction predictions preset_name presets progress record report "
+    "repository rung summary tracking training trials",
     # 3: loss, step and measurement; no files, no record
     3: "curriculum fine_tuned finetuning masked_lm measurement random_head sentence_measurement temperature",
     # 2: disk and Hugging Face
