@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from adaptbert.report.svg import ROW, Scale, grid, nice_ticks, svg, tag, text, through, whisker
-from adaptbert.report.words import Words, bits_change, change, plain, points, svg_text
+from adaptbert.report.words import Words, bits_change, change, points, svg_text, tick
 
 ROOM, ROOM_BESIDE_INTERVAL = 34, 26
 """Columns for a name beside one value or a value with its interval, on a telephone."""
+LEAST_REACH = 0.01
+"""Of an axis of differences, to either side of 0: it is one point long where all differences are smaller."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ def bars(rows: Sequence[Bar], marks: Sequence[Mark], described_by: str) -> Marku
     ticks = nice_ticks(min([*values, 0.0]), max([*values, 0.05]))
     scale = Scale(ticks[0], ticks[-1])
     count = len(rows) + len(marks)
-    body = [grid(ticks, scale, count, lambda value: plain(100 * value))]
+    body = [grid(ticks, scale, count, lambda value: tick(100 * value))]
     for index, row in enumerate(rows):
         body += _bar(row, scale, ROW * index)
     for index, mark in enumerate(marks, len(rows)):
@@ -94,12 +96,12 @@ def _bar(row: Bar, scale: Scale, y: int) -> list[Markup]:
 def whiskers(rows: Sequence[Whisker], described_by: str) -> Markup:
     """Differences around 0; the band is what so many seeds could not have seen."""
     seen = [abs(value) for row in rows for value in (row.mean, row.low, row.high) if value is not None]
-    reach = max([*seen, 0.01])
+    reach = max([*seen, LEAST_REACH])
     lowest = min([0.0, *(value for row in rows for value in (row.mean, row.low) if value is not None)])
-    ticks = nice_ticks(lowest - 0.1 * reach, max([*seen, 0.01]))
+    ticks = nice_ticks(lowest - 0.1 * reach if reach > LEAST_REACH else -reach, reach)
     scale = Scale(ticks[0], ticks[-1])
     body = [
-        grid(ticks, scale, len(rows), lambda value: change(value).removesuffix(".0")),
+        grid(ticks, scale, len(rows), lambda value: tick(100 * value, signed=True)),
         through(scale(0.0), len(rows), "zero"),
     ]
     for index, row in enumerate(rows):
@@ -124,7 +126,7 @@ def moves(rows: Sequence[Move], described_by: str) -> Markup:
     values = [value for row in rows for value in (row.before, row.after)]
     ticks = nice_ticks(min(values, default=0.0), max(values, default=1.0))
     scale = Scale(ticks[0], ticks[-1])
-    body = [grid(ticks, scale, len(rows), plain)]
+    body = [grid(ticks, scale, len(rows), tick)]
     for index, row in enumerate(rows):
         y = ROW * index
         worse = "worse" if row.after > row.before else "better"

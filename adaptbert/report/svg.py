@@ -46,10 +46,10 @@ class Scale:
 def grid(ticks: Sequence[float], scale: Scale, rows: int, write: Callable[[float], str]) -> Markup:
     """Ticks through the bands of all rows, and their numbers below."""
     body = []
-    for place, tick in enumerate(ticks):
+    for place, value in enumerate(ticks):
         anchor = "start" if place == 0 else "end" if place == len(ticks) - 1 else "middle"
-        body.append(through(scale(tick), rows, "grid"))
-        body.append(text(write(tick), scale(tick), ROW * rows + 16, "tick", anchor))
+        body.append(through(scale(value), rows, "grid"))
+        body.append(text(write(value), scale(value), ROW * rows + 16, "tick", anchor))
     return Markup("").join(body)
 
 

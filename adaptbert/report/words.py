@@ -94,6 +94,11 @@ def plain(value: float) -> str:
     return f"{value + 0.0:g}".replace("-", MINUS)
 
 
+def tick(value: float, *, signed: bool = False) -> str:
+    """A number of an axis, with as many places as its step has; those beyond ten digits come from the arithmetic."""
+    return f"{'+' if signed and value > 0 else ''}{value + 0.0:.10g}".replace("-", MINUS)
+
+
 def points(score: float) -> str:
     """A score times 100."""
     return number(100 * score, 1)
