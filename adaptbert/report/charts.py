@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from adaptbert.report.svg import ROW, Scale, grid, nice_ticks, svg, tag, text, through, whisker
+from adaptbert.report.svg import NAMED_AT, ROW, Scale, grid, nice_ticks, svg, tag, text, through, whisker
 from adaptbert.report.words import Words, bits_change, change, points, svg_text, tick
 
 ROOM, ROOM_BESIDE_INTERVAL = 34, 26
@@ -72,20 +72,20 @@ def bars(rows: Sequence[Bar], marks: Sequence[Mark], described_by: str) -> Marku
         body += _bar(row, scale, ROW * index)
     for index, mark in enumerate(marks, len(rows)):
         body.append(through(scale(mark.value), index + 1, "control"))
-        body.append(text(svg_text(mark.label, ROOM), "0%", ROW * index + 15, "control-label"))
-        body.append(text(points(mark.value), "100%", ROW * index + 15, "row-value", "end"))
+        body.append(text(svg_text(mark.label, ROOM), "0%", ROW * index + NAMED_AT, "control-label"))
+        body.append(text(points(mark.value), "100%", ROW * index + NAMED_AT, "row-value", "end"))
     return svg(body, ROW * count + 24, described_by)
 
 
 def _bar(row: Bar, scale: Scale, y: int) -> list[Markup]:
     room = ROOM if row.low is None else ROOM_BESIDE_INTERVAL
-    body = [text(svg_text(row.label, room) + " ✓" * row.marked, "0%", y + 15, "row-label")]
+    body = [text(svg_text(row.label, room) + " ✓" * row.marked, "0%", y + NAMED_AT, "row-label")]
     if row.mean is None:
-        return [*body, text(svg_text(Words("missing", "缺失")), "100%", y + 15, "missing", "end")]
+        return [*body, text(svg_text(Words("missing", "缺失")), "100%", y + NAMED_AT, "missing", "end")]
     told = points(row.mean)
     if row.low is not None and row.high is not None:
         told += f"  ({points(row.low)} – {points(row.high)})"
-    body.append(text(told, "100%", y + 15, "row-value", "end"))
+    body.append(text(told, "100%", y + NAMED_AT, "row-value", "end"))
     left, width = scale.clip(min(row.mean, 0.0)), 100 * abs(row.mean) / (scale.high - scale.low)
     css, size = f"bar role-{row.role}", f"{width:.2f}%"
     body.append(tag("rect", css, x=f"{left:g}%", y=y + 22, width=size, height=14, rx=3))
@@ -106,11 +106,11 @@ def whiskers(rows: Sequence[Whisker], described_by: str) -> Markup:
     ]
     for index, row in enumerate(rows):
         y = ROW * index
-        body.append(text(svg_text(row.label, ROOM), "0%", y + 15, "row-label"))
+        body.append(text(svg_text(row.label, ROOM), "0%", y + NAMED_AT, "row-label"))
         if row.mean is None:
-            body.append(text(svg_text(Words("cannot be said", "无法判断")), "100%", y + 15, "missing", "end"))
+            body.append(text(svg_text(Words("cannot be said", "无法判断")), "100%", y + NAMED_AT, "missing", "end"))
             continue
-        body.append(text(change(row.mean), "100%", y + 15, "row-value", "end"))
+        body.append(text(change(row.mean), "100%", y + NAMED_AT, "row-value", "end"))
         if row.detectable is not None:
             left, right = scale.clip(-row.detectable), scale.clip(row.detectable)
             body.append(
@@ -131,8 +131,8 @@ def moves(rows: Sequence[Move], described_by: str) -> Markup:
         y = ROW * index
         worse = "worse" if row.after > row.before else "better"
         told = bits_change(row.after - row.before)
-        body.append(text(svg_text(row.label, ROOM), "0%", y + 15, "row-label"))
-        body.append(text(told, "100%", y + 15, f"row-value {worse}", "end"))
+        body.append(text(svg_text(row.label, ROOM), "0%", y + NAMED_AT, "row-label"))
+        body.append(text(told, "100%", y + NAMED_AT, f"row-value {worse}", "end"))
         body.append(tag("line", f"move {worse}", x1=scale(row.before), x2=scale(row.after), y1=y + 29, y2=y + 29))
         body.append(tag("circle", f"from role-{row.role}", cx=scale(row.before), cy=y + 29, r=4.5))
         body.append(tag("circle", f"end role-{row.role}", cx=scale(row.after), cy=y + 29, r=5))

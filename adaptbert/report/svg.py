@@ -11,8 +11,10 @@ from markupsafe import Markup
 
 ROW = 46
 """Height of a row of a chart: its label above, then the band that it is drawn in."""
-BAND = (20, 40)
-"""Where in its row the band begins and ends."""
+BAND = (21, 37)
+"""Where in its row the band begins and ends: a line through it keeps away from the letters above and below."""
+NAMED_AT = 13
+"""Where in its row the names and values stand."""
 
 
 def nice_ticks(low: float, high: float, count: int = 5) -> list[float]:
