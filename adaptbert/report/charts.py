@@ -102,6 +102,7 @@ def whiskers(rows: Sequence[Whisker], described_by: str) -> Markup:
     scale = Scale(ticks[0], ticks[-1])
     body = [
         grid(ticks, scale, len(rows), lambda value: tick(100 * value, signed=True)),
+        *(_unseen(row.detectable, scale, ROW * index) for index, row in enumerate(rows)),
         through(scale(0.0), len(rows), "zero"),
     ]
     for index, row in enumerate(rows):
@@ -111,14 +112,16 @@ def whiskers(rows: Sequence[Whisker], described_by: str) -> Markup:
             body.append(text(svg_text(Words("cannot be said", "无法判断")), "100%", y + NAMED_AT, "missing", "end"))
             continue
         body.append(text(change(row.mean), "100%", y + NAMED_AT, "row-value", "end"))
-        if row.detectable is not None:
-            left, right = scale.clip(-row.detectable), scale.clip(row.detectable)
-            body.append(
-                tag("rect", "unseen", x=f"{left:.2f}%", y=y + 22, width=f"{right - left:.2f}%", height=14, rx=3)
-            )
         body.append(whisker(scale, row.low, row.high, y + 29, f"whisker verdict-{row.verdict}"))
         body.append(tag("circle", f"mean verdict-{row.verdict}", cx=scale(row.mean), cy=y + 29, r=5))
     return svg(body, ROW * len(rows) + 24, described_by)
+
+
+def _unseen(detectable: float | None, scale: Scale, y: int) -> Markup:
+    if detectable is None:
+        return Markup("")
+    left, right = scale.clip(-detectable), scale.clip(detectable)
+    return tag("rect", "unseen", x=f"{left:.2f}%", y=y + 22, width=f"{right - left:.2f}%", height=14, rx=3)
 
 
 def moves(rows: Sequence[Move], described_by: str) -> Markup:

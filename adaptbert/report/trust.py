@@ -5,6 +5,7 @@ from typing import Literal
 
 from adaptbert.comparison import Task
 from adaptbert.report.words import RIGHT, Words, control, learns, listed, percent, points
+from adaptbert.statistics import FEWEST_SEEDS
 
 CALIBRATED_WITHIN = 1.5
 """Times the error that chance alone gives: above, confidences are said to be off."""
@@ -93,6 +94,11 @@ def against_controls(task: Task, confidence: float) -> Words:
         f"在测试集上{best_zh}（{named.zh}，{rows.zh}）为 {points(found.score)} 分：",
     )
     mean, n = points(arm.interval.mean), arm.interval.n
+    if found.standing in ("higher", "lower") and n >= FEWEST_SEEDS:
+        return beside + Words(
+            f"{arm.name} scores {mean} with each of its {n} seeds, without any spread to judge the gap by.",
+            f"{arm.name} 的 {n} 个种子都是 {mean} 分，没有波动可供判断差距是否可靠。",
+        )
     if found.standing in ("higher", "lower"):
         return beside + Words(
             f"{arm.name} scores {mean} and has no interval from {n} seed{'s' * (n > 1)}: the gap cannot be judged.",
