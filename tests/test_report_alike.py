@@ -68,3 +68,44 @@ def test_too_few_seeds_are_still_said_to_be_too_few(tmp_path: Path) -> None:
     assert captions.differences(task).en.endswith("An interval needs three seeds.")
     assert "an interval needs three seeds." in captions.arms(task, 0.95).en
     assert trust.against_controls(task, 0.95).en.endswith("has no interval from 2 seeds: the gap cannot be judged.")
+
+
+@pytest.fixture
+def hardly(comparison: Comparison) -> Task:
+    """One seed of the arm with domain text, and others of the control, are by a hair above all the rest."""
+    return scored(
+        comparison, domain={1: SCORE, 2: SCORE, 3: SCORE + 1e-4}, general_long={1: SCORE, 2: SCORE + 5e-5, 3: SCORE}
+    )
+
+
+def test_an_effect_too_small_for_its_digits_is_not_called_zero(hardly: Task) -> None:
+    step = hardly.step("domain_transfer")
+    assert step is not None
+    told = sentences.step(step, hardly, 0.95)
+    assert told.en.startswith(
+        "Not shown: between 0 and +0.1 points (95 % interval within 0.1 of 0, 3 seeds; Holm-adjusted p = 0.423). "
+        "With 3 seeds that differ as little as these do, even an effect of less than 0.1 points would have been found "
+        "four times in five."
+    )
+    assert told.zh.startswith(
+        "未证实：0 至 +0.1 分（95% 区间距 0 不到 0.1，3 个种子；Holm 校正 p = 0.423）。"
+        "目前种子间的波动很小，3 个种子对不到 0.1 分的效应也有八成把握发现。"
+    )
+
+
+def test_no_sentence_about_steps_has_a_false_zero(comparison: Comparison, hardly: Task) -> None:
+    told = [sentences.step(step, hardly, 0.95) for step in hardly.steps if step.arm in ("domain", "general_long")]
+    told += sentences.lift(hardly, 0.95)
+    moved = scored(comparison, domain=dict.fromkeys((1, 2), SCORE + 1e-4), general_long=dict.fromkeys((1, 2), SCORE))
+    told += [sentences.step(step, moved, 0.95) for step in moved.steps if step.arm == "domain"]
+    assert len(told) > 6
+    assert [each.en for each in told if re.search(r"(?<![\d.])[+−]?0\.0(?!\d)", each.en + each.zh)] == []
+
+
+def test_a_lift_of_nothing_is_one_plain_sentence(alike: Comparison, comparison: Comparison) -> None:
+    (told,) = sentences.lift(alike.tasks[0], 0.95)
+    assert told.en == (
+        "Domain transfer does not change the mean score, and neither does as much further training on general text."
+    )
+    assert told.zh == "领域迁移没有改变平均得分，用同样多的通用文本继续训练也没有。"
+    assert "that part is more training" in sentences.lift(comparison.tasks[0], 0.95)[0].en

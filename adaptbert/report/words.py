@@ -81,6 +81,8 @@ def _cut(text: str, most: int | None) -> Markup:
 
 
 MINUS = "\N{MINUS SIGN}"
+NOTHING = 1e-9
+"""A difference of scores below this comes from the arithmetic."""
 
 
 def number(value: float, places: int) -> str:
@@ -107,6 +109,19 @@ def points(score: float) -> str:
 def change(difference: float) -> str:
     """A difference of scores times 100, with its sign."""
     return f"{'+' if round(100 * difference, 1) > 0 else ''}{number(100 * difference, 1)}"
+
+
+def moved(difference: float) -> Words:
+    """A change inside a sentence: one that is too small for its one place is not called 0.0."""
+    if not too_small(difference):
+        return same(change(difference))
+    end = "+0.1" if difference > 0 else f"{MINUS}0.1"
+    return Words(f"between 0 and {end}", f"0 至 {end}")
+
+
+def too_small(score: float) -> bool:
+    """Whether a score, or a difference of scores, would be written as 0.0 without being it."""
+    return NOTHING < abs(score) and round(100 * abs(score), 1) == 0
 
 
 def bits_change(difference: float) -> str:
