@@ -121,7 +121,7 @@ def moved(difference: float) -> Words:
 
 def too_small(score: float) -> bool:
     """Whether a score, or a difference of scores, would be written as 0.0 without being it."""
-    return NOTHING < abs(score) and round(100 * abs(score), 1) == 0
+    return abs(score) > NOTHING and round(100 * abs(score), 1) == 0
 
 
 def bits_change(difference: float) -> str:
