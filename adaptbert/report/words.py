@@ -133,9 +133,8 @@ def p_value(p: float) -> str:
 
 
 def millions(tokens: int) -> str:
-    """Tokens in millions, with as many digits as the number deserves."""
-    size = abs(tokens) / 1e6
-    return f"{MINUS if tokens < 0 else ''}{amount(size, 2 if size < 10 else 0)}"
+    """Tokens in millions."""
+    return amount(tokens / 1e6).replace("-", MINUS)
 
 
 ARMS = {
