@@ -1,15 +1,14 @@
 """Costs and chances as text: rounded, and never to a zero that is none."""
 
-from math import floor, log10
-
 _UNITS = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
 
 
-def amount(value: float, places: int) -> str:
-    """A cost with so many places, but with up to two digits where it is less: 1,234.5, 6.6, 0.037; 0.0 is nothing."""
-    if 0 < abs(value) < 10**-places:
-        return f"{value:.{1 - floor(log10(abs(value)))}f}".rstrip("0")
-    return f"{value:,.{places}f}"
+def amount(value: float) -> str:
+    """A cost with three significant digits, and all those before the point: 12,345, 6.60, 0.0372; 0 is nothing."""
+    if value == 0:
+        return "0"
+    power = int(f"{value:.2e}".partition("e")[2])  # of the rounded value: 9.996 is 10.0
+    return f"{value:,.{max(0, 2 - power)}f}"
 
 
 def bytes_of(size: int) -> str:

@@ -66,7 +66,7 @@ def _task(name: str, values: dict[str, Any], training: dict[str, Any]) -> str:
                 f"{_points(found['low'])} to {_points(found['high'])}" if "low" in found else "",
                 seeds,
                 f"{spent['tokens']:,}" if spent else "",
-                amount(spent["tflop"], 1) if spent else "",
+                amount(spent["tflop"]) if spent else "",
             ]
         )
     steps = [["step", "difference", "interval", "Holm p", "verdict"]]

@@ -15,18 +15,21 @@ from adaptbert.summary import summary
 @pytest.mark.parametrize(
     ("value", "told"),
     [
-        (0.0, "0.0"),
-        (0.037, "0.037"),
-        (0.0004, "0.0004"),
-        (0.0996, "0.1"),
-        (0.1, "0.1"),
-        (6.64, "6.6"),
-        (1e4, "10,000.0"),
+        (0.0, "0"),
+        (0.037, "0.0370"),
+        (0.0004, "0.000400"),
+        (0.09996, "0.100"),
+        (0.1, "0.100"),
+        (6.64, "6.64"),
+        (9.996, "10.0"),
+        (456.78, "457"),
+        (999.6, "1,000"),
+        (1e4, "10,000"),
     ],
 )
 def test_amounts(value: float, told: str) -> None:
-    assert amount(value, 1) == told
-    assert amount(-0.037, 1) == "-0.037"
+    assert amount(value) == told
+    assert amount(-0.037) == "-0.0370"
 
 
 @pytest.mark.parametrize(("value", "told"), [(0.0, "0.000"), (1e-9, "<0.001"), (0.0012, "0.001"), (1.0, "1.000")])
@@ -63,18 +66,42 @@ def cheap(comparison: Comparison) -> Comparison:
 def test_the_text_table(cheap: Comparison) -> None:
     lines = comparison_table(summary(cheap)).splitlines()
     spent = {line.split()[0]: line.split()[-2:] for line in lines if "," in line or line.startswith("scratch ")}
-    assert spent["domain"] == ["2,048", "0.037"]
-    assert ["0", "0.0"] in [line.split()[-2:] for line in lines if line.startswith("scratch ")]
+    assert spent["domain"] == ["2,048", "0.0370"]
+    assert ["0", "0"] in [line.split()[-2:] for line in lines if line.startswith("scratch ")]
     assert any("<0.001" in line for line in lines)
     assert not any(" 0.000 " in line for line in lines)
 
 
 def test_the_page(cheap: Comparison) -> None:
     page = render(cheap)
-    assert page.count('<td data-value="0.037">0.037</td>') == len(cheap.tasks[0].arms) - 1 + len(cheap.rungs) - 1
-    assert '<td data-value="2048">0.002</td>' in page
-    assert "Price: 0.002 M more tokens of training." in page
-    assert "0.002 M tokens" in page
+    assert page.count('<td data-value="0.037">0.0370</td>') == len(cheap.tasks[0].arms) - 1 + len(cheap.rungs) - 1
+    assert '<td data-value="2048">0.00205</td>' in page
+    assert "Price: 0.00205 M more tokens of training." in page
+    assert "0.00205 M tokens" in page
     assert re.findall(r"(?<![\d.])0\.00 M", page) == []
     assert 'title="1.0">&lt;1</td>' in page, "one row of a thousand is mistaken"
     assert 'title="0.0">0</td>' in page
+
+
+def test_the_costs_of_a_column_have_equally_many_digits(cheap: Comparison) -> None:
+    """Of a ladder whose arms cost 0.046 to 0.1 TFLOP the column once read 0.046, 0.1, 0.054, 0.0."""
+    spent = [0.0, 0.0461, 0.1, 0.0539, 0.1002, 1.25]
+    task = cheap.tasks[0]
+    arms = [
+        dataclasses.replace(arm, cost=Cost(round(tflop * 1e6), tflop))
+        for arm, tflop in zip(task.arms, spent, strict=True)
+    ]
+    totals = dict(zip((arm.rung for arm in arms), spent, strict=True))
+    rungs = [
+        dataclasses.replace(rung, total=Cost(round(totals[rung.name] * 1e6), totals[rung.name]))
+        for rung in cheap.rungs
+        if rung.name in totals
+    ]
+    ladder = dataclasses.replace(cheap, tasks=[dataclasses.replace(task, arms=arms)], rungs=rungs)
+    column = ["0", "0.0461", "0.100", "0.0539", "0.100", "1.25"]
+    table = render(ladder)
+    rows = re.findall(r"<tr>\s*<th scope=\"row\".*?</tr>", table[table.index('id="table-section"') :], re.DOTALL)
+    cells = [re.findall(r"<td[^>]*>(?:<b>)?([^<]*)<", row)[-2:] for row in rows[: len(arms)]]
+    assert cells == [[cost, cost] for cost in column], "tokens in millions, and TFLOP"
+    lines = comparison_table(summary(ladder)).splitlines()
+    assert [line.split()[-1] for line in lines[2 : 2 + len(arms)]] == column

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from adaptbert.comparison import Comparison
-from adaptbert.report import charts, words
+from adaptbert.report import charts, curves, words
 from tests.simulated import ACCURACY, ARMS
 
 
@@ -54,3 +54,28 @@ def test_a_name_that_is_too_long_for_a_telephone_is_whole_in_its_title() -> None
     assert f">an_arm_with_a_name_that_t…<title>{name}</title> ✓<" in chart
     assert words.svg_text("领域文本本身", 11) == "领域文本…<title>领域文本本身</title>"
     assert words.svg_text("领域文本本身", 12) == "领域文本本身"
+
+
+def ticks_of(chart: str) -> list[str]:
+    return re.findall(r'class="tick"[^>]*>([^<]*)<', chart)
+
+
+def test_an_axis_of_differences_is_written_with_the_digits_of_its_step() -> None:
+    row = charts.Whisker(words.same("a"), "not_shown", 0.004, 0.001, 0.0105, None)
+    assert ticks_of(charts.whiskers([row], "id")) == ["−0.25", "0", "+0.25", "+0.5", "+0.75", "+1", "+1.25"]
+
+
+@pytest.mark.parametrize("mean", [0.0, 0.003, -0.003])
+def test_the_axis_of_differences_that_are_hardly_any_is_symmetric(mean: float) -> None:
+    rows = [charts.Whisker(words.same("a"), "untested", value, None, None, None) for value in (mean, 0.0)]
+    assert ticks_of(charts.whiskers(rows, "id")) == ["−1", "−0.5", "0", "+0.5", "+1"]
+
+
+def test_no_two_ticks_of_an_axis_are_written_alike() -> None:
+    """Text that a short run hardly changed: the axis is a ten-thousandth of a bit long."""
+    for chart in (
+        charts.moves([charts.Move("a", "domain", 10.43210, 10.43201)], "id"),
+        curves.curves([curves.Line("a", "domain", [(0, 10.43210), (2_048, 10.43201)], dashed=False)], "id"),
+    ):
+        ticks = ticks_of(chart)
+        assert len(ticks) == len(set(ticks)) > 4

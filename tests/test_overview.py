@@ -17,7 +17,7 @@ from adaptbert.report import captions, overview, rungs, sentences, trust
 from adaptbert.report.page import render
 from adaptbert.statistics import Difference, Interval
 from adaptbert.summary import summary
-from tests.simulated import Simulated, rearmed, simulate
+from tests.simulated import ARMS, Simulated, rearmed, simulate
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +104,29 @@ def test_the_matrix_holds_difference_verdict_and_cost_of_every_step_on_every_tas
     assert "2.00 M tokens" in cells[2 * place]
     assert f"verdict-{step.verdict}" in cells[2 * place]
     assert "no more tokens" in matrix, "the control costs as much as domain transfer"
+
+
+def test_steps_are_told_by_the_arms_own_names(tmp_path: Path) -> None:
+    """No arm of this task is called by its role."""
+    roles = {"domain_task": "mine", "domain": "base", "general_long": "longer", "general": "plain"}
+    made = rearmed(
+        simulate(tmp_path, tasks=["section"]),
+        {own: (role, ARMS[role].format(task="section")) for role, own in roles.items()},
+    )
+    found = compared(made)
+    rows = {row.name.en: row.arms for row in overview.matrix(found)}
+    assert rows["Task transfer after domain (mine)"] == ["mine − base"]
+    assert rows["Domain transfer (base)"] == ["base − plain"]
+    words = set(re.findall(r"\w+", " ".join(re.findall(r"<code>([^<]*)</code>", render(found)))))
+    assert not words & roles.keys() - {"general", "domain"}, "rungs are called so"
+    assert "general_long" not in seen(render(found))
+    other = dataclasses.replace(
+        found.tasks[0],
+        name="other",
+        steps=[dataclasses.replace(step, other="ground") for step in found.tasks[0].steps],
+    )
+    both = overview.matrix(dataclasses.replace(found, tasks=[found.tasks[0], other]))
+    assert {row.name.en: row.arms for row in both}["Domain transfer (base)"] == ["base − plain", "base − ground"]
 
 
 @pytest.mark.parametrize(

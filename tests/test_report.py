@@ -293,7 +293,7 @@ def test_what_a_search_chose_and_cost_is_told(tmp_path: Path) -> None:
     write_json(path, {**read_json(path), "search": search})
     page = render(compare_all(made.ladder, confidence=0.95, baseline_seed=1, **made.paths))
     table = page[page.index(told) :].partition("</table>")[0]
-    assert re.findall(r"<td[^>]*>([^<]*)<", table) == ["0.00025", "16", "3", "2", "12", "456.8"]
+    assert re.findall(r"<td[^>]*>([^<]*)<", table) == ["0.00025", "16", "3", "2", "12.3", "457"]
     assert Reader(page).open == []
 
 

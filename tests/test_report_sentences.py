@@ -143,5 +143,5 @@ def test_numbers_are_written_alike_everywhere() -> None:
     assert words.change(-0.0004) == words.change(0.0004) == "0.0"
     assert (words.change(0.012), words.change(-0.012)) == ("+1.2", "−1.2")
     assert (words.p_value(0.0004), words.p_value(0.0123)) == ("< 0.001", "= 0.012")
-    assert (words.millions(250_000), words.millions(36_000_000)) == ("0.25", "36")
-    assert (words.millions(-2_048), words.millions(0)) == ("−0.002", "0.00")
+    assert (words.millions(250_000), words.millions(36_000_000)) == ("0.250", "36.0")
+    assert (words.millions(-2_048), words.millions(0)) == ("−0.00205", "0")

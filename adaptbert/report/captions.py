@@ -26,6 +26,21 @@ def best_on_dev(task: Task) -> Words:
     return Words("best on dev", "开发集最高")
 
 
+def differences(task: Task) -> Words:
+    """Below the steps of a task."""
+    found = Words("Difference in points, paired by seed.", "按种子配对的得分差。")
+    known = [step.difference for step in task.steps if step.difference is not None]
+    if any(difference.detectable is not None for difference in known):
+        return found + Words(
+            "The grey band is what so many seeds could not have found.", "灰带表示这么多种子也发现不了的效应。"
+        )
+    if any(difference.interval.n >= FEWEST_SEEDS for difference in known):
+        return found + Words(
+            "A difference that is the same with every seed has no interval.", "各种子差值相同时，没有区间。"
+        )
+    return found + Words("An interval needs three seeds.", "区间至少需要三个种子。")
+
+
 def learning(task: Task, confidence: float) -> Words:
     """Below the learning curves of a task."""
     points = (point.interval for arm in task.arms for point in arm.learning_curve)
@@ -38,9 +53,9 @@ def _intervals(intervals: Iterable[Interval | None], drawn: Words, confidence: f
     level = percent(confidence)
     if any(interval.low is not None for interval in found):
         return Words(f"{drawn.en}: {level} % interval.", f"{drawn.zh}为 {level}% 区间。")
-    if any(interval.n < FEWEST_SEEDS for interval in found):
-        return Words("an interval needs three seeds.", "区间至少需要三个种子。")
-    return Words("no interval.", "没有区间。")
+    if any(interval.n >= FEWEST_SEEDS for interval in found):
+        return Words("no interval, for the seeds do not differ.", "各种子结果相同，没有区间。")
+    return Words("an interval needs three seeds.", "区间至少需要三个种子。")
 
 
 def demonstration(comparison: Comparison) -> Words | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from adaptbert.report.svg import Scale, nice_ticks, svg, tag, text
-from adaptbert.report.words import millions, plain, points
+from adaptbert.report.words import millions, points, tick
 
 GUTTER = 10
 """Percent of the width that the numbers of the upward axis have to themselves."""
@@ -42,11 +42,11 @@ def curves(lines: Sequence[Line], described_by: str) -> Markup:
     last = max((tokens for line in lines for tokens, _ in line.points), default=0) or 1
     height = 190
     across, upward = Scale(0.0, last * 1.02), Scale(ticks[-1], ticks[0])
-    levels, body = _levels(ticks, upward, height, plain)
+    levels, body = _levels(ticks, upward, height, tick)
     for tokens in nice_ticks(0.0, float(last)):
         if tokens <= last * 1.02:
             anchor = "start" if tokens == 0 else "end" if tokens > 0.9 * last else "middle"
-            told = f"{tokens / 1e6:g} M" if tokens else "0"
+            told = f"{tick(tokens / 1e6)} M" if tokens else "0"
             body.append(text(told, across(tokens), height + 16, "tick", anchor))
     strokes = []
     for line in lines:
@@ -78,7 +78,7 @@ def learning(lines: Sequence[Learnt], described_by: str) -> Markup:
     height = 220
     across = Scale(math.log(counts[0]) - 0.05, math.log(counts[-1]) + 0.05)
     upward = Scale(ticks[-1], ticks[0])
-    levels, body = _levels(ticks, upward, height, lambda score: plain(100 * score))
+    levels, body = _levels(ticks, upward, height, lambda score: tick(100 * score))
     for labels in counts:
         anchor = {counts[-1]: "end", counts[0]: "start"}.get(labels, "middle")
         body.append(text(f"{labels:,}", across(math.log(labels)), height + 16, "tick", anchor))
@@ -107,10 +107,10 @@ def reliability(curve: Sequence[tuple[float, float]], described_by: str) -> Mark
     """Share of right answers (upward) over confidence (across), from 0 to 100 %; on the diagonal confidence is true."""
     height = 240
     ticks = (0.0, 0.25, 0.5, 0.75, 1.0)
-    levels, body = _levels(ticks, Scale(1.0, 0.0), height, lambda share: plain(100 * share))
-    for tick in ticks:
-        x = f"{100 * tick:g}%"
-        body.append(text(f"{100 * tick:g}", x, height + 16, "tick", {0.0: "start", 1.0: "end"}.get(tick, "middle")))
+    levels, body = _levels(ticks, Scale(1.0, 0.0), height, lambda share: tick(100 * share))
+    for share in ticks:
+        anchor = {0.0: "start", 1.0: "end"}.get(share, "middle")
+        body.append(text(tick(100 * share), f"{100 * share:g}%", height + 16, "tick", anchor))
     body.append(tag("line", "control", x1="0%", x2="100%", y1=height, y2=0))
     path = " ".join(f"{100 * claimed:.2f},{100 * (1 - true):.2f}" for claimed, true in curve)
     body.append(_stretched([tag("polyline", "curve role-class", points=path)], height))
@@ -126,8 +126,8 @@ def _levels(
     ticks: Sequence[float], scale: Scale, height: int, write: Callable[[float], str]
 ) -> tuple[list[Markup], list[Markup]]:
     """The numbers of the upward axis, for beside the picture; lines across it, one for each of them."""
-    places = [(tick, round(height * scale.share(tick), 1)) for tick in ticks]
-    numbers = [text(write(tick), "0%", round(y + 4, 1), "tick") for tick, y in places]
+    places = [(level, round(height * scale.share(level), 1)) for level in ticks]
+    numbers = [text(write(level), "0%", round(y + 4, 1), "tick") for level, y in places]
     return numbers, [tag("line", "grid", x1="0%", x2="100%", y1=y, y2=y) for _, y in places]
 
 

@@ -14,12 +14,12 @@ class Row:
     """A step on every task.
 
     Attributes:
-        arms: what is held against what.
+        arms: what is held against what, by the arms' own names; tasks may call them differently.
         answers: task, its step; None where the task has no such two arms.
     """
 
     name: Words
-    arms: str
+    arms: list[str]
     answers: list[tuple[Task, Step | None]]
 
     @property
@@ -35,14 +35,12 @@ def matrix(comparison: Comparison) -> list[Row]:
     """In the order of the questions; a step that several tasks have is one row."""
     asked = {step.name: step.question for task in comparison.tasks for step in task.steps}
     names = sorted(asked, key=lambda name: list(QUESTIONS).index(asked[name]))
-    return [
-        Row(
-            step_name(asked[name], name),
-            " − ".join(QUESTIONS[asked[name]]),
-            [(task, task.step(name)) for task in comparison.tasks],
-        )
-        for name in names
-    ]
+    rows = []
+    for name in names:
+        answers = [(task, task.step(name)) for task in comparison.tasks]
+        arms = dict.fromkeys(f"{step.arm} − {step.other}" for _, step in answers if step is not None)
+        rows.append(Row(step_name(asked[name], name), list(arms), answers))
+    return rows
 
 
 def verdict(comparison: Comparison) -> list[Words]:

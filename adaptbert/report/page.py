@@ -30,10 +30,10 @@ class TaskView:
     against_controls: Words
     degenerate: Words | None
     troubles: list[Words]
-    any_interval: bool
     arms_are: Words
     best_on_dev: Words
     arms: Markup
+    differences_are: Words
     differences: Markup | None
     learning_is: Words
     learning: Markup | None
@@ -110,10 +110,10 @@ def _view(task: Task, comparison: Comparison) -> TaskView:
         against_controls=trust.against_controls(task, confidence),
         degenerate=trust.degenerate(task),
         troubles=trust.troubles(task),
-        any_interval=any(step.p_holm is not None for step in task.steps),
         arms_are=captions.arms(task, confidence),
         best_on_dev=captions.best_on_dev(task),
         arms=charts.bars(bars, marks, f"arms-{task.name}"),
+        differences_are=captions.differences(task),
         differences=charts.whiskers(whiskers, f"differences-{task.name}") if whiskers else None,
         learning_is=captions.learning(task, confidence),
         learning=_learning(task, comparison),

@@ -6,22 +6,22 @@ The sentences follow from the figures by rule; nothing here praises a step that 
 from adaptbert.comparison import Comparison, Step, Task, Verdict
 from adaptbert.report.words import (
     METRICS,
+    NOTHING,
     Words,
     change,
     listed,
     millions,
+    moved,
     p_value,
     percent,
     points,
     same,
     step_name,
+    too_small,
     within,
     would_show,
 )
 from adaptbert.statistics import FEWEST_SEEDS, Interval
-
-ADDS_UP = 1e-9
-"""Parts of a difference that miss the whole by more are of other seeds."""
 
 
 def best(task: Task, confidence: float) -> Words:
@@ -59,6 +59,8 @@ def _interval(interval: Interval, confidence: float, *, signed: bool) -> Words:
     if interval.low is None or interval.high is None:
         return Words(f"no interval, for all {seeds.en} give the same", f"{seeds.zh}结果相同，没有区间")
     low, high, level = write(interval.low), write(interval.high), percent(confidence)
+    if signed and too_small(interval.low) and too_small(interval.high):
+        return Words(f"{level} % interval within 0.1 of 0, {seeds.en}", f"{level}% 区间距 0 不到 0.1，{seeds.zh}")
     return Words(f"{level} % interval {low} to {high}, {seeds.en}", f"{level}% 区间 {low} 到 {high}，{seeds.zh}")
 
 
@@ -70,11 +72,11 @@ def step(step: Step, task: Task, confidence: float) -> Words:
 def _answer(step: Step, task: Task, confidence: float) -> Words:
     if step.difference is None or step.difference.detectable is None or step.p_holm is None:
         return _untested(step, task)
-    size = change(step.difference.interval.mean)
+    size = moved(step.difference.interval.mean)
     interval = _interval(step.difference.interval, confidence, signed=True)
     p = p_value(step.p_holm)
-    en = f"{size} points ({interval.en}; Holm-adjusted p {p})."
-    zh = f"{size} 分（{interval.zh}；Holm 校正 p {p}）。"
+    en = f"{size.en} points ({interval.en}; Holm-adjusted p {p})."
+    zh = f"{size.zh} 分（{interval.zh}；Holm 校正 p {p}）。"
     if step.verdict in ("gain", "loss"):
         return Words(f"Shown: {en}", f"已证实：{zh}")
     if step.verdict in ("likely_gain", "likely_loss"):
@@ -85,13 +87,23 @@ def _answer(step: Step, task: Task, confidence: float) -> Words:
             f"可能，但未证实：{zh}单看区间不含 0，但对这个任务共提了 {asked} 个问题，"
             "问题一多，偶然也会出现这样的区间。",
         )
-    least = points(step.difference.detectable)
-    n = step.difference.interval.n
+    return Words(f"Not shown: {en}", f"未证实：{zh}") + _detectable(
+        step.difference.detectable, step.difference.interval.n
+    )
+
+
+def _detectable(least: float, n: int) -> Words:
+    """What would have been found, had it been there."""
+    if too_small(least):
+        return Words(
+            f"With {n} seeds that differ as little as these do, even an effect of less than 0.1 points would have been "
+            "found four times in five.",
+            f"目前种子间的波动很小，{n} 个种子对不到 0.1 分的效应也有八成把握发现。",
+        )
     return Words(
-        f"Not shown: {en} With {n} seeds that differ as these do, an effect of {least} points or more would have been "
-        "found four times in five; a smaller one may exist.",
-        f"未证实：{zh}按目前种子间的波动，{n} 个种子只有在效应达到 {least} 分时才有八成把握发现；"
-        "更小的效应仍可能存在。",
+        f"With {n} seeds that differ as these do, an effect of {points(least)} points or more would have been found "
+        "four times in five; a smaller one may exist.",
+        f"按目前种子间的波动，{n} 个种子只有在效应达到 {points(least)} 分时才有八成把握发现；更小的效应仍可能存在。",
     )
 
 
@@ -103,15 +115,15 @@ def _untested(step: Step, task: Task) -> Words:
         return Words(f"Cannot be said: {names.en} {verb} no result.", f"无法判断：{names.zh} 没有结果。")
     if step.difference is None:
         return Words("Cannot be said: the two arms share no seed.", "无法判断：两组没有共同的种子。")
-    size, n = change(step.difference.interval.mean), step.difference.interval.n
+    size, n = moved(step.difference.interval.mean), step.difference.interval.n
     if n < FEWEST_SEEDS:
         return Words(
-            f"Cannot be said: {size} points on {n} seed{'s' * (n > 1)}; an interval needs three seeds.",
-            f"无法判断：{n} 个种子的差值为 {size} 分；区间至少需要三个种子。",
+            f"Cannot be said: {size.en} points on {n} seed{'s' * (n > 1)}; an interval needs three seeds.",
+            f"无法判断：{n} 个种子的差值为 {size.zh} 分；区间至少需要三个种子。",
         )
     return Words(
-        f"Cannot be said: the difference is {size} points on each of {n} seeds, without any spread to judge it by.",
-        f"无法判断：{n} 个种子的差值都是 {size} 分，没有波动可供判断。",
+        f"Cannot be said: the difference is {size.en} points on each of {n} seeds, without any spread to judge it by.",
+        f"无法判断：{n} 个种子的差值都是 {size.zh} 分，没有波动可供判断。",
     )
 
 
@@ -167,19 +179,31 @@ def _lift(task: Task, whole: Step, training: Step, text: Step, confidence: float
     if whole.difference is None or training.difference is None or text.difference is None:
         return []
     changed, more, rest = whole.difference.interval, training.difference.interval, text.difference.interval
-    if abs(changed.mean - more.mean - rest.mean) > ADDS_UP:
+    if abs(changed.mean - more.mean - rest.mean) > NOTHING:  # of other seeds
         return []
     name, much = step_name(whole.question, whole.name), _as_much(task, whole.arm, training.arm)
-    by, by_more, by_text = (change(interval.mean) for interval in (changed, more, rest))
+    if all(abs(interval.mean) <= NOTHING for interval in (changed, more, rest)):
+        return [
+            Words(
+                f"{name.en} does not change the mean score, and neither does {much.en}.",
+                f"{name.zh}没有改变平均得分，{much.zh}也没有。",
+            )
+        ]
+    by, by_more, by_text = (moved(interval.mean) for interval in (changed, more, rest))
     more_interval, text_interval = (_interval(interval, confidence, signed=True) for interval in (more, rest))
     sentence = Words(
-        f"{name.en} changes the score by {by} points. {by_more} of them are there with {much.en} "
-        f"({more_interval.en}): that part is more training. {by_text} are left for the domain text itself "
+        f"{name.en} changes the score by {by.en} points. {_begun(by_more).en} of them are there with {much.en} "
+        f"({more_interval.en}): that part is more training. {_begun(by_text).en} are left for the domain text itself "
         f"({text_interval.en}).",
-        f"{name.zh}使得分变化 {by} 分。其中 {by_more} 分，{much.zh}也能得到（{more_interval.zh}），"
-        f"这部分只是训练更多；归于领域文本本身的是 {by_text} 分（{text_interval.zh}）。",
+        f"{name.zh}使得分变化 {by.zh} 分。其中 {by_more.zh} 分，{much.zh}也能得到（{more_interval.zh}），"
+        f"这部分只是训练更多；归于领域文本本身的是 {by_text.zh} 分（{text_interval.zh}）。",
     )
     return [sentence + TEXT_HELPS[text.verdict]]
+
+
+def _begun(name: Words) -> Words:
+    """A name that begins a sentence."""
+    return Words(name.en[0].upper() + name.en[1:], name.zh)
 
 
 def _as_much(task: Task, domain: str, control: str) -> Words:

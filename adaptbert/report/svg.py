@@ -11,8 +11,10 @@ from markupsafe import Markup
 
 ROW = 46
 """Height of a row of a chart: its label above, then the band that it is drawn in."""
-BAND = (20, 40)
-"""Where in its row the band begins and ends."""
+BAND = (21, 37)
+"""Where in its row the band begins and ends: a line through it keeps away from the letters above and below."""
+NAMED_AT = 13
+"""Where in its row the names and values stand."""
 
 
 def nice_ticks(low: float, high: float, count: int = 5) -> list[float]:
@@ -46,10 +48,10 @@ class Scale:
 def grid(ticks: Sequence[float], scale: Scale, rows: int, write: Callable[[float], str]) -> Markup:
     """Ticks through the bands of all rows, and their numbers below."""
     body = []
-    for place, tick in enumerate(ticks):
+    for place, value in enumerate(ticks):
         anchor = "start" if place == 0 else "end" if place == len(ticks) - 1 else "middle"
-        body.append(through(scale(tick), rows, "grid"))
-        body.append(text(write(tick), scale(tick), ROW * rows + 16, "tick", anchor))
+        body.append(through(scale(value), rows, "grid"))
+        body.append(text(write(value), scale(value), ROW * rows + 16, "tick", anchor))
     return Markup("").join(body)
 
 

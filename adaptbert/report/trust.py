@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from adaptbert.amounts import at_least
 from adaptbert.comparison import Task
 from adaptbert.report.words import RIGHT, Words, control, learns, listed, percent, points
+from adaptbert.statistics import FEWEST_SEEDS
 
 CALIBRATED_WITHIN = 1.5
 """Times the error that chance alone gives: above, confidences are said to be off."""
@@ -17,7 +19,8 @@ def calibration(task: Task) -> Words | None:
         return None
     right = RIGHT[task.target]
     claimed, came_true = points(found.claimed), points(found.came_true)
-    ece, width, chance, brier = points(found.ece), points(found.ece_width), points(found.chance), f"{found.brier:.3f}"
+    ece, width, chance = (at_least(100 * error, 1) for error in (found.ece, found.ece_width, found.chance))
+    brier = at_least(found.brier, 3)
     if found.ece <= CALIBRATED_WITHIN * found.chance:
         verdict = Words("As far as these rows can tell, that is true.", "就这些行而言，看不出偏差。")
     elif found.claimed > found.came_true:
@@ -44,7 +47,7 @@ def _tempered(task: Task, before: str) -> Words:
     if task.tempered is None:
         return Words("", "")
     values = sorted(task.tempered.temperatures.values())
-    low, high, after = f"{values[0]:.2f}", f"{values[-1]:.2f}", points(task.tempered.ece)
+    low, high, after = f"{values[0]:.2f}", f"{values[-1]:.2f}", at_least(100 * task.tempered.ece, 1)
     told = Words(low, low) if low == high else Words(f"{low} to {high}", f"{low} 到 {high}")
     return Words(
         f"A temperature that is fitted on dev ({told.en}; above 1 is too sure) takes it from {before} to {after} in "
@@ -93,6 +96,11 @@ def against_controls(task: Task, confidence: float) -> Words:
         f"在测试集上{best_zh}（{named.zh}，{rows.zh}）为 {points(found.score)} 分：",
     )
     mean, n = points(arm.interval.mean), arm.interval.n
+    if found.standing in ("higher", "lower") and n >= FEWEST_SEEDS:
+        return beside + Words(
+            f"{arm.name} scores {mean} with each of its {n} seeds, without any spread to judge the gap by.",
+            f"{arm.name} 的 {n} 个种子都是 {mean} 分，没有波动可供判断差距是否可靠。",
+        )
     if found.standing in ("higher", "lower"):
         return beside + Words(
             f"{arm.name} scores {mean} and has no interval from {n} seed{'s' * (n > 1)}: the gap cannot be judged.",

@@ -81,6 +81,8 @@ def _cut(text: str, most: int | None) -> Markup:
 
 
 MINUS = "\N{MINUS SIGN}"
+NOTHING = 1e-9
+"""A difference of scores below this comes from the arithmetic."""
 
 
 def number(value: float, places: int) -> str:
@@ -94,6 +96,11 @@ def plain(value: float) -> str:
     return f"{value + 0.0:g}".replace("-", MINUS)
 
 
+def tick(value: float, *, signed: bool = False) -> str:
+    """A number of an axis, with as many places as its step has; those beyond ten digits come from the arithmetic."""
+    return f"{'+' if signed and value > 0 else ''}{value + 0.0:.10g}".replace("-", MINUS)
+
+
 def points(score: float) -> str:
     """A score times 100."""
     return number(100 * score, 1)
@@ -102,6 +109,19 @@ def points(score: float) -> str:
 def change(difference: float) -> str:
     """A difference of scores times 100, with its sign."""
     return f"{'+' if round(100 * difference, 1) > 0 else ''}{number(100 * difference, 1)}"
+
+
+def moved(difference: float) -> Words:
+    """A change inside a sentence: one that is too small for its one place is not called 0.0."""
+    if not too_small(difference):
+        return same(change(difference))
+    end = "+0.1" if difference > 0 else f"{MINUS}0.1"
+    return Words(f"between 0 and {end}", f"0 至 {end}")
+
+
+def too_small(score: float) -> bool:
+    """Whether a score, or a difference of scores, would be written as 0.0 without being it."""
+    return abs(score) > NOTHING and round(100 * abs(score), 1) == 0
 
 
 def bits_change(difference: float) -> str:
@@ -113,9 +133,8 @@ def p_value(p: float) -> str:
 
 
 def millions(tokens: int) -> str:
-    """Tokens in millions, with as many digits as the number deserves."""
-    size = abs(tokens) / 1e6
-    return f"{MINUS if tokens < 0 else ''}{amount(size, 2 if size < 10 else 0)}"
+    """Tokens in millions."""
+    return amount(tokens / 1e6).replace("-", MINUS)
 
 
 ARMS = {
