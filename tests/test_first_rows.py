@@ -529,3 +529,19 @@ def test_first_rows_that_are_all_too_short_refuse_no_corpus(project: Path) -> No
 def test_a_few_rows_of_a_file_that_has_no_others_refuse_it(project: Path) -> None:
     write({"general": lines("long.jsonl", LONG)})
     assert told() == ["AB-018 data/own/long.jsonl: 0 of 1 documents left (too_long: 1); give more text"]
+
+
+def test_links_in_a_circle_inside_a_folder(project: Path) -> None:
+    """To themselves, and to one another; what leads to them by name alone is not there."""
+    parts = project / "data/own/parts"
+    parts.mkdir()
+    lines("parts/a.txt", *map(words, range(30)))
+    for name, target in (("b.txt", "b.txt"), ("c.txt", "d.txt"), ("d.txt", "c.txt")):
+        (parts / name).symlink_to(target)
+    (parts / "self").symlink_to(".")
+    write({"domain": "data/own/parts", "general": "data/own/parts/c.txt"})
+    problem = "cannot be read: Too many levels of symbolic links; check the path and its permissions"
+    assert told() == [
+        "AB-050 params.yaml: collect.general.path: data/own/parts/c.txt: no such file; put it there, or write where it is",
+        *(f"AB-049 data/own/parts/{name}.txt: {problem}" for name in "bcd"),
+    ]
