@@ -542,6 +542,7 @@ def test_links_in_a_circle_inside_a_folder(project: Path) -> None:
     write({"domain": "data/own/parts", "general": "data/own/parts/c.txt"})
     problem = "cannot be read: Too many levels of symbolic links; check the path and its permissions"
     assert told() == [
-        "AB-050 params.yaml: collect.general.path: data/own/parts/c.txt: no such file; put it there, or write where it is",
+        "AB-050 params.yaml: collect.general.path: data/own/parts/c.txt: no such file; put it there, "
+        "or write where it is",
         *(f"AB-049 data/own/parts/{name}.txt: {problem}" for name in "bcd"),
     ]
