@@ -208,7 +208,7 @@ def test_check_and_the_stages_agree_on_small_files(project: Path, seed: int) -> 
         faulty = [draw.choice(ROWS) for _ in range(draw.choice((0, 0, 1)))]
         paths[split] = lines(f"{split}.jsonl", *rows, *faulty)
     values = mood(**paths)
-    write(None, None, mood=values)
+    write(None, {"labels": 0}, mood=values)
     document = params.read(Path("params.yaml"))
     config = params.parse(CollectTaskParams, values, "collect_task.mood", Path("params.yaml"))
     limits = params.parse(Limits, document["validate"], "validate", Path("params.yaml"))
@@ -247,7 +247,7 @@ def with_limits(bad: int, limit: float, own: float | None) -> str:
     Path("params.yaml").write_text(json.dumps(document), encoding="utf-8")
     done = CliRunner().invoke(app, ["check"])
     lines_of = (done.stdout + done.stderr).splitlines(keepends=True)
-    return "".join(line for line in lines_of if not line.startswith("notice: params.yaml: ladder."))
+    return "".join(line for line in lines_of if not line.startswith("notice: params.yaml: "))
 
 
 GENERAL = "general.max_bad_fraction"
@@ -529,6 +529,14 @@ def test_first_rows_that_are_all_too_short_refuse_no_corpus(project: Path) -> No
 def test_a_few_rows_of_a_file_that_has_no_others_refuse_it(project: Path) -> None:
     write({"general": lines("long.jsonl", LONG)})
     assert told() == ["AB-018 data/own/long.jsonl: 0 of 1 documents left (too_long: 1); give more text"]
+
+
+@pytest.mark.parametrize(("labels", "is_told"), [(0, False), (20, False), (21, True), (6_000, True)])
+def test_more_labels_than_there_are_rows(project: Path, labels: int, is_told: bool) -> None:
+    write(None, {"labels": labels}, mood=mood())
+    done = CliRunner().invoke(app, ["check"])
+    notice = f"params.yaml: finetune.mood.labels: {labels:,}, but train has 20 rows that are kept: all of them are used"
+    assert (done.exit_code, notice in done.stdout) == (0, is_told), done.output
 
 
 def test_links_in_a_circle_inside_a_folder(project: Path) -> None:
