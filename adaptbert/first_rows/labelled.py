@@ -35,7 +35,7 @@ class LabelledLook:
         stage: the module of `collect_task`, which reads them.
         config: its section for this set.
         paths: split -> where it lies; those that are missing have been told.
-        weights: class_weights of the section of `finetune`, if there are any.
+        tuning: its section of `finetune`; empty where there is none that is valid.
         file: params.yaml, for messages.
         patterns: time for `replace`, of all sets.
         folder: to write to.
@@ -47,7 +47,7 @@ class LabelledLook:
     paths: Mapping[str, Path]
     limits: Limits
     words: KnownWords
-    weights: Any
+    tuning: Mapping[str, Any]
     file: Path
     patterns: Allowance
     folder: Path
@@ -163,14 +163,24 @@ class LabelledLook:
             yield from self._bad_rows({split: found.accounts[split] for split in splits}, extents)
         if errors:
             return
-        if self.weights is not None and ((whole and together) or has_labels):
+        if whole and together:
+            yield from self._rows_used(found.accounts["train"].kept)
+        weights = self.tuning.get("class_weights")
+        if weights is not None and ((whole and together) or has_labels):
             labels = read_json(kept / "task.json")["labels"]
-            if problem := class_weights.problem(self.weights, self.config.target, labels):
+            if problem := class_weights.problem(weights, self.config.target, labels):
                 place = f"{self.file}: finetune.{self.name}.class_weights"
                 yield BadParams(111, place, problem, "give `balanced`, or each label its weight")
         for split in splits:
             path = kept / f"{split}.parquet"
             yield from self.words.errors(self.name, path, self.config.layout(), str(self.paths[split]))
+
+    def _rows_used(self, rows: int) -> Iterator[Notice]:
+        """Where more rows of train are to be used than it has."""
+        labels = self.tuning.get("labels", 0)
+        if labels > rows:
+            words = f"{labels:,}, but train has {rows:,} rows that are kept: all of them are used"
+            yield Notice(f"{self.file}: finetune.{self.name}.labels", words)
 
     def _bad_rows(self, accounts: Mapping[str, Account], extents: Mapping[str, Extent]) -> Iterator[UserError | Notice]:
         by_path: dict[str, list[Account]] = {}
