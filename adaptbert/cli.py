@@ -137,7 +137,7 @@ def check() -> None:
     killed DVC left half-written is put right.
     """
     from adaptbert import consistency, dvc_files, first_rows, named_files, params, sound_parts
-    from adaptbert.entry import PARAMS, rule_errors, value_errors
+    from adaptbert.entry import PARAMS, rule_errors, told_once, value_errors
     from adaptbert.errors import raise_all
 
     with _told():
@@ -153,7 +153,7 @@ def check() -> None:
             print(f"notice: {notice}")
         for key in seen.unopened:
             print(f"not opened, for it would take long: {key}")
-        raise_all([*errors, *missing, *seen.errors])
+        raise_all([*told_once(errors, PARAMS), *missing, *seen.errors])
     files = "so are the files that it names, as far as their first rows show"
     if seen.notices:
         files = "the files that it names can be read, but see above"

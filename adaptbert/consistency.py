@@ -17,6 +17,7 @@ from adaptbert.ladder import GENERAL, PRETRAIN, ROLES, SCRATCH, Cell, LadderConf
 from adaptbert.questions import advice, uncompared
 from adaptbert.report.words import CONTROLS, would_show
 from adaptbert.sound_parts import Incomplete, Sound
+from adaptbert.statistics import FEWEST_SEEDS
 from adaptbert.tasks.shapes import MAKERS, ShapeConfig, mismatch
 
 OF_CLASSES = {"class_weights", "r_drop"}
@@ -53,8 +54,8 @@ def check(document: Mapping[str, Any], file: Path, wrong: Collection[str] = ()) 
         lambda: _corpora(sound, ladder(), file),
         lambda: _tasks(sound, ladder(), file),
         lambda: _shapes(sound, file),
-        lambda: _rungs(ladder(), file),
-        lambda: _cells(ladder(), file),
+        lambda: _rungs(sound, ladder(), file),
+        lambda: _cells(sound, ladder(), file),
         lambda: _arms(ladder(), file),
         lambda: _lengths(sound, file),
         lambda: _vocabulary(sound, file),
@@ -67,17 +68,24 @@ def check(document: Mapping[str, Any], file: Path, wrong: Collection[str] = ()) 
 
 
 def notices(document: Mapping[str, Any], file: Path) -> list[str]:
-    """What may be meant so and is better known before training: arms that no step compares with another.
+    """What may be meant so and is better known before training: arms that no step compares with another, and tasks
+    whose seeds are too few for an interval.
 
     Args:
         document: one that `check` lets pass.
     """
     ladder = params.parse(LadderConfig, document["ladder"], "ladder", file)
+    seeds = {task: len(document["finetune"][task]["seeds"]) for task in ladder.tasks()}
+    few = [f"{task} has {count}" for task, count in seeds.items() if count < FEWEST_SEEDS]
+    of_seeds = f"of fewer than {FEWEST_SEEDS} no interval and no verdict can be given; write e.g. [1, 2, 3]"
     return [
-        f"{file}: ladder.finetune.{task}-{arm}: no step compares this arm with another. "
-        + would_show(advice(ladder, task, [arm])).en
-        for task in ladder.tasks()
-        for arm in uncompared(ladder, task)
+        *([f"{file}: finetune: seeds: {', '.join(few)}: {of_seeds}"] if few else []),
+        *(
+            f"{file}: ladder.finetune.{task}-{arm}: no step compares this arm with another. "
+            + would_show(advice(ladder, task, [arm])).en
+            for task in ladder.tasks()
+            for arm in uncompared(ladder, task)
+        ),
     ]
 
 
@@ -166,7 +174,7 @@ def _shapes(document: Mapping[str, Any], file: Path) -> Iterator[UserError]:
                 yield BadParams(111, f"{file}: finetune.{task}.{key}", problem, "remove the key")
 
 
-def _rungs(ladder: LadderConfig, file: Path) -> Iterator[UserError]:
+def _rungs(document: Mapping[str, Any], ladder: LadderConfig, file: Path) -> Iterator[UserError]:
     starts = [SCRATCH, PRETRAIN, *(f"domain_transfer/{corpus}" for corpus in ladder.domain_transfer)]
     for key, rung in ladder.task_transfer.items():
         place = f"ladder.task_transfer.{key}"
@@ -174,22 +182,32 @@ def _rungs(ladder: LadderConfig, file: Path) -> Iterator[UserError]:
             yield BadParams(112, f"{file}: {place}", f"'{key}' cannot be the name of a stage", _OF_NAMES)
         elif not key.startswith(f"{rung.task}-"):
             yield _misnamed(file, place, f"{rung.task}-<from>", f"task '{rung.task}'")
-        yield from _unknown(file, f"{place}.from", [rung.start], starts, "the rungs below")
+        if rung.start not in starts:
+            remedy = _lacking(document, rung.start, "rung")
+            yield from _unknown(file, f"{place}.from", [rung.start], starts, "the rungs below", remedy)
 
 
-def _cells(ladder: LadderConfig, file: Path) -> Iterator[UserError]:
+def _cells(document: Mapping[str, Any], ladder: LadderConfig, file: Path) -> Iterator[UserError]:
     for key, cell in ladder.finetune.items():
         place = f"{file}: ladder.finetune.{key}"
         wanted = f"{cell.task}-{cell.arm}"
         if key != wanted and is_name(cell.arm):
             yield _misnamed(file, f"ladder.finetune.{key}", wanted, f"task '{cell.task}' and arm '{cell.arm}'")
-        yield from _unknown(
-            file, f"ladder.finetune.{key}.from", [cell.start], ladder.rungs(), "the rungs of the ladder"
-        )
+        if cell.start not in ladder.rungs():
+            where, remedy = "the rungs of the ladder", _lacking(document, cell.start, "arm")
+            yield from _unknown(file, f"ladder.finetune.{key}.from", [cell.start], ladder.rungs(), where, remedy)
         text = ladder.task_transfer.get(cell.start.removeprefix("task_transfer/"))
         if text is not None and text.task != cell.task:
             problem = f"task '{cell.task}', but from '{cell.start}', which is trained on the text of '{text.task}'"
             yield BadParams(111, place, problem, "start from a rung of the same task")
+
+
+def _lacking(document: Mapping[str, Any], start: str, entry: str) -> str | None:
+    """The remedy where a corpus is known and only the rung on it is not in the ladder."""
+    stage, _, corpus = start.partition("/")
+    if stage != "domain_transfer" or corpus not in document["collect"]:
+        return None
+    return f"add {corpus} to ladder.domain_transfer, or remove this {entry}"
 
 
 def _arms(ladder: LadderConfig, file: Path) -> Iterator[UserError]:
@@ -248,12 +266,17 @@ def _vocabulary(document: Mapping[str, Any], file: Path) -> Iterator[UserError]:
 
 
 def _unknown(
-    file: Path, place: str, names: Sequence[str], known: "Sequence[str] | Mapping[str, Any]", where: str
+    file: Path,
+    place: str,
+    names: Sequence[str],
+    known: Sequence[str],
+    where: str,
+    remedy: str | None = None,
 ) -> Iterator[UserError]:
     for name in names:
         if name not in known:
             problem = f"'{name}' is not in {where}{nearest(name, [*known], [*known])}"
-            yield BadParams(99, f"{file}: {place}", problem, f"known: {', '.join(known)}")
+            yield BadParams(99, f"{file}: {place}", problem, remedy or f"known: {', '.join(known)}")
 
 
 def _misnamed(file: Path, place: str, wanted: str, values: str) -> BadParams:

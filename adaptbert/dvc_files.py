@@ -1,7 +1,7 @@
 """What DVC writes in place, and what a kill leaves of it; put right before the next `dvc repro` stops at it.
 
 dvc.lock             cut short: the copy of the last look takes its place, or none; DVC then takes what it lacks from
-                     its run cache instead of running it
+                     its run cache instead of running it; gone: told, not touched
 .dvc/tmp/rwlock      which paths a running DVC uses; cut short, or with marks of a process that has ended: mended
 .<22 letters>.tmp    copies that DVC had begun beside its outputs: removed
 .git/index.lock      may be that of a git at work: told, not touched
@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 from adaptbert.errors import BadData
 from adaptbert.exclusive import ROOT, Busy
@@ -31,6 +32,10 @@ SCHEMA = "2.0"
 PATIENCE_SECONDS = 60.0
 
 _TEMPORARY = re.compile(r"\.[\w-]{22}\.tmp")
+_BEGINNING = f"schema: '{SCHEMA}'\n"
+_NOT_TEXT = re.compile("[\0-\x08\x0e-\x1f]|\ufffd(?!$)")  # a cut may go through the bytes of a character
+_DEEP = re.compile(r"(?:[\[{]\s*|[-?] \s*){200}")
+_UNREADABLE = "cannot be read"
 _CONFLICT = re.compile(r"^(<<<<<<<|>>>>>>>)", re.MULTILINE)
 
 
@@ -44,7 +49,7 @@ def mend(patience: float = PATIENCE_SECONDS) -> list[str]:
 
     Raises:
         BadData: dvc.lock has both sides of a merge, or is of another version of DVC.
-        Blocked: dvc.lock is no file.
+        Blocked: dvc.lock, or a lock of DVC's, is no file.
         Busy: it is still not whole, and a DVC that is at work may be writing it.
     """
     if not os.access(STATE.parent, os.W_OK):  # no project of DVC's, or nobody can run one here
@@ -67,6 +72,11 @@ def _mend_lock() -> Iterator[str]:
     if not problem:
         if LOCK.is_file() and not (KEPT.is_file() and KEPT.read_bytes() == LOCK.read_bytes()):
             _replace(KEPT, LOCK.read_bytes())
+        elif not LOCK.is_file() and KEPT.is_file() and not _problem(KEPT):
+            yield (
+                f"warning: {LOCK} is gone: cp {KEPT} {LOCK} brings that of the last check back; without it DVC takes"
+                " what it can from its run cache, and runs the rest"
+            )
         return
     damaged = _put_aside(LOCK.read_bytes())
     if KEPT.is_file() and not _problem(KEPT):
@@ -78,13 +88,14 @@ def _mend_lock() -> Iterator[str]:
     else:
         LOCK.unlink()
         done = "DVC takes finished stages from its run cache and writes it anew"
-    yield f"{LOCK} {problem}, as a DVC that was killed leaves it: {done} (the damaged one is {damaged})"
+    cause = "" if problem == _UNREADABLE else ", as a DVC that was killed leaves it"
+    yield f"{LOCK} {problem}{cause}: {done} (the damaged one is {damaged})"
 
 
 def _put_aside(content: bytes) -> Path:
     """Beside those of earlier times, which may be all that is left of something."""
     path, number = DAMAGED, 1
-    while path.exists() and path.read_bytes() != content:
+    while path.exists() and not (path.is_file() and path.read_bytes() == content):
         number += 1
         path = DAMAGED.with_name(f"{DAMAGED.name}.{number}")
     _replace(path, content)
@@ -101,13 +112,12 @@ def _committed() -> bytes:
 
 
 def _problem(path: Path = LOCK) -> str:
-    """What a kill did to a dvc.lock, as the end of a sentence; nothing for one that is whole, or not there.
+    """What is wrong with a dvc.lock, as the end of a sentence; nothing for one that is whole, or not there.
 
     Raises:
         BadData, Blocked: it is as no kill leaves it.
     """
     from dvc.schema import COMPILED_LOCKFILE_SCHEMA
-    from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
     from voluptuous import Invalid
 
@@ -123,14 +133,15 @@ def _problem(path: Path = LOCK) -> str:
     if not text.strip():
         return "is empty"
     try:
-        document = YAML(typ="safe").load(text)
+        document = _parsed(text)
         version = document.get("schema") if isinstance(document, dict) else None
         if isinstance(version, str) and version != SCHEMA:
             remedy = "install the version of DVC that wrote it; or remove it, and all stages run again"
             raise BadData(200, path, f"schema '{version}', and this version of DVC reads '{SCHEMA}'", remedy)
         stages = COMPILED_LOCKFILE_SCHEMA(document).get("stages", {})
-    except (YAMLError, Invalid):
-        return "is cut short"
+    except (YAMLError, Invalid, ValueError):
+        is_dvcs = text.startswith(_BEGINNING) or _BEGINNING.startswith(text)
+        return "is cut short" if is_dvcs and not _NOT_TEXT.search(text) else _UNREADABLE
     # A cut may leave what DVC takes for whole, such as half of a checksum: then it would run the stage again.
     last_stage = list(stages.values())[-1] if stages else {}
     if not last_stage.get("outs"):  # each stage of dvc.yaml has some; a cut at the end of a line may be read as YAML
@@ -145,7 +156,7 @@ def _mend_marks() -> Iterator[str]:
     """.dvc/tmp/rwlock: {"write": {path: mark}, "read": {path: [mark, ...]}}, a mark being {"pid": ..., "cmd": ...}."""
     path = STATE / "rwlock"
     with _held(STATE / "rwlock.lock") as is_ours:
-        if not is_ours or not path.is_file():
+        if not is_ours or not _is_file(path):
             return
         moment = path.stat().st_mtime
         try:
@@ -160,9 +171,9 @@ def _mend_marks() -> Iterator[str]:
                 for where, each in marks.get("read", {}).items()
                 if (alive := [mark for mark in each if not has_ended(mark["pid"], moment)])
             }
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
             path.unlink()
-            yield f"{path} was cut short, as a DVC that was killed leaves it: removed; only a running DVC needs it"
+            yield f"{path} cannot be read (a DVC that was killed may leave it so): removed; only a running DVC needs it"
             return
         if (write, read) != (marks.get("write", {}), marks.get("read", {})):
             _replace(path, json.dumps({"write": write, "read": read}).encode())
@@ -177,18 +188,29 @@ def _remove_temporaries() -> Iterator[str]:
 
 
 def _outputs() -> Iterator[str]:
-    """Every output of dvc.yaml, as it stands there (`models/finetune/${key}`). One that is no YAML is told by DVC."""
-    from ruamel.yaml import YAML
+    """Every output of dvc.yaml, as it stands there (`models/finetune/${key}`). One of no such form is told by DVC."""
     from ruamel.yaml.error import YAMLError
 
     try:
-        graph = YAML(typ="safe").load(GRAPH.read_text(encoding="utf-8"))
-    except (FileNotFoundError, YAMLError):
+        graph = _parsed(GRAPH.read_text(encoding="utf-8"))
+        stages = [stage.get("do", stage) for stage in graph.get("stages", {}).values()]
+        outs = [out for stage in stages for kind in ("outs", "metrics", "plots") for out in stage.get(kind, [])]
+        yield from [out if isinstance(out, str) else min(out) for out in outs]  # of one key
+    except (OSError, YAMLError, ValueError, AttributeError, TypeError):
         return
-    for stage in graph.get("stages", {}).values():
-        described = stage.get("do", stage)
-        for out in (out for kind in ("outs", "metrics", "plots") for out in described.get(kind, [])):
-            yield out if isinstance(out, str) else next(iter(out))
+
+
+def _parsed(text: str) -> Any:
+    """YAML, as DVC writes and reads it.
+
+    Raises:
+        YAMLError, ValueError: it is none, or so deep that the parser, which is not ours, would end the process.
+    """
+    from ruamel.yaml import YAML
+
+    if _DEEP.search(text):
+        raise ValueError("nested too deep")
+    return YAML(typ="safe").load(text)
 
 
 def _index_lock() -> Iterator[str]:
@@ -210,12 +232,24 @@ def _held(lock: Path) -> Iterator[bool]:
     with ExitStack() as closing:
         is_ours = True
         try:
-            fcntl.flock(closing.enter_context(lock.open("r+")), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_file(lock):  # else no DVC has been at work here
+                fcntl.flock(closing.enter_context(lock.open("r+")), fcntl.LOCK_EX | fcntl.LOCK_NB)
         except FileNotFoundError:
-            pass  # no DVC has been at work here
+            pass
         except BlockingIOError:
             is_ours = False
         yield is_ours
+
+
+def _is_file(path: Path) -> bool:
+    """Whether DVC has written this file of its state.
+
+    Raises:
+        Blocked: something else stands there.
+    """
+    if path.exists() and not path.is_file():
+        raise Blocked(184, path, "not a file, and DVC writes one there", "move it away while no DVC is at work")
+    return path.is_file()
 
 
 def _replace(target: Path, content: bytes) -> None:

@@ -28,7 +28,7 @@ from typing import Any
 
 from adaptbert import interruption, placeholders, sound_parts, written_numbers
 from adaptbert import params as params_file
-from adaptbert.errors import BadParams, UserError, nearest, raise_all, shortened
+from adaptbert.errors import BadParams, UserError, closest, nearest, raise_all, shortened
 from adaptbert.exclusive import hold, sweep
 from adaptbert.full_disk import full_disk
 from adaptbert.garbage import collect_seldom
@@ -161,7 +161,26 @@ class Stage:
 def check_all(document: Mapping[str, Any], file: Path) -> None:
     """Refuse what `value_errors` and `rule_errors` find, whichever stage is about to run."""
     values = value_errors(document, file)
-    raise_all([*values, *rule_errors(document, file, values)])
+    raise_all(told_once([*values, *rule_errors(document, file, values)], file))
+
+
+class UnknownSection(BadParams):
+    """A top-level section that no stage reads.
+
+    Attributes:
+        meant: the known one that it is like, if there is one.
+    """
+
+    def __init__(self, name: str, known: Sequence[str], file: Path) -> None:
+        self.meant = closest(name, known)
+        problem = f"unknown section '{name}'{nearest(name, known)}"
+        super().__init__(99, f"{file}: {name}", problem, f"known: {', '.join(known)}")
+
+
+def told_once(errors: Sequence[UserError], file: Path) -> list[UserError]:
+    """Without those that say that a section is missing where another is that section, mistyped."""
+    mistyped = {f"{file}: {error.meant}" for error in errors if isinstance(error, UnknownSection)}
+    return [error for error in errors if error.code != 99 or error.place not in mistyped]
 
 
 def rule_errors(document: Mapping[str, Any], file: Path, values: Sequence[UserError]) -> list[UserError]:
@@ -183,12 +202,7 @@ def value_errors(document: Mapping[str, Any], file: Path) -> list[UserError]:
         stage: Stage = importlib.import_module(f"stages.{module}").STAGE
         found += [error for error in stage.check(document, file) if str(error) not in map(str, found)]
         known |= {stage.name, *stage.sections()}
-    for name in sorted(set(document) - known):
-        remedy = f"known: {', '.join(sorted(known))}"
-        found.append(
-            BadParams(99, f"{file}: {name}", f"unknown section '{name}'{nearest(name, sorted(known))}", remedy)
-        )
-    return found
+    return found + [UnknownSection(name, sorted(known), file) for name in sorted(set(document) - known)]
 
 
 def _collect(found: list[UserError], check: Callable[[], object]) -> None:

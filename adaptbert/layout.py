@@ -82,6 +82,16 @@ class Layout:
 
 
 CORPUS = Layout("corpus")
+
+
+def of_another_target(layout: Layout, name: str) -> str:
+    """The end of a remedy where a field is the output of another target of the shape; else nothing."""
+    others = [target for target in TARGETS.get(layout.shape, ()) if name in Layout(layout.shape, target).outputs]
+    if not others:
+        return ""
+    return f"; `target: {layout.target}` wants {', '.join(layout.outputs)}, `target: {others[0]}` wants {name}"
+
+
 MAPPED = "rename it or map it in `columns`"
 """What to do about a column that is missing from a file of params.yaml."""
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar, get_args
 from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
 from pydantic_core import ErrorDetails
 
-from adaptbert import strict_yaml
+from adaptbert import strict_yaml, written_numbers
 from adaptbert.errors import BadParams, nearest, raise_all, shortened
 from adaptbert.spelling import spelling
 from adaptbert.written_numbers import Range
@@ -200,7 +200,10 @@ def _translate(details: ErrorDetails, cls: type[Config], key: str, file: Path) -
     if kind == "finite_number":
         return BadParams(117, place, f"{value} is not finite", "write a number")
     if isinstance(value, (int, float)) and not isinstance(value, bool) and "than" in kind:
-        return BadParams(109, place, f"{value} is out of range", details["msg"].replace("Input should", "it should"))
+        remedy = details["msg"].replace("Input should", "it should") + written_numbers.as_share(
+            value, _range(cls, path)
+        )
+        return BadParams(109, place, f"{value} is out of range", remedy)
     if kind == "too_long":
         limits = details["ctx"]
         problem = f"{limits['actual_length']} values are too many"
@@ -209,9 +212,8 @@ def _translate(details: ErrorDetails, cls: type[Config], key: str, file: Path) -
     for pattern, plain in _PLAIN.items():
         wanted = re.sub(pattern, plain, wanted)
     keys = _fields(cls, path, only_required=True), _fields(cls, path)
-    return BadParams(
-        100, place, f"{wanted}, found {_shown(value)}", spelling(kind, value, details["msg"], keys, _range(cls, path))
-    )
+    remedy = spelling(kind, value, details["msg"], keys, _range(cls, path), path[-1] if path else "")
+    return BadParams(100, place, f"{wanted}, found {_shown(value)}", remedy)
 
 
 _PLAIN = {

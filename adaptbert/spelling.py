@@ -7,11 +7,18 @@ from adaptbert import look_alikes, written_numbers
 from adaptbert.errors import closest, shortened
 from adaptbert.written_numbers import ANY, Range
 
+_MOST_SEEDS = 10
+"""A larger number is hardly how many of them are meant."""
 _RANGE = re.compile(r"(\d{1,3}) *(?:-|\.\.|to) *(\d{1,3})")
 
 
 def spelling(
-    kind: str, value: object, message: str, keys: tuple[Sequence[str], Sequence[str]], allowed: Range = ANY
+    kind: str,
+    value: object,
+    message: str,
+    keys: tuple[Sequence[str], Sequence[str]],
+    allowed: Range = ANY,
+    name: str = "",
 ) -> str:
     """What to write.
 
@@ -20,6 +27,7 @@ def spelling(
         message: of pydantic; of a choice it names all.
         keys: of a mapping that is wanted: those that must be there, and all.
         allowed: of a number that is wanted.
+        name: the last part of the key.
     """
     if " or '" in message or "' or " in message:
         meant = closest(value, re.findall(r"'([^']+)'", message)) if isinstance(value, str) else None
@@ -34,6 +42,8 @@ def spelling(
         return f"{found.name} stands in it: {found.remedy}"
     if isinstance(value, str) and kind.startswith("bool"):
         return f"write {'true' if value.lower() in ('true', 'yes', 'on') else 'false'} without quotes"
+    if kind.startswith("list") and name == "seeds" and str(value) in map(str, range(1, _MOST_SEEDS + 1)):
+        return f"write [{', '.join(map(str, range(1, int(str(value)) + 1)))}]"
     if kind.startswith("list") and isinstance(value, int | float | str):
         return f"write it in brackets: [{_listed(value)}]"
     if kind.startswith(("model", "dict")):

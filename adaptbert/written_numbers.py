@@ -97,6 +97,14 @@ def remedy(value: object, allowed: Range, *, whole: bool) -> str:
     return f"write {int(number)}" if whole else f"write {_plain(number)}"
 
 
+def as_share(value: float, allowed: Range) -> str:
+    """The end of a remedy where a share is written as a percentage: `; for 95 % write 0.95`. Else nothing."""
+    number = _read(value)
+    if number is None or not 1 < number <= 100 or 1 not in (allowed.most, allowed.below) or number / 100 not in allowed:
+        return ""
+    return f"; for {_plain(number)} % write {_plain(number / 100)}"
+
+
 def _read(value: object) -> Decimal | None:
     """The number that is meant, if it is one that can be written out."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):

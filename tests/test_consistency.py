@@ -267,6 +267,30 @@ def test_an_arm_with_a_name_of_its_own_may_start_from_any_rung() -> None:
     assert errors(ladder__finetune=only(base="pretrain", ours="domain_transfer/domain")) == []
 
 
+@pytest.mark.parametrize(("counts", "few"), [((2, 2), "section has 2, mention has 2"), ((3, 1), "mention has 1")])
+def test_too_few_seeds_are_told_in_one_line(counts: tuple[int, int], few: str) -> None:
+    tasks = dict(zip(("section", "mention"), counts, strict=True))
+    seeds = {task: {**DEMO["finetune"][task], "seeds": [*range(count)]} for task, count in tasks.items()}
+    assert notices({**DEMO, "finetune": seeds}, FILE) == [
+        f"params.yaml: finetune: seeds: {few}: of fewer than 3 no interval and no verdict can be given; "
+        "write e.g. [1, 2, 3]"
+    ]
+
+
+def test_a_rung_that_only_the_ladder_lacks_is_added_or_its_arm_removed() -> None:
+    where = "AB-099 params.yaml: ladder.finetune.section-x.from: 'domain_transfer/general' is not in the rungs of the"
+    changes: dict[str, Any] = {"ladder__domain_transfer": ["domain"]}
+    cells = {"section-x": {"task": "section", "arm": "x", "from": "domain_transfer/general"}}
+    assert errors(**changes, ladder__task_transfer={}, ladder__finetune=cells) == [
+        f"{where} ladder; add general to ladder.domain_transfer, or remove this arm (78)"
+    ]
+    rungs = {"section-general": {"task": "section", "from": "domain_transfer/general"}}
+    assert errors(**changes, ladder__task_transfer=rungs, ladder__finetune={}) == [
+        "AB-099 params.yaml: ladder.task_transfer.section-general.from: 'domain_transfer/general' is not in the rungs "
+        "below; add general to ladder.domain_transfer, or remove this rung (78)"
+    ]
+
+
 def test_arms_that_no_step_compares_are_told_and_are_no_error() -> None:
     assert notices(DEMO, FILE) == []
     cells = only(domain="domain_transfer/domain")

@@ -240,6 +240,7 @@ def test_carriers_of_codes_are_all_known() -> None:
         "Unrecorded",
         "FullDisk",
         "Blocked",
+        "UnknownSection",
         "TooManyBad",
     }
 

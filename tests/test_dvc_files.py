@@ -184,6 +184,64 @@ def test_every_damaged_lock_is_kept(project: Path) -> None:
         assert Path(".work", name).read_text() == f"schema: {min(i, 1)}"
 
 
+def test_a_damaged_lock_where_a_folder_has_the_name_of_its_copy(project: Path) -> None:
+    Path(".work/dvc.lock.damaged").mkdir(parents=True)
+    Path("dvc.lock").write_text("")
+    (line,) = dvc_files.mend()
+    assert line.endswith("(the damaged one is .work/dvc.lock.damaged.2)")
+
+
+@pytest.mark.parametrize("content", [b"\x89PNG\r\n\x1a\n\0\0", b"schema: 2.0\nstages: {}\n", b"[" * 200_000, b"- a\n"])
+def test_a_lock_that_no_kill_leaves_so(project: Path, content: bytes) -> None:
+    """It is put aside all the same, and nothing is claimed of how it came to be."""
+    Path("dvc.lock").write_bytes(content)
+    line = f"dvc.lock cannot be read: {ANEW} (the damaged one is .work/dvc.lock.damaged)"
+    assert (dvc_files.mend(), Path(".work/dvc.lock.damaged").read_bytes()) == ([line], content)
+
+
+def test_a_lock_in_which_bytes_were_overwritten(project: Path) -> None:
+    whole = Path("dvc.lock").read_bytes()
+    Path("dvc.lock").write_bytes(whole[:200] + b"\0" * 50 + whole[250:])
+    assert dvc_files.mend()[0].startswith("dvc.lock cannot be read: ")
+
+
+def test_a_lock_that_is_gone_is_told(project: Path) -> None:
+    """Where a check has seen one; a new project has none."""
+    whole = Path("dvc.lock").read_bytes()
+    Path("dvc.lock").unlink()
+    assert dvc_files.mend() == []
+    Path("dvc.lock").write_bytes(whole)
+    assert dvc_files.mend() == []
+    Path("dvc.lock").unlink()
+    assert dvc_files.mend() == [
+        "warning: dvc.lock is gone: cp .work/dvc.lock dvc.lock brings that of the last check back; without it DVC takes"
+        " what it can from its run cache, and runs the rest"
+    ]
+    subprocess.run(["cp", ".work/dvc.lock", "dvc.lock"], check=True)
+    assert (Path("dvc.lock").read_bytes(), dvc_files.mend()) == (whole, [])
+
+
+@pytest.mark.parametrize("name", ["lock", "rwlock", "rwlock.lock"])
+@pytest.mark.parametrize("put", [os.mkdir, os.mkfifo], ids=["folder", "pipe"])
+def test_what_is_no_file_among_the_state_of_dvc(project: Path, name: str, put: Callable[[Path], None]) -> None:
+    path = Path(".dvc/tmp", name)
+    path.unlink(missing_ok=True)
+    put(path)
+    with pytest.raises(Blocked) as refused:
+        dvc_files.mend()
+    assert str(refused.value) == (
+        f"AB-184 {path}: not a file, and DVC writes one there; move it away while no DVC is at work"
+    )
+
+
+@pytest.mark.parametrize(
+    "graph", ["", "[]", "stages: []", "stages: {a: 1}", "stages: {a: {outs: [{}]}}", "[" * 200_000]
+)
+def test_a_graph_of_another_form_is_left_to_dvc(project: Path, graph: str) -> None:
+    Path("dvc.yaml").write_text(graph)
+    assert dvc_files.mend() == []
+
+
 def test_a_file_in_the_place_of_our_folder(project: Path) -> None:
     Path(".work").write_text("mine")
     with pytest.raises(Blocked) as refused:
@@ -224,13 +282,17 @@ def test_a_damaged_lock_under_a_dvc_at_work_is_not_touched(project: Path) -> Non
     assert Path("dvc.lock").read_text() == "schema"
 
 
-@pytest.mark.parametrize("text", ["", '{"write": {"/x": {"pi', "[]", '{"a": 5}', '{"read": {"/x": [{"cmd": "dvc"}]}}'])
+MARKS = ["", '{"write": {"/x": {"pi', "[]", '{"a": 5}', '{"read": {"/x": [{"cmd": "dvc"}]}}']
+MARKS += ["[" * 200_000, '{"write": {"/x": {"pid": 1e999}}}']
+
+
+@pytest.mark.parametrize("text", MARKS, ids=range(len(MARKS)))
 def test_marks_that_are_cut(project: Path, text: str) -> None:
     """DVC refuses to run until somebody removes the file."""
     Path(".dvc/tmp/rwlock").write_text(text)
     (line,) = dvc_files.mend()
     assert line == (
-        ".dvc/tmp/rwlock was cut short, as a DVC that was killed leaves it: removed; only a running DVC needs it"
+        ".dvc/tmp/rwlock cannot be read (a DVC that was killed may leave it so): removed; only a running DVC needs it"
     )
     assert not Path(".dvc/tmp/rwlock").exists()
 

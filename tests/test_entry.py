@@ -114,7 +114,7 @@ def test_a_key_that_is_not_there(project: Path, capsys: pytest.CaptureFixture[st
             "AB-100 params.yaml: seed: expected an integer, found True; write a whole number, such as 8",
         ),
         ("seed: 1 ", "seed: '1' ", "AB-100 params.yaml: seed: expected an integer, found '1'; write 1 without quotes"),
-        ("\ncompare:", "\ncompair:", "AB-099 params.yaml: compare: 'compare' is missing in the file"),
+        ("\ncompare:", "\nverdicts:", "AB-099 params.yaml: compare: 'compare' is missing in the file"),
         ("\ncompare:", "\nmeassure: {}\ncompare:", "unknown section 'meassure' (did you mean 'measure'?)"),
         ("lowercase: true", "lowercase: tru", "AB-100 params.yaml: tokenizer.lowercase: expected true or false, found"),
     ],

@@ -208,7 +208,7 @@ def test_check_and_the_stages_agree_on_small_files(project: Path, seed: int) -> 
         faulty = [draw.choice(ROWS) for _ in range(draw.choice((0, 0, 1)))]
         paths[split] = lines(f"{split}.jsonl", *rows, *faulty)
     values = mood(**paths)
-    write(None, None, mood=values)
+    write(None, {"labels": 0}, mood=values)
     document = params.read(Path("params.yaml"))
     config = params.parse(CollectTaskParams, values, "collect_task.mood", Path("params.yaml"))
     limits = params.parse(Limits, document["validate"], "validate", Path("params.yaml"))
@@ -247,7 +247,7 @@ def with_limits(bad: int, limit: float, own: float | None) -> str:
     Path("params.yaml").write_text(json.dumps(document), encoding="utf-8")
     done = CliRunner().invoke(app, ["check"])
     lines_of = (done.stdout + done.stderr).splitlines(keepends=True)
-    return "".join(line for line in lines_of if not line.startswith("notice: params.yaml: ladder."))
+    return "".join(line for line in lines_of if not line.startswith("notice: params.yaml: "))
 
 
 GENERAL = "general.max_bad_fraction"
@@ -474,3 +474,83 @@ except SystemExit as ended:
     assert told.startswith("params.yaml: "), done.stdout
     status, seconds, *heavy = figures.split()
     assert (status, heavy, float(seconds) < 3) == ("0", [], True), figures
+
+
+LONG = {"text": "x" * 1_200_000}
+
+
+def test_a_long_first_row_refuses_no_corpus(project: Path) -> None:
+    """It ends the look, and the recipe drops it: one row says nothing of the thousands behind it."""
+    write({"general": lines("long.jsonl", LONG, *({"text": words(n)} for n in range(5_000)))})
+    done = CliRunner().invoke(app, ["check"])
+    assert (done.exit_code, done.stderr) == (0, ""), done.output
+    assert (
+        "notice: collect.general: data/own/long.jsonl: 0 of 1 documents left (too_long: 1); "
+        "if all rows are like this one, the set is refused\n"
+    ) in done.stdout
+
+
+def test_a_long_first_row_refuses_no_labelled_set(project: Path) -> None:
+    rows = [{"text": words(n), "label": "ab"[n % 2]} for n in range(5_000)]
+    train = lines("train.jsonl", {**LONG, "label": "a"}, *rows)
+    write(None, None, mood=mood(train=train))
+    done = CliRunner().invoke(app, ["check"])
+    assert (done.exit_code, done.stderr) == (0, ""), done.output
+    assert (
+        "notice: collect_task.mood: data/own/train.jsonl: 0 of 1 rows left (too_long: 1); "
+        "if all rows are like this one, the set is refused\n"
+    ) in done.stdout
+    write(None, None, mood=mood(train=train, dev=train, split={"dev": 0.3}))
+    done = CliRunner().invoke(app, ["check"])
+    assert (done.exit_code, done.stderr) == (0, ""), "one row cannot be cut, five thousand can"
+
+
+@pytest.mark.parametrize("wrong", [{"label": None}, {"label": " "}])
+def test_a_long_first_row_that_is_bad_refuses_no_labelled_set(project: Path, wrong: dict[str, Any]) -> None:
+    rows = [{"text": words(n), "label": "ab"[n % 2]} for n in range(5_000)]
+    write(None, None, mood=mood(train=lines("train.jsonl", {**LONG, **wrong}, *rows)))
+    done = CliRunner().invoke(app, ["check"])
+    assert (done.exit_code, done.stderr) == (0, ""), done.output
+    assert "notice: collect_task.mood: data/own/train.jsonl: " in done.stdout
+
+
+def test_first_rows_that_are_all_too_short_refuse_no_corpus(project: Path) -> None:
+    """However many they are: what is dropped for its length was read as it is meant."""
+    rows = [*({"text": f"{n}"} for n in range(300)), *({"text": words(n)} for n in range(10_000))]
+    write({"general": lines("posts.jsonl", *rows)})
+    document = params.read(Path("params.yaml"))
+    document["validate"]["min_characters"] = 10
+    Path("params.yaml").write_text(json.dumps(document), encoding="utf-8")
+    done = CliRunner().invoke(app, ["check"])
+    assert (done.exit_code, done.stderr) == (0, ""), done.output
+    assert "0 of 200 documents left (too_short: 200); if all rows are like these 200, the set" in done.stdout
+
+
+def test_a_few_rows_of_a_file_that_has_no_others_refuse_it(project: Path) -> None:
+    write({"general": lines("long.jsonl", LONG)})
+    assert told() == ["AB-018 data/own/long.jsonl: 0 of 1 documents left (too_long: 1); give more text"]
+
+
+@pytest.mark.parametrize(("labels", "is_told"), [(0, False), (20, False), (21, True), (6_000, True)])
+def test_more_labels_than_there_are_rows(project: Path, labels: int, is_told: bool) -> None:
+    write(None, {"labels": labels}, mood=mood())
+    done = CliRunner().invoke(app, ["check"])
+    notice = f"params.yaml: finetune.mood.labels: {labels:,}, but train has 20 rows that are kept: all of them are used"
+    assert (done.exit_code, notice in done.stdout) == (0, is_told), done.output
+
+
+def test_links_in_a_circle_inside_a_folder(project: Path) -> None:
+    """To themselves, and to one another; what leads to them by name alone is not there."""
+    parts = project / "data/own/parts"
+    parts.mkdir()
+    lines("parts/a.txt", *map(words, range(30)))
+    for name, target in (("b.txt", "b.txt"), ("c.txt", "d.txt"), ("d.txt", "c.txt")):
+        (parts / name).symlink_to(target)
+    (parts / "self").symlink_to(".")
+    write({"domain": "data/own/parts", "general": "data/own/parts/c.txt"})
+    problem = "cannot be read: Too many levels of symbolic links; check the path and its permissions"
+    assert told() == [
+        "AB-050 params.yaml: collect.general.path: data/own/parts/c.txt: no such file; put it there, "
+        "or write where it is",
+        *(f"AB-049 data/own/parts/{name}.txt: {problem}" for name in "bcd"),
+    ]

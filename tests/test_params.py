@@ -64,9 +64,14 @@ def test_the_demo_is_all_right(tmp_path: Path) -> None:
         ),
         pytest.param(
             demo("measure:", "meassure:"),
+            [r"AB-099 .*meassure: unknown section 'meassure' \(did you mean 'measure'\?\); .*"],
+            id="099 section mistyped",
+        ),
+        pytest.param(
+            demo("measure:", "gauge:"),
             [
                 r"AB-099 .*measure: 'measure' is missing in the file; add it; .*",
-                r"AB-099 .*meassure: unknown section 'meassure' \(did you mean 'measure'\?\); .*",
+                r"AB-099 .*gauge: unknown section 'gauge'; .*",
             ],
             id="099 section missing",
         ),

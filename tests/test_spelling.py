@@ -80,7 +80,12 @@ def told(text: str) -> list[str]:
         ("confidence", "0.95", "'0.9'", "write 0.9 without quotes", "0.9"),
         ("confidence", "0.95", "", "write a value behind the colon", ""),
         ("seeds", "[1, 2]", "1-3", "write it in brackets: [1, 2, 3]", "[1, 2, 3]"),
-        ("seeds", "[1, 2]", "7", "write it in brackets: [7]", "[7]"),
+        ("seeds", "[1, 2]", "3", "write [1, 2, 3]", "[1, 2, 3]"),
+        ("seeds", "[1, 2]", "'2'", "write [1, 2]", "[1, 2]"),
+        ("seeds", "[1, 2]", "42", "write it in brackets: [42]", "[42]"),
+        ("confidence", "0.95", "95", "it should be less than 1; for 95 % write 0.95", "0.95"),
+        ("replay_fraction", "0.05", "2.5", "it should be less than 1; for 2.5 % write 0.025", "0.025"),
+        ("confidence", "0.95", "950", "it should be less than 1", ""),
         ("seeds", "[1, 2]", "[1, 1]", "write e.g. [1, 2, 3]", "[1, 2, 3]"),
         ("lowercase", "true", "yes", "write true without quotes", "true"),
         ("lowercase", "true", "“true”", "write '\"', or put the whole in quotes", ""),
@@ -104,6 +109,28 @@ def test_the_remedy(monkeypatch: pytest.MonkeyPatch, key: str, good: str, typed:
     assert any(line.endswith(f"; {remedy}") for line in found), found
     if pasted:
         assert told(pattern.sub(f"{key}: {pasted}", SMOKE, count=1)) == []
+
+
+@pytest.mark.parametrize(("section", "typed"), [("finetune", "finetunes"), ("compare", "compair"), ("seed", "sed")])
+def test_a_section_that_is_mistyped_is_told_once(monkeypatch: pytest.MonkeyPatch, section: str, typed: str) -> None:
+    monkeypatch.chdir(ROOT)
+    (line,) = told(re.sub(rf"^{section}:", f"{typed}:", SMOKE, count=1, flags=re.MULTILINE))
+    assert line.startswith(f"AB-099 params.yaml: {typed}: unknown section '{typed}' (did you mean '{section}'?); known")
+
+
+def test_a_column_of_another_target_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    document = load(SMOKE, FILE)
+    files = {split: f"{split}.csv" for split in ("train", "dev", "test")}
+    posts = {"source": "files", "shape": "single_sentence", "columns": {"label": "mood"}, **files}
+    for target, field, other in (("labels", "labels", "class"), ("number", "value", "class")):
+        document["collect_task"] = {**document["collect_task"], "posts": {**posts, "target": target}}
+        (line,) = told(json.dumps(document))
+        assert line == (
+            "AB-111 params.yaml: collect_task.posts: columns: 'label' is not a field of a single_sentence; our name "
+            f"stands left, that of the file right; fields are id, group, text, {field}; `target: {target}` wants "
+            f"{field}, `target: {other}` wants label"
+        )
 
 
 NUMBERS = [

@@ -131,7 +131,7 @@ class Files:
             raise BadData(50, self.path, "no file in this folder", f"put {_formats()} files into it")
         real: dict[Path, str] = {}
         for name, place in sorted(found.items()):
-            if (first := real.setdefault(place.resolve(), name)) != name:
+            if (first := real.setdefault(_real(place), name)) != name:
                 raise BadData(51, self._shown(name), f"listed twice: it is {first}", "remove one of the two links")
             yield name
 
@@ -228,7 +228,7 @@ class Files:
         """sha256 of its bytes; of a large file that is not read whole, of its path: no other has the same."""
         place = self._place(name)
         if self.beginning is not None and place.stat().st_size > MOST_CHARACTERS:
-            return hashlib.sha256(os.fsencode(place.resolve())).hexdigest()
+            return hashlib.sha256(os.fsencode(_real(place))).hexdigest()
         with place.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -266,6 +266,11 @@ class Files:
 
     def _shown(self, name: str) -> str:
         return str(self._place(name))
+
+
+def _real(place: Path) -> Path:
+    """Where links lead; of those in a circle some path, and the error that is told when it is opened."""
+    return Path(os.path.realpath(place))
 
 
 def _stamp(path: Path) -> tuple[int, int, int]:

@@ -25,7 +25,7 @@ from adaptbert.corpora.fields import AS_IT_IS, OPTIONAL, Fields, Labelling
 from adaptbert.corpora.rows import Problem, Row, Unreadable
 from adaptbert.corpora.sources import SourceConfig
 from adaptbert.errors import TEMPORARY, BadData, BadParams, UserError
-from adaptbert.layout import Layout
+from adaptbert.layout import Layout, of_another_target
 from adaptbert.params import Config
 
 _DAMAGED = {"json": 44, "csv": 96, "parquet": 38}
@@ -167,7 +167,8 @@ def read_config(path: Path, layout: Layout) -> HubConfig:
     for name in config.columns or {}:
         if name not in known:
             problem = f"'{name}' is not a field of a {layout.shape}"
-            raise BadParams(99, f"{path}: columns", problem, f"our name stands left; fields are {', '.join(known)}")
+            remedy = f"our name stands left; fields are {', '.join(known)}{of_another_target(layout, name)}"
+            raise BadParams(99, f"{path}: columns", problem, remedy)
     return config
 
 

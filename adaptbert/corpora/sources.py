@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from adaptbert import bounds
 from adaptbert.corpora import encodings, replacing
-from adaptbert.layout import Layout
+from adaptbert.layout import Layout, of_another_target
 from adaptbert.params import Config, contradiction
 
 Format = Literal["txt", "csv", "tsv", "jsonl", "parquet", "conll", "squad", "doccano", "label_studio"]
@@ -65,6 +65,7 @@ class SourceConfig(Config):
             if name not in known:
                 told = ", ".join(known)
                 remedy = f"our name stands left, that of the file right; fields are {told}"
+                remedy += of_another_target(layout, name)
                 raise contradiction(f"columns: '{name}' is not a field of a {layout.shape}", remedy)
         if self.replace is not None and layout.shape in ALIGNED:
             what = "tokens and tags" if layout.shape == "sequence_labelling" else "answers and their offsets"

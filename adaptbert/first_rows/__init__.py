@@ -83,8 +83,8 @@ def _looks(document: Mapping[str, Any], file: Path, missing: Collection[str], sc
             continue
         config = params.parse(stage.CollectTaskParams, values, f"collect_task.{name}", file)
         paths = {split: Path(values[split]) for split in SPLITS if values[split] not in missing}
-        weights = document.get("finetune", {}).get(name, {}).get("class_weights")
-        yield LabelledLook(name, stage, config, paths, limits, words, weights, file, patterns, folder(scratch))
+        tuning = document.get("finetune", {}).get(name, {})
+        yield LabelledLook(name, stage, config, paths, limits, words, tuning, file, patterns, folder(scratch))
     if "tokenize" not in document:
         return
     segmentation = params.parse(SegmentationConfig, document["tokenize"]["words"], "tokenize.words", file)

@@ -1,7 +1,7 @@
 """Bad rows among the first ones of a large set, held against the limits that the whole set will be held against.
 
 The first rows are no fair sample: what is odd often comes first, and the rest may make up for it. So more of them than
-the limit is a notice; an error only where so many are bad that the file is likely read in a wrong way.
+the limit is a notice; an error only where so many of so many are bad that the file is likely read in a wrong way.
 """
 
 from collections import Counter
@@ -14,8 +14,30 @@ from adaptbert.gate.limits import Limits
 
 REFUSED = 0.5
 """Above this share of the first rows a large set is refused, if not more may be bad."""
+ENOUGH = 50
+"""Of fewer first rows no share refuses a set: one long row may end the look."""
 _SHOWN = 3
 """Reasons told one by one."""
+
+
+class Extent(NamedTuple):
+    """How much of a file or folder was read.
+
+    Attributes:
+        rows: those that cannot be read are among them.
+        whole: whether it has no others.
+    """
+
+    rows: int
+    whole: bool
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether a share of the rows says anything of the file."""
+        return self.whole or self.rows >= ENOUGH
+
+    def __str__(self) -> str:
+        return "this one" if self.rows == 1 else f"these {self.rows:,}"
 
 
 class Notice(NamedTuple):
@@ -62,12 +84,15 @@ def without_shares(found: Iterable[UserError]) -> list[UserError]:
     return [error for error in found if not isinstance(error, TooManyBad)]
 
 
-def told(accounts: Mapping[str, Sequence[Account]], key: str, limits: Sequence[Limit]) -> Iterator[UserError | Notice]:
+def told(
+    accounts: Mapping[str, Sequence[Account]], key: str, limits: Sequence[Limit], extents: Mapping[str, Extent]
+) -> Iterator[UserError | Notice]:
     """An error or a notice for each file or folder of whose first rows more are bad than one of the limits lets pass.
 
     Args:
         accounts: path -> the books of the rows that come from there.
         key: where the set stands in params.yaml.
+        extents: path -> how much of it was read.
     """
     for path, books in accounts.items():
         rows = sum(account.rows_in for account in books)
@@ -78,7 +103,8 @@ def told(accounts: Mapping[str, Sequence[Account]], key: str, limits: Sequence[L
         if not over:
             continue
         found = _counted(bad, rows)
-        if any(count > max(limit.share, REFUSED) * rows for limit, count in zip(limits, counts, strict=True)):
+        most = any(count > max(limit.share, REFUSED) * rows for limit, count in zip(limits, counts, strict=True))
+        if most and extents[path].is_enough:
             raised = " and ".join(f"{limit.key} ({limit.share:g})" for limit in over)
             yield BadData(_commonest(bad), path, found, f"mend them, or raise {raised}")
         else:

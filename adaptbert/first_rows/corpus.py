@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from adaptbert.contamination import ForbiddenText
@@ -12,8 +13,8 @@ from adaptbert.corpora.raw import RawWriter
 from adaptbert.corpora.replacing import Allowance
 from adaptbert.corpora.sources import SourceConfig
 from adaptbert.errors import UserError
-from adaptbert.first_rows.bad_rows import Notice, at_gate, limits_of, told, without_shares
-from adaptbert.first_rows.look import beginning, decided, is_small, lenient
+from adaptbert.first_rows.bad_rows import Extent, Notice, at_gate, limits_of, told, without_shares
+from adaptbert.first_rows.look import beginning, decided, is_small, lenient, raised, unread
 from adaptbert.gate.limits import Limits
 from adaptbert.known_words import KnownWords
 from adaptbert.layout import CORPUS
@@ -58,14 +59,18 @@ class CorpusLook:
         config = lenient(self.config, small=small)
         files = Files(self.path, CORPUS, config, beginning=beginning(self.patterns, small=small))
         with RawWriter(self.folder, CORPUS, config.max_bad_fraction) as writer:
-            writer.write(files.rows(), "text", self.path)
+            failed = raised(partial(writer.write, files.rows(), "text", self.path))
+        extent = Extent(writer.rows_in.get("text", 0), files.is_whole)
+        if failed:
+            yield from unread(failed, self.key, extent)
+            return
         kept = self.folder / "kept.parquet"
         whole = small and files.is_whole
         limits = at_gate(self.limits, whole=whole)
         found = pass_corpus(self.folder, kept, self.folder / "rejected.parquet", ForbiddenText(()), limits)
         errors = found.errors if whole else without_shares(found.errors)
-        yield from decided(errors, lambda _: str(self.path), whole=whole)
+        yield from decided(errors, lambda _: str(self.path), self.key, lambda _: extent, whole=whole)
         if not whole:
             limits_of_set = limits_of(self.key, self.config.max_bad_fraction, self.limits)
-            yield from told({str(self.path): [found.account]}, self.key, limits_of_set)
+            yield from told({str(self.path): [found.account]}, self.key, limits_of_set, {str(self.path): extent})
         yield from self.words.errors(self.name, kept, CORPUS, str(self.path))

@@ -14,8 +14,8 @@ from adaptbert.corpora.installed_docs import InstalledDocs
 from adaptbert.corpora.raw import RawWriter
 from adaptbert.corpora.replacing import Allowance, OutOfTime
 from adaptbert.errors import BadParams, UserError
-from adaptbert.first_rows.bad_rows import Notice, at_gate, limits_of, told, without_shares
-from adaptbert.first_rows.look import beginning, decided, folder, is_small, lenient, raised
+from adaptbert.first_rows.bad_rows import Extent, Notice, at_gate, limits_of, told, without_shares
+from adaptbert.first_rows.look import beginning, decided, folder, is_small, lenient, raised, unread
 from adaptbert.gate.accounts import Account
 from adaptbert.gate.limits import Limits
 from adaptbert.known_words import KnownWords
@@ -35,7 +35,7 @@ class LabelledLook:
         stage: the module of `collect_task`, which reads them.
         config: its section for this set.
         paths: split -> where it lies; those that are missing have been told.
-        weights: class_weights of the section of `finetune`, if there are any.
+        tuning: its section of `finetune`; empty where there is none that is valid.
         file: params.yaml, for messages.
         patterns: time for `replace`, of all sets.
         folder: to write to.
@@ -47,7 +47,7 @@ class LabelledLook:
     paths: Mapping[str, Path]
     limits: Limits
     words: KnownWords
-    weights: Any
+    tuning: Mapping[str, Any]
     file: Path
     patterns: Allowance
     folder: Path
@@ -79,20 +79,23 @@ class LabelledLook:
         alone = self._raw()
         read = beginning(self.patterns, small=small)
         failures: dict[str, list[UserError]] = {}
+        extents: dict[str, Extent] = {}
         try:
-            whole = self._one_by_one(own, alone, read, failures)
+            self._one_by_one(own, alone, read, failures, extents)
         except OutOfTime:
             yield from chain.from_iterable(failures.values())
             raise
+        whole = small and all(extent.whole for extent in extents.values())
         if not failures and len(self.paths) == len(SPLITS):
             together = self._raw()
             failed = raised(partial(self.stage.read_into, together, config, self.paths, read))
             if not failed:
-                yield from self._judged(together, SPLITS, whole=small and whole)
+                yield from self._judged(together, SPLITS, extents, whole=whole)
                 return
-            yield from failed
-        yield from chain.from_iterable(failures.values())
-        yield from self._judged(alone, own.keys() - failures.keys(), whole=small and whole, together=False)
+            yield from decided(failed, str, self.key, partial(self._extent, extents), whole=whole)
+        for split, errors in failures.items():
+            yield from unread(errors, self.key, extents[split])
+        yield from self._judged(alone, own.keys() - failures.keys(), extents, whole=whole, together=False)
 
     def _raw(self) -> Path:
         """A new folder for rows, named after the set as that of `collect_task` is."""
@@ -101,20 +104,22 @@ class LabelledLook:
         return raw
 
     def _one_by_one(
-        self, own: Mapping[str, Path], raw: Path, read: Beginning, failures: dict[str, list[UserError]]
-    ) -> bool:
+        self,
+        own: Mapping[str, Path],
+        raw: Path,
+        read: Beginning,
+        failures: dict[str, list[UserError]],
+        extents: dict[str, Extent],
+    ) -> None:
         """What is wrong with a split does not hide what is wrong with the next.
 
         Args:
             raw: folder to write the rows to; there, splits that cannot be read are empty.
             read: how much of each file.
             failures: split -> what is wrong with it; added to.
-
-        Returns:
-            Whether all rows were read.
+            extents: split -> how much of it was read; added to.
         """
         layout, labels = self.config.layout(), {"labels": self.config.labels} if self.config.labels else {}
-        whole = True
         with RawWriter(raw, layout, None) as writer:
             for split in SPLITS:
                 if split not in own:
@@ -122,17 +127,23 @@ class LabelledLook:
                     continue
                 files = Files(own[split], layout, self.config, split, self.config.labelling(), read)
                 failed = raised(partial(writer.write, files.rows(), split, own[split]))
-                whole &= files.is_whole
+                extents[split] = Extent(writer.rows_in.get(split, 0), files.is_whole)
                 failures |= {split: failed} if failed else {}
             writer.finish({**self.stage.about(self.config), **labels}, {})
-        return whole
 
     def _judged(
-        self, raw: Path, splits: Collection[str], *, whole: bool, together: bool = True
+        self,
+        raw: Path,
+        splits: Collection[str],
+        extents: Mapping[str, Extent],
+        *,
+        whole: bool,
+        together: bool = True,
     ) -> Iterator[UserError | Notice]:
         """What the gate says of these splits.
 
         Args:
+            extents: split -> how much was read of its file, where it has one of its own.
             whole: whether all their rows were read.
             together: whether they are all splits, so that what one lacks is in no other.
         """
@@ -146,25 +157,42 @@ class LabelledLook:
         has_labels = bool(self.config.labels)
         if not whole:
             errors = without_shares(errors)
-        yield from decided(errors, partial(self._place, raw), whole=whole and together, has_labels=has_labels)
+        shown, extent = partial(self._place, raw), partial(self._extent, extents)
+        yield from decided(errors, shown, self.key, extent, whole=whole and together, has_labels=has_labels)
         if not whole:
-            yield from self._bad_rows({split: found.accounts[split] for split in splits})
+            yield from self._bad_rows({split: found.accounts[split] for split in splits}, extents)
         if errors:
             return
-        if self.weights is not None and ((whole and together) or has_labels):
+        if whole and together:
+            yield from self._rows_used(found.accounts["train"].kept)
+        weights = self.tuning.get("class_weights")
+        if weights is not None and ((whole and together) or has_labels):
             labels = read_json(kept / "task.json")["labels"]
-            if problem := class_weights.problem(self.weights, self.config.target, labels):
+            if problem := class_weights.problem(weights, self.config.target, labels):
                 place = f"{self.file}: finetune.{self.name}.class_weights"
                 yield BadParams(111, place, problem, "give `balanced`, or each label its weight")
         for split in splits:
             path = kept / f"{split}.parquet"
             yield from self.words.errors(self.name, path, self.config.layout(), str(self.paths[split]))
 
-    def _bad_rows(self, accounts: Mapping[str, Account]) -> Iterator[UserError | Notice]:
+    def _rows_used(self, rows: int) -> Iterator[Notice]:
+        """Where more rows of train are to be used than it has."""
+        labels = self.tuning.get("labels", 0)
+        if labels > rows:
+            words = f"{labels:,}, but train has {rows:,} rows that are kept: all of them are used"
+            yield Notice(f"{self.file}: finetune.{self.name}.labels", words)
+
+    def _bad_rows(self, accounts: Mapping[str, Account], extents: Mapping[str, Extent]) -> Iterator[UserError | Notice]:
         by_path: dict[str, list[Account]] = {}
         for split in sorted(accounts, key=SPLITS.index):
             by_path.setdefault(str(self.paths[split]), []).append(accounts[split])  # splits may be cut off train
-        yield from told(by_path, self.key, limits_of(self.key, self.config.max_bad_fraction, self.limits))
+        read = {str(self.paths[split]): extent for split, extent in extents.items()}
+        yield from told(by_path, self.key, limits_of(self.key, self.config.max_bad_fraction, self.limits), read)
+
+    def _extent(self, extents: Mapping[str, Extent], shown: str) -> Extent:
+        """Of the split that a message is about; of one that is cut off train, or of the set, that of train."""
+        split = Path(shown).stem
+        return extents[split if split in extents else "train"]
 
     def _place(self, raw: Path, shown: str) -> str:
         """The user's file, or the set, in place of a file or the folder that the gate read."""

@@ -1,7 +1,7 @@
 """What looks at all kinds of sets have in common: how much is read, and what may be said after it."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Protocol, TypeVar
@@ -10,7 +10,7 @@ from adaptbert.corpora.files import MOST_FILES, Beginning
 from adaptbert.corpora.replacing import Allowance
 from adaptbert.corpora.sources import SourceConfig
 from adaptbert.errors import BadData, UserError
-from adaptbert.first_rows.bad_rows import Notice
+from adaptbert.first_rows.bad_rows import Extent, Notice
 
 ROWS = 200
 """Of each file of a set that is not small."""
@@ -18,6 +18,9 @@ SMALL, SMALL_PACKED = 400_000, 40_000
 """Bytes of a set that is read whole; of one in gzip or Parquet."""
 _ONLY_WHOLE = {19, 20, 60, 67, 70, 78}
 """Codes of what further rows can mend: too few rows, texts or classes; labels that train does not show yet."""
+_OF_A_SHARE = {10, 82, 87, 90}
+"""Codes of what holds for many of the rows: NUL, offsets, tags. Of a few first rows they say nothing."""
+_NONE_LEFT = 18
 _UNKNOWN_LABEL = 59
 
 C = TypeVar("C", bound=SourceConfig)
@@ -77,16 +80,43 @@ def raised(act: Callable[[], object]) -> list[UserError]:
     return []
 
 
+def unread(found: Iterable[UserError], key: str, extent: Extent) -> Iterator[UserError | Notice]:
+    """What is wrong with a file as it is read; that no row can be read is a notice where a few were tried.
+
+    Args:
+        key: where the set stands in params.yaml.
+        extent: how much was read.
+    """
+    for error in found:
+        yield error if error.code != _NONE_LEFT or extent.is_enough else _open(error, error.place, key, extent)
+
+
 def decided(
-    found: Sequence[UserError], place: Callable[[str], str], *, whole: bool, has_labels: bool = True
-) -> Iterator[UserError]:
-    """What holds whatever the other rows are, told at the user's files instead of the folder that is thrown away.
+    found: Iterable[UserError],
+    place: Callable[[str], str],
+    key: str,
+    extent: Callable[[str], Extent],
+    *,
+    whole: bool,
+    has_labels: bool = True,
+) -> Iterator[UserError | Notice]:
+    """What the gate says, told at the user's files instead of the folder that is thrown away: an error where it holds
+    whatever the other rows are, a notice where it would hold if they were like the first.
 
     Args:
         place: from the one to the other.
-        whole: whether there are no other rows.
+        key: where the set stands in params.yaml.
+        extent: the place in an error -> how much was read of what is there.
+        whole: whether the set has no other rows.
         has_labels: whether params say which labels there are.
     """
     for error in found:
-        if whole or not (error.code in _ONLY_WHOLE or (error.code == _UNKNOWN_LABEL and not has_labels)):
-            yield BadData(error.code, place(error.place), error.problem, error.remedy)
+        where, read = place(error.place), extent(error.place)
+        few = (error.code == _NONE_LEFT and not read.whole) or (error.code in _OF_A_SHARE and not read.is_enough)
+        if not whole and (error.code in _ONLY_WHOLE or (error.code == _UNKNOWN_LABEL and not has_labels)):
+            continue
+        yield _open(error, where, key, read) if few else BadData(error.code, where, error.problem, error.remedy)
+
+
+def _open(error: UserError, where: str, key: str, extent: Extent) -> Notice:
+    return Notice(f"{key}: {where}", f"{error.problem}; if all rows are like {extent}, the set is refused")
