@@ -54,12 +54,12 @@ class Brought:
     left_out: list[str]
 
     def __str__(self) -> str:
-        told = f"{OWN}: {len(self.files)} files, {bytes_of(self.size)}, {self.copied} of them copied now"
+        summary = f"{OWN}: {len(self.files)} files, {bytes_of(self.size)}, {self.copied} of them copied now"
         if self.left_out:
             names = ", ".join(self.left_out[:SHOWN])
             more = f" and {len(self.left_out) - SHOWN} more" if len(self.left_out) > SHOWN else ""
-            told += f"\nleft out (a folder, or a name that tells no known format): {names}{more}"
-        return told
+            summary += f"\nleft out (a folder, or a name that tells no known format): {names}{more}"
+        return summary
 
 
 def check_folder(folder: Path) -> None:

@@ -102,14 +102,14 @@ def told(
         over = [limit for limit, count in zip(limits, counts, strict=True) if count > limit.share * rows]
         if not over:
             continue
-        found = _counted(bad, rows)
+        share_of_bad = _counted(bad, rows)
         most = any(count > max(limit.share, REFUSED) * rows for limit, count in zip(limits, counts, strict=True))
         if most and extents[path].is_enough:
             raised = " and ".join(f"{limit.key} ({limit.share:g})" for limit in over)
-            yield BadData(_commonest(bad), path, found, f"mend them, or raise {raised}")
+            yield BadData(_commonest(bad), path, share_of_bad, f"mend them, or raise {raised}")
         else:
             stops = " and ".join(f"{limit.key} is {limit.share:g}" for limit in over)
-            words = f"{found}; if as many of all rows are, the set is refused before training: {stops}"
+            words = f"{share_of_bad}; if as many of all rows are, the set is refused before training: {stops}"
             yield Notice(f"{key}: {path}", words)
 
 

@@ -9,14 +9,14 @@ from adaptbert.statistics import FEWEST_SEEDS, Interval
 
 def arms(task: Task, confidence: float) -> Words:
     """Below the bars of a task."""
-    found = Words("Mean over seeds, a dot for each seed;", "种子均值，每个点是一个种子；")
-    found += _intervals((arm.interval for arm in task.arms), Words("whisker", "须线"), confidence)
+    caption = Words("Mean over seeds, a dot for each seed;", "种子均值，每个点是一个种子；")
+    caption += _intervals((arm.interval for arm in task.arms), Words("whisker", "须线"), confidence)
     if task.controls:
-        found += Words("Dashed: controls without pre-training.", "虚线为不用预训练的对照。")
+        caption += Words("Dashed: controls without pre-training.", "虚线为不用预训练的对照。")
     if task.best_on_dev:
         mark = best_on_dev(task)
-        found += Words(f"✓: {mark.en}, whatever the test split says.", f"✓：{mark.zh}，与测试集得分无关。")
-    return found
+        caption += Words(f"✓: {mark.en}, whatever the test split says.", f"✓：{mark.zh}，与测试集得分无关。")
+    return caption
 
 
 def best_on_dev(task: Task) -> Words:
@@ -28,17 +28,17 @@ def best_on_dev(task: Task) -> Words:
 
 def differences(task: Task) -> Words:
     """Below the steps of a task."""
-    found = Words("Difference in points, paired by seed.", "按种子配对的得分差。")
+    caption = Words("Difference in points, paired by seed.", "按种子配对的得分差。")
     known = [step.difference for step in task.steps if step.difference is not None]
     if any(difference.detectable is not None for difference in known):
-        return found + Words(
+        return caption + Words(
             "The grey band is what so many seeds could not have found.", "灰带表示这么多种子也发现不了的效应。"
         )
     if any(difference.interval.n >= FEWEST_SEEDS for difference in known):
-        return found + Words(
+        return caption + Words(
             "A difference that is the same with every seed has no interval.", "各种子差值相同时，没有区间。"
         )
-    return found + Words("An interval needs three seeds.", "区间至少需要三个种子。")
+    return caption + Words("An interval needs three seeds.", "区间至少需要三个种子。")
 
 
 def learning(task: Task, confidence: float) -> Words:
@@ -49,11 +49,11 @@ def learning(task: Task, confidence: float) -> Words:
 
 
 def _intervals(intervals: Iterable[Interval | None], drawn: Words, confidence: float) -> Words:
-    found = [interval for interval in intervals if interval is not None]
+    shown = [interval for interval in intervals if interval is not None]
     level = percent(confidence)
-    if any(interval.low is not None for interval in found):
+    if any(interval.low is not None for interval in shown):
         return Words(f"{drawn.en}: {level} % interval.", f"{drawn.zh}为 {level}% 区间。")
-    if any(interval.n >= FEWEST_SEEDS for interval in found):
+    if any(interval.n >= FEWEST_SEEDS for interval in shown):
         return Words("no interval, for the seeds do not differ.", "各种子结果相同，没有区间。")
     return Words("an interval needs three seeds.", "区间至少需要三个种子。")
 

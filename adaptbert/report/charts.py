@@ -82,10 +82,10 @@ def _bar(row: Bar, scale: Scale, y: int) -> list[Markup]:
     body = [text(svg_text(row.label, room) + " ✓" * row.marked, "0%", y + NAMED_AT, "row-label")]
     if row.mean is None:
         return [*body, text(svg_text(Words("missing", "缺失")), "100%", y + NAMED_AT, "missing", "end")]
-    told = points(row.mean)
+    value = points(row.mean)
     if row.low is not None and row.high is not None:
-        told += f"  ({points(row.low)} – {points(row.high)})"
-    body.append(text(told, "100%", y + NAMED_AT, "row-value", "end"))
+        value += f"  ({points(row.low)} – {points(row.high)})"
+    body.append(text(value, "100%", y + NAMED_AT, "row-value", "end"))
     left, width = scale.clip(min(row.mean, 0.0)), 100 * abs(row.mean) / (scale.high - scale.low)
     css, size = f"bar role-{row.role}", f"{width:.2f}%"
     body.append(tag("rect", css, x=f"{left:g}%", y=y + 22, width=size, height=14, rx=3))
@@ -133,9 +133,9 @@ def moves(rows: Sequence[Move], described_by: str) -> Markup:
     for index, row in enumerate(rows):
         y = ROW * index
         worse = "worse" if row.after > row.before else "better"
-        told = bits_change(row.after - row.before)
+        value = bits_change(row.after - row.before)
         body.append(text(svg_text(row.label, ROOM), "0%", y + NAMED_AT, "row-label"))
-        body.append(text(told, "100%", y + NAMED_AT, f"row-value {worse}", "end"))
+        body.append(text(value, "100%", y + NAMED_AT, f"row-value {worse}", "end"))
         body.append(tag("line", f"move {worse}", x1=scale(row.before), x2=scale(row.after), y1=y + 29, y2=y + 29))
         body.append(tag("circle", f"from role-{row.role}", cx=scale(row.before), cy=y + 29, r=4.5))
         body.append(tag("circle", f"end role-{row.role}", cx=scale(row.after), cy=y + 29, r=5))

@@ -46,8 +46,8 @@ def curves(lines: Sequence[Line], described_by: str) -> Markup:
     for tokens in nice_ticks(0.0, float(last)):
         if tokens <= last * 1.02:
             anchor = "start" if tokens == 0 else "end" if tokens > 0.9 * last else "middle"
-            told = f"{tick(tokens / 1e6)} M" if tokens else "0"
-            body.append(text(told, across(tokens), height + 16, "tick", anchor))
+            label = f"{tick(tokens / 1e6)} M" if tokens else "0"
+            body.append(text(label, across(tokens), height + 16, "tick", anchor))
     strokes = []
     for line in lines:
         path = " ".join(f"{100 * across.share(t):.2f},{100 * upward.share(v):.2f}" for t, v in line.points)
@@ -55,13 +55,13 @@ def curves(lines: Sequence[Line], described_by: str) -> Markup:
     body.append(_stretched(strokes, height))
     for line in lines:
         tokens, value = line.points[-1]
-        told = f"{line.label}: {value:.2f}, {millions(tokens)} M"
+        title = f"{line.label}: {value:.2f}, {millions(tokens)} M"
         y = round(height * upward.share(value), 1)
         body.append(
             tag(
                 "circle",
                 f"end role-{line.role}",
-                Markup("<title>{}</title>").format(told),
+                Markup("<title>{}</title>").format(title),
                 cx=across(tokens),
                 cy=y,
                 r=4,
@@ -97,9 +97,9 @@ def learning(lines: Sequence[Learnt], described_by: str) -> Markup:
     body.append(_stretched(drawn, height))
     for line in lines:
         for labels, mean, _, _ in line.points:
-            told = Markup("<title>{}</title>").format(f"{line.label}, {labels:,}: {points(mean)}")
+            title = Markup("<title>{}</title>").format(f"{line.label}, {labels:,}: {points(mean)}")
             y = round(height * upward.share(mean), 1)
-            body.append(tag("circle", f"end role-{line.role}", told, cx=across(math.log(labels)), cy=y, r=3.5))
+            body.append(tag("circle", f"end role-{line.role}", title, cx=across(math.log(labels)), cy=y, r=3.5))
     return _beside(levels, body, height, described_by)
 
 
@@ -115,9 +115,16 @@ def reliability(curve: Sequence[tuple[float, float]], described_by: str) -> Mark
     path = " ".join(f"{100 * claimed:.2f},{100 * (1 - true):.2f}" for claimed, true in curve)
     body.append(_stretched([tag("polyline", "curve role-class", points=path)], height))
     for claimed, true in curve:
-        told = Markup("<title>{}</title>").format(f"{points(claimed)} → {points(true)}")
+        title = Markup("<title>{}</title>").format(f"{points(claimed)} → {points(true)}")
         body.append(
-            tag("circle", "end role-class", told, cx=f"{100 * claimed:.2f}%", cy=round(height * (1 - true), 1), r=4)
+            tag(
+                "circle",
+                "end role-class",
+                title,
+                cx=f"{100 * claimed:.2f}%",
+                cy=round(height * (1 - true), 1),
+                r=4,
+            )
         )
     return _beside(levels, body, height, described_by)
 
