@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from adaptbert.base.full_disk import full_disk
 from adaptbert.errors import UserError
-from adaptbert.full_disk import full_disk
-from adaptbert.garbage import collect_seldom
-from adaptbert.redaction import redacted
+from adaptbert.runtime.garbage import collect_seldom
+from adaptbert.runtime.redaction import redacted
 
 if TYPE_CHECKING:
-    from adaptbert.own_data import Brought
+    from adaptbert.project.own_data import Brought
 
 BROKEN_PIPE = 128 + 13
 """As a program ends that SIGPIPE ends."""
@@ -81,7 +81,7 @@ def use(
 
     With --data your files are brought into the project first; without a preset that is all.
     """
-    from adaptbert import own_data, presets
+    from adaptbert.project import own_data, presets
 
     with _told():
         if data is not None:
@@ -98,8 +98,9 @@ def use(
 
 
 def _use_preset(name: str, data: Path | None, *, in_place: bool, force: bool) -> None:
-    from adaptbert import named_files, own_data, params, presets
-    from adaptbert.entry import PARAMS, check_all
+    from adaptbert.project import named_files, own_data, presets
+    from adaptbert.runtime.params import params_file as params
+    from adaptbert.runtime.stage import PARAMS, check_all
 
     text = presets.text(name, data, in_place=in_place)
     if not force:
@@ -122,7 +123,7 @@ def _use_preset(name: str, data: Path | None, *, in_place: bool, force: bool) ->
 
 
 def _tell(brought: "Brought") -> None:
-    from adaptbert import own_data
+    from adaptbert.project import own_data
 
     print(brought)
     if records := own_data.staged(brought.files):
@@ -136,9 +137,12 @@ def check() -> None:
     All errors are told at once. The exit code is 78 where params.yaml is wrong, 65 where a file is. Before that, what a
     killed DVC left half-written is put right.
     """
-    from adaptbert import consistency, dvc_files, first_rows, named_files, params, sound_parts
-    from adaptbert.entry import PARAMS, rule_errors, told_once, value_errors
     from adaptbert.errors import raise_all
+    from adaptbert.project import dvc_files, first_rows, named_files
+    from adaptbert.project import section_rules as consistency
+    from adaptbert.runtime.params import params_file as params
+    from adaptbert.runtime.params import sound_parts
+    from adaptbert.runtime.stage import PARAMS, rule_errors, told_once, value_errors
 
     with _told():
         for line in dvc_files.mend():
@@ -169,7 +173,7 @@ def doctor() -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from adaptbert.doctor import Verdict, examine
+    from adaptbert.project.doctor import Verdict, examine
 
     findings = list(examine())
     table = Table("", "what", "found", "remedy")

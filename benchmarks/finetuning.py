@@ -17,13 +17,13 @@ import numpy as np
 import torch
 from transformers import BertForSequenceClassification, DataCollatorWithPadding, default_data_collator
 
-from adaptbert.finetuning import FineTuning, LabelledBatches
-from adaptbert.plan import Measure, Plan
-from adaptbert.tasks.examples import whole
-from adaptbert.tasks.shapes import shape_of
-from adaptbert.tasks.single_sentence import SingleSentenceConfig
-from adaptbert.tracking import Run
-from adaptbert.training import fit
+from adaptbert.finetuning.module import FineTuning, LabelledBatches
+from adaptbert.finetuning.tasks.examples import whole
+from adaptbert.finetuning.tasks.shapes import shape_of
+from adaptbert.finetuning.tasks.single_sentence import SingleSentenceConfig
+from adaptbert.runtime.tracking.run import Run
+from adaptbert.training.loop import fit
+from adaptbert.training.plan import Measure, Plan
 from benchmarks.peer import MEGABATCH, PEERS, Flags, timed
 from benchmarks.profile import profiled
 from benchmarks.rounds import OURS, Budget, Speed, Stopwatch, command, compared

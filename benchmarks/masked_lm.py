@@ -19,15 +19,15 @@ import torch
 from numpy.typing import NDArray
 from transformers import BertForMaskedLM, DataCollatorForLanguageModeling
 
-from adaptbert.architecture import training_flop
-from adaptbert.machine_peak import matmul_peak
-from adaptbert.masked_lm import MaskedBatches, MaskedLM
-from adaptbert.masking import Masker, MaskingConfig
-from adaptbert.plan import Measure, Plan
-from adaptbert.stream import DocumentStream
-from adaptbert.tokenization import SPECIALS
-from adaptbert.tracking import Run
-from adaptbert.training import fit
+from adaptbert.model.flops import training_flop
+from adaptbert.pretraining.masked_lm import MaskedBatches, MaskedLM
+from adaptbert.pretraining.masking import Masker, MaskingConfig
+from adaptbert.runtime.peak_flops import matmul_peak
+from adaptbert.runtime.tracking.run import Run
+from adaptbert.tokenization.store.tokenizer import SPECIALS
+from adaptbert.training.document_stream import DocumentStream
+from adaptbert.training.loop import fit
+from adaptbert.training.plan import Measure, Plan
 from benchmarks.peer import MEGABATCH, PEERS, Flags, timed
 from benchmarks.profile import profiled
 from benchmarks.rounds import OURS, Budget, Speed, Stopwatch, command, compared

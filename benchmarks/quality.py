@@ -28,14 +28,14 @@ import numpy as np
 import torch
 from transformers import BertForMaskedLM, DataCollatorForLanguageModeling, TrainerCallback
 
-from adaptbert.masked_lm import MaskedBatch, MaskedBatches, MaskedLM
-from adaptbert.masking import Masker
-from adaptbert.optim import OptimConfig, adamw
-from adaptbert.plan import Measure, Plan
-from adaptbert.statistics import paired_difference
-from adaptbert.stream import DocumentStream
-from adaptbert.tracking import Run
-from adaptbert.training import fit
+from adaptbert.comparison.statistics import paired_difference
+from adaptbert.model.optimizer import OptimConfig, adamw
+from adaptbert.pretraining.masked_lm import MaskedBatch, MaskedBatches, MaskedLM
+from adaptbert.pretraining.masking import Masker
+from adaptbert.runtime.tracking.run import Run
+from adaptbert.training.document_stream import DocumentStream
+from adaptbert.training.loop import fit
+from adaptbert.training.plan import Measure, Plan
 from benchmarks.machine import keep
 from benchmarks.masked_lm import MASKING, stock_rows
 from benchmarks.peer import BF16, trainer

@@ -23,10 +23,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from adaptbert import params
-from adaptbert.checkpoint import Checkpoint
-from adaptbert.entry import QUIET
-from adaptbert.outputs import read_json
+from adaptbert.base.files import read_json
+from adaptbert.model.checkpoint import Checkpoint
+from adaptbert.runtime.params import params_file as params
+from adaptbert.runtime.stage import QUIET
 from benchmarks import machine
 
 ROOT = Path(__file__).parents[1]

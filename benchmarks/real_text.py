@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from adaptbert.corpora.files import Files
-from adaptbert.corpora.installed_docs import InstalledDocs
-from adaptbert.corpora.rows import Row
-from adaptbert.corpora.sources import SourceConfig
-from adaptbert.documents import is_heldout
-from adaptbert.layout import CORPUS
-from adaptbert.measurement import HeldOut, MeasureConfig
-from adaptbert.token_store import TokenizedCorpus
-from adaptbert.token_writer import write
-from adaptbert.tokenization import Tokenizer, VocabularyConfig
+from adaptbert.collection.installed_docs import InstalledDocs
+from adaptbert.collection.readers.records import Row
+from adaptbert.collection.readers.source_config import SourceConfig
+from adaptbert.collection.user_files import Files
+from adaptbert.pretraining.heldout_evaluation import HeldOut, MeasureConfig
+from adaptbert.rows.layout import CORPUS
+from adaptbert.tokenization.corpus_writer import write
+from adaptbert.tokenization.documents import is_heldout
+from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
+from adaptbert.tokenization.store.tokenizer import Tokenizer, VocabularyConfig
 from benchmarks.workload import ROW
 
 LISTING = Path(__file__).parents[1] / "data/sources/domain.txt"

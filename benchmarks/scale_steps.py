@@ -10,13 +10,13 @@ import sys
 import time
 from pathlib import Path
 
-from adaptbert.documents import is_heldout
-from adaptbert.parallel import workers
-from adaptbert.stream import DocumentStream
-from adaptbert.tables import texts
-from adaptbert.token_store import TokenizedCorpus
-from adaptbert.token_writer import write
-from adaptbert.tokenization import Tokenizer
+from adaptbert.rows.parquet import texts
+from adaptbert.runtime.worker_pool import workers
+from adaptbert.tokenization.corpus_writer import write
+from adaptbert.tokenization.documents import is_heldout
+from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
+from adaptbert.tokenization.store.tokenizer import Tokenizer
+from adaptbert.training.document_stream import DocumentStream
 
 BATCH_TOKENS = 1024
 BATCHES = 2_000

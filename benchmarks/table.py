@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from adaptbert.outputs import read_json
+from adaptbert.base.files import read_json
 
 RESULTS = Path(__file__).parent / "results"
 Kept = dict[str, Any]

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from adaptbert.tables import texts
-from adaptbert.token_writer import write
-from adaptbert.tokenization import Tokenizer
+from adaptbert.rows.parquet import texts
+from adaptbert.tokenization.corpus_writer import write
+from adaptbert.tokenization.store.tokenizer import Tokenizer
 
 MAX_LENGTH = 128
 

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from transformers import BertConfig, BertTokenizer
 
-from adaptbert.optim import OptimConfig
-from adaptbert.token_store import Flat
-from adaptbert.tokenization import SPECIALS
+from adaptbert.model.optimizer import OptimConfig
+from adaptbert.tokenization.store.tokenized_corpus import Flat
+from adaptbert.tokenization.store.tokenizer import SPECIALS
 
 ROW = 128
 """Tokens of the longest short text, and of the rows that short texts are packed into."""

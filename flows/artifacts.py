@@ -6,10 +6,10 @@ from typing import Any
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
 from prefect.runtime import flow_run
 
-from adaptbert.comparison_table import STEPS, TRAINING, VERDICTS, comparison_table, tasks_of
-from adaptbert.outputs import read_json
-from adaptbert.preset_name import OWN, preset_name
-from adaptbert.record.origin import commit
+from adaptbert.base.files import read_json
+from adaptbert.comparison.text_table import STEPS, TRAINING, VERDICTS, comparison_table, tasks_of
+from adaptbert.runtime.tracking.origin import commit
+from adaptbert.runtime.tracking.preset_name import OWN, preset_name
 
 COMPARISON = Path("metrics/comparison.json")
 REPORT = Path("reports/index.html")

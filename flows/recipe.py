@@ -39,7 +39,7 @@ from prefect.states import Cancelled
 from pydantic import Field
 
 from adaptbert.errors import BAD_PARAMS, INTERNAL, TEMPORARY, BadParams, UserError, nearest
-from adaptbert.redaction import hide_in_tracebacks, redacted
+from adaptbert.runtime.redaction import hide_in_tracebacks, redacted
 from flows.artifacts import COMPARISON, leave_artifacts, run_name
 
 GPU = "gpu"

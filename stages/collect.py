@@ -11,11 +11,11 @@ from typing import Self
 
 from pydantic import model_validator
 
-from adaptbert.corpora.sources import SourceConfig
-from adaptbert.entry import Stage
-from adaptbert.layout import CORPUS
-from adaptbert.outputs import whole
-from adaptbert.tracking import Run
+from adaptbert.base.files import whole
+from adaptbert.collection.readers.source_config import SourceConfig
+from adaptbert.rows.layout import CORPUS
+from adaptbert.runtime.stage import Stage
+from adaptbert.runtime.tracking.run import Run
 
 
 class CollectParams(SourceConfig):
@@ -32,10 +32,10 @@ class CollectParams(SourceConfig):
 
 def collect(params: CollectParams, *, corpus: str, path: Path, out: Path, run: Run) -> None:
     """Bring a corpus of unlabelled text into data/raw."""
-    from adaptbert.corpora.files import Files
-    from adaptbert.corpora.hub import HubDataset
-    from adaptbert.corpora.installed_docs import InstalledDocs
-    from adaptbert.corpora.raw import RawWriter
+    from adaptbert.collection.hub import HubDataset
+    from adaptbert.collection.installed_docs import InstalledDocs
+    from adaptbert.collection.raw_writer import RawWriter
+    from adaptbert.collection.user_files import Files
 
     if params.source == "installed_docs":
         source: InstalledDocs | Files | HubDataset = InstalledDocs(path)

@@ -14,17 +14,18 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from adaptbert import bounds
-from adaptbert.corpora.cut import CutConfig
-from adaptbert.corpora.fields import Labelling
-from adaptbert.corpora.files import Beginning
-from adaptbert.corpora.sources import MARKED, SourceConfig
-from adaptbert.entry import Stage
-from adaptbert.layout import TARGETS, Layout, Shape, Target
-from adaptbert.outputs import whole
-from adaptbert.params import Config, contradiction
-from adaptbert.tag_schemes import Scheme
-from adaptbert.tracking import Run
+from adaptbert.base import bounds
+from adaptbert.base.config import Config, contradiction
+from adaptbert.base.files import whole
+from adaptbert.base.task_types import TARGETS, Shape, Target
+from adaptbert.collection.hash_split import CutConfig
+from adaptbert.collection.readers.fields import Labelling
+from adaptbert.collection.readers.source_config import MARKED, SourceConfig
+from adaptbert.collection.user_files import Beginning
+from adaptbert.rows.layout import Layout
+from adaptbert.rows.tag_schemes import Scheme
+from adaptbert.runtime.stage import Stage
+from adaptbert.runtime.tracking.run import Run
 
 
 class RowsConfig(Config):
@@ -168,9 +169,9 @@ def read_into(
         paths: of train, dev and test.
         beginning: how much of each of the user's files is read; None: all.
     """
-    from adaptbert.corpora.demonstration_tasks import DemonstrationTask
-    from adaptbert.corpora.labelled import LabelledSet
-    from adaptbert.corpora.raw import RawWriter
+    from adaptbert.collection.demonstration_tasks import DemonstrationTask
+    from adaptbert.collection.labelled_source import LabelledSet
+    from adaptbert.collection.raw_writer import RawWriter
 
     shares = params.split.shares() if params.split is not None else {}
     if params.rows is not None:

@@ -1,7 +1,8 @@
 """Compare: cells, rungs, predictions and labelled sets -> metrics/metrics.json, reports/index.html, reports/plots.
 
-metrics/metrics.json has the few numbers of adaptbert.headlines, metrics/comparison.json all of adaptbert.summary.
-Prints the table as well; `python -m adaptbert.comparison_table metrics/comparison.json` prints it again.
+metrics/metrics.json has the few numbers of adaptbert.comparison.headlines, metrics/comparison.json all of
+adaptbert.comparison.metrics_json. Prints the table as well; `python -m adaptbert.comparison.text_table
+metrics/comparison.json` prints it again.
 """
 
 from pathlib import Path
@@ -9,11 +10,11 @@ from typing import Annotated
 
 from pydantic import Field
 
-from adaptbert.entry import Stage
-from adaptbert.ladder import LadderConfig
-from adaptbert.outputs import whole, write_json
-from adaptbert.params import Config
-from adaptbert.tracking import Run
+from adaptbert.base.config import Config
+from adaptbert.base.files import whole, write_json
+from adaptbert.base.ladder import LadderConfig
+from adaptbert.runtime.stage import Stage
+from adaptbert.runtime.tracking.run import Run
 
 
 class CompareParams(Config):
@@ -40,13 +41,13 @@ def compare(
     run: Run,
 ) -> None:
     """All cells and rungs to one table, one report and one sentence a step."""
-    from adaptbert.comparing import compare_all
-    from adaptbert.comparison_plots import write_plots
-    from adaptbert.comparison_table import comparison_table
-    from adaptbert.headlines import headlines
-    from adaptbert.params import flatten
-    from adaptbert.report.page import render
-    from adaptbert.summary import summary
+    from adaptbert.comparison.assemble import compare_all
+    from adaptbert.comparison.headlines import headlines
+    from adaptbert.comparison.metrics_json import summary
+    from adaptbert.comparison.plot_data import write_plots
+    from adaptbert.comparison.report.page import render
+    from adaptbert.comparison.text_table import comparison_table
+    from adaptbert.runtime.params.params_file import flatten
 
     compared = compare_all(
         ladder,

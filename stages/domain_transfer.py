@@ -9,11 +9,12 @@ from typing import Annotated
 
 from pydantic import Field
 
-from adaptbert.entry import Stage
-from adaptbert.measurement import MeasureConfig
-from adaptbert.rung import RungConfig, Where, climb
-from adaptbert.tracking import Run
-from adaptbert.work import Work
+from adaptbert.pretraining.heldout_evaluation import MeasureConfig
+from adaptbert.pretraining.rung import Where, climb
+from adaptbert.pretraining.rung_config import RungConfig
+from adaptbert.runtime.stage import Stage
+from adaptbert.runtime.tracking.run import Run
+from adaptbert.training.resume import Work
 
 
 class DomainTransferParams(RungConfig):
@@ -39,8 +40,8 @@ def domain_transfer(
     run: Run,
 ) -> None:
     """Climb from the general rung to the rung of a corpus."""
-    from adaptbert.checkpoint import Checkpoint
-    from adaptbert.token_store import TokenizedCorpus
+    from adaptbert.model.checkpoint import Checkpoint
+    from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
 
     start = Checkpoint.load(init)
     training = TokenizedCorpus.load(text)

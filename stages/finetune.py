@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from adaptbert.cell import Places, finetune_cell
-from adaptbert.cell_config import CellConfig
-from adaptbert.entry import Stage
-from adaptbert.tracking import Run
-from adaptbert.work import Work
+from adaptbert.finetuning.cell import Places, finetune_cell
+from adaptbert.finetuning.cell_config import CellConfig
+from adaptbert.runtime.stage import Stage
+from adaptbert.runtime.tracking.run import Run
+from adaptbert.training.resume import Work
 
 
 class FinetuneParams(CellConfig):
@@ -27,7 +27,7 @@ def finetune(
     run: Run,
 ) -> None:
     """Fine-tune one cell, all its seeds."""
-    from adaptbert.checkpoint import Checkpoint
+    from adaptbert.model.checkpoint import Checkpoint
 
     finetune_cell(Checkpoint.load(init), params, task, arm, Places(data, out, predictions, metrics), work, run)
 

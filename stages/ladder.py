@@ -2,23 +2,23 @@
 
 DVC puts names of params.yaml into the paths of outputs, and removes the outputs of a stage before it runs it. So every
 stage with such a path depends on this one. Its output is always the same: it orders, and never makes another one run.
-It also removes what stages left that params.yaml no longer has (adaptbert.leftovers). So its output persists: DVC takes
-no such stage from its run cache, and this one runs whenever the names are others than before.
+It also removes what stages left that params.yaml no longer has (adaptbert.project.leftovers). So its output persists:
+DVC takes no such stage from its run cache, and this one runs whenever the names are others than before.
 """
 
 from pathlib import Path
 
-from adaptbert.entry import PARAMS, Stage
-from adaptbert.ladder import LadderConfig
-from adaptbert.outputs import whole
-from adaptbert.params import Names
+from adaptbert.base.config import Names
+from adaptbert.base.files import whole
+from adaptbert.base.ladder import LadderConfig
+from adaptbert.runtime.stage import PARAMS, Stage
 
 TEXT = "The names of params.yaml can be those of stages.\n"
 
 
 def ladder(params: LadderConfig, *, collect: Names, collect_task: Names, out: Path) -> None:
-    """Let names pass, for `adaptbert.entry.check_all` has not refused them; put away what other names left."""
-    from adaptbert import leftovers
+    """Let names pass, for `adaptbert.runtime.stage.check_all` has not refused them; put away what other names left."""
+    from adaptbert.project import leftovers
 
     names = {"ladder": params.model_dump(), "collect": collect.sorted(), "collect_task": collect_task.sorted()}
     for line in leftovers.remove(names, PARAMS):

@@ -7,14 +7,15 @@ from pathlib import Path
 
 from pydantic import model_validator
 
-from adaptbert.architecture import EncoderConfig
-from adaptbert.entry import Stage
-from adaptbert.measurement import MeasureConfig
-from adaptbert.outputs import whole
-from adaptbert.params import contradiction
-from adaptbert.rung import RungConfig, Where, climb
-from adaptbert.tracking import Run
-from adaptbert.work import Work
+from adaptbert.base.config import contradiction
+from adaptbert.base.files import whole
+from adaptbert.model.architecture import EncoderConfig
+from adaptbert.pretraining.heldout_evaluation import MeasureConfig
+from adaptbert.pretraining.rung import Where, climb
+from adaptbert.pretraining.rung_config import RungConfig
+from adaptbert.runtime.stage import Stage
+from adaptbert.runtime.tracking.run import Run
+from adaptbert.training.resume import Work
 
 SCRATCH = "scratch"
 
@@ -55,10 +56,10 @@ def pretrain(
     run: Run,
 ) -> None:
     """Train the general rung, or take a public one and spend no step."""
-    from adaptbert import checkpoint
-    from adaptbert.checkpoint import Checkpoint
-    from adaptbert.token_store import TokenizedCorpus
-    from adaptbert.tokenization import Tokenizer
+    from adaptbert.model import checkpoint
+    from adaptbert.model.checkpoint import Checkpoint
+    from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
+    from adaptbert.tokenization.store.tokenizer import Tokenizer
 
     corpus = TokenizedCorpus.load(text)
     if params.encoder is not None:

@@ -5,11 +5,12 @@ Masked-language modelling on the task's own text, many passes with fresh masks (
 
 from pathlib import Path
 
-from adaptbert.entry import Stage
-from adaptbert.measurement import MeasureConfig
-from adaptbert.rung import RungConfig, Where, climb
-from adaptbert.tracking import Run
-from adaptbert.work import Work
+from adaptbert.pretraining.heldout_evaluation import MeasureConfig
+from adaptbert.pretraining.rung import Where, climb
+from adaptbert.pretraining.rung_config import RungConfig
+from adaptbert.runtime.stage import Stage
+from adaptbert.runtime.tracking.run import Run
+from adaptbert.training.resume import Work
 
 
 class TaskTransferParams(RungConfig):
@@ -31,8 +32,8 @@ def task_transfer(
     run: Run,
 ) -> None:
     """Climb from a general or domain rung to the rung of a task."""
-    from adaptbert.checkpoint import Checkpoint
-    from adaptbert.token_store import TokenizedCorpus
+    from adaptbert.model.checkpoint import Checkpoint
+    from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
 
     where = Where("task_transfer", f"task_transfer/{out.name}", heldout, out, metrics)
     run.set_tags({"from": out.name.removeprefix(f"{task}-")})

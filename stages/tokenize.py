@@ -1,6 +1,6 @@
 """Tokenising: validated corpora and task texts -> flat token arrays for training, and the held-out sets of every rung.
 
-Words are found here once, see adaptbert.segmentation, and lie beside the tokens.
+Words are found here once, see adaptbert.tokenization.word_segmentation, and lie beside the tokens.
 
 data/tokenized/corpora/<corpus>   what a corpus trains on
 data/tokenized/tasks/<task>       the texts of a task's training split, for task transfer
@@ -12,15 +12,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from adaptbert.documents import DocumentConfig, is_heldout
-from adaptbert.entry import Stage
-from adaptbert.outputs import whole, write_json
-from adaptbert.parallel import workers
-from adaptbert.segmentation import Segmenter
-from adaptbert.tables import texts
-from adaptbert.token_writer import write
-from adaptbert.tokenization import Tokenizer
-from adaptbert.tracking import Run
+from adaptbert.base.files import whole, write_json
+from adaptbert.rows.parquet import texts
+from adaptbert.runtime.stage import Stage
+from adaptbert.runtime.tracking.run import Run
+from adaptbert.runtime.worker_pool import workers
+from adaptbert.tokenization.corpus_writer import write
+from adaptbert.tokenization.documents import DocumentConfig, is_heldout
+from adaptbert.tokenization.store.tokenizer import Tokenizer
+from adaptbert.tokenization.word_segmentation import Segmenter
 
 
 class TokenizeParams(DocumentConfig):
@@ -38,7 +38,7 @@ def tokenize(
     run: Run,
 ) -> None:
     """Tokenise every corpus and every task's text once, for all rungs."""
-    # Work is shared among processes, see adaptbert.parallel; threads within each would only be in the way.
+    # Work is shared among processes, see adaptbert.runtime.worker_pool; threads within each would only be in the way.
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     pieces, segmenter = Tokenizer.load(tokenizer), Segmenter.load(params.words, dictionary)
     facts: dict[str, dict[str, Any]] = {}

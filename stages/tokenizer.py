@@ -6,14 +6,14 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from adaptbert import bounds
-from adaptbert.entry import Stage
-from adaptbert.outputs import whole, write_json
-from adaptbert.params import Config, contradiction
-from adaptbert.tables import texts
-from adaptbert.tokenization import Tokenizer, VocabularyConfig
-from adaptbert.tracking import Run
-from adaptbert.vocabulary import ExtensionConfig, extend_vocabulary
+from adaptbert.base import bounds
+from adaptbert.base.config import Config, contradiction
+from adaptbert.base.files import whole, write_json
+from adaptbert.rows.parquet import texts
+from adaptbert.runtime.stage import Stage
+from adaptbert.runtime.tracking.run import Run
+from adaptbert.tokenization.store.tokenizer import Tokenizer, VocabularyConfig
+from adaptbert.tokenization.vocabulary_extension import ExtensionConfig, extend_vocabulary
 
 
 class TokenizerParams(Config):

@@ -7,15 +7,16 @@ import logging
 from contextlib import ExitStack
 from pathlib import Path
 
-from adaptbert.contamination import ForbiddenText
-from adaptbert.entry import Stage
+from adaptbert.base.config import Names
+from adaptbert.base.files import whole, write_json
 from adaptbert.errors import raise_all
-from adaptbert.gate.corpus import overlaps, pass_corpus
-from adaptbert.gate.labelled import pass_task
-from adaptbert.gate.limits import Limits
-from adaptbert.outputs import whole, write_json
-from adaptbert.params import Names, flatten
-from adaptbert.tracking import Run
+from adaptbert.runtime.params.params_file import flatten
+from adaptbert.runtime.stage import Stage
+from adaptbert.runtime.tracking.run import Run
+from adaptbert.validation.contamination import ForbiddenText
+from adaptbert.validation.corpus import overlaps, pass_corpus
+from adaptbert.validation.labelled_set import pass_task
+from adaptbert.validation.limits import Limits
 
 
 class ValidateParams(Limits):

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adaptbert.entry import QUIET
+from adaptbert.runtime.stage import QUIET
 
 if TYPE_CHECKING:
-    from adaptbert.comparison import Comparison
-    from tests.climbing import Ladder
+    from adaptbert.comparison.records import Comparison
+    from tests.support.climbing import Ladder
 
 os.environ.update(QUIET)
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -31,7 +31,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def save_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
     """Training saves its state after every optimizer step of this process, however long that takes."""
     monkeypatch.setenv("ADAPTBERT_SAVE_SECONDS", "0")
-    monkeypatch.setattr("adaptbert.follower.SAVE_SHARE", 0)
+    monkeypatch.setattr("adaptbert.training.monitor.SAVE_SHARE", 0)
 
 
 @pytest.fixture(scope="session")
@@ -47,8 +47,8 @@ def mlflow_tables(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 @pytest.fixture(scope="session")
 def climbed(tmp_path_factory: pytest.TempPathFactory) -> "Ladder":
     """All rungs; the tests only look."""
-    from adaptbert.stream import BudgetConfig
-    from tests.climbing import Ladder
+    from adaptbert.training.document_stream import BudgetConfig
+    from tests.support.climbing import Ladder
 
     ladder = Ladder(tmp_path_factory.mktemp("ladder"))
     more = BudgetConfig(tokens=8_000)
@@ -73,8 +73,8 @@ def ladder(climbed: "Ladder", tmp_path: Path) -> "Ladder":
 @pytest.fixture(scope="session")
 def comparison(tmp_path_factory: pytest.TempPathFactory) -> "Comparison":
     """Of a simulated recipe with three seeds; the tests only look."""
-    from adaptbert.comparing import compare_all
-    from tests.simulated import simulate
+    from adaptbert.comparison.assemble import compare_all
+    from tests.support.simulated import simulate
 
     made = simulate(tmp_path_factory.mktemp("recipe"), seeds=(1, 2, 3), draw=2)
     return compare_all(made.ladder, confidence=0.95, baseline_seed=1, **made.paths)

@@ -2,19 +2,19 @@
 
     python -m tests.documents           # write all of it anew
 
-tests/test_docs.py compares with what is there.
+tests/docs/test_docs.py compares with what is there.
 """
 
 import os
 import re
 from pathlib import Path
 
-from adaptbert.comparison_table import comparison_table
-from adaptbert.outputs import read_json
-from adaptbert.parameters import page, parameters
-from adaptbert.report.picture import picture
+from adaptbert.base.files import read_json
+from adaptbert.comparison.report.readme_picture import picture
+from adaptbert.comparison.text_table import comparison_table
+from adaptbert.project.parameters_page import page, parameters
 from benchmarks.table import tables
-from tests.import_closure import ROOT
+from tests.support.imports import ROOT
 
 READMES = ("README.md", "README.zh-CN.md")
 PICTURE = "docs/img/ladder.svg"

@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from adaptbert.corpora.raw import ENCODING_CODES
+from adaptbert.collection.readers import encodings
 from adaptbert.errors import BadData
 from adaptbert.prediction import outputs
-from adaptbert.prediction.asked import Asked
 from adaptbert.prediction.inputs import STDIN, Input
 from adaptbert.prediction.predictor import Predictor
-from adaptbert.progress import BAR_SECONDS, CLEAR, LINE_SECONDS
+from adaptbert.prediction.request_rows import Asked
+from adaptbert.runtime.progress import BAR_SECONDS, CLEAR, LINE_SECONDS
 
 SHOWN = 20
 """Rows that cannot be answered, told one by one."""
@@ -88,7 +88,7 @@ class _Faults:
                 if self._strict:
                     raise BadData(code, place, reason, "mend the row, or leave out --strict")
                 self.count += 1
-                self._undecodable += code in ENCODING_CODES
+                self._undecodable += code in encodings.ERROR_CODES
                 if self.count <= SHOWN:
                     print(f"AB-{code:03d} {place}: {reason}; the row stays without an answer", file=sys.stderr)
             yield row

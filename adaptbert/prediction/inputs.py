@@ -1,6 +1,6 @@
 """A file, or stdin, -> rows that want an answer, in their order and in flat memory.
 
-The formats and checks are those of labelled sets (adaptbert.corpora.formats).
+The formats and checks are those of labelled sets (adaptbert.collection.readers.formats).
 """
 
 import sys
@@ -12,14 +12,14 @@ from pathlib import Path
 from shlex import quote
 from typing import get_args
 
-from adaptbert.corpora import encodings
-from adaptbert.corpora.formats import SUFFIXES, format_of, records
-from adaptbert.corpora.likeness import hinted
-from adaptbert.corpora.lines import check_name, check_regular
-from adaptbert.corpora.sources import OF_SHAPE, Format
+from adaptbert.collection.readers import encodings
+from adaptbert.collection.readers.format_guess import hinted
+from adaptbert.collection.readers.formats import SUFFIXES, format_of, records
+from adaptbert.collection.readers.lines import check_name, check_regular
+from adaptbert.collection.readers.source_config import OF_SHAPE, Format
 from adaptbert.errors import BadData, BadParams, closest
-from adaptbert.layout import Layout
-from adaptbert.prediction.asked import Asked, Reader
+from adaptbert.prediction.request_rows import Asked, Reader
+from adaptbert.rows.layout import Layout
 
 STDIN = Path("-")
 FORMATS = get_args(Format)

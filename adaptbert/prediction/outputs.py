@@ -2,7 +2,7 @@
 
 JSON lines hold what there is to say of a row. The other two have the same columns in every row: in CSV lists and
 mappings are JSON in their cell, in Parquet probabilities are a map. Text is written as it is, but in CSV, where a
-spreadsheet would run it (adaptbert.spreadsheet).
+spreadsheet would run it (adaptbert.rows.spreadsheet).
 """
 
 import io
@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from adaptbert import spreadsheet
-from adaptbert.corpora.lines import check_name
+from adaptbert.base.files import whole
+from adaptbert.collection.readers.lines import check_name
 from adaptbert.errors import BadParams
-from adaptbert.outputs import whole
 from adaptbert.prediction.predictor import ANSWERS, NO_CLASSES
+from adaptbert.rows import spreadsheet
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -71,7 +71,7 @@ def opened(path: Path, target: str, warnings: Counter[str], *, details: bool, bo
         return
     with whole(path) as part:
         if path.suffix == ".parquet":
-            from adaptbert.corpora.raw import Table
+            from adaptbert.rows.parquet_writer import Table
 
             with Table(part, list(columns(target, details=details))) as table:
                 yield table.add

@@ -1,8 +1,8 @@
 """A fine-tuned checkpoint that answers rows: chunks of rows in, an answer for each of them out, in their order.
 
-By the very functions that evaluated it, in forward passes that are cut alike (`adaptbert.finetuning.logits`): equal
-rows in equal order get the bits that the test set got. Rows that cannot be answered do not count, but where there are
-hundreds of them in a row: then what waits is answered, and the rest of its group apart.
+By the very functions that evaluated it, in forward passes that are cut alike (`adaptbert.finetuning.module.logits`):
+equal rows in equal order get the bits that the test set got. Rows that cannot be answered do not count, but where there
+are hundreds of them in a row: then what waits is answered, and the rest of its group apart.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import Field
 
-from adaptbert import tag_schemes
-from adaptbert.card import CARD, untold
-from adaptbert.checkpoint import Checkpoint
-from adaptbert.checkpoint_files import COPY, FileConfig, validated
-from adaptbert.corpora import replacing
-from adaptbert.corpora.lines import check_name
+from adaptbert.collection.readers import replacing
+from adaptbert.collection.readers.lines import check_name
 from adaptbert.errors import BadData, BadParams
-from adaptbert.normalise import moved_back
-from adaptbert.precision import Precision, chosen
-from adaptbert.prediction.asked import Asked, Reader
-from adaptbert.tasks.shapes import Shape, from_card
+from adaptbert.finetuning.tasks.shapes import Shape, from_card
+from adaptbert.model.card import CARD, untold
+from adaptbert.model.checkpoint import Checkpoint
+from adaptbert.model.checkpoint_files import COPY, FileConfig, validated
+from adaptbert.model.precision import Precision, chosen
+from adaptbert.prediction.request_rows import Asked, Reader
+from adaptbert.rows import tag_schemes
+from adaptbert.rows.cleaning import moved_back
 
 if TYPE_CHECKING:
-    from adaptbert.tokenization import Tokenizer
+    from adaptbert.tokenization.store.tokenizer import Tokenizer
 
 ANSWERS = {"class": "label", "labels": "labels", "number": "value", "answer": "answer", "spans": "tags", "tags": "tags"}
 """Target -> what an answer is called."""
@@ -77,7 +77,7 @@ class Predictor:
         """
         import torch
 
-        from adaptbert.fine_tuned import opened
+        from adaptbert.finetuning.restore import opened
 
         if precision is not None and precision not in PRECISIONS:
             raise BadParams(111, "precision", f"'{precision}' is unknown", f"write one of {', '.join(PRECISIONS)}")
@@ -129,7 +129,7 @@ class Predictor:
         self, rows: Iterable[Asked], *, probabilities: bool = False, top: int | None = None
     ) -> Iterator[dict[str, Any]]:
         """The same for rows that were read already."""
-        from adaptbert.finetuning import PREDICT_ROWS
+        from adaptbert.finetuning.module import PREDICT_ROWS
 
         self.check_top(top)
         size = PREDICT_ROWS if self._batch_tokens is None else MANY_ROWS
@@ -162,7 +162,7 @@ class Predictor:
                 yield {"id": row.id, "error": f"AB-{row.problem.code:03d} {row.problem.reason}"}
 
     def _found(self, asked: list[Asked], *, probabilities: bool, top: int | None) -> list[dict[str, Any]]:
-        from adaptbert.finetuning import logits
+        from adaptbert.finetuning.module import logits
 
         rows = [row.values for row in asked]
         shape, tuned = self._shape, self._task["tuned"]

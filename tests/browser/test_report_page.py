@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.comparing import compare_all
-from adaptbert.report.page import render
-from tests.simulated import ACCURACY, rearmed, simulate
+from adaptbert.comparison.assemble import compare_all
+from adaptbert.comparison.report.page import render
+from tests.support.simulated import ACCURACY, rearmed, simulate
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -6,7 +6,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from adaptbert import entry, exclusive, training
+from adaptbert.runtime import locks as exclusive
+from adaptbert.runtime import stage as entry
+from adaptbert.training import loop as training
 
 
 def no_seeds() -> None:

@@ -17,7 +17,7 @@ import pytorch_lightning  # noqa: F401
 import sqlalchemy.dialects.sqlite  # noqa: F401
 import transformers.models.bert.modeling_bert  # noqa: F401
 
-from adaptbert import cell, checkpoint, entry, exclusive, finetuning, masked_lm, rung, training  # noqa: F401
+from adaptbert.training import loop as training  # noqa: F401
 from tests.faults import sabotages
 
 STAGES = ("pretrain", "domain_transfer", "task_transfer", "finetune")

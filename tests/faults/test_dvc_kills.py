@@ -24,9 +24,9 @@ from typing import Any
 import psutil
 import pytest
 
-from tests import tiny
 from tests.faults.test_kills import values
-from tests.project import alive, clone, restore_interrupt, wait_until
+from tests.support import tiny
+from tests.support.project import alive, clone, restore_interrupt, wait_until
 
 KINDS = {"dvc alone": 20, "Ctrl-C": 10, "all": 10}
 AT_LOCK = 0.4

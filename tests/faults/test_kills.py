@@ -21,11 +21,11 @@ from typing import Any
 
 import pytest
 
-from adaptbert import params
-from adaptbert.exclusive import ROOT as WORK
-from tests import tiny
+from adaptbert.runtime.locks import ROOT as WORK
+from adaptbert.runtime.params import params_file as params
 from tests.faults import sabotages
-from tests.project import ROOT, environment
+from tests.support import tiny
+from tests.support.project import ROOT, environment
 
 KILLED = -signal.SIGKILL
 

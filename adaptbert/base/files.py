@@ -1,0 +1,110 @@
+"""Files that appear whole or not at all: written beside their place under another name, then renamed."""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from glob import escape
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from adaptbert.base.full_disk import full_disk, size
+from adaptbert.base.processes import has_ended
+from adaptbert.errors import IO_ERROR, UserError
+
+
+class Blocked(UserError):
+    """Something else stands where a file or folder of ours belongs."""
+
+    exit_code = IO_ERROR
+
+
+@contextmanager
+def whole(target: Path) -> Iterator[Path]:
+    """A path to write a file or folder to; it takes the place of `target` when the block ends well.
+
+    The temporary name lies in the target's own folder (never in $TMPDIR, which may be another file system).
+    When the block raises, what it wrote is removed and `target` stays as it was. What a process left that was killed in
+    the block is removed when the same target is written again.
+
+    Raises:
+        FullDisk: there is no room for it.
+    """
+    make_folder(target.parent)
+    _remove_leftovers(target)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        yield temporary
+        for path in [*temporary.rglob("*"), temporary] if temporary.is_dir() else [temporary]:
+            sync(path)
+        if target.is_dir():
+            shutil.rmtree(target)
+        temporary.replace(target)
+        sync(target.parent)
+    except Exception as error:
+        if full := full_disk(error, target, size(temporary)):  # before it is removed: what is free now is too little
+            raise full from error
+        raise
+    finally:
+        _remove(temporary)
+
+
+def make_folder(path: Path) -> None:
+    """A folder, with those above it; none of it is made anew.
+
+    Raises:
+        Blocked: something else stands where one of them belongs.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        blocking = next(place for place in (*reversed(path.parents), path) if not place.is_dir())
+        raise Blocked(184, blocking, "not a folder, and one belongs there", "move it away, or rename it") from None
+
+
+def _remove_leftovers(target: Path) -> None:
+    """Those that a live process is writing stay."""
+    for path in target.parent.glob(f".{escape(target.name)}.*.part"):
+        with suppress(FileNotFoundError):  # its process has just ended well
+            pid = path.name.removesuffix(".part").rpartition(".")[2]
+            if pid.isdecimal() and has_ended(int(pid), path.stat().st_mtime):
+                _remove(path)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def write_json(target: Path, values: Mapping[str, Any]) -> None:
+    """Keys as given, floats as Python prints them, no time and no run id: equal results have equal bytes."""
+    with whole(target) as path:
+        path.write_text(json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a JSON file that this project wrote."""
+    values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return values
+
+
+def file_digest(path: Path) -> str:
+    """sha256 of a file's bytes."""
+    digest = sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def sync(path: Path) -> None:
+    """Make a file, or the names in a folder, outlast a power cut."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

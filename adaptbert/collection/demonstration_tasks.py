@@ -1,0 +1,129 @@
+"""Two labelled sets made from numpydoc docstrings: real text, labels for nothing.
+
+section: sentence -> the section that it stands in (Lead, Parameters, Returns, Notes, Raises).
+mention: sentence -> BIO tags of the words that its author marked up as CODE, PARAM or REF; the marks are taken away.
+
+Splits are made by module, so that no function is in two of them, and no sentence is in two splits.
+"""
+
+import hashlib
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from adaptbert.collection.installed_docs import InstalledDocs, Passage
+from adaptbert.collection.prose import Sentence, letters
+from adaptbert.collection.readers.records import Row
+
+SECTIONS = {
+    "Lead": "Lead",
+    "Parameters": "Parameters",
+    "Other Parameters": "Parameters",
+    "Returns": "Returns",
+    "Yields": "Returns",
+    "Notes": "Notes",
+    "Raises": "Raises",
+}
+"""numpydoc section -> label. The classes are fixed here, not derived from counts."""
+MENTIONS = ("CODE", "PARAM", "REF")
+LABELS = {"single_sentence": sorted(set(SECTIONS.values())), "sequence_labelling": list(MENTIONS)}
+
+SPLITS = ("train", "dev", "test")
+TEST_SHARE, DEV_SHARE = 0.25, 0.10
+"""Of the modules."""
+TOKEN = re.compile(r"\w+(?:[.'-]\w+)*|\S")
+"""A word, with inner dots, hyphens and apostrophes; or one sign."""
+
+
+class DemonstrationTask:
+    """The set of one shape, all splits from one reading of the docstrings."""
+
+    def __init__(self, listing: Path, shape: str, caps: Mapping[str, int]) -> None:
+        self.shape, self.caps = shape, caps
+        self.labels = LABELS[shape]
+        self.docs = InstalledDocs(listing)
+
+    @property
+    def warnings(self) -> Counter[str]:
+        return self.docs.warnings
+
+    def provenance(self) -> dict[str, Any]:
+        return self.docs.provenance()
+
+    def rows(self, split: str) -> list[Row]:
+        """At most as many as the cap says, in the order of the docstrings."""
+        return choose(self._pool[split], self.caps[split])
+
+    @cached_property
+    def _pool(self) -> dict[str, list[Row]]:
+        example = _section if self.shape == "single_sentence" else _mention
+        pool: dict[str, list[Row]] = defaultdict(list)
+        for split, row in _once(self.docs.passages(), example):
+            pool[split].append(row)
+        return pool
+
+
+def split_of(module: str) -> str:
+    """By hash: the same module is always in the same split, whatever else is installed."""
+    share = int.from_bytes(hashlib.sha256(module.encode()).digest()[:6]) / 2**48
+    return "test" if share < TEST_SHARE else "dev" if share < TEST_SHARE + DEV_SHARE else "train"
+
+
+def _once(
+    passages: Iterable[Passage], example: Callable[[Sentence], dict[str, Any] | None]
+) -> Iterable[tuple[str, Row]]:
+    """Each sentence once, in the most guarded split that has it; those that stand under two labels not at all."""
+    found: dict[str, tuple[str, Row]] = {}
+    labels: dict[str, set[str]] = defaultdict(set)
+    for passage in passages:
+        values = example(passage.sentence)
+        if values is None:
+            continue
+        key, split = letters(passage.text), split_of(passage.module)
+        labels[key].add(str(values.get("label")))
+        if key not in found or SPLITS.index(split) > SPLITS.index(found[key][0]):
+            found[key] = split, Row(passage.id, passage.file, passage.line, values)
+    return [entry for key, entry in found.items() if len(labels[key]) == 1]
+
+
+def choose(pool: list[Row], cap: int) -> list[Row]:
+    """Equal shares of all labels: a label with fewer rows gives all of them, the others share what is left.
+
+    Which rows of a label, is decided by the hash of their ids.
+    """
+    by_label: dict[str, list[tuple[int, Row]]] = defaultdict(list)
+    for position, row in enumerate(pool):
+        by_label[str(row.values.get("label"))].append((position, row))
+    chosen: list[tuple[int, Row]] = []
+    smallest_first = sorted(by_label.items(), key=lambda item: (len(item[1]), item[0]))
+    for done, (_, rows) in enumerate(smallest_first):
+        share = (cap - len(chosen)) // (len(smallest_first) - done)
+        chosen += sorted(rows, key=lambda item: _draw(item[1].id))[:share]
+    return [row for _, row in sorted(chosen, key=lambda item: item[0])]
+
+
+def _draw(identity: str) -> bytes:
+    """Salted: fine-tuning takes its rows by the plain hash of the id, which must not follow this choice."""
+    return hashlib.sha256(f"demonstration {identity}".encode()).digest()
+
+
+def _section(sentence: Sentence) -> dict[str, Any] | None:
+    label = SECTIONS.get(sentence.section)
+    return None if label is None else {"text": sentence.text, "label": label}
+
+
+def _mention(sentence: Sentence) -> dict[str, Any] | None:
+    """None without a mention, and where one cannot be labelled: formulas, names of unknown kind."""
+    kinds = {segment.kind for segment in sentence.segments}
+    if kinds & {"MATH", "NAME"} or not kinds & set(MENTIONS):
+        return None
+    tokens: list[str] = []
+    tags: list[str] = []
+    for kind, text in sentence.segments:
+        for number, token in enumerate(TOKEN.findall(text)):
+            tokens.append(token)
+            tags.append("O" if not kind else f"I-{kind}" if number else f"B-{kind}")
+    return {"tokens": tokens, "tags": tags}

@@ -1,0 +1,111 @@
+"""A set without dev or test rows -> these, cut off its training rows by a hash.
+
+Where a row goes depends on nothing but its own text, or the group that it belongs to where one is mapped, so that rows
+added later move no other row, and copies of one text stay together. Questions about one context stay together as well.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from hashlib import sha256
+from typing import Annotated, Any, Protocol
+
+from pydantic import Field, model_validator
+
+from adaptbert.base.config import Config, contradiction
+from adaptbert.collection.readers.records import Row, Unreadable
+from adaptbert.errors import BadData
+from adaptbert.rows.cleaning import letters
+from adaptbert.rows.layout import Layout
+
+Share = Annotated[float, Field(gt=0, lt=1)]
+
+
+class CutConfig(Config):
+    """Which splits are cut off the training rows; their paths name the same file as `train`.
+
+    Rows whose `group` is equal stay together, where `columns` maps one; else rows of equal text (or context).
+    """
+
+    dev: Share | None = None
+    """Share of the rows that become the development split; left out: it has a file of its own."""
+    test: Share | None = None
+    """Share of the rows that become the test split; left out: it has a file of its own."""
+
+    @model_validator(mode="after")
+    def _agree(self) -> "CutConfig":
+        if not self.shares():
+            raise contradiction("split has no share", "give a share for dev, for test or for both")
+        if sum(self.shares().values()) >= 1:
+            raise contradiction(
+                f"split: dev {self.dev} + test {self.test} leave nothing to train on", "write smaller shares"
+            )
+        return self
+
+    def shares(self) -> dict[str, float]:
+        """Of the splits that are cut off."""
+        return {name: share for name, share in (("test", self.test), ("dev", self.dev)) if share is not None}
+
+
+class Source(Protocol):
+    """What is cut."""
+
+    @property
+    def warnings(self) -> Counter[str]: ...
+
+    def rows(self) -> Iterator[Row | Unreadable]: ...
+
+
+class Cut:
+    """The rows of one source by split; held in memory, and rows that cannot be read stay with train."""
+
+    def __init__(self, source: Source, layout: Layout, shares: dict[str, float]) -> None:
+        self.source, self.layout, self.shares = source, layout, shares
+
+    def rows(self, split: str) -> list[Row | Unreadable]:
+        """Raises BadData when a split would have none."""
+        if not self._pool[split]:
+            total = sum(map(len, self._pool.values()))
+            problem = f"{total:,} rows cannot be split: none falls to {split}"
+            raise BadData(19, "params.yaml: collect_task", problem, f"give more rows, or a file for {split}")
+        return self._pool[split]
+
+    @cached_property
+    def _pool(self) -> dict[str, list[Row | Unreadable]]:
+        pool: dict[str, list[Row | Unreadable]] = defaultdict(list)
+        for row in self.source.rows():
+            name = split_of(self._key(row), self.shares) if isinstance(row, Row) else "train"
+            pool[name].append(row)
+        return pool
+
+    def _key(self, row: Row) -> str:
+        if row.group is not None:
+            return f"group {row.group}"
+        return "\n".join(letters(_text(row.values[name])) for name in self._together)
+
+    @property
+    def _together(self) -> tuple[str, ...]:
+        return ("context",) if self.layout.shape == "extractive_answer" else self.layout.inputs
+
+    def describe(self, columns: Mapping[str, str]) -> dict[str, Any]:
+        """The shares, and by what the rows are cut.
+
+        Args:
+            columns: our fields and what they are called in the file.
+        """
+        by = columns["group"] if "group" in columns else " and ".join(self._together)
+        return {**self.shares, "by_hash_of": by}
+
+
+def split_of(key: str, shares: dict[str, float]) -> str:
+    """`train`, or one of the splits that have a share. Salted: other hashes of a text decide other things."""
+    draw = int.from_bytes(sha256(f"split {key}".encode()).digest()[:6]) / 2**48
+    for name, share in shares.items():
+        if draw < share:
+            return name
+        draw -= share
+    return "train"
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else " ".join(value)

@@ -1,0 +1,211 @@
+"""A data set by name and revision -> rows, through `datasets`.
+
+`path` is a small YAML file, so that DVC sees a change of revision:
+
+    name: org/name           # on the hub, or a local folder of parquet, csv or jsonl files
+    revision: 1f2e3d4c       # a commit, so that the same text comes tomorrow; a local folder has none
+    config: default          # optional
+    split: train             # for a task: {train: train, dev: validation, test: test}
+    columns: {text: sentence, label: label}
+
+The data are streamed: the only copies are those in the Hugging Face cache of the user, outside the project. CSV holds
+text alone, so that nothing of it is converted (`NA`, `007`) but what the data set itself declares.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from adaptbert.base.config import Config
+from adaptbert.collection.readers.fields import AS_IT_IS, OPTIONAL, Fields, Labelling
+from adaptbert.collection.readers.records import Problem, Row, Unreadable
+from adaptbert.collection.readers.source_config import SourceConfig
+from adaptbert.errors import TEMPORARY, BadData, BadParams, UserError
+from adaptbert.rows.layout import Layout, of_another_target
+from adaptbert.runtime.params import params_file as params
+
+_DAMAGED = {"json": 44, "csv": 96, "parquet": 38}
+"""Format -> what a file of it is that cannot be read."""
+
+
+class HubConfig(Config):
+    """The YAML file."""
+
+    name: str
+    revision: str | None = None
+    config: str | None = None
+    split: str | dict[str, str]
+    columns: dict[str, str] | None = None
+
+
+class HubUnreachable(UserError):
+    """No answer from the hub; the same command may work later."""
+
+    exit_code = TEMPORARY
+
+
+class HubDataset:
+    """Rows of one split.
+
+    Args:
+        layout: which fields a row has.
+        split: of a task: train, dev or test.
+        labelling: how labels stand in the file.
+    """
+
+    def __init__(
+        self, path: Path, layout: Layout, config: SourceConfig, split: str = "", labelling: Labelling = AS_IT_IS
+    ) -> None:
+        self.path, self.wanted = path, split
+        self.dataset = read_config(path, layout)
+        self.split = self._split(split)
+        self.warnings: Counter[str] = Counter()
+        self.fields = Fields(layout, self.dataset.columns, config.replace, labelling)
+        self.is_local = Path(self.dataset.name).is_dir()
+        if not self.is_local and self.dataset.revision is None:
+            raise BadParams(99, f"{path}: revision", "is missing", "pin a commit of the data set")
+
+    def rows(self) -> Iterator[Row | Unreadable]:
+        loaded = self._load()
+        stream = self._stream(loaded)
+        first = list(islice(stream, 1))
+        columns = list(loaded.features or chain(*first))
+        self.fields.check(columns, f"{self.path}: {self.split}", self.wanted, f"`columns` of {self.path}")
+        classes = {column: _classes(loaded.features, column) for column in self.fields.columns.values()}
+        prefix = f"{Path(self.dataset.name).name}-{self.split}"
+        for row, found in enumerate(chain(first, stream), 1):
+            place = f"{self.dataset.name}[{row}]"
+            values = {
+                column: _named(found[column], known, place) if known else found[column]
+                for column, known in classes.items()
+            }
+            read = self.fields.read(values, place)
+            identity = read.identity or f"{prefix}-{row}"
+            if isinstance(read.values, Problem):
+                yield Unreadable(identity, self.dataset.name, row, read.values)
+            else:
+                yield Row(identity, self.dataset.name, row, read.values, read.group)
+
+    def _stream(self, loaded: Any) -> Iterator[dict[str, Any]]:
+        """The rows; a network that goes away between two of them is told as one that never answered."""
+        import pyarrow as pa
+
+        damage = (ValueError, pa.ArrowException, *((OSError,) if self.is_local else ()))
+        try:
+            yield from loaded
+        except (ConnectionError, TimeoutError) as error:
+            raise self._unreachable(error) from None
+        except damage as error:
+            raise self._damaged(error, loaded.info.builder_name) from None
+
+    def _damaged(self, error: Exception, kind: str) -> BadData:
+        """Told by the type of the error alone: its words may show the text."""
+        code = 1 if isinstance(error, UnicodeDecodeError) else _DAMAGED.get(kind, 38)
+        problem = f"a file of '{self.dataset.name}' cannot be read as {kind} ({type(error).__name__})"
+        return BadData(code, f"{self.path}: name", problem, "mend it; `source: files` names the line")
+
+    def _unreachable(self, error: Exception) -> HubUnreachable:
+        problem = f"the hub does not answer for '{self.dataset.name}' ({type(error).__name__})"
+        return HubUnreachable(
+            156, f"{self.path}: name", problem, "check the network and HF_HUB_OFFLINE, then run again"
+        )
+
+    def provenance(self) -> dict[str, Any]:
+        return {"dataset": self.dataset.model_dump(exclude={"columns"}, exclude_none=True)}
+
+    def _split(self, wanted: str) -> str:
+        split = self.dataset.split
+        if isinstance(split, str):
+            return split
+        if wanted not in split:
+            raise BadParams(99, f"{self.path}: split", f"names no '{wanted}'", f"name {wanted or 'one split, as text'}")
+        return split[wanted]
+
+    def _load(self) -> Any:
+        import datasets
+        import pyarrow as pa
+        from datasets.exceptions import DataFilesNotFoundError, DatasetNotFoundError
+
+        datasets.disable_progress_bars()
+        logging.getLogger("datasets").setLevel(logging.CRITICAL)  # what is wrong is told once, by us
+        name, place = self.dataset.name, f"{self.path}: name"
+        load = partial(
+            datasets.load_dataset,
+            name,
+            self.dataset.config,
+            revision=self.dataset.revision,
+            split=self.split,
+            streaming=True,
+        )
+        try:
+            loaded = load()
+            if loaded.info.builder_name == "csv":
+                loaded = load(**_as_written(loaded.features, self.fields.columns.values()))
+            return loaded
+        except (ConnectionError, TimeoutError) as error:
+            raise self._unreachable(error) from None
+        except (DatasetNotFoundError, DataFilesNotFoundError, FileNotFoundError):
+            problem = f"no data set '{name}' of this revision, or no right to read it"
+            raise BadData(157, place, problem, "check name and revision; log in for a gated one") from None
+        except pa.ArrowException as error:  # a ValueError, too; of the other formats nothing was read yet
+            raise self._damaged(error, "parquet") from None
+        except StopIteration:
+            raise BadData(17, place, f"a file of '{name}' is empty", "fill it or take it away") from None
+        except ValueError as error:
+            problem = str(error).split("\n")[0].rstrip(".")
+            raise BadData(157, place, problem, "check split and config") from None
+
+
+def read_config(path: Path, layout: Layout) -> HubConfig:
+    """Refuses unknown keys and columns, as params.yaml does."""
+    config = params.parse(HubConfig, params.read(path), "data set", path)
+    known = (*OPTIONAL, *layout.fields)
+    for name in config.columns or {}:
+        if name not in known:
+            problem = f"'{name}' is not a field of a {layout.shape}"
+            remedy = f"our name stands left; fields are {', '.join(known)}{of_another_target(layout, name)}"
+            raise BadParams(99, f"{path}: columns", problem, remedy)
+    return config
+
+
+def _as_written(features: Any, columns: Iterable[str]) -> dict[str, Any]:
+    """Options of the CSV reader by which a cell is the text that stands there.
+
+    Args:
+        features: that the data set declares; columns of another type than text have it, and empty cells are missing.
+        columns: that are read.
+    """
+    typed = {name for name, kind in (features or {}).items() if getattr(kind, "dtype", "") != "string"}
+    return {
+        "keep_default_na": False,
+        "na_values": {name: [""] for name in typed},
+        "converters": dict.fromkeys(set(columns) - typed, str),
+    }
+
+
+def _classes(features: Any, column: str) -> Any:
+    """The named classes of a column, one a row or a list of them; None: it has none."""
+    feature = (features or {}).get(column)
+    inner = getattr(feature, "feature", feature)
+    return inner if hasattr(inner, "int2str") else None
+
+
+def _named(found: Any, classes: Any, place: str) -> Any:
+    """Numbers become the names of their classes again; one below 0 says that the label is not told.
+
+    Raises:
+        BadData: a number that no class has.
+    """
+    if isinstance(found, list):
+        names = [_named(number, classes, place) for number in found]
+        return next((name for name in names if isinstance(name, Problem)), names)
+    if found is None or found < 0:
+        return Problem(62, "label missing")
+    if found >= classes.num_classes:
+        problem = f"label {found}, and the data set names {classes.num_classes} classes, from 0"
+        raise BadData(59, place, problem, "mend the row, or the names of the classes")
+    return classes.int2str(found)

@@ -1,0 +1,156 @@
+"""Names of installed packages -> the sentences of their docstrings: real prose without a download.
+
+A demonstration corpus: what is measured on it says that the pipeline works, not how good a method is. Files are found
+through the packages' RECORD (`stdlib`: through sysconfig), sorted, read with ast and never imported.
+"""
+
+import hashlib
+import platform
+import sysconfig
+from collections import Counter
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from adaptbert.collection.docstrings import Docstring, docstrings
+from adaptbert.collection.prose import Sentence, letters, sentences
+from adaptbert.collection.readers.records import Row
+from adaptbert.errors import BadData, nearest, raise_all
+from adaptbert.runtime.worker_pool import in_order, workers
+
+STDLIB = "stdlib"
+MIN_CHARACTERS = 50_000
+"""A package list that yields less is a mistake: docstrings stripped, or the wrong package."""
+SKIPPED_FOLDERS = {
+    "_external", "_vendor", "_vendored_packages", "array_api_compat", "array_api_extra", "ensurepip", "externals",
+    "idle_test", "lib2to3", "pydoc_data", "site-packages", "dist-packages", "test", "tests", "third_party",
+    "turtledemo", "vendor", "vendored",
+}  # fmt: skip
+"""Tests, and the code of others inside a package."""
+
+
+class Passage(NamedTuple):
+    """A sentence and where it stands."""
+
+    id: str
+    file: str
+    line: int
+    module: str
+    sentence: Sentence
+    text: str
+
+
+class InstalledDocs:
+    """The corpus: every sentence once."""
+
+    def __init__(self, listing: Path) -> None:
+        self.listing = listing
+        self.packages = read_names(listing)
+        self.warnings: Counter[str] = Counter()
+
+    def rows(self) -> Iterator[Row]:
+        """Raises BadData at the end when there was hardly any text."""
+        seen: set[bytes] = set()
+        for passage in self.passages():
+            key = hashlib.blake2b(letters(passage.text).encode(), digest_size=16).digest()
+            if key in seen:
+                self.warnings["sentences met before"] += 1
+                continue
+            seen.add(key)
+            yield Row(passage.id, passage.file, passage.line, {"text": passage.text})
+
+    def passages(self) -> Iterator[Passage]:
+        """Every sentence of every package, repetitions included."""
+        versions = self.provenance()["packages"]
+        files = [file for package in versions for file in sorted(_python_files(package).items())]
+        characters = 0
+        seen: set[str] = set()  # docstrings are often shared as they are: no need to take them twice
+        for (name, _), found in zip(files, in_order(_read, [path for _, path in files], workers()), strict=True):
+            if found is None:
+                self.warnings["files that are not Python of this version"] += 1
+                continue
+            module = ".".join(Path(name).with_suffix("").parts).removesuffix(".__init__")
+            for docstring, cut in found:
+                if docstring.text in seen:
+                    continue
+                seen.add(docstring.text)
+                for number, sentence in enumerate(cut, 1):
+                    characters += len(sentence.text)
+                    identity = f"{name}:{docstring.line}:{number}"
+                    yield Passage(identity, name, docstring.line, module, sentence, sentence.text)
+        if characters < MIN_CHARACTERS:
+            raise BadData(
+                155,
+                self.listing,
+                f"{characters:,} characters of docstrings in {', '.join(versions)}, expected {MIN_CHARACTERS:,}",
+                "name packages with docstrings; a Python built with docstrings stripped has none",
+            )
+
+    def provenance(self) -> dict[str, Any]:
+        """Versions: sentences repeat for equal versions only."""
+        failures = [_not_installed(self.listing, name) for name in self.packages if _version(name) is None]
+        raise_all(failures)
+        return {"packages": {name: _version(name) for name in self.packages}}
+
+
+def _read(path: Path) -> list[tuple[Docstring, list[Sentence]]] | None:
+    """The docstrings of a file and their sentences; nothing where it is not Python of this version."""
+    try:
+        return [(docstring, list(sentences(docstring.text))) for docstring in docstrings(path.read_bytes())]
+    except SyntaxError:
+        return None
+
+
+def read_names(listing: Path) -> list[str]:
+    """One name a line; `#` begins a comment."""
+    if not listing.is_file():
+        raise BadData(49, listing, "not a readable regular file", "write a file with one package name a line")
+    lines = listing.read_text(encoding="utf-8-sig", errors="replace").split("\n")
+    names = [line.partition("#")[0].strip() for line in lines]
+    names = list(dict.fromkeys(name for name in names if name))
+    if not names:
+        raise BadData(17, listing, "names no package", f"write one name a line, e.g. {STDLIB}")
+    return names
+
+
+def _version(name: str) -> str | None:
+    if name == STDLIB:
+        return platform.python_version()
+    try:
+        return metadata.version(name)
+    except (metadata.PackageNotFoundError, ValueError):
+        return None
+
+
+def _not_installed(listing: Path, name: str) -> BadData:
+    known = [STDLIB, *sorted({str(found.name) for found in metadata.distributions() if found.name})]
+    return BadData(
+        154, listing, f"package '{name}' is not installed{nearest(name, known)}", "install it or take the line out"
+    )
+
+
+def _python_files(package: str) -> dict[str, Path]:
+    """Name below the library folder -> file."""
+    if package == STDLIB:
+        root = Path(sysconfig.get_path("stdlib"))
+        return {
+            path.relative_to(root).as_posix(): path
+            for top in sorted(root.iterdir())
+            if top.name not in SKIPPED_FOLDERS
+            for path in ([top] if top.suffix == ".py" else top.rglob("*.py") if top.is_dir() else [])
+            if _wanted(path.relative_to(root))
+        }
+    recorded = metadata.distribution(package).files or []
+    return {
+        file.as_posix(): Path(str(file.locate()))
+        for file in recorded
+        if file.suffix == ".py"
+        and ".." not in file.parts
+        and _wanted(Path(file))
+        and Path(str(file.locate())).is_file()
+    }
+
+
+def _wanted(file: Path) -> bool:
+    return not (SKIPPED_FOLDERS & set(file.parts) or file.name.startswith("test_") or file.name == "conftest.py")

@@ -1,0 +1,108 @@
+"""The user's labelled set: files, folders or hub splits -> rows of train, dev and test."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import reduce
+from operator import add
+from pathlib import Path
+from typing import Any
+
+from adaptbert.collection.hash_split import Cut
+from adaptbert.collection.hub import HubDataset
+from adaptbert.collection.readers.fields import AS_IT_IS, Labelling, check_label_kinds, no_labels
+from adaptbert.collection.readers.records import Row, Unreadable
+from adaptbert.collection.readers.source_config import SourceConfig
+from adaptbert.collection.user_files import Beginning, Files
+from adaptbert.errors import BadData
+from adaptbert.rows.layout import Layout
+
+LABEL_MISSING = 62
+
+
+class LabelledSet:
+    """A source for each split, and what must hold across them.
+
+    Args:
+        paths: split -> where it lies; those of `shares` are not read.
+        shares: of the splits that are cut off the training rows.
+        labelling: how labels stand in the files.
+        beginning: how much of each file is read, see `Files`.
+
+    Raises:
+        BadData: two splits have the same bytes.
+    """
+
+    def __init__(
+        self,
+        paths: Mapping[str, Path],
+        layout: Layout,
+        config: SourceConfig,
+        labels: list[str] | None,
+        shares: dict[str, float],
+        labelling: Labelling = AS_IT_IS,
+        beginning: Beginning | None = None,
+    ) -> None:
+        self.labels = labels
+        self._sources: dict[str, Files | HubDataset] = {
+            split: Files(path, layout, config, split, labelling, beginning)
+            if config.source == "files"
+            else HubDataset(path, layout, config, split, labelling)
+            for split, path in paths.items()
+            if split not in shares
+        }
+        self._cut = Cut(self._sources["train"], layout, shares)
+        self._split_of_group: dict[str, str] = {}
+        _check_different({split: source for split, source in self._sources.items() if isinstance(source, Files)})
+
+    def rows(self, split: str) -> Iterator[Row | Unreadable]:
+        """Raises BadData where a group is in two splits, and at the end of a split without labels or with labels of
+        another type than those before.
+        """
+        own = split in self._sources and not (split == "train" and self._cut.shares)
+        labelled, unlabelled = 0, 0
+        for row in self._sources[split].rows() if own else self._cut.rows(split):
+            if isinstance(row, Row):
+                labelled += 1
+                self._check_group(row, split)
+            else:
+                unlabelled += row.problem.code == LABEL_MISSING
+            yield row
+        if unlabelled and not labelled:
+            raise no_labels(split, split)
+        kinds: dict[str, str] = {}
+        for source in self._sources.values():
+            kinds |= {kind: place for kind, place in source.fields.label_kinds.items() if kind not in kinds}
+        check_label_kinds(kinds)
+
+    @property
+    def warnings(self) -> Counter[str]:
+        return reduce(add, (source.warnings for source in self._sources.values()), Counter[str]())
+
+    def provenance(self) -> dict[str, Any]:
+        """`files` or `dataset`, by split."""
+        found: dict[str, dict[str, Any]] = {}
+        for split, source in self._sources.items():
+            for kind, value in source.provenance().items():
+                found.setdefault(kind, {})[split] = value
+        return found
+
+    def cut(self) -> dict[str, Any]:
+        """Which splits are cut off the training rows, and how; empty where none is."""
+        return self._cut.describe(self._sources["train"].fields.columns) if self._cut.shares else {}
+
+    def _check_group(self, row: Row, split: str) -> None:
+        if row.group is not None and (first := self._split_of_group.setdefault(row.group, split)) != split:
+            problem = f"the group of row '{row.id}' is in {first}, too"
+            raise BadData(72, f"{row.file}:{row.line}", problem, "split by group, or drop its rows from one of the two")
+
+
+def _check_different(splits: Mapping[str, Files]) -> None:
+    met: dict[str, str] = {}
+    for split, files in splits.items():
+        files.survey()
+        for name, digest in files.digests.items():
+            if digest in met:
+                raise BadData(
+                    51, files.path, f"{name} has the bytes of {met[digest]}", "a split needs a file of its own"
+                )
+        met |= {digest: f"{split}: {name}" for name, digest in files.digests.items()}

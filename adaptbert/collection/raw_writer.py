@@ -1,0 +1,117 @@
+"""Rows of a source -> a folder in data/raw: parquet, the unreadable rows with their reasons, a manifest.
+
+Written a batch at a time, so that memory does not grow with the text.
+"""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pyarrow as pa
+
+from adaptbert.base.files import write_json
+from adaptbert.collection.readers import encodings
+from adaptbert.collection.readers.lines import decoding_remedy
+from adaptbert.collection.readers.records import Row, Unreadable
+from adaptbert.errors import BadData
+from adaptbert.rows.layout import Layout
+from adaptbert.rows.parquet_writer import Table, count_characters
+
+
+class RawWriter:
+    """Counts, digests and writes the rows of one corpus, or of the splits of one task.
+
+    Args:
+        folder: exists and is empty.
+        layout: the columns of a row.
+        max_bad_fraction: stop above this share of unreadable rows; None: never.
+    """
+
+    def __init__(self, folder: Path, layout: Layout, max_bad_fraction: float | None) -> None:
+        self.folder, self.layout, self.max_bad_fraction = folder, layout, max_bad_fraction
+        self._is_corpus = layout.shape == "corpus"
+        self.rows: dict[str, int] = {}
+        self.rows_in: dict[str, int] = {}
+        self.characters = 0
+        self._digest = hashlib.sha256()
+        split = [] if self._is_corpus else [("split", pa.string())]
+        columns = [("id", pa.string()), *split, ("file", pa.string()), ("line", pa.int64()), ("code", pa.int64())]
+        self._unreadable = Table(folder / "unreadable.parquet", [*columns, ("reason", pa.string())])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._unreadable.__exit__(kind, error, traceback)
+
+    def write(self, rows: Iterable[Row | Unreadable], name: str, place: str | Path) -> None:
+        """One file of rows.
+
+        Args:
+            name: of the file, without its suffix: `text`, or the split.
+            place: what messages call the source.
+        """
+        fields, inputs = self.layout.fields, self.layout.inputs
+        columns = [(field.name, field.type) for field in self.layout.arrow()]
+        problems: Counter[tuple[int, str]] = Counter()
+        first_bad: Unreadable | None = None
+        written = 0
+        with Table(self.folder / f"{name}.parquet", [*columns, ("file", pa.string()), ("line", pa.int64())]) as table:
+            for row in rows:
+                if isinstance(row, Unreadable):
+                    first_bad = first_bad or row
+                    problems[row.problem.code, row.problem.reason] += 1
+                    self._put_aside(row, name)
+                    continue
+                written += 1
+                content = [row.values[field] for field in fields]
+                characters = sum(count_characters(row.values[field]) for field in inputs)
+                self.characters += characters
+                table.add({"id": row.id, **row.values, "file": row.file, "line": row.line}, characters)
+                self._digest.update(json.dumps([row.id, *content], ensure_ascii=False).encode())
+        self.rows[name], self.rows_in[name] = written, written + problems.total()
+        self._check(problems, first_bad, written, place)
+
+    def finish(self, about: Mapping[str, Any], warnings: Mapping[str, int]) -> dict[str, Any]:
+        """Write the manifest and return it."""
+        manifest = {
+            **about,
+            "rows": sum(self.rows.values()) if self._is_corpus else self.rows,
+            "rows_in": sum(self.rows_in.values()) if self._is_corpus else self.rows_in,
+            "characters": self.characters,
+            "digest": self._digest.hexdigest(),
+            "warnings": dict(sorted(warnings.items())),
+        }
+        write_json(self.folder / "manifest.json", manifest)
+        return manifest
+
+    def _put_aside(self, row: Unreadable, name: str) -> None:
+        values = {"id": row.id, "file": row.file, "line": row.line}
+        split = {} if self._is_corpus else {"split": name}
+        self._unreadable.add({**values, **split, "code": row.problem.code, "reason": row.problem.reason})
+
+    def _check(
+        self, problems: Counter[tuple[int, str]], first: Unreadable | None, written: int, place: str | Path
+    ) -> None:
+        bad, total = problems.total(), problems.total() + written
+        if first is None:
+            if not total:
+                raise BadData(18, place, "0 documents", "name a source with text")
+            return
+        (code, reason), _ = problems.most_common(1)[0]
+        mend = decoding_remedy(reason) if code in encodings.ERROR_CODES else "mend them"
+        if not written:
+            counts = "; ".join(f"{count:,} x {reason}" for (_, reason), count in problems.most_common(5))
+            raise BadData(18, place, f"0 of {total:,} documents left: {counts}", mend)
+        if self.max_bad_fraction is not None and bad > self.max_bad_fraction * total:
+            problem = (
+                f"{bad:,} of {total:,} rows cannot be read ({bad / total:.2%}, allowed {self.max_bad_fraction:.2%}), "
+                f"most often: {reason}; the first is {first.file}:{first.line}"
+            )
+            raise BadData(code, place, problem, f"{mend}, or raise max_bad_fraction")

@@ -1,0 +1,1 @@
+"""A file of a known format -> records with the fields that params.yaml names."""

@@ -1,0 +1,99 @@
+"""Spans of characters -> words and BIO tags: what annotation tools export becomes what a tagger learns.
+
+Words are found without looking at the spans, so that training, evaluation and prediction see the same ones. Hidden
+characters go first, as the gate takes them away: a soft hyphen parts no word. Words are runs of letters and digits;
+every other visible character, and every character of Chinese or Japanese, stands alone. Marks belong to the character
+before them, white space to no word. A span that begins or ends inside a word has no tags; its row is put aside, not
+bent to fit. White space and hidden characters at the ends of a span do no harm.
+"""
+
+import re
+from collections.abc import Iterable
+from enum import Enum
+from functools import cache
+from itertools import pairwise
+from typing import NamedTuple
+from unicodedata import category
+
+from adaptbert.collection.readers.records import Problem
+from adaptbert.errors import BadData
+from adaptbert.rows.cleaning import clean, moved_back
+from adaptbert.rows.tag_schemes import tags
+
+_JOINERS = "\u200c\u200d"
+_ALONE = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+
+
+class CharacterSpan(NamedTuple):
+    """A marked piece of a text: text[first:end], counted in Unicode code points."""
+
+    first: int
+    end: int
+    kind: str
+
+
+def words(text: str) -> tuple[list[str], list[tuple[int, int]]]:
+    """The words of a text as the gate cleans it; first and last + 1 character of each in the text as it was given."""
+    cleaned = clean(text)[0]
+    found = _runs(cleaned)
+    return [cleaned[first:end] for first, end in found], moved_back(text, found)
+
+
+def tagged(text: str, spans: Iterable[CharacterSpan], place: str) -> tuple[list[str], list[str]] | Problem:
+    """The words of the text and their BIO tags; the same span twice counts once.
+
+    Args:
+        place: of the row, for the message.
+
+    Raises:
+        BadData: two spans overlap.
+    """
+    wanted = sorted(set(spans))
+    if any(not 0 <= span.first < span.end <= len(text) for span in wanted):
+        return Problem(83, "a span lies outside its text, or is empty")
+    if any(before.end > after.first for before, after in pairwise(wanted)):
+        raise BadData(93, place, "spans overlap: flat tagging cannot hold them", "keep one of the two")
+    tokens, places = words(text)
+    found = []
+    for span in wanted:
+        inside = [number for number, (first, end) in enumerate(places) if first < span.end and end > span.first]
+        if not inside:
+            return Problem(161, "a span holds no word")
+        if places[inside[0]][0] < span.first or places[inside[-1]][1] > span.end:
+            return Problem(161, "a span begins or ends inside a word")
+        found.append((inside[0], inside[-1] + 1, span.kind))
+    return tokens, tags(found, len(tokens), "bio")
+
+
+def _runs(text: str) -> list[tuple[int, int]]:
+    """First and last + 1 character of each word of a clean text."""
+    found: list[tuple[int, int]] = []
+    before = _Kind.NOTHING
+    for place, character in enumerate(text):
+        kind = _kind(character)
+        goes_on = kind is before is _Kind.WORD or (kind is _Kind.MARK and before is not _Kind.NOTHING)
+        if goes_on:
+            found[-1] = (found[-1][0], place + 1)
+        elif kind is not _Kind.NOTHING:
+            found.append((place, place + 1))
+        before = before if goes_on else kind
+    return found
+
+
+class _Kind(Enum):
+    NOTHING = 0
+    """White space."""
+    WORD = 1
+    MARK = 2
+    """Belongs to the character before it: accents, vowel signs, the joiners of emoji."""
+    ALONE = 3
+
+
+@cache
+def _kind(character: str) -> _Kind:
+    group = category(character)[0]
+    if character.isspace():
+        return _Kind.NOTHING
+    if group == "M" or character in _JOINERS:
+        return _Kind.MARK
+    return _Kind.WORD if group in "LN" and not _ALONE.match(character) else _Kind.ALONE

@@ -1,0 +1,85 @@
+"""CoNLL columns -> one record a sentence.
+
+A token a line, its columns apart by tabs or by spaces, whichever the first line of the file has; a blank line ends a
+sentence, a line that begins with -DOCSTART- a document. The token is the first column and the tag the last, whatever
+stands between (2 columns: token and tag; 4: CoNLL-2003's part of speech and chunk). A column of the mapping is a number
+counted from 1; where no tags are wanted, the token may stand alone. `document` names the document by file and number,
+to be mapped as a group.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from adaptbert.collection.readers.lines import Line
+from adaptbert.collection.readers.records import CheckColumns, Problem, Record
+from adaptbert.errors import BadData
+
+BREAK = "-DOCSTART-"
+_SPACES = re.compile(" +")
+
+
+def records(
+    lines: Iterator[Line], shown: str, stem: str, columns: Mapping[str, str], check: CheckColumns
+) -> Iterator[Record]:
+    """A sentence with a line that does not fit comes with its problem, whole.
+
+    Args:
+        stem: of the names of documents, which are counted from 1 in every file.
+    """
+    width, tabs = 0, False
+    sentences = document = 0
+    for sentence in _sentences(lines):
+        if sentence[0].text.startswith(BREAK) and sentence[0].problem is None:
+            document += 1
+            sentence = sentence[1:]
+            if not sentence:
+                continue
+        if not sentences:
+            tabs = "\t" in sentence[0].text
+            width = len(_cells(sentence[0].text, tabs=tabs))
+            _check(width, shown, sentence[0].number, columns, check)
+        sentences += 1
+        rows = [_cells(line.text, tabs=tabs) for line in sentence]
+        problem = next((line.problem for line in sentence if line.problem), None) or _uneven(rows, width)
+        values: dict[str, Any] = {} if problem else _columns(rows)
+        yield Record(sentence[0].number, values | {"document": f"{stem}-{document}"}, problem)
+    if not sentences:
+        raise BadData(16, shown, "0 sentences", "write a token and its tag a line, and a blank line after a sentence")
+
+
+def _sentences(lines: Iterator[Line]) -> Iterator[list[Line]]:
+    """Runs of lines that are not blank; a document begins a run of its own."""
+    run: list[Line] = []
+    for line in lines:
+        blank = line.problem is None and not line.text.strip()
+        if run and (blank or line.text.startswith(BREAK)):
+            yield run
+            run = []
+        if not blank:
+            run.append(line)
+    if run:
+        yield run
+
+
+def _cells(text: str, *, tabs: bool) -> list[str]:
+    return text.split("\t") if tabs else _SPACES.split(text.strip(" "))
+
+
+def _columns(rows: list[list[str]]) -> dict[str, list[str]]:
+    cells = [list(column) for column in zip(*rows, strict=True)]
+    return {str(place): column for place, column in enumerate(cells, 1)} | {"tokens": cells[0], "tags": cells[-1]}
+
+
+def _uneven(rows: list[list[str]], width: int) -> Problem | None:
+    found = next((len(row) for row in rows if len(row) != width), width)
+    return None if found == width else Problem(95, f"expected {width} columns, found {found}")
+
+
+def _check(width: int, shown: str, line: int, columns: Mapping[str, str], check: CheckColumns) -> None:
+    if width < 2 and "tags" in columns:
+        problem = "one column found, a token and its tag expected"
+        raise BadData(95, f"{shown}:{line}", problem, "put a tab or a space between token and tag")
+    known = [*(str(place + 1) for place in range(width)), "document", "tokens", "tags"]
+    wanted = list(columns.values())
+    check(wanted if set(wanted) <= set(known) else known)

@@ -1,0 +1,83 @@
+"""doccano's JSON lines -> records: labels of texts, and spans of characters as words with BIO tags.
+
+`{"id": 1, "text": ..., "label": ["good"]}` or `"label": [[0, 5, "PER"]]`; the key may be `labels` too, or `entities`
+with {start_offset, end_offset, label}, as newer exports and those with relations have it.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from adaptbert.collection.readers import json_files
+from adaptbert.collection.readers.character_spans import CharacterSpan, tagged
+from adaptbert.collection.readers.lines import Line
+from adaptbert.collection.readers.records import CheckColumns, Problem, Record
+from adaptbert.rows.layout import Layout
+
+KEYS = ("label", "labels", "entities")
+
+
+def records(
+    lines: Iterator[Line], shown: str, layout: Layout, columns: Mapping[str, str], check: CheckColumns
+) -> Iterator[Record]:
+    """Each line under the names of the mapping.
+
+    Args:
+        columns: our fields and what they are called in the file; where the output has our name, one of KEYS is it.
+    """
+    if not layout.outputs:
+        yield from json_files.lines(lines, shown, check)
+        return
+    (output,) = layout.outputs
+    column = columns[output]
+    keys = (column, *KEYS) if column == output else (column,)
+
+    def check_renamed(found: list[str]) -> None:
+        marks = next((key for key in keys if key in found), column)
+        check([column if name == marks else name for name in found])
+
+    for record in json_files.lines(lines, shown, check_renamed):
+        if record.problem:
+            yield record
+            continue
+        values = dict(record.values)
+        marks = next((values[key] for key in keys if key in values), None)
+        if layout.shape != "sequence_labelling":
+            yield labelled(record, column, marks, layout)
+            continue
+        text = values.get(columns["tokens"])
+        spans = _spans(marks)
+        if not isinstance(text, str) or spans is None:
+            yield record._replace(problem=Problem(56, "no text, or no spans of the form [first, end, label]"))
+            continue
+        row = tagged(text, spans, f"{shown}:{record.line}")
+        if isinstance(row, Problem):
+            yield record._replace(problem=row)
+        else:
+            yield record._replace(values=values | {columns["tokens"]: row[0], column: row[1]})
+
+
+def labelled(record: Record, column: str, marks: Any, layout: Layout) -> Record:
+    """The marks of a text in its column: a list for the target `labels`, else the only one of them."""
+    if layout.target == "labels" or not isinstance(marks, list):
+        return record._replace(values={**record.values, column: marks})
+    if len(marks) > 1:
+        return record._replace(problem=Problem(65, f"{len(marks)} labels where the target '{layout.target}' takes one"))
+    return record._replace(values={**record.values, column: marks[0] if marks else None})
+
+
+def _spans(marks: Any) -> list[CharacterSpan] | None:
+    """None where they are no spans."""
+    if not isinstance(marks, list):
+        return None
+    found = []
+    for mark in marks:
+        if isinstance(mark, Mapping):
+            first, end, kind = mark.get("start_offset"), mark.get("end_offset"), mark.get("label")
+        elif isinstance(mark, list) and len(mark) == 3:
+            first, end, kind = mark
+        else:
+            return None
+        if not isinstance(first, int) or not isinstance(end, int) or not isinstance(kind, str) or not kind:
+            return None
+        found.append(CharacterSpan(first, end, kind))
+    return found

@@ -1,0 +1,208 @@
+"""A file of a known format -> records: the line where each begins and its columns.
+
+txt: a document a line; a blank line is none in a corpus, and a row like others among those that want an answer. csv: a
+header, commas, quotes doubled inside quotes. tsv: a header, tabs, no quoting. parquet: columns. Formats with a file of
+their own: json_files (an object a line), conll, squad, doccano, label_studio. Nothing is converted: `NA` and `007` stay
+text.
+"""
+
+import csv
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from io import BufferedReader
+from pathlib import Path
+from typing import Any
+
+from adaptbert.collection.readers import conll, doccano, json_files, label_studio, squad
+from adaptbert.collection.readers.lines import MAX_LINE, Line, check_regular, decoding_remedy, read_lines
+from adaptbert.collection.readers.records import CheckColumns, Problem, Record
+from adaptbert.collection.readers.source_config import Format
+from adaptbert.errors import BadData
+from adaptbert.rows.layout import CORPUS, Layout
+
+SUFFIXES: dict[str, Format] = {
+    ".txt": "txt", ".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
+    ".parquet": "parquet", ".conll": "conll",
+}  # fmt: skip
+BATCH = 4096
+
+
+def format_of(path: Path, declared: Format | None = None) -> Format | None:
+    """As declared; else by the name, `.gz` apart."""
+    return declared or SUFFIXES.get(Path(path.name.lower().removesuffix(".gz")).suffix)
+
+
+def records(
+    source: Path | BufferedReader,
+    shown: str,
+    stem: str,
+    encoding: str | None,
+    kind: Format,
+    layout: Layout,
+    columns: Mapping[str, str],
+    check: CheckColumns,
+    warnings: Counter[str],
+) -> Iterator[Record]:
+    """Every record of the file.
+
+    Args:
+        source: a file; or a stream, of a format that is made of lines.
+        stem: begins the names of what the file itself only counts.
+        columns: our fields and what they are called in the file (Parquet reads no others).
+    """
+    if kind == "parquet":
+        assert isinstance(source, Path)
+        yield from _parquet(source, shown, list(columns.values()), check)
+    elif kind in ("squad", "label_studio"):
+        assert isinstance(source, Path)
+        document = json_files.document(source, shown, encoding, warnings)
+        if kind == "squad":
+            yield from squad.records(document, shown, check, warnings)
+        else:
+            yield from label_studio.records(document, shown, layout, columns, check, warnings)
+    else:
+        lines = read_lines(source, shown, encoding, warnings)
+        if kind == "jsonl":
+            yield from json_files.lines(lines, shown, check)
+        elif kind == "doccano":
+            yield from doccano.records(lines, shown, layout, columns, check)
+        elif kind == "conll":
+            yield from conll.records(lines, shown, stem, columns, check)
+        elif kind == "txt":
+            check(["text"])
+            yield from _txt(lines, shown, blanks=layout.shape != CORPUS.shape)
+        else:
+            yield from _csv(lines, shown, check, tabs=kind == "tsv")
+
+
+def _txt(lines: Iterator[Line], shown: str, *, blanks: bool) -> Iterator[Record]:
+    number = documents = 0
+    for number, text, problem in lines:
+        has_text = problem is not None or bool(text.strip())
+        documents += has_text
+        if has_text or blanks:
+            yield Record(number, {"text": text}, problem)
+    if not documents:
+        raise BadData(16, shown, f"0 documents in {number:,} lines", "write one document a line")
+
+
+def _csv(lines: Iterator[Line], shown: str, check: CheckColumns, *, tabs: bool) -> Iterator[Record]:
+    problems: list[Problem] = []
+    delimiter = "\t" if tabs else ","
+    csv.field_size_limit(MAX_LINE)
+    reader = csv.reader(
+        _with_ends(lines, problems, shown),
+        delimiter=delimiter,
+        quoting=csv.QUOTE_NONE if tabs else csv.QUOTE_MINIMAL,
+        strict=True,
+    )
+    header: list[str] | None = None
+    begin = 1
+    while True:
+        try:
+            values = next(reader, None)
+        except csv.Error as error:
+            raise _csv_error(str(error), shown, begin) from None
+        if values is None:
+            break
+        line, begin = begin, reader.line_num + 1
+        problem = problems[0] if problems else None
+        problems.clear()
+        if not values and problem is None:
+            continue  # a blank line
+        if header is None:
+            header = values
+            _check_header(header, problem, shown, delimiter, check)
+        elif problem is None and len(values) != len(header):
+            yield Record(line, {}, Problem(95, f"expected {len(header)} columns, found {len(values)}"))
+        else:
+            yield Record(line, dict(zip(header, values, strict=False)), problem)
+    if header is None:
+        raise BadData(16, shown, f"0 documents in {begin - 1:,} lines", "write a header and one record a line")
+
+
+def _with_ends(lines: Iterator[Line], problems: list[Problem], shown: str) -> Iterator[str]:
+    for number, text, problem in lines:
+        if problem and problem.code == 22:
+            raise BadData(97, f"{shown}:{number}", problem.reason, "a quote before it may be left open")
+        if problem:
+            problems.append(problem)
+        yield text + "\n"
+
+
+def _csv_error(message: str, shown: str, line: int) -> BadData:
+    if "field larger" in message:
+        return BadData(97, f"{shown}:{line}", f"field larger than {MAX_LINE:,} characters", "is a quote left open?")
+    if "unexpected end" in message:
+        return BadData(96, f"{shown}:{line}", f"quote opened in line {line} never closes", "close it, or double it")
+    return BadData(96, f"{shown}:{line}", f"not CSV ({message})", "double a quote inside a quoted field")
+
+
+def _check_header(header: list[str], problem: Problem | None, shown: str, delimiter: str, check: CheckColumns) -> None:
+    if problem:
+        reason = f"the header cannot be read: {problem.reason}"
+        raise BadData(problem.code, f"{shown}:1", reason, decoding_remedy(reason))
+    check_columns_differ(header, filter(None, header), f"{shown}:1")
+    if len(header) == 1 and (other := next((c for c in ";\t," if c != delimiter and c in header[0]), None)):
+        name = "tab" if other == "\t" else other
+        raise BadData(96, f"{shown}:1", f"one column found; delimiter '{name}'?", "csv has commas, tsv has tabs")
+    check(header)
+
+
+def check_columns_differ(found: Sequence[str], read: Iterable[str], place: str) -> None:
+    """Refuse two columns of one name.
+
+    Args:
+        found: the columns of a file.
+        read: those that matter.
+    """
+    counts = Counter(found)
+    for name in read:
+        if counts[name] > 1:
+            raise BadData(46, place, f"column '{name}' twice", "rename one of the two")
+
+
+def _parquet(path: Path, shown: str, columns: list[str], check: CheckColumns) -> Iterator[Record]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    check_regular(path, shown)
+    if path.stat().st_size == 0:
+        raise BadData(17, shown, "file is empty", "fill it or take it away")
+    try:
+        file = pq.ParquetFile(path)
+    except (pa.ArrowInvalid, OSError):
+        raise BadData(38, shown, "Parquet footer missing: file truncated?", "copy or write the file again") from None
+    with file:
+        check_columns_differ(file.schema_arrow.names, columns, shown)
+        check(file.schema_arrow.names)
+        row = 0
+        try:
+            for batch in file.iter_batches(BATCH, columns=columns):
+                cells = [_cells(batch.column(name)) for name in batch.schema.names]
+                for values in zip(*cells, strict=True):
+                    row += 1
+                    problem = next((value for value in values if isinstance(value, Problem)), None)
+                    yield Record(row, dict(zip(batch.schema.names, values, strict=True)), problem)
+        except (pa.ArrowException, OSError, ValueError) as error:
+            reason = f"damaged after row {row:,} ({type(error).__name__})"
+            raise BadData(38, shown, reason, "copy or write the file again") from None
+        if row == 0:
+            raise BadData(18, shown, "0 documents in the file", "fill it or take it away")
+
+
+def _cells(column: Any) -> list[Any]:
+    """Values as Python objects; a string that is not UTF-8 becomes its problem."""
+    import pyarrow as pa
+
+    try:
+        return list(column.to_pylist())
+    except UnicodeDecodeError:
+        return [_decoded(value) for value in column.cast(pa.large_string()).cast(pa.large_binary()).to_pylist()]
+
+
+def _decoded(value: bytes | None) -> str | Problem | None:
+    try:
+        return None if value is None else value.decode()
+    except UnicodeDecodeError as error:
+        return Problem(1, f"byte 0x{value[error.start]:02X} is not UTF-8" if value else "not UTF-8")

@@ -1,0 +1,76 @@
+"""JSON -> records or a document. A key that comes twice is an error, whoever wrote it."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from adaptbert.collection.readers.lines import Line, read_text
+from adaptbert.collection.readers.records import CheckColumns, Problem, Record
+from adaptbert.errors import BadData
+
+
+def document(path: Path, shown: str, encoding: str | None, warnings: Counter[str]) -> Any:
+    """A file that is one JSON value; it is held in memory."""
+    try:
+        return json.loads(read_text(path, shown, encoding, warnings), object_pairs_hook=_unique, strict=False)
+    except _KeyTwice as error:
+        raise BadData(46, shown, f"key '{error}' twice", "keep one of the two") from None
+    except json.JSONDecodeError as error:
+        place, reason = f"{shown}:{error.lineno}", f"not JSON ({error.msg})"
+        raise BadData(44, place, reason, "give the whole file, or format: jsonl") from None
+    except RecursionError:
+        raise BadData(44, shown, "not JSON that can be read: too deep", "give the file as it was exported") from None
+
+
+class _KeyTwice(Exception):
+    pass
+
+
+def lines(lines: Iterator[Line], shown: str, check: CheckColumns) -> Iterator[Record]:
+    """JSON lines: an object a line."""
+    number = documents = 0
+    checked = False
+    held: Record | None = None  # the last line that is not JSON, until it is known whether more follows
+    for number, text, problem in lines:
+        if held:
+            yield held
+            held = None
+        if problem:
+            documents += 1
+            yield Record(number, {}, problem)
+            continue
+        if not text.strip():
+            continue
+        if not documents and text.lstrip().startswith("["):
+            raise BadData(45, f"{shown}:{number}", "one JSON array; expected one object per line", "write JSON lines")
+        if not documents and text.strip() == "{":
+            told = "an object over several lines; expected one object per line"
+            raise BadData(45, f"{shown}:{number}", told, "write JSON lines")
+        documents += 1
+        try:
+            found = json.loads(text, object_pairs_hook=_unique, strict=False)
+        except _KeyTwice as error:
+            raise BadData(46, f"{shown}:{number}", f"key '{error}' twice", "keep one of the two") from None
+        except (ValueError, RecursionError):
+            held = Record(number, {}, Problem(44, "not a JSON object"))
+            continue
+        if not isinstance(found, dict):
+            yield Record(number, {}, Problem(44, "not a JSON object"))
+            continue
+        if not checked:
+            check(list(found))
+            checked = True
+        yield Record(number, found)
+    if held:
+        yield held._replace(problem=Problem(44, "last line is not a JSON object: file truncated?"))
+    if not documents:
+        raise BadData(16, shown, f"0 documents in {number:,} lines", "write one JSON object a line")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise _KeyTwice(next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1))
+    return found

@@ -1,0 +1,296 @@
+"""A text file, plain or gzip, in any encoding -> numbered lines, in flat memory.
+
+LF, CR and CRLF end a line, and nothing else does: U+2028, U+0085, VT and FF stay inside. A line that cannot be decoded
+or is too long comes with its problem; a file that is not text at all is an error.
+"""
+
+import codecs
+import gzip
+import os
+import stat
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from io import BufferedReader
+from pathlib import Path
+from typing import IO, NamedTuple, cast
+
+from adaptbert.collection.readers.garbling import Doubt
+from adaptbert.collection.readers.records import Problem
+from adaptbert.errors import BadData
+
+MAX_LINE = 10 * 1024 * 1024
+"""Bytes; longer lines are put aside unread."""
+MAX_TEXT = 512 * 1024 * 1024
+"""Bytes of a file that is read whole."""
+MAX_EXPANSION = 500
+"""Bytes that one byte of gzip may become; text comes to 3 or 20."""
+MAX_NULS = 0.01
+"""Share of NUL bytes above which a file is not text."""
+BLOCK = 1024 * 1024
+ARCHIVES = {
+    b"PK\x03\x04": "zip", b"7z\xbc\xaf\x27\x1c": "7z", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz",
+    b"\x28\xb5\x2f\xfd": "zstandard", b"Rar!": "rar", b"PAR1": "Parquet",
+}  # fmt: skip
+GZIP = b"\x1f\x8b"
+_SPECIAL = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
+UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+class Line(NamedTuple):
+    number: int
+    text: str
+    """Without its end; where there is a problem, as much as could be decoded."""
+    problem: Problem | None
+
+
+def check_name(path: Path) -> None:
+    """Arrow and safetensors open no file whose name is not UTF-8, and no table can hold such a name."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        shown = os.fsencode(path).decode("utf-8", "backslashreplace")
+        raise BadData(192, shown, "the name is not UTF-8", "rename it") from None
+
+
+def check_regular(path: Path, shown: str) -> None:
+    """Before opening: a pipe or a device would block for ever."""
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        raise BadData(49, shown, f"cannot be read: {error.strerror}", "check the path and its permissions") from None
+    if not stat.S_ISREG(mode):
+        kind = special(mode)
+        raise BadData(49, shown, f"{f'{kind}, ' if kind else ''}not a readable regular file", "name a file")
+
+
+def special(mode: int) -> str | None:
+    """What is neither a file nor a folder and blocks whoever opens it, or never ends."""
+    return _SPECIAL.get(stat.S_IFMT(mode))
+
+
+def read_lines(
+    source: Path | BufferedReader, shown: str, encoding: str | None, warnings: Counter[str]
+) -> Iterator[Line]:
+    """Every line, empty ones included.
+
+    Args:
+        source: a file, or a stream such as stdin, which is never gzip.
+        shown: the name for messages.
+        encoding: of the file; None: UTF-8.
+    """
+    blocks, name = _open(source, shown, encoding, warnings)
+    nuls, doubt = 0, Doubt(shown, name)
+    for number, raw, is_last in _split(blocks):
+        if raw is None:
+            yield Line(number, "", Problem(22, f"line longer than {MAX_LINE:,} bytes"))
+            continue
+        found = raw.count(b"\0")
+        if found:
+            nuls += found
+            raw = raw.replace(b"\0", b"")
+        doubt.add(raw)
+        try:
+            line = Line(number, raw.decode(name), None)
+        except UnicodeDecodeError as error:
+            line = Line(number, raw.decode(name, "replace"), _undecodable(raw, error, name, is_last))
+        yield line
+    if nuls:
+        warnings["NUL bytes removed"] += nuls
+    doubt.tell(warnings)
+
+
+def read_text(path: Path, shown: str, encoding: str | None, warnings: Counter[str]) -> str:
+    """The whole of a file of a format that is not made of lines; the same checks, and every fault is an error."""
+    blocks, name = _open(path, shown, encoding, warnings)
+    found = bytearray()
+    for block in blocks:
+        found += block
+        if len(found) > MAX_TEXT:
+            raise BadData(97, shown, f"larger than {MAX_TEXT:,} bytes", "write JSON lines, or cut it into several")
+    doubt = Doubt(shown, name)
+    for line in bytes(found).split(b"\n"):
+        doubt.add(line)
+    doubt.tell(warnings)
+    try:
+        return found.decode(name)
+    except UnicodeDecodeError as error:
+        problem = _undecodable(bytes(found), error, name, is_last=True)
+        raise BadData(problem.code, shown, problem.reason, decoding_remedy(problem.reason)) from None
+
+
+def head(path: Path, encoding: str | None) -> str:
+    """About so much of a file as a block holds, whatever cannot be decoded replaced."""
+    blocks, name = _open(path, str(path), encoding, Counter())
+    return next(blocks, b"").decode(name, "replace")
+
+
+def _open(
+    source: Path | BufferedReader, shown: str, encoding: str | None, warnings: Counter[str]
+) -> tuple[Iterator[bytes], str]:
+    """Bytes that are text, and the encoding to read them with: one in which a line feed is one byte."""
+    name = codecs.lookup(encoding or "utf-8").name.removesuffix("-sig")
+    blocks = _blocks(source, shown) if isinstance(source, Path) else _streamed(source, shown)
+    if name.startswith(("utf-16", "utf-32")):
+        blocks, name = _transcoded(blocks, shown, name), "utf-8"
+    return _text_blocks(blocks, shown, guess=encoding is None, warnings=warnings), name
+
+
+def _blocks(path: Path, shown: str) -> Iterator[bytes]:
+    """The file's bytes, unpacked."""
+    check_regular(path, shown)
+    with path.open("rb") as raw:
+        head = raw.read(512)
+        if not head:
+            raise BadData(17, shown, "file is empty", "fill it or take it away")
+        raw.seek(0)
+        packed = head.startswith(GZIP)
+        if packed != path.name.lower().endswith(".gz"):
+            problem = "content is gzip, name does not end in .gz" if packed else "name says gzip, content is not"
+            raise BadData(35, shown, problem, "rename the file")
+        archive = next((kind for magic, kind in ARCHIVES.items() if head.startswith(magic)), None)
+        if archive or head[257:262] == b"ustar":
+            raise BadData(37, shown, f"{archive or 'tar'}, not text", "unpack it first, or name it after its format")
+        size, total = path.stat().st_size, 0
+        stream = cast(IO[bytes], gzip.GzipFile(fileobj=raw)) if packed else raw
+        while block := _read(stream, shown, size):
+            if total == 0 and block[257:262] == b"ustar":
+                raise BadData(37, shown, "a tar archive, not text", "unpack it first")
+            total += len(block)
+            if packed and total > max(MAX_LINE, MAX_EXPANSION * size):
+                raise BadData(34, shown, f"expands more than {MAX_EXPANSION} times", "unpack it first and look inside")
+            yield block
+        if total == 0:
+            raise BadData(17, shown, "file is empty", "fill it or take it away")
+
+
+def _streamed(stream: BufferedReader, shown: str) -> Iterator[bytes]:
+    """Bytes as they come."""
+    total = 0
+    while block := stream.read1(BLOCK):
+        total += len(block)
+        yield block
+    if total == 0:
+        raise BadData(17, shown, "nothing came in", "write one record a line to it")
+
+
+def _read(stream: IO[bytes], shown: str, size: int) -> bytes:
+    try:
+        return stream.read(BLOCK)
+    except EOFError:
+        raise BadData(32, shown, f"gzip ends early at byte {size:,}", "copy or download the file again") from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        problem = "gzip checksum wrong" if "CRC" in str(error) else "gzip is damaged"
+        raise BadData(33, shown, problem, "copy or download the file again") from None
+
+
+def _transcoded(blocks: Iterator[bytes], shown: str, name: str) -> Iterator[bytes]:
+    decoder = codecs.getincrementaldecoder(name)()
+    position = 0
+    try:
+        for block in blocks:
+            yield decoder.decode(block).encode()
+            position += len(block)
+        decoder.decode(b"", final=True)
+    except UnicodeError:
+        reason = f"not {name} near byte {position:,}{_DECLARED}"
+        raise BadData(1, shown, reason, decoding_remedy(reason)) from None
+
+
+def _text_blocks(blocks: Iterator[bytes], shown: str, *, guess: bool, warnings: Counter[str]) -> Iterator[bytes]:
+    """Refuses what is not text, takes a byte-order mark away."""
+    total = nuls = 0
+    for block in blocks:
+        if total == 0:
+            if guess:
+                _check_utf16(block[:4096], shown)
+            if block.startswith(codecs.BOM_UTF8):
+                warnings["byte-order marks removed"] += 1
+                block = block[len(codecs.BOM_UTF8) :]
+        total += len(block)
+        nuls += block.count(0)
+        if nuls > MAX_NULS * total:
+            raise BadData(10, shown, f"{nuls:,} of the first {total:,} bytes are NUL: binary file?", "name a text file")
+        yield block
+
+
+def _check_utf16(head: bytes, shown: str) -> None:
+    if head.startswith(UTF16_MARKS):
+        raise BadData(3, shown, "file is UTF-16", "declare encoding: utf-16")
+    half = len(head) // 2
+    if half and max(head[0::2].count(0), head[1::2].count(0)) > 0.4 * half:
+        problem = "every second byte is NUL: looks like UTF-16"
+        raise BadData(4, shown, problem, "declare the encoding: utf-16-le or utf-16-be")
+
+
+def _split(blocks: Iterator[bytes]) -> Iterator[tuple[int, bytes | None, bool]]:
+    """Number, line (None: too long), and whether it is the last one and has no end."""
+    number, rest, too_long, after_cr = 1, b"", False, False
+    for block in blocks:
+        if after_cr and block.startswith(b"\n"):
+            block = block[1:]  # the second half of a CRLF that fell on a border
+        after_cr = block.endswith(b"\r")
+        pieces = block.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+        pieces[0] = rest + pieces[0]
+        rest = pieces.pop()
+        for piece in pieces:
+            yield number, None if too_long or len(piece) > MAX_LINE else piece, False
+            number, too_long = number + 1, False
+        if too_long or len(rest) > MAX_LINE:
+            rest, too_long = b"", True
+    if rest or too_long:
+        yield number, None if too_long else rest, True
+
+
+_DECLARED = ", which is declared"
+_IS_UTF_8 = ": UTF-8?"
+_CHINESE = ": Chinese in GBK?"
+
+
+def decoding_remedy(reason: str) -> str:
+    """What to do about a line that cannot be decoded, by the reason that it came with."""
+    if _IS_UTF_8 in reason:
+        return "the encoding is one for all files of a set: leave it out where they are UTF-8, or save this one in it"
+    if _DECLARED in reason:
+        return "the encoding is one for all files of a set: save this one in it, too"
+    return "declare encoding: gb18030" if _CHINESE in reason else "declare the `encoding`"
+
+
+def _is_valid(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _is_chinese(line: bytes) -> bool:
+    """Whether it is two characters or more of GB 2312, whose bytes all lie high: two accented letters seldom do."""
+    try:
+        return sum(not character.isascii() for character in line.decode("gb2312")) > 1
+    except UnicodeDecodeError:
+        return False
+
+
+def _undecodable(line: bytes, error: UnicodeDecodeError, encoding: str, is_last: bool) -> Problem:
+    """Names the mistake; entries 1 and 5 to 8 of the catalogue."""
+    byte = line[error.start]
+    following = line[error.start + 1] if error.start + 1 < len(line) else 0
+    if encoding != "utf-8":
+        is_utf_8 = _IS_UTF_8 if _is_valid(line) else ""
+        return Problem(1, f"byte 0x{byte:02X} at {error.start} is not {encoding}{_DECLARED}{is_utf_8}")
+    if is_last and error.reason == "unexpected end of data":
+        return Problem(6, "last line ends inside a character: file truncated?")
+    if _is_chinese(line):
+        return Problem(1, f"byte 0x{byte:02X} is not UTF-8{_CHINESE}")
+    if (
+        byte in (0xC0, 0xC1)
+        or (byte == 0xE0 and 0x80 <= following < 0xA0)
+        or (byte == 0xF0 and 0x80 <= following < 0x90)
+    ):
+        return Problem(7, "overlong UTF-8 sequence")
+    if byte == 0xED and 0xA0 <= following <= 0xBF:
+        return Problem(8, "surrogate encoded in UTF-8")
+    if byte in (0x85, 0x91, 0x92, 0x93, 0x94, 0x96, 0x97):
+        return Problem(5, f"byte 0x{byte:02X} is not UTF-8 (Windows-1252 quote?)")
+    return Problem(1, f"byte 0x{byte:02X} is not UTF-8")

@@ -1,0 +1,83 @@
+"""The keys of params.yaml that say where text comes from, shared by `collect` and `collect_task`."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from adaptbert.base import bounds
+from adaptbert.base.config import Config, contradiction
+from adaptbert.collection.readers import encodings, replacing
+from adaptbert.rows.layout import Layout, of_another_target
+
+Format = Literal["txt", "csv", "tsv", "jsonl", "parquet", "conll", "squad", "doccano", "label_studio"]
+
+ONLY_FILES = ("columns", "encoding", "format")
+NOT_DOCS = (*ONLY_FILES, "replace", "max_bad_fraction")
+LABELLED_FORMATS = ("conll", "squad", "doccano", "label_studio")
+MARKED = ("doccano", "label_studio")
+"""Formats that mark characters of a text, whose words become the tokens."""
+Replacement = Annotated[list[str], Field(min_length=2, max_length=2)]
+OF_SHAPE = {"squad": "extractive_answer", "conll": "sequence_labelling"}
+"""Formats that hold rows of one shape alone."""
+ALIGNED = ("sequence_labelling", "extractive_answer")
+"""Shapes whose output points into their input."""
+
+
+class SourceConfig(Config):
+    """A source of text; what is left out is not done."""
+
+    source: Literal["installed_docs", "files", "hub"]
+    columns: dict[str, str] | None = None
+    """Our name -> the name in the file, e.g. `{text: content, id: post_id}`; fields left out have our name in the file.
+    `id` and `group` are read only where they are written here, `{id: id}`: rows are named after file and line
+    otherwise. (`hub`: in the YAML file instead.)"""
+    format: Format | None = None
+    """Of the files; left out: what their names say (txt, csv, tsv, jsonl or json, parquet, conll)."""
+    encoding: str | None = None
+    """Of text files, e.g. gb18030; left out: UTF-8."""
+    replace: Annotated[list[Replacement], Field(max_length=bounds.PATTERNS)] | None = None
+    r"""Pairs [regular expression, replacement], applied to the text in this order, e.g. `['@\S+', '@user']`.
+    A pattern that takes five seconds for one text is an error, which names the row, and so are patterns that make a
+    text longer than ten times its length and 10,000 characters."""
+    max_bad_fraction: Annotated[float, Field(ge=0, le=1)] | None = None
+    """Stop when more rows than this share cannot be read; left out: the gate alone decides (validate)."""
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        refused = {"installed_docs": NOT_DOCS, "hub": ONLY_FILES, "files": ()}[self.source]
+        for key in refused:
+            if getattr(self, key) is not None:
+                is_elsewhere = key == "columns" and self.source == "hub"
+                remedy = "name them in the YAML file at `path`" if is_elsewhere else "leave it out"
+                raise contradiction(f"source '{self.source}' takes no '{key}'", remedy)
+        if self.encoding is not None and (problem := encodings.problem(self.encoding)):
+            raise contradiction(problem, encodings.remedy())
+        if problem := replacing.problem(self.replace):
+            raise contradiction(problem, "mend the regular expression")
+        return self
+
+    def check_fields(self, layout: Layout) -> None:
+        """Refuse what a row of this kind does not have or cannot bear."""
+        labelled = layout.shape != "corpus"
+        fields = ("text", *layout.outputs) if self._marks_characters(layout) else layout.fields
+        known = ("id", *(("group",) if labelled else ()), *fields)
+        for name in self.columns or {}:
+            if name not in known:
+                told = ", ".join(known)
+                remedy = f"our name stands left, that of the file right; fields are {told}"
+                remedy += of_another_target(layout, name)
+                raise contradiction(f"columns: '{name}' is not a field of a {layout.shape}", remedy)
+        if self.replace is not None and layout.shape in ALIGNED:
+            what = "tokens and tags" if layout.shape == "sequence_labelling" else "answers and their offsets"
+            raise contradiction(f"shape '{layout.shape}' takes no 'replace': {what} must stay aligned", "leave it out")
+        if not labelled and self.format in LABELLED_FORMATS:
+            raise contradiction(f"format '{self.format}' is for labelled sets", "write txt, csv, tsv, jsonl or parquet")
+
+    def names(self, layout: Layout) -> dict[str, str]:
+        """Field -> its name in the file, of those that the user mapped; where characters are marked, the tokens have
+        the name of the text that they are made of."""
+        given = dict(self.columns or {})
+        return {"tokens": given.pop("text", "text"), **given} if self._marks_characters(layout) else given
+
+    def _marks_characters(self, layout: Layout) -> bool:
+        return layout.shape == "sequence_labelling" and self.format in MARKED

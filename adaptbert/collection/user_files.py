@@ -1,0 +1,282 @@
+"""The user's own files -> rows: every format of `formats`, plain or gzip; one file or a folder of them."""
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from adaptbert.collection.readers.fields import AS_IT_IS, TEXTS, Fields, Labelling, Read
+from adaptbert.collection.readers.format_guess import hinted, other_format
+from adaptbert.collection.readers.formats import SUFFIXES, check_columns_differ, format_of, records
+from adaptbert.collection.readers.lines import check_name, check_regular
+from adaptbert.collection.readers.records import Problem, Record, Row, Unreadable
+from adaptbert.collection.readers.replacing import Allowance, OutOfTime
+from adaptbert.collection.readers.source_config import Format, SourceConfig
+from adaptbert.errors import BadData, UserError, raise_all
+from adaptbert.rows.layout import Layout
+
+MOST_FILES, MOST_CHARACTERS = 50, 1_000_000
+"""Of a look at the first rows: files of a folder, and characters of a file."""
+
+
+class Beginning(NamedTuple):
+    """How much of its files is read for whoever wants a look at a set.
+
+    Attributes:
+        rows: of each file.
+        patterns: time for `replace`, of all sets that are looked at.
+    """
+
+    rows: int
+    patterns: Allowance
+
+
+class Files:
+    """Rows of one file or of all files in a folder, in the order of their names.
+
+    Args:
+        layout: which fields a row has.
+        split: of a task; names the rows that have no id of their own. A corpus has none.
+        labelling: how labels stand in the file.
+        beginning: how much of each of the first files is read, for whoever wants a look at them; what is wrong with one
+            file does not hide what is wrong with the next. None: all of all, as it is trained on.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        layout: Layout,
+        config: SourceConfig,
+        split: str = "",
+        labelling: Labelling = AS_IT_IS,
+        beginning: Beginning | None = None,
+    ) -> None:
+        self.path, self.layout, self.config, self.split = path, layout, config, split
+        self.beginning, self.is_whole = beginning, True
+        self.warnings: Counter[str] = Counter()
+        patterns = None if beginning is None else beginning.patterns
+        self.fields = Fields(layout, config.names(layout), config.replace, labelling, patterns)
+        self.digests: dict[str, str] = {}
+        """File -> sha256 of its bytes; complete after `survey`."""
+        self._types: dict[str, tuple[str, str]] = {}  # column -> type and the first file that has it
+
+    def rows(self) -> Iterator[Row | Unreadable]:
+        """Raises BadData for what makes a whole file unusable, and OutOfTime for patterns where only a beginning is
+        read."""
+        self.survey()
+        read: dict[str, str] = {}
+        failures: list[UserError] = []
+        for name, digest in self.digests.items():
+            if digest in read:
+                self.warnings[f"{name} has the bytes of {read[digest]}: read once"] += 1
+                continue
+            read[digest] = name
+            try:
+                with self._hinted(name):
+                    yield from self._rows(name, is_first=len(read) == 1)
+            except UserError as error:
+                if self.beginning is None:
+                    raise
+                failures.append(error)
+            except OutOfTime:
+                raise_all(failures)
+                raise
+        raise_all(failures)
+
+    def provenance(self) -> dict[str, Any]:
+        return {"files": self.digests}
+
+    def survey(self) -> None:
+        """Find the files and their digests; all that is wrong with names and Parquet columns is told at once."""
+        if self.digests:
+            return
+        names = list(self._names())
+        if self.beginning is not None:
+            self.is_whole &= len(names) <= MOST_FILES
+            del names[MOST_FILES:]
+        failures: list[BadData] = []
+        for name in names:
+            try:
+                check_regular(self._place(name), self._shown(name))
+                self._check_types(name)
+            except BadData as error:
+                failures.append(error)
+        raise_all(failures)
+        self.digests = {name: self._digest(name) for name in names}
+
+    def _names(self) -> Iterator[str]:
+        if str(self.path).startswith("~"):
+            raise BadData(153, self.path, "~ is not expanded", "write the path out")
+        if not self.path.exists():
+            raise BadData(50, self.path, "no such file or folder", "check `path` in params.yaml")
+        if not self.path.is_dir():
+            self._check_format(self.path)
+            yield self.path.name
+            return
+        found: dict[str, Path] = {}
+        for folder, folders, files in os.walk(self.path):
+            folders[:] = sorted(name for name in folders if not name.startswith("."))
+            for name in folders:
+                check_name(Path(folder) / name)
+            for file in sorted(files):
+                place = Path(folder) / file
+                if file.startswith(".") or file.endswith(".dvc"):
+                    continue
+                self._check_format(place)
+                found[place.relative_to(self.path).as_posix()] = place
+        if not found:
+            raise BadData(50, self.path, "no file in this folder", f"put {_formats()} files into it")
+        real: dict[Path, str] = {}
+        for name, place in sorted(found.items()):
+            if (first := real.setdefault(_real(place), name)) != name:
+                raise BadData(51, self._shown(name), f"listed twice: it is {first}", "remove one of the two links")
+            yield name
+
+    def _check_format(self, place: Path) -> None:
+        check_name(place)  # rows are named after it
+        suffixes = [suffix.lower() for suffix in place.suffixes]
+        if any(suffix in (".zip", ".tar", ".tgz", ".7z", ".bz2", ".xz", ".zst", ".rar") for suffix in suffixes[-2:]):
+            raise BadData(37, place, "archive, not text", "unpack it first")
+        if self._format(place) is None:
+            raise BadData(
+                50, place, "the name tells no known format", f"known: {_formats()}; rename it or move it away"
+            )
+        if suffixes[-2:] == [".parquet", ".gz"]:
+            raise BadData(35, place, "Parquet inside gzip", "unpack it; Parquet is compressed inside")
+
+    def _check_types(self, name: str) -> None:
+        """Parquet parts must agree on a column, and it must hold text; other formats have no types."""
+        if self._format(self._place(name)) != "parquet":
+            return
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+        import pyarrow.types as types
+
+        try:
+            schema = pq.read_schema(self._place(name))
+        except (pa.ArrowInvalid, OSError):
+            return  # told with more words when it is read
+        check_columns_differ(schema.names, self.fields.columns.values(), self._shown(name))
+        for field, column in self.fields.columns.items():
+            if column not in schema.names:
+                continue
+            found = schema.field(column).type
+            while types.is_dictionary(found):
+                found = found.value_type
+            text = types.is_string(found) or types.is_large_string(found) or types.is_string_view(found)
+            shown = "string" if text else str(found)
+            place = f"{self._shown(name)}"
+            if "binary" in shown:
+                raise BadData(42, place, f"column '{column}' is binary, expected string", "decode it first")
+            if field in TEXTS and not text and not types.is_null(found):
+                raise BadData(42, place, f"column '{column}' is {shown}, expected string", "write it as string")
+            first_type, first = self._types.setdefault(column, (shown, name))
+            if first_type != shown:
+                problem = f"column '{column}': {first_type} in {first}, {shown} in {name}"
+                raise BadData(39, place, problem, "write all parts with one type")
+
+    def _rows(self, name: str, *, is_first: bool) -> Iterator[Row | Unreadable]:
+        place, shown = self._place(name), self._shown(name)
+        before = _stamp(place)
+        stem = self._stem(name)
+        kind = self._format(place)
+        assert kind is not None, "survey refuses what has no format"
+        found = records(
+            place,
+            shown,
+            stem,
+            self.config.encoding,
+            kind,
+            self.layout,
+            self.fields.columns,
+            lambda columns: self._check_columns(columns, shown, is_first=is_first),
+            self.warnings,
+        )
+        readable = False
+        for line, values, problem in found if self.beginning is None else self._first(found, self.beginning.rows):
+            read = Read(None, None, problem) if problem else self.fields.read(values, f"{shown}:{line}")
+            identity = read.identity or f"{stem}-{line}"
+            if isinstance(read.values, Problem):
+                yield Unreadable(identity, name, line, read.values)
+            else:
+                readable = True
+                yield Row(identity, name, line, read.values, read.group)
+        if _stamp(place) != before or self._digest(name) != self.digests[name]:
+            raise BadData(48, shown, "changed while reading", "run again when nothing writes to it")
+
+        if (
+            not readable
+            and self.config.format is None
+            and other_format(place, kind, self.config.encoding, self.layout.shape)
+        ):
+            raise BadData(18, shown, f"none of its rows can be read as {kind}", "name its format")
+
+    def _first(self, found: Iterator[Record], most: int) -> Iterator[Record]:
+        """The first records, and fewer where they are long."""
+        characters = 0
+        for number, record in enumerate(found):
+            if number == most or characters > MOST_CHARACTERS:
+                self.is_whole = False
+                return
+            yield record
+            characters += sum(len(value) for value in record.values.values() if isinstance(value, str))
+
+    def _digest(self, name: str) -> str:
+        """sha256 of its bytes; of a large file that is not read whole, of its path: no other has the same."""
+        place = self._place(name)
+        if self.beginning is not None and place.stat().st_size > MOST_CHARACTERS:
+            return hashlib.sha256(os.fsencode(_real(place))).hexdigest()
+        with place.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+
+    def _hinted(self, name: str) -> AbstractContextManager[None]:
+        """A format that the user declared is not doubted."""
+        kind = self._format(self._place(name))
+        if kind is None or self.config.format is not None:
+            return nullcontext()
+        return hinted(self._place(name), kind, self.config.encoding, self.layout.shape, "`format: {}`")
+
+    def _check_columns(self, found: list[str], shown: str, *, is_first: bool) -> None:
+        mapping = f"{self.config.key}.columns" if self.config.key else "`columns`"
+        self.fields.check(found, f"{shown}:1", self.split, mapping, is_first=is_first)
+        extra = [column for column in found if column not in self.fields.columns.values()]
+        if extra:
+            self.warnings[f"files with columns that are not read: {', '.join(extra)}{self._unread_id(extra)}"] += 1
+
+    def _unread_id(self, extra: list[str]) -> str:
+        """An id is taken where it was mapped alone: ids may come twice, and which rows are held out depends on them."""
+        told = " (rows are named after file and line; `columns: {id: id}` names them by their id)"
+        return told if "id" in extra and "id" not in self.fields.columns else ""
+
+    def _format(self, place: Path) -> Format | None:
+        return format_of(place, self.config.format)
+
+    def _stem(self, name: str) -> str:
+        """Begin of the ids, of documents too. In a folder the whole name, so that a.txt and a.csv stay apart."""
+        if self.path.is_dir():
+            return f"{self.split}/{name}" if self.split else name
+        stem = name[: -len(".gz")] if name.lower().endswith(".gz") else name
+        return self.split or Path(stem).stem
+
+    def _place(self, name: str) -> Path:
+        return self.path / name if self.path.is_dir() else self.path
+
+    def _shown(self, name: str) -> str:
+        return str(self._place(name))
+
+
+def _real(place: Path) -> Path:
+    """Where links lead; of those in a circle some path, and the error that is told when it is opened."""
+    return Path(os.path.realpath(place))
+
+
+def _stamp(path: Path) -> tuple[int, int, int]:
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns, found.st_ino
+
+
+def _formats() -> str:
+    return ", ".join(suffix.removeprefix(".") for suffix in SUFFIXES)

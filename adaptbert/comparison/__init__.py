@@ -1,0 +1,1 @@
+"""All cells and rungs -> what each step brought, what it cost, and what cannot be said."""

@@ -1,0 +1,256 @@
+"""Metrics, predictions, labelled sets and manifests -> the `Comparison`: every question asked, every answer weighed."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from adaptbert.base.files import read_json
+from adaptbert.base.ladder import PRETRAIN, SCRATCH, LadderConfig
+from adaptbert.comparison.baselines import controls, fitted_on
+from adaptbert.comparison.inspection import inspect_cell
+from adaptbert.comparison.questions import Advice, Pair, advice, pairs, uncompared
+from adaptbert.comparison.records import (
+    Arm,
+    Comparison,
+    Cost,
+    LearningPoint,
+    Masks,
+    Rung,
+    Search,
+    SearchPoint,
+    Source,
+    Step,
+    Task,
+    Tempered,
+    Verdict,
+)
+from adaptbert.comparison.statistics import Difference, Range, holm, mean_interval, paired_difference
+from adaptbert.comparison.suite_average import suite_averages
+from adaptbert.finetuning.metrics.contract import COMPARED_BY, limits
+from adaptbert.rows import labelled_set as labelled
+
+
+def compare_all(
+    ladder: LadderConfig,
+    *,
+    confidence: float,
+    baseline_seed: int,
+    data: Path,
+    manifests: Path,
+    cells: Path,
+    predictions: Path,
+) -> Comparison:
+    """Read everything that the ladder plans and answer the questions.
+
+    Args:
+        data: data/validated/tasks.
+        manifests: data/raw.
+        cells: the folder of the metrics files.
+    """
+    starts, rungs = ladder.starts(), dict[str, Rung]()
+    for name in starts:
+        _add_rung(name, starts, cells, rungs)
+    tasks = [
+        _task(task, ladder, confidence, baseline_seed, data / task, cells / "finetune", predictions, rungs)
+        for task in ladder.tasks()
+    ]
+    sources = _sources(manifests, read_json(cells / "validate.json"))
+    measured = {name for rung in rungs.values() for name in rung.after}
+    corpora = [source.name for source in sources if source.kind == "corpus"]
+    heldout = sorted(measured, key=lambda name: (name != "general", name not in corpora, name))
+    began_from = read_json(cells / f"{PRETRAIN}.json")["from"] if not rungs[PRETRAIN].missing else None
+    scores = {task.name: {arm.name: arm.scores for arm in task.arms} for task in tasks}
+    suite = suite_averages(scores, confidence, {task.name: limits(task.metric) for task in tasks})
+    return Comparison(confidence, tasks, list(rungs.values()), heldout, sources, began_from, suite)
+
+
+def _add_rung(name: str, starts: dict[str, str | None], cells: Path, rungs: dict[str, Rung]) -> None:
+    """Put a rung into `rungs`, the one that it starts from before it."""
+    start = starts[name]
+    if name not in rungs:
+        if start is not None:
+            _add_rung(start, starts, cells, rungs)
+        rungs[name] = _rung(name, rungs[start] if start is not None else None, cells)
+
+
+def _rung(name: str, start: Rung | None, cells: Path) -> Rung:
+    path = cells / f"{PRETRAIN if name == SCRATCH else name}.json"
+    start_name = start.name if start is not None else None
+    if not path.is_file():
+        return Rung(name, start_name, True, 0, 0.0, None, {}, {}, [])
+    found = read_json(path)
+    before, after = _bits(found["before"]), _bits(found["after"])
+    if name == SCRATCH:
+        # Random weights were measured before the first step of general pre-training, unless that began from others.
+        bits = before if found["from"] == SCRATCH else {}
+        return Rung(name, None, False, 0, 0.0, Cost(0, 0.0), bits, bits, [(0, bits)])
+    tokens, tflop, steps = int(found["tokens"]), float(found["tflop"]), max(1, int(found["steps"]))
+    below = start.total if start is not None else None
+    total = Cost(below.tokens + tokens, below.tflop + tflop) if below is not None else None
+    suffix = "/bits_per_char"
+    curve = [(0, before)]
+    for point in found["curve"]:
+        bits = {key.removesuffix(suffix): value for key, value in point.items() if key.endswith(suffix)}
+        curve.append((round(tokens * point["step"] / steps), bits))
+    if curve[-1][0] < tokens:
+        curve.append((tokens, after))
+    random = bool(found.get("random_head", False))  # written where one was found
+    masks = _masks(found["masking"])
+    return Rung(name, start_name, False, tokens, tflop, total, before, after, curve, masks, random)
+
+
+def _masks(found: dict[str, Any]) -> Masks | None:
+    audit = {name: value for name, value in found.items() if name not in ("unit", "probability")}
+    return Masks(found["unit"], found["probability"], audit) if audit else None
+
+
+def _bits(measured: dict[str, dict[str, float]]) -> dict[str, float]:
+    return {name: values["bits_per_char"] for name, values in measured.items()}
+
+
+def _task(
+    name: str,
+    ladder: LadderConfig,
+    confidence: float,
+    baseline_seed: int,
+    data: Path,
+    cells: Path,
+    predictions: Path,
+    rungs: dict[str, Rung],
+) -> Task:
+    described = labelled.description(data)
+    planned = {key: cell for key, cell in ladder.finetune.items() if cell.task == name}
+    found = {key: read_json(cells / f"{key}.json") for key in planned if (cells / f"{key}.json").is_file()}
+    target: str = described["target"]
+    metric = next((values["metric"] for values in found.values()), COMPARED_BY[target])
+    labels = next((values["labels"] for values in found.values()), 0) or described["rows"]["train"]
+    arms = [
+        _arm(cell.arm, cell.start, found.get(key), metric, confidence, rungs[cell.start].total)
+        for key, cell in planned.items()
+    ]
+    tried = [arm for arm in arms if arm.dev]
+    chosen = max(tried, key=lambda arm: sum(arm.dev.values()) / len(arm.dev)).name if tried else None
+    key = next((key for key, cell in planned.items() if cell.arm == chosen), None)
+    predicted = predictions / f"{key}.parquet"
+    train = labelled.subset(labelled.split(data, "train"), labels)
+    dev, test = labelled.split(data, "dev"), labelled.split(data, "test")
+    fitting = fitted_on(described, train)
+    scored = controls(described, fitting, fitted_on(described, dev), test, baseline_seed)
+    return Task(
+        name=name,
+        shape=described["shape"],
+        target=target,
+        metric=metric,
+        labels=labels,
+        rows=described["rows"],
+        arms=arms,
+        controls={control: values[metric] for control, values in scored.items()},
+        control_rows=len(fitting),
+        steps=_steps(arms, pairs(ladder, name), confidence, limits(metric)),
+        chosen=chosen,
+        inspection=inspect_cell(predicted, target) if key is not None and predicted.is_file() else None,
+        tempered=_tempered(found[key]["seeds"]) if key is not None else None,
+        advice=_advice(ladder, name),
+    )
+
+
+def _advice(ladder: LadderConfig, task: str) -> list[Advice]:
+    """One for the whole task where no arm is in a step, else one for each arm that is in none."""
+    left = uncompared(ladder, task)
+    groups = [left] if len(left) == len(ladder.arms_of(task)) else [[arm] for arm in left]
+    return [advice(ladder, task, group) for group in groups]
+
+
+def _tempered(seeds: Sequence[dict[str, Any]]) -> Tempered | None:
+    if not all("ece_tempered" in seed for seed in seeds):  # written where rows are classified
+        return None
+    temperatures = {int(seed["seed"]): float(seed["tuned"]["temperature"]) for seed in seeds}
+    return Tempered(temperatures, sum(float(seed["ece_tempered"]) for seed in seeds) / len(seeds))
+
+
+def _arm(name: str, rung: str, found: dict[str, Any] | None, metric: str, confidence: float, cost: Cost | None) -> Arm:
+    seeds = sorted(found["seeds"], key=lambda seed: int(seed["seed"])) if found is not None else []
+    scores = _scores(seeds, metric)
+    return Arm(
+        name=name,
+        rung=rung,
+        scores=scores,
+        dev={int(seed["seed"]): float(seed[f"dev/{metric}"]) for seed in seeds},
+        interval=mean_interval(list(scores.values()), confidence, limits(metric)) if scores else None,
+        degenerate=[int(seed["seed"]) for seed in seeds if seed["degenerate"]],
+        cost=cost,
+        learning_curve=_learning_curve(found, metric, confidence) if found is not None else [],
+        search=_search(found) if found is not None else None,
+    )
+
+
+def _search(found: dict[str, Any]) -> Search | None:
+    if (search := found.get("search")) is None:  # written where there was one
+        return None
+    trial = search["trials"][search["chosen"] - 1]
+    chosen = SearchPoint(trial["learning_rate"], trial["global_batch_size"], trial["epochs"])
+    return Search(len(search["trials"]), chosen, Cost(int(search["tokens"]), float(search["tflop"])))
+
+
+def _scores(seeds: Sequence[dict[str, Any]], metric: str) -> dict[int, float]:
+    return {int(seed["seed"]): float(seed[f"test/{metric}"]) for seed in seeds}
+
+
+def _learning_curve(found: dict[str, Any], metric: str, confidence: float) -> list[LearningPoint]:
+    points = found.get("learning_curve", [])  # written where it was asked for
+    whole = [{"labels": found["labels"], "seeds": found["seeds"]}] if points else []
+    by_labels = {int(point["labels"]): _scores(point["seeds"], metric) for point in [*points, *whole]}
+    return [
+        LearningPoint(labels, scores, mean_interval(list(scores.values()), confidence, limits(metric)))
+        for labels, scores in by_labels.items()
+    ]
+
+
+def _steps(arms: Sequence[Arm], asked: Sequence[Pair], confidence: float, within: Range) -> list[Step]:
+    """Holm's adjustment is over the questions that could be tested."""
+    scores = {arm.name: arm.scores for arm in arms}
+    answers = [paired_difference(scores[pair.arm], scores[pair.other], confidence, within) for pair in asked]
+    tested = [index for index, answer in enumerate(answers) if answer is not None and answer.p is not None]
+    p_values = [answer.p for answer in answers if answer is not None and answer.p is not None]
+    adjusted = dict(zip(tested, holm(p_values), strict=True))
+    found = []
+    for index, (pair, answer) in enumerate(zip(asked, answers, strict=True)):
+        p_holm = adjusted.get(index)
+        verdict = _verdict(answer, p_holm, confidence)
+        found.append(Step(pair.step, pair.question, pair.arm, pair.other, answer, p_holm, verdict))
+    return found
+
+
+def _verdict(answer: Difference | None, p_holm: float | None, confidence: float) -> Verdict:
+    if answer is None or answer.p is None or p_holm is None:
+        return "untested"
+    up = answer.interval.mean > 0
+    if p_holm < 1 - confidence:
+        return "gain" if up else "loss"
+    if answer.p < 1 - confidence:
+        return "likely_gain" if up else "likely_loss"
+    return "not_shown"
+
+
+def _sources(manifests: Path, gate: dict[str, Any]) -> list[Source]:
+    """What went through the gate; a folder left over from other parameters did not."""
+    corpora = [_source("corpus", name, manifests / "corpora", [gate["corpora"][name]]) for name in gate["corpora"]]
+    tasks = [_source("task", name, manifests / "tasks", list(gate["tasks"][name].values())) for name in gate["tasks"]]
+    return [*corpora, *tasks]
+
+
+def _source(kind: Literal["corpus", "task"], name: str, folder: Path, accounts: Sequence[dict[str, Any]]) -> Source:
+    manifest = read_json(folder / name / "manifest.json")
+    rejected: Counter[str] = Counter()
+    for account in accounts:
+        rejected.update(account["rejected"])
+    return Source(
+        name=name,
+        kind=kind,
+        origin=manifest["source"],
+        demonstration=bool(manifest["demonstration"]),
+        rows=sum(account["rows_in"] for account in accounts),
+        kept=sum(account["kept"] for account in accounts),
+        rejected=dict(sorted(rejected.items())),
+    )

@@ -1,0 +1,27 @@
+"""The few numbers by which two recipes are put side by side: the score of every arm, and what each step brought.
+
+The whole comparison is in metrics/comparison.json (adaptbert.comparison.metrics_json); these go to
+metrics/metrics.json, which `dvc metrics show`, `dvc metrics diff` and `dvc exp show` lay out in a column each, and to
+the recipe's run in MLflow.
+"""
+
+from typing import Any
+
+from adaptbert.comparison.text_table import STEPS, tasks_of
+
+
+def headlines(summary: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Task -> arm or control -> mean score; task -> `steps` -> step -> difference of means. All times 100.
+
+    What has no number, such as a cell that is missing, is left out.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for task, cells in tasks_of(summary).items():
+        scores = {arm: _points(next(iter(cell.values()))) for arm, cell in cells.items() if arm != STEPS and cell}
+        steps = {name: _points(step["difference"]) for name, step in cells[STEPS].items() if "difference" in step}
+        found[task] = {**scores, **({STEPS: steps} if steps else {})}
+    return found
+
+
+def _points(score: float) -> float:
+    return round(100 * score, 2) + 0.0  # + 0.0 turns -0.0 into 0.0

@@ -1,0 +1,144 @@
+"""One cell looked at closely: its predictions -> classes, what is taken for what, calibration, the surest errors.
+
+Row ids and labels come out, never text.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from adaptbert.comparison.class_scores import ClassScores, class_table
+from adaptbert.comparison.confusion import Confusion, confusion
+from adaptbert.comparison.predictions import Answer, judge, read_predictions
+from adaptbert.finetuning.metrics.calibration import (
+    BINS,
+    Bin,
+    brier_score,
+    chance_error,
+    expected_calibration_error,
+    reliability,
+)
+
+ROWS_A_DOT, FEWEST_DOTS = 20, 5
+"""Of the curve that is shown: the share of right ones among fewer rows is mostly chance."""
+ERRORS = 10
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Of the statement that an answer is right as a whole: one for each row and seed.
+
+    Attributes:
+        claimed, came_true: mean confidence, share of right answers.
+        ece, ece_width: expected calibration error in bins of equal mass, and of equal width; means over seeds.
+        chance: the `ece` that true chances would get from so many rows.
+        brier: mean squared distance of confidence from what came true.
+        curve: of all seeds together, in bins of equal mass; fewer of them where rows are few.
+    """
+
+    claimed: float
+    came_true: float
+    ece: float
+    ece_width: float
+    chance: float
+    brier: float
+    curve: list[Bin]
+
+
+@dataclass(frozen=True)
+class Error:
+    """A row that is answered wrongly.
+
+    Attributes:
+        seeds: how many answer it wrongly.
+        confidence: mean of these seeds.
+        gold, predicted: what is right, and the commonest wrong answer; None where these are not labels of a whole row.
+    """
+
+    id: str
+    seeds: int
+    confidence: float
+    gold: str | None
+    predicted: str | None
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """Of one cell over all its seeds.
+
+    Attributes:
+        confusion: None where a row has no single label.
+        calibration: None for numbers.
+        errors: the surest first, by the confidence in wrong answers summed over seeds.
+    """
+
+    seeds: int
+    classes: list[ClassScores]
+    confusion: Confusion | None
+    calibration: Calibration | None
+    errors: list[Error]
+
+
+def inspect_cell(path: Path, target: str) -> Inspection:
+    """Read a cell's predictions and look at all its seeds.
+
+    Args:
+        target: kind of the task's target.
+    """
+    by_seed = read_predictions(path, target)
+    right = judge(target, [answer for answers in by_seed.values() for answer in answers])
+    classes, mixed = class_table(by_seed, target), confusion(by_seed, target)
+    if right is None:
+        return Inspection(len(by_seed), classes, mixed, None, [])
+    judged = {seed: [(answer, right(answer)) for answer in answers] for seed, answers in by_seed.items()}
+    return Inspection(len(by_seed), classes, mixed, _calibration(judged), _errors(judged, target))
+
+
+def _calibration(judged: Mapping[int, Sequence[tuple[Answer, bool]]]) -> Calibration:
+    claimed = [np.array([answer.confidence for answer, _ in answers]) for answers in judged.values()]
+    came_true = [np.array([right for _, right in answers]) for answers in judged.values()]
+    seeds = list(zip(claimed, came_true, strict=True))
+    by_mass = [reliability(chances, truth, BINS, "mass") for chances, truth in seeds]
+    by_width = [reliability(chances, truth, BINS, "width") for chances, truth in seeds]
+    dots = min(BINS, max(FEWEST_DOTS, len(claimed[0]) // ROWS_A_DOT))
+    return Calibration(
+        claimed=float(np.concatenate(claimed).mean()),
+        came_true=float(np.concatenate(came_true).mean()),
+        ece=_mean([expected_calibration_error(curve) for curve in by_mass]),
+        ece_width=_mean([expected_calibration_error(curve) for curve in by_width]),
+        chance=_mean([chance_error(curve) for curve in by_mass]),
+        brier=_mean([brier_score(chances, truth) for chances, truth in seeds]),
+        curve=reliability(np.concatenate(claimed), np.concatenate(came_true), dots, "mass"),
+    )
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _errors(judged: Mapping[int, Sequence[tuple[Answer, bool]]], target: str) -> list[Error]:
+    wrong: dict[str, list[Answer]] = {}
+    for answers in judged.values():
+        for answer, right in answers:
+            if not right:
+                wrong.setdefault(answer.id, []).append(answer)
+
+    def weight(row: str) -> float:
+        return sum(answer.confidence for answer in wrong[row])
+
+    return [_error(wrong[row], target) for row in sorted(wrong, key=lambda row: (-weight(row), row))[:ERRORS]]
+
+
+def _error(answers: Sequence[Answer], target: str) -> Error:
+    first, gold, predicted = answers[0], None, None
+    if target in ("class", "labels"):
+        given = Counter(_label(answer.predicted) for answer in answers)
+        gold, predicted = _label(first.gold), min(given, key=lambda label: (-given[label], label))
+    return Error(first.id, len(answers), _mean([answer.confidence for answer in answers]), gold, predicted)
+
+
+def _label(answer: str | Sequence[str]) -> str:
+    return answer if isinstance(answer, str) else ", ".join(sorted(answer)) or "–"

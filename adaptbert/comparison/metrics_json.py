@@ -1,0 +1,131 @@
+"""Comparison -> metrics/comparison.json: all that was found, for the table, the flow and programs of your own.
+
+A planned cell without metrics is an empty mapping.
+
+    {"section": {"domain": {"f1_macro": .59, "low": .57, "high": .61, "seeds": [[1, .60], [2, .58], ...],
+                            "learning_curve": [[100, .41, .39, .43], ...]},
+                 "tfidf_logistic": {"f1_macro": .52},
+                 "steps": {"domain_transfer": {"difference": .06, "p_holm": .02, "of": ["domain", "general"], ...}}},
+     "suite": {"domain": {"average": .48, "low": .46, "high": .50, "parts": [["section", .59], ["mention", .37]], ...}},
+     "inspection": {"section": {"arm": ["domain"], "ece": .07, "classes": [["Lead", .61, .58, .59, 90], ...], ...}},
+     "bits_per_char": {"pretrain": {"general": 3.1, "domain": 3.3}},
+     "training": {"pretrain": {"tokens": 800000, "tflop": 25.4}}}
+"""
+
+from typing import Any
+
+from adaptbert.comparison.inspection import Inspection
+from adaptbert.comparison.records import Arm, Comparison, LearningPoint, Step, Task
+from adaptbert.comparison.statistics import Interval
+from adaptbert.comparison.suite_average import SuiteAverage
+from adaptbert.comparison.text_table import BITS, INSPECTION, STEPS, SUITE, TRAINING
+
+
+def summary(comparison: Comparison) -> dict[str, Any]:
+    """The whole comparison. `training` of a rung includes the rungs below it.
+
+    `suite` is a mean over tasks and is there from two tasks on; `inspection` is of each task's chosen arm.
+    """
+    suite = {average.arm: _average(average) for average in comparison.suite}
+    looked_at = {task.name: _inspection(task.inspection, task) for task in comparison.tasks if task.inspection}
+    return {
+        **{task.name: _task(task, comparison) for task in comparison.tasks},
+        **({SUITE: suite} if suite else {}),
+        **({INSPECTION: looked_at} if looked_at else {}),
+        BITS: {
+            rung.name: {name: _round(bits) for name, bits in rung.after.items()}
+            for rung in comparison.rungs
+            if rung.missing or rung.after  # random weights are not measured where pre-training began from others
+        },
+        TRAINING: {
+            rung.name: {"tokens": rung.total.tokens, "tflop": _round(rung.total.tflop)}
+            for rung in comparison.rungs
+            if rung.total is not None
+        },
+    }
+
+
+def _task(task: Task, comparison: Comparison) -> dict[str, Any]:
+    return {
+        **{arm.name: _arm(arm, task.metric, comparison.rung(arm.rung).role) for arm in task.arms},
+        **{control: _control(score, task) for control, score in task.controls.items()},
+        STEPS: {step.name: _step(step) for step in task.steps},
+    }
+
+
+def _control(score: float, task: Task) -> dict[str, Any]:
+    """`rows` where they are not all that the arms were trained on."""
+    fewer = {"rows": [task.control_rows]} if task.control_rows < task.labels else {}
+    return {task.metric: _round(score), **fewer}
+
+
+def _arm(arm: Arm, metric: str, role: str) -> dict[str, Any]:
+    if arm.interval is None:
+        return {}
+    return {
+        metric: _round(arm.interval.mean),
+        **_bounds(arm.interval),
+        "seeds": [[seed, _round(score)] for seed, score in arm.scores.items()],
+        "degenerate": arm.degenerate,
+        "rung": [arm.rung],
+        "role": [role],
+        **({"learning_curve": [_learning_point(point) for point in arm.learning_curve]} if arm.learning_curve else {}),
+    }
+
+
+def _learning_point(point: LearningPoint) -> list[float | None]:
+    """Labels, mean, the ends of its interval."""
+    interval = point.interval
+    return [point.labels, _round(interval.mean), _round(interval.low), _round(interval.high)]
+
+
+def _bounds(interval: Interval) -> dict[str, float | None]:
+    bounds = {"low": _round(interval.low), "high": _round(interval.high)}
+    return {name: value for name, value in bounds.items() if value is not None}
+
+
+def _average(average: SuiteAverage) -> dict[str, Any]:
+    return {
+        "average": _round(average.interval.mean),
+        **_bounds(average.interval),
+        "parts": [[task, _round(score)] for task, score in average.parts.items()],
+        "seeds": [[seed, _round(score)] for seed, score in average.scores.items()],
+    }
+
+
+def _inspection(inspection: Inspection, task: Task) -> dict[str, Any]:
+    """Errors are row ids with the seeds that are wrong and their mean confidence."""
+    found: dict[str, Any] = {"arm": [task.chosen]}
+    calibration = inspection.calibration
+    if calibration is not None:
+        found["ece"] = _round(calibration.ece)
+        found["ece_width"] = _round(calibration.ece_width)
+        if task.tempered is not None:
+            found["ece_tempered"] = _round(task.tempered.ece)
+            found["temperatures"] = [[seed, _round(value)] for seed, value in task.tempered.temperatures.items()]
+        found["brier"] = _round(calibration.brier)
+        found["ece_by_chance"] = [_round(calibration.chance)]
+        found["curve"] = [[part.count, _round(part.claimed), _round(part.came_true)] for part in calibration.curve]
+    found["classes"] = [
+        [scores.label, *(_round(score) for score in scores.means), scores.support] for scores in inspection.classes
+    ]
+    found["errors"] = [[error.id, error.seeds, _round(error.confidence)] for error in inspection.errors]
+    return found
+
+
+def _step(step: Step) -> dict[str, Any]:
+    found: dict[str, Any] = {"of": [step.arm, step.other], "verdict": step.verdict}
+    if step.difference is None:
+        return found
+    interval = step.difference.interval
+    found["difference"] = _round(interval.mean)
+    if interval.low is not None:
+        found["interval"] = [_round(interval.low), _round(interval.high)]
+        found["p_holm"] = _round(step.p_holm)
+        found["detectable"] = [_round(step.difference.detectable)]
+    return found
+
+
+def _round(value: float | None) -> float | None:
+    """Six decimals: more are noise of the arithmetic and clutter in a diff."""
+    return None if value is None else round(value, 6)

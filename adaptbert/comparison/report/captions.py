@@ -1,0 +1,76 @@
+"""Comparison -> what the captions of the page say, no more than the pictures show."""
+
+from collections.abc import Iterable
+
+from adaptbert.comparison.records import Comparison, Task
+from adaptbert.comparison.report.terms import Words, listed, percent, same
+from adaptbert.comparison.statistics import FEWEST_SEEDS, Interval
+
+
+def arms(task: Task, confidence: float) -> Words:
+    """Below the bars of a task."""
+    caption = Words("Mean over seeds, a dot for each seed;", "种子均值，每个点是一个种子；")
+    caption += _intervals((arm.interval for arm in task.arms), Words("whisker", "须线"), confidence)
+    if task.controls:
+        caption += Words("Dashed: controls without pre-training.", "虚线为不用预训练的对照。")
+    if task.best_on_dev:
+        mark = best_on_dev(task)
+        caption += Words(f"✓: {mark.en}, whatever the test split says.", f"✓：{mark.zh}，与测试集得分无关。")
+    return caption
+
+
+def best_on_dev(task: Task) -> Words:
+    """What the mark beside an arm says."""
+    if len(task.best_on_dev) > 1:
+        return Words("equal best on dev", "开发集并列最高")
+    return Words("best on dev", "开发集最高")
+
+
+def differences(task: Task) -> Words:
+    """Below the steps of a task."""
+    caption = Words("Difference in points, paired by seed.", "按种子配对的得分差。")
+    known = [step.difference for step in task.steps if step.difference is not None]
+    if any(difference.detectable is not None for difference in known):
+        return caption + Words(
+            "The grey band is what so many seeds could not have found.", "灰带表示这么多种子也发现不了的效应。"
+        )
+    if any(difference.interval.n >= FEWEST_SEEDS for difference in known):
+        return caption + Words(
+            "A difference that is the same with every seed has no interval.", "各种子差值相同时，没有区间。"
+        )
+    return caption + Words("An interval needs three seeds.", "区间至少需要三个种子。")
+
+
+def learning(task: Task, confidence: float) -> Words:
+    """Below the learning curves of a task."""
+    points = (point.interval for arm in task.arms for point in arm.learning_curve)
+    lead = Words("Mean over seeds by number of labels;", "不同标注数量下的种子均值；")
+    return lead + _intervals(points, Words("band", "色带"), confidence)
+
+
+def _intervals(intervals: Iterable[Interval | None], drawn: Words, confidence: float) -> Words:
+    shown = [interval for interval in intervals if interval is not None]
+    level = percent(confidence)
+    if any(interval.low is not None for interval in shown):
+        return Words(f"{drawn.en}: {level} % interval.", f"{drawn.zh}为 {level}% 区间。")
+    if any(interval.n >= FEWEST_SEEDS for interval in shown):
+        return Words("no interval, for the seeds do not differ.", "各种子结果相同，没有区间。")
+    return Words("an interval needs three seeds.", "区间至少需要三个种子。")
+
+
+def demonstration(comparison: Comparison) -> Words | None:
+    """What must be known of figures from demonstration text; None where there is none of it."""
+    names = [same(source.name) for source in comparison.sources if source.demonstration]
+    if not names:
+        return None
+    text = Words("These figures come from text", "这些数字来自")
+    if len(names) < len(comparison.sources):
+        text = Words(f"A part of the text ({listed(names).en}) is text", f"一部分文本（{listed(names).zh}）是")
+        return text + Words(
+            "that is at hand on any machine. Figures that rest on it do not say what a step will bring on your text.",
+            "任何机器上都有的文本，依赖它的数字不代表在您自己的文本上的效果。",
+        )
+    return text + Words(
+        "that is at hand on any machine. They show that the pipeline works, not what it will bring on your text.",
+        "任何机器上都有的文本，只说明流程可用，不代表在您自己的文本上的效果。",
+    )

@@ -1,0 +1,141 @@
+"""Rungs -> sentences in both languages: what each did to held-out text, and whether its masks were those asked for."""
+
+from collections.abc import Sequence
+
+from adaptbert.base.ladder import PRETRAIN, SCRATCH
+from adaptbert.comparison.records import Comparison, Masks, Rung
+from adaptbert.comparison.report.terms import MINUS, Words, bits_change, listed, points, same
+
+MASKING_RATE_TOLERANCE = 0.01
+MASKING_SHARE_TOLERANCE = 0.005
+"""Differences below these are chance on a short run, and worth no sentence on a long one."""
+MASKED_WHOLE_MOST = 0.01
+EVERY_RUNG = Words("every trained rung", "每个训练过的级")
+
+
+def reading(comparison: Comparison) -> list[Words]:
+    """What each domain-transfer rung did to held-out text; general text on top of it is what was forgotten."""
+    found = []
+    if comparison.began_from not in (None, SCRATCH):
+        begun = comparison.began_from
+        found.append(
+            Words(
+                f"General pre-training went on from {begun}. Its training elsewhere is in no sum on this page.",
+                f"通用预训练从 {begun} 开始；它此前在别处的训练不计入本页的任何合计。",
+            )
+        )
+    corpora = {source.name for source in comparison.sources if source.kind == "corpus"}
+    for rung in comparison.rungs:
+        corpus = rung.name.removeprefix("domain_transfer/")
+        if rung.missing:
+            found.append(Words(f"{rung.name} has no measurements.", f"{rung.name} 没有测量结果。"))
+        elif rung.random_head:
+            found.append(
+                Words(
+                    f"The masked-LM head of {rung.name} was never trained: its bits per character mean nothing, "
+                    "and it is no baseline for those of another rung.",
+                    f"{rung.name} 的掩码语言模型头从未训练：它的每字符比特数没有意义，也不能作为其他检查点的基线。",
+                )
+            )
+        elif corpus != rung.name and corpus in rung.after:
+            found.append(_reading(rung, corpus, [name for name in comparison.heldout if name in corpora]))
+    if not any(rung.start == PRETRAIN for rung in comparison.rungs):
+        found.append(
+            Words(
+                "The ladder has no rung above general pre-training.",
+                "梯子在通用预训练之上没有别的级。",
+            )
+        )
+    return found
+
+
+def _reading(rung: Rung, corpus: str, corpora: Sequence[str]) -> Words:
+    """
+    Args:
+        corpora: with held-out text, general text first.
+    """
+    before, after = rung.before[corpus], rung.after[corpus]
+    sentence = Words(
+        f"{rung.name}: held-out {corpus} text goes from {before:.2f} to {after:.2f} bits per character "
+        f"({bits_change(after - before)}).",
+        f"{rung.name}：留出的 {corpus} 文本从每字符 {before:.2f} 比特变为 {after:.2f}"
+        f"（{bits_change(after - before)}）。",
+    )
+    others = [name for name in corpora if name != corpus and name in rung.after]
+    for name in others:
+        before, after = rung.before[name], rung.after[name]
+        moved = bits_change(after - before)
+        word = Words("worse", "变差") if moved.startswith("+") else Words("better", "变好")
+        if name == "general" and moved.startswith("+"):
+            word = Words("so much was forgotten", "即遗忘的量")
+        if float(moved.replace(MINUS, "-")) == 0:
+            word = Words("the same", "不变")
+        sentence += Words(
+            f"On {name} text: {before:.2f} to {after:.2f} ({moved}, {word.en}).",
+            f"{name} 文本：{before:.2f} 到 {after:.2f}（{moved}，{word.zh}）。",
+        )
+    return sentence
+
+
+def masking(comparison: Comparison) -> list[Words]:
+    """Rungs whose masks were not what was asked for, and those without an audit; one sentence where all were."""
+    masked = [(rung.name, rung.masks) for rung in comparison.rungs if rung.masks is not None]
+    found = [trouble for name, masks in masked for trouble in _mask_troubles(name, masks)]
+    unknown = [same(rung.name) for rung in comparison.rungs if rung.start is not None and rung.masks is None]
+    if masked and not found:
+        names = listed([same(name) for name, _ in masked]) if unknown or len(masked) == 1 else EVERY_RUNG
+        found.append(
+            Words(
+                f"On {names.en} the masks are what was asked for, and no special token was masked.",
+                f"{names.zh}的掩码都符合设定，没有特殊词元被掩盖。",
+            )
+        )
+    if masked and unknown:
+        names = listed(unknown)
+        found.append(Words(f"Without an audit: {names.en}.", f"没有掩码审计：{names.zh}。"))
+    return found
+
+
+def _mask_troubles(name: str, masks: Masks) -> list[Words]:
+    audit, found = masks.audit, []
+    if audit["specials"]:
+        found.append(
+            Words(
+                f"{name}: {audit['specials']:,.0f} special tokens were masked; not one should be.",
+                f"{name}：有 {audit['specials']:,.0f} 个特殊词元被掩盖，本应一个也没有。",
+            )
+        )
+    if abs(audit["rate"] - masks.probability) > MASKING_RATE_TOLERANCE:
+        is_, asked = points(audit["rate"]), points(masks.probability)
+        found.append(
+            Words(
+                f"{name}: {is_} % of the tokens were masked, not {asked} %.",
+                f"{name}：实际掩盖了 {is_}% 的词元，而非 {asked}%。",
+            )
+        )
+    kinds = {
+        "documents_without": Words("have no mask at all", "完全没有掩码"),
+        "documents_whole": Words("are masked from end to end", "从头到尾都被掩盖"),
+    }
+    for key, what in kinds.items():
+        expected = audit[f"{key}_expected"]
+        error = (expected * (1 - expected) / audit["documents"]) ** 0.5
+        if abs(audit[key] - expected) > max(MASKING_SHARE_TOLERANCE, 5 * error):
+            is_, asked = points(audit[key]), points(expected)
+            found.append(
+                Words(
+                    f"{name}: {is_} % of the documents {what.en}; by their lengths {asked} % would be expected.",
+                    f"{name}：{is_}% 的文档{what.zh}，而按长度应为 {asked}%。",
+                )
+            )
+    if audit["documents_whole"] > MASKED_WHOLE_MOST:
+        share = points(audit["documents_whole"])
+        found.append(
+            Words(
+                f"{name}: {share} % of the documents are masked from end to end and leave nothing to guess from: their "
+                "units are as long as they are. Shorter units or longer documents mend it.",
+                f"{name}：{share}% 的文档从头到尾都被掩盖，没有可供推断的上下文：一个掩码单位就有整个文档那么长。"
+                "缩短掩码单位或加长文档即可改善。",
+            )
+        )
+    return found

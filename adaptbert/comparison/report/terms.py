@@ -1,0 +1,274 @@
+"""Words in both languages, and numbers as they are written in both."""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup, escape
+
+from adaptbert.comparison.amounts import amount
+from adaptbert.comparison.questions import Advice
+
+
+@dataclass(frozen=True)
+class Words:
+    """One text in English and Chinese. In a page both stand side by side and the page's language shows one."""
+
+    en: str
+    zh: str
+
+    def __html__(self) -> str:
+        return Markup('<span lang="en">{}</span><span lang="zh-Hans">{}</span>').format(_code(self.en), _code(self.zh))
+
+    def __add__(self, other: "Words") -> "Words":
+        return Words(f"{self.en} {other.en}".strip(), f"{self.zh}{other.zh}")
+
+
+def _code(text: str) -> Markup:
+    """Names between backticks are set as code."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
+
+
+def control(name: str, target: str) -> Words:
+    """What a control is called in a task with this target."""
+    return MAJORITY[target] if name == "majority" and target in MAJORITY else CONTROLS[name]
+
+
+def learns(name: str, target: str) -> bool:
+    """Whether a control has learned from the training rows."""
+    return name != "question_overlap" and (name, target) != ("majority", "answer")
+
+
+def same(text: str) -> Words:
+    """A name that is not translated."""
+    return Words(text, text)
+
+
+def listed(items: Sequence[Words]) -> Words:
+    """`a, b and c`."""
+    if len(items) < 2:
+        return items[0] if items else Words("", "")
+    en, zh = [item.en for item in items], [item.zh for item in items]
+    first, last = "、".join(zh[:-1]), zh[-1]
+    and_ = " " * first[-1].isascii() + "和" + " " * last[0].isascii()
+    return Words(f"{', '.join(en[:-1])} and {en[-1]}", f"{first}{and_}{last}")
+
+
+def svg_text(text: "str | Words", most: int | None = None) -> Markup:
+    """As the content of an SVG <text>.
+
+    Args:
+        most: columns that there is room for (Chinese characters take two); a longer name ends in an ellipsis and is
+            whole where a mouse rests on it.
+    """
+    if isinstance(text, str):
+        return _cut(text, most)
+    return Markup('<tspan lang="en">{}</tspan><tspan lang="zh-Hans">{}</tspan>').format(
+        _cut(text.en, most), _cut(text.zh, most)
+    )
+
+
+def _cut(text: str, most: int | None) -> Markup:
+    room = len(text) if most is None else most
+    kept = ""
+    for character in text:
+        room -= 2 if unicodedata.east_asian_width(character) in "WF" else 1
+        if most is not None and room < 0:
+            return Markup("{}…<title>{}</title>").format(kept[:-1], text)
+        kept += character
+    return escape(kept)
+
+
+MINUS = "\N{MINUS SIGN}"
+NOTHING = 1e-9
+"""A difference of scores below this comes from the arithmetic."""
+
+
+def number(value: float, places: int) -> str:
+    """A number with the typographic minus, the only one on a page; nothing is -0.0."""
+    rounded = round(value, places)
+    return f"{MINUS if rounded < 0 else ''}{abs(rounded):.{places}f}"
+
+
+def plain(value: float) -> str:
+    """A number with as many places as it has."""
+    return f"{value + 0.0:g}".replace("-", MINUS)
+
+
+def tick(value: float, *, signed: bool = False) -> str:
+    """A number of an axis, with as many places as its step has; those beyond ten digits come from the arithmetic."""
+    return f"{'+' if signed and value > 0 else ''}{value + 0.0:.10g}".replace("-", MINUS)
+
+
+def points(score: float) -> str:
+    """A score times 100."""
+    return number(100 * score, 1)
+
+
+def change(difference: float) -> str:
+    """A difference of scores times 100, with its sign."""
+    return f"{'+' if round(100 * difference, 1) > 0 else ''}{number(100 * difference, 1)}"
+
+
+def moved(difference: float) -> Words:
+    """A change inside a sentence: one that is too small for its one place is not called 0.0."""
+    if not too_small(difference):
+        return same(change(difference))
+    end = "+0.1" if difference > 0 else f"{MINUS}0.1"
+    return Words(f"between 0 and {end}", f"0 至 {end}")
+
+
+def too_small(score: float) -> bool:
+    """Whether a score, or a difference of scores, would be written as 0.0 without being it."""
+    return abs(score) > NOTHING and round(100 * abs(score), 1) == 0
+
+
+def bits_change(difference: float) -> str:
+    return f"{'+' if round(difference, 2) > 0 else ''}{number(difference, 2)}"
+
+
+def p_value(p: float) -> str:
+    return "< 0.001" if p < 0.001 else f"= {p:.3f}"
+
+
+def millions(tokens: int) -> str:
+    """Tokens in millions."""
+    return amount(tokens / 1e6).replace("-", MINUS)
+
+
+ARMS = {
+    "scratch": Words("random weights", "随机权重"),
+    "general": Words("general pre-training", "通用预训练"),
+    "general_long": Words("control: further training, on general text", "对照：继续训练，但用通用文本"),
+    "domain": Words("general, then domain transfer", "通用预训练 → 领域迁移"),
+    "task": Words("general, then task transfer", "通用预训练 → 任务迁移"),
+    "domain_task": Words("general, domain, then task transfer", "通用预训练 → 领域迁移 → 任务迁移"),
+    "scratch_task": Words("random weights, then task transfer", "随机权重 → 任务迁移"),
+    "general_long_task": Words(
+        "general, more general text, then task transfer", "通用预训练 → 继续用通用文本训练 → 任务迁移"
+    ),
+}
+"""What an arm is, by the role of its rung."""
+CONTROLS = {
+    "majority": Words("commonest label", "最常见类别"),
+    "tfidf_logistic": Words("TF-IDF + logistic regression", "TF-IDF + 逻辑回归"),
+    "tfidf_ridge": Words("TF-IDF + ridge regression", "TF-IDF + 岭回归"),
+    "question_overlap": Words("sentence nearest to the question", "与问题最接近的句子"),
+    "word_majority": Words("commonest tag of each word", "逐词最常见标签"),
+    "window_logistic": Words("windowed logistic regression", "窗口特征 + 逻辑回归"),
+}
+MAJORITY = {
+    "labels": Words("commonest set of labels", "最常见的标签组合"),
+    "number": Words("mean of the training values", "训练值的平均数"),
+    "answer": Words("no answer at all", "一律回答“无答案”"),
+}
+"""What the control `majority` answers where that is no single label, by target."""
+STEPS = {
+    "pretrain": Words("General pre-training", "通用预训练"),
+    "more_training": Words("More training alone", "单纯增加训练"),
+    "domain_transfer": Words("Domain transfer", "领域迁移"),
+    "domain_text": Words("The domain text itself", "领域文本本身"),
+    "task_transfer": Words("Task transfer", "任务迁移"),
+    "task_transfer_after_domain": Words("Task transfer after domain", "领域迁移之后的任务迁移"),
+    "task_transfer_after_general_long": Words("Task transfer after more training", "增加训练之后的任务迁移"),
+    "task_transfer_from_scratch": Words("Task transfer from random weights", "从随机权重开始的任务迁移"),
+    "climb": Words("The whole climb to domain", "从随机权重到领域迁移"),
+}
+"""What a step is called, by its question."""
+VERDICTS = {
+    "gain": Words("gain shown", "提升已证实"),
+    "loss": Words("loss shown", "下降已证实"),
+    "likely_gain": Words("gain likely, not shown", "可能提升，未证实"),
+    "likely_loss": Words("loss likely, not shown", "可能下降，未证实"),
+    "not_shown": Words("not shown", "未证实"),
+    "untested": Words("cannot be said", "无法判断"),
+}
+STANDINGS = {
+    "wins": Words("baseline wins", "基线更好"),
+    "ties": Words("baseline ties", "与基线不分高下"),
+    "loses": Words("above the baseline", "高于基线"),
+    "higher": Words("baseline higher, not judged", "基线更高，尚不能判断"),
+    "lower": Words("baseline lower, not judged", "基线更低，尚不能判断"),
+}
+"""How the best control stands beside the chosen arm."""
+METRICS = {
+    "f1_macro": Words("macro-F1", "宏平均 F1"),
+    "f1_span": Words("strict span F1", "严格片段 F1"),
+    "f1_answer": Words("answer F1", "答案 F1"),
+    "pearson": Words("Pearson's correlation", "皮尔逊相关系数"),
+    "accuracy": Words("accuracy", "准确率"),
+}
+UNITS = {
+    "token": Words("token", "词元"),
+    "word": Words("word", "整词"),
+    "ngram": Words("run of words", "连续多词"),
+}
+TOKEN_CLASSES = {
+    "continuation": Words("inside a word", "词内续片"),
+    "chinese": Words("Chinese", "汉字"),
+    "latin": Words("Latin", "拉丁字母"),
+    "digit": Words("digits", "数字"),
+    "punctuation": Words("punctuation", "标点"),
+    "other": Words("other", "其他"),
+}
+KINDS = {
+    ("single_sentence", "class"): Words("a label for each sentence", "单句分类"),
+    ("single_sentence", "labels"): Words("any number of labels for each sentence", "单句多标签分类"),
+    ("single_sentence", "number"): Words("a number for each sentence", "单句回归"),
+    ("sentence_pair", "class"): Words("a label for each pair of sentences", "句对分类"),
+    ("sentence_pair", "labels"): Words("any number of labels for each pair of sentences", "句对多标签分类"),
+    ("sentence_pair", "number"): Words("a number for each pair of sentences", "句对回归"),
+    ("sequence_labelling", "spans"): Words("spans of words", "序列标注：片段"),
+    ("sequence_labelling", "tags"): Words("a tag for each word", "序列标注：逐词标签"),
+    ("extractive_answer", "answer"): Words("an answer from a passage", "抽取式问答"),
+}
+"""What a task asks, by shape and target."""
+_ALL_TAGS = Words(
+    "all its tags are; its confidence is that of its least sure tag, too high for all of them together",
+    "所有标签都正确；其置信度取最没把握的标签，因此对整行而言偏高",
+)
+RIGHT = {
+    "class": Words("its label is right", "标签正确"),
+    "labels": Words(
+        "its whole set of labels is right; its confidence is that of its least sure label, too high for all of them "
+        "together",
+        "全部标签都正确；其置信度取最没把握的标签，因此对整行而言偏高",
+    ),
+    "spans": _ALL_TAGS,
+    "tags": _ALL_TAGS,
+    "answer": Words("the answer is met exactly", "答案完全匹配"),
+}
+"""When the answer to a row counts as right, by target."""
+
+
+def arm_is(name: str, role: str, rung: str) -> Words:
+    """What an arm is; with its rung where the arm has a name of its own."""
+    return ARMS[role] if name == role else ARMS[role] + Words(f"({rung})", f"（{rung}）")
+
+
+def step_name(question: str, step: str) -> Words:
+    """What a step is called; with its arm where that has a name of its own."""
+    _, _, arm = step.partition("/")
+    return STEPS[question] + Words(f"({arm})", f"（{arm}）") if arm else STEPS[question]
+
+
+def within(name: Words) -> Words:
+    """A name inside a sentence."""
+    return Words(name.en[0].lower() + name.en[1:], name.zh)
+
+
+def would_show(advice: Advice) -> Words:
+    """Which arm would be compared with those that are there, and what that would answer."""
+    steps = [within(STEPS[question]) for question in advice.questions]
+    what = listed([Words(step.en, f"“{step.zh}”") for step in steps])
+    beside, verb = listed([same(arm) for arm in advice.beside]), "bring" if len(advice.questions) > 1 else "brings"
+    return Words(
+        f"An arm from `{advice.rung}` ({advice.role}) beside {beside.en} would show what {what.en} {verb}.",
+        f"在 {beside.zh} 之外再加一个从 `{advice.rung}` 开始的组（{advice.role}），就能看出{what.zh}带来了什么。",
+    )
+
+
+def percent(confidence: float) -> str:
+    """The level of an interval."""
+    return f"{100 * confidence:g}"

@@ -1,0 +1,1 @@
+"""Gold and predicted answers -> numbers."""

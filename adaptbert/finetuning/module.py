@@ -1,0 +1,222 @@
+"""Supervised fine-tuning: packed examples, a Hugging Face head, and predictions by the same path."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytorch_lightning as pl
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from adaptbert.finetuning.adversarial import AdversarialConfig
+from adaptbert.finetuning.freezing import GradualUnfreezingConfig
+from adaptbert.finetuning.r_drop import RDropConfig
+from adaptbert.finetuning.tasks.examples import Examples
+from adaptbert.finetuning.tasks.layer_mix import means
+from adaptbert.finetuning.tasks.shapes import Shape
+from adaptbert.model.encoder import encode
+from adaptbert.model.optimizer import OptimConfig, adamw
+from adaptbert.model.packing import Rows, pack
+from adaptbert.model.parameter_depth import depths
+from adaptbert.model.to_device import pinned, to
+from adaptbert.training.document_stream import DocumentStream
+
+PREDICT_ROWS = 128
+"""Rows whose examples are answered together, counted from the first row of a set: see `logits`."""
+PREDICT_TOKENS = 8192
+"""About so many of their tokens in one forward pass: rows may be long, and many windows each."""
+
+
+@dataclass(frozen=True)
+class LabelledBatch:
+    """Examples, one after the other.
+
+    Attributes:
+        rows: where attention lays the tokens.
+        ids: (tokens,).
+        segments: of each token in a pair, (tokens,); None where there is one text only.
+        places: tokens that the head looks at, (places,).
+        owners: the example of each place, (places,).
+        targets: what is right there, (places, ...).
+        counts: tokens, padding not counted, and places.
+        frozen: so many of the lowest depths (adaptbert.model.parameter_depth) learn nothing from this batch; None: as
+            the model is.
+    """
+
+    rows: Rows
+    ids: Tensor
+    segments: Tensor | None
+    places: Tensor
+    owners: Tensor
+    targets: Tensor
+    counts: dict[str, int]
+    frozen: int | None = None
+
+    @property
+    def size(self) -> int:
+        """Examples."""
+        return len(self.rows.bounds) - 1
+
+    def to(self, device: torch.device) -> "LabelledBatch":
+        """The same on another device."""
+        return to(self, device)
+
+    def pin_memory(self) -> "LabelledBatch":
+        """The same in memory that a CUDA device reads by itself."""
+        return pinned(self)
+
+
+def batch_of(examples: Examples, block_size: int) -> LabelledBatch:
+    """All `examples` in rows of `block_size` tokens; where nobody has asked for targets, there are none."""
+    targets = np.empty(0) if examples.targets is None else examples.targets
+    return LabelledBatch(
+        pack(examples.lengths, block_size),
+        torch.from_numpy(examples.ids),
+        None if examples.segments is None else torch.from_numpy(examples.segments),
+        torch.from_numpy(examples.flat_places()),
+        torch.from_numpy(examples.owners()),
+        torch.from_numpy(targets),
+        {"tokens": len(examples.ids), "places": len(examples.places)},
+    )
+
+
+class LabelledBatches:
+    """Micro-batch k of a run: `size` examples of a stream that goes through the epochs without a seam."""
+
+    def __init__(self, examples: Examples, seed: int, size: int, block_size: int) -> None:
+        self._examples, self._block_size = examples, block_size
+        self._stream = DocumentStream(np.ones(len(examples), np.int64), seed, size)
+
+    def __call__(self, k: int) -> LabelledBatch:
+        chosen, _ = self._stream.batch(k)
+        return batch_of(self._examples.take(chosen), self._block_size)
+
+
+@dataclass(frozen=True)
+class Thawing:
+    """The same micro-batches, each of which knows what is frozen in its epoch: a function of k, as all of it.
+
+    Attributes:
+        accumulate: micro-batches an optimizer step.
+        epoch: optimizer steps an epoch; a step belongs to the epoch in which it begins.
+        layers: of the encoder.
+    """
+
+    batches: LabelledBatches
+    config: GradualUnfreezingConfig
+    accumulate: int
+    epoch: float
+    layers: int
+
+    def __call__(self, k: int) -> LabelledBatch:
+        epoch = int(k // self.accumulate / self.epoch)
+        return replace(self.batches(k), frozen=self.config.frozen(epoch, self.layers))
+
+
+class FineTuning(pl.LightningModule):
+    """Loss, optimizer and schedule around a Hugging Face model with a head.
+
+    Args:
+        second_pass: what is asked of a batch beside its loss.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        shape: Shape,
+        optim: OptimConfig,
+        steps: int,
+        second_pass: RDropConfig | AdversarialConfig | None = None,
+    ) -> None:
+        super().__init__()
+        model.train()  # from_pretrained leaves it in eval mode and Lightning keeps it: dropout would be off
+        self.model, self._shape, self._optim, self._steps = model, shape, optim, steps
+        self._second_pass = second_pass
+        self._depths = depths(name for name, _ in model.named_parameters())
+
+    def training_step(self, batch: LabelledBatch, k: int) -> Tensor:
+        if batch.frozen is not None:
+            for name, parameter in self.model.named_parameters():
+                parameter.requires_grad_(self._depths[name] >= batch.frozen)
+        if isinstance(self._second_pass, AdversarialConfig):
+            lengths = torch.as_tensor(batch.rows.bounds).diff()
+            return self._second_pass.loss(
+                lambda shift: self._shape.loss(self._logits(batch, shift), batch),
+                lengths,
+                self.model.config.hidden_size,
+            )
+        found = self._logits(batch)
+        loss = self._shape.loss(found, batch)
+        if self._second_pass is None:
+            return loss
+        other = self._logits(batch)
+        sure, other_sure = (self._shape.log_probabilities(logits, batch) for logits in (found, other))
+        return self._second_pass.loss(loss, self._shape.loss(other, batch), sure, other_sure)
+
+    def _logits(self, batch: LabelledBatch, shift: Tensor | None = None) -> Tensor:
+        return _logits(self.model, self._shape, batch, shift)
+
+    def configure_optimizers(self) -> Any:
+        optimizer = adamw(self.model, self._optim)
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: self._optim.rate(step, self._steps))
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+
+
+def logits(
+    model: Any,
+    shape: Shape,
+    examples: Examples,
+    block_size: int,
+    precision: str,
+    batch_tokens: int | None = None,
+) -> NDArray[np.float64]:
+    """Scores at every place, (places, scores), without dropout; the model's mode is as before.
+
+    The last bits of a score depend on what shares its forward pass: sums over matrices are cut by their sizes. So
+    passes never cross a multiple of `PREDICT_ROWS` rows, and so many rows by themselves get the bits that they get
+    within a set.
+
+    Args:
+        batch_tokens: about so many tokens a pass, wherever that cuts; None: as said above.
+    """
+    was_training = model.training
+    model.eval()
+    device, found = model.device, []
+    try:
+        with torch.no_grad(), torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16-mixed"):
+            for chosen in passes(examples, batch_tokens):
+                batch = batch_of(examples.take(chosen), block_size).to(device)
+                found.append(_logits(model, shape, batch).double().cpu().numpy())
+    finally:
+        model.train(was_training)
+    return np.concatenate(found)
+
+
+def passes(examples: Examples, batch_tokens: int | None = None) -> Iterator[NDArray[np.int64]]:
+    """The examples of each forward pass of `logits`."""
+    if batch_tokens is not None:
+        yield from _cut(np.arange(len(examples)), examples, batch_tokens)
+        return
+    for group in _runs(examples.rows // PREDICT_ROWS):
+        yield from _cut(group, examples, PREDICT_TOKENS)
+
+
+def _cut(chosen: NDArray[np.int64], examples: Examples, tokens: int) -> Iterator[NDArray[np.int64]]:
+    for part in _runs((np.cumsum(examples.lengths[chosen]) - 1) // tokens):
+        yield chosen[part]
+
+
+def _runs(numbers: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Where equal numbers follow each other."""
+    return np.split(np.arange(len(numbers)), np.flatnonzero(np.diff(numbers)) + 1)
+
+
+def _logits(model: Any, shape: Shape, batch: LabelledBatch, shift: Tensor | None = None) -> Tensor:
+    reading = shape.reading
+    needed = None if reading.mean else batch.places
+    hidden = encode(model.bert, batch.rows, batch.ids, needed, batch.segments, shift, reading.mixer(model))
+    if reading.mean:
+        hidden = means(hidden, torch.as_tensor(batch.rows.bounds).diff())
+    return shape.logits(model, hidden)

@@ -1,0 +1,42 @@
+"""A fine-tuned checkpoint, opened: its folder in, the model and its shape out, as they answered in evaluation.
+
+What Hugging Face's class lacks (a mix of layers, a CRF) lies in the same model.safetensors, under names of its own:
+stock transformers opens the folder and leaves it aside, here it is put back.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from adaptbert.errors import BadData
+from adaptbert.finetuning.tasks.shapes import Shape, from_card
+from adaptbert.model.checkpoint import Checkpoint
+from adaptbert.model.checkpoint_files import WEIGHTS
+
+
+def opened(saved: Checkpoint) -> tuple[Any, Shape]:
+    """The model, in evaluation, and its shape; `saved.card["task"]` says the rest.
+
+    Raises:
+        BadData: not fine-tuned by this project, or weights are missing or damaged.
+    """
+    import torch
+    from safetensors import safe_open
+
+    if saved.card.get("task") is None:
+        raise BadData(128, saved.source, "not a checkpoint of `finetune`", "name a folder below models/finetune")
+    shape = from_card(saved.card["task"])
+    model, drawn = saved.model_and_drawn(shape.hugging_face_class(), 0)
+    stock = {name for name, _ in model.named_parameters()}
+    shape = shape.extend(model)
+    ours = {name: parameter for name, parameter in model.named_parameters() if name not in stock}
+    file = Path(saved.source) / WEIGHTS
+    with safe_open(file, "pt") as tensors:
+        found = {name: tensors.get_tensor(name) for name in ours.keys() & set(tensors.keys())}
+    fitting = {name for name, tensor in found.items() if tensor.shape == ours[name].shape}
+    if lacking := sorted(drawn | (ours.keys() - fitting)):
+        raise BadData(133, file, f"{lacking[0]} is missing, or of another shape", "copy the whole checkpoint")
+    for name, parameter in ours.items():
+        if not bool(torch.isfinite(found[name]).all()):
+            raise BadData(125, file, f"{name} holds NaN or Inf", "copy the whole checkpoint")
+        parameter.data.copy_(found[name])
+    return model.eval(), shape

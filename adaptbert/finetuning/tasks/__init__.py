@@ -1,0 +1,1 @@
+"""Task types: rows become tokens, a head sits on the encoder, and its outputs become answers."""

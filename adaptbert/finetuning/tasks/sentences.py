@@ -1,0 +1,117 @@
+"""Sentences and pairs of them, whatever is asked: a linear layer on one vector.
+
+Usually on the pooled [CLS] (Devlin et al. 2019, section 4.1). A row that is several windows is answered by the mean of
+their scores.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adaptbert.finetuning.tasks.examples import Batch, Examples
+from adaptbert.finetuning.tasks.pooling import Reading, VectorConfig
+from adaptbert.finetuning.tasks.targets import Target
+from adaptbert.tokenization.store.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Arrange = Callable[[Sequence[Mapping[str, Any]], Tokenizer, int], Examples]
+"""Rows, a tokenizer and the most tokens of an example, to examples in which the head looks at [CLS]."""
+
+
+class Sentences:
+    """The shapes `single_sentence` and `sentence_pair`.
+
+    Args:
+        arrange: which tokens there are.
+        target: what is asked.
+        options: which vector stands for the text.
+    """
+
+    def __init__(self, arrange: Arrange, target: Target, options: VectorConfig) -> None:
+        self._arrange, self._target, self._options = arrange, target, options
+        self.classes, self.metric = target.classes, target.metric
+        self.reading = Reading(options.layers, mean=options.pooling == "mean")
+
+    def extend(self, model: Any) -> "Sentences":
+        self.reading.extend(model)
+        return self
+
+    def hugging_face_class(self) -> Any:
+        from transformers import BertForSequenceClassification
+
+        return BertForSequenceClassification
+
+    def config(self) -> dict[str, Any]:
+        return self._target.config()
+
+    def examples(self, rows: Sequence[Mapping[str, Any]], tokenizer: Tokenizer, max_length: int) -> Examples:
+        return self._arrange(rows, tokenizer, max_length)
+
+    def targets(self, rows: Sequence[Mapping[str, Any]], examples: Examples) -> NDArray[Any]:
+        return self._target.targets(rows)[examples.rows]
+
+    def lost(self, rows: Sequence[Mapping[str, Any]], examples: Examples) -> dict[str, int]:
+        return {}
+
+    def logits(self, model: Any, hidden: "Tensor") -> "Tensor":
+        if self._options.pooling in (None, "pooler"):
+            hidden = model.bert.pooler(hidden[:, None])
+        return self._target.head(model, model.dropout(hidden))
+
+    def loss(self, logits: "Tensor", batch: Batch) -> "Tensor":
+        return self._target.loss(logits, batch.targets)
+
+    def log_probabilities(self, logits: "Tensor", batch: Batch) -> "Tensor":
+        return self._target.log_probabilities(logits)
+
+    def settle(self, model: Any) -> "Sentences":
+        return Sentences(self._arrange, self._target.settle(model), self._options)
+
+    def tune(
+        self, rows: Sequence[Mapping[str, Any]], examples: Examples, logits: NDArray[np.float64]
+    ) -> dict[str, float]:
+        return {}
+
+    def answers(
+        self,
+        rows: Sequence[Mapping[str, Any]],
+        examples: Examples,
+        logits: NDArray[np.float64],
+        tuned: Mapping[str, float],
+    ) -> tuple[list[Any], NDArray[np.float64]]:
+        return self._target.answers(_means(len(rows), examples, logits))
+
+    def details(
+        self,
+        rows: Sequence[Mapping[str, Any]],
+        examples: Examples,
+        logits: NDArray[np.float64],
+        tuned: Mapping[str, float],
+    ) -> list[dict[str, Any]]:
+        if not self.classes:
+            return [{} for _ in rows]
+        found = self._target.probabilities(_means(len(rows), examples, logits)).tolist()
+        return [{"probabilities": dict(zip(self.classes, row, strict=True))} for row in found]
+
+    def gold(self, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
+        return self._target.gold(rows)
+
+    def score(self, gold: Sequence[Any], answers: Sequence[Any]) -> dict[str, float]:
+        return self._target.score(gold, answers)
+
+    def is_degenerate(self, answers: Sequence[Any]) -> bool:
+        return len({json.dumps(answer) for answer in answers}) < 2
+
+
+def _means(rows: int, examples: Examples, logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Over the windows of each row, (rows, scores)."""
+    counts = np.bincount(examples.rows, minlength=rows)
+    sums = np.zeros((rows, logits.shape[1]))
+    np.add.at(sums, examples.rows, logits)
+    means: NDArray[np.float64] = sums / counts[:, None]
+    return means

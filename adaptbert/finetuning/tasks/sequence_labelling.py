@@ -1,0 +1,314 @@
+"""Sequence labelling (NER, chunks, POS): one tag a word, a linear layer on the first piece of each word.
+
+With a CRF scores of neighbouring tags are learned beside (Lafferty et al. 2001); they lie with the weights as `crf.*`.
+Rows longer than the model reads are split into windows; each word is trained and answered once, in the window in which
+it has most context, and the tags of a row are decoded as one sequence.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from adaptbert.base import bounds
+from adaptbert.base.config import contradiction
+from adaptbert.finetuning.metrics.contract import COMPARED_BY
+from adaptbert.finetuning.metrics.scores import span_metrics, tag_metrics
+from adaptbert.finetuning.tasks.examples import Batch, Examples, arranged, gather, ranges
+from adaptbert.finetuning.tasks.pooling import LayersConfig, Reading
+from adaptbert.finetuning.tasks.targets import cross_entropy, named, softmax
+from adaptbert.finetuning.tasks.windows import owners, word_windows
+from adaptbert.rows import tag_schemes
+from adaptbert.tokenization.store.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from adaptbert.finetuning.tasks.crf import CRF
+
+Float64 = NDArray[np.float64]
+Int64 = NDArray[np.int64]
+OUTSIDE = "O"
+STORED: tag_schemes.Scheme = "bio"
+"""How the gate writes spans, whatever they are trained as."""
+TOGETHER = 256  # rows that are decoded at once
+COMMONEST = "commonest_tag"
+CRF_NAME = "crf"
+BEGINS, ENDS = 1, 2  # bits
+PREFIXES = {"io": "I", "bio": "BI", "iobes": "BIES"}
+
+
+class SequenceLabellingConfig(LayersConfig):
+    """How words are read and tagged."""
+
+    stride: Annotated[int, Field(gt=0, le=bounds.POSITIONS)]
+    """Tokens by which a window begins after the one before it, in a row longer than `max_length`."""
+    tag_scheme: Literal["io", "bio", "iobes"] | None = None
+    """How spans are trained and decoded; for the target `spans`. `io` joins spans of one type that touch."""
+    decoder: Literal["softmax", "crf"] | None = None
+    """Whether tags are trained word by word, or rows of them with what they are worth to their neighbours. Left out:
+    softmax. Illegal rows are never answered by either."""
+
+    def check_room(self, max_length: int) -> None:
+        """Refuse windows that would leave out tokens."""
+        if self.stride > max_length - 2:
+            problem = f"stride {self.stride} leaves out tokens: max_length {max_length} holds two less"
+            raise contradiction(problem, f"write a stride of at most {max_length - 2}")
+
+
+class SequenceLabelling:
+    """Spans of some types, or a tag for every word.
+
+    Args:
+        about: `target` and `labels` of the task: types of spans, or tags.
+        options: of this shape; with a `tag_scheme` for spans.
+        crf: of the model whose shape this is.
+    """
+
+    def __init__(self, about: Mapping[str, Any], options: SequenceLabellingConfig, crf: "CRF | None" = None) -> None:
+        target, labels = about["target"], list(about["labels"])
+        self.metric = COMPARED_BY[target]
+        self.reading = Reading(options.layers)
+        self._about, self._options, self._crf = about, options, crf
+        self._scheme, self._stride = options.tag_scheme, options.stride
+        if self._scheme is None:
+            self.classes = labels
+        else:
+            self.classes = [OUTSIDE, *(f"{prefix}-{label}" for label in labels for prefix in PREFIXES[self._scheme])]
+        self._number = {tag: number for number, tag in enumerate(self.classes)}
+
+    def extend(self, model: Any) -> "SequenceLabelling":
+        self.reading.extend(model)
+        if self._options.decoder != "crf":
+            return self
+        from adaptbert.finetuning.tasks.crf import CRF
+
+        crf = CRF(self.classes, self._scheme)
+        model.add_module(CRF_NAME, crf)
+        return SequenceLabelling(self._about, self._options, crf)
+
+    def hugging_face_class(self) -> Any:
+        from transformers import BertForTokenClassification
+
+        return BertForTokenClassification
+
+    def config(self) -> dict[str, Any]:
+        return named(self.classes)
+
+    def examples(self, rows: Sequence[Mapping[str, Any]], tokenizer: Tokenizer, max_length: int) -> Examples:
+        """Words without a piece have no place."""
+        return arranged(
+            rows,
+            lambda row: sum(map(len, row["tokens"])),
+            lambda some: self._some_examples(some, tokenizer, max_length),
+        )
+
+    def _some_examples(self, rows: Sequence[Mapping[str, Any]], tokenizer: Tokenizer, max_length: int) -> Examples:
+        room = max_length - 2
+        ids, places, spans, numbers = [], [], [], []
+        for number, encoding in enumerate(tokenizer.encode_words([row["tokens"] for row in rows])):
+            words = [word for word in encoding.word_ids if word is not None]  # None: of a special token
+            firsts = [i for i, word in enumerate(words) if i == 0 or word != words[i - 1]]
+            for (begin, end), own in self._windows(firsts, len(words), room):
+                ids.append([tokenizer.cls, *encoding.ids[begin:end], tokenizer.sep])
+                places.append([1 + i - begin for i in own])
+                spans.append([(words[i], words[i] + 1) for i in own])
+                numbers.append(number)
+        return gather(ids, places, spans, numbers, cut=0)
+
+    def _windows(self, firsts: list[int], length: int, room: int) -> list[tuple[tuple[int, int], list[int]]]:
+        """Windows of a row of `length` pieces, and the first pieces of those words that each one answers."""
+        if length <= room:
+            return [((0, length), firsts)]
+        found = word_windows(firsts, length, room, self._stride)
+        own: list[list[int]] = [[] for _ in found]
+        for first, window in zip(firsts, owners(firsts, found), strict=True):
+            own[window].append(first)
+        return list(zip(found, own, strict=True))
+
+    def targets(self, rows: Sequence[Mapping[str, Any]], examples: Examples) -> NDArray[Any]:
+        """Numbers of the tags, (places,).
+
+        For a CRF (places, 2), the second whether a place begins its row (1), ends it (2), both or neither. The tags are
+        those of the words that have a place, so that they are legal without the others as well.
+        """
+        row, words = examples.rows[examples.owners()], examples.spans[:, 0]
+        if self._options.decoder != "crf":
+            numbers = [[self._number[tag] for tag in self._trained(found["tags"])] for found in rows]
+            return np.array([numbers[one][word] for one, word in zip(row, words, strict=True)], np.int64)
+        found = np.zeros((len(words), 2), np.int64)
+        for places in np.split(np.arange(len(words)), np.flatnonzero(np.diff(row)) + 1):
+            if len(places):
+                tags = self._placed(rows[row[places[0]]]["tags"], words[places].tolist())
+                found[places, 0] = [self._number[tag] for tag in tags]
+                found[places[0], 1] |= BEGINS
+                found[places[-1], 1] |= ENDS
+        return found
+
+    def lost(self, rows: Sequence[Mapping[str, Any]], examples: Examples) -> dict[str, int]:
+        return {}
+
+    def _trained(self, tags: Sequence[str]) -> Sequence[str]:
+        if self._scheme in (None, STORED):
+            return tags
+        return tag_schemes.tags(tag_schemes.spans(tags, STORED), len(tags), self._scheme)
+
+    def _placed(self, tags: Sequence[str], words: Sequence[int]) -> Sequence[str]:
+        """Of a row the tags of some of its words, in their order, as if there were no others."""
+        if self._scheme is None:
+            return [tags[word] for word in words]
+        kept = tag_schemes.legal([tags[word] for word in words], STORED)
+        return self._trained(kept)
+
+    def logits(self, model: Any, hidden: "Tensor") -> "Tensor":
+        scores: Tensor = model.classifier(model.dropout(hidden))
+        return scores
+
+    def loss(self, logits: "Tensor", batch: Batch) -> "Tensor":
+        if self._crf is None:
+            return cross_entropy(logits, batch.targets)
+        import torch
+
+        counts = torch.bincount(batch.owners, minlength=batch.size)
+        tags, edges = batch.targets.unbind(-1)
+        begins, ends = (
+            logits.new_zeros(batch.size).index_add(0, batch.owners, ((edges & bit) > 0).to(logits.dtype))
+            for bit in (BEGINS, ENDS)
+        )
+        # By places, not by rows: on the scale of the loss without a CRF, at which learning rates are known.
+        return -self._crf.log_likelihood(logits, counts, tags, begins, ends).sum() / max(1, len(tags))
+
+    def log_probabilities(self, logits: "Tensor", batch: Batch) -> "Tensor":
+        return logits.float().log_softmax(-1)
+
+    def settle(self, model: Any) -> "SequenceLabelling":
+        return self
+
+    def tune(self, rows: Sequence[Mapping[str, Any]], examples: Examples, logits: Float64) -> dict[str, float]:
+        """The number of the commonest tag, for a word without a piece; spans need none, it is outside of them."""
+        if self._scheme is not None:
+            return {}
+        counts = Counter(tag for row in rows for tag in row["tags"])
+        return {COMMONEST: float(self._number[min(counts, key=lambda tag: (-counts[tag], tag))])}
+
+    def answers(
+        self, rows: Sequence[Mapping[str, Any]], examples: Examples, logits: Float64, tuned: Mapping[str, float]
+    ) -> tuple[list[list[str]], Float64]:
+        """The tags of each row, spans in BIO, and the probability of its least sure tag."""
+        counts = _words(rows)
+        ends = np.cumsum(counts)
+        scores = self._scores(counts, examples, logits, tuned)
+        probabilities = self._probabilities(scores, counts)
+        best = self._decoded(scores, counts)
+        sure = probabilities[np.arange(len(best)), best]
+        answers, confidence = [], np.ones(len(rows))
+        for number, words in enumerate(np.split(np.arange(len(best)), ends[:-1])):
+            tags = [self.classes[tag] for tag in best[words]]
+            confidence[number] = sure[words].min(initial=1.0)
+            answers.append(tags if self._scheme is None else self._stored(tags, self._scheme))
+        return answers, confidence
+
+    def details(
+        self, rows: Sequence[Mapping[str, Any]], examples: Examples, logits: Float64, tuned: Mapping[str, float]
+    ) -> list[dict[str, Any]]:
+        counts = _words(rows)
+        probabilities = self._probabilities(self._scores(counts, examples, logits, tuned), counts)
+        return [
+            {"probabilities": [dict(zip(self.classes, word, strict=True)) for word in words.tolist()]}
+            for words in np.split(probabilities, np.cumsum(counts)[:-1])
+        ]
+
+    def _scores(self, counts: Int64, examples: Examples, logits: Float64, tuned: Mapping[str, float]) -> Float64:
+        """Of the words of all rows, (words, tags); a word without a piece has none but that of one tag."""
+        known = (np.cumsum(counts) - counts)[examples.rows[examples.owners()]] + examples.spans[:, 0]
+        unseen = 0 if self._scheme is not None else int(tuned[COMMONEST])
+        scores = np.full((int(counts.sum()), len(self.classes)), -np.inf)
+        scores[:, unseen] = 0
+        scores[known] = logits
+        return scores
+
+    def _probabilities(self, scores: Float64, counts: Int64) -> Float64:
+        """Of each tag at each word, (words, tags)."""
+        if self._crf is None:
+            return softmax(scores)
+        return self._by_rows(self._crf.marginals, scores, counts).astype(np.float64)
+
+    def _decoded(self, scores: Float64, counts: Int64) -> Int64:
+        """The best legal tags of each row, (words,).
+
+        Rows whose best tags are legal as they are need no search; the others are searched some at a time, those of
+        like length together.
+
+        Args:
+            scores: of the words of all rows, (words, tags).
+            counts: words of each row, (rows,).
+        """
+        if self._crf is not None:
+            return self._by_rows(self._crf.decode, scores, counts)
+        best: Int64 = scores.argmax(-1)
+        if self._scheme is None:
+            return best
+        import torch
+
+        from adaptbert.finetuning.tasks.crf import decode, legal_transitions
+
+        legal = legal_transitions(self.classes, self._scheme)
+        start, between, end = (part.numpy() for part in (legal.start, legal.between, legal.end))
+        row = np.repeat(np.arange(len(counts)), counts)
+        first, last = np.diff(row, prepend=-1) > 0, np.diff(row, append=len(counts)) > 0
+        wrong = (first & ~start[best]) | (last & ~end[best])
+        wrong[1:] |= ~first[1:] & ~between[best[:-1], best[1:]]
+        for some, words in groups(counts, np.unique(row[wrong])):
+            best[words] = decode(torch.from_numpy(scores[words]), torch.from_numpy(counts[some]), legal)
+        return best
+
+    def _by_rows(self, ask: "Callable[[Tensor, Tensor], Tensor]", scores: Float64, counts: Int64) -> NDArray[Any]:
+        """What the CRF says of the words of each row, some rows of like length at a time, (words, ...)."""
+        import torch
+
+        assert self._crf is not None
+        device, found, places = self._crf.start.device, [], []
+        for some, words in groups(counts, np.arange(len(counts))):
+            values = (torch.from_numpy(part).to(device) for part in (scores[words], counts[some]))
+            found.append(ask(*values).cpu().numpy())
+            places.append(words)
+        together: NDArray[Any] = np.concatenate(found)
+        return together[np.argsort(np.concatenate(places))]
+
+    @staticmethod
+    def _stored(tags: list[str], scheme: tag_schemes.Scheme) -> list[str]:
+        return tags if scheme == STORED else tag_schemes.tags(tag_schemes.spans(tags, scheme), len(tags), STORED)
+
+    def gold(self, rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+        return [list(row["tags"]) for row in rows]
+
+    def score(self, gold: Sequence[Sequence[str]], answers: Sequence[Sequence[str]]) -> dict[str, float]:
+        return tag_metrics(gold, answers) if self._scheme is None else span_metrics(gold, answers)
+
+    def is_degenerate(self, answers: Sequence[Sequence[str]]) -> bool:
+        """Whether every word gets the same tag."""
+        return len({tag for tags in answers for tag in tags}) < 2
+
+
+def groups(counts: Int64, chosen: Int64) -> Iterator[tuple[Int64, Int64]]:
+    """Some of the rows at a time, those of like length together: the rows, rising, and the indices of their words.
+
+    A group costs what it holds, however large the set.
+
+    Args:
+        counts: words of each row of the set, (rows,).
+        chosen: numbers of rows, rising.
+    """
+    starts = np.cumsum(counts) - counts
+    order = chosen[np.argsort(counts[chosen], kind="stable")]
+    for some in np.split(order, range(TOGETHER, len(order), TOGETHER)):
+        rows = np.sort(some)
+        yield rows, ranges(starts, counts, rows)
+
+
+def _words(rows: Sequence[Mapping[str, Any]]) -> Int64:
+    """How many each row has, (rows,)."""
+    return np.array([len(row["tokens"]) for row in rows], np.int64)

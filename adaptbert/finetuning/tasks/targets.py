@@ -1,0 +1,282 @@
+"""What is asked of a sentence or a pair: one label, several labels, or a number.
+
+Rows to targets, scores of the head to a loss and to answers; what the head looks at is the business of the shapes.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adaptbert.finetuning.metrics.contract import COMPARED_BY
+from adaptbert.finetuning.metrics.scores import classification_metrics, label_metrics, number_metrics
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Float64 = NDArray[np.float64]
+Row = Mapping[str, Any]
+HALF = 0.5
+SETTLED = (-1.0, 1.0)
+"""The range of a number whose unit is in the weights."""
+
+
+class Target(Protocol):
+    """One answer a row, from a linear layer on one vector.
+
+    Attributes:
+        classes: of the head, in the order of their numbers; none for a number.
+        metric: by which cells are compared.
+    """
+
+    classes: list[str]
+    metric: str
+
+    def config(self) -> dict[str, Any]:
+        """What the Hugging Face config says of the head."""
+        ...
+
+    def head(self, model: Any, vectors: "Tensor") -> "Tensor":
+        """Scores, (vectors, classes or 1)."""
+        ...
+
+    def settle(self, model: Any) -> "Target":
+        """After training: the model answers by itself, as it will when it is opened elsewhere."""
+        ...
+
+    def targets(self, rows: Sequence[Row]) -> NDArray[Any]:
+        """What is right, (rows,) or (rows, classes)."""
+        ...
+
+    def loss(self, scores: "Tensor", targets: "Tensor") -> "Tensor":
+        """Mean over the rows."""
+        ...
+
+    def log_probabilities(self, scores: "Tensor") -> "Tensor":
+        """Of all outcomes of each thing that is asked, in any layout."""
+        ...
+
+    def answers(self, scores: Float64) -> tuple[list[Any], Float64]:
+        """For the scores of each row the answer, and how sure it is."""
+        ...
+
+    def probabilities(self, scores: Float64) -> Float64:
+        """Of each class, (rows, classes)."""
+        ...
+
+    def gold(self, rows: Sequence[Row]) -> list[Any]:
+        """The right answers."""
+        ...
+
+    def score(self, gold: Sequence[Any], answers: Sequence[Any]) -> dict[str, float]:
+        """Metrics by name."""
+        ...
+
+
+class OneLabel:
+    """One of the labels: softmax and cross-entropy; an answer is as sure as its label is probable.
+
+    Args:
+        weights: of the labels, by which the loss of a row with that label counts more; None: all alike.
+        positive: the label whose own F1 is reported beside; None: of no one.
+    """
+
+    metric = COMPARED_BY["class"]
+
+    def __init__(
+        self, labels: Sequence[str], weights: Sequence[float] | None = None, positive: str | None = None
+    ) -> None:
+        self.classes, self._weights, self._positive = list(labels), weights, positive
+
+    def config(self) -> dict[str, Any]:
+        return named(self.classes) | {"problem_type": "single_label_classification"}
+
+    def head(self, model: Any, vectors: "Tensor") -> "Tensor":
+        return _linear(model, vectors)
+
+    def settle(self, model: Any) -> "OneLabel":
+        return self
+
+    def targets(self, rows: Sequence[Row]) -> NDArray[Any]:
+        number = {label: number for number, label in enumerate(self.classes)}
+        return np.array([number[row["label"]] for row in rows], np.int64)
+
+    def loss(self, scores: "Tensor", targets: "Tensor") -> "Tensor":
+        return cross_entropy(scores, targets, self._weights)
+
+    def log_probabilities(self, scores: "Tensor") -> "Tensor":
+        return scores.float().log_softmax(-1)
+
+    def answers(self, scores: Float64) -> tuple[list[str], Float64]:
+        probabilities = self.probabilities(scores)
+        return [self.classes[number] for number in probabilities.argmax(-1)], probabilities.max(-1)
+
+    def probabilities(self, scores: Float64) -> Float64:
+        return softmax(scores)
+
+    def gold(self, rows: Sequence[Row]) -> list[str]:
+        return [row["label"] for row in rows]
+
+    def score(self, gold: Sequence[str], answers: Sequence[str]) -> dict[str, float]:
+        return classification_metrics(gold, answers, self._positive)
+
+
+class SeveralLabels:
+    """Any number of labels, none too: a sigmoid and binary cross-entropy each.
+
+    A label is answered when it is more probable than not; an answer is as sure as its least sure yes or no.
+
+    Args:
+        weights: of the labels, by which the loss counts more where the label is right; None: yes and no alike.
+    """
+
+    metric = COMPARED_BY["labels"]
+
+    def __init__(self, labels: Sequence[str], weights: Sequence[float] | None = None) -> None:
+        self.classes, self._weights = list(labels), weights
+
+    def config(self) -> dict[str, Any]:
+        return named(self.classes) | {"problem_type": "multi_label_classification"}
+
+    def head(self, model: Any, vectors: "Tensor") -> "Tensor":
+        return _linear(model, vectors)
+
+    def settle(self, model: Any) -> "SeveralLabels":
+        return self
+
+    def targets(self, rows: Sequence[Row]) -> NDArray[Any]:
+        return np.array([[label in row["labels"] for label in self.classes] for row in rows], np.float32)
+
+    def loss(self, scores: "Tensor", targets: "Tensor") -> "Tensor":
+        from torch.nn import functional
+
+        weights = None if self._weights is None else scores.new_tensor(self._weights, dtype=targets.dtype)
+        return functional.binary_cross_entropy_with_logits(scores.float(), targets, pos_weight=weights)
+
+    def log_probabilities(self, scores: "Tensor") -> "Tensor":
+        import torch
+        from torch.nn import functional
+
+        return torch.stack([functional.logsigmoid(scores.float()), functional.logsigmoid(-scores.float())])
+
+    def answers(self, scores: Float64) -> tuple[list[list[str]], Float64]:
+        yes = self.probabilities(scores)
+        found = [[label for label, sure in zip(self.classes, row, strict=True) if sure > HALF] for row in yes]
+        return [sorted(labels) for labels in found], np.maximum(yes, 1 - yes).min(-1)
+
+    def probabilities(self, scores: Float64) -> Float64:
+        """Of a yes to each label."""
+        from scipy.special import expit
+
+        found: Float64 = expit(scores)
+        return found
+
+    def gold(self, rows: Sequence[Row]) -> list[list[str]]:
+        return [list(row["labels"]) for row in rows]
+
+    def score(self, gold: Sequence[list[str]], answers: Sequence[list[str]]) -> dict[str, float]:
+        return label_metrics(gold, answers, self.classes)
+
+
+class Number:
+    """A number: squared error. No answer is surer than another.
+
+    The head learns where the training values are -1 to 1, whatever their unit; `settle` writes the unit into its
+    weights, so that the saved model answers in it.
+
+    Args:
+        low, high: of the training values; `SETTLED` for a model that is trained.
+    """
+
+    metric = COMPARED_BY["number"]
+
+    def __init__(self, low: float, high: float) -> None:
+        self.classes: list[str] = []
+        self._middle, self._half = (low + high) / 2, (high - low) / 2 or 1.0
+
+    def config(self) -> dict[str, Any]:
+        return {"num_labels": 1, "problem_type": "regression"}
+
+    def head(self, model: Any, vectors: "Tensor") -> "Tensor":
+        import torch
+
+        # bfloat16 has three digits, too few for a number.
+        with torch.autocast(vectors.device.type, enabled=False):
+            return _linear(model, vectors.float()) * self._half + self._middle
+
+    def settle(self, model: Any) -> "Number":
+        import torch
+
+        with torch.no_grad():
+            model.classifier.weight.mul_(self._half)
+            model.classifier.bias.mul_(self._half).add_(self._middle)
+        return Number(*SETTLED)
+
+    def targets(self, rows: Sequence[Row]) -> NDArray[Any]:
+        return np.array([row["value"] for row in rows], np.float32)
+
+    def loss(self, scores: "Tensor", targets: "Tensor") -> "Tensor":
+        error: Tensor = (scores[:, 0] - targets) / self._half
+        return error.square().mean()
+
+    def log_probabilities(self, scores: "Tensor") -> "Tensor":
+        raise TypeError("a number is no distribution")
+
+    def answers(self, scores: Float64) -> tuple[list[float], Float64]:
+        return scores[:, 0].tolist(), np.full(len(scores), np.nan)
+
+    def probabilities(self, scores: Float64) -> Float64:
+        return np.empty((len(scores), 0))
+
+    def gold(self, rows: Sequence[Row]) -> list[float]:
+        return [row["value"] for row in rows]
+
+    def score(self, gold: Sequence[float], answers: Sequence[float]) -> dict[str, float]:
+        return number_metrics(gold, answers)
+
+
+def target_of(about: Mapping[str, Any]) -> Target:
+    """The target of a set of sentences or pairs, as task.json describes it."""
+    if about["target"] == "number":
+        return Number(*about["range"])
+    if about["target"] == "labels":
+        return SeveralLabels(about["labels"], about.get("class_weights"))
+    return OneLabel(about["labels"], about.get("class_weights"), about.get("positive"))
+
+
+def named(classes: Sequence[str]) -> dict[str, Any]:
+    """Classes as a Hugging Face config names them."""
+    numbers = dict(enumerate(classes))
+    return {
+        "num_labels": len(numbers),
+        "id2label": numbers,
+        "label2id": {name: number for number, name in numbers.items()},
+    }
+
+
+def cross_entropy(scores: "Tensor", targets: "Tensor", weights: Sequence[float] | None = None) -> "Tensor":
+    """The mean, and 0 for a batch in which there is nothing to answer.
+
+    Args:
+        weights: of the classes. The sum is divided by the number of targets, not by their weights: so micro-batches
+            of one size add up to their batch, whatever classes each of them holds.
+    """
+    from torch.nn import functional
+
+    each = None if weights is None else scores.new_tensor(weights, dtype=scores.float().dtype)
+    total = functional.cross_entropy(scores.float(), targets, weight=each, reduction="sum")
+    return total / max(1, len(targets))
+
+
+def softmax(scores: Float64) -> Float64:
+    """Probabilities of the classes, the last axis."""
+    import torch
+
+    found: Float64 = torch.softmax(torch.from_numpy(scores), -1).numpy()
+    return found
+
+
+def _linear(model: Any, vectors: "Tensor") -> "Tensor":
+    scores: Tensor = model.classifier(vectors)
+    return scores

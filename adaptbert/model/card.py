@@ -1,0 +1,110 @@
+"""card.json, typed: how a checkpoint came to be, and how a fine-tuned one reads and answers its task."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, model_validator
+
+from adaptbert.base.files import file_digest
+from adaptbert.base.ladder import SCRATCH
+from adaptbert.base.task_types import TARGETS, Shape, Target
+from adaptbert.errors import BadData
+from adaptbert.model.checkpoint_files import CONFIG, COPY, WEIGHTS, FileConfig, validated
+
+CARD = "card.json"
+_OURS = {"stage", "rung", "weights", "tokenizer"}
+"""A card that has two of these is one of this project, whatever else it lacks."""
+
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class TaskCard(FileConfig):
+    """How a task was read when the checkpoint was evaluated."""
+
+    shape: Shape
+    target: Target
+    labels: list[str]
+    options: dict[str, Any]
+    """Of the shape; see `adaptbert.finetuning.tasks.shapes.from_card`."""
+    max_length: Annotated[int, Field(ge=3, le=1_000_000)]
+    tuned: dict[str, float]
+    no_answer: bool | None = None
+    replace: list[Annotated[list[str], Field(min_length=2, max_length=2)]] | None = None
+    positive: str | None = None
+
+    @model_validator(mode="after")
+    def _agree(self) -> "TaskCard":
+        if self.target not in TARGETS[self.shape]:
+            raise ValueError(f"shape '{self.shape}' has no target '{self.target}'")
+        if len(set(self.labels)) < len(self.labels):
+            raise ValueError("a label twice")
+        return self
+
+
+_OF_A_TASK = {name for name, field in TaskCard.model_fields.items() if field.is_required()}
+
+
+class Card(FileConfig):
+    """Of any rung, or of a cell."""
+
+    stage: str
+    rung: str
+    weights: Digest | None
+    """Of model.safetensors; None: an architecture, whose weights are drawn by whoever trains it."""
+    tokenizer: Digest
+    config: Digest | None = None
+    """Of config.json; older cards do not tell it."""
+    init: str | None
+    params: dict[str, Any]
+    texts: list[dict[str, Any]] = Field(default_factory=list)
+    measured: dict[str, dict[str, float]] = Field(default_factory=dict)
+    random_head: bool = False
+    task: TaskCard | None = None
+
+
+def read_card(values: Mapping[str, Any], file: Path) -> dict[str, Any]:
+    """What a card says, checked; nothing where it is a card of another project.
+
+    Raises:
+        BadData: values are missing or of another type; or it says that there are no weights where there must be some.
+    """
+    if len(_OURS & values.keys()) < 2:
+        return {}
+    task = values.get("task")
+    if isinstance(task, Mapping) and _OF_A_TASK - task.keys():
+        raise untold(file)
+    card = validated(Card, values, file)
+    if card.weights is None and (card.rung != SCRATCH or card.task is not None):
+        problem = f"`weights` is null, but {card.rung} was trained: its answers would be those of random weights"
+        raise BadData(190, file, problem, COPY)
+    return dict(values)
+
+
+def check_digests(card: Mapping[str, Any], folder: Path, fingerprint: str) -> None:
+    """Refuse files that are not those that the card was written for.
+
+    Args:
+        card: as `read_card` returns it.
+        fingerprint: of the tokenizer that lies beside it.
+    """
+    weights = folder / WEIGHTS
+    if card["weights"] is None and weights.exists():
+        problem = f"`weights` is null, but there is {WEIGHTS}, which would not be read"
+        raise BadData(190, folder / CARD, problem, COPY)
+    for file, expected in ((weights, card["weights"]), (folder / CONFIG, card.get("config"))):
+        if expected is None:
+            continue
+        if not file.is_file():
+            raise BadData(137, file, "file is missing", "copy the whole checkpoint, or run its stage again")
+        if (found := file_digest(file)) != expected:
+            problem = f"sha256 mismatch: card {expected[:12]}, file {found[:12]}"
+            raise BadData(124, file, problem, "the file is damaged: restore it with `dvc checkout --force`")
+    if card["tokenizer"] != fingerprint:
+        problem = f"tokenizer {fingerprint[:12]}, card says {card['tokenizer'][:12]}"
+        raise BadData(129, folder, problem, "restore the folder with `dvc checkout --force`")
+
+
+def untold(file: Path) -> BadData:
+    """A card of a fine-tuned checkpoint that lacks what is needed to answer."""
+    return BadData(181, file, "it does not say how the task was read", "fine-tune again with this version")

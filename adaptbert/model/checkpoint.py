@@ -1,0 +1,299 @@
+"""A checkpoint: an ordinary Hugging Face folder (safetensors only) with a card that says how it came to be.
+
+card.json holds no run id and no time, so that an equal result has an equal hash. Its `weights` is the sha256 of
+model.safetensors: the name by which a checkpoint is known in the MLflow tags `init` and `checkpoint`.
+"""
+
+import logging
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from adaptbert.base.files import file_digest, whole, write_json
+from adaptbert.errors import BadData, nearest
+from adaptbert.model.card import CARD, check_digests, read_card
+from adaptbert.model.checkpoint_files import (
+    CONFIG,
+    COPY,
+    HEADS,
+    WEIGHTS,
+    check_architecture,
+    check_regular,
+    check_tensors,
+    downloaded,
+    not_on_the_hub,
+    read_object,
+    refuse_strays,
+)
+from adaptbert.tokenization.store.tokenizer import Tokenizer
+from adaptbert.tokenization.store.vocabulary_growth import extends, grow
+
+POOLER = "pooler."
+"""What the names of its weights begin with in a BertModel."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A folder, or the name of a model on the hub, that was looked at and found usable.
+
+    Attributes:
+        source: the folder, or the name.
+        revision: of a model on the hub.
+        tokenizer: the one that belongs to the weights.
+        card: empty for a checkpoint that this project did not write.
+        base: the tokenizer of the weights as they lie there, where `tokenizer` extends it (`extended`).
+    """
+
+    source: str
+    tokenizer: Tokenizer
+    card: dict[str, Any]
+    revision: str | None = None
+    base: Tokenizer | None = None
+
+    @classmethod
+    def load(cls, folder: Path) -> "Checkpoint":
+        """Look at a folder and refuse what would go wrong silently later.
+
+        Raises:
+            BadData: not a BERT, damaged weights, a pickle, or a tokenizer that does not belong to it.
+        """
+        if folder.is_file():
+            raise BadData(128, folder, "is a file, and a checkpoint is a folder", f"name its folder: {folder.parent}")
+        if not folder.is_dir():
+            beside = sorted(other.name for other in folder.parent.glob("*/"))
+            known = f"there are {', '.join(beside)}" if beside else "name the folder of a checkpoint"
+            raise BadData(128, folder, f"no such folder{nearest(folder.name, beside)}", known)
+        check_regular(folder)
+        config_file, weights, card_file = folder / CONFIG, folder / WEIGHTS, folder / CARD
+        if not config_file.is_file():
+            raise BadData(128, folder, "no config.json: not a Hugging Face folder", "name the folder of a checkpoint")
+        check_architecture(read_object(config_file), config_file)
+        if not weights.is_file() and any(folder.glob("*.bin")):
+            raise BadData(
+                119, folder, "only pickled weights (*.bin)", "convert them to safetensors, which cannot run code"
+            )
+        tokenizer = Tokenizer.load(folder)
+        card = read_card(read_object(card_file), card_file) if card_file.is_file() else {}
+        found = cls(str(folder), tokenizer, card)
+        found._check_vocabulary()
+        if card:
+            check_digests(card, folder, tokenizer.fingerprint)
+        elif not weights.is_file():
+            raise BadData(137, weights, "file is missing", "copy the whole checkpoint")
+        if found.has_weights:
+            with found._readable():
+                check_tensors(weights, found.config(), folder)
+        return found
+
+    @classmethod
+    def from_hub(cls, name: str, revision: str) -> "Checkpoint":
+        """Look at a model of the hub by its name; transformers keeps what it downloads.
+
+        Raises:
+            BadData: it cannot be had, or is refused as a folder is.
+        """
+        config_file = downloaded(name, revision, CONFIG)
+        assert config_file is not None
+        check_architecture(read_object(config_file), name)
+        found = cls(name, Tokenizer.load(name, revision), {}, revision)
+        found._check_vocabulary()
+        if weights := downloaded(
+            name, revision, WEIGHTS, required=False
+        ):  # else transformers looks for shards, or for a conversion
+            with found._readable():
+                check_tensors(weights, found.config(), name)
+        return found
+
+    def _check_vocabulary(self) -> None:
+        embeddings = self.config().vocab_size
+        if self.tokenizer.size > embeddings:
+            problem = f"tokenizer {self.tokenizer.size} tokens, embeddings {embeddings}"
+            raise BadData(127, self.source, problem, "take the tokenizer that belongs to the weights")
+
+    @property
+    def name(self) -> str:
+        """The rung; the source for a checkpoint that this project did not write."""
+        return str(self.card.get("rung") or self.source)
+
+    @property
+    def digest(self) -> str:
+        """Of the weights; the name for a checkpoint without weights, and the revision with it for one of the hub."""
+        if self.card:
+            return str(self.card["weights"] or self.name)
+        return f"{self.source}@{self.revision}" if self.revision else file_digest(Path(self.source) / WEIGHTS)
+
+    @property
+    def texts(self) -> list[dict[str, Any]]:
+        """The ledger: all text that the weights have seen as far as this project knows, oldest first."""
+        return list(self.card.get("texts", []))
+
+    @property
+    def measured(self) -> dict[str, dict[str, float]]:
+        """How the weights do on each held-out text; nothing when the vocabulary has changed since."""
+        return {} if self.base else dict(self.card.get("measured", {}))
+
+    @property
+    def has_random_head(self) -> bool:
+        """Whether the rung is marked as one whose head of masked-language modelling was never trained."""
+        return bool(self.card.get("random_head", False))
+
+    @property
+    def has_weights(self) -> bool:
+        """False for `scratch`: an architecture and a tokenizer; the weights are drawn by who asks."""
+        return not self.card or self.card["weights"] is not None
+
+    def config(self) -> Any:
+        """The architecture as Hugging Face writes it."""
+        config = self._config()
+        if self.base:
+            config.vocab_size = max(config.vocab_size, self.tokenizer.size)
+        return config
+
+    def _config(self, **overrides: Any) -> Any:
+        from transformers import AutoConfig
+
+        with self._readable():
+            return AutoConfig.from_pretrained(self.source, revision=self.revision or "main", **overrides)
+
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        """What transformers cannot make a model of, although its sizes and tensors agree, is one line, too."""
+        try:
+            yield
+        except OSError as error:
+            if self.revision is None:
+                raise
+            raise not_on_the_hub(self.source, error) from None
+        except (ValueError, TypeError, KeyError, AttributeError, ImportError, RuntimeError) as error:
+            reason = (str(error).splitlines() or [""])[0]
+            problem = f"{CONFIG} cannot be used: {type(error).__name__}: {reason}"
+            raise BadData(122, self.source, problem, COPY) from None
+
+    def extended(self, tokenizer: Tokenizer, place: str | Path) -> "Checkpoint":
+        """The same weights under the tokenizer at `place`, which may have more words; `model` grows the embeddings.
+
+        Raises:
+            BadData: it is not the tokenizer of the checkpoint with words added.
+        """
+        if not extends(tokenizer, self.tokenizer):
+            self.check_tokenizer(tokenizer.fingerprint, place)
+            return self
+        return replace(self, tokenizer=tokenizer, base=self.tokenizer)
+
+    def check_tokenizer(self, fingerprint: str, place: str | Path) -> None:
+        """Refuse text that another tokenizer made: the likeliest silent bug of a ladder."""
+        if fingerprint != self.tokenizer.fingerprint:
+            own = self.tokenizer.fingerprint
+            problem = f"made with tokenizer {fingerprint[:12]}, the checkpoint {self.name} has {own[:12]}"
+            raise BadData(129, place, problem, "set tokenizer.source to the tokenizer of the checkpoint and run again")
+
+    def model(self, hugging_face_class: Any, seed: int, **overrides: Any) -> Any:
+        """The weights with the head of `hugging_face_class`, see `model_and_drawn`."""
+        return self.model_and_drawn(hugging_face_class, seed, **overrides)[0]
+
+    def model_and_drawn(self, hugging_face_class: Any, seed: int, **overrides: Any) -> tuple[Any, frozenset[str]]:
+        """The weights with the head of `hugging_face_class`; what the checkpoint lacks is drawn with `seed`.
+
+        Args:
+            overrides: of the config, e.g. `num_labels`.
+
+        Returns:
+            The model, and the names of the weights that were drawn; none for an architecture without weights.
+
+        Raises:
+            BadData: damaged weights; weights of the encoder are missing, left over or of another shape.
+        """
+        import torch
+
+        torch.manual_seed(seed)
+        config = self._config(**overrides)
+        if not self.has_weights:
+            config.vocab_size = self.config().vocab_size
+            with self._readable():
+                return hugging_face_class(config), frozenset()
+        with _quiet(), self._readable():
+            model, info = hugging_face_class.from_pretrained(
+                self.source,
+                revision=self.revision or "main",
+                config=config,
+                use_safetensors=True,
+                ignore_mismatched_sizes=True,  # they are told below, together with all else that does not fit
+                dtype=torch.float32,
+                output_loading_info=True,
+            )
+        unfit = [
+            key
+            for kind in ("missing_keys", "unexpected_keys", "mismatched_keys")
+            for key in map(_key_name, info.get(kind, ()))
+        ]
+        refuse_strays([key for key in unfit if not key.startswith(HEADS)], self.source)
+        broken = [name for name, tensor in model.named_parameters() if not bool(torch.isfinite(tensor).all())]
+        if broken:
+            raise BadData(125, self.source, f"{broken[0]} holds NaN or Inf", "take an older checkpoint")
+        if self.base:
+            grow(model, self.base, self.tokenizer)
+        return model, frozenset(map(_key_name, (*info["missing_keys"], *info["mismatched_keys"])))
+
+    def hand_on_pooler(self, model: Any) -> None:
+        """Give a model that has no pooler the one of the checkpoint, if there is one.
+
+        Masked-language modelling does not use it, and Hugging Face's class for it leaves it out; fine-tuning begins
+        with it (Devlin et al. 2019, section 4.1). So a rung that does not train it passes it on as it is.
+        """
+        from transformers import BertModel
+
+        if model.bert.pooler is not None or not self.has_weights:
+            return
+        encoder, drawn = self.model_and_drawn(BertModel, 0)
+        if not any(name.startswith(POOLER) for name in drawn):
+            model.bert.pooler = encoder.pooler.to(model.device)
+
+
+def save(
+    folder: Path,
+    model: Any,
+    tokenizer: Tokenizer,
+    card: Mapping[str, Any],
+    write_more: Callable[[Path], None] | None = None,
+) -> dict[str, Any]:
+    """Write a checkpoint whole or not at all; returns its card.
+
+    Args:
+        model: a Hugging Face model; or a config, for an architecture without weights.
+        card: stage, rung, params, texts, measured ...; the digests are added here.
+    """
+    with whole(folder) as part, _quiet():
+        model.save_pretrained(str(part))
+        (part / "generation_config.json").unlink(missing_ok=True)
+        tokenizer.save(part)
+        weights = None
+        if (part / WEIGHTS).is_file():
+            shutil.copymode(part / CONFIG, part / WEIGHTS)  # safetensors shuts everybody else out
+            weights = file_digest(part / WEIGHTS)
+        config = file_digest(part / CONFIG)
+        complete = {**card, "weights": weights, "config": config, "tokenizer": tokenizer.fingerprint}
+        write_json(part / CARD, complete)
+        if write_more is not None:
+            write_more(part)
+    return complete
+
+
+def _key_name(key: Any) -> str:
+    return str(key[0] if isinstance(key, tuple) else key)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without transformers' bars and tables: what they warn of is checked here."""
+    from transformers.utils import logging as hugging_face_logging
+
+    level = hugging_face_logging.get_verbosity()
+    hugging_face_logging.set_verbosity(logging.ERROR)
+    hugging_face_logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        hugging_face_logging.set_verbosity(level)

@@ -1,0 +1,78 @@
+"""What a rung reads, and for how long: its micro-batches as a function of their number.
+
+A tokenised corpus and the values of a rung in; optimizer steps and micro-batch k out. Documents are read whole or as
+pairs for a sentence objective, in short pieces first if the rung has a length schedule, and the first steps of all
+may train nothing but the head.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from adaptbert.base.counter_rng import seed_of
+from adaptbert.pretraining.length_schedule import OneAfterTheOther, ShortDocuments
+from adaptbert.pretraining.masked_lm import MaskedBatch, MaskedBatches
+from adaptbert.pretraining.masking import Masker
+from adaptbert.pretraining.sentence_pairs import SentencePairs, head_of
+from adaptbert.pretraining.token_classes import token_classes
+from adaptbert.pretraining.untrained_head import WarmedUp
+from adaptbert.training.document_stream import DocumentStream
+
+if TYPE_CHECKING:
+    from adaptbert.pretraining.rung_config import RungConfig
+    from adaptbert.tokenization.store.tokenized_corpus import Documents, TokenizedCorpus
+    from adaptbert.tokenization.store.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True)
+class Curriculum:
+    """A run's worth of micro-batches.
+
+    Attributes:
+        steps: optimizer steps, those that train the head alone included.
+        body_steps: without them.
+        accumulate: micro-batches an optimizer step.
+        batches: the k-th.
+        row: tokens of a packed row, the mean over all steps.
+    """
+
+    steps: int
+    body_steps: int
+    accumulate: int
+    batches: Callable[[int], MaskedBatch]
+    row: float
+
+    @classmethod
+    def of(
+        cls, corpus: "TokenizedCorpus", params: "RungConfig", tokenizer: "Tokenizer", longest: int, seed: int
+    ) -> "Curriculum":
+        """What `params` ask for.
+
+        Args:
+            longest: tokens that a pair of sentences may have.
+
+        Raises:
+            BadData: hardly a document is long enough for the sentence objective.
+        """
+        head, classes = head_of(params.sentence_objective), token_classes(tokenizer.tokens)
+
+        def batches_of(documents: "Documents", block_size: int, seed: int) -> MaskedBatches:
+            pairs = SentencePairs(documents, head, seed, min(block_size, longest)) if head else None
+            stream = DocumentStream((pairs or documents).lengths, seed, params.micro_batch_tokens)
+            masker = Masker(params.masking, seed, tokenizer.mask, tokenizer.replacements, tokenizer.maskable)
+            return MaskedBatches(documents, stream, masker, block_size, classes, pairs)
+
+        body_steps = params.budget.optimizer_steps(corpus.tokens, params.global_batch_tokens)
+        steps = params.head_warmup_steps + body_steps
+        accumulate = params.global_batch_tokens // params.micro_batch_tokens
+        batches: Callable[[int], MaskedBatch] = batches_of(corpus, params.block_size, seed)
+        row = float(params.block_size)
+        if params.lengths:
+            short = params.lengths.short_length
+            first = batches_of(ShortDocuments(corpus, short), short, seed_of(seed, "short"))
+            short_steps = params.lengths.short_steps(steps)
+            batches = OneAfterTheOther(first, short_steps * accumulate, batches)
+            row += (short - row) * short_steps / max(1, steps)
+        if params.head_warmup_steps:
+            batches = WarmedUp(batches, params.head_warmup_steps * accumulate)
+        return cls(steps, body_steps, accumulate, batches, row)

@@ -1,0 +1,135 @@
+"""Measuring alike: every rung on the same held-out text, with the same masks."""
+
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from pydantic import Field
+
+from adaptbert.base import bounds
+from adaptbert.base.config import Config
+from adaptbert.errors import BadData, Diverged
+from adaptbert.model.packing import pack
+from adaptbert.pretraining.masking import Masker, MaskingConfig
+from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
+from adaptbert.tokenization.store.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from transformers import BertForMaskedLM
+
+BATCH_DOCUMENTS = 128
+
+
+class MeasureConfig(Config):
+    """How held-out text is masked and how much of it is read."""
+
+    probability: Annotated[float, Field(gt=0, lt=1)]
+    max_tokens: Annotated[int, Field(gt=0, le=bounds.HELD_OUT_TOKENS)]
+    """Of each held-out set; the first documents are taken."""
+    seed: Annotated[int, Field(ge=0, lt=2**64)]
+
+
+class HeldOut:
+    """Held-out sets by name, masked once and for all.
+
+    Args:
+        folder: holds one tokenised corpus a set.
+        block_size: of the rows; changes the speed alone.
+    """
+
+    def __init__(self, folder: Path, config: MeasureConfig, tokenizer: Tokenizer, block_size: int) -> None:
+        self.config, self.tokenizer, self.block_size = config, tokenizer, block_size
+        self.sets = {path.name: TokenizedCorpus.load(path) for path in sorted(folder.iterdir()) if path.is_dir()}
+        masking = MaskingConfig(
+            unit="token", probability=config.probability, mask_share=0.8, random_share=0.1, keep_share=0.1
+        )
+        self._masker = Masker(masking, config.seed, tokenizer.mask, tokenizer.replacements, tokenizer.maskable)
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """Of the text of each set."""
+        return {name: str(corpus.texts[0]["digest"]) for name, corpus in self.sets.items()}
+
+    def measure(self, model: "BertForMaskedLM", precision: str) -> dict[str, dict[str, float]]:
+        """Per set: `mlm_loss` (nats a masked token), `bits_per_char` and `masked_accuracy`.
+
+        The model's mode and the global random state are as before.
+
+        Raises:
+            BadData: a set is too small for a single mask.
+            Diverged: the loss is not finite.
+        """
+        import torch
+
+        was_training = model.training
+        model.eval()
+        try:
+            with torch.no_grad(), torch.autocast(model.device.type, torch.bfloat16, enabled=precision == "bf16-mixed"):
+                return {name: self._measure(model, name) for name in self.sets}
+        finally:
+            model.train(was_training)
+
+    def _measure(self, model: Any, name: str) -> dict[str, float]:
+        import torch
+
+        from adaptbert.model.encoder import encode
+
+        corpus = self.sets[name]
+        taken = max(1, int(np.searchsorted(np.cumsum(corpus.lengths), self.config.max_tokens, side="right")))
+        block = max(self.block_size, int(corpus.lengths[:taken].max()))
+        loss = correct = chosen_tokens = text_tokens = 0.0
+        for first in range(0, taken, BATCH_DOCUMENTS):
+            documents = np.arange(first, min(first + BATCH_DOCUMENTS, taken))
+            flat = corpus.read(documents)
+            ids, chosen = self._masker.mask(
+                flat.ids, flat.word_starts, flat.lengths, documents, np.zeros(len(documents), np.int64)
+            )
+            text_tokens += int(len(ids) - 2 * len(documents))
+            if len(chosen) == 0:
+                continue
+            places, hidden_ids = (torch.as_tensor(values, device=model.device) for values in (chosen, ids))
+            hidden = encode(model.bert, pack(flat.lengths, block), hidden_ids, places)
+            logits = model.cls.predictions(hidden).float()
+            expected = torch.as_tensor(flat.ids[chosen], device=model.device)
+            loss += float(torch.nn.functional.cross_entropy(logits, expected, reduction="sum"))
+            correct += float((logits.argmax(-1) == expected).sum())
+            chosen_tokens += len(chosen)
+        if chosen_tokens == 0:
+            problem = f"none of its {int(text_tokens):,} tokens is masked"
+            raise BadData(18, f"heldout/{name}", problem, "hold out more text: raise tokenize.heldout_fraction")
+        mean = loss / chosen_tokens
+        if not math.isfinite(mean):
+            raise Diverged(158, f"heldout/{name}", f"the loss is {mean}", "lower optim.learning_rate")
+        return {
+            "bits_per_char": bits_per_char(mean, int(text_tokens), int(corpus.characters[:taken].sum())),
+            "mlm_loss": mean,
+            "masked_accuracy": correct / chosen_tokens,
+        }
+
+
+def bits_per_char(mlm_loss: float, tokens: int, characters: int) -> float:
+    """Masked-LM loss as bits per character, which survives a change of vocabulary.
+
+    The mean loss (nats a token, over the masked tokens) is taken for every token of the text: a pseudo-likelihood
+    (Salazar et al. 2020), not a compression rate.
+
+    Args:
+        tokens: of the text, special tokens not counted.
+        characters: of the text.
+    """
+    return mlm_loss * tokens / characters / math.log(2)
+
+
+def named(measured: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    """`{"general": {"mlm_loss": 6.1}}` as `{"general/mlm_loss": 6.1}`."""
+    return {f"{text}/{metric}": value for text, values in measured.items() for metric, value in values.items()}
+
+
+def unnamed(values: Mapping[str, float], texts: Iterable[str]) -> dict[str, dict[str, float]]:
+    """The inverse of `named` for these texts; other values are left out."""
+    return {
+        text: {name.removeprefix(f"{text}/"): value for name, value in values.items() if name.startswith(f"{text}/")}
+        for text in texts
+    }

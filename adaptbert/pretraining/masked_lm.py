@@ -1,0 +1,165 @@
+"""Masked-language modelling: the decoder runs at the masked positions only, and no position is padding for long.
+
+The objective of pretrain, domain_transfer and task_transfer alike (Devlin et al. 2019, section 3.1, task 1); a question
+about sentence pairs can be asked beside it, and the loss is the sum of both.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytorch_lightning as pl
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from adaptbert.model.encoder import encode
+from adaptbert.model.optimizer import OptimConfig, adamw
+from adaptbert.model.packing import Rows, pack
+from adaptbert.model.to_device import pinned, to
+from adaptbert.pretraining.masking import Masker
+from adaptbert.pretraining.masking_audit import MaskingAudit
+from adaptbert.pretraining.sentence_pairs import PairLabels, SentencePairs, answers
+from adaptbert.tokenization.store.tokenized_corpus import Documents, Flat
+from adaptbert.training.document_stream import DocumentStream
+
+NO_ANSWER = -100
+CHOSEN_STEP = 16
+
+
+@dataclass(frozen=True)
+class MaskedBatch:
+    """Documents with some tokens hidden.
+
+    Attributes:
+        rows: where attention lays the tokens.
+        ids: document after document, some tokens hidden, (tokens,).
+        chosen: tokens to predict, (chosen,).
+        expected: the ids that stood there, or NO_ANSWER where nothing is asked, (chosen,).
+        counts: tokens, padding not counted, and what the masks really were (`MaskingAudit.counts`).
+        pairs: where a sentence objective is trained.
+        head_only: whether the encoder stays as it is.
+    """
+
+    rows: Rows
+    ids: Tensor
+    chosen: Tensor
+    expected: Tensor
+    counts: dict[str, int]
+    pairs: PairLabels | None = None
+    head_only: bool = False
+
+    def to(self, device: torch.device) -> "MaskedBatch":
+        """The same on another device."""
+        return to(self, device)
+
+    def pin_memory(self) -> "MaskedBatch":
+        """The same in memory that a CUDA device reads by itself."""
+        return pinned(self)
+
+
+class MaskedBatches:
+    """Micro-batch k of a run: documents by `stream`, masks by `masker`, rows of `block_size` tokens.
+
+    Args:
+        classes: of tokens by id, for the audit (`adaptbert.pretraining.token_classes`).
+        pairs: reads the documents as pairs for a sentence objective; `stream` goes by its lengths then.
+    """
+
+    def __init__(
+        self,
+        corpus: Documents,
+        stream: DocumentStream,
+        masker: Masker,
+        block_size: int,
+        classes: NDArray[np.int64] | None = None,
+        pairs: SentencePairs | None = None,
+    ) -> None:
+        self._corpus, self._stream, self._masker = corpus, stream, masker
+        self._block_size, self._pairs = block_size, pairs
+        self._audit = MaskingAudit(masker.config.probability, masker.maskable, classes)
+
+    def __call__(self, k: int) -> MaskedBatch:
+        documents, passes = self._stream.batch(k)
+        if self._pairs is None:
+            return self._masked(self._corpus.read(documents), documents, passes)
+        flat, segments, labels = self._pairs.read(documents, passes)
+        batch = self._masked(flat, documents, passes)
+        asked = labels >= 0
+        firsts = (np.cumsum(flat.lengths) - flat.lengths)[asked]
+        pairs = PairLabels(*(torch.from_numpy(values) for values in (segments, firsts, labels[asked])))
+        counts = {"pairs": int(asked.sum()), "unpaired": int((~asked).sum())}
+        return replace(batch, pairs=pairs, counts={**batch.counts, **counts})
+
+    def _masked(self, flat: Flat, documents: NDArray[np.int64], passes: NDArray[np.int64]) -> MaskedBatch:
+        read = (flat.ids, flat.word_starts, flat.lengths, documents, passes)
+        ids, chosen = self._masker.mask(*read)
+        rows = pack(flat.lengths, self._block_size)
+        # In few sizes, as `pack` gives rows: the decoder sees some tokens more, whose answers do not count.
+        spare = -len(chosen) % CHOSEN_STEP
+        return MaskedBatch(
+            rows,
+            torch.from_numpy(ids),
+            torch.from_numpy(np.pad(chosen, (0, spare))),
+            torch.from_numpy(np.pad(flat.ids[chosen], (0, spare), constant_values=NO_ANSWER)),
+            {"tokens": len(ids), **self._audit.counts(flat.ids, flat.lengths, self._masker.units(*read), chosen)},
+        )
+
+
+LOSS_NAME = "train/mlm_loss"
+PAIR_PARTS = (LOSS_NAME, "train/sentence_loss", "train/sentence_accuracy")
+
+
+class MaskedLM(pl.LightningModule):
+    """Loss, optimizer and schedule around a Hugging Face `BertForMaskedLM`, or a `BertForPreTraining` for pairs.
+
+    Args:
+        steps: optimizer steps after the warm-up of the head.
+        head_steps: optimizer steps of that warm-up; batches say for themselves that they belong to it.
+    """
+
+    def __init__(self, model: Any, optim: OptimConfig, steps: int, head_steps: int = 0) -> None:
+        super().__init__()
+        model.train()  # from_pretrained leaves it in eval mode and Lightning keeps it: dropout would be off
+        self.model, self._optim, self._steps, self._head_steps = model, optim, steps, head_steps
+        self._frozen: list[torch.nn.Parameter] = []
+
+    def training_step(self, batch: MaskedBatch, k: int) -> Tensor | dict[str, Tensor]:
+        """The loss; with pairs also its two parts and the share of right answers, by the names in `PAIR_PARTS`."""
+        self._frozen = list(self.model.bert.parameters()) if batch.head_only else []
+        if batch.pairs is None:
+            return self._masked_loss(encode(self.model.bert, batch.rows, batch.ids, batch.chosen), batch)
+        pairs = batch.pairs
+        needed = torch.cat([batch.chosen, pairs.first])
+        hidden = encode(self.model.bert, batch.rows, batch.ids, needed, pairs.segments)
+        hidden, first = hidden.tensor_split([len(batch.chosen)])
+        scores = answers(self.model, first).float()
+        asked = max(1, len(pairs.labels))
+        masked = self._masked_loss(hidden, batch)
+        sentence = functional.cross_entropy(scores, pairs.labels, reduction="sum") / asked
+        right = (scores.argmax(-1) == pairs.labels).sum() / asked
+        parts = zip(PAIR_PARTS, (masked.detach(), sentence.detach(), right), strict=True)
+        return {"loss": masked + sentence, **dict(parts)}
+
+    def _masked_loss(self, hidden: Tensor, batch: MaskedBatch) -> Tensor:
+        logits = self.model.cls.predictions(hidden)
+        # The mean, and 0 for a batch without a mask.
+        total = functional.cross_entropy(logits.float(), batch.expected, ignore_index=NO_ANSWER, reduction="sum")
+        return total / (batch.expected != NO_ANSWER).sum().clamp(min=1)
+
+    def on_after_backward(self) -> None:
+        # A parameter without a gradient is left alone by clipping and by AdamW, which keeps no means of it either. The
+        # decoder is tied to the embeddings and stays with them; the head's own layers and biases are trained.
+        for parameter in self._frozen:
+            parameter.grad = None
+
+    def configure_optimizers(self) -> Any:
+        def rate(step: int) -> float:
+            """Two schedules one after the other: the encoder begins with a warm-up of its own."""
+            left = step - self._head_steps
+            return self._optim.rate(step, self._head_steps) if left < 0 else self._optim.rate(left, self._steps)
+
+        optimizer = adamw(self.model, self._optim)
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, rate)
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}

@@ -1,0 +1,66 @@
+"""What a rung is trained with: the sections `pretrain`, `domain_transfer` and `task_transfer`."""
+
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field, model_validator
+
+from adaptbert.base import bounds
+from adaptbert.base.config import Config, contradiction
+from adaptbert.model.optimizer import OptimConfig
+from adaptbert.model.precision import Precision
+from adaptbert.pretraining.length_schedule import LengthsConfig
+from adaptbert.pretraining.masking import MaskingConfig
+from adaptbert.pretraining.sentence_pairs import SentenceObjective
+from adaptbert.training.document_stream import BudgetConfig
+
+if TYPE_CHECKING:
+    pass
+
+
+class RungConfig(Config):
+    """What every rung is trained with."""
+
+    masking: MaskingConfig
+    optim: OptimConfig
+    budget: BudgetConfig
+    global_batch_tokens: Annotated[int, Field(gt=0, le=bounds.BATCH_TOKENS)]
+    """Tokens an optimizer step."""
+    micro_batch_tokens: Annotated[int, Field(gt=0, le=bounds.BATCH_TOKENS)]
+    """Tokens a forward pass."""
+    head_warmup_steps: Annotated[int, Field(ge=0, le=bounds.STEPS)]
+    """Optimizer steps before those of the budget that train nothing but the head, for a checkpoint that comes with a
+    random one; 0 for none."""
+    dropout: Annotated[float, Field(ge=0, lt=1)]
+    """Of hidden states and attention. 0 learns most from few tokens (Geiping and Goldstein 2023, section 4.3)."""
+    block_size: Annotated[int, Field(ge=8, le=bounds.BLOCK)]
+    """Tokens of a packed row."""
+    lengths: LengthsConfig | None = None
+    """Short documents first; left out, documents are read whole from the first step on."""
+    sentence_objective: SentenceObjective
+    """Asked about the two halves of a document beside the masks: nothing; whether the second follows the first or is
+    of another document; whether they are in order. Not for texts of one sentence."""
+    precision: Precision
+    """Of the matrix products; weights and optimizer are float32 either way. `auto`: what this device does well."""
+    measurements: Annotated[int, Field(ge=1, le=bounds.POINTS)]
+    """Points on the curves of held-out text, at steps that grow by a constant factor; the last step is one."""
+
+    @model_validator(mode="after")
+    def _divisible(self) -> "RungConfig":
+        if self.global_batch_tokens % self.micro_batch_tokens:
+            nearest = max(1, round(self.global_batch_tokens / self.micro_batch_tokens)) * self.micro_batch_tokens
+            raise contradiction(
+                f"global_batch_tokens {self.global_batch_tokens} is not a multiple of"
+                f" micro_batch_tokens {self.micro_batch_tokens}",
+                f"write global_batch_tokens: {nearest}",
+            )
+        if self.block_size > self.micro_batch_tokens:
+            raise contradiction(
+                f"block_size {self.block_size} is larger than micro_batch_tokens {self.micro_batch_tokens}",
+                f"write block_size: {self.micro_batch_tokens}, or less",
+            )
+        if self.lengths and self.lengths.short_length > self.block_size:
+            raise contradiction(
+                f"lengths.short_length {self.lengths.short_length} is larger than block_size {self.block_size}",
+                f"write short_length: {self.block_size}, or less",
+            )
+        return self

@@ -1,0 +1,1 @@
+"""The user's project folder: presets, own data, rules between sections, `adaptbert check` and `doctor`."""

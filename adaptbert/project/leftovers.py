@@ -1,0 +1,66 @@
+"""Outputs of stages that params.yaml no longer has, removed from folders that another stage reads as a whole.
+
+`compare` depends on the folder metrics/finetune: the cell of an arm that was taken out of the ladder would still count
+as its input here, and not in a clone, where DVC brings the outputs of today's stages alone. dvc.lock remembers such a
+stage, and DVC's cache has what it left: with the older params.yaml it comes back.
+"""
+
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from adaptbert.project.dvc_files import GRAPH, LOCK
+from adaptbert.runtime.params import params_file as params
+
+CACHE = Path(".dvc/cache/files/md5")
+
+
+def remove(document: Mapping[str, Any], file: Path) -> list[str]:
+    """Remove them; a line for each.
+
+    Args:
+        document: params.yaml, its sections that dvc.yaml iterates over valid.
+        file: for the messages.
+    """
+    graph, lock = _stages(GRAPH), _stages(LOCK)
+    today = {address for name, stage in graph.items() for address in _addresses(name, stage, document, file)}
+    read_whole = {Path(dep) for stage in graph.values() for dep in stage.get("do", stage).get("deps", ())}
+    removed = []
+    for address in sorted(lock.keys() - today):
+        for out in lock[address].get("outs", ()):
+            path = Path(out["path"])
+            if ".." in path.parts or read_whole.isdisjoint(path.parents) or not _is_cached(out):
+                continue
+            if path.is_dir():
+                shutil.rmtree(path)
+            elif path.is_file():
+                path.unlink()
+            else:
+                continue
+            removed.append(f"{path} removed: params.yaml has no {address} any more; DVC's cache has it")
+    return removed
+
+
+def _stages(path: Path) -> dict[str, Any]:
+    """Of dvc.yaml or dvc.lock; none of a file that is not there."""
+    from ruamel.yaml import YAML
+
+    if not path.is_file():
+        return {}
+    stages: dict[str, Any] = YAML(typ="safe").load(path.read_text(encoding="utf-8")).get("stages", {})
+    return stages
+
+
+def _addresses(name: str, stage: Mapping[str, Any], document: Mapping[str, Any], file: Path) -> Iterator[str]:
+    """What DVC calls the stages that it makes of one in dvc.yaml."""
+    if "foreach" not in stage:
+        yield name
+        return
+    for key in params.section(document, stage["foreach"].removeprefix("${").removesuffix("}"), file):
+        yield f"{name}@{key}"
+
+
+def _is_cached(out: Mapping[str, Any]) -> bool:
+    digest = str(out.get("md5", ""))
+    return (CACHE / digest[:2] / digest[2:]).is_file()

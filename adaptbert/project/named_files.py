@@ -1,0 +1,119 @@
+"""The files that params.yaml names: where one is wrong, it is told before DVC starts, with what lies beside it.
+
+In: the sections that are valid; out: an error for each path. DVC itself would stop at the first of them, with no
+more than "no such file".
+"""
+
+import os
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from adaptbert.collection.readers.lines import special
+from adaptbert.errors import BadData, UserError, closest, shortened
+from adaptbert.project.repository import kept_outputs, record_of
+from adaptbert.runtime.params import look_alikes
+
+_MOST_SHOWN = 255
+"""Characters of a path."""
+
+
+def check(document: Mapping[str, Any], file: Path) -> list[UserError]:
+    """Paths that are not there, or lead to what cannot be read to its end.
+
+    Args:
+        file: for the messages.
+    """
+    paths = [*_paths(document)]
+    named = {Path(path) for _, path in paths}
+    return [error for key, path in paths if (error := _problem(f"{file}: {key}", path, named))]
+
+
+def unusable(document: Mapping[str, Any]) -> set[str]:
+    """The paths that `check` finds fault with."""
+    return {name for _, name in _paths(document) if not _is_usable(name)}
+
+
+def unnamed(document: Mapping[str, Any], files: Collection[Path]) -> list[Path]:
+    """Those of the files that no key names, neither one by one nor as a folder."""
+    named = {Path(name) for _, name in _paths(document)}
+    return [file for file in files if named.isdisjoint((file, *file.parents))]
+
+
+def _is_usable(name: str) -> bool:
+    try:
+        return not name.startswith("~") and Path(name).exists() and not [*_special(Path(name))]
+    except OSError:
+        return False
+
+
+def _special(path: Path) -> Iterator[tuple[Path, str]]:
+    """Pipes, sockets and devices: the path itself, or what lies in a folder, hidden or not, for DVC reads it all."""
+    if not path.is_dir():
+        if kind := special(path.stat().st_mode):
+            yield path, kind
+        return
+    for folder, _, names in os.walk(path):
+        for name in names:
+            inside = Path(folder, name)
+            if not inside.is_file() and inside.exists() and (kind := special(inside.stat().st_mode)):
+                yield inside, kind
+
+
+def _problem(place: str, name: str, named: Collection[Path]) -> UserError | None:
+    path, shown = Path(name), shortened(name, _MOST_SHOWN)
+    if name.startswith("~"):
+        return BadData(153, place, f"{shown}: ~ is not expanded", "write the path out")
+    try:
+        if not path.exists():
+            return _missing(place, path, named)
+        for inside, kind in _special(path):
+            problem = f"{shortened(str(inside), _MOST_SHOWN)}: {kind}, not a regular file"
+            return BadData(49, place, problem, "put its text into a file: DVC would read it for ever")
+        return None
+    except OSError as error:  # a name that is too long, a folder that may not be read
+        return BadData(49, place, f"{shown}: cannot be read: {error.strerror}", "check the path and its permissions")
+
+
+def _missing(place: str, path: Path, named: Collection[Path]) -> UserError:
+    """With the way to get the file back where DVC has a record of it."""
+    shown, like = shortened(str(path), _MOST_SHOWN), look_alikes.find(str(path))
+    if like is not None:
+        return BadData(50, place, f"{shown}: no such file", f"{like.name} stands in it: {like.remedy}")
+    kept = kept_outputs([path])[path]
+    rest = f" ({', '.join(kept)}, made from it, stays as it is)" if kept else ""
+    if (recorded := record_of(path)) is not None:
+        remedy = f"get it from the remote: dvc pull {recorded}; or from this clone's cache: dvc checkout {recorded}"
+        return BadData(50, place, f"{shown}: no such file{rest}", remedy)
+    return BadData(
+        50, place, f"{shown}: no such file{_nearest(path, named)}{rest}", "put it there, or write where it is"
+    )
+
+
+def _nearest(path: Path, named: Collection[Path]) -> str:
+    """A file beside it that no other key names and whose name, but for the format, is like its own."""
+    files = path.parent.iterdir() if path.parent.is_dir() else ()
+    beside = [other for other in files if other not in named and other.suffix != ".dvc"]
+    names = {_stem(other): other.name for other in sorted(beside)}
+    found = closest(_stem(path), [*names])
+    return "" if found is None else f" (did you mean '{names[found]}'?)"
+
+
+def _stem(path: Path) -> str:
+    """The name without what tells the format."""
+    return Path(path.name.removesuffix(".gz")).stem
+
+
+def _paths(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Every file that is read, with its key; one that stands for several splits comes once."""
+    for name, values in document.get("collect", {}).items():
+        yield f"collect.{name}.path", values["path"]
+    if "tokenize" in document:
+        yield "tokenize.words.dictionary", document["tokenize"]["words"]["dictionary"]
+    for name, values in document.get("collect_task", {}).items():
+        seen = {values[split]: split for split in ("test", "dev", "train")}
+        yield from ((f"collect_task.{name}.{split}", path) for path, split in reversed(seen.items()))
+    start = Path(document["pretrain"]["init"]) if "pretrain" in document else None
+    if start is not None and start.is_dir():  # neither `scratch` nor a name on the hub
+        recorded = {path.stem for path in start.glob("*.dvc")}
+        yield from (("pretrain.init", (start / name).as_posix()) for name in sorted({"config.json", *recorded}))

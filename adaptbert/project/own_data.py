@@ -1,0 +1,218 @@
+"""The user's files, brought below the project and recorded by DVC, so that a second clone can pull them.
+
+A folder anywhere -> data/own/<file>, and data/own/<file>.dvc, which git keeps. Each file has a record of its own, so
+that one that is missing is a missing file to DVC, and not a folder that became smaller.
+"""
+
+import filecmp
+import hashlib
+import os
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from adaptbert.base.files import whole
+from adaptbert.collection.readers.formats import SUFFIXES, format_of
+from adaptbert.collection.readers.lines import check_regular
+from adaptbert.comparison.amounts import bytes_of
+from adaptbert.errors import BadData, UserError, raise_all
+from adaptbert.project.copying import NotWritten, can_share_blocks, copy
+from adaptbert.project.repository import opened
+from adaptbert.runtime.locks import Busy, hold
+
+if TYPE_CHECKING:
+    from dvc.repo import Repo
+
+OWN = Path("data/own")
+SHOWN = 10
+
+
+class Unrecorded(UserError):
+    """DVC could not record the files."""
+
+
+@dataclass(frozen=True)
+class Brought:
+    """What lies in data/own now.
+
+    Attributes:
+        files: in data/own, by name.
+        copied: how many of them were copied; the others were there.
+        size: of all files, in bytes.
+        left_out: what else is in the folder, by name; folders end with a slash.
+    """
+
+    files: list[Path]
+    copied: int
+    size: int
+    left_out: list[str]
+
+    def __str__(self) -> str:
+        summary = f"{OWN}: {len(self.files)} files, {bytes_of(self.size)}, {self.copied} of them copied now"
+        if self.left_out:
+            names = ", ".join(self.left_out[:SHOWN])
+            more = f" and {len(self.left_out) - SHOWN} more" if len(self.left_out) > SHOWN else ""
+            summary += f"\nleft out (a folder, or a name that tells no known format): {names}{more}"
+        return summary
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse what is no folder."""
+    if folder.is_file():
+        remedy = f"name the folder that holds your files; --data {quote(str(folder.parent))} takes all that lie there"
+        raise BadData(49, f"--data {folder}", "is a file, not a folder", remedy)
+    if not folder.is_dir():
+        raise BadData(49, f"--data {folder}", "no such folder", "give the folder that holds your files")
+
+
+def bring(folder: Path, *, force: bool) -> Brought:
+    """Copy the data files at the top of `folder` into data/own: all, or none where one of them fails.
+
+    A file that is there already is left; one with other bytes is replaced, if DVC has these bytes in its cache.
+
+    Args:
+        force: replace also what DVC does not have.
+
+    Raises:
+        BadData: a file cannot be read, would cost another one, or none is there.
+        NotWritten: there is no room, or data/own cannot be written.
+    """
+    if Path(os.path.realpath(OWN)) != Path.cwd().resolve() / OWN:
+        problem = "is, or lies behind, a link, and DVC records no files behind a link"
+        raise BadData(199, OWN, problem, "remove the link (the files stay where they are), or say --in-place")
+    sources, left_out = _survey(folder)
+    with hold("data-own"), _dvc() as repo:
+        OWN.mkdir(parents=True, exist_ok=True)
+        for left in OWN.glob(".*.part"):  # of a process that was killed: nobody else is here
+            left.unlink()
+        cache = Path(repo.cache.local.path)
+        pairs = [(source, OWN / source.name) for source in sources]
+        copies = [(source, target) for source, target in pairs if not _is_copy(source, target)]
+        if not force:
+            raise_all([_collision(target) for _, target in copies if target.is_file() and not _is_kept(target, cache)])
+        _check_room(copies, cache)
+        _copy_all(copies)
+    files = [target for _, target in pairs]
+    return Brought(files, len(copies), sum(path.stat().st_size for path in files), left_out)
+
+
+def record(files: Sequence[Path]) -> None:
+    """`dvc add`: the bytes into DVC's cache, and a .dvc file beside each; done before, it changes nothing.
+
+    Raises:
+        Busy: another DVC process is at work.
+        Unrecorded: DVC refuses.
+    """
+    with _dvc() as repo:
+        # Without shared blocks, DVC would write each file once more to link it to its cache with a copy.
+        repo.add([path.as_posix() for path in files], relink=can_share_blocks(OWN))
+
+
+def staged(files: Sequence[Path]) -> int:
+    """How many of their .dvc files are in git's index and in no commit; DVC puts them there (`core.autostage`)."""
+    command = ["git", "diff", "--cached", "--name-only", "--", *(f"{path}.dvc" for path in files)]
+    try:
+        shown = subprocess.run(command, capture_output=True, timeout=30)
+    except (OSError, subprocess.TimeoutExpired):
+        return 0
+    return len(shown.stdout.splitlines()) if shown.returncode == 0 else 0
+
+
+def _survey(folder: Path) -> tuple[list[Path], list[str]]:
+    """The data files, and the names of all else that is not hidden."""
+    files, left_out, failures = [], [], []
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith(".") or path.suffix == ".dvc":
+            continue
+        if path.is_dir() or format_of(path) is None:
+            left_out.append(f"{path.name}/" if path.is_dir() else path.name)
+            continue
+        try:
+            if not path.name.isprintable():
+                shown = path.parent / ascii(path.name)
+                raise BadData(49, shown, "a name that is not UTF-8, or has control characters", "rename it")
+            check_regular(path, str(path))
+            files.append(path)
+        except BadData as error:
+            failures.append(error)
+    raise_all(failures)
+    if not files:
+        known = ", ".join(suffix.removeprefix(".") for suffix in SUFFIXES)
+        raise BadData(50, folder, f"no data file among {len(left_out)} names", f"put {known} files into it")
+    return files, left_out
+
+
+def _is_copy(source: Path, target: Path) -> bool:
+    """Whether nothing is to be done. Equal size and time of change are taken for equal bytes: copies keep both."""
+    if target.is_symlink() or not target.is_file():
+        return False
+    return source.samefile(target) or filecmp.cmp(source, target)
+
+
+def _is_kept(target: Path, cache: Path) -> bool:
+    """Whether DVC has the bytes of a file: then replacing it loses nothing."""
+    if target.is_symlink():
+        return True
+    with target.open("rb") as file:
+        digest = hashlib.file_digest(file, "md5").hexdigest()
+    return (cache / digest[:2] / digest[2:]).is_file()
+
+
+def _collision(target: Path) -> BadData:
+    problem = "holds other bytes than the file of this name in the folder, and DVC does not have them"
+    return BadData(197, target, problem, f"keep them (dvc add {target}), move the file away, or say --force")
+
+
+def _check_room(copies: Sequence[tuple[Path, Path]], cache: Path) -> None:
+    """A copy is on disk twice, in data/own and in DVC's cache, unless the file system lets copies share blocks."""
+    shares = can_share_blocks(OWN)
+    needed: Counter[Path] = Counter()
+    cache = next(place for place in (cache, *cache.parents) if place.exists())
+    for source, _ in copies:
+        size = source.stat().st_size
+        for begin, end in ((source, OWN), (OWN, cache)):
+            if not (shares and begin.stat().st_dev == end.stat().st_dev):
+                needed[end] += size
+    if OWN.stat().st_dev == cache.stat().st_dev:
+        needed[OWN] += needed.pop(cache, 0)
+    for place, size in needed.items():
+        free = shutil.disk_usage(place).free
+        if size > free:
+            remedy = "make room, move DVC's cache (dvc cache dir FOLDER), or say --in-place"
+            raise NotWritten(196, place, f"{size:,} bytes needed, {free:,} free", remedy)
+
+
+def _copy_all(copies: Sequence[tuple[Path, Path]]) -> None:
+    """Each under a name of its own first; they take their places together, when all of them are whole."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = ("copying", BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    quiet = not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=quiet) as shown, ExitStack() as parts:
+        bar = shown.add_task("", total=sum(source.stat().st_size for source, _ in copies))
+        for source, target in copies:
+            copy(source, parts.enter_context(whole(target)), lambda size: shown.update(bar, advance=size))
+
+
+@contextmanager
+def _dvc() -> Iterator["Repo"]:
+    from dvc.exceptions import DvcException
+    from dvc.lock import LockError
+
+    try:
+        with opened() as repo:
+            yield repo
+    except LockError:
+        raise Busy(159, OWN, "another DVC process is at work here", "wait for it, and run again") from None
+    except DvcException as error:
+        problem = f"DVC cannot record files here: {' '.join(str(error).split())}"
+        remedy = "mend that and run the same command again; what is copied is not copied twice"
+        raise Unrecorded(198, OWN, problem, remedy) from None

@@ -1,0 +1,223 @@
+"""The Config classes -> docs/parameters.md: every key of params.yaml, its type, its range and what it means.
+
+python -m adaptbert.project.parameters_page > docs/parameters.md
+
+The words are those of the classes. What a class leaves to the name of its field is explained in `OTHERWISE`.
+"""
+
+import ast
+import importlib
+import inspect
+import sys
+import textwrap
+import types
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic.fields import FieldInfo
+
+from adaptbert.base.config import Config
+from adaptbert.runtime.params import params_file as params
+from adaptbert.runtime.stage import STAGES, Stage
+
+DEMO = Path("presets/demo.yaml")
+
+HEAD = """\
+# Parameters
+
+Every key of `params.yaml`. This file is written by `python -m adaptbert.project.parameters_page > docs/parameters.md`.
+
+A key without "optional" is required: no default that changes a result hides in code. The column "demo" is the value in
+`presets/demo.yaml`. `<corpus>`, `<task>` and `<key>` are names that you choose. An unknown key, a wrong type or a value
+out of range is refused before anything runs (`adaptbert check`); see [errors.md](errors.md).
+
+Below `finetune.<task>` stand the options of four shapes; a task gives those of its own shape and no others.
+
+A value is changed for one experiment by `-S` of `dvc exp run`, not by a flag of ours; see
+[how-to/experiments.md](how-to/experiments.md).
+"""
+
+OTHERWISE = {
+    "dev": "The development split: a file, or that of `train` (see `split`). It chooses the checkpoint that is kept.",
+    "encoder.heads": "Attention heads; they divide `hidden_size`.",
+    "encoder.hidden_size": "Width of the encoder.",
+    "encoder.intermediate_size": "Width of the feed-forward layers.",
+    "encoder.layers": "Transformer layers.",
+    "epochs": "Passes over the training rows; a fraction is allowed.",
+    "epsilon": "Added to the denominator of AdamW.",
+    "finetune.<key>.arm": "Name of the arm; `<key>` is `<task>-<arm>`.",
+    "finetune.<key>.from": "The rung whose weights are fine-tuned.",
+    "finetune.<key>.task": "A task of `collect_task`.",
+    "measure.probability": "Of a token to be masked when a rung is measured.",
+    "measure.seed": "Of the masks; fixed, so that every rung sees the same ones.",
+    "rows.dev": "Most rows of the development split.",
+    "rows.test": "Most rows of the test split.",
+    "rows.train": "Most rows of the training split. `rows` is for `installed_docs` only; your sets are taken whole.",
+    "seed": "Order of documents, masks and dropout are functions of it. Fine-tuning has its own seeds.",
+    "shape": "What a row is: a text, a pair of texts, a question about a context, or tokens with tags.",
+    "source": "`installed_docs` (the demonstration), `files` (yours) or `hub` (a data set by name and revision).",
+    "task_transfer.<key>.task": "The task whose training text is read; its labels are not.",
+    "test": "The test split: a file, or that of `train` (see `split`). Opened once a seed, at the end.",
+    "tokenizer.lowercase": "Lower-case and strip accents before a word is looked up. To train.",
+    "tokenizer.min_frequency": "A piece that occurs less often is not kept. To train.",
+    "tokenizer.vocabulary_size": "Pieces of the vocabulary. To train.",
+    "train": "The training split: a file, or a list of packages.",
+    "weight_decay": "Decoupled; not on biases and LayerNorm.",
+}
+"""End of a dotted key -> what it means, where its class does not say; the longest end counts."""
+
+NAMES_ONLY = ("collect", "collect_task")
+"""Sections of which `validate` reads the names alone; their own stages say what is in them."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One key.
+
+    Attributes:
+        key: dotted, with <corpus>, <task> or <key> where the user chooses the name.
+        kind: type and range.
+        meaning: one sentence or two; empty where nobody wrote any.
+        demo: its value in the demo; empty where it is left out there or differs between names.
+    """
+
+    key: str
+    kind: str
+    meaning: str
+    demo: str
+
+
+def parameters() -> dict[str, list[Parameter]]:
+    """Every key that a stage reads, by section, in the order of the demo."""
+    demo = params.read(DEMO)
+    found: dict[str, list[Parameter]] = {}
+    for module in sorted(path.stem for path in STAGES.glob("*.py") if path.stem != "__init__"):
+        stage: Stage = importlib.import_module(f"stages.{module}").STAGE
+        below = f"{stage.name}.<{stage.keyed_by}>" if stage.keyed_by else stage.name
+        found[stage.name] = list(_of_class(stage.hints()["params"], below, demo))
+        for name, kind in stage.sections().items():
+            if kind is int:
+                found[name] = [_parameter(name, "integer", "", demo)]
+            elif name not in NAMES_ONLY:
+                found[name] = list(_of_class(kind, name, demo))
+    return {name: found[name] for name in demo}
+
+
+def page(sections: dict[str, list[Parameter]]) -> str:
+    """The whole file."""
+    parts = [HEAD]
+    for name, rows in sections.items():
+        lines = [f"## {name}", "", "| key | type | meaning | demo |", "|---|---|---|---|"]
+        for row in rows:
+            demo = f"`{row.demo}`" if row.demo else ""
+            cells = [f"`{row.key}`", row.kind, row.meaning.replace("|", "\\|"), demo]
+            lines.append(f"| {' | '.join(cells)} |")
+        parts.append("\n".join(lines) + "\n")
+    return "\n".join(parts)
+
+
+def _of_class(cls: type[Config], key: str, demo: dict[str, Any]) -> Iterator[Parameter]:
+    words = _docstrings(cls)
+    for name, field in cls.model_fields.items():
+        here = f"{key}.{field.alias or name}"
+        annotation = _without_none(field.annotation)
+        if get_origin(annotation) is dict and _config(get_args(annotation)[1]):
+            yield from _of_class(get_args(annotation)[1], f"{here}.<key>", demo)
+        elif _config(annotation):
+            yield from _of_class(annotation, here, demo)
+        else:
+            yield _parameter(here, _kind(field), words.get(name, ""), demo)
+
+
+def _parameter(key: str, kind: str, words: str, demo: dict[str, Any]) -> Parameter:
+    ends = [end for end in OTHERWISE if f".{key}".endswith(f".{end}")]
+    return Parameter(
+        key, kind, words or OTHERWISE.get(max(ends, key=len, default=""), ""), _value(key.split("."), demo)
+    )
+
+
+def _docstrings(cls: type) -> dict[str, str]:
+    """Field -> the string below it in the source, of the class and of those that it is made from."""
+    found: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        if base is Config or not issubclass(base, Config):
+            continue
+        body = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0]
+        assert isinstance(body, ast.ClassDef)
+        for field, after in zip(body.body, body.body[1:], strict=False):
+            if isinstance(field, ast.AnnAssign) and isinstance(after, ast.Expr):
+                found[ast.unparse(field.target)] = " ".join(str(ast.literal_eval(after.value)).split())
+    return found
+
+
+def _kind(field: FieldInfo) -> str:
+    """Type, range and whether it may be left out, e.g. `number > 0 ≤ 1, optional`."""
+    limits = _limits(field.metadata)
+    name = " ".join([_name(_without_none(field.annotation)), *limits])
+    return name if field.is_required() else f"{name}, optional"
+
+
+def _limits(metadata: Iterable[Any]) -> list[str]:
+    """Ranges, e.g. `["≥ 0", "< 1"]`, of a field or of what a list holds."""
+    signs = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
+    powers = {2**64: "2^64", 2**32: "2^32"}
+    facts = [fact for item in metadata for fact in (getattr(item, "metadata", None) or [item])]
+    bounds = [(sign, getattr(fact, name, None)) for fact in facts for name, sign in signs.items()]
+    return [f"{sign} {powers.get(bound, f'{bound:,}')}" for sign, bound in bounds if bound is not None]
+
+
+def _name(annotation: Any) -> str:
+    origin, inside = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return " ".join([_name(inside[0]), *_limits(inside[1:])])
+    if origin in (Union, types.UnionType):
+        return " or ".join(map(_name, inside))
+    if origin is Literal:
+        return " or ".join(f"`{choice}`" for choice in inside)
+    if origin is list:
+        return f"list of {_name(inside[0])}"
+    if origin is dict:
+        return f"{_name(inside[0])}: {_name(inside[1])}"
+    return {int: "integer", float: "number", str: "text", bool: "true or false"}[annotation]
+
+
+def _without_none(annotation: Any) -> Any:
+    if get_origin(annotation) in (Union, types.UnionType):
+        return Union[tuple(part for part in get_args(annotation) if part is not type(None))]  # noqa: UP007 - computed
+    return annotation
+
+
+def _config(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, Config)
+
+
+def _value(path: list[str], here: Any) -> str:
+    """The demo's value; under a name that the user chooses, the value that all names share."""
+    for place, part in enumerate(path):
+        if part.startswith("<"):
+            found = {_value(path[place + 1 :], below) for below in here.values()}
+            return found.pop() if len(found) == 1 else ""
+        if part not in here:
+            return ""
+        here = here[part]
+    return _written(here)
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_written, value))}]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int) and value >= 10_000:
+        return f"{value:_}"
+    if isinstance(value, float) and 0 < value < 0.01:
+        digits, power = f"{value:e}".split("e")
+        return f"{float(digits)}e{int(power)}"
+    return f"{value}"
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path.cwd()))
+    print(page(parameters()), end="")

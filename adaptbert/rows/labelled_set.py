@@ -1,0 +1,40 @@
+"""A labelled set on disk: the splits that the gate let through, and the subset of labels that a recipe spends."""
+
+import json
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from adaptbert.base.files import read_json
+from adaptbert.rows import parquet as tables
+
+if TYPE_CHECKING:
+    pass
+
+
+def split(folder: Path, name: str) -> list[dict[str, Any]]:
+    """The rows of `train`, `dev` or `test`."""
+    return list(tables.rows(folder / f"{name}.parquet"))
+
+
+def description(folder: Path) -> dict[str, Any]:
+    """task.json: `shape`, `target`, `labels`, `rows`; of a number also `range`, of answers `no_answer`.
+
+    `replace` where texts were changed as they were read.
+    """
+    return read_json(folder / "task.json")
+
+
+def subset(rows: list[dict[str, Any]], labels: int) -> list[dict[str, Any]]:
+    """`labels` of the rows, the same for every arm and seed and a prefix of any larger subset; 0 takes all.
+
+    Rows are taken in the order of the hash of their id, which is random with respect to the label.
+    """
+    if labels == 0 or labels >= len(rows):
+        return rows
+    return sorted(rows, key=lambda row: sha256(str(row["id"]).encode()).digest())[:labels]
+
+
+def digest(rows: list[dict[str, Any]]) -> str:
+    """Of what the rows hold: equal rows in the same order have equal digests."""
+    return sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,236 @@
+"""params.yaml: read as YAML 1.2 (as DVC reads it), checked strictly, refused with the nearest name.
+
+A section's class is a `Config` that lives in the file of the thing it configures; this module only knows how to read
+one. Nothing heavy is imported here: a bad value is told in milliseconds, before torch is loaded.
+"""
+
+import math
+import re
+from collections.abc import Mapping
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from adaptbert.base.config import _CHANGE, Config, Contradiction
+from adaptbert.errors import BadParams, nearest, raise_all, shortened
+from adaptbert.runtime.params import strict_yaml, written_numbers
+from adaptbert.runtime.params.spelling import spelling
+from adaptbert.runtime.params.written_numbers import Range
+
+MAX_BYTES = 1_000_000
+
+
+C = TypeVar("C", bound=Config)
+
+
+_BELOW = "write its keys below it, each line indented alike, as in presets/demo.yaml"
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The whole file as plain dicts and lists.
+
+    Raises:
+        BadParams: not UTF-8, not YAML 1.2, a key twice, a tag, too large, too deep, or not a mapping.
+    """
+    if not path.is_file():
+        raise BadParams(108, path, *_no_file(path))
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise BadParams(108, path, f"cannot be read: {error.strerror}", "check its permissions") from None
+    if len(raw) > MAX_BYTES:
+        raise BadParams(107, path, f"{len(raw):,} bytes, more than 1 MB", "keep data out of the parameters")
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadParams(114, path, f"byte {error.start} is not UTF-8", "save the file as UTF-8") from None
+    document = strict_yaml.load(text, path)
+    if not isinstance(document, dict):
+        raise BadParams(
+            108, path, f"expected a mapping, found {_type_name(document)}", "begin with a section such as `pretrain:`"
+        )
+    return document
+
+
+def _no_file(path: Path) -> tuple[str, str]:
+    """What stands in place of the file, and what to do."""
+    write = "run `adaptbert use demo` to write one"
+    if path.is_symlink() and not path.exists():
+        return f"a link to {shortened(str(path.readlink()))}, which is not there", f"remove it, then {write}"
+    if path.exists():
+        what = "a folder" if path.is_dir() else "a pipe, a socket or a device"
+        return f"{what}, not a file", f"move it away, then {write}"
+    return "file not found", write
+
+
+def parse(cls: type[C], values: object, key: str, file: Path) -> C:
+    """`values` as a `cls`, or one clear error for every value that does not fit.
+
+    Args:
+        key: where the values stand in the file, e.g. `domain_transfer`.
+    """
+    if not isinstance(values, Mapping):
+        raise BadParams(100, f"{file}: {key}", f"expected a mapping, found {_type_name(values)}", _BELOW)
+    try:
+        config = cls.model_validate(values)
+    except ValidationError as error:
+        raise_all([_translate(details, cls, key, file) for details in _told_once(error.errors(), values)])
+        raise
+    config._key = key
+    return config
+
+
+def section(document: Mapping[str, Any], key: str, file: Path) -> Any:
+    """The values under a dotted key, e.g. `collect.general`."""
+    found: Any = document
+    done: list[str] = []
+    for part in key.split("."):
+        if not isinstance(found, Mapping) or part not in found:
+            known = sorted(found) if isinstance(found, Mapping) else []
+            place = ".".join(done) or "the file"
+            like = nearest(part, known) if done else ""  # an unknown section is told by itself
+            raise BadParams(
+                99,
+                f"{file}: {key}",
+                f"'{part}' is missing in {place}{like}",
+                f"add it; {place} has {', '.join(map(str, known)) or 'nothing'}",
+            )
+        found = found[part]
+        done.append(part)
+    return found
+
+
+def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested mappings as dotted keys, the form of MLflow parameters and of `dvc exp run -S`."""
+    flat: dict[str, Any] = {}
+    for name, value in values.items():
+        key = f"{prefix}.{name}" if prefix else str(name)
+        if isinstance(value, Mapping):
+            flat.update(flatten(value, key))
+        else:
+            flat[key] = value
+    return flat
+
+
+def _told_once(errors: list[ErrorDetails], values: Mapping[str, Any]) -> list[ErrorDetails]:
+    """A value that may be one of several things is refused once, not once for each of them.
+
+    pydantic puts the name of the alternative into the place, where the file has no key.
+    """
+    told: list[ErrorDetails] = []
+    shallow: dict[tuple[int | str, ...], list[ErrorDetails]] = {}
+    for error in errors:
+        at = _alternative(error, values)
+        if at is None:
+            told.append(error)
+        elif len(error["loc"]) > at + 1:  # this alternative was meant: something in it is wrong
+            told.append({**error, "loc": (*error["loc"][:at], *error["loc"][at + 1 :])})
+        else:
+            shallow.setdefault(error["loc"][:at], []).append(error)
+    for place, found in shallow.items():
+        if not any(error["loc"][: len(place)] == place for error in told):
+            wanted = " or ".join(error["msg"].removeprefix("Input should be ") for error in found)
+            told.append({**found[0], "loc": place, "msg": f"Input should be {wanted}"})
+    return told
+
+
+def _alternative(error: ErrorDetails, values: Any) -> int | None:
+    """Which part of the place of an error is the name of an alternative, if one is."""
+    here = values
+    for number, part in enumerate(error["loc"]):
+        is_there = part in here if isinstance(here, Mapping) else isinstance(here, list) and isinstance(part, int)
+        if not is_there:
+            return None if error["type"] == "missing" or part == "[key]" else number
+        here = here[part]
+    return None
+
+
+def _translate(details: ErrorDetails, cls: type[Config], key: str, file: Path) -> BadParams:
+    path = [str(part) for part in details["loc"] if part != "[key]"]  # so pydantic says that a key is wrong
+    place = f"{file}: {'.'.join([key, *map(shortened, path)])}"
+    kind, value = details["type"], details.get("input")
+    if kind == "extra_forbidden":
+        known = _fields(cls, path[:-1])
+        return BadParams(
+            99, place, f"unknown key '{shortened(path[-1])}'{nearest(path[-1], known)}", f"known: {', '.join(known)}"
+        )
+    if kind == "missing":
+        return BadParams(99, place, "is missing", "add it; a value that changes a result has no default")
+    if kind == "value_error":
+        error = details["ctx"]["error"]
+        return BadParams(111, place, str(error), error.remedy if isinstance(error, Contradiction) else _CHANGE)
+    if kind == "finite_number":
+        return BadParams(117, place, f"{value} is not finite", "write a number")
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and "than" in kind:
+        remedy = details["msg"].replace("Input should", "it should") + written_numbers.as_share(
+            value, _range(cls, path)
+        )
+        return BadParams(109, place, f"{value} is out of range", remedy)
+    if kind == "too_long":
+        limits = details["ctx"]
+        problem = f"{limits['actual_length']} values are too many"
+        return BadParams(109, place, problem, f"write at most {limits['max_length']}")
+    wanted = details["msg"].replace("Input should be ", "expected ")
+    for pattern, plain in _PLAIN.items():
+        wanted = re.sub(pattern, plain, wanted)
+    keys = _fields(cls, path, only_required=True), _fields(cls, path)
+    remedy = spelling(kind, value, details["msg"], keys, _range(cls, path), path[-1] if path else "")
+    return BadParams(100, place, f"{wanted}, found {_shown(value)}", remedy)
+
+
+_PLAIN = {
+    r"a valid dictionary( or instance of \w+)?": "a mapping",
+    r"a valid string": "text",
+    r"a valid boolean": "true or false",
+    r"a valid ": "a ",
+    r"a integer": "an integer",
+}
+"""What pydantic calls a type -> what users call it."""
+
+
+def _fields(cls: type[Config], path: list[str], *, only_required: bool = False) -> list[str]:
+    """The names that are known at `path` inside `cls`."""
+    here: Any = cls
+    for part in path:
+        field = here.model_fields.get(part) if _is_model(here) else None
+        here = field.annotation if field is not None else None
+        here = next((inside for inside in get_args(here) if _is_model(inside)), here)  # what may be left out
+    if not _is_model(here):
+        return []
+    return sorted(name for name, field in here.model_fields.items() if field.is_required() or not only_required)
+
+
+def _range(cls: type[Config], path: list[str]) -> Range:
+    """Of the number at `path` inside `cls`, or of the numbers of a list."""
+    here: Any = cls
+    for part in path:
+        fields: dict[str, Any] = next(
+            (inside.model_fields for inside in (here, *get_args(here)) if _is_model(inside)), {}
+        )
+        field = fields.get(part)
+        if field is None:  # a place in a list, or a key that the user chose
+            return Range.of(here)
+        here = field if part == path[-1] else field.annotation
+    return Range.of(here)
+
+
+def _is_model(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+
+
+def _shown(value: object) -> str:
+    """What a value is, and how it reads."""
+    if value is None:
+        return "nothing"
+    return f"{_type_name(value)} {shortened(str(value) if isinstance(value, date) else repr(value))}"
+
+
+def _type_name(value: object) -> str:
+    names = {dict: "a mapping", list: "a list", str: "text", int: "an integer", float: "a number", bool: "a boolean"}
+    names |= {date: "a date", datetime: "a date"}
+    if isinstance(value, float) and not math.isfinite(value):
+        return "not-a-number"
+    return "nothing" if value is None else names.get(type(value), type(value).__name__)

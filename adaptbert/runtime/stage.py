@@ -1,0 +1,239 @@
+"""From a command line in dvc.yaml to a call of a stage function.
+
+Paths and names travel by argv (`--out models/pretrain`, with placeholders for what differs from key to key, see
+adaptbert.runtime.params.placeholders), values by params.yaml; a stage function's signature says which is which, so
+there is no second list to keep:
+
+    def domain_transfer(params: DomainTransferParams, *, corpus: str, seed: int, measure: MeasureConfig,
+                        init: Path, out: Path, metrics: Path, run: Run) -> None:
+
+- `params`: the section of the stage's own name (below `keyed_by`: the sub-section that this argument names);
+- `seed` and every other `Config`: the top-level section of that name;
+- `Path` and `str`: required options; `run`: the stage's MLflow run; `work`: its work folder.
+"""
+
+import argparse
+import importlib
+import io
+import logging
+import os
+import sys
+import typing
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from adaptbert.base.config import Config
+from adaptbert.base.full_disk import full_disk
+from adaptbert.errors import BadParams, UserError, closest, nearest, raise_all, shortened
+from adaptbert.runtime import signals as interruption
+from adaptbert.runtime.garbage import collect_seldom
+from adaptbert.runtime.locks import hold, sweep
+from adaptbert.runtime.params import params_file, placeholders, sound_parts, written_numbers
+from adaptbert.runtime.params.written_numbers import Range
+from adaptbert.runtime.redaction import hide_in_tracebacks, redacted
+from adaptbert.runtime.signals import Interrupted
+from adaptbert.runtime.tracking.run import open_run
+
+_SEED = Range(least=0, most=2**64 - 1)
+PARAMS = Path("params.yaml")
+STAGES = Path("stages")
+
+QUIET = {
+    "DO_NOT_TRACK": "true",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "DVC_NO_ANALYTICS": "1",
+    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+}
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage function together with how its parameters are found.
+
+    Attributes:
+        function: named like its module, its DVC stage and its section.
+        keyed_by: the argument that picks a sub-section, e.g. `corpus` for `collect.general`.
+        foreach: the part of params.yaml of which dvc.yaml makes a stage each, e.g. `ladder.finetune`.
+    """
+
+    function: Callable[..., None]
+    keyed_by: str | None = None
+    foreach: str | None = None
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__
+
+    def hints(self) -> dict[str, Any]:
+        """Argument name -> type."""
+        hints = typing.get_type_hints(self.function)
+        hints.pop("return", None)
+        return hints
+
+    def sections(self) -> dict[str, type]:
+        """The other top-level sections that the function reads: name -> type."""
+        return {
+            name: kind
+            for name, kind in self.hints().items()
+            if name != "params" and (kind is int or (isinstance(kind, type) and issubclass(kind, Config)))
+        }
+
+    def check(self, document: Mapping[str, Any], file: Path) -> list[UserError]:
+        """Every error in the sections that this stage reads; a rung that the ladder does not have needs none."""
+        found: list[UserError] = []
+        ladder = document.get("ladder")
+        if self.name not in document and isinstance(ladder, Mapping) and ladder.get(self.name) in ([], {}):
+            return found
+        own = self.hints()["params"]
+        if self.keyed_by is not None and isinstance(document.get(self.name), Mapping):
+            for key, values in document[self.name].items():  # a key with a dot is no way to a value, and refused later
+                place = f"{self.name}.{key}"
+                _collect(found, lambda values=values, place=place: params_file.parse(own, values, place, file))  # type: ignore[misc]
+        else:
+            _collect(found, lambda: self._parse(document, self.name, own, file))
+        for name, kind in self.sections().items():
+            _collect(found, lambda name=name, kind=kind: self._parse(document, name, kind, file))  # type: ignore[misc]
+        return found
+
+    def run(self, argv: Sequence[str] | None = None) -> None:
+        """The whole life of a stage's process; ends it with an exit code (adaptbert.errors)."""
+        collect_seldom()
+        hide_in_tracebacks()
+        interruption.raise_at_once()
+        sys.exit(_exit_code(lambda: self._run(argv)))
+
+    def _run(self, argv: Sequence[str] | None) -> None:
+        if placeholders.STAGE in os.environ:
+            interruption.die_with_parent()
+        os.environ.update({name: os.environ.get(name, value) for name, value in QUIET.items()})
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(line_buffering=True)  # below DVC stdout is a pipe, and progress is for now
+        logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
+        _silence_libraries()
+        hints = self.hints()
+        parser = argparse.ArgumentParser(prog=f"python -m stages.{self.name}", description=self.function.__doc__)
+        for name, kind in hints.items():
+            if kind in (Path, str):
+                parser.add_argument(f"--{name.replace('_', '-')}", required=True)
+        words = vars(parser.parse_args(argv))
+
+        sweep()
+        document = params_file.read(PARAMS)
+        check_all(document, PARAMS)
+        words = placeholders.fill(words, document, self.name, self.foreach, PARAMS)
+        arguments = {name: hints[name](word) for name, word in words.items()}
+        key = self.name if self.keyed_by is None else f"{self.name}.{arguments[self.keyed_by]}"
+        values = {name: self._parse(document, name, kind, PARAMS) for name, kind in self.sections().items()}
+        values["params"] = self._parse(document, key, hints["params"], PARAMS)
+        labels = {name: str(value) for name, value in arguments.items() if hints[name] is str}
+        with ExitStack() as stack:
+            # By what it writes: two stages of one name (task_transfer from two rungs) may run side by side.
+            written = arguments.get("out", Path(self.name))
+            folder = stack.enter_context(hold("-".join(part for part in written.parts if part != "/")))
+            if "work" in hints:
+                values["work"] = hints["work"](folder)
+            if "run" in hints:
+                logged = {key: params_file.section(document, key, PARAMS)}
+                logged.update({name: document[name] for name in self.sections()})
+                values["run"] = stack.enter_context(
+                    open_run(self.name, labels, params_file.flatten(logged), params_path=PARAMS)
+                )
+            self.function(**values, **arguments)
+
+    @staticmethod
+    def _parse(document: Mapping[str, Any], key: str, kind: type, file: Path) -> Any:
+        found = params_file.section(document, key, file)
+        if kind is int:
+            if not isinstance(found, int) or isinstance(found, bool):
+                shown = f"expected an integer, found {shortened(repr(found))}"
+                raise BadParams(100, f"{file}: {key}", shown, written_numbers.remedy(found, _SEED, whole=True))
+            if not 0 <= found < 2**64:
+                raise BadParams(115, f"{file}: {key}", f"{found} is out of range", "choose one from 0 to 2^64 - 1")
+            return found
+        return params_file.parse(kind, found, key, file)
+
+
+def check_all(document: Mapping[str, Any], file: Path) -> None:
+    """Refuse what `value_errors` and `rule_errors` find, whichever stage is about to run."""
+    values = value_errors(document, file)
+    raise_all(told_once([*values, *rule_errors(document, file, values)], file))
+
+
+class UnknownSection(BadParams):
+    """A top-level section that no stage reads.
+
+    Attributes:
+        meant: the known one that it is like, if there is one.
+    """
+
+    def __init__(self, name: str, known: Sequence[str], file: Path) -> None:
+        self.meant = closest(name, known)
+        problem = f"unknown section '{name}'{nearest(name, known)}"
+        super().__init__(99, f"{file}: {name}", problem, f"known: {', '.join(known)}")
+
+
+def told_once(errors: Sequence[UserError], file: Path) -> list[UserError]:
+    """Without those that say that a section is missing where another is that section, mistyped."""
+    mistyped = {f"{file}: {error.meant}" for error in errors if isinstance(error, UnknownSection)}
+    return [error for error in errors if error.code != 99 or error.place not in mistyped]
+
+
+def rule_errors(document: Mapping[str, Any], file: Path, values: Sequence[UserError]) -> list[UserError]:
+    """What sections say that does not go together; sections with errors in single values are left out."""
+    found: list[UserError] = []
+    wrong = sound_parts.wrong_sections(values, file)
+    _collect(found, lambda: importlib.import_module("adaptbert.project.section_rules").check(document, file, wrong))
+    return found
+
+
+def value_errors(document: Mapping[str, Any], file: Path) -> list[UserError]:
+    """What is wrong with single sections, all of it.
+
+    Imports by name, so that a stage's `deps` need not list the other stages: this can refuse, never change a result.
+    """
+    found: list[UserError] = []
+    known: set[str] = set()
+    for module in sorted(path.stem for path in STAGES.glob("*.py") if path.stem != "__init__"):
+        stage: Stage = importlib.import_module(f"stages.{module}").STAGE
+        found += [error for error in stage.check(document, file) if str(error) not in map(str, found)]
+        known |= {stage.name, *stage.sections()}
+    return found + [UnknownSection(name, sorted(known), file) for name in sorted(set(document) - known)]
+
+
+def _collect(found: list[UserError], check: Callable[[], object]) -> None:
+    try:
+        check()
+    except UserError as error:
+        found.extend(getattr(error, "failures", [error]))
+
+
+def _exit_code(body: Callable[[], None]) -> int:
+    try:
+        body()
+    except UserError as error:
+        print(redacted(f"error: {error}"), file=sys.stderr)
+        return error.exit_code
+    except Interrupted as interrupted:
+        print(f"{interrupted}; the same command goes on from here", file=sys.stderr)
+        return interrupted.exit_code
+    except Exception as error:
+        full = full_disk(error)
+        if full is None:
+            raise
+        print(f"error: {full}", file=sys.stderr)
+        return full.exit_code
+    return 0
+
+
+def _silence_libraries() -> None:
+    """Adverts and progress bars of the libraries; their warnings stay."""
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    warnings.filterwarnings("ignore", message=".*litlogger.*")
+    # Lightning 2.6 uses a name of torch that a later torch will drop; nothing a user could mend.
+    warnings.filterwarnings("ignore", message=".*LeafSpec.*")
+    warnings.filterwarnings("ignore", message=".*does not have many workers.*")

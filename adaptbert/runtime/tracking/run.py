@@ -1,0 +1,258 @@
+"""The record: every stage is an MLflow run, in a SQLite file of the project unless MLFLOW_TRACKING_URI names a server.
+
+Nothing here is read by a stage, and nothing here can stop one: when the store does not answer, one line says so and
+the stage goes on without a record.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import cache
+from importlib.metadata import distributions
+from pathlib import Path
+from typing import Any
+
+from adaptbert.runtime.redaction import redacted
+from adaptbert.runtime.signals import Interrupted
+from adaptbert.runtime.tracking import store as mlflow_store
+from adaptbert.runtime.tracking.origin import Recipe, note, origin, run_name
+from adaptbert.runtime.tracking.recorder import SECONDS, Recorder
+from adaptbert.runtime.tracking.remembered import Remembered
+from adaptbert.runtime.tracking.store import Opened, Store, project_root, tracking_uri
+
+FLUSH_SECONDS = 10.0
+FLUSH_ROWS = 500
+MARK = "mlflow_run"
+
+
+class Run:
+    """One MLflow run. Whoever records does not wait for MLflow; metrics are gathered and handed on every few seconds.
+
+    Args:
+        recorder: makes the calls. None: nothing is kept.
+        tags: of a run that is made anew, made in the thread of the recorder when it is.
+        begin: what to write first.
+        recipe: what the run is a part of; None: of its parent.
+    """
+
+    def __init__(
+        self,
+        recorder: Recorder[Store] | None = None,
+        tags: Callable[[Store], Mapping[str, str]] = lambda _store: {},
+        begin: "Callable[[Run], None] | None" = None,
+        recipe: Recipe | None = None,
+    ) -> None:
+        self._recorder, self._tags, self._begin, self._recipe = recorder, tags, begin, recipe
+        self._is_open = False
+        self._opened: Opened | None = None
+        self._metrics: list[tuple[str, float, int, int]] = []
+        self._flushed = time.monotonic()
+
+    @property
+    def id(self) -> str:
+        """Empty when nothing is kept, or not yet."""
+        return self._opened.run_id if self._opened else ""
+
+    def go_on(self, folder: Path) -> None:
+        """Be the run of the process that stopped here before, if `folder` knows one, so that a curve is one curve."""
+        mark = folder / MARK
+
+        def note(_store: Store) -> None:
+            folder.mkdir(parents=True, exist_ok=True)
+            mark.write_text(self.id, encoding="utf-8")
+
+        self._open(mark.read_text(encoding="utf-8") if mark.is_file() else "")
+        self._call(note)
+
+    def log_metrics(self, metrics: Mapping[str, float], step: int = 0) -> None:
+        """Metrics of an optimizer step; the same names in every stage: `train/mlm_loss`, `test/f1_macro` ..."""
+        now = time.time_ns() // 1_000_000
+        self._metrics += [(name, float(value), now, step) for name, value in metrics.items()]
+        if len(self._metrics) > FLUSH_ROWS or time.monotonic() - self._flushed > FLUSH_SECONDS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Hand on what was gathered."""
+        points, self._metrics, self._flushed = self._metrics, [], time.monotonic()
+        self._call(lambda store: store.log_metrics(self._found(), points))
+
+    def log_machine(self, step: int) -> None:
+        """How busy processor, memory and GPUs are: MLflow's own system metrics, which it shows on a page of their own.
+
+        Asked from here, without the thread that MLflow would start for it. MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING=false
+        leaves them out; those of GPUs need the package nvidia-ml-py.
+        """
+        if not self._is_kept() or os.environ.get("MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING", "").lower() == "false":
+            return
+        self._open("")
+        with suppress(Exception):  # whatever a machine answers must not stop training
+            for monitor in _monitors():
+                monitor.collect_metrics()
+                figures = {f"system/{name}": value for name, value in monitor.aggregate_metrics().items()}
+                monitor.clear_metrics()
+                self.log_metrics(figures, step)
+
+    def set_tags(self, tags: Mapping[str, str]) -> None:
+        """Names by which runs are found and grouped."""
+        as_text = {name: redacted(str(value)) for name, value in tags.items()}
+        self._call(lambda store: store.log_tags(self.id, as_text))
+
+    def log_params(self, params: Mapping[str, Any]) -> None:
+        """Dotted keys of params.yaml and their values."""
+        as_text = {name: redacted(str(value)) for name, value in params.items()}
+        self._call(lambda store: store.log_params(self.id, as_text))
+
+    def log_artifact(self, path: Path, folder: str | None = None) -> None:
+        """A file, or a folder with all that is in it; it is read later and must stay until the stage ends."""
+        here = path.resolve()
+        self._call(lambda store: store.log_artifact(self.id, here, folder))
+
+    def log_text(self, text: str, name: str) -> None:
+        """A small file by its content."""
+        self._call(lambda store: store.log_text(self.id, text, name))
+
+    def log_input(self, name: str, digest: str, context: str) -> None:
+        """A data set that was read; `context` is how: training, evaluation."""
+        self._call(lambda store: store.log_input(self.id, name, digest, context))
+
+    def conclude_recipe(self, metrics: Mapping[str, float]) -> None:
+        """All stages of the recipe have run: its own run gets these metrics and ends."""
+        if self._recipe is not None:
+            recipe, results = self._recipe, dict(metrics)
+            self._call(lambda store: store.conclude(recipe, results))
+
+    @contextmanager
+    def child(self, name: str, tags: Mapping[str, str]) -> Iterator["Run"]:
+        """A run below this one, e.g. a seed below its cell."""
+        self._open("")
+        child = Run(self._recorder, lambda _store: {"mlflow.runName": name, "mlflow.parentRunId": self.id, **tags})
+        with child.closing():
+            yield child
+
+    @contextmanager
+    def closing(self) -> Iterator[None]:
+        """Marks the run FINISHED when the block ends well, FAILED when it raises."""
+        status = "FAILED"
+        try:
+            yield
+            status = "FINISHED"
+        except Interrupted:
+            status = "KILLED"
+            raise
+        finally:
+            self.flush()
+            self._call(lambda store: store.close(self.id, status))
+
+    def _found(self) -> Opened:
+        assert self._opened is not None
+        return self._opened
+
+    def _is_kept(self) -> bool:
+        return self._recorder is not None and not self._recorder.failed
+
+    def _open(self, earlier: str) -> None:
+        """The first call; only a run with something to write at once is waited for."""
+        if self._recorder is None or self._is_open:
+            return
+        self._is_open = True
+
+        def open_run(store: Store) -> None:
+            self._opened = store.open(self._tags(store), earlier)
+
+        self._recorder.do(open_run)
+        if self._begin is not None:
+            self._begin(self)
+            self._recorder.wait()
+            with suppress(Exception):
+                _monitors()  # the load of the processor is counted from here
+
+    def _call(self, call: Callable[[Store], object]) -> None:
+        if self._recorder is not None and self._is_kept():
+            self._open("")
+            self._recorder.do(call)
+
+
+@contextmanager
+def open_run(
+    stage: str,
+    labels: Mapping[str, str],
+    params: Mapping[str, Any],
+    params_path: Path,
+    seconds: float = SECONDS,
+) -> Iterator[Run]:
+    """The run of a stage that begins now, or goes on (`Run.go_on`).
+
+    Args:
+        labels: the stage's options that are names, such as `task` and `arm`; they become tags.
+        params: dotted keys and values.
+        params_path: kept beside the run whole.
+        seconds: that the stage waits for MLflow, all calls together.
+    """
+
+    def begin(run: Run) -> None:
+        run.log_params(params)
+        run.log_artifact(params_path)
+        run.log_text("\n".join(sorted(f"{d.name}=={d.version}" for d in distributions())), "environment.txt")
+
+    remembered = Remembered(project_root(), redacted(tracking_uri()))
+    if _pauses(remembered):
+        yield Run()
+        return
+    recipe, code = Recipe.read(params_path), origin()
+    tags = {
+        "mlflow.runName": run_name(stage, labels),
+        "mlflow.source.name": f"stages/{stage}.py",
+        "mlflow.note.content": note(stage, code),
+        "stage": stage,
+        "recipe": recipe.name,
+        **labels,
+        **code,
+    }
+
+    def under_its_recipe(store: Store) -> dict[str, str]:
+        return {**tags, "mlflow.parentRunId": store.recipe(recipe)}
+
+    recorder = Recorder(
+        lambda: mlflow_store.prepare(remembered),
+        lambda: Store(remembered),
+        lambda error: _give_up(error, remembered),
+        seconds,
+    )
+    run = Run(recorder, under_its_recipe, begin, recipe)
+    began = time.monotonic()
+    try:
+        with run.closing():
+            yield run
+            run.log_metrics({"cost/seconds": time.monotonic() - began})
+    finally:
+        recorder.close()
+
+
+def _pauses(remembered: Remembered) -> bool:
+    """Whether an earlier stage found the store down not long ago, which is said."""
+    until = remembered.paused_until()
+    if until is None:
+        return False
+    down = os.path.relpath(remembered.down)
+    when = time.strftime("%H:%M:%S", time.localtime(until))
+    print(f"warning: no record until {when}, for MLflow did not answer; to ask it now: rm {down}", file=sys.stderr)
+    return True
+
+
+def _give_up(error: Exception, remembered: Remembered) -> None:
+    remembered.failed(mlflow_store.is_down(error))
+    reason = redacted(str(error)).splitlines()[0] if str(error) else type(error).__name__
+    sys.stderr.write(f"warning: MLflow did not answer ({reason}); the stage goes on without a record\n")
+
+
+@cache
+def _monitors() -> list[Any]:
+    from mlflow.system_metrics.metrics.cpu_monitor import CPUMonitor
+    from mlflow.system_metrics.metrics.gpu_monitor import GPUMonitor
+
+    found: list[Any] = [CPUMonitor()]
+    with suppress(ImportError, RuntimeError):  # no nvidia-ml-py; no GPU
+        found.append(GPUMonitor())
+    return found

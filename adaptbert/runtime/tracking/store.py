@@ -1,0 +1,214 @@
+"""What is asked of MLflow. All of it is called by one thread (adaptbert.runtime.tracking.recorder)."""
+
+import importlib
+import logging
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from adaptbert.runtime.redaction import redacted
+from adaptbert.runtime.tracking.origin import Recipe
+from adaptbert.runtime.tracking.remembered import Leftover, Remembered
+
+EXPERIMENT = "adaptbert"
+KIND = {"mlflow.experimentKind": "custom_model_development"}
+"""Where a version of MLflow's pages heeds it, they begin with runs, not with traces of language models."""
+REFUSED = {401, 403, 408, 429}
+"""Answers to a client, not to one call of it."""
+
+# A server that is gone costs seconds, not the minutes of MLflow's own patience, and does not say itself how long.
+DEFAULTS = {
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
+    "MLFLOW_HTTP_RESPECT_RETRY_AFTER_HEADER": "false",
+    "MLFLOW_LOGGING_LEVEL": "CRITICAL",  # one line of ours says what failed
+}
+LIBRARIES = ("mlflow", "alembic", "sqlalchemy", "urllib3")
+
+
+@dataclass
+class Opened:
+    """A run that is open.
+
+    Attributes:
+        last: by metric, the last step that an earlier process logged.
+    """
+
+    run_id: str
+    last: dict[str, int] = field(default_factory=dict)
+
+
+def project_root() -> Path:
+    """The project's folder, also from a copy that `dvc exp run --temp` or `--queue` made below it."""
+    here = Path.cwd().resolve()
+    parts = here.parts
+    for i in range(len(parts) - 2):
+        if parts[i : i + 3] == (".dvc", "tmp", "exps"):
+            return Path(*parts[:i])
+    return here
+
+
+def tracking_uri() -> str:
+    """MLFLOW_TRACKING_URI, else mlflow.db in the project's folder by its absolute path."""
+    return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{project_root() / 'mlflow.db'}"
+
+
+def prepare(remembered: Remembered) -> None:
+    """What takes the processor and no store can be blamed for: imports, and the tables of a new mlflow.db.
+
+    MLflow takes ten seconds for those; stages that begin side by side wait for the one that makes them.
+    """
+    os.environ.update({name: os.environ.get(name, value) for name, value in DEFAULTS.items()})
+    from mlflow import MlflowClient
+
+    if not tracking_uri().startswith("http"):
+        importlib.import_module("mlflow.store.tracking.sqlalchemy_store")  # else the first call does it, and is counted
+
+    for library in LIBRARIES:
+        logging.getLogger(library).setLevel(os.environ["MLFLOW_LOGGING_LEVEL"])
+    if os.environ.get("MLFLOW_TRACKING_URI"):
+        return
+    with remembered.locked("tables"):
+        if not (project_root() / "mlflow.db").is_file():
+            MlflowClient(tracking_uri()).get_experiment_by_name(EXPERIMENT)
+
+
+def is_down(error: Exception) -> bool:
+    """Whether a store that failed so would fail any other call; False: it refused this one."""
+    ask = getattr(error, "get_http_status_code", None)  # an error of MLflow's, which need not be there
+    status = ask() if ask is not None else 500
+    return not 400 <= status < 500 or status in REFUSED
+
+
+class Store:
+    """The experiment of this project in the store that `tracking_uri` names; it is made when it is missing.
+
+    Runs that earlier processes left open are ended first.
+    """
+
+    def __init__(self, remembered: Remembered) -> None:
+        from mlflow import MlflowClient
+
+        self._client = MlflowClient(tracking_uri())
+        self._remembered = remembered
+        experiment = self._client.get_experiment_by_name(EXPERIMENT)
+        if experiment is not None:
+            self._experiment = experiment.experiment_id
+        else:
+            local = None if os.environ.get("MLFLOW_TRACKING_URI") else (project_root() / "mlartifacts").as_uri()
+            self._experiment = self._client.create_experiment(EXPERIMENT, artifact_location=local, tags=KIND)
+        remembered.answered()
+        for leftover in remembered.leftovers():
+            self._end(leftover)
+
+    def open(self, tags: Mapping[str, str], earlier: str) -> Opened:
+        """The run `earlier`, if it is still there, else a new one."""
+        if earlier and self._is_active(earlier):
+            self._client.update_run(earlier, status="RUNNING")
+            self._client.set_tag(earlier, "resumed", "true")
+            self._remembered.opened(earlier)
+            names = self._client.get_run(earlier).data.metrics
+            points = {name: self._client.get_metric_history(earlier, name) for name in names}
+            return Opened(earlier, {name: max(point.step for point in points[name]) for name in points})
+        run_id = self._client.create_run(self._experiment, tags=dict(tags)).info.run_id
+        self._remembered.opened(run_id)
+        return Opened(run_id)
+
+    def recipe(self, recipe: Recipe) -> str:
+        """The run of which the stages of a recipe are children; made by the first of them, found by the others.
+
+        It is SCHEDULED until `conclude`, for it is no process that could be killed.
+        """
+        with self._remembered.locked("recipe"):
+            of_recipe = f"tags.stage = '{recipe.tags['stage']}' and tags.recipe = '{recipe.name}'"
+            for run in self._client.search_runs([self._experiment], of_recipe, max_results=1):
+                return str(run.info.run_id)
+            run_id: str = self._client.create_run(self._experiment, tags=dict(recipe.tags)).info.run_id
+            self._client.update_run(run_id, status="SCHEDULED")
+        self.log_params(run_id, {name: redacted(str(value)) for name, value in recipe.params.items()})
+        self.log_artifact(run_id, recipe.path.resolve(), None)
+        return run_id
+
+    def conclude(self, recipe: Recipe, metrics: Mapping[str, float]) -> None:
+        """What the recipe showed; its run is FINISHED."""
+        run_id, now = self.recipe(recipe), time.time_ns() // 1_000_000
+        self.log_metrics(Opened(run_id), [(name, value, now, 0) for name, value in metrics.items()])
+        self._client.set_terminated(run_id, "FINISHED")
+
+    def close(self, run_id: str, status: str) -> None:
+        """FINISHED, FAILED or KILLED."""
+        self._client.set_terminated(run_id, status)
+        self._remembered.closed(run_id)
+
+    def log_metrics(self, run: Opened, points: list[tuple[str, float, int, int]]) -> None:
+        """Name, value, milliseconds since 1970, step; what an earlier process logged is left out."""
+        from mlflow.entities import Metric
+
+        rows = [Metric(name, value, when, step) for name, value, when, step in points if step > run.last.get(name, -1)]
+        self._log("metrics", run.run_id, rows, 1000)
+
+    def log_tags(self, run_id: str, tags: Mapping[str, str]) -> None:
+        """Names by which runs are found and grouped."""
+        from mlflow.entities import RunTag
+
+        self._log("tags", run_id, [RunTag(name, value) for name, value in tags.items()], 100)
+
+    def log_params(self, run_id: str, params: Mapping[str, str]) -> None:
+        """Dotted keys and values."""
+        from mlflow.entities import Param
+
+        self._log("params", run_id, [Param(name, value[:6000]) for name, value in params.items()], 100)
+
+    def log_artifact(self, run_id: str, path: Path, folder: str | None) -> None:
+        """A file, or a folder with all that is in it; one by one, for MLflow's own pool outlives the thread."""
+        if path.is_dir():
+            for inner in sorted(path.iterdir()):
+                below = f"{folder}/{inner.name}" if folder else inner.name
+                self.log_artifact(run_id, inner, below if inner.is_dir() else folder)
+        else:
+            self._client.log_artifact(run_id, str(path), folder)
+
+    def log_text(self, run_id: str, text: str, name: str) -> None:
+        """A small file by its content."""
+        self._client.log_text(run_id, text, name)
+
+    def log_input(self, run_id: str, name: str, digest: str, context: str) -> None:
+        """A data set that was read."""
+        from mlflow.entities import Dataset, DatasetInput, InputTag
+
+        data = Dataset(name=name, digest=digest[:36], source_type="dvc", source=name)
+        read = DatasetInput(data, [InputTag("mlflow.data.context", context)])
+        self._client.log_inputs(run_id, datasets=[read])
+
+    def _log(self, kind: str, run_id: str, rows: list[Any], size: int) -> None:
+        """As many calls as it takes: MLflow refuses more than `size` rows of a kind in one."""
+        for first in range(0, len(rows), size):
+            self._client.log_batch(run_id, **{kind: rows[first : first + size]})
+
+    def _is_active(self, run_id: str) -> bool:
+        """False: it was removed meanwhile, or is of another store."""
+        found = []
+        self._unless_gone(lambda: found.append(self._client.get_run(run_id).info.lifecycle_stage))
+        return found == ["active"]
+
+    def _end(self, leftover: Leftover) -> None:
+        """Give a run that nobody will end its status: KILLED with its process, or FAILED where the record was."""
+        run_id = leftover.run_id
+        if leftover.given_up is None:
+            self._unless_gone(lambda: self._client.set_terminated(run_id, "KILLED"))
+            return
+        end = int(1000 * leftover.given_up)
+        self._unless_gone(lambda: self._client.set_tag(run_id, "record", "incomplete"))
+        self._unless_gone(lambda: self._client.set_terminated(run_id, "FAILED", end_time=end))
+
+    def _unless_gone(self, call: Callable[[], object]) -> None:
+        from mlflow.exceptions import MlflowException
+
+        try:
+            call()
+        except MlflowException as error:
+            if is_down(error):
+                raise

@@ -1,0 +1,90 @@
+"""One function over many items, in processes of their own: the answers in order, a bounded number of items under way.
+
+The processes start anew instead of being forked (threads of libraries do not survive a fork), end with the process that
+started them, and leave the signals of a terminal to it. How many there are changes no answer.
+"""
+
+import multiprocessing
+import os
+import signal
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from itertools import chain, islice
+from typing import Any, TypeVar
+
+from adaptbert.errors import TEMPORARY, UserError
+from adaptbert.runtime import signals as interruption
+
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
+
+FEW = 16
+"""So many items are worth starting processes for."""
+MOST = 4
+"""Processes when nobody says how many: each takes memory, and is fed by one that reads and writes for all."""
+
+
+class WorkerLost(UserError):
+    """A worker process ended in the middle of its work, from outside."""
+
+    exit_code = TEMPORARY
+
+
+def workers() -> int:
+    """ADAPTBERT_WORKERS, or else one a core where there are several; 0 means that no other process is started."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return int(os.environ.get("ADAPTBERT_WORKERS", min(cores, MOST) if cores > 1 else 0))
+
+
+def in_order(function: Callable[[Item], Answer], items: Iterable[Item], workers: int) -> Generator[Answer, None, None]:
+    """`map(function, items)`, by so many processes; in this one where `workers` is 0 or the items are few.
+
+    Close the iterator when it is not read to its end, so that the processes end.
+
+    Args:
+        function: sent to each process once, so it must pickle.
+        items: read as answers are taken, a few ahead.
+
+    Raises:
+        WorkerLost: a process was killed. What `function` raises is raised here as well.
+    """
+    source = iter(items)
+    first = list(islice(source, FEW)) if workers else []
+    if len(first) < FEW:
+        yield from map(function, chain(first, source))
+        return
+    spawn = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(workers, spawn, _begin, (function, os.getpid()))
+    try:
+        waiting: deque[Future[Answer]] = deque()
+        for item in chain(first, source):
+            waiting.append(pool.submit(_answer, item))
+            if len(waiting) > 2 * workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    except BrokenProcessPool:
+        problem = f"one of {workers} worker processes was killed"
+        remedy = "give more memory, or set ADAPTBERT_WORKERS to fewer (0: none), and run again"
+        raise WorkerLost(180, "workers", problem, remedy) from None
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+_function: Callable[[Any], Any]
+"""Of this worker process."""
+
+
+def _begin(function: Callable[[Any], Any], parent: int) -> None:
+    global _function
+    _function = function
+    interruption.ignore()
+    interruption.die_with_parent(signal.SIGKILL)
+    if os.getppid() != parent:  # it ended while this process started
+        os._exit(1)
+
+
+def _answer(item: Any) -> Any:
+    return _function(item)

@@ -1,0 +1,1 @@
+"""What training reads: the tokenizer, and token arrays that are mapped into memory."""

@@ -1,0 +1,209 @@
+"""The tokenizer: text to WordPiece ids, and the fingerprint by which every rung of a ladder must agree.
+
+Trained on the user's text (Wu et al. 2016 as BERT uses it), or taken from a checkpoint. Special tokens that stand
+literally in a text are text: `[MASK]` in a post does not become the id of [MASK].
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from adaptbert.base import bounds
+from adaptbert.base.config import Config
+from adaptbert.errors import BadData
+
+if TYPE_CHECKING:
+    from tokenizers import Encoding
+
+MAX_VOCABULARY = 10_000_000
+"""Ids; a list of all tokens is held."""
+_PROBE = "a1, \u4e00 \ue000"
+"""Holds a character that no vocabulary knows: the way to [UNK] is tried as well."""
+SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+
+
+class VocabularyConfig(Config):
+    """A vocabulary to train."""
+
+    vocabulary_size: Annotated[int, Field(ge=100, le=bounds.VOCABULARY)]
+    lowercase: bool
+    """Lower-case and strip accents before looking a word up."""
+    min_frequency: Annotated[int, Field(ge=1, le=bounds.ROWS)]
+    """A piece that occurs less often is not kept."""
+
+
+class Tokenizer:
+    """A Hugging Face BERT tokenizer with what masking and checking need to know of it."""
+
+    def __init__(self, hugging_face: Any) -> None:
+        self.hugging_face = hugging_face
+        self.backend = hugging_face.backend_tokenizer
+        self.backend.encode_special_tokens = True
+        self.backend.no_truncation()
+        self.backend.no_padding()
+        self.pad, self.unknown, self.cls, self.sep, self.mask = (
+            hugging_face.convert_tokens_to_ids(token) for token in SPECIALS
+        )
+
+    @classmethod
+    def load(cls, source: str | Path, revision: str | None = None) -> "Tokenizer":
+        """From a folder, or by name from the hub.
+
+        Raises:
+            BadData: no tokenizer there, or one without the five special tokens of BERT.
+        """
+        if isinstance(source, Path) and not any((source / name).is_file() for name in ("tokenizer.json", "vocab.txt")):
+            raise BadData(
+                128, source, "no tokenizer in this folder", "copy tokenizer.json or vocab.txt beside the weights"
+            )
+        with _loading(source):
+            loaded = _kind(source).from_pretrained(str(source), revision=revision or "main", trust_remote_code=False)
+            backend = loaded.backend_tokenizer
+            # Of what the files hold; transformers adds the special tokens that it misses with new ids.
+            vocabulary = backend.get_vocab(with_added_tokens=False)
+        missing = [token for token in SPECIALS if token not in vocabulary]
+        if missing:
+            raise BadData(130, source, f"the vocabulary has no {', '.join(missing)}", "take a tokenizer made for BERT")
+        if (highest := max(backend.get_vocab().values())) >= MAX_VOCABULARY:
+            problem = f"tokenizer cannot be loaded: a token has the id {highest:,}"
+            raise BadData(128, source, problem, f"ids end below {MAX_VOCABULARY:,}")
+        with _loading(source):
+            backend.encode(_PROBE)
+        return cls(loaded)
+
+    @classmethod
+    def train(cls, texts: Callable[[], Iterable[str]], config: VocabularyConfig) -> "Tokenizer":
+        """A WordPiece vocabulary of at most `config.vocabulary_size` pieces, the same for the same texts.
+
+        Args:
+            texts: called for each reading; they are read two or three times.
+        """
+        from tokenizers.normalizers import BertNormalizer
+        from transformers import BertTokenizer
+
+        # The trainer numbers the characters that go on a word (##a) in the order of a hash map, and settles ties by
+        # number; so all characters are found first, and given to it in their own order.
+        normalizer = BertNormalizer(lowercase=config.lowercase)
+        found = _word_pieces(texts(), normalizer, SPECIALS, 0, config.min_frequency)
+        characters = sorted(piece for piece in found if len(piece) == 1)
+        # Half of the vocabulary bounds the characters: the rarest thousands of Chinese would crowd out longer pieces.
+        room = config.vocabulary_size // 2
+        if len(characters) > room:
+            counts = Counter(character for text in texts() for character in normalizer.normalize_str(text))
+            characters = sorted(sorted(characters, key=lambda character: (-counts[character], character))[:room])
+        going_on = [f"##{character}" for character in characters if f"##{character}" in found]
+        vocabulary = _word_pieces(
+            texts(),
+            normalizer,
+            [*SPECIALS, *going_on],
+            config.vocabulary_size,
+            config.min_frequency,
+            initial_alphabet=characters,
+            limit_alphabet=len(characters),
+        )
+        return cls(BertTokenizer(vocab=vocabulary, do_lower_case=config.lowercase))
+
+    def save(self, folder: Path) -> None:
+        """The files that `AutoTokenizer.from_pretrained(folder)` opens."""
+        self.backend.encode_special_tokens = False
+        self.hugging_face.save_pretrained(str(folder))
+        self.backend.encode_special_tokens = True
+
+    @cached_property
+    def tokens(self) -> list[str]:
+        """Every token by its id."""
+        vocabulary = self.hugging_face.get_vocab()
+        tokens = [""] * (max(vocabulary.values()) + 1)
+        for token, number in vocabulary.items():
+            tokens[number] = token
+        return tokens
+
+    @property
+    def size(self) -> int:
+        return len(self.tokens)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Equal where every text gets equal ids: the vocabulary in its order and the rules of normalisation."""
+        digest = sha256("\n".join(self.tokens).encode())
+        digest.update(repr(self.backend.normalizer).encode())
+        return digest.hexdigest()
+
+    @cached_property
+    def maskable(self) -> NDArray[np.bool_]:
+        """By id, whether a token may be masked: all but the special ones, (vocabulary,)."""
+        maskable = np.ones(self.size, np.bool_)
+        maskable[[self.pad, self.unknown, self.cls, self.sep, self.mask]] = False
+        return maskable
+
+    @cached_property
+    def replacements(self) -> NDArray[np.int64]:
+        """Ids that may stand in for a masked token: no special token and no [unused] one."""
+        unused = np.array([token.startswith("[unused") for token in self.tokens])
+        return np.flatnonzero(self.maskable & ~unused)
+
+    def encode(self, texts: Sequence[str]) -> "list[Encoding]":
+        """Each text by itself, without [CLS] and [SEP]; the encodings know offsets (in characters) and words."""
+        encodings: list[Encoding] = self.backend.encode_batch(list(texts), add_special_tokens=False)
+        return encodings
+
+    def encode_words(self, sentences: Sequence[Sequence[str]]) -> "list[Encoding]":
+        """Each sentence given as words; `word_ids` of an encoding are the numbers of these words."""
+        encodings: list[Encoding] = self.backend.encode_batch(
+            [list(words) for words in sentences], is_pretokenized=True, add_special_tokens=False
+        )
+        return encodings
+
+
+@contextmanager
+def _loading(source: str | Path) -> Iterator[None]:
+    """The parser of tokenizer.json raises plain `Exception`, and transformers whatever it comes across."""
+    try:
+        yield
+    except Exception as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        remedy = "copy the whole checkpoint again" if isinstance(source, Path) else "check the name, or the network"
+        raise BadData(128, source, f"tokenizer cannot be loaded: {reason}", remedy) from None
+
+
+def _kind(source: str | Path) -> Any:
+    """The class that opens a tokenizer. AutoTokenizer finds it out, but imports torch: 130 MB, a second.
+
+    A folder without a model that names BERT's own, such as `save` writes, is opened without that.
+    """
+    import transformers
+
+    if not isinstance(source, Path) or (source / "config.json").exists():
+        return transformers.AutoTokenizer
+    about = source / "tokenizer_config.json"
+    named = json.loads(about.read_text(encoding="utf-8")).get("tokenizer_class") if about.is_file() else None
+    return transformers.BertTokenizer if named == "BertTokenizer" else transformers.AutoTokenizer
+
+
+def _word_pieces(
+    texts: Iterable[str], normalizer: Any, first: list[str], size: int, min_frequency: int, **alphabet: Any
+) -> dict[str, int]:
+    """The vocabulary of one training: the tokens `first`, every character, then pieces until it has `size`."""
+    import tokenizers
+    from tokenizers.models import WordPiece
+    from tokenizers.pre_tokenizers import BertPreTokenizer
+    from tokenizers.trainers import WordPieceTrainer
+
+    trained = tokenizers.Tokenizer(WordPiece(unk_token="[UNK]"))
+    trained.normalizer = normalizer
+    trained.pre_tokenizer = BertPreTokenizer()
+    trainer = WordPieceTrainer(
+        vocab_size=size, min_frequency=min_frequency, special_tokens=first, show_progress=False, **alphabet
+    )
+    trained.train_from_iterator(texts, trainer)
+    vocabulary: dict[str, int] = trained.get_vocab()
+    return vocabulary

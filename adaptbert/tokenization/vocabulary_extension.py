@@ -1,0 +1,164 @@
+"""Vocabulary extension: whole words of a domain join the vocabulary of a checkpoint, and its embeddings grow with it.
+
+A tokenizer and text in, a tokenizer with more words out: an ordinary WordPiece vocabulary in which old tokens keep
+their ids. No input is cut into more pieces than before. WordPiece takes the longest match, so a new word could spoil
+longer ones: with `gluco` as a word, `glucose` might become `gluco ##s ##e` where `glu ##cose` stood before. So a word
+brings with it each longer word in which an old piece reaches across its end (`family`). Where a new word is the longest
+match, the old pieces then have a border at its end, and behind it everything is as before.
+
+The new rows of the embeddings are the means of the rows of their old pieces, as is the bias of the decoder.
+"""
+
+import json
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from adaptbert.base import bounds
+from adaptbert.base.config import Config
+from adaptbert.tokenization.store.tokenizer import Tokenizer
+
+LONGEST_WORD = 100  # characters; WordPiece makes a longer word unknown
+
+
+class ExtensionConfig(Config):
+    """Words to add to the vocabulary that a checkpoint brings."""
+
+    corpora: Annotated[list[str], Field(min_length=1)]
+    """Whose words are candidates."""
+    num_new_tokens: Annotated[int, Field(ge=1, le=bounds.VOCABULARY)]
+    """At most so many."""
+    min_frequency: Annotated[int, Field(ge=1, le=bounds.ROWS)]
+    """A word that occurs less often is no candidate."""
+
+
+@dataclass(frozen=True)
+class Extended:
+    """What an extension brings.
+
+    Attributes:
+        tokenizer: with the new words.
+        words: the new words in the order of their ids.
+        pieces_before: tokens of the text by the old tokenizer; an unknown word is one.
+        pieces_after: by the new one.
+        unknown_before: unknown words of the text by the old tokenizer.
+        unknown_after: by the new one.
+        characters: of the text.
+    """
+
+    tokenizer: Tokenizer
+    words: list[str]
+    pieces_before: int
+    pieces_after: int
+    unknown_before: int
+    unknown_after: int
+    characters: int
+
+    def metrics(self) -> dict[str, float]:
+        """What it brought, by name."""
+        return {
+            "new_tokens": len(self.words),
+            "tokens_per_character_before": self.pieces_before / max(1, self.characters),
+            "tokens_per_character_after": self.pieces_after / max(1, self.characters),
+            "tokens_saved": 1 - self.pieces_after / max(1, self.pieces_before),
+            "unknown_rate_before": self.unknown_before / max(1, self.pieces_before),
+            "unknown_rate_after": self.unknown_after / max(1, self.pieces_after),
+        }
+
+
+def extend_vocabulary(tokenizer: Tokenizer, texts: Iterable[str], config: ExtensionConfig) -> Extended:
+    """The words of `texts` that save most pieces for each token that they cost, with their families.
+
+    A word saves its frequency times its pieces but one; an unknown word counts as its characters and one more.
+    """
+    pieces = WordPieces(tokenizer)
+    words, characters = Counter[str](), 0
+    for text in texts:
+        characters += len(text)
+        words.update(_words(tokenizer, text))
+    saved = {
+        word: count * (pieces.cost(word) - 1)
+        for word, count in words.items()
+        if count >= config.min_frequency and len(word) <= LONGEST_WORD and word not in pieces.vocabulary
+    }
+    families = {word: pieces.family(word) for word, gain in saved.items() if gain > 0}
+    worth = {word: sum(saved.get(member, 0) for member in family) / len(family) for word, family in families.items()}
+    chosen: dict[str, None] = {}
+    for word in sorted(families, key=lambda word: (-worth[word], word)):
+        missing = [member for member in families[word] if member not in chosen]
+        if len(chosen) + len(missing) <= config.num_new_tokens:
+            chosen |= dict.fromkeys(missing)
+    extended = with_words(tokenizer, list(chosen))
+    before, after = _count(tokenizer, words), _count(extended, words)
+    return Extended(extended, list(chosen), before[0], after[0], before[1], after[1], characters)
+
+
+class WordPieces:
+    """How the vocabulary of a tokenizer cuts a word: the longest match first (Wu et al. 2016, as BERT uses it)."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self.vocabulary = set(tokenizer.tokens)
+        self._longest = max(map(len, self.vocabulary))
+        going_on = sorted(token[2:] for token in self.vocabulary if token.startswith("##") and len(token) > 3)
+        self._endings: dict[str, list[str]] = {}
+        for piece in going_on:
+            for end in range(1, len(piece)):
+                self._endings.setdefault(piece[:end], []).append(piece[end:])
+
+    def borders(self, word: str) -> list[int]:
+        """Where its pieces begin, and its end; for an unknown word only as far as pieces are found."""
+        borders = [0]
+        while borders[-1] < len(word):
+            start = borders[-1]
+            ends = range(min(len(word), start + self._longest), start, -1)
+            end = next((end for end in ends if ("##" if start else "") + word[start:end] in self.vocabulary), None)
+            if end is None:
+                break
+            borders.append(end)
+        return borders
+
+    def cost(self, word: str) -> int:
+        """Pieces; for an unknown word one more than it has characters, so that any pieces are fewer."""
+        borders = self.borders(word)
+        return len(borders) - 1 if borders[-1] == len(word) else len(word) + 1
+
+    def family(self, word: str) -> list[str]:
+        """A word and every longer one in which an old piece, taken as the longest match, reaches across its end."""
+        borders, found = self.borders(word), [word]
+        for number, border in enumerate(borders):
+            if 0 < border < len(word):
+                longer = (word + ending for ending in self._endings.get(word[border:], ()))
+                found += [o for o in longer if self.borders(o) == [*borders[: number + 1], len(o)]]
+        return [member for member in found if member not in self.vocabulary]
+
+
+def with_words(tokenizer: Tokenizer, words: list[str]) -> Tokenizer:
+    """The same tokenizer with more whole words behind its last id."""
+    with tempfile.TemporaryDirectory() as folder:
+        tokenizer.save(Path(folder))
+        file = Path(folder) / "tokenizer.json"
+        content = json.loads(file.read_text(encoding="utf-8"))
+        content["model"]["vocab"] |= {word: tokenizer.size + number for number, word in enumerate(words)}
+        file.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
+        return Tokenizer.load(Path(folder))
+
+
+def _words(tokenizer: Tokenizer, text: str) -> Iterator[str]:
+    """As the tokenizer sees them before it cuts them into pieces."""
+    normalised = tokenizer.backend.normalizer.normalize_str(text)
+    return (word for word, _ in tokenizer.backend.pre_tokenizer.pre_tokenize_str(normalised))
+
+
+def _count(tokenizer: Tokenizer, words: Counter[str]) -> tuple[int, int]:
+    """Tokens of all words and how many of them are unknown."""
+    encodings = tokenizer.encode(list(words))
+    pieces = sum(count * len(encoding.ids) for encoding, count in zip(encodings, words.values(), strict=True))
+    unknown = sum(
+        count * encoding.ids.count(tokenizer.unknown) for encoding, count in zip(encodings, words.values(), strict=True)
+    )
+    return pieces, unknown

@@ -1,0 +1,169 @@
+"""Words: texts and their tokens in, whether a token begins a word out.
+
+BERT's tokenizer separates at white space and punctuation, and each Chinese character from the next; so to find the
+words of Chinese, a segmenter reads the raw text and the two are brought together by the offsets of characters.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import sha256
+from importlib import import_module, metadata
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from adaptbert.base.config import Config
+from adaptbert.errors import BadData, BadParams, raise_all
+
+if TYPE_CHECKING:
+    from tokenizers import Encoding
+
+
+class SegmentationConfig(Config):
+    """What a word is."""
+
+    segmenter: Literal["none", "rjieba", "jieba"]
+    """none: what the tokenizer separates, so that each Chinese character is a word. rjieba: words of Chinese by a
+    dictionary and a hidden Markov model. jieba: the same cuts, slower, where rjieba cannot be installed; it is not
+    among the packages that come with adaptbert."""
+    dictionary: Annotated[str, Field(min_length=1)]
+    """A file of further words for the segmenter, one a line: `word`, `word frequency` or `word frequency tag`; a line
+    that begins with `# ` says nothing. DVC watches it. With none it is not read."""
+
+
+class Entry(NamedTuple):
+    """A word of the user's; without a frequency the segmenter takes one that keeps the word whole."""
+
+    word: str
+    frequency: int | None = None
+    tag: str | None = None
+
+
+@dataclass(frozen=True)
+class Segmenter:
+    """Finds words. It pickles into a worker process, where the dictionary is loaded when the first text comes.
+
+    Attributes:
+        name: see `SegmentationConfig`.
+        entries: further words.
+    """
+
+    name: Literal["none", "rjieba", "jieba"] = "none"
+    entries: tuple[Entry, ...] = ()
+
+    @classmethod
+    def load(cls, config: SegmentationConfig, dictionary: Path) -> "Segmenter":
+        """With the words of the file `dictionary`.
+
+        Raises:
+            BadData: lines of it that are no entries.
+            BadParams: the segmenter is not installed.
+        """
+        if config.segmenter == "none":
+            return cls()
+        try:
+            metadata.version(config.segmenter)
+        except metadata.PackageNotFoundError:
+            remedy = f"pip install {config.segmenter}, or take another segmenter"
+            place = "params.yaml: tokenize.words.segmenter"
+            raise BadParams(154, place, f"{config.segmenter} is not installed", remedy) from None
+        return cls(config.segmenter, read_dictionary(dictionary))
+
+    @property
+    def facts(self) -> dict[str, str | None]:
+        """What decides the words: the segmenter with its version, and the sha256 of the further words."""
+        if self.name == "none":
+            return {"segmenter": "none", "dictionary": None}
+        digest = sha256(repr([tuple(entry) for entry in self.entries]).encode()).hexdigest()
+        return {"segmenter": f"{self.name} {metadata.version(self.name)}", "dictionary": digest}
+
+    def word_starts(self, texts: Sequence[str], encodings: "Sequence[Encoding]") -> tuple[NDArray[np.bool_], int]:
+        """Whether a token begins a word, for the tokens of all texts one after the other.
+
+        A token begins a word if it begins one of the tokenizer's and the segmenter has a boundary between the end of
+        the token before it and its own beginning: a word is never smaller than the tokenizer's, and a Latin word that
+        the segmenter would cut stays whole. The first token of a text begins one. Where a boundary falls inside a
+        token, the two do not go together, and the tokenizer's words hold for that text.
+
+        Args:
+            texts: raw.
+            encodings: of the texts, without special tokens.
+
+        Returns:
+            (tokens,), and the number of texts that do not go together.
+        """
+        counts = np.array([len(encoding) for encoding in encodings], np.int64)
+        own = _joined(encoding.word_ids for encoding in encodings)
+        begins = np.ones(len(own), np.bool_)
+        begins[1:] = own[1:] != own[:-1]
+        begins[(np.cumsum(counts) - counts)[counts > 0]] = True  # two texts have no word in common
+        if self.name == "none" or len(own) == 0:
+            return begins, 0
+
+        cut = _cutter(self.name, self.entries)
+        ends = np.cumsum(_joined(map(len, cut(text)) for text in texts))
+        boundary = np.zeros(int(ends[-1]) + 1, np.int64)
+        boundary[0] = boundary[ends] = 1
+        upto = np.cumsum(boundary)  # boundaries at a character or before it
+
+        lengths = np.array([len(text) for text in texts], np.int64)
+        text = np.repeat(np.arange(len(texts)), counts)
+        spans = _joined(chain.from_iterable(encoding.offsets) for encoding in encodings).reshape(-1, 2)
+        spans += (np.cumsum(lengths) - lengths)[text, None]
+        # A character that became several tokens (Hangul syllables do) has one span for all of them.
+        first, last = spans[:, 0], np.maximum(spans[:, 1] - 1, spans[:, 0])
+        apart = upto[last] > upto[first]
+        misaligned = np.zeros(len(texts), np.bool_)
+        misaligned[text[apart]] = True
+        between = np.ones(len(own), np.bool_)
+        between[1:] = upto[first[1:]] > upto[last[:-1]]
+        return begins & (between | misaligned[text]), int(misaligned.sum())
+
+
+def read_dictionary(path: Path) -> tuple[Entry, ...]:
+    """The entries of a file, in its order.
+
+    Raises:
+        BadData: it is no file, not UTF-8, or a line is no entry; the line is told, not its text.
+    """
+    if not path.is_file():
+        raise BadData(49, path, "not a readable regular file", "write a file with one word a line")
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        raise BadData(1, path, f"byte {error.start} is not UTF-8", "save the file as UTF-8") from None
+    entries, failures = [], []
+    for number, line in enumerate(lines, 1):
+        parts = line.split()
+        if not parts or line.startswith("# "):
+            continue
+        if len(parts) > 3 or not all(part.isascii() and part.isdecimal() for part in parts[1:2]):
+            problem = f"{len(parts)} parts, of which the second is a frequency if there is one"
+            failures.append(BadData(165, f"{path}:{number}", problem, "write a word, or a word and a whole number"))
+            continue
+        entries.append(Entry(parts[0], int(parts[1]) if parts[1:] else None, parts[2] if parts[2:] else None))
+    if failures:
+        raise_all(failures)
+    return tuple(entries)
+
+
+def _joined(numbers: Iterable[Iterable[Any]]) -> NDArray[np.int64]:
+    return np.fromiter(chain.from_iterable(numbers), np.int64)
+
+
+@lru_cache(maxsize=1)
+def _cutter(name: str, entries: tuple[Entry, ...]) -> Callable[[str], Iterable[str]]:
+    """Text -> its words, of which the text is made without a gap; a segmenter of this process alone."""
+    package: Any = import_module(name)
+    if name == "jieba":
+        package.setLogLevel("WARNING")
+    segmenter = package.Jieba() if name == "rjieba" else package.Tokenizer()
+    for word, frequency, tag in entries:
+        segmenter.add_word(word, frequency, tag)
+    cut: Callable[[str], Iterable[str]] = segmenter.cut
+    return cut

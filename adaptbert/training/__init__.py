@@ -1,0 +1,1 @@
+"""One training loop, resumable bit for bit."""

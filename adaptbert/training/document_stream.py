@@ -1,0 +1,83 @@
+"""The order of training as a function of (seed, k): which documents micro-batch k holds, and every random draw.
+
+A run is one stream of documents, pass after pass without a seam. Micro-batch k holds the documents whose first token
+lies in [k*B, (k+1)*B) of that stream, so it can be found for any k without playing the stream from its start, and no
+loader, worker or generator has a state that a resumed run would have to restore.
+"""
+
+from functools import lru_cache
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+
+from adaptbert.base import bounds
+from adaptbert.base.config import Config, contradiction
+from adaptbert.base.counter_rng import seed_of
+
+
+class BudgetConfig(Config):
+    """Where training stops; exactly one of the three."""
+
+    tokens: Annotated[int, Field(ge=0, le=bounds.TOKENS)] | None = None
+    """Tokens trained on, special tokens included."""
+    passes: Annotated[float, Field(ge=0, le=bounds.PASSES)] | None = None
+    """Passes over the text."""
+    steps: Annotated[int, Field(ge=0, le=bounds.STEPS)] | None = None
+    """Optimizer steps."""
+
+    @model_validator(mode="after")
+    def _one(self) -> "BudgetConfig":
+        given = {name: value for name, value in self if value is not None}
+        if len(given) != 1:
+            raise contradiction(f"give one of tokens, passes and steps, found {given or 'none'}", "keep or write one")
+        return self
+
+    def optimizer_steps(self, corpus_tokens: int, batch_tokens: int) -> int:
+        """Optimizer steps for a corpus of so many tokens a pass and batches of so many tokens a step."""
+        if self.steps is not None:
+            return self.steps
+        tokens = self.tokens if self.tokens is not None else self.passes * corpus_tokens  # type: ignore[operator]
+        return round(tokens / batch_tokens) if tokens == 0 else max(1, round(tokens / batch_tokens))
+
+
+class DocumentStream:
+    """Micro-batches of documents by number of tokens.
+
+    Args:
+        lengths: tokens of each document, (documents,).
+        seed: of the order.
+        batch_tokens: tokens a micro-batch, on average exactly; at least the longest document, so that none is empty.
+    """
+
+    def __init__(self, lengths: NDArray[np.int64], seed: int, batch_tokens: int) -> None:
+        if len(lengths) == 0 or int(lengths.max()) > batch_tokens:
+            raise ValueError(f"micro-batches of {batch_tokens} tokens cannot hold the longest document")
+        self.lengths, self.seed, self.batch_tokens = lengths, seed, batch_tokens
+        self.tokens = int(lengths.sum())
+        self._pass = lru_cache(maxsize=2)(self._order)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For the processes of other devices; orders that were made are made again."""
+        return DocumentStream, (self.lengths, self.seed, self.batch_tokens)
+
+    def _order(self, number: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The documents of a pass in their order, and where each one starts."""
+        generator = np.random.Generator(np.random.Philox(seed_of(self.seed, "order", number)))
+        order = generator.permutation(len(self.lengths))
+        lengths = self.lengths[order]
+        starts = np.cumsum(lengths)
+        starts -= lengths  # in place: ten million documents are 80 MB an array
+        return order, starts
+
+    def batch(self, k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Documents of micro-batch k and the pass in which each one is read, (documents,) each."""
+        first, last = k * self.batch_tokens, (k + 1) * self.batch_tokens
+        documents, passes = [], []
+        for number in range(first // self.tokens, (last - 1) // self.tokens + 1):
+            order, starts = self._pass(number)
+            low, high = np.searchsorted(starts, [first - number * self.tokens, last - number * self.tokens])
+            documents.append(order[low:high])
+            passes.append(np.full(high - low, number, np.int64))
+        return np.concatenate(documents), np.concatenate(passes)

@@ -1,0 +1,63 @@
+"""Early stopping: which of the measured states of a run is kept, and when it ends."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from adaptbert.base import bounds
+from adaptbert.base.config import Config
+
+
+class EarlyStoppingConfig(Config):
+    """The weights after the epoch that is best on dev are kept, by the metric that cells are compared by.
+
+    The same rule for every arm, and dev alone is looked at (Prechelt 1998, "Early Stopping - But When?").
+    """
+
+    patience: Annotated[int, Field(ge=1, le=bounds.EPOCHS)]
+    """The run ends when so many epochs one after the other were not better."""
+
+
+@dataclass
+class Best:
+    """What was best so far; the whole state of the rule.
+
+    Attributes:
+        metric: its name among the measures, higher is better.
+        patience: measurements without a better one, after which the run ends.
+        step: of the best one, 0 before the first.
+        value: of the best one.
+        worse: measurements since then.
+    """
+
+    metric: str
+    patience: int
+    step: int = 0
+    value: float = -math.inf
+    worse: int = 0
+
+    def observe(self, step: int, measures: Mapping[str, float]) -> bool:
+        """Whether this one is the best so far; of equal ones the first is. NaN is no better than anything."""
+        value = measures[self.metric]
+        if self.step and not value > self.value:
+            self.worse += 1
+            return False
+        self.step, self.value, self.worse = step, -math.inf if math.isnan(value) else value, 0
+        return True
+
+    @property
+    def is_over(self) -> bool:
+        """Whether patience is at its end."""
+        return self.worse >= self.patience
+
+    def state(self) -> dict[str, Any]:
+        """For a savepoint."""
+        return {"step": self.step, "value": None if math.isinf(self.value) else self.value, "worse": self.worse}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """From a savepoint."""
+        self.step, self.worse = state["step"], state["worse"]
+        self.value = -math.inf if state["value"] is None else state["value"]

@@ -1,0 +1,230 @@
+"""One `fit` for every step: Lightning's loop over a run's micro-batches, resumed from a savepoint bit for bit.
+
+A run is one stream of micro-batches 0 .. n-1 and Lightning sees a single epoch of those that are left. Each one, and
+every random draw in it, is a function of its number, so a run has no state but that number, the weights and the
+optimizer's means. On several devices (adaptbert.training.distributed) the micro-batches of an optimizer step are shared
+out among them, and the gradient is their mean as before: the same documents, masks and dropout whatever their number.
+"""
+
+import logging
+import os
+import signal
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+from torch import Tensor, nn
+
+from adaptbert.base.counter_rng import seed_of
+from adaptbert.runtime import signals as interruption
+from adaptbert.runtime.allocator import keep_freed_memory
+from adaptbert.runtime.peak_flops import matmul_peak
+from adaptbert.runtime.progress import Progress
+from adaptbert.runtime.tracking.run import Run
+from adaptbert.training.distributed import Ranks, count, joined, started
+from adaptbert.training.early_stopping import Best
+from adaptbert.training.monitor import Follower, optimizer_part
+from adaptbert.training.plan import Batches, Fitted, Measure, MicroBatch, Plan
+from adaptbert.training.savepoints import Savepoints
+
+
+def fit(
+    module: pl.LightningModule,
+    batch: Batches,
+    plan: Plan,
+    run: Run,
+    measure_at: Mapping[int, Measure] | None = None,
+    savepoints: Savepoints | None = None,
+    flop: Callable[[Mapping[str, int]], float] | None = None,
+    best: Best | None = None,
+) -> Fitted:
+    """Train a module, from the newest savepoint if there is one.
+
+    Args:
+        module: its `training_step` returns the loss of a micro-batch.
+        batch: the k-th micro-batch of the run.
+        run: gets loss, learning rate and speed by optimizer step.
+        measure_at: after which optimizer steps to measure what; called with the step.
+        savepoints: every minute (ADAPTBERT_SAVE_SECONDS), on a signal and at the end the state is saved there.
+        flop: floating-point operations of what has such counts, to tell the share of the machine's peak.
+        best: which measured step is kept, and when to stop; without it the last one is.
+
+    Batches are made in this process, or in ADAPTBERT_WORKERS others; the bits are the same. With ADAPTBERT_DEVICES
+    devices they are the same but for the order in which gradients are added up.
+
+    Raises:
+        BadParams: the devices cannot share the micro-batches.
+        Diverged: too many losses or gradients are not finite; or weights would be saved that are not.
+        Interrupted: a signal came; the state was saved.
+        RankLost: the process of another device ended.
+    """
+    if plan.steps == 0:
+        return Fitted([], {}, 0)
+    asleep = [name for name, child in module.named_modules() if not child.training]
+    if asleep:
+        raise AssertionError(f"{asleep[0]} is in eval mode: its dropout would be off")
+    world = count(plan.accumulate)
+    dtype = torch.bfloat16 if plan.precision == "bf16-mixed" else torch.float32
+    progress = Progress(plan.steps, run, flop, lambda: world * matmul_peak(dtype))
+    follower = Follower(plan, run, measure_at or {}, savepoints, progress, best)
+    state = savepoints.latest() if savepoints else None
+    if state is not None:
+        follower.restore(module, state)
+        if state.step == plan.steps or follower.is_over:
+            return follower.fitted(module)
+        print(f"  resumed after step {state.step:,} of {plan.steps:,}")
+    may_end = frozenset(measure_at or ()) if best is not None else frozenset()
+    job = _Job(module, batch, plan, follower.step, optimizer_part(state), torch.get_num_threads(), may_end)
+    with started(world, follow) as ranks, interruption.deferred(), progress.closing():
+        _train(ranks.share(job), ranks, follower)
+    return follower.fitted(module)
+
+
+def follow(rank: int, world: int, store: str) -> None:
+    """The whole life of a process that trains on a further device; arguments as `ranks.joined` takes them."""
+    interruption.ignore()
+    interruption.die_with_parent(signal.SIGKILL)
+    warnings.simplefilter("ignore")  # rank 0 tells them
+    with joined(rank, world, store) as ranks:
+        _train(ranks.share(None), ranks)
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What every rank needs to know.
+
+    Attributes:
+        first: optimizer steps that are done.
+        means: the optimizer's, after them.
+        threads: of each rank; bits depend on them.
+        may_end: optimizer steps after which rank 0 may say that training is over.
+    """
+
+    module: pl.LightningModule
+    batch: Batches
+    plan: Plan
+    first: int
+    means: Mapping[str, Tensor]
+    threads: int
+    may_end: frozenset[int]
+
+
+def _train(job: _Job, ranks: Ranks, follower: Follower | None = None) -> None:
+    logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
+    torch.set_num_threads(job.threads)
+    keep_freed_memory()
+    plan = job.plan
+    numbers = ranks.numbers(job.first * plan.accumulate, plan.steps * plan.accumulate)
+    trainer = pl.Trainer(
+        accelerator="auto",
+        devices=[ranks.rank] if ranks.world > 1 and torch.cuda.is_available() else 1,
+        max_epochs=1,
+        precision=plan.precision,  # type: ignore[arg-type]
+        accumulate_grad_batches=plan.accumulate // ranks.world,
+        callbacks=[_Steps(job, ranks, numbers, follower)],
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        num_sanity_val_steps=0,
+        use_distributed_sampler=False,
+    )
+    workers = int(os.environ.get("ADAPTBERT_WORKERS", "0"))
+    loader = torch.utils.data.DataLoader(
+        _Batches(job.batch, numbers),
+        batch_size=None,
+        num_workers=workers,
+        pin_memory=torch.cuda.is_available(),
+        worker_init_fn=_begin_worker if workers else None,
+    )
+    trainer.fit(job.module, train_dataloaders=loader)
+
+
+class _Batches(torch.utils.data.Dataset[MicroBatch]):
+    """The micro-batches of these numbers."""
+
+    def __init__(self, batch: Batches, numbers: range) -> None:
+        self._batch, self._numbers = batch, numbers
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __getitem__(self, index: int) -> MicroBatch:
+        return self._batch(self._numbers[index])
+
+
+def _begin_worker(number: int) -> None:
+    """A worker ends with its process, and lets that one answer the signals of a terminal."""
+    interruption.ignore()
+    interruption.die_with_parent(signal.SIGKILL)
+
+
+class _Steps(pl.Callback):
+    """What every rank does: seeds every micro-batch, guards every step; `follower`, in rank 0, does the rest."""
+
+    def __init__(self, job: _Job, ranks: Ranks, numbers: range, follower: Follower | None) -> None:
+        self._job, self._ranks, self._numbers, self._follower = job, ranks, numbers, follower
+        self._losses: list[Tensor] = []
+        self._counts: dict[str, int] = {}
+        self._norm = torch.zeros(())
+
+    def on_train_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
+        # Lightning has put its own handlers in place; theirs would end the process with 0.
+        if self._follower is None:
+            interruption.ignore()
+        else:
+            interruption.insist()
+            self._follower.begin()
+        if self._job.first:
+            _restore_optimizer(trainer, self._job.first, self._job.means)
+
+    def on_train_batch_start(self, trainer: pl.Trainer, module: pl.LightningModule, batch: Any, index: int) -> None:
+        torch.manual_seed(seed_of(self._job.plan.seed, "step", self._numbers[index]))
+
+    def on_before_optimizer_step(self, trainer: pl.Trainer, module: pl.LightningModule, optimizer: Any) -> None:
+        # Every micro-batch reaches the same parameters, so all ranks have the same gradients to give.
+        gradients = [parameter.grad for parameter in module.parameters() if parameter.grad is not None]
+        self._ranks.mean(gradients)
+        # Lightning itself refuses to clip for a fused optimizer under autocast; bfloat16 has no scaler to undo first.
+        self._norm, limit = nn.utils.get_total_norm(gradients), self._job.plan.clip_norm
+        # A small gradient would be multiplied by 1, which is not free; a GPU would have to be asked.
+        if self._norm.device.type != "cpu" or self._norm > limit:
+            nn.utils.clip_grads_with_norm_(module.parameters(), limit, self._norm)
+        # The fused kernel leaves weights and means alone where this is 1, without asking the device for the number.
+        optimizer.found_inf = (~torch.isfinite(self._norm)).to(torch.float32)
+
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, module: pl.LightningModule, outputs: Any, batch: Any, index: int
+    ) -> None:
+        for name, number in batch.counts.items():
+            self._counts[name] = self._counts.get(name, 0) + number
+        # Lightning has divided the loss by the accumulation, but not its parts.
+        parts = [outputs[name].float() / trainer.accumulate_grad_batches for name in self._job.plan.parts]
+        self._losses.append(torch.stack([outputs["loss"].detach().float(), *parts]))
+        if (index + 1) % trainer.accumulate_grad_batches:
+            return
+        losses, counts = torch.stack(self._losses).sum(0), self._ranks.total(self._counts)
+        self._ranks.mean([losses])
+        self._losses, self._counts = [], {}
+        if self._follower is not None:
+            self._follower.after_step(trainer, module, losses, self._norm, counts)
+        step = self._job.first + (index + 1) // trainer.accumulate_grad_batches
+        if step in self._job.may_end:
+            trainer.should_stop = self._ranks.share(self._follower is not None and self._follower.is_over)
+
+
+def _restore_optimizer(trainer: pl.Trainer, step: int, tensors: Mapping[str, Tensor]) -> None:
+    optimizer, scheduler = trainer.optimizers[0], trainer.lr_scheduler_configs[0].scheduler
+    assert isinstance(scheduler, torch.optim.lr_scheduler.LambdaLR)
+    means: dict[int, dict[str, Tensor]] = {}
+    for name, tensor in tensors.items():
+        number, _, mean = name.partition("/")
+        means.setdefault(int(number), {})[mean] = tensor
+    optimizer.load_state_dict({"state": means, "param_groups": optimizer.state_dict()["param_groups"]})
+    # The schedule is a function of the step.
+    scheduler.load_state_dict({**scheduler.state_dict(), "last_epoch": step, "_step_count": step + 1})
+    for group, base, rate in zip(optimizer.param_groups, scheduler.base_lrs, scheduler.lr_lambdas, strict=True):
+        group["lr"] = base * rate(step)

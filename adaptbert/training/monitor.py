@@ -1,0 +1,221 @@
+"""Rank 0's eyes on a run of training: the curve, health, log, measures, savepoints, and the best weights so far."""
+
+import math
+import os
+import time
+from collections.abc import Iterator, Mapping
+
+import pytorch_lightning as pl
+import torch
+from torch import Tensor, nn
+
+from adaptbert.base.files import write_json
+from adaptbert.errors import Diverged
+from adaptbert.runtime import signals as interruption
+from adaptbert.runtime.progress import Progress
+from adaptbert.runtime.tracking.run import Run
+from adaptbert.training.early_stopping import Best
+from adaptbert.training.plan import Fitted, Measure, Plan
+from adaptbert.training.savepoints import Savepoints, State
+from adaptbert.training.stability import Health
+
+LOG_EVERY = 10
+SAVE_SECONDS = 60.0
+SAVE_SHARE = 20.0  # so many times as long as saving takes is trained before the next one
+MEANS = "optimizer/"  # what the names of its tensors in a savepoint begin with
+BEST = "best/"  # and of the weights that were best so far
+
+
+class Follower:
+    """Rank 0's eyes on a run: keeps the curve, looks after its health, logs, measures and saves."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        run: Run,
+        measure_at: Mapping[int, Measure],
+        savepoints: Savepoints | None,
+        progress: Progress,
+        best: Best | None,
+    ) -> None:
+        self._plan, self._run, self._measure_at, self._savepoints = plan, run, measure_at, savepoints
+        self._progress, self._best = progress, best
+        self._best_weights: dict[str, Tensor] = {}
+        self.step = 0
+        self._curve: list[dict[str, float]] = []
+        self._counts: dict[str, int] = {"tokens": 0}
+        self._health = Health()
+        self._names = (plan.loss_name, *plan.parts)
+        self._last = [math.nan for _ in self._names]  # the last finite loss, and its parts
+        self._since_logged: list[list[float]] = []
+        self._since_measured: list[list[float]] = []
+        # Of steps that were not looked at yet: asking a GPU for a number at each step would make it wait.
+        self._pending: list[tuple[int, Tensor, Tensor, dict[str, int]]] = []
+        self._saved = time.monotonic()
+        self._save_seconds = float(os.environ.get("ADAPTBERT_SAVE_SECONDS", SAVE_SECONDS))
+
+    @property
+    def is_over(self) -> bool:
+        """Whether training ends before its last step."""
+        return self._best is not None and self._best.is_over
+
+    def fitted(self, module: pl.LightningModule) -> Fitted:
+        """What there is at the end; the module gets the best weights."""
+        if self._best is not None:
+            with torch.no_grad():
+                for name, tensor in weights(module):
+                    tensor.copy_(self._best_weights[name])
+        return Fitted(
+            self._curve,
+            {**self._counts, "skipped_steps": self._health.skipped, "spikes": self._health.spikes},
+            self.step if self._best is None else self._best.step,
+        )
+
+    # Resuming and saving
+
+    def restore(self, module: pl.LightningModule, state: State) -> None:
+        """The weights, and all that is known of the steps that are done; the optimizer is not there yet."""
+        with torch.no_grad():
+            for name, tensor in weights(module):
+                tensor.copy_(state.tensors[f"weights/{name}"])
+        self.step = state.step
+        self._curve, self._counts = state.values["curve"], state.values["counts"]
+        self._since_logged, self._since_measured = state.values["since_logged"], state.values["since_measured"]
+        self._last = state.values["last"]
+        self._health.restore(state.values["health"])
+        if self._best is not None:
+            self._best.restore(state.values["best"])
+            self._best_weights = {
+                name.removeprefix(BEST): tensor for name, tensor in state.tensors.items() if name.startswith(BEST)
+            }
+
+    def begin(self) -> None:
+        """The first step begins."""
+        self._progress.begin(self.step, self._counts)
+
+    def _save(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
+        assert self._savepoints is not None
+        tensors = {f"weights/{name}": tensor for name, tensor in weights(module)}
+        broken = [name for name, tensor in tensors.items() if not bool(torch.isfinite(tensor).all())]
+        if broken:
+            raise self._diverged(f"{broken[0]} is not finite")
+        tensors |= {f"{BEST}{name}": tensor for name, tensor in self._best_weights.items()}
+        if self.step < self._plan.steps and not self.is_over:
+            for number, means in trainer.optimizers[0].state_dict()["state"].items():
+                tensors |= {f"{MEANS}{number}/{name}": mean for name, mean in means.items()}
+        values = {
+            "curve": self._curve,
+            "counts": self._counts,
+            "since_logged": self._since_logged,
+            "since_measured": self._since_measured,
+            "last": self._last,
+            "health": self._health.values(),
+            **({} if self._best is None else {"best": self._best.state()}),
+        }
+        self._run.flush()  # what a resumed process will not log again
+        began = time.monotonic()
+        self._savepoints.save(State(self.step, tensors, values))
+        self._saved = time.monotonic()
+        # Saving must stay cheap beside training, however large the model and however slow the disk.
+        self._save_seconds = max(self._save_seconds, SAVE_SHARE * (self._saved - began))
+
+    # Training
+
+    def after_step(
+        self, trainer: pl.Trainer, module: pl.LightningModule, losses: Tensor, norm: Tensor, counts: Mapping[str, int]
+    ) -> None:
+        """An optimizer step is done: loss and its parts, (1 + parts,), the norm before clipping, counts."""
+        for name, number in counts.items():
+            self._counts[name] = self._counts.get(name, 0) + number
+        self.step += 1
+        self._pending.append((self.step, losses, norm, dict(self._counts)))
+        measured = self.step in self._measure_at
+        if measured:
+            self._settle()
+            with self._progress.paused():
+                self._measure(module)
+        last = self.step == self._plan.steps or self.is_over
+        stop = interruption.asked()
+        logged = self.step % LOG_EVERY == 0 or last
+        save = self._savepoints is not None and (
+            last or bool(stop) or time.monotonic() - self._saved >= self._save_seconds
+        )
+        tell = last or self._progress.is_due()
+        if module.device.type == "cpu" or logged or save or tell:
+            self._settle()
+        if logged:
+            rate = trainer.optimizers[0].param_groups[0]["lr"]
+            means = self._means(self._since_logged)
+            self._run.log_metrics({**means, "train/learning_rate": rate}, self.step)
+            self._since_logged = []
+        if tell:
+            self._progress.tell(self.step, self._counts, self._last[0])
+        if save:
+            with self._progress.paused():
+                self._save(trainer, module)
+        if stop and not last:
+            kept = "" if save else "; nothing could be saved"
+            raise interruption.Interrupted(f"{stop} after step {self.step:,} of {self._plan.steps:,}{kept}")
+
+    def _settle(self) -> None:
+        """Look at the steps that were not looked at yet, in their order."""
+        pending, self._pending = self._pending, []
+        if not pending:
+            return
+        numbers = torch.stack([torch.cat([norm[None], losses]) for _, losses, norm, _ in pending]).tolist()
+        for (step, _, _, counts), (norm, loss, *parts) in zip(pending, numbers, strict=True):
+            try:
+                told = self._health.observe(step, loss, norm)
+            except Diverged as error:
+                error.trained = counts
+                self._explain()
+                raise
+            if told:
+                self._progress.note(f"warning: {told}")
+            if math.isfinite(loss):
+                self._last = [loss, *parts]
+                self._since_logged.append(self._last)
+                self._since_measured.append(self._last)
+
+    def _measure(self, module: pl.LightningModule) -> None:
+        measures = self._measure_at[self.step](self.step)
+        self._run.log_metrics(measures, self.step)
+        means = self._means(self._since_measured)
+        self._curve.append({"step": self.step, "tokens": self._counts["tokens"], **measures, **means})
+        self._since_measured = []
+        if self._best is not None and self._best.observe(self.step, measures):
+            self._best_weights = {name: tensor.detach().clone() for name, tensor in weights(module)}
+
+    def _means(self, steps: list[list[float]]) -> dict[str, float]:
+        """Loss and parts of the steps that counted; where none did, of the last one that did."""
+        if not steps and math.isnan(self._last[0]):
+            raise self._diverged("no loss was finite yet")
+        values = [sum(column) / len(steps) for column in zip(*steps, strict=True)] or self._last
+        return dict(zip(self._names, values, strict=True))
+
+    def _diverged(self, problem: str) -> Diverged:
+        return Diverged(158, f"step {self.step}", problem, "lower optim.learning_rate", self._counts)
+
+    def _explain(self) -> None:
+        """What is needed to look into a run that diverged: the micro-batches are functions of seed and number."""
+        if self._savepoints is None:
+            return
+        self._savepoints.folder.mkdir(parents=True, exist_ok=True)
+        path = self._savepoints.folder / "diverged.json"
+        found = {"seed": self._plan.seed, "accumulate": self._plan.accumulate, "steps": self._health.bad_steps}
+        write_json(path, found)
+        self._run.log_artifact(path)
+        print(f"  the steps that went wrong are in {path}")
+
+
+def weights(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    """Parameters, shared ones once, and the buffers that are saved."""
+    yield from module.named_parameters()
+    kept = module.state_dict().keys()
+    yield from ((name, buffer) for name, buffer in module.named_buffers() if name in kept)
+
+
+def optimizer_part(state: State | None) -> dict[str, Tensor]:
+    """The optimizer's means in a savepoint."""
+    tensors = state.tensors if state else {}
+    return {name.removeprefix(MEANS): tensor for name, tensor in tensors.items() if name.startswith(MEANS)}

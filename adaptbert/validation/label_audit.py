@@ -1,0 +1,175 @@
+"""Labels of the three splits of a task -> what is wrong with them, and what is worth a warning.
+
+Pure: labels and texts in, errors and counts out. For sequence labelling the labels are the types of the entities.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from adaptbert.errors import BadData, UserError, nearest
+from adaptbert.rows.cleaning import name_key, seen, spelled
+
+_SHOWN = 5
+"""Labels of a split told one by one."""
+
+
+class Labels(NamedTuple):
+    """What the kept rows of a split are labelled with.
+
+    Attributes:
+        counts: label -> how often.
+        first: label -> the first row that has it, as messages show it.
+    """
+
+    counts: Counter[str]
+    first: dict[str, str]
+
+    @classmethod
+    def of(cls, found: Iterable[tuple[str, str]]) -> "Labels":
+        """From pairs of a label and the place of its row."""
+        counts: Counter[str] = Counter()
+        first: dict[str, str] = {}
+        for label, place in found:
+            counts[label] += 1
+            first.setdefault(label, place)
+        return cls(counts, first)
+
+    def told(self, wanted: Iterable[str], known: Sequence[str]) -> str:
+        """Some of its labels, each with its number and its first row, and the known one that it is like."""
+        all_told = [
+            f"{self.counts[label]:,} x {seen(label)}{nearest(label, known)}, first in {self.first[label]}"
+            for label in sorted(set(wanted) & set(self.counts))
+        ]
+        more = len(all_told) - _SHOWN
+        return "; ".join(all_told[:_SHOWN]) + (f"; and {more:,} more labels" if more > 0 else "")
+
+
+def label_errors(
+    labels: Mapping[str, Labels], known: Sequence[str] | None, renamed: Mapping[str, str], place: str | Path
+) -> list[UserError]:
+    """Everything about the labels that would spoil training or scores.
+
+    Args:
+        labels: by split.
+        known: the labels that there may be, where the source fixes them.
+        renamed: a label of the files -> ours (`map_labels`).
+        place: the folder of the set, named after it, for the message.
+    """
+    errors: list[UserError] = [*_lookalikes(labels, known or [], renamed, place)]
+    trained = labels["train"].counts
+    for split, (counts, _) in labels.items():
+        unknown = set() if known is None else set(counts) - set(known)
+        if unknown:
+            problem = f"labels of {split} that are not among `labels`: {labels[split].told(unknown, known or [])}"
+            remedy = f"known: {', '.join(map(spelled, sorted(known or [])))}; map_labels gives a label another name"
+            errors.append(BadData(59, place, problem, remedy))
+        if unseen := set(counts) - set(trained) - unknown:
+            problem = f"labels of {split} that train never shows: {labels[split].told(unseen, sorted(trained))}"
+            mapped = f"{{{spelled(min(unseen))}: a label of train}}"
+            remedy = f"add training rows, or write map_labels: {mapped} below {_section(place)}"
+            errors.append(BadData(60, place, problem, remedy))
+    return errors
+
+
+_FEWEST = {"class": 2, "tags": 2, "labels": 1, "spans": 1}
+
+
+def class_errors(labels: Counter[str], target: str, place: str | Path) -> list[UserError]:
+    """A choice needs two classes in train; where there may be none, one is enough."""
+    fewest = _FEWEST.get(target, 0)
+    if len(labels) >= fewest:
+        return []
+    return [BadData(67, place, f"{len(labels)} class in train; '{target}' needs {fewest}", "check the label column")]
+
+
+def number_errors(values: Sequence[float], target: str, place: str | Path) -> list[UserError]:
+    """A correlation needs two values in train."""
+    if target != "number" or len(set(values)) != 1:
+        return []
+    return [BadData(78, place, "the target is constant: correlation undefined", "check the column of the value")]
+
+
+def positive_errors(labels: Counter[str], positive: str | None, place: str | Path) -> list[UserError]:
+    """The label that is called positive is one of train."""
+    if positive is None or positive in labels:
+        return []
+    problem = f"positive is {seen(positive)}{nearest(positive, sorted(labels))}, which no training row has"
+    return [BadData(59, place, problem, f"known: {', '.join(map(spelled, sorted(labels)))}")]
+
+
+def label_warnings(labels: Mapping[str, Labels]) -> dict[str, int]:
+    """Classes that a score can say little about."""
+    trained, held_out = labels["train"].counts, {*labels["dev"].counts, *labels["test"].counts}
+    counts = {
+        "labels_only_in_train": len(set(trained) - held_out),
+        "labels_with_one_example": sum(count == 1 for count in trained.values()),
+    }
+    return {name: count for name, count in counts.items() if count}
+
+
+def conflicts(rows: Iterable[tuple[str, str, str]]) -> list[list[str]]:
+    """The places of each group with equal text and different labels; rows are (place, key of the text, label)."""
+    groups: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
+    for place, key, label in rows:
+        groups[key].append((place, label))
+    return [[place for place, _ in group] for group in groups.values() if len({label for _, label in group}) > 1]
+
+
+def _lookalikes(
+    labels: Mapping[str, Labels], known: Sequence[str], renamed: Mapping[str, str], place: str | Path
+) -> Iterator[UserError]:
+    """Labels, of any split or of params.yaml, that a reader may take for one another: they would be two classes.
+
+    One error for the set, whose remedy is the whole of `map_labels`.
+    """
+    total: Counter[str] = sum((found.counts for found in labels.values()), Counter())
+    first = {label: row for found in reversed([*labels.values()]) for label, row in found.first.items()}
+    problems, mapped = list[str](), dict[str, str]()
+    for group in _alike(sorted({*total, *known})):
+        best, *others = sorted(group, key=lambda label: (label not in known, -total[label]))
+        mapped |= dict.fromkeys(others, best)
+        rows = [f"in {first.get(label, '`labels` of params.yaml')}" for label in group]
+        how_many = "two" if len(group) == 2 else len(group)
+        problems.append(f"{_series(map(seen, group))} are {how_many} labels, first {_series(rows)}")
+    ours = {name_key(label): label for label in renamed}
+    for label in sorted(set(total) - set(renamed.values())):
+        if (alike := ours.get(name_key(label), label)) != label:
+            mapped[label] = renamed[alike]
+            problems.append(f"{seen(label)}, first in {first[label]}, is not {seen(alike)}, which map_labels renames")
+    if problems:
+        more = len(problems) - _SHOWN
+        problem = "; ".join(problems[:_SHOWN]) + (f"; and {more} more of this kind" if more > 0 else "")
+        yield BadData(66, place, problem, _one_spelling(mapped, known, renamed, place))
+
+
+def _one_spelling(
+    mapped: Mapping[str, str], known: Sequence[str], renamed: Mapping[str, str], place: str | Path
+) -> str:
+    """The remedy: what `map_labels` has to say then, and what `labels` must not."""
+    whole = {**{label: mapped.get(ours, ours) for label, ours in renamed.items()}, **mapped}
+    pairs = ", ".join(f"{spelled(label)}: {spelled(ours)}" for label, ours in whole.items())
+    remedy = f"write map_labels: {{{pairs}}} below {_section(place)}" + (
+        ", in place of what it says" if renamed else ""
+    )
+    superfluous = [spelled(label) for label in mapped if label in known]
+    return remedy + (f", and take {', '.join(superfluous)} out of labels" if superfluous else "")
+
+
+def _section(place: str | Path) -> str:
+    """Of a set whose folder is named after it."""
+    return f"collect_task.{Path(place).name}"
+
+
+def _series(parts: Iterable[str]) -> str:
+    *others, last = parts
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def _alike(labels: Sequence[str]) -> list[list[str]]:
+    """Groups of labels that differ only by white space, case, compatibility forms or invisible characters."""
+    groups: defaultdict[str, list[str]] = defaultdict(list)
+    for label in labels:
+        groups[name_key(label)].append(label)
+    return [group for group in groups.values() if len(group) > 1]

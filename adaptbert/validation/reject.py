@@ -1,0 +1,76 @@
+"""What corpora and labelled sets have in common at the gate: reading, rejecting and writing rows."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from adaptbert.errors import BadData, UserError
+from adaptbert.rows.layout import Layout
+from adaptbert.validation.accounts import COMPRESSION, Account, Reject
+from adaptbert.validation.schemas import Reason
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TOO_LONG = Reason(22, "too_long", "text is longer than validate.max_characters")
+_SHOWN = 20
+"""Repeated ids told one by one."""
+
+
+def unreadable(raw: Path, accounts: Mapping[str, Account]) -> Iterator[Reject]:
+    """Rows that `collect` could not read join the books, so that the sum holds from the source."""
+    path = raw / "unreadable.parquet"
+    for row in pq.read_table(path).to_pylist() if path.is_file() else []:
+        split = row.get("split", "")
+        reject = Reject(row["id"] or "", split, row["file"], row["line"], row["code"], row["reason"])
+        accounts[split].rows_in += 1
+        accounts[split].reject("unreadable", reject, invalid=True)
+        yield reject
+
+
+def rejects(
+    frame: "pd.DataFrame", reasons: Mapping[int, Reason], invalid: Collection[int], split: str, account: Account
+) -> Iterator[Reject]:
+    """The rejected rows of a frame, entered in the books.
+
+    Args:
+        reasons: position in the frame -> why.
+        invalid: those of the positions whose rows are not valid, in contrast to unwanted.
+    """
+    ids, files, lines = (frame[column].tolist() for column in ("id", "file", "line"))
+    for row, reason in sorted(reasons.items()):
+        row_id = ids[row] if isinstance(ids[row], str) else ""
+        reject = Reject(row_id, split, files[row], lines[row], reason.code, reason.text)
+        account.reject(reason.name, reject, invalid=row in invalid)
+        yield reject
+
+
+def repeated_ids(source: Path, repeated: Collection[str]) -> list[UserError]:
+    """One error for each id that stands in two rows, with the first two places."""
+    wanted = sorted(repeated)[:_SHOWN]
+    if not wanted:
+        return []
+    rows = pq.read_table(source, columns=["id", "file", "line"], filters=[("id", "in", wanted)]).to_pylist()
+    places: dict[str, list[str]] = {row_id: [] for row_id in wanted}
+    for row in rows:
+        places[row["id"]].append(f"{row['file']}:{row['line']}")
+    return [
+        BadData(86, source, f"id {row_id!r} in rows {first} and {second}", "give each row an id of its own")
+        for row_id, (first, second, *_) in places.items()
+    ]
+
+
+def writer(path: Path, layout: Layout) -> pq.ParquetWriter:
+    """Of the rows that are kept."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return pq.ParquetWriter(path, layout.arrow(), compression=COMPRESSION)
+
+
+def table(layout: Layout, cells: Sequence[Sequence[Any]]) -> pa.Table:
+    """What `writer` takes: one sequence for each of the columns of the layout."""
+    schema = layout.arrow()
+    arrays = [pa.array(column, kind) for column, kind in zip(cells, schema.types, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=schema)

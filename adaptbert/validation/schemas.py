@@ -1,0 +1,245 @@
+"""What a valid row looks like, and which rows are not: a frame in, the faulty rows with a reason out.
+
+pandera checks a frame lazily, so that every fault of every row is found at once. A fault of a row is returned; a fault
+of a column (missing, of another type) makes all rows unreadable and is raised.
+"""
+
+from collections.abc import Callable, Mapping
+from math import inf, isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from adaptbert.errors import BadData, UserError, raise_all
+from adaptbert.rows.cleaning import clean
+from adaptbert.rows.layout import Layout, missing_columns
+from adaptbert.rows.tag_schemes import Scheme, fits
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pandera.pandas as pa
+
+
+class Reason(NamedTuple):
+    """Why a row is rejected.
+
+    Attributes:
+        code: entry of the catalogue of bad inputs.
+        name: how it is counted in metrics/validate.json.
+        text: what the reject file says.
+    """
+
+    code: int
+    name: str
+    text: str
+
+
+ID_MISSING = Reason(86, "id_missing", "id is missing")
+TEXT_NULL = Reason(41, "text_null", "text is null")
+EMPTY = Reason(74, "empty", "text is empty")
+LABEL_MISSING = Reason(62, "label_missing", "label missing")
+TOKENS_NULL = Reason(74, "empty", "no tokens")
+TAGS_NULL = Reason(62, "label_missing", "tags missing")
+LENGTHS = Reason(88, "lengths_differ", "tokens and tags are not equally many")
+TOKEN_EMPTY = Reason(91, "token_empty", "a token is empty")
+TOKEN_INVISIBLE = Reason(92, "token_invisible", "a token has no visible character, so no pieces")
+TAG_ILLEGAL = Reason(89, "tag_illegal", "the tags break the scheme of the file")
+PAIR_MISSING = Reason(76, "text_missing", "text_a or text_b missing")
+OUT_OF_RANGE = Reason(77, "out_of_range", "value is not finite, or outside the range")
+OFFSET_OUTSIDE = Reason(83, "offset_outside", "the offset of an answer is outside its context")
+ANSWER_ELSEWHERE = Reason(81, "answer_elsewhere", "an answer is not at its offset")
+
+
+class Rules(NamedTuple):
+    """What params.yaml says about the values of a labelled set.
+
+    Attributes:
+        scheme: in which spans are written.
+        range: of a number.
+    """
+
+    scheme: Scheme
+    range: tuple[float, float]
+
+
+ANYTHING = Rules("bio", (-inf, inf))
+
+
+def schema(layout: Layout, rules: Rules) -> "pa.DataFrameSchema":
+    """The pandera schema of raw rows."""
+    import pandera.pandas as pa
+
+    low, high = rules.range
+    fields = {
+        "text": lambda: _text([_check(EMPTY, _not_blank)] if layout.outputs else []),
+        "text_a": lambda: _text([_check(PAIR_MISSING, _not_blank)]),
+        "text_b": lambda: _text([_check(PAIR_MISSING, _not_blank)]),
+        "context": lambda: _text([_check(EMPTY, _not_blank)]),
+        "question": lambda: _text([_check(EMPTY, _not_blank)]),
+        "label": lambda: pa.Column(str, [_check(LABEL_MISSING, _not_blank)], description="class"),
+        "labels": lambda: _list(
+            [_check(LABEL_MISSING, lambda found: all(map(_named, found)))], "classes, perhaps none"
+        ),
+        "value": lambda: pa.Column(
+            float, [_check(OUT_OF_RANGE, lambda x: isfinite(x) and low <= x <= high)], description="number to be found"
+        ),
+        "tokens": lambda: _list(
+            [
+                _check(TOKENS_NULL, lambda tokens: len(tokens) > 0),
+                _check(TOKEN_EMPTY, lambda tokens: all(token and not token.isspace() for token in tokens)),
+                _check(TOKEN_INVISIBLE, lambda tokens: all(_visible(token) for token in tokens)),
+            ],
+            "words, one piece of text each",
+        ),
+        "tags": lambda: _list([_tag_check(layout, rules)], "one a token"),
+        "answers": lambda: _list([], "texts and their offsets in the context, perhaps none"),
+    }
+    wide = {
+        "sequence_labelling": [pa.Check(_equally_long, error=LENGTHS.text)],
+        "extractive_answer": [
+            pa.Check(_each_answer(_inside), error=OFFSET_OUTSIDE.text),
+            pa.Check(_each_answer(_at_its_offset), error=ANSWER_ELSEWHERE.text),
+        ],
+    }
+    return pa.DataFrameSchema(
+        {
+            "id": pa.Column(str, [_check(ID_MISSING, lambda name: name != "")], description="unique in its set"),
+            **{name: fields[name]() for name in layout.fields},
+            "file": pa.Column(str, description="where the row was read from"),
+            "line": pa.Column(int, description="line or row in that file, from 1"),
+        },
+        checks=wide.get(layout.shape, []),
+    )
+
+
+def faulty(frame: "pd.DataFrame", layout: Layout, place: str | Path, rules: Rules = ANYTHING) -> dict[int, Reason]:
+    """Position of each faulty row -> its first reason, in the order in which the reasons stand above.
+
+    Raises:
+        BadData: a column is missing or of another type.
+    """
+    from pandera.errors import SchemaErrors
+
+    wanted = schema(layout, rules)
+    raise_all(missing_columns(56, map(str, wanted.columns), list(map(str, frame.columns)), place))
+    if frame.empty:  # its columns have no types that could be judged
+        return {}
+    rows = frame.reset_index(drop=True)  # failures are told by index: it must be unique
+    try:
+        wanted.validate(rows, lazy=True)
+    except SchemaErrors as errors:
+        cases = errors.failure_cases
+    else:
+        return {}
+    raise_all(_mistyped(cases[cases["check"].str.startswith("dtype(")], rows, place))
+    found: dict[int, Reason] = {}
+    for column, check, row in zip(cases["column"], cases["check"], cases["index"], strict=True):
+        reason = _NULL[column] if check == "not_nullable" else _BY_TEXT[check]
+        found[int(row)] = min(reason, found.get(int(row), reason), key=_ORDER.index)
+    return dict(sorted(found.items()))
+
+
+_ORDER = [
+    ID_MISSING,
+    TEXT_NULL,
+    EMPTY,
+    PAIR_MISSING,
+    LABEL_MISSING,
+    OUT_OF_RANGE,
+    TOKENS_NULL,
+    TAGS_NULL,
+    LENGTHS,
+    TOKEN_EMPTY,
+    TOKEN_INVISIBLE,
+    TAG_ILLEGAL,
+    OFFSET_OUTSIDE,
+    ANSWER_ELSEWHERE,
+]
+_NULL = {
+    "id": ID_MISSING, "text": TEXT_NULL, "text_a": PAIR_MISSING, "text_b": PAIR_MISSING, "context": TEXT_NULL,
+    "question": TEXT_NULL, "tokens": TOKENS_NULL, "tags": TAGS_NULL,
+    **dict.fromkeys(["label", "labels", "value", "answers"], LABEL_MISSING),
+}  # fmt: skip
+_KIND = {"line": "integers", "value": "numbers"} | dict.fromkeys(["tokens", "tags", "labels", "answers"], "lists")
+_BY_TEXT = {reason.text: reason for reason in _ORDER}
+
+
+def _check(reason: Reason, holds: Callable[[Any], bool]) -> "pa.Check":
+    import pandera.pandas as pa
+
+    return pa.Check(holds, element_wise=True, error=reason.text)
+
+
+def _text(checks: "list[pa.Check]") -> "pa.Column":
+    import pandera.pandas as pa
+
+    return pa.Column(str, checks, description="one document or sentence")
+
+
+def _list(checks: "list[pa.Check]", what: str) -> "pa.Column":
+    import pandera.pandas as pa
+
+    return pa.Column(object, checks, description=what)
+
+
+def _tag_check(layout: Layout, rules: Rules) -> "pa.Check":
+    if layout.target == "tags":
+        return _check(LABEL_MISSING, lambda tags: all(map(_named, tags)))
+    return _check(TAG_ILLEGAL, lambda tags: fits([str(tag) for tag in tags], rules.scheme))
+
+
+def _not_blank(text: str) -> bool:
+    return text.strip() != ""
+
+
+def _named(label: object) -> bool:
+    return isinstance(label, str) and _not_blank(label)
+
+
+def _visible(token: str) -> bool:
+    return not token or token.isspace() or clean(token)[0] != ""
+
+
+def _equally_long(frame: "pd.DataFrame") -> "pd.Series[bool]":
+    import pandas as pd
+
+    pairs = zip(frame["tokens"], frame["tags"], strict=True)
+    equal = [tokens is None or tags is None or len(tokens) == len(tags) for tokens, tags in pairs]
+    return pd.Series(equal, index=frame.index)
+
+
+def _mistyped(cases: "pd.DataFrame", frame: "pd.DataFrame", place: str | Path) -> list[UserError]:
+    """One error a column; the values stay out of the message."""
+    return [
+        BadData(
+            42,
+            place,
+            f"column '{name}' is {frame[name].dtype}, expected {_KIND.get(name, 'text')}",
+            "nothing is cast; convert it",
+        )
+        for name in dict.fromkeys(cases["column"])
+    ]
+
+
+Answer = Mapping[str, Any]
+
+
+def _each_answer(holds: Callable[[str, Answer], bool]) -> "Callable[[pd.DataFrame], pd.Series[bool]]":
+    """Whether it holds for all answers of a row."""
+    import pandas as pd
+
+    def check(frame: "pd.DataFrame") -> "pd.Series[bool]":
+        pairs = zip(frame["context"], frame["answers"], strict=True)
+        good = [c is None or answers is None or all(holds(c, answer) for answer in answers) for c, answers in pairs]
+        return pd.Series(good, index=frame.index)
+
+    return check
+
+
+def _inside(context: str, answer: Answer) -> bool:
+    return bool(0 <= answer["start"] <= len(context) - len(answer["text"]))
+
+
+def _at_its_offset(context: str, answer: Answer) -> bool:
+    text: str = answer["text"]
+    start: int = answer["start"]
+    return text.strip() != "" and context.startswith(text, start)

@@ -1,0 +1,169 @@
+"""One split of a labelled set while it is judged: its rows, cleaned, and why some are rejected."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from adaptbert.errors import BadData, UserError
+from adaptbert.rows.cleaning import clean, key, letters
+from adaptbert.validation.accounts import Account
+from adaptbert.validation.answer_offsets import moved
+from adaptbert.validation.label_audit import Labels
+from adaptbert.validation.limits import Limits
+from adaptbert.validation.reject import TOO_LONG, table
+from adaptbert.validation.schemas import EMPTY, OUT_OF_RANGE, Reason, faulty
+from adaptbert.validation.tags import as_bio, mended
+from adaptbert.validation.task_rules import TaskRules
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Split:
+    """The rows of one split.
+
+    Attributes:
+        frame: the rows; those that are valid are cleaned, their spans are BIO, their answers where the text moved to.
+        invalid: position -> what is wrong with the row.
+        reasons: position -> why the row is rejected; the invalid ones and those that are merely unwanted.
+        misfits: rows whose tags break the scheme of the file, the mended ones included.
+    """
+
+    def __init__(self, source: Path, rules: TaskRules, limits: Limits) -> None:
+        self.source, self.rules = source, rules
+        self.frame: pd.DataFrame = pq.read_table(source).to_pandas()
+        self.account = Account(rows_in=len(self.frame))
+        self.misfits = 0
+        if rules.layout.target == "spans" and "tags" in self.frame:
+            self.frame["tags"], self.misfits = mended(self.frame["tags"].tolist(), rules)
+            if rules.repair and self.misfits:
+                self.account.warnings["tags_mended"] = self.misfits
+        found = faulty(self.frame, rules.layout, source, rules.values)
+        self.invalid = {row: self._with_value(row, reason) for row, reason in found.items()}
+        self._texts: list[tuple[str, ...]] = []
+        self._clean()
+        lengths = [sum(map(len, row)) for row in self._texts]
+        empty = {row: EMPTY for row, texts in enumerate(self._texts) if not all(texts)}
+        too_long = {row: TOO_LONG for row, length in enumerate(lengths) if length > limits.max_characters}
+        self.reasons: dict[int, Reason] = empty | too_long | self.invalid
+
+    @property
+    def left(self) -> list[int]:
+        """Positions of the rows that are kept."""
+        return [row for row in range(len(self.frame)) if row not in self.reasons]
+
+    def texts(self) -> list[tuple[str, ...]]:
+        """The inputs of the rows that are kept; the words of a tagged row are one text."""
+        return [self._texts[row] for row in self.left]
+
+    def shown(self) -> list[str]:
+        """Each of the rows that are kept as one text."""
+        return ["".join(texts) for texts in self.texts()]
+
+    def compared(self) -> list[tuple[str, ...]]:
+        """Equal for inputs with the same letters and digits."""
+        return [tuple(map(letters, texts)) for texts in self.texts()]
+
+    def same(self) -> list[str]:
+        """Equal for inputs that differ only in case, compatibility forms or white space."""
+        return ["\n".join(map(key, texts)) for texts in self.texts()]
+
+    def outputs(self) -> list[str]:
+        """What is to be found in the rows that are kept, to be compared."""
+        (column,) = self.rules.layout.outputs
+        return [str(list(cell) if isinstance(cell, list) else cell) for cell in self._kept(column)]
+
+    def labels(self) -> Labels:
+        """Of the rows that are kept: their classes, the types of their entities, or their tags."""
+        of_row = _LABELS.get(self.rules.layout.target)
+        if of_row is None:
+            return Labels.of([])
+        (column,) = self.rules.layout.outputs
+        rows = zip(self._kept(column), self.places(), strict=True)
+        return Labels.of((label, place) for cell, place in rows for label in of_row(cell))
+
+    def places(self) -> list[str]:
+        """Of the rows that are kept, for messages: file, line and id."""
+        columns = (self._kept(name) for name in ("file", "line", "id"))
+        return [f"{file}:{line} (row {row_id!r})" for file, line, row_id in zip(*columns, strict=True)]
+
+    def numbers(self) -> list[float]:
+        """Of the rows that are kept; none where the target is another."""
+        return self._kept("value") if self.rules.layout.target == "number" else []
+
+    def unanswered(self) -> list[UserError]:
+        """Questions without an answer, where there may be none."""
+        if self.rules.layout.target != "answer" or self.rules.no_answer:
+            return []
+        none = [row for row in self.left if not self.frame["answers"].iloc[row]]
+        if not none:
+            return []
+        file, line = (self.frame[column].iloc[none[0]] for column in ("file", "line"))
+        problem = f"{len(none)} questions without an answer, the first at {file}:{line}"
+        return [BadData(84, self.source, problem, "unanswerable questions need no_answer: true")]
+
+    def repeated_ids(self) -> set[str]:
+        """Ids of more than one row."""
+        counts = Counter(row_id for row_id in self.frame["id"] if isinstance(row_id, str) and row_id)
+        return {row_id for row_id, count in counts.items() if count > 1}
+
+    def table(self) -> pa.Table:
+        """The rows that are kept, for the validated file."""
+        layout = self.rules.layout
+        return table(layout, [self._kept(name) for name in layout.columns])
+
+    def _with_value(self, row: int, reason: Reason) -> Reason:
+        """A number outside the range is told, and the range."""
+        if reason != OUT_OF_RANGE:
+            return reason
+        value, (low, high) = self.frame["value"].iloc[row], self.rules.range
+        wrong = f"not in {low:g} to {high:g}" if isfinite(value) else "not finite"
+        return reason._replace(text=f"value {value:g} is {wrong}")
+
+    def _kept(self, column: str) -> list[Any]:
+        return self.frame[column].iloc[self.left].tolist()
+
+    def _clean(self) -> None:
+        """Cells of valid rows are replaced by cleaned ones; what points into them moves along."""
+        layout = self.rules.layout
+        cells = {name: self.frame[name].tolist() for name in layout.fields}
+        for row in range(len(self.frame)):
+            if row in self.invalid:
+                self._texts.append(("",) * len(layout.inputs))
+                continue
+            if layout.target == "answer":
+                answers = moved(cells["context"][row], cells["answers"][row])
+                if isinstance(answers, Reason):
+                    self.invalid[row] = answers
+                cells["answers"][row] = answers
+            for name in layout.inputs:
+                cells[name][row] = self._cleaned(cells[name][row])
+            self._texts.append(tuple(_text(cells[name][row]) for name in layout.inputs))
+            if layout.target == "spans":
+                cells["tags"][row] = as_bio(cells["tags"][row], self.rules.scheme)
+        for name, column in cells.items():
+            self.frame[name] = column
+
+    def _cleaned(self, cell: Any) -> Any:
+        pieces = [clean(piece) for piece in ([cell] if isinstance(cell, str) else cell)]
+        for _, hidden in pieces:
+            self.account.cleaned.update(hidden)
+        return pieces[0][0] if isinstance(cell, str) else [text for text, _ in pieces]
+
+
+_LABELS: dict[str, Callable[[Any], Iterable[str]]] = {
+    "class": lambda label: [label],
+    "labels": lambda labels: labels,
+    "spans": lambda tags: [tag[2:] for tag in tags if tag.startswith("B-")],
+    "tags": lambda tags: tags,
+}
+"""Target -> the labels of a cell; the others have none."""
+
+
+def _text(cell: str | list[str]) -> str:
+    return cell if isinstance(cell, str) else " ".join(cell)

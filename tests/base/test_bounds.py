@@ -1,0 +1,116 @@
+"""Whatever becomes an allocation or the length of a loop has an upper bound, and a zero too many is told at once."""
+
+import copy
+import importlib
+from pathlib import Path
+from typing import Annotated, Any, get_args, get_origin
+
+import pytest
+from annotated_types import Le, Lt, MaxLen
+from pydantic import BaseModel
+
+from adaptbert.base.config import Config
+from adaptbert.errors import UserError
+from adaptbert.runtime.params import params_file as params
+from adaptbert.runtime.stage import check_all
+from tests.support.imports import ROOT
+
+SMOKE = params.read(ROOT / "presets/smoke.yaml")
+NO_SIZES = {
+    "weight", "class_weights", "epsilon", "clip_norm",  # factors
+    "labels", "corpora", "domain_transfer",  # names, which other names of the file bound
+    "range", "betas",  # two numbers each
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _in_the_project(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+def sections() -> dict[type[BaseModel], None]:
+    """Every class of params.yaml, once, through all that they hold."""
+    found: dict[type[BaseModel], None] = {}
+    for path in sorted((ROOT / "stages").glob("[!_]*.py")):
+        for kind in importlib.import_module(f"stages.{path.stem}").STAGE.hints().values():
+            inside([kind], found)
+    return found
+
+
+def inside(kinds: list[Any], found: dict[type[BaseModel], None]) -> None:
+    for kind in kinds:
+        if isinstance(kind, type) and issubclass(kind, Config) and kind not in found:
+            found[kind] = None
+            inside([field.annotation for field in kind.model_fields.values()], found)
+        else:
+            inside([part for part in get_args(kind) if isinstance(part, type) or get_origin(part)], found)
+
+
+def unbounded(kind: Any, metadata: tuple[Any, ...] = ()) -> bool:
+    """Whether a number or a list may be as large as it likes."""
+    if get_origin(kind) is Annotated:
+        plain, *more = get_args(kind)
+        inner = [item for part in more for item in getattr(part, "metadata", [part])]
+        return unbounded(plain, (*metadata, *inner))
+    if kind in (int, float):
+        return not any(isinstance(item, Le | Lt) for item in metadata)
+    if get_origin(kind) is list:
+        return not any(isinstance(item, MaxLen) for item in metadata) or any(map(unbounded, get_args(kind)))
+    return any(unbounded(part, metadata) for part in get_args(kind) if part is not type(None))
+
+
+def test_every_size_has_an_upper_bound() -> None:
+    found = [
+        f"{cls.__name__}.{name}"
+        for cls in sections()
+        for name, field in cls.model_fields.items()
+        if name not in NO_SIZES and unbounded(field.annotation, tuple(field.metadata))
+    ]
+    assert len(sections()) > 20
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "most"),
+    [
+        ("pretrain.encoder.hidden_size", 10**9, 16384),
+        ("pretrain.encoder.max_positions", 10**9, 8192),
+        ("pretrain.micro_batch_tokens", 10**12, 16777216),
+        ("pretrain.budget", {"steps": 10**9}, 100000000),
+        ("pretrain.measurements", 10**6, 1000),
+        ("measure.max_tokens", 10**12, 100000000),
+        ("tokenizer.vocabulary_size", 10**8, 1000000),
+        ("finetune.section.seeds", list(range(101)), "101 values are too many; write at most 100"),
+        ("finetune.section.epochs", 1e9, 1000),
+        ("finetune.section.global_batch_size", 10**9, 65536),
+        ("validate.max_characters", 10**12, 100000000),
+        (
+            "pretrain.encoder",
+            {"layers": 96, "hidden_size": 16384, "heads": 64, "intermediate_size": 65536, "max_positions": 512},
+            "309,237,645,312 weights in 96 layers, more than 20,000,000,000; write smaller sizes; "
+            "BERT-base has 12 layers of 768 and 3072",
+        ),
+        (
+            "finetune.section.search",
+            {"seeds": 1, "learning_rate": [n / 100 for n in range(1, 41)], "epochs": [float(n) for n in range(1, 41)],
+             "global_batch_size": [32 * n for n in range(1, 41)]},
+            "64,000 combinations are more than 10,000 trials; give fewer values",
+        ),
+    ],
+)  # fmt: skip
+def test_a_zero_too_many(key: str, value: Any, most: int | str) -> None:
+    expected = most if isinstance(most, str) else f" is out of range; it should be less than or equal to {most}"
+    document = copy.deepcopy(SMOKE)
+    here = document
+    *path, last = key.split(".")
+    for part in path:
+        here = here[part]
+    here[last] = value
+    with pytest.raises(UserError) as told:
+        check_all(document, Path("params.yaml"))
+    lines = str(told.value).splitlines()
+    assert any(
+        line.startswith(f"AB-1{'11' if ';' in str(most) and 'too many' not in str(most) else '09'} params.yaml: {key}")
+        for line in lines
+    ), lines
+    assert any(line.endswith(expected) for line in lines), lines

@@ -1,0 +1,99 @@
+"""A file appears whole or not at all; what `kill -9` leaves is removed by the next writer and never recorded by DVC."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from adaptbert.base.files import whole, write_json
+from tests.support.project import ROOT, environment
+
+WRITER = """
+import sys, time
+from pathlib import Path
+from adaptbert.outputs import whole
+with whole(Path(sys.argv[1])) as part:
+    if sys.argv[2] == "folder":
+        part.mkdir()
+        part = part / "inside"
+    part.write_text("half")
+    print(part, flush=True)
+    time.sleep(60)
+"""
+
+
+def begun(target: Path, how: str) -> "tuple[subprocess.Popen[str], Path]":
+    """A process in the middle of writing."""
+    process = subprocess.Popen([sys.executable, "-c", WRITER, target, how], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    return process, Path(process.stdout.readline().strip())
+
+
+def killed(target: Path, how: str) -> Path:
+    process, part = begun(target, how)
+    process.kill()
+    process.communicate()
+    assert part.read_text() == "half"
+    return part
+
+
+@pytest.mark.parametrize("how", ["file", "folder"])
+def test_what_a_kill_left_goes_when_the_target_is_written(tmp_path: Path, how: str) -> None:
+    target, other = tmp_path / "[1] metrics.json", tmp_path / "metrics.json"
+    killed(target, how)
+    kept = killed(other, how)
+    write_json(target, {"a": 1})
+    assert kept.exists(), "of another target"
+    write_json(other, {})
+    assert sorted(path.name for path in tmp_path.iterdir()) == [target.name, other.name]
+
+
+def test_what_another_process_is_writing_stays(tmp_path: Path) -> None:
+    process, part = begun(tmp_path / "out", "file")
+    try:
+        write_json(tmp_path / "out", {})
+        assert part.read_text() == "half"
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_number_that_was_given_anew(tmp_path: Path) -> None:
+    """As in a container that was started again: the same number, and not the process that wrote this."""
+    for pid in (os.getpid(), os.getppid()):
+        left = tmp_path / f".out.{pid}.part"
+        left.mkdir()
+        os.utime(left, (1e9, 1e9))
+    with whole(tmp_path / "out") as part:
+        part.mkdir()
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_neither_dvc_nor_git_sees_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    env = environment(tmp_path)
+
+    def run(*command: str) -> str:
+        done = subprocess.run(command, env=env, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    run("git", "init", "-q")
+    for name in (".dvcignore", ".gitignore"):
+        shutil.copy(ROOT / name, tmp_path)
+    Path(".dvc").mkdir()
+    Path(".dvc/config").touch()
+    Path("dvc.yaml").write_text("stages: {a: {cmd: echo 1 > out, deps: [metrics], outs: [out]}}")
+    write_json(Path("metrics/finetune/a.json"), {})
+    run("dvc", "repro")
+    before = Path("dvc.lock").read_bytes()
+    Path("metrics/finetune/.a.json.77.part").mkdir()
+    Path("metrics/finetune/.a.json.77.part/x").touch()
+    Path("metrics/.AbCdEf_hij-lmnopqrstuv.tmp").touch()
+    assert "up to date" in run("dvc", "status")
+    run("dvc", "repro", "--force")
+    assert Path("dvc.lock").read_bytes() == before
+    assert run("git", "status", "--porcelain", "metrics", "-uall").split() == ["??", "metrics/finetune/a.json"]

@@ -1,0 +1,182 @@
+"""Every benchmark runs from end to end on something tiny and finds what it promises; no time is asserted."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from adaptbert.pretraining.masked_lm import NO_ANSWER, MaskedBatches
+from adaptbert.training.document_stream import DocumentStream
+from benchmarks import finetuning, machine, masked_lm, quality, real_text, table
+from benchmarks.peer import PEERS, sample_of_groups
+from benchmarks.profile import REST
+from benchmarks.rounds import Budget, Speed, compared
+from benchmarks.workload import SETTINGS, Documents, Setting
+from tests.support import tiny
+
+SHORT = Setting(1, 16, 2, 64, 0, 4)
+PACKED = Setting(1, 16, 2, 64, 16, 2)
+BUDGET = Budget(rounds=1, warm=1, steps=2, ours=2, apart=False)
+CLOCKS = {"wall", "cpu"}
+
+
+def check_ratios(found: dict, unit: str, peers: list[str]) -> None:
+    assert list(found[f"ratio_{unit}"]) == peers
+    for clocks in found[f"ratio_{unit}"].values():
+        assert set(clocks) == CLOCKS
+        for ratio in clocks.values():
+            assert 0 <= ratio["lowest"] <= ratio["median"] <= ratio["highest"]
+    assert set(found[f"{unit}_per_second"]) == {"ours", *peers}
+    assert min(found[f"{unit}_per_second"].values()) > 0
+
+
+@pytest.mark.parametrize("setting", [SHORT, PACKED])
+def test_masked_lm(setting: Setting) -> None:
+    found = masked_lm.measure(setting, BUDGET, PEERS["cpu"])
+    check_ratios(found, "tokens", list(PEERS["cpu"]))
+    assert found["share_of_peak"] >= 0
+    assert found["flop_per_token"] > 0
+
+
+def test_masked_lm_with_the_peers_of_a_gpu() -> None:
+    """All but the compiled one, which takes a minute."""
+    peers = {name: flags for name, flags in PEERS["gpu"].items() if not flags.arguments.get("torch_compile")}
+    assert len(peers) == 2
+    check_ratios(masked_lm.measure(SHORT, BUDGET, peers), "tokens", list(peers))
+
+
+def test_finetuning() -> None:
+    found = finetuning.measure(SHORT, BUDGET, PEERS["cpu"])
+    for unit in ("examples", "tokens"):
+        check_ratios(found, unit, list(PEERS["cpu"]))
+
+
+@pytest.mark.parametrize("benchmark", [masked_lm, finetuning])
+def test_profile(benchmark: Any) -> None:
+    found = benchmark.profile(SHORT, BUDGET)
+    assert found["milliseconds_per_step"] > 0
+    assert sum(found["share"].values()) == pytest.approx(1, abs=0.02)
+    for kind in ("data (order, masks, packing)", "matrix products", "dropout", "optimizer", REST):
+        assert found["share"][kind] > 0, kind
+
+
+def test_quality(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a file of lines; what is kept after the last seed holds all of them."""
+    monkeypatch.setattr(machine, "RESULTS", tmp_path / "results")
+    lines = tmp_path / "lines.txt"
+    lines.write_text("\n".join(tiny.sentences("domain", 200)), encoding="utf-8")
+    rows = real_text.read(lines, 150)
+    assert len(rows) == 150
+    prepared = real_text.prepare(rows, tmp_path, 150, 500)
+    setting = Setting(1, 16, 2, prepared.tokenizer.size, 0, 8)
+    course = quality.Course(setting, tiny.optim(), steps=6, points=3)
+    quality.run(course, prepared, 2, list(quality.PEERS), "lines")
+    kept = json.loads((tmp_path / "results/quality.json").read_text("utf-8"))
+    assert kept["seeds"] == len(kept["curves"]) == 2
+    for runs in kept["curves"].values():
+        assert list(runs) == ["ours", *quality.PEERS]
+        assert [[point["step"] for point in curve] for curve in runs.values()] == [[0, 2, 4, 6]] * 3
+        starts = [curve[0]["loss"] for curve in runs.values()]
+        assert starts == [starts[0]] * 3, "the same weights, measured on the same masks"
+        assert runs["ours"][-1]["loss"] == pytest.approx(runs["paired"][-1]["loss"], abs=0.01)
+        assert runs["ours"][-1]["loss"] != runs["paired"][-1]["loss"]
+    for found in kept["comparison"].values():
+        assert found["difference"]["n"] == 2
+        assert found["difference"]["low"] is found["difference"]["high"] is None, "an interval needs three seeds"
+        assert found["time_to_same_loss"]["median"] > 0
+    assert all(f"| {peer} |" in table.tables(tmp_path / "results") for peer in quality.PEERS)
+
+
+def test_paired_batches_are_ours_padded(tmp_path: Path) -> None:
+    """Read back from the rows they are the same tokens, masks and targets."""
+    corpus = tiny.corpus(tmp_path / "text", "domain", 40)
+    batch = MaskedBatches(corpus, DocumentStream(corpus.lengths, 0, 200), tiny.masker(), 64)(3)
+    rows = quality.padded(batch, tiny.tokenizer().pad)
+    there = rows["attention_mask"].bool()
+    assert torch.equal(rows["input_ids"][there], batch.ids)
+    asked = batch.expected != NO_ANSWER
+    assert torch.equal((rows["labels"][there] != NO_ANSWER).nonzero().flatten(), batch.chosen[asked])
+    assert torch.equal(rows["labels"][rows["labels"] != NO_ANSWER], batch.expected[asked])
+    assert (rows["input_ids"][:, 0] == tiny.tokenizer().cls).all()
+    assert (rows["input_ids"][~there] == tiny.tokenizer().pad).all()
+
+
+def test_the_time_to_the_same_loss() -> None:
+    """To the lowest loss that both reach, on straight lines between the points."""
+    ours = [quality.Point(0, 0.0, 8.0), quality.Point(5, 1.0, 6.0), quality.Point(10, 2.0, 4.0)]
+    peer = [quality.Point(0, 0.0, 8.0), quality.Point(5, 6.0, 5.0), quality.Point(10, 9.0, 5.5)]
+    assert quality.time_ratio(ours, peer) == pytest.approx(6 / 1.5)
+    assert quality.time_ratio(peer, ours) == pytest.approx(1.5 / 6)
+    assert quality.time_ratio(ours, ours) == 1
+
+
+def test_ratios_are_taken_within_a_round() -> None:
+    """A machine that is slow in one round is slow for both."""
+    seconds = {"ours": [1.0, 10.0, 2.0], "peer": [4.0, 40.0, 6.0]}
+    contenders = {
+        name: lambda number, times=times: Speed(10, 300, times[number], 2 * times[number], 0)
+        for name, times in seconds.items()
+    }
+    found = compared(contenders, Budget(3, 0, 1, 1, apart=False), ("examples", "tokens"))
+    assert found["ratio_tokens"] == {"peer": {clock: {"median": 4, "lowest": 3, "highest": 4} for clock in CLOCKS}}
+    assert found["tokens_per_second"] == {"ours": 150, "peer": 50}
+    assert found["examples_per_second"] == {"ours": 5, "peer": 2}
+
+
+def test_batches_grouped_by_length_are_an_even_sample() -> None:
+    """Within a batch lengths are alike, over the batches that count they are those of all documents."""
+    documents = Documents(SETTINGS["cpu"]["mini-short-30k"], 50 * 32)
+    budget = Budget(1, 3, 10, 1)
+    rows = sample_of_groups(documents.lengths, 32, budget, 0)
+    lengths = documents.lengths[rows].reshape(-1, 32)
+    assert len(lengths) == budget.warm + budget.steps
+    counted = lengths[budget.warm :]
+    assert counted.mean() == pytest.approx(documents.lengths.mean(), rel=0.1)
+    assert counted.std(axis=1).mean() < 0.2 * documents.lengths.std()
+    assert documents.lengths.mean() == pytest.approx(28, abs=1)
+
+
+def test_results_say_on_what(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "RESULTS", tmp_path / "results")
+    machine.keep("something", {"figure": 1})
+    kept = json.loads((tmp_path / "results/something.json").read_text("utf-8"))
+    assert kept["figure"] == 1
+    assert {"processor", "cores", "threads", "device", "python", "torch", "transformers"} <= set(kept["machine"])
+
+
+def test_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of results as they are kept."""
+    monkeypatch.setattr(machine, "RESULTS", tmp_path)
+    assert "No results" in table.tables(tmp_path)
+    ratio = {"median": 3.5, "lowest": 3.25, "highest": 4.0}
+    ratios = {"stock defaults": dict.fromkeys(("wall", "cpu"), ratio)}
+    speed = {"tokens_per_second": {"ours": 12345}, "ratio_tokens": ratios, "share_of_peak": 0.424}
+    machine.keep("masked_lm", {"rounds": 3, "settings": {"mini": speed}})
+    machine.keep("masked_lm-profile", {"settings": {"mini": {"milliseconds_per_step": 7.5, "share": {"loss": 0.125}}}})
+    less = {"stock to ours": {"seconds": ratio}}
+    machine.keep("tokenising", {"lines": 10, "processes": 1, "rounds": 1, "tokenising": less, "masking": {}})
+    step = {"seconds": 1.25, "peak_resident_mb": 300.4}
+    machine.keep("scale", {"lines": {"10000": {"tokenise": step, "read": step, "microseconds_per_line": 12.5}}})
+    found = table.tables(tmp_path)
+    assert "| tokenising, seconds | 3.50 (3.25 to 4.00) |" in found
+    assert "| 10,000 | 1.2 | 12.5 |  | 300 | 300 |" in found
+    assert "| mini | 12,345 | 3.50 (3.25 to 4.00) | 3.50 (3.25 to 4.00) | 42% |" in found
+    assert "| loss | 12.5% |" in found
+    assert "torch " in found
+    for lines in found.split("\n\n"):
+        if lines.startswith("|"):
+            assert len({line.count("|") for line in lines.splitlines()}) == 1
+    machine.keep("unheard_of", {})
+    with pytest.raises(ValueError, match="unheard_of"):
+        table.tables(tmp_path)
+
+
+def test_settings_fit_the_architectures() -> None:
+    for settings in SETTINGS.values():
+        for setting in settings.values():
+            config = setting.config()
+            assert config.hidden_size % config.num_attention_heads == 0
+            assert np.all(Documents(setting, 3).lengths <= min(setting.block, config.max_position_embeddings))

@@ -1,0 +1,120 @@
+"""Whatever a file holds: rows, rows put aside, or one of our errors; never another exception."""
+
+import gzip
+import io
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import get_args
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adaptbert.collection.raw_writer import RawWriter
+from adaptbert.collection.readers.encodings import KNOWN
+from adaptbert.collection.readers.source_config import OF_SHAPE, Format, SourceConfig
+from adaptbert.collection.user_files import Files
+from adaptbert.errors import UserError
+from adaptbert.prediction.inputs import Input
+from adaptbert.prediction.request_rows import Reader
+from adaptbert.rows.layout import CORPUS, Layout
+from tests.support.harming import harmed
+from tests.support.labelled_files import ANSWER, CLASS, FOUR, LABELS, NUMBER, PAIR, SPANS, TAGS, result, squad, studio
+
+LAYOUTS = (CORPUS, CLASS, LABELS, NUMBER, PAIR, SPANS, TAGS, ANSWER)
+FORMATS = get_args(Format)
+RECORD = {
+    "id": 7,
+    "text": "The cat 😀",
+    "text_a": "a",
+    "text_b": "b",
+    "label": "x",
+    "labels": ["x", "y"],
+    "value": 1.5,
+    "tokens": ["The", "cat"],
+    "tags": ["O", "B-X"],
+    "context": "The cat sat",
+    "question": "who?",
+    "answers": {"text": ["The cat"], "answer_start": [0]},
+}
+TABLE = 'id,text,text_a,text_b,label,labels,value\n1,"The, cat",a,b,x,x;y,1.5\n2,猫,c,d,y,,2\n'
+QUESTION = {"id": "q", "question": "who?", "answers": [{"text": "The cat", "answer_start": 0}]}
+
+
+def parquet_bytes() -> bytes:
+    stream = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist([RECORD] * 3), stream)
+    return stream.getvalue()
+
+
+WHOLE: dict[str, bytes] = {
+    "txt": "a line\nanother 猫\r\n\n".encode(),
+    "csv": TABLE.encode(),
+    "tsv": TABLE.replace(",", "\t").encode(),
+    "jsonl": (json.dumps(RECORD) + "\n").encode() * 2,
+    "parquet": parquet_bytes(),
+    "conll": FOUR.encode(),
+    "squad": json.dumps(squad(QUESTION)).encode(),
+    "doccano": b'{"id": 1, "text": "Ann sat", "label": [[0, 3, "PER"]]}\n{"id": 2, "text": "b", "label": ["x"]}\n',
+    "label_studio": json.dumps([studio(result("label", start=0, end=3, labels=["PER"]))]).encode(),
+}
+
+
+def rows_or_why(folder: Path, kind: Format, layout: Layout, content: bytes, encoding: str | None, pack: bool) -> None:
+    """Collected and written as a stage does; and read by `predict`."""
+    path = folder / ("any.gz" if pack else "any")
+    path.write_bytes(gzip.compress(content) if pack else content)
+    given_columns = {} if kind in ("label_studio", "doccano", "squad", "conll") else {"id": "id"}
+    config = SourceConfig.model_validate(
+        {"source": "files", "format": kind, "encoding": encoding, "columns": given_columns, "max_bad_fraction": 0.5}
+    )
+    with suppress(UserError), RawWriter(folder, layout, 0.5) as writer:
+        files = Files(path, layout, config, "" if layout == CORPUS else "train")
+        writer.write(files.rows(), "train", path)
+        writer.finish(files.provenance(), files.warnings)
+    if layout != CORPUS and OF_SHAPE.get(kind, layout.shape) == layout.shape:
+        with suppress(UserError):
+            list(Input(path, layout.shape, Reader(layout.shape, {}), kind, encoding).rows())
+
+
+ENCODINGS = st.none() | st.sampled_from(sorted(KNOWN))
+ARGUMENTS = {
+    "kind": st.sampled_from(FORMATS),
+    "layout": st.sampled_from(LAYOUTS),
+    "encoding": ENCODINGS,
+    "pack": st.booleans(),
+    "draw": st.data(),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("any")
+
+
+@settings(max_examples=150, deadline=None)
+@given(**ARGUMENTS)
+def test_a_harmed_file(
+    folder: Path, kind: Format, layout: Layout, encoding: str | None, pack: bool, draw: st.DataObject
+) -> None:
+    rows_or_why(folder, kind, layout, harmed(draw, WHOLE[kind]), encoding, pack)
+
+
+@settings(max_examples=100, deadline=None)
+@given(content=st.binary(max_size=200), **ARGUMENTS)
+def test_any_bytes(
+    folder: Path, kind: Format, layout: Layout, encoding: str | None, pack: bool, draw: st.DataObject, content: bytes
+) -> None:
+    rows_or_why(folder, kind, layout, content, encoding, pack)
+
+
+@pytest.mark.nightly
+@settings(max_examples=20_000, deadline=None)
+@given(**ARGUMENTS)
+def test_many_harmed_files(
+    folder: Path, kind: Format, layout: Layout, encoding: str | None, pack: bool, draw: st.DataObject
+) -> None:
+    rows_or_why(folder, kind, layout, harmed(draw, WHOLE[kind]), encoding, pack)

@@ -1,0 +1,144 @@
+"""Lines and characters of text files: encodings, ends of lines, what is cut, too long or no text."""
+
+import codecs
+import gzip
+import json
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from adaptbert.collection.readers.lines import MAX_LINE, read_lines
+from adaptbert.collection.user_files import Files
+from adaptbert.errors import BadData
+from adaptbert.rows.layout import CORPUS
+from tests.support.raw import CLASS
+from tests.support.reading import codes, collect, config, read, texts, write
+
+# --- lines and characters
+
+
+def test_lf_cr_and_crlf_end_a_line_and_nothing_else_does(tmp_path: Path) -> None:
+    inside = "a\u2028b\u2029c\x85d\x0be\x0cf"
+    path = write(tmp_path / "a.txt", f"one\r\ntwo\rthree\n{inside}\r\n\r\nlast")
+    assert texts(path) == ["one", "two", "three", inside, "last"]
+    assert [row.line for row in read(path)[0]] == [1, 2, 3, 4, 6]
+
+
+def test_a_crlf_on_the_border_of_two_blocks_is_one_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("adaptbert.collection.readers.lines.BLOCK", 4)
+    path = write(tmp_path / "a.txt", b"abc\r\ndef\r\rgh\r\n\nlast line")
+    lines = list(read_lines(path, "a.txt", None, Files(path, CORPUS, config()).warnings))
+    assert [line.text for line in lines] == ["abc", "def", "", "gh", "", "last line"]
+    assert [line.number for line in lines] == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "reason"),
+    [
+        (b"caf\xe9 au lait", 1, "byte 0xE9 is not UTF-8"),
+        (b"\x93quoted\x94", 5, "Windows-1252"),
+        (b"\xc0\xaf", 7, "overlong"),
+        (b"\xe0\x80\xaf", 7, "overlong"),
+        (b"\xed\xa0\x80", 8, "surrogate encoded"),
+    ],
+)
+def test_lines_that_are_not_utf8_are_put_aside(tmp_path: Path, line: bytes, code: int, reason: str) -> None:
+    path = write(tmp_path / "a.txt", b"good\n" + line + b"\nalso good\n")
+    rows, bad, _ = read(path)
+    assert [row.values["text"] for row in rows] == ["good", "also good"]
+    assert [(row.id, row.line, row.problem.code) for row in bad] == [("a-2", 2, code)]
+    assert reason in bad[0].problem.reason
+
+
+MOODS = "正文,label\n味道很好,pos\n送得太慢,neg\n"
+POSTS = "味道很好\n送得太慢\n"
+
+
+@pytest.mark.parametrize(("name", "content"), [("a.csv", MOODS), ("a.txt", POSTS), ("a.jsonl", POSTS)])
+def test_the_encoding_of_chinese_is_named(tmp_path: Path, name: str, content: str) -> None:
+    with pytest.raises(BadData, match=r"AB-0(01|18) .*is not UTF-8: Chinese in GBK\?.*; declare encoding: gb18030$"):
+        collect(write(tmp_path / name, content.encode("gbk")), tmp_path / "raw")
+
+
+@pytest.mark.parametrize("encoding", ["gbk", "utf-16"])
+def test_a_file_that_is_not_in_the_declared_encoding(tmp_path: Path, encoding: str) -> None:
+    """It is declared already: what is told is that all files of a set share it."""
+    odd = "送得太慢了\n".encode()
+    with pytest.raises(BadData, match=rf"not {encoding}.*, which is declared.*; the encoding is one for"):
+        collect(write(tmp_path / "a.txt", odd), tmp_path / "raw", encoding=encoding)
+
+
+def test_a_character_cut_at_the_end_of_the_file(tmp_path: Path) -> None:
+    assert codes(write(tmp_path / "a.txt", "good\n三".encode()[:-1])) == [6]
+
+
+def test_a_bad_byte_inside_a_quoted_csv_record_takes_that_record_only(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", b'text,n\n"one\nb\xffd",1\ntwo,2\n')
+    rows, bad, _ = read(path)
+    assert [row.values["text"] for row in rows] == ["two"]
+    assert [(row.line, row.problem.code) for row in bad] == [(2, 1)]
+
+
+def test_byte_order_mark_and_nul_are_stripped_and_counted(tmp_path: Path) -> None:
+    body = "x" * 300
+    for name, content in (
+        ("a.txt", body + "\0"),
+        ("a.jsonl", json.dumps({"text": body}) + "\0"),
+        ("a.csv", f"text\n{body}\0\n"),
+    ):
+        rows, _, files = read(write(tmp_path / name, codecs.BOM_UTF8 + content.encode()))
+        assert [row.values["text"] for row in rows] == [body], name
+        assert files.warnings == {"byte-order marks removed": 1, "NUL bytes removed": 1}
+
+
+@pytest.mark.parametrize("encoding", ["gb18030", "big5", "cp1252", "utf-16", "utf-16-le", "utf-32", "UTF-8"])
+def test_declared_encodings(tmp_path: Path, encoding: str) -> None:
+    wanted = ["“naïve”", "last"] if encoding == "cp1252" else ["三字\u3000經", "last"]
+    path = write(tmp_path / "a.txt", "\n".join(wanted).encode(encoding))
+    assert texts(path, encoding=encoding) == wanted
+
+
+def test_lone_surrogate_escapes_are_put_aside(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", '{"text": "ok"}\n{"text": "x\\ud800"}\n{"text": "\\ud83d\\ude00"}\n')
+    assert codes(path) == [9]
+    assert texts(path) == ["ok", "😀"]
+    rows = [{"text": "a", "nr": "x\ud800", "by": "y"}, {"text": "b", "nr": 1, "by": "\udc00"}]
+    path = write(tmp_path / "b.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    _, bad, _ = read(path, CLASS, columns={"label": "text", "id": "nr", "group": "by"})
+    assert [(row.id, row.problem.code) for row in bad] == [("b-1", 9), ("1", 9)]
+
+
+def test_a_line_of_100_mb_is_put_aside_in_flat_memory(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    with path.open("wb") as file:
+        file.write(b"first\n")
+        for _ in range(100):
+            file.write(b"x" * 1_000_000)
+        file.write(b"\nlast\n")
+    tracemalloc.start()
+    rows, bad, _ = read(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert [row.values["text"] for row in rows] == ["first", "last"]
+    assert [(row.line, row.problem.code) for row in bad] == [(2, 22)]
+    assert peak < 6 * MAX_LINE
+
+
+def test_a_cut_last_line_of_jsonl_is_put_aside(tmp_path: Path) -> None:
+    rows, bad, _ = read(write(tmp_path / "a.jsonl", '{"text": "a"}\nnonsense\n3\n{"text": "b'))
+    assert len(rows) == 1
+    assert [(row.line, row.problem.code, "truncated" in row.problem.reason) for row in bad] == [
+        (2, 44, False),
+        (3, 44, False),
+        (4, 44, True),
+    ]
+
+
+def test_deep_json_is_put_aside_not_a_traceback(tmp_path: Path) -> None:
+    assert codes(write(tmp_path / "a.jsonl", '{"text": "a"}\n{"text": ' + "[" * 100_000 + "\n")) == [44]
+
+
+def test_multi_member_gzip_is_read_to_its_end(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.txt.gz", gzip.compress(b"one\n") + gzip.compress(b"two\n"))
+    assert texts(path) == ["one", "two"]

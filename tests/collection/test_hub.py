@@ -1,0 +1,240 @@
+"""Data sets by name and revision, with folders in place of the hub."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import datasets
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from adaptbert.collection.hub import HubDataset
+from adaptbert.collection.readers.records import Row, Unreadable
+from adaptbert.collection.readers.source_config import SourceConfig
+from adaptbert.errors import BadData, BadParams, UserError
+from adaptbert.rows.layout import CORPUS, Layout
+from tests.support.raw import CLASS, SPANS
+
+LABELS = Layout("single_sentence", "labels")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two splits of parquet, with named classes, a null and a stranger column."""
+    names = datasets.ClassLabel(names=["neg", "pos"])
+    features = datasets.Features({"body": datasets.Value("string"), "mood": names, "nr": datasets.Value("int64")})
+    made = tmp_path / "reviews"
+    made.mkdir()
+    for split in ("train", "test"):
+        rows = {"body": [f"{split} one", None, f"{split} three"], "mood": [0, 1, 1], "nr": [1, 2, 3]}
+        datasets.Dataset.from_dict(rows, features=features).to_parquet(made / f"{split}-00000-of-00001.parquet")
+    return made
+
+
+def listing(tmp_path: Path, content: str) -> Path:
+    path = tmp_path / "reviews.yaml"
+    path.write_text(content, encoding="utf-8")
+    return path
+
+
+def load(path: Path, layout: Layout, split: str = "", **values: Any) -> tuple[list[Row], list[Unreadable], HubDataset]:
+    source = HubDataset(path, layout, SourceConfig.model_validate({"source": "hub", **values}), split)
+    found = list(source.rows())
+    return [r for r in found if isinstance(r, Row)], [r for r in found if isinstance(r, Unreadable)], source
+
+
+def test_a_split_of_parquet_with_named_classes(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = listing(
+        tmp_path, "name: reviews\nsplit: {train: train, test: test}\ncolumns: {text: body, label: mood, id: nr}\n"
+    )
+    rows, bad, source = load(path, CLASS, "test", replace=[["three", "3"]])
+    assert rows == [
+        Row("1", "reviews", 1, {"text": "test one", "label": "neg"}),
+        Row("3", "reviews", 3, {"text": "test 3", "label": "pos"}),
+    ]
+    assert [(row.id, row.problem.code) for row in bad] == [("2", 41)]
+    assert source.provenance() == {"dataset": {"name": "reviews", "split": {"train": "train", "test": "test"}}}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["reviews", "reviews.yaml"]  # no cache beside it
+
+
+def test_json_lines_and_ids_of_our_own(tmp_path: Path) -> None:
+    (tmp_path / "posts").mkdir()
+    (tmp_path / "posts" / "train.jsonl").write_text('{"text": "one"}\n{"text": "two"}\n', encoding="utf-8")
+    rows, _, _ = load(listing(tmp_path, f"name: {tmp_path / 'posts'}\nsplit: train\n"), CORPUS)
+    assert [(row.id, row.values["text"]) for row in rows] == [("posts-train-1", "one"), ("posts-train-2", "two")]
+
+
+DECLARED = """---
+dataset_info:
+  features:
+  - {name: text, dtype: string}
+  - {name: label, dtype: string}
+  - {name: score, dtype: float64}
+---
+"""
+
+
+@pytest.mark.parametrize("card", ["", DECLARED])
+def test_nothing_in_csv_is_converted(tmp_path: Path, card: str) -> None:
+    """`NA` and `007` are text here as in a file, and a declared number is one."""
+    (tmp_path / "posts").mkdir()
+    content = "text,label,score\nnull,NA,1\nNone,007,0.5\n1e5,7,2\n,x,2\nlast,,\n"
+    (tmp_path / "posts" / "train.csv").write_text(content, encoding="utf-8")
+    (tmp_path / "posts" / "README.md").write_text(card, encoding="utf-8")
+    path = listing(tmp_path, f"name: {tmp_path / 'posts'}\nsplit: train\n")
+    rows, bad, _ = load(path, CLASS)
+    assert [(row.values["text"], row.values["label"]) for row in rows] == [
+        ("null", "NA"),
+        ("None", "007"),
+        ("1e5", "7"),
+        ("", "x"),
+    ]
+    assert [(row.line, row.problem.code) for row in bad] == [(5, 62)]
+    path = listing(tmp_path, f"name: {tmp_path / 'posts'}\nsplit: train\ncolumns: {{value: score}}\n")
+    rows, bad, _ = load(path, Layout("single_sentence", "number"))
+    assert [row.values["value"] for row in rows] == [1, 0.5, 2, 2]
+    assert [(row.line, row.problem.code) for row in bad] == [(5, 62)]
+
+
+def test_named_tags(tmp_path: Path) -> None:
+    features = datasets.Features(
+        {
+            "tokens": datasets.List(datasets.Value("string")),
+            "ner": datasets.List(datasets.ClassLabel(names=["O", "B-PER"])),
+        }
+    )
+    (tmp_path / "ner").mkdir()
+    rows = {"tokens": [["Ada", "wrote"]], "ner": [[1, 0]]}
+    datasets.Dataset.from_dict(rows, features=features).to_parquet(tmp_path / "ner" / "train.parquet")
+    path = listing(tmp_path, f"name: {tmp_path / 'ner'}\nsplit: train\ncolumns: {{tags: ner}}\n")
+    assert load(path, SPANS)[0][0].values == {"tokens": ["Ada", "wrote"], "tags": ["B-PER", "O"]}
+
+
+@pytest.mark.parametrize(
+    ("layout", "read", "hidden", "beyond"),
+    [
+        (CLASS, {"text": "a", "label": 1}, {"text": "a", "label": -1}, {"text": "a", "label": 2}),
+        (LABELS, {"text": "a", "labels": [1]}, {"text": "a", "labels": [-1]}, {"text": "a", "labels": [0, 2]}),
+        (SPANS, {"tokens": ["a"], "tags": [1]}, {"tokens": ["a"], "tags": [-1]}, {"tokens": ["a"], "tags": [2]}),
+    ],
+)
+def test_numbers_that_name_no_class(
+    tmp_path: Path, layout: Layout, read: dict[str, Any], hidden: dict[str, Any], beyond: dict[str, Any]
+) -> None:
+    """-1 is how test sets of the hub hide their labels; a number past the names is a mistake of the set."""
+    (tmp_path / "made").mkdir()
+    text, names = datasets.Value("string"), datasets.ClassLabel(names=["O", "B-X"])
+    kinds = {"text": text, "tokens": datasets.List(text), "label": names}
+    features = datasets.Features({name: kinds.get(name, datasets.List(names)) for name in read})
+    path = listing(tmp_path, f"name: {tmp_path / 'made'}\nsplit: train\n")
+
+    def made(*rows: dict[str, Any]) -> tuple[list[Row], list[Unreadable], HubDataset]:
+        plain = pa.Table.from_pylist(list(rows), features.arrow_schema)  # `datasets` itself would refuse them
+        pq.write_table(plain, tmp_path / "made/train.parquet")
+        return load(path, layout)
+
+    rows, bad, _ = made(read, hidden)
+    assert [row.line for row in rows] == [1]
+    assert [(row.line, row.problem) for row in bad] == [(2, (62, "label missing"))]
+    with pytest.raises(BadData, match=r"AB-059 .*made\[2\]: label 2, and the data set names 2 classes"):
+        made(read, beyond)
+
+
+def test_questions_several_labels_and_pairs(tmp_path: Path) -> None:
+    """The features that such sets have on the hub."""
+    answers = datasets.Features({"text": datasets.List(datasets.Value("string")),
+                                 "answer_start": datasets.List(datasets.Value("int32"))})  # fmt: skip
+    topics = datasets.List(datasets.ClassLabel(names=["art", "law"]))
+    text, number = datasets.Value("string"), datasets.Value("float32")
+    kinds = {"context": text, "question": text, "answers": answers, "topics": topics, "score": number}
+    features = datasets.Features(kinds)
+    (tmp_path / "made").mkdir()
+    row = {"context": "The cat sat", "question": "who?", "answers": {"text": ["cat"], "answer_start": [4]},
+           "topics": [1, 0], "score": 0.5}  # fmt: skip
+    datasets.Dataset.from_list([row], features=features).to_parquet(tmp_path / "made/train.parquet")
+    start = f"name: {tmp_path / 'made'}\nsplit: train\n"
+    (found,), _, _ = load(listing(tmp_path, start), Layout("extractive_answer", "answer"))
+    assert found.values["answers"] == [{"text": "cat", "start": 4}]
+    columns = "columns: {text: context, labels: topics}\n"
+    (found,), _, _ = load(listing(tmp_path, start + columns), Layout("single_sentence", "labels"))
+    assert found.values == {"text": "The cat sat", "labels": ["art", "law"]}
+    columns = "columns: {text_a: context, text_b: question, value: score}\n"
+    (found,), _, _ = load(listing(tmp_path, start + columns), Layout("sentence_pair", "number"))
+    assert found.values == {"text_a": "The cat sat", "text_b": "who?", "value": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("content", "error", "words"),
+    [
+        ("name: {folder}\nsplit: train\nrevison: x\n", BadParams, "AB-099 .*revison.*did you mean 'revision'"),
+        ("name: {folder}\nsplit: train\ncolumns: {{txt: body}}\n", BadParams, "AB-099 .*'txt' is not a field"),
+        ("name: {folder}\n", BadParams, "AB-099 .*split"),
+        ("name: org/elsewhere\nsplit: train\n", BadParams, "AB-099 .*revision: is missing; pin a commit"),
+        ("name: {folder}\nsplit: {{train: train}}\n", BadParams, "AB-099 .*names no 'dev'"),
+        ("name: {folder}\nsplit: validation\ncolumns: {{text: body, label: mood}}\n", BadData, "AB-157 .*split"),
+        (
+            "name: {folder}\nsplit: train\ncolumns: {{label: mood}}\n",
+            BadData,
+            "AB-056 .*column 'text' missing; found body, mood, nr",
+        ),
+        ("name: org/elsewhere\nrevision: abc\nsplit: train\n", UserError, "AB-156 .*the hub does not answer"),
+    ],
+)
+def test_what_cannot_be_loaded(tmp_path: Path, folder: Path, content: str, error: type[UserError], words: str) -> None:
+    with pytest.raises(error, match=words) as raised:
+        load(listing(tmp_path, content.format(folder=folder)), CLASS, "dev")
+    assert "\n" not in str(raised.value)
+    assert raised.value.exit_code == {"AB-156": 75}.get(words[:6], 78 if error is BadParams else 65)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "code"),
+    [
+        ("train.jsonl", b'{"text": "a"}\n{"text": "b"\n', 44),
+        ("train.jsonl", b"", 17),
+        ("train.csv", b'text\n"a\nb\n', 96),
+        ("train.csv", b"text\na\nb,c\n", 96),
+        ("train.csv", b"text\ncaf\xe9\n", 1),
+        ("train.parquet", b"PAR1", 38),
+    ],
+)
+def test_a_damaged_file(tmp_path: Path, name: str, content: bytes, code: int) -> None:
+    (tmp_path / "posts").mkdir()
+    (tmp_path / "posts" / name).write_bytes(content)
+    with pytest.raises(BadData, match=f"AB-{code:03d} .*a file of ") as raised:
+        load(listing(tmp_path, f"name: {tmp_path / 'posts'}\nsplit: train\n"), CORPUS)
+    assert "\n" not in str(raised.value)
+
+
+def test_parquet_that_is_damaged_inside(tmp_path: Path) -> None:
+    (tmp_path / "posts").mkdir()
+    place = tmp_path / "posts" / "train.parquet"
+    datasets.Dataset.from_dict({"text": [f"row {n}" for n in range(1000)]}).to_parquet(place)
+    content = bytearray(place.read_bytes())
+    content[4:40] = bytes(36)
+    place.write_bytes(content)
+    with pytest.raises(BadData, match=r"AB-038 .*cannot be read as parquet"):
+        load(listing(tmp_path, f"name: {place.parent}\nsplit: train\n"), CORPUS)
+
+
+def test_a_network_that_goes_away_between_two_rows(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = listing(tmp_path, f"name: {folder}\nsplit: train\ncolumns: {{text: body}}\n")
+    dataset = HubDataset(path, CORPUS, SourceConfig(source="hub"))
+
+    class Stream:
+        features: ClassVar = {"body": None}
+
+        def __iter__(self) -> Iterator[dict[str, str]]:
+            yield {"body": "one row"}
+            raise ConnectionError("Server Disconnected")
+
+    monkeypatch.setattr(dataset, "_load", Stream)
+    rows = dataset.rows()
+    assert next(rows)
+    with pytest.raises(UserError, match=r"AB-156 .*the hub does not answer") as raised:
+        next(rows)
+    assert raised.value.exit_code == 75

@@ -1,0 +1,107 @@
+"""What was spent is not told as 0, and no chance is 0.000."""
+
+import dataclasses
+import re
+
+import pytest
+
+from adaptbert.comparison.amounts import amount, at_least, bytes_of
+from adaptbert.comparison.metrics_json import summary
+from adaptbert.comparison.records import Comparison, Cost
+from adaptbert.comparison.report.page import render
+from adaptbert.comparison.text_table import comparison_table
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (0.0, "0"),
+        (0.037, "0.0370"),
+        (0.0004, "0.000400"),
+        (0.09996, "0.100"),
+        (0.1, "0.100"),
+        (6.64, "6.64"),
+        (9.996, "10.0"),
+        (456.78, "457"),
+        (999.6, "1,000"),
+        (1e4, "10,000"),
+    ],
+)
+def test_amounts(value: float, told: str) -> None:
+    assert amount(value) == told
+    assert amount(-0.037) == "-0.0370"
+
+
+@pytest.mark.parametrize(("value", "told"), [(0.0, "0.000"), (1e-9, "<0.001"), (0.0012, "0.001"), (1.0, "1.000")])
+def test_chances(value: float, told: str) -> None:
+    assert at_least(value, 3) == told
+
+
+@pytest.mark.parametrize(
+    ("size", "told"),
+    [(0, "0 bytes"), (999, "999 bytes"), (1000, "1.0 kB"), (4_640_000, "4.6 MB"), (1_203_400_000_000, "1,203.4 GB")],
+)
+def test_sizes(size: int, told: str) -> None:
+    assert bytes_of(size) == told
+
+
+@pytest.fixture
+def cheap(comparison: Comparison) -> Comparison:
+    """A ladder of hardly any training, with a difference that is certain and a class that is rarely mistaken."""
+    cost, task = Cost(2_048, 0.037), comparison.tasks[0]
+    assert task.inspection is not None
+    assert task.inspection.confusion is not None
+    first, *others = task.inspection.confusion.labels
+    counts = {label: dict(row) for label, row in task.inspection.confusion.counts.items()}
+    counts[first] = {first: 999.0, **dict.fromkeys(others, 0.0), others[0]: 1.0}
+    confusion = dataclasses.replace(task.inspection.confusion, counts=counts)
+    arms = [dataclasses.replace(arm, cost=cost if arm.cost and arm.cost.tokens else Cost(0, 0.0)) for arm in task.arms]
+    steps = [dataclasses.replace(step, p_holm=1e-6) for step in task.steps]
+    inspection = dataclasses.replace(task.inspection, confusion=confusion)
+    task = dataclasses.replace(task, arms=arms, steps=steps, inspection=inspection)
+    rungs = [dataclasses.replace(rung, total=cost) if rung.start else rung for rung in comparison.rungs]
+    return dataclasses.replace(comparison, tasks=[task], rungs=rungs, suite=[])
+
+
+def test_the_text_table(cheap: Comparison) -> None:
+    lines = comparison_table(summary(cheap)).splitlines()
+    spent = {line.split()[0]: line.split()[-2:] for line in lines if "," in line or line.startswith("scratch ")}
+    assert spent["domain"] == ["2,048", "0.0370"]
+    assert ["0", "0"] in [line.split()[-2:] for line in lines if line.startswith("scratch ")]
+    assert any("<0.001" in line for line in lines)
+    assert not any(" 0.000 " in line for line in lines)
+
+
+def test_the_page(cheap: Comparison) -> None:
+    page = render(cheap)
+    assert page.count('<td data-value="0.037">0.0370</td>') == len(cheap.tasks[0].arms) - 1 + len(cheap.rungs) - 1
+    assert '<td data-value="2048">0.00205</td>' in page
+    assert "Price: 0.00205 M more tokens of training." in page
+    assert "0.00205 M tokens" in page
+    assert re.findall(r"(?<![\d.])0\.00 M", page) == []
+    assert 'title="1.0">&lt;1</td>' in page, "one row of a thousand is mistaken"
+    assert 'title="0.0">0</td>' in page
+
+
+def test_the_costs_of_a_column_have_equally_many_digits(cheap: Comparison) -> None:
+    """Of a ladder whose arms cost 0.046 to 0.1 TFLOP the column once read 0.046, 0.1, 0.054, 0.0."""
+    spent = [0.0, 0.0461, 0.1, 0.0539, 0.1002, 1.25]
+    task = cheap.tasks[0]
+    arms = [
+        dataclasses.replace(arm, cost=Cost(round(tflop * 1e6), tflop))
+        for arm, tflop in zip(task.arms, spent, strict=True)
+    ]
+    totals = dict(zip((arm.rung for arm in arms), spent, strict=True))
+    rungs = [
+        dataclasses.replace(rung, total=Cost(round(totals[rung.name] * 1e6), totals[rung.name]))
+        for rung in cheap.rungs
+        if rung.name in totals
+    ]
+    ladder = dataclasses.replace(cheap, tasks=[dataclasses.replace(task, arms=arms)], rungs=rungs)
+    column = ["0", "0.0461", "0.100", "0.0539", "0.100", "1.25"]
+    table = render(ladder)
+    rows = re.findall(r"<tr>\s*<th scope=\"row\".*?</tr>", table[table.index('id="table-section"') :], re.DOTALL)
+    cells = [re.findall(r"<td[^>]*>(?:<b>)?([^<]*)<", row)[-2:] for row in rows[: len(arms)]]
+    assert cells == [[cost, cost] for cost in column], "tokens in millions, and TFLOP"
+    lines = comparison_table(summary(ladder)).splitlines()
+    assert [line.split()[-1] for line in lines[2 : 2 + len(arms)]] == column

@@ -1,0 +1,195 @@
+"""The controls learn what a linear model can learn, and nothing else."""
+
+import random
+
+import pytest
+
+from adaptbert.comparison.baselines import controls, few_spaces, fitted_on, legal, windows
+from adaptbert.finetuning.metrics.contract import COMPARED_BY
+from tests.support import tiny
+
+SENTENCES = {"shape": "single_sentence", "target": "class", "labels": []}
+WORDS = {"shape": "sequence_labelling", "target": "spans", "labels": []}
+
+
+def sentences(count: int, seed: int, informative: bool = True) -> list[dict[str, str]]:
+    draw = random.Random(seed)
+    words = {"warm": ["sun", "beach", "heat"], "cold": ["snow", "ice", "frost"]}
+    rows = []
+    for _ in range(count):
+        label = draw.choice(["warm", "warm", "cold"])
+        told = draw.choice(words[label] if informative else ["rain", "wind"])
+        rows.append({"text": f"the {told} of day {draw.randrange(9)} is here", "label": label})
+    return rows
+
+
+def test_logistic_regression_finds_a_word_that_tells_the_label() -> None:
+    found = controls(SENTENCES, sentences(200, 1), sentences(50, 9), sentences(200, 2), seed=1)
+    assert found["tfidf_logistic"]["f1_macro"] == 1.0
+    assert found["majority"]["f1_macro"] == pytest.approx(0.4, abs=0.03)
+    assert found["majority"]["accuracy"] == pytest.approx(0.66, abs=0.1)
+
+
+def test_texts_without_a_word_leave_the_majority_alone() -> None:
+    rows = [{"text": "🙂 🙂 !", "label": "glad"}, {"text": "🙁 . 🙁", "label": "sad"}, {"text": "🙁 ?", "label": "sad"}]
+    assert list(controls(SENTENCES, rows, rows, rows, seed=1)) == ["majority"]
+    pairs = [{"text_a": row["text"], "text_b": "…", "label": row["label"]} for row in rows]
+    assert list(controls({**SENTENCES, "shape": "sentence_pair"}, pairs, pairs, pairs, seed=1)) == ["majority"]
+
+
+def test_large_sets_are_fitted_on_their_first_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, words = sentences(50, 1), tagged(50, 1)
+    assert fitted_on(SENTENCES, rows) == rows
+    assert fitted_on(WORDS, words) == words
+    monkeypatch.setattr("adaptbert.comparison.baselines.MOST_CHARACTERS", sum(len(row["text"]) for row in rows[:20]))
+    monkeypatch.setattr("adaptbert.comparison.baselines.MOST_WORDS", 5 * 12 + 4)
+    assert fitted_on(SENTENCES, rows) == rows[:20]
+    assert fitted_on(WORDS, words) == words[:12]
+    pairs = [{"text_a": row["text"], "text_b": row["text"]} for row in rows]
+    assert fitted_on({**SENTENCES, "shape": "sentence_pair"}, pairs) == pairs[:10]
+    questions = [{"context": row["text"], "question": "?"} for row in rows]
+    assert fitted_on({"shape": "extractive_answer"}, questions) == questions, "nothing is fitted on them"
+    monkeypatch.setattr("adaptbert.comparison.baselines.MOST_CHARACTERS", 3)
+    assert fitted_on(SENTENCES, rows) == rows[:1]
+
+
+@pytest.mark.parametrize("target", ["class", "labels"])
+def test_both_ways_of_fitting_texts_lead_to_one_optimum(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    train, dev, test = (
+        tiny.labelled("domain", "single_sentence", count, seed, target) for count, seed in ((300, 1), (60, 2), (200, 3))
+    )
+    found = []
+    for rows in (10**9, 1):
+        monkeypatch.setattr("adaptbert.comparison.baselines.MANY_ROWS", rows)
+        scored = controls(tiny.about("single_sentence", target), train, dev, test, seed=1)
+        found.append(scored["tfidf_logistic"]["f1_macro"])
+    assert found[0] == pytest.approx(found[1], abs=0.01)
+    assert found[0] > 0.65
+
+
+def test_without_a_telling_word_it_stays_near_the_majority() -> None:
+    train, dev, test = (sentences(300, seed, informative=False) for seed in (3, 9, 4))
+    found = controls(SENTENCES, train, dev, test, seed=1)
+    assert found["tfidf_logistic"]["accuracy"] < found["majority"]["accuracy"] + 0.05
+
+
+def test_chinese_text_is_read_by_characters() -> None:
+    draw = random.Random(5)
+    rows = []
+    for _ in range(120):
+        label = draw.choice(["好", "坏"])
+        told = draw.choice(["开心", "高兴"] if label == "好" else ["难过", "生气"])
+        rows.append({"text": f"今天{draw.choice('我你他她')}很{told}因为{draw.choice('天气工作朋友')}", "label": label})
+    assert few_spaces([row["text"] for row in rows])
+    assert not few_spaces([row["text"] for row in sentences(10, 6)])
+    assert controls(SENTENCES, rows[:60], rows[60:80], rows[80:], seed=1)["tfidf_logistic"]["f1_macro"] == 1.0
+
+
+def test_one_class_in_training_leaves_the_majority_alone() -> None:
+    rows = [{"text": "a b", "label": "x"}] * 4
+    assert list(controls(SENTENCES, rows, rows, rows, seed=1)) == ["majority"]
+
+
+def tagged(count: int, seed: int) -> list[dict[str, list[str]]]:
+    """A name is a tool after "use" and a person after "ask": only the neighbour tells."""
+    draw = random.Random(seed)
+    rows = []
+    for _ in range(count):
+        name = draw.choice(["Ada", "Cole", "Perl"])
+        verb, tag = draw.choice([("use", "B-TOOL"), ("ask", "B-PERSON")])
+        rows.append({"tokens": ["please", verb, name, "Kit", "now"], "tags": ["O", "O", tag, f"I{tag[1:]}", "O"]})
+    return rows
+
+
+def test_the_window_reads_the_neighbour_and_the_lexicon_cannot() -> None:
+    found = controls(WORDS, tagged(100, 7), tagged(30, 9), tagged(100, 8), seed=1)
+    assert found["window_logistic"]["f1_span"] == 1.0
+    assert 0.2 < found["word_majority"]["f1_span"] < 0.8
+
+
+def test_a_new_word_is_outside() -> None:
+    train = [{"tokens": ["Ada", "sings"], "tags": ["B-PERSON", "O"]}]
+    test = [{"tokens": ["Bert", "sings"], "tags": ["B-PERSON", "O"]}, {"tokens": ["Ada"], "tags": ["B-PERSON"]}]
+    assert controls(WORDS, train, train, test, seed=1)["word_majority"] == {
+        "f1_span": pytest.approx(2 / 3),
+        "precision_span": 1.0,
+        "recall_span": 0.5,
+    }
+
+
+@pytest.mark.parametrize(
+    ("tags", "repaired"),
+    [
+        (["I-A", "I-A", "O"], ["B-A", "I-A", "O"]),
+        (["B-A", "I-B", "I-B"], ["B-A", "B-B", "I-B"]),
+        (["O", "B-A", "B-A", "I-A"], ["O", "B-A", "B-A", "I-A"]),
+        ([], []),
+    ],
+)
+def test_spans_are_given_a_beginning(tags: list[str], repaired: list[str]) -> None:
+    assert legal(tags) == repaired
+
+
+def test_a_window_ends_with_its_sentence() -> None:
+    first = windows(["Use", "x"])[0]
+    assert {key for key in first if key.startswith("word")} == {"word+0", "word+1"}
+
+
+def test_dev_chooses_the_strength_and_test_has_no_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dev rows of one label favour the strongest regularisation, and so it is taken, whatever test would prefer."""
+    draw = random.Random(11)
+    rows = [
+        {"text": f"seen{n} word{draw.randrange(3)}", "label": "rare" if n % 5 == 0 else "common"} for n in range(60)
+    ]
+    alone = {}
+    for strength in (0.01, 100.0):
+        monkeypatch.setattr("adaptbert.comparison.baselines.STRENGTHS", (strength,))
+        alone[strength] = controls(SENTENCES, rows, rows, rows, seed=1)["tfidf_logistic"]
+    assert alone[0.01]["accuracy"] < alone[100.0]["accuracy"] == 1.0
+
+    common = [{"text": row["text"], "label": "common"} for row in rows]
+    monkeypatch.setattr("adaptbert.comparison.baselines.STRENGTHS", (0.01, 100.0))
+    assert controls(SENTENCES, rows, rows, rows, seed=1)["tfidf_logistic"] == alone[100.0]
+    assert controls(SENTENCES, rows, common, rows, seed=1)["tfidf_logistic"] == alone[0.01]
+
+
+@pytest.mark.parametrize(("shape", "target"), tiny.KINDS)
+def test_every_kind_of_task_has_controls_that_learn(shape: str, target: str) -> None:
+    """What can be learnt linearly is learnt, and beats the answer that is always the same."""
+    train, dev, test = (
+        tiny.labelled("domain", shape, count, seed, target) for count, seed in ((400, 1), (60, 2), (80, 3))
+    )
+    found = controls(tiny.about(shape, target), train, dev, test, seed=1)
+    metric = COMPARED_BY[target]
+    names = list(found)
+    assert names[0] in ("majority", "word_majority")
+    assert len(names) == 2
+    if shape != "extractive_answer":  # its baseline knows nothing of the training rows
+        assert found[names[1]][metric] >= found[names[0]][metric]
+        assert found[names[1]][metric] > 0.65
+
+
+def test_the_overlap_control_takes_the_sentence_of_the_question() -> None:
+    row = {
+        "context": "It rained. The mill by the river was built in 1820. Nobody came.",
+        "question": "When was the mill built?",
+        "answers": [{"text": "1820", "start": 44}],
+    }
+    about = {"shape": "extractive_answer", "target": "answer", "labels": [], "no_answer": True}
+    found = controls(about, [row], [row], [row], seed=1)
+    assert found["majority"] == {"f1_answer": 0.0, "exact_match": 0.0}
+    assert found["question_overlap"]["f1_answer"] == 2 * 1 / (1 + 7), "articles do not count"
+    assert "majority" not in controls({**about, "no_answer": False}, [row], [row], [row], seed=1)
+
+
+def test_a_pair_needs_both_of_its_texts_and_what_they_share() -> None:
+    """The label says whether both texts name the same thing: no text alone tells it."""
+    draw = random.Random(3)
+    rows = []
+    for number in range(400):
+        same = draw.random() < 0.5
+        first, other = draw.sample([f"thing{n}" for n in range(30)], 2)
+        pair = {"text_a": f"here is {first}", "text_b": f"we saw {first if same else other}"}
+        rows.append({**pair, "label": "same" if same else "other", "id": str(number)})
+    about = {"shape": "sentence_pair", "target": "class", "labels": ["other", "same"]}
+    assert controls(about, rows[:200], rows[200:300], rows[300:], seed=1)["tfidf_logistic"]["f1_macro"] > 0.95

@@ -1,0 +1,94 @@
+"""Learning curves from the cells' metrics to metrics.json, the CSV of `dvc plots` and the report's picture."""
+
+import csv
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from adaptbert.base.files import read_json, write_json
+from adaptbert.comparison.assemble import compare_all
+from adaptbert.comparison.metrics_json import summary
+from adaptbert.comparison.plot_data import write_plots
+from adaptbert.comparison.records import Comparison
+from adaptbert.comparison.report import curves
+from adaptbert.comparison.report.page import render
+from adaptbert.comparison.statistics import mean_interval
+from tests.support.simulated import Simulated, simulate
+
+SCORES = {
+    "general": {50: [0.30, 0.34, 0.31], 100: [0.40, 0.41, 0.39]},
+    "domain": {50: [0.45, 0.47, 0.47], 100: [0.50, 0.52, 0.49]},
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Simulated:
+    made = simulate(tmp_path_factory.mktemp("recipe"), seeds=(1, 2, 3))
+    for arm, points in SCORES.items():
+        path = made.root / f"metrics/finetune/section-{arm}.json"
+        curve = [
+            {"labels": labels, "seeds": [{"seed": n + 1, "test/f1_macro": score} for n, score in enumerate(scores)]}
+            for labels, scores in points.items()
+        ]
+        write_json(path, {**read_json(path), "learning_curve": curve})
+    return made
+
+
+@pytest.fixture(scope="module")
+def comparison(made: Simulated) -> Comparison:
+    return compare_all(made.ladder, confidence=0.95, baseline_seed=1, **made.paths)
+
+
+def test_the_table_has_every_number_of_labels_and_all_of_them_last(comparison: Comparison) -> None:
+    found = json.loads(json.dumps(summary(comparison)))["section"]
+    for arm, points in SCORES.items():
+        rows = found[arm]["learning_curve"]
+        assert [row[0] for row in rows] == [50, 100, 250]
+        for labels, mean, low, high in rows[:-1]:
+            expected = mean_interval(points[labels], 0.95)
+            assert [mean, low, high] == pytest.approx([expected.mean, expected.low, expected.high], abs=1e-6)
+        assert rows[-1][1:] == [found[arm]["f1_macro"], found[arm]["low"], found[arm]["high"]]
+    assert "learning_curve" not in found["scratch"]
+
+
+def test_the_plot_has_every_seed(comparison: Comparison, tmp_path: Path) -> None:
+    write_plots(comparison, tmp_path / "plots")
+    with (tmp_path / "plots/learning_curve/mention.csv").open(encoding="utf-8") as file:
+        assert {row["labels"] for row in csv.DictReader(file)} == {"250"}, "never without data: DVC complains"
+    with (tmp_path / "plots/learning_curve/section.csv").open(encoding="utf-8") as file:
+        rows = [(row["arm"], int(row["labels"]), int(row["seed"]), float(row["score"])) for row in csv.DictReader(file)]
+    assert [row for row in rows if row[1] < 250] == [
+        (arm, labels, seed, score)
+        for arm, points in SCORES.items()
+        for labels, scores in points.items()
+        for seed, score in enumerate(scores, 1)
+    ]
+    assert len(rows) == 2 * 3 * 3 + 4 * 3, "the other arms have a point each"
+
+
+def test_the_page_draws_a_line_an_arm_where_there_are_curves(comparison: Comparison) -> None:
+    page = render(comparison)
+    assert 'id="learning-section"' in page
+    assert 'id="learning-mention"' not in page
+    figure = page[page.index('id="learning-section"') :].partition("</figure>")[0]
+    assert len(re.findall("<polyline", figure)) == len(re.findall("<polygon", figure)) == 2
+    assert len(re.findall("<circle", figure)) == 2 * 3
+    assert "学习曲线" in figure
+
+
+def test_labels_that_double_are_equally_far_apart_and_more_is_higher() -> None:
+    line = curves.Learnt("a", "domain", [(100, 0.2, 0.1, 0.3), (200, 0.4, 0.3, 0.5), (400, 0.6, 0.5, 0.7)])
+    drawn = curves.learning([line], "x")
+    (path,) = re.findall(r'<polyline[^>]*points="([^"]+)"', drawn)
+    places = [tuple(map(float, place.split(","))) for place in path.split()]
+    assert places[1][0] - places[0][0] == pytest.approx(places[2][0] - places[1][0], abs=0.02)
+    assert places[0][1] > places[1][1] > places[2][1], "y grows downward"
+    (band,) = re.findall(r'<polygon[^>]*points="([^"]+)"', drawn)
+    assert len(band.split()) == 6
+
+
+def test_one_seed_has_a_line_without_a_band() -> None:
+    drawn = curves.learning([curves.Learnt("a", "domain", [(100, 0.2, None, None), (200, 0.4, None, None)])], "x")
+    assert re.findall(r'<polygon[^>]*points="([^"]*)"', drawn) == [""]

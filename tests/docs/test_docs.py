@@ -1,0 +1,252 @@
+"""The documents are true: what they name exists, what is generated is fresh, and what exists is told.
+
+`python -m tests.documents` mends what is generated.
+"""
+
+import ast
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+from adaptbert.base.files import read_json
+from adaptbert.project.parameters_page import OTHERWISE, parameters
+from tests.documents import BENCHMARKS, PARAMETERS, PICTURE, READMES, written
+from tests.support.imports import ROOT
+from tests.support.markdown import DOCUMENTS, blocks, prose, read, spans
+
+WORKPLACE = re.compile(r"/(?:tmp|home|root)/|\.local\b|://(?!127\.0\.0\.1)[\w.-]*:\d")
+
+
+@pytest.fixture(autouse=True)
+def _in_the_project(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+# ---- paths, keys, links
+
+
+def outputs() -> set[str]:
+    """What DVC writes, the folders that hold it, and what else appears when things run."""
+    found = {"mlflow.db", "mlartifacts", "dvc_plots", "dvc_plots/index.html", ".venv", "data/own", "data/rejected"}
+    for line in re.findall(
+        r"^ +- ((?:data|models|metrics|predictions|reports)/[^\s:]+)", read("dvc.yaml"), re.MULTILINE
+    ):
+        found |= {line, *(parent.as_posix() for parent in Path(line).parents)}
+    return found
+
+
+FORMATS = r"md|py|yaml|yml|toml|txt|json|svg|png|html|parquet|db"
+
+
+def test_paths_exist() -> None:
+    """Inline code that begins like one of the project's folders, or is named like a file of it."""
+    folders = {path.name for path in ROOT.iterdir() if path.is_dir() and path.name[0] != "."}
+    folders |= {"models", "reports", "predictions", "metrics"}
+    looked_at = 0
+    for name in DOCUMENTS:
+        for span in spans(name):
+            path = span.rstrip("/")
+            is_path = re.fullmatch(r"[\w.*/-]+", path) and (
+                ("/" in span and path.split("/")[0] in folders) or re.fullmatch(rf"[\w-]+\.({FORMATS})", path)
+            )
+            if not is_path or path in outputs() or Path(path).name in ("card.json", "config.json", "vocab.txt"):
+                continue
+            looked_at += 1
+            here = [*ROOT.glob(path), *(ROOT / name).parent.glob(path)]
+            assert here or path.startswith("data/rejected/"), f"{name}: `{span}`"
+    assert looked_at > 20
+
+
+def test_keys_exist() -> None:
+    """Dotted inline code that begins with a section of params.yaml is a key, or leads to keys."""
+    sections = parameters()
+    known = {row.key for rows in sections.values() for row in rows}
+    patterns = [
+        re.compile(re.sub(r"<\w+>", r"[\\w-]+", re.escape(key).replace(r"\<", "<").replace(r"\>", ">")))
+        for key in known
+    ]
+    looked_at = 0
+    for name in DOCUMENTS:
+        if name == "docs/parameters.md":
+            continue
+        for span in spans(name):
+            key = span.split(":")[0].split("=")[0].strip()
+            if key.split(".")[0] not in sections or "." not in key or key.endswith((".py", ".json", ".yaml")):
+                continue
+            looked_at += 1
+            whole = any(pattern.fullmatch(key) for pattern in patterns)
+            leads = any(known_key.startswith(f"{key}.") for known_key in known)
+            assert whole or leads, f"{name}: `{span}`"
+    assert looked_at > 5
+
+
+def test_yaml_blocks_are_yaml_with_known_keys() -> None:
+    keys = {part for rows in parameters().values() for row in rows for part in row.key.split(".")}
+    keys |= {"name", "config", "split"}  # of the YAML file of a hub data set
+    for name in DOCUMENTS:
+        for block in blocks(name):
+            if block.language == "yaml":
+                document = YAML(typ="safe", pure=True).load(block.text)
+                assert set(document) & keys, f"{name}: {block.text}"
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_links_lead_somewhere(name: str) -> None:
+    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", prose(name)):
+        if "://" not in target:
+            assert (ROOT / name).parent.joinpath(target).exists(), f"{name}: {target}"
+
+
+def test_every_document_can_be_reached() -> None:
+    """From the README, link by link; decisions lie beside each other in their folder."""
+    reached, ahead = set(), ["README.md", "CONTRIBUTING.md"]
+    while ahead:
+        name = ahead.pop()
+        if name in reached or not name.endswith(".md"):
+            continue
+        reached.add(name)
+        targets = [
+            (ROOT / name).parent / target
+            for target in re.findall(r"\]\(([^)#\s]+)", prose(name))
+            if "://" not in target
+        ]
+        ahead += [target.resolve().relative_to(ROOT).as_posix() for target in targets]
+    left = {name for name in DOCUMENTS if name not in reached}
+    assert {name for name in left if not name.startswith(("docs/decisions/", "models/"))} == set()
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_nothing_of_a_workplace(name: str) -> None:
+    assert WORKPLACE.findall(read(name)) == []
+
+
+# ---- what is generated, and what is claimed
+
+
+def own_run() -> bool:
+    """Whether metrics/comparison.json is another than the committed one: the user's, not the demonstration's."""
+    done = subprocess.run(["git", "show", "HEAD:./metrics/comparison.json"], capture_output=True)
+    return done.returncode != 0 or done.stdout != Path("metrics/comparison.json").read_bytes()
+
+
+@pytest.mark.parametrize("name", [*READMES, PICTURE, PARAMETERS, BENCHMARKS])
+def test_fresh(name: str) -> None:
+    if name in (*READMES, PICTURE) and own_run():
+        pytest.skip("metrics/comparison.json is not the demonstration's")
+    assert read(name) == written()[name], "python -m tests.documents"
+
+
+CLAIMS = {
+    ("section", "more_training"): "gain",
+    ("section", "domain_transfer"): "gain",
+    ("section", "domain_text"): "not_shown",
+    ("section", "pretrain"): "not_shown",
+    ("section", "task_transfer"): "not_shown",
+    ("section", "task_transfer_after_domain"): "not_shown",
+    ("mention", "more_training"): "gain",
+    ("mention", "domain_transfer"): "gain",
+    ("mention", "domain_text"): "gain",
+    ("mention", "pretrain"): "not_shown",
+    ("mention", "task_transfer"): "not_shown",
+    ("mention", "task_transfer_after_domain"): "not_shown",
+}
+"""What the section 'What was shown, and what was not' says in words."""
+
+
+def test_the_words_fit_the_figures() -> None:
+    if own_run():
+        pytest.skip("metrics/comparison.json is not the demonstration's")
+    summary = read_json(Path("metrics/comparison.json"))
+    found = {(task, step): summary[task]["steps"][step]["verdict"] for task, step in CLAIMS}
+    assert found == CLAIMS, "write that section of both READMEs anew, and CLAIMS"
+    for task in ("section", "mention"):
+        steps = summary[task]["steps"]
+        largest = max(
+            (step for step in steps if step not in ("climb", "domain_transfer")),
+            key=lambda step: steps[step]["difference"],
+        )
+        assert largest == "more_training"
+        for arm in ("scratch", "general", "general_long", "domain"):
+            assert len(summary[task][arm]["seeds"]) == 5
+    tfidf = summary["section"]["tfidf_logistic"]["f1_macro"]
+    assert summary["section"]["general"]["high"] < tfidf
+    for arm in ("general_long", "domain", "domain_task"):
+        assert summary["section"][arm]["low"] < tfidf < summary["section"][arm]["high"]
+    assert summary["mention"]["window_logistic"]["f1_span"] < summary["mention"]["general_long"]["low"]
+
+
+def test_every_key_is_explained() -> None:
+    rows = [row for section in parameters().values() for row in section]
+    assert [row.key for row in rows if not row.meaning] == []
+    used = {words for words in OTHERWISE.values() if words in {row.meaning for row in rows}}
+    assert [end for end, words in OTHERWISE.items() if words not in used] == [], "no key takes these words"
+
+
+def codes_in_source() -> set[int]:
+    """The first argument of whatever carries a code."""
+    carriers = {
+        "BadData",
+        "BadParams",
+        "HubUnreachable",
+        "Busy",
+        "WorkerLost",
+        "Diverged",
+        "RankLost",
+        "NotWritten",
+        "Unrecorded",
+        "Problem",
+        "missing_columns",
+        "Reason",
+        "Fault",
+        "FullDisk",
+        "Blocked",
+        "TooManyBad",
+    }
+    found = set()
+    for path in [path for folder in ("adaptbert", "stages", "flows") for path in (ROOT / folder).rglob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and node.args and ast.unparse(node.func).split(".")[-1] in carriers:
+                inside = ast.walk(node.args[0])
+                found |= {part.value for part in inside if isinstance(part, ast.Constant) and type(part.value) is int}
+    return found
+
+
+def test_every_error_code_is_told() -> None:
+    told: set[int] = set()
+    for cell in re.findall(r"^\| AB-([^|]+)\|", read("docs/errors.md"), re.MULTILINE):
+        for first, last in re.findall(r"(\d{3})(?: to (\d{3}))?", cell):
+            told |= set(range(int(first), int(last or first) + 1))
+    assert sorted(codes_in_source() - told) == [], "add these to docs/errors.md"
+    assert sorted(told - codes_in_source()) == [], "nothing raises these; take them out of docs/errors.md"
+
+
+def test_carriers_of_codes_are_all_known() -> None:
+    """A new kind of error must not slip past `codes_in_source`."""
+    source = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "adaptbert").rglob("*.py"))
+    kinds = set(re.findall(r"^class (\w+)\((?:UserError|BadData|BadParams)\)", source, re.MULTILINE))
+    assert kinds == {
+        "BadData",
+        "BadParams",
+        "Several",
+        "HubUnreachable",
+        "Busy",
+        "WorkerLost",
+        "Diverged",
+        "RankLost",
+        "NotWritten",
+        "Unrecorded",
+        "FullDisk",
+        "Blocked",
+        "UnknownSection",
+        "TooManyBad",
+    }
+
+
+def test_exit_codes_are_told() -> None:
+    from adaptbert import errors
+
+    for code in (errors.BAD_DATA, errors.INTERNAL, errors.IO_ERROR, errors.TEMPORARY, errors.BAD_PARAMS):
+        assert f"| {code} |" in read("docs/errors.md")

@@ -1,0 +1,124 @@
+"""Every command that the documents show exists: all are parsed, those that are cheap are run."""
+
+import ast
+import importlib.util
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from dvc.cli import DvcParserError
+from dvc.cli.parser import get_main_parser
+from ruamel.yaml import YAML
+from typer.main import get_command
+
+from adaptbert.cli import app
+from adaptbert.runtime.params import params_file as params
+from tests.support.imports import ROOT
+from tests.support.markdown import read, shown
+
+
+@pytest.fixture(autouse=True)
+def _in_the_project(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+def targets() -> set[str]:
+    return set(re.findall(r"^([a-z][\w-]*):", read("Makefile"), re.MULTILINE))
+
+
+def test_make_targets_exist() -> None:
+    variables = set(re.findall(r"\b(BASE_PYTHON|TORCH_INDEX|PYTHON)\b", read("Makefile")))
+    for name, (_, *words) in shown("make"):
+        for word in words:
+            assert word in targets() or word.partition("=")[0] in variables, f"{name}: make {word}"
+
+
+def test_every_make_target_is_told() -> None:
+    told = {word for _, words in shown("make") for word in words[1:]}
+    assert targets() - told == set()
+
+
+def test_adaptbert_commands_parse() -> None:
+    verbs = get_command(app).commands  # type: ignore[attr-defined]
+    for name, (_, verb, *rest) in shown("adaptbert"):
+        if verb == "--help":
+            continue
+        assert verb in verbs, f"{name}: adaptbert {verb}"
+        preset = verbs[verb].make_context(verb, list(rest), resilient_parsing=False).params.get("preset")
+        if preset is not None:
+            assert (ROOT / f"presets/{preset}.yaml").is_file(), f"{name}: {preset}"
+
+
+def test_every_verb_and_preset_is_told() -> None:
+    told = {words[1] for _, words in shown("adaptbert")}
+    assert set(get_command(app).commands) - told == set()  # type: ignore[attr-defined]
+    for path in (ROOT / "presets").glob("*.yaml"):
+        assert f"`{path.stem}`" in read("README.md")
+
+
+def test_dvc_commands_parse() -> None:
+    """DVC's own parser, so that a misspelt option fails; values are keys of params.yaml."""
+    demo = params.read(Path("presets/demo.yaml"))
+    keys = params.flatten(demo)
+    stages = set(YAML(typ="safe", pure=True).load(read("dvc.yaml"))["stages"])
+    instances = {f"{stage}@{key}" for stage, table in demo["ladder"].items() for key in table}
+    for name, words in shown("dvc"):
+        try:
+            found = get_main_parser().parse_args(words[1:])
+        except DvcParserError:
+            pytest.fail(f"{name}: {shlex.join(words)}")
+        for setting in getattr(found, "set_param", None) or []:
+            assert setting.partition("=")[0] in keys, f"{name}: {setting}"
+        wanted = getattr(found, "targets", None) if words[1] == "repro" else getattr(found, "target", None)
+        for target in [wanted] if isinstance(wanted, str) else wanted or []:
+            assert target in stages | instances, f"{name}: {target}"
+
+
+def test_python_modules_exist() -> None:
+    for name, words in shown("python"):
+        if words[1] == "-m":
+            assert importlib.util.find_spec(words[2]) is not None, f"{name}: {shlex.join(words)}"
+        else:
+            ast.parse(words[2])
+
+
+@pytest.mark.parametrize("program", ["prefect", "mlflow"])
+def test_other_programs_know_the_command_and_its_options(program: str) -> None:
+    """Their own --help is asked, once for each sub-command."""
+    asked: dict[tuple[str, ...], set[str]] = {}
+    for _, words in shown(program):
+        verbs = [word for word in words[1:] if re.fullmatch(r"[a-z][a-z-]*", word)][: 2 if program == "prefect" else 1]
+        if verbs[0] == "deploy":
+            verbs = verbs[:1]
+        options = {word for word in words[1:] if word.startswith("--")} - {"--no-prompt"}
+        asked.setdefault(tuple(verbs), set()).update(options)
+    for sub, options in asked.items():
+        command = [str(Path(sys.executable).with_name(program)), *sub, "--help"]
+        done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "COLUMNS": "200"})
+        assert done.returncode == 0, f"{program} {' '.join(sub)}"
+        assert [option for option in options if option not in done.stdout] == [], sub
+
+
+@pytest.mark.parametrize(
+    ("command", "part"),
+    [
+        (["adaptbert.cli", "--help"], "doctor"),
+        (["adaptbert.cli", "doctor"], "device"),
+        (["adaptbert.cli", "check"], "values, all right"),
+        (["dvc", "dag", "--collapse-foreach-matrix", "--mermaid"], '["domain_transfer"]'),
+    ],
+    ids=["help", "doctor", "check", "dag"],
+)
+def test_cheap_commands_run(command: list[str], part: str) -> None:
+    done = subprocess.run([sys.executable, "-m", *command], capture_output=True, text=True)
+    assert (done.returncode, part in done.stdout) == (0, True), done.stdout + done.stderr
+
+
+def test_make_help_names_what_make_can_do() -> None:
+    done = subprocess.run(["make", "--no-print-directory", "help"], capture_output=True, text=True, check=True)
+    assert "make recipe" in done.stdout
+    assert set(re.findall(r"^make (\S+)", done.stdout, re.MULTILINE)) <= targets()

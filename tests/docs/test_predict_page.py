@@ -1,0 +1,40 @@
+"""docs/how-to/predict.md: its Python runs, and every option of the command is told."""
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from adaptbert.base.task_types import TARGETS
+from adaptbert.cli import app
+from adaptbert.prediction.outputs import columns
+from adaptbert.prediction.predictor import ANSWERS
+from tests.support.cells import Project
+from tests.support.markdown import blocks, prose
+
+PAGE = "docs/how-to/predict.md"
+
+
+def test_the_python_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    (code,) = [block.text for block in blocks(PAGE) if block.language == "python"]
+    page = Project(tmp_path, {"section": ("single_sentence", "class")}, (16, 8, 8))
+    page.finetune("section", "general", seeds=[1], epochs=1.0)
+    capsys.readouterr()
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, PAGE, "exec"), {})
+    assert re.fullmatch(r"a (code|prose) \{'code': .*, 'prose': .*\}\n", capsys.readouterr().out)
+
+
+def test_every_option_is_told() -> None:
+    command = get_command(app).commands["predict"]  # type: ignore[attr-defined]
+    names = {name for parameter in command.params for name in parameter.opts if name.startswith("-")}
+    told = set(re.findall(r"`(--?[a-z][a-z-]*)`", prose(PAGE)))
+    assert names - {"--help"} <= told
+    assert told <= names
+
+
+def test_every_field_is_told() -> None:
+    told = set(re.findall(r"`(\w+)`", prose(PAGE)))
+    for target in {target for targets in TARGETS.values() for target in targets}:
+        assert set(columns(target, details=True).names) | {ANSWERS[target], target} <= told

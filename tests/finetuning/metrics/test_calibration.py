@@ -1,0 +1,129 @@
+"""Calibration finds the truth of simulated predictions: chances that are true, and temperatures that are known."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.special import expit, softmax
+from sklearn.calibration import calibration_curve
+from torch import as_tensor
+from torchmetrics.functional.classification import binary_calibration_error, multiclass_calibration_error
+
+from adaptbert.finetuning.metrics.calibration import (
+    TEMPERATURES,
+    Bin,
+    brier_score,
+    chance_error,
+    expected_calibration_error,
+    fit_temperature,
+    reliability,
+    top_choice,
+)
+
+
+def drawn(rows: int, classes: int, seed: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Logits, and targets drawn from just the chances that they give."""
+    dice = np.random.default_rng(seed)
+    logits = dice.normal(0, 2, (rows, classes))
+    chances = softmax(logits, -1)
+    return logits, (chances.cumsum(-1) < dice.random((rows, 1))).sum(-1).clip(max=classes - 1)
+
+
+@pytest.mark.parametrize("equal", ["mass", "width"])
+@pytest.mark.parametrize("rows", [300, 3000])
+def test_true_chances_have_the_error_of_chance_alone(rows: int, equal: str) -> None:
+    errors, foretold = [], []
+    for seed in range(60):
+        logits, targets = drawn(rows, 5, seed)
+        curve = reliability(*top_choice(softmax(logits, -1), targets), 15, equal)  # type: ignore[arg-type]
+        errors.append(expected_calibration_error(curve))
+        foretold.append(chance_error(curve))
+    assert np.mean(errors) == pytest.approx(np.mean(foretold), rel=0.08)
+    assert np.mean(errors) > 0.04 if rows == 300 else np.mean(errors) < 0.025
+
+
+def test_a_known_distance_is_found() -> None:
+    """What claims .9 comes true six times in ten, what claims .6 always."""
+    claimed = np.repeat([0.9, 0.6], [1000, 500])
+    came_true = np.concatenate([np.arange(1000) % 10 < 6, np.ones(500, bool)])
+    for equal, bins in (("mass", 15), ("width", 10)):  # fifteen parts of a hundred: no part holds both claims
+        curve = reliability(claimed, came_true, bins, equal)  # type: ignore[arg-type]
+        assert expected_calibration_error(curve) == pytest.approx((1000 * 0.3 + 500 * 0.4) / 1500)
+    assert reliability(claimed, came_true, 10, "width") == [
+        Bin(500, pytest.approx(0.6), 1.0, pytest.approx(np.sqrt(0.24 / 500))),
+        Bin(1000, pytest.approx(0.9), pytest.approx(0.6), pytest.approx(np.sqrt(0.09 / 1000))),
+    ]
+
+
+chances = st.floats(0.0005, 0.9995).map(lambda chance: round(chance, 4))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(chances, st.booleans()), min_size=1, max_size=80))
+def test_equal_width_is_that_of_torchmetrics_and_sklearn(statements: list[tuple[float, bool]]) -> None:
+    claimed, came_true = np.array([c for c, _ in statements]), np.array([t for _, t in statements])
+    claimed = np.where(np.isclose(claimed * 8, np.round(claimed * 8)), claimed + 0.001, claimed)  # no ties with an edge
+    curve = reliability(claimed, came_true, 8, "width")
+    other = binary_calibration_error(as_tensor(claimed), as_tensor(came_true).int(), n_bins=8)
+    assert expected_calibration_error(curve) == pytest.approx(float(other), abs=1e-5)
+    shares, means = calibration_curve(came_true, claimed, n_bins=8, strategy="uniform")
+    assert [part.came_true for part in curve] == pytest.approx(list(shares))
+    assert [part.claimed for part in curve] == pytest.approx(list(means))
+
+
+def test_many_classes_are_judged_by_the_first_choice() -> None:
+    logits, targets = drawn(500, 4, 1)
+    claimed = softmax(3 * logits, -1)
+    other = multiclass_calibration_error(as_tensor(claimed), as_tensor(targets), 4, n_bins=15)
+    curve = reliability(*top_choice(claimed, targets), 15, "width")
+    assert expected_calibration_error(curve) == pytest.approx(float(other), abs=1e-5)
+    assert expected_calibration_error(curve) > 3 * chance_error(curve)
+
+
+def test_bins_of_equal_mass_hold_every_statement_once() -> None:
+    dice = np.random.default_rng(0)
+    claimed = dice.beta(8, 1, 1003)
+    curve = reliability(claimed, dice.random(1003) < claimed, 10, "mass")
+    assert sorted(part.count for part in curve) == [100] * 7 + [101] * 3
+    assert [part.claimed for part in curve] == sorted(part.claimed for part in curve)
+    assert sum(part.count * part.claimed for part in curve) == pytest.approx(claimed.sum())
+    assert len(reliability(claimed[:4], np.ones(4, bool), 10, "mass")) == 4, "no empty bins"
+
+
+@pytest.mark.parametrize("temperature", [0.4, 1.0, 2.5])
+@pytest.mark.parametrize("kind", ["classes", "labels", "binary"])
+def test_a_known_temperature_is_recovered(temperature: float, kind: str) -> None:
+    logits, targets = drawn(20_000, 4, 3)
+    if kind != "classes":
+        logits = logits[:, :1] if kind == "binary" else logits
+        targets = (np.random.default_rng(4).random(logits.shape) < expit(logits)).astype(np.int64)
+    assert fit_temperature(temperature * logits, targets) == pytest.approx(temperature, rel=0.03)
+
+
+def test_a_temperature_mends_what_was_too_sure_and_changes_no_answer() -> None:
+    logits, targets = drawn(4000, 4, 5)
+    sure = 3 * logits
+    mended = sure / fit_temperature(sure[:2000], targets[:2000])
+    before, after = (
+        expected_calibration_error(reliability(*top_choice(softmax(found[2000:], -1), targets[2000:]), 15, "mass"))
+        for found in (sure, mended)
+    )
+    assert after < before / 3
+    assert (sure.argmax(-1) == mended.argmax(-1)).all()
+
+
+def test_rows_without_a_mistake_have_a_temperature_all_the_same() -> None:
+    logits = np.array([[5.0, 0.0], [0.0, 5.0]])
+    assert TEMPERATURES[0] < fit_temperature(logits, np.array([0, 1])) < 0.2
+    assert 20 < fit_temperature(logits, np.array([1, 0])) < TEMPERATURES[1]
+
+
+def test_brier_score_is_the_mean_square() -> None:
+    logits, targets = drawn(200, 3, 6)
+    chances = softmax(logits, -1)
+    assert brier_score(chances, targets) == pytest.approx(((chances - np.eye(3)[targets]) ** 2).sum(-1).mean())
+    assert brier_score(np.eye(3)[[0, 1]], np.array([1, 0])) == 2
+    several = np.random.default_rng(7).integers(0, 2, (200, 3))
+    assert brier_score(expit(logits), several) == pytest.approx(((expit(logits) - several) ** 2).mean())
+    assert brier_score(np.array([0.2, 0.9]), np.array([0, 1])) == pytest.approx((0.04 + 0.01) / 2)

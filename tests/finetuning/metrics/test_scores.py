@@ -1,0 +1,325 @@
+"""Every score equals an independent one: of scikit-learn, seqeval or torchmetrics, or counted anew by definition."""
+
+import random
+import re
+import unicodedata
+from collections.abc import Sequence
+from importlib.metadata import version
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from seqeval.metrics import f1_score as span_f1
+from seqeval.metrics import precision_score as span_precision
+from seqeval.metrics import recall_score as span_recall
+from seqeval.scheme import IOB2
+from sklearn.metrics import accuracy_score, f1_score
+from torch import float64, tensor
+from torchmetrics.functional.regression import mean_squared_error, pearson_corrcoef, spearman_corrcoef
+from torchmetrics.functional.text import squad
+
+from adaptbert.finetuning.metrics.answer_overlap import by_characters, character_tokens, word_tokens
+from adaptbert.finetuning.metrics.contract import COMPARED_BY, METRICS, contract
+from adaptbert.finetuning.metrics.scores import (
+    answer_metrics,
+    classification_metrics,
+    label_metrics,
+    legal,
+    number_metrics,
+    span_metrics,
+    tag_metrics,
+)
+
+LABELS = ["a", "b", "c", "d"]
+TAGS = ["O", "B-X", "I-X", "B-Y", "I-Y"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(LABELS), st.sampled_from(LABELS)), min_size=1, max_size=60))
+def test_classification_equals_sklearn(pairs: list[tuple[str, str]]) -> None:
+    gold, predicted = [gold for gold, _ in pairs], [guess for _, guess in pairs]
+    found = classification_metrics(gold, predicted, LABELS[0])
+    each = [
+        f1_score([g == label for g in gold], [p == label for p in predicted], zero_division=0)
+        for label in sorted(set(gold))
+    ]
+    assert found == {
+        "f1_macro": pytest.approx(sum(each) / len(each)),
+        "accuracy": pytest.approx(accuracy_score(gold, predicted)),
+        "f1_positive": pytest.approx(f1_score(gold, predicted, labels=[LABELS[0]], average="macro", zero_division=0)),
+    }
+    assert "f1_positive" not in classification_metrics(gold, predicted)
+
+
+def test_a_label_that_is_only_predicted_lowers_others_but_has_no_score_of_its_own() -> None:
+    assert classification_metrics(["a", "a", "b", "b"], ["a", "c", "b", "b"])["f1_macro"] == pytest.approx(
+        (2 / 3 + 1) / 2
+    )
+
+
+def random_tags(draw: random.Random, length: int) -> list[str]:
+    return legal([draw.choice(TAGS) for _ in range(length)])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_spans_equal_seqeval_in_strict_mode(seed: int) -> None:
+    draw = random.Random(seed)
+    lengths = [draw.randint(1, 12) for _ in range(40)]
+    gold = [random_tags(draw, length) for length in lengths]
+    predicted = [
+        row if draw.random() < 0.5 else random_tags(draw, length) for row, length in zip(gold, lengths, strict=True)
+    ]
+    found = span_metrics(gold, predicted)
+    strict = {"mode": "strict", "scheme": IOB2}
+    assert found == {
+        "f1_span": pytest.approx(span_f1(gold, predicted, **strict)),
+        "precision_span": pytest.approx(span_precision(gold, predicted, **strict)),
+        "recall_span": pytest.approx(span_recall(gold, predicted, **strict)),
+    }
+    assert 0 < found["f1_span"] < 1
+
+
+def test_spans_count_only_when_both_ends_and_the_type_agree() -> None:
+    gold = [["B-X", "I-X", "O"], ["B-Y", "O", "B-X"]]
+    predicted = [["B-X", "O", "O"], ["B-X", "O", "B-X"]]
+    assert span_metrics(gold, predicted) == {
+        "f1_span": pytest.approx(1 / 3),
+        "precision_span": pytest.approx(1 / 3),
+        "recall_span": pytest.approx(1 / 3),
+    }
+
+
+def test_nothing_found_is_zero_and_not_an_error() -> None:
+    assert span_metrics([["B-X"]], [["O"]]) == {"f1_span": 0.0, "precision_span": 0.0, "recall_span": 0.0}
+
+
+some_labels = st.lists(st.sampled_from(LABELS), unique=True).map(sorted)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(some_labels, some_labels), min_size=1, max_size=40))
+def test_several_labels_are_counted_decision_by_decision(pairs: list[tuple[list[str], list[str]]]) -> None:
+    gold, predicted = [gold for gold, _ in pairs], [guess for _, guess in pairs]
+    found = label_metrics(gold, predicted, [*LABELS, "never"])
+    wanted, given = (np.array([[label in row for label in LABELS] for row in rows]) for rows in (gold, predicted))
+    occur = wanted.any(axis=0)
+    each = f1_score(wanted, given, average=None, zero_division=0)[occur]
+    assert found == {
+        "f1_macro": pytest.approx(each.mean() if occur.any() else 0.0),
+        "f1_micro": pytest.approx(f1_score(wanted, given, average="micro", zero_division=0)),
+        "exact_match": pytest.approx(sum(g == p for g, p in pairs) / len(pairs)),
+    }
+
+
+def test_one_label_is_yes_or_no_and_no_pair_of_classes() -> None:
+    found = label_metrics([["a"], ["a"], [], []], [["a"], [], [], []], ["a"])
+    assert found == {"f1_macro": pytest.approx(2 / 3), "f1_micro": pytest.approx(2 / 3), "exact_match": 0.75}
+    assert label_metrics([[], []], [[], []], ["a"]) == {"f1_macro": 0.0, "f1_micro": 0.0, "exact_match": 1.0}
+
+
+def test_a_label_of_another_task_is_refused() -> None:
+    with pytest.raises(ValueError, match="'z'"):
+        label_metrics([["a"]], [["z"]], LABELS)
+
+
+decimals = st.floats(-1e3, 1e3).map(lambda value: round(value, 2))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(decimals, decimals), min_size=3, max_size=40))
+def test_numbers_equal_torchmetrics(pairs: list[tuple[float, float]]) -> None:
+    gold, predicted = [gold for gold, _ in pairs], [guess for _, guess in pairs]
+    found = number_metrics(gold, predicted)
+    wanted, given = tensor(gold, dtype=float64), tensor(predicted, dtype=float64)
+    assert found["rmse"] == pytest.approx(float(mean_squared_error(given, wanted, squared=False)), abs=1e-9)
+    if len(set(gold)) > 1 and len(set(predicted)) > 1:
+        assert found["pearson"] == pytest.approx(float(pearson_corrcoef(given, wanted)), abs=1e-5)
+        assert found["spearman"] == pytest.approx(float(spearman_corrcoef(given, wanted)), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("gold", "predicted"),
+    [([1.0, 2.0, 3.0], [5.0, 5.0, 5.0]), ([2.0, 2.0], [1.0, 3.0]), ([1.0], [1.0]), ([0.0, 1.0], [1.0, 1.0 + 2**-52])],
+)
+def test_what_has_no_correlation_is_no_number_out_of_thin_air(gold: list[float], predicted: list[float]) -> None:
+    found = number_metrics(gold, predicted)
+    constant = len(set(gold)) < 2 or len(set(predicted)) < 2
+    assert all(-1 <= found[name] <= 1 for name in ("pearson", "spearman"))
+    assert not constant or found["pearson"] == found["spearman"] == 0
+
+
+def test_only_the_order_counts_for_spearman() -> None:
+    found = number_metrics([1.0, 2.0, 3.0, 4.0], [1.0, 10.0, 100.0, 1000.0])
+    assert found["spearman"] == pytest.approx(1)
+    assert 0.7 < found["pearson"] < 0.95
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.lists(st.tuples(st.sampled_from(TAGS), st.sampled_from(TAGS))), min_size=1).filter(any))
+def test_tags_are_counted_over_all_rows(rows: list[list[tuple[str, str]]]) -> None:
+    gold, predicted = [[g for g, _ in row] for row in rows], [[p for _, p in row] for row in rows]
+    flat = [pair for row in rows for pair in row]
+    found = tag_metrics(gold, predicted)
+    assert found["accuracy"] == pytest.approx(sum(g == p for g, p in flat) / len(flat))
+    names = sorted({g for g, _ in flat})
+    wanted = f1_score([g for g, _ in flat], [p for _, p in flat], labels=names, average="macro", zero_division=0)
+    assert found["f1_macro"] == pytest.approx(wanted)
+
+
+def test_a_missing_tag_is_an_error() -> None:
+    with pytest.raises(ValueError, match="shorter"):
+        tag_metrics([["A", "B"]], [["A"]])
+
+
+def squad_anew(answers: Sequence[str], text: str) -> tuple[float, float]:
+    """SQuAD 2.0 (Rajpurkar et al. 2018) for one question, by regular expressions and by striking out words."""
+
+    def words(raw: str) -> list[str]:
+        bare = re.sub(r"[!-/:-@\[-`{-~]", "", raw.lower())
+        return re.sub(r"\b(the|an|a)\b", " ", bare).split()
+
+    best = (0.0, 0.0)
+    for answer in [answer for answer in answers if words(answer)] or [""]:
+        right, left, hits = words(answer), words(text), 0
+        exact = float(right == left)
+        if not right or not left:
+            best = max(best, (exact, exact))
+            continue
+        given = len(left)
+        for word in right:
+            if word in left:
+                left.remove(word)
+                hits += 1
+        precision, recall = hits / given, hits / len(right)
+        best = (max(best[0], 2 * precision * recall / (precision + recall) if hits else 0.0), max(best[1], exact))
+    return best
+
+
+WORDS = ["the", "A", "an", "cat", "Cat", "cat's", "dog", "dogs.", "(dog)", "1,000", "1000", "naïve", "–", "U.S."]
+english = st.lists(st.sampled_from(WORDS), max_size=5).map(" ".join)
+answerable = st.lists(english.filter(word_tokens), min_size=1, max_size=3)
+questions = st.lists(st.tuples(st.lists(english, max_size=3), english), min_size=1, max_size=12)
+
+
+@settings(max_examples=100, deadline=None)
+@given(questions)
+def test_answers_equal_squad_written_anew(rows: list[tuple[list[str], str]]) -> None:
+    found = answer_metrics([answers for answers, _ in rows], [text for _, text in rows])
+    scores = [squad_anew(answers, text) for answers, text in rows]
+    assert found["f1_answer"] == pytest.approx(sum(f1 for f1, _ in scores) / len(rows))
+    assert found["exact_match"] == pytest.approx(sum(exact for _, exact in scores) / len(rows))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(answerable, english), min_size=1, max_size=8))
+def test_answers_equal_torchmetrics(rows: list[tuple[list[str], str]]) -> None:
+    wanted = squad(
+        [{"prediction_text": text, "id": str(n)} for n, (_, text) in enumerate(rows)],
+        [
+            {"answers": {"answer_start": [0] * len(answers), "text": answers}, "id": str(n)}
+            for n, (answers, _) in enumerate(rows)
+        ],
+    )
+    found = answer_metrics([answers for answers, _ in rows], [text for _, text in rows])
+    assert 100 * found["f1_answer"] == pytest.approx(float(wanted["f1"]), abs=1e-4)
+    assert 100 * found["exact_match"] == pytest.approx(float(wanted["exact_match"]), abs=1e-4)
+
+
+def test_no_answer_is_an_answer() -> None:
+    assert answer_metrics([[], [], ["a cat"], ["a cat"]], ["", "cat", "", "the cat"]) == {
+        "f1_answer": 0.5,
+        "exact_match": 0.5,
+    }
+
+
+def cmrc_anew(answers: Sequence[str], text: str) -> tuple[float, float]:
+    """CMRC 2018 for one question: the longest common stretch, by trying all of them."""
+
+    def pieces(raw: str) -> list[str]:
+        bare = "".join(c for c in raw.lower() if not unicodedata.category(c).startswith(("P", "S")))
+        return re.findall(r"[\u4e00-\u9fff]|[^\s\u4e00-\u9fff]+", bare)
+
+    def longest(one: list[str], other: list[str]) -> int:
+        stretches = {tuple(one[i:j]) for i in range(len(one)) for j in range(i + 1, len(one) + 1)}
+        others = {tuple(other[i:j]) for i in range(len(other)) for j in range(i + 1, len(other) + 1)}
+        return max(map(len, stretches & others), default=0)
+
+    given = pieces(text)
+    f1, exact = 0.0, 0.0
+    for right in [found for answer in answers if (found := pieces(answer))] or [[]]:
+        exact = max(exact, float(right == given))
+        shared = longest(right, given)
+        if shared:
+            precision, recall = shared / len(given), shared / len(right)
+            f1 = max(f1, 2 * precision * recall / (precision + recall))
+        f1 = max(f1, float(not right and not given))
+    return f1, exact
+
+
+chinese = st.text(st.sampled_from("北京大学，。《》 AB1"), min_size=0, max_size=9)
+with_characters = st.lists(chinese.filter(lambda text: any(c in text for c in "北京大学")), min_size=1, max_size=3)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(with_characters, chinese), min_size=1, max_size=12))
+def test_chinese_answers_equal_cmrc_written_anew(rows: list[tuple[list[str], str]]) -> None:
+    found = answer_metrics([answers for answers, _ in rows], [text for _, text in rows])
+    scores = [cmrc_anew(answers, text) for answers, text in rows]
+    assert found["f1_answer"] == pytest.approx(sum(f1 for f1, _ in scores) / len(rows))
+    assert found["exact_match"] == pytest.approx(sum(exact for _, exact in scores) / len(rows))
+
+
+def test_the_script_of_the_answers_decides_not_of_the_predictions() -> None:
+    assert character_tokens("《北京》大学 in 1998年!") == ["北", "京", "大", "学", "in", "1998", "年"]
+    assert by_characters(["北京大学", "1998年", "NBA"])
+    assert not by_characters(["Peking (北京)", "in 1998", "the capital"])
+    assert by_characters(["東京タワー", "กรุงเทพ"])
+    assert not by_characters(["서울 타워"]), "Korean has spaces"
+    assert not by_characters([])
+    # A run of characters is worth more than the same characters scattered; of words the order does not count.
+    assert answer_metrics([["北京大学"]], ["大学北京"])["f1_answer"] == 0.5
+    assert answer_metrics([["north south"]], ["south north"])["f1_answer"] == 1
+    assert answer_metrics([["in 1998"]], ["北京"])["f1_answer"] == 0
+
+
+def test_the_contract_names_every_metric_that_is_computed() -> None:
+    computed = {
+        "class": classification_metrics(["a"], ["a"], "a"),
+        "labels": label_metrics([["a"]], [["a"]], ["a"]),
+        "number": number_metrics([1.0, 2.0], [1.0, 2.0]),
+        "spans": span_metrics([["B-X"]], [["B-X"]]),
+        "tags": tag_metrics([["A"]], [["A"]]),
+        "answer": answer_metrics([["a cat"]], ["cat"]),
+    }
+    assert {target: set(scores) for target, scores in computed.items()} == {
+        target: set(metrics) for target, metrics in METRICS.items()
+    }
+    assert COMPARED_BY == {
+        "class": "f1_macro",
+        "labels": "f1_macro",
+        "number": "pearson",
+        "spans": "f1_span",
+        "tags": "accuracy",
+        "answer": "f1_answer",
+    }
+
+
+def test_the_contract_says_how_and_on_which_rows() -> None:
+    spans = {"target": "spans"}
+    found = contract(spans, {"dev": ["d1"], "test": ["t1", "t2"]})
+    assert list(found) == ["dev", "test"]
+    assert found["test"][0] == {
+        "metric": "test/f1_span",
+        "average": "micro: all spans together",
+        "scheme": "IOB2, strict: both ends and the type agree",
+        "library": "seqeval",
+        "version": version("seqeval"),
+        "rows": 2,
+        "rows_digest": found["test"][1]["rows_digest"],
+    }
+    assert contract(spans, {"test": ["t2", "t1"]})["test"] == found["test"], "the order of the rows does not count"
+    assert contract(spans, {"test": ["t2", "t3"]})["test"] != found["test"]
+    one = {"target": "class"}
+    assert [entry["metric"] for entry in contract(one, {"dev": []})["dev"]] == ["dev/f1_macro", "dev/accuracy"]
+    assert contract(one | {"positive": "1"}, {"dev": []})["dev"][-1]["metric"] == "dev/f1_positive"

@@ -1,0 +1,192 @@
+"""Every shape with every target, from labelled rows to a checkpoint: it learns, and others open it and answer alike."""
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoTokenizer, pipeline
+
+from adaptbert.base.files import read_json
+from adaptbert.comparison.inspection import inspect_cell
+from adaptbert.finetuning.metrics.contract import COMPARED_BY
+from adaptbert.finetuning.module import logits
+from adaptbert.finetuning.tasks.shapes import from_card
+from adaptbert.model.checkpoint import Checkpoint
+from adaptbert.rows import labelled_set as labelled
+from tests.support import tiny
+from tests.support.cells import Project
+
+KINDS = {f"{shape}_{target}": (shape, target) for shape, target in tiny.KINDS}
+LEARNT = {"seeds": [1], "epochs": 16.0, "dropout": 0.0, "optim": tiny.optim(learning_rate=5e-3)}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """All of them trained once; texts of up to 90 tokens are read in windows or cut."""
+    made = Project(tmp_path_factory.mktemp("project"), KINDS, (512, 48, 48))
+    for task, (shape, target) in KINDS.items():
+        windows = {"long_text": "windows", "stride": 20} if shape == "single_sentence" else {}
+        hard = shape == "sentence_pair" or target == "labels"
+        made.finetune(task, "general", windows, **{**LEARNT, "max_length": 48, "labels": 0 if hard else 192})
+    return made
+
+
+@pytest.mark.parametrize("task", KINDS)
+def test_it_learns_what_can_be_learnt(project: Project, task: str) -> None:
+    found = read_json(project.root / f"metrics/{task}-general.json")
+    metric = COMPARED_BY[KINDS[task][1]]
+    assert found["metric"] == metric
+    assert found["seeds"][0][f"test/{metric}"] > 0.93
+    assert not found["seeds"][0]["degenerate"]
+
+
+@pytest.mark.parametrize("task", KINDS)
+def test_what_the_card_says_is_enough_to_predict(project: Project, task: str) -> None:
+    """From the folder alone, row by row what evaluation wrote."""
+    saved = Checkpoint.load(project.root / f"models/finetune/{task}-general")
+    told = saved.card["task"]
+    shape = from_card(told)
+    model = shape.hugging_face_class().from_pretrained(saved.source)
+    rows = labelled.split(project.root / "data" / task, "test")
+    examples = shape.examples(rows, saved.tokenizer, told["max_length"])
+    scores = logits(model, shape, examples, 64, "32-true")
+    answers, confidence = shape.answers(rows, examples, scores, told["tuned"])
+    expected = project.predictions(f"{task}-general")
+    if told["target"] == "number":
+        assert answers == pytest.approx([json.loads(row["predicted"]) for row in expected], abs=1e-3)
+        assert np.isnan(confidence).all()
+    else:
+        found = [answer if isinstance(answer, str) else json.dumps(answer) for answer in answers]
+        assert found == [row["predicted"] for row in expected]
+        assert confidence.tolist() == pytest.approx([row["confidence"] for row in expected], abs=1e-5)
+    tuned = {"class": {"temperature"}, "labels": {"temperature"}, "tags": {"commonest_tag"}}
+    tuned |= {"answer": {"no_answer_threshold"}}
+    assert set(told["tuned"]) == tuned.get(told["target"], set())
+    assert read_json(project.root / f"metrics/{task}-general.json")["seeds"][0]["tuned"] == told["tuned"]
+
+
+PIPELINES = {"single_sentence": "text-classification", "sentence_pair": "text-classification"}
+
+
+@pytest.mark.parametrize("task", [task for task, (shape, _) in KINDS.items() if shape in PIPELINES])
+def test_the_pipeline_of_transformers_answers_alike(project: Project, task: str) -> None:
+    shape, target = KINDS[task]
+    folder = str(project.root / f"models/finetune/{task}-general")
+    run = pipeline(PIPELINES[shape], model=folder, device="cpu", top_k=None)
+    rows = {row["id"]: row for row in labelled.split(project.root / "data" / task, "test")}
+    short = [row for row in project.predictions(f"{task}-general") if fits(rows[row["id"]], shape)][:20]
+    assert len(short) > 10
+    for row in short:
+        asked = rows[row["id"]]
+        pair = {"text": asked.get("text_a"), "text_pair": asked.get("text_b")}
+        told: Any = run([asked["text"] if shape == "single_sentence" else pair])[0]
+        scores = {found["label"]: found["score"] for found in told}
+        if target == "class":
+            best = max(scores, key=lambda label: scores[label])
+            assert (best, scores[best]) == (row["predicted"], pytest.approx(row["confidence"], abs=1e-4))
+        elif target == "labels":
+            assert sorted(label for label, score in scores.items() if score > 0.5) == json.loads(row["predicted"])
+            assert min(max(score, 1 - score) for score in scores.values()) == pytest.approx(row["confidence"], abs=1e-4)
+        else:
+            assert list(scores.values()) == [pytest.approx(json.loads(row["predicted"]), abs=1e-2)]
+
+
+def fits(row: dict[str, Any], shape: str) -> bool:
+    texts = [row["text"]] if shape == "single_sentence" else [row["text_a"], row["text_b"]]
+    return sum(len(encoding.ids) + 1 for encoding in tiny.tokenizer().encode(texts)) < 48 and all(texts)
+
+
+def test_the_stock_model_finds_the_same_answers(project: Project) -> None:
+    """Question and context through AutoTokenizer and AutoModel, best span by trying all of them."""
+    from transformers import AutoModelForQuestionAnswering
+
+    folder = project.root / "models/finetune/extractive_answer_answer-general"
+    model = AutoModelForQuestionAnswering.from_pretrained(str(folder)).eval()
+    tokenizer = AutoTokenizer.from_pretrained(str(folder))
+    threshold = read_json(folder / "card.json")["task"]["tuned"]["no_answer_threshold"]
+    rows = {row["id"]: row for row in labelled.split(project.root / "data/extractive_answer_answer", "test")}
+    checked = 0
+    for row in project.predictions("extractive_answer_answer-general"):
+        asked = rows[row["id"]]
+        encoded = tokenizer(asked["question"], asked["context"], return_tensors="pt", return_offsets_mapping=True)
+        offsets = encoded.pop("offset_mapping")[0].tolist()
+        if len(offsets) > 48:
+            continue
+        with torch.no_grad():
+            out = model(**encoded)
+        start, end = out.start_logits[0], out.end_logits[0]
+        context = [n for n, kind in enumerate(encoded["token_type_ids"][0].tolist()) if kind == 1][:-1]
+        spans = [(float(start[a] + end[b]), a, b) for a in context for b in context if a <= b < a + 8]
+        score, first, last = max(spans)
+        best = asked["context"][offsets[first][0] : offsets[last][1]]
+        assert row["predicted"] == ("" if float(start[0] + end[0]) - score > threshold else best)
+        checked += 1
+    assert checked > 20
+
+
+@pytest.mark.parametrize("target", ["spans", "tags"])
+def test_the_stock_model_tags_words_alike(project: Project, target: str) -> None:
+    from transformers import AutoModelForTokenClassification
+
+    task = f"sequence_labelling_{target}"
+    folder = str(project.root / f"models/finetune/{task}-general")
+    model, tokenizer = (
+        AutoModelForTokenClassification.from_pretrained(folder).eval(),
+        AutoTokenizer.from_pretrained(folder),
+    )
+    rows = {row["id"]: row for row in labelled.split(project.root / "data" / task, "test")}
+    right = total = 0
+    for row in project.predictions(f"{task}-general"):
+        encoded = tokenizer(rows[row["id"]]["tokens"], is_split_into_words=True, return_tensors="pt")
+        if encoded["input_ids"].shape[1] > 48:
+            continue
+        with torch.no_grad():
+            best = model(**encoded).logits[0].argmax(-1).tolist()
+        words = encoded.word_ids()
+        firsts = [n for n, word in enumerate(words) if word is not None and word != words[n - 1]]
+        found = [model.config.id2label[best[n]] for n in firsts]
+        right += sum(a == b for a, b in zip(found, json.loads(row["predicted"]), strict=True))
+        total += len(found)
+    assert total > 200
+    assert right / total > 0.99, "but for tags that were illegal word by word"
+
+
+@pytest.mark.parametrize(
+    ("task", "one", "other"),
+    [
+        ("single_sentence_class", {"long_text": "head"}, {"long_text": "head_tail"}),
+        ("single_sentence_class", {"long_text": "head"}, {"long_text": "windows", "stride": 10}),
+        ("sentence_pair_class", {"long_text": "head"}, {"long_text": "head_tail"}),
+        ("extractive_answer_answer", {"max_answer": 8}, {"max_answer": 1}),
+        ("extractive_answer_answer", {"stride": 5}, {"stride": 3}),
+        ("extractive_answer_answer", {"max_question": 3}, {"max_question": 1}),
+        ("sequence_labelling_spans", {"tag_scheme": "bio"}, {"tag_scheme": "iobes"}),
+        ("sequence_labelling_spans", {"stride": 8}, {"stride": 4}),
+    ],
+)
+def test_every_option_does_something(tmp_path: Path, task: str, one: dict[str, Any], other: dict[str, Any]) -> None:
+    """All else equal, predictions differ."""
+    project = Project(tmp_path, {task: KINDS[task]}, (32, 16, 48))
+    few = {"extractive_answer": {"max_question": 3, "stride": 5}, "sequence_labelling": {"stride": 8}}
+    usual = few.get(KINDS[task][0], {})
+    cell = partial(project.finetune, task, "general", seeds=[1], epochs=2.0, max_length=16)
+    found = []
+    for options in (one, other):
+        cell({**usual, **options})
+        found.append([(row["predicted"], row["confidence"]) for row in project.predictions(f"{task}-general")])
+    assert found[0] != found[1]
+
+
+@pytest.mark.parametrize("task", KINDS)
+def test_the_report_reads_the_predictions(project: Project, task: str) -> None:
+    target = KINDS[task][1]
+    found = inspect_cell(project.root / f"predictions/{task}-general.parquet", target)
+    assert (found.confusion is not None) == (target in ("class", "spans", "tags"))
+    if found.confusion is not None:
+        assert set(found.confusion.labels) <= {"O", *tiny.LABELS[target]}
+        agreed = sum(found.confusion.counts[label][label] for label in found.confusion.labels)
+        assert agreed > 0.8 * sum(sum(row.values()) for row in found.confusion.counts.values())

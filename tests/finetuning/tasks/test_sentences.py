@@ -1,0 +1,184 @@
+"""Sentences and pairs: which tokens, and what labels, several labels and numbers are made of their scores."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import BertForSequenceClassification
+
+from adaptbert.finetuning.module import logits
+from adaptbert.finetuning.tasks.sentence_pair import rooms
+from adaptbert.finetuning.tasks.shapes import Shape
+from adaptbert.finetuning.tasks.targets import target_of
+from tests.support import tiny
+
+LONG = " ".join(f"{word} matrix" for word in ("the", "house", "of", "values", "that", "axis", "shape", "is", "by", "a"))
+NOTHING: dict[str, float] = {}
+
+
+def tokens(shape: Shape, rows: list[dict[str, Any]], max_length: int) -> list[list[str]]:
+    pieces = tiny.tokenizer()
+    examples = shape.examples(rows, pieces, max_length)
+    names = [pieces.tokens[number] for number in examples.ids]
+    return [part.tolist() for part in np.split(np.array(names), np.cumsum(examples.lengths)[:-1])]
+
+
+def test_single_sentences() -> None:
+    pieces, shape = tiny.tokenizer(), tiny.shape_of("single_sentence")
+    rows = [
+        {"id": "1", "text": "the house", "label": "prose"},
+        {"id": "2", "text": "", "label": "code"},
+        {"id": "3", "text": " ".join(["matrix"] * 50), "label": "code"},
+    ]
+    examples = shape.examples(rows, pieces, 12)
+    assert examples.lengths.tolist() == [4, 2, 12]
+    assert examples.cut == 1
+    assert (examples.ids[examples.flat_places()] == pieces.cls).all(), "the head looks at [CLS]"
+    assert shape.targets(rows, examples).tolist() == [1, 0, 0]
+    answers, confidence = shape.answers(rows, examples, np.log([[0.3, 0.7], [0.6, 0.4], [0.5, 0.5]]), NOTHING)
+    assert answers == shape.gold(rows) == ["prose", "code", "code"]
+    assert confidence.tolist() == pytest.approx([0.7, 0.6, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("options", "kept", "cut"),
+    [
+        ({"long_text": "head"}, [range(8)], 1),
+        ({"long_text": "head_tail"}, [[0, 1, 14, 15, 16, 17, 18, 19]], 1),
+        ({"long_text": "windows", "stride": 8}, [range(8), range(8, 16), range(16, 20)], 0),
+        ({"long_text": "windows", "stride": 6}, [range(8), range(6, 14), range(12, 20)], 0),
+    ],
+)
+def test_long_texts(options: dict[str, Any], kept: list[Any], cut: int) -> None:
+    """Of twenty tokens there is room for eight."""
+    shape = tiny.shape_of("single_sentence", **options)
+    rows = [{"id": "a", "text": LONG, "label": "code"}, {"id": "b", "text": "by a", "label": "prose"}]
+    whole = LONG.split()
+    found = tokens(shape, rows, 10)
+    assert found[:-1] == [["[CLS]", *(whole[i] for i in numbers), "[SEP]"] for numbers in kept]
+    examples = shape.examples(rows, tiny.tokenizer(), 10)
+    assert examples.cut == cut
+    assert examples.rows.tolist() == [0] * len(kept) + [1]
+    assert shape.targets(rows, examples).tolist() == [0] * len(kept) + [1], "each window has the label of its row"
+
+
+def test_the_scores_of_windows_are_averaged() -> None:
+    shape = tiny.shape_of("single_sentence", long_text="windows", stride=8)
+    rows = [{"id": "b", "text": "by a", "label": "code"}, {"id": "a", "text": LONG, "label": "code"}]
+    examples = shape.examples(rows, tiny.tokenizer(), 10)
+    scores = np.array([[0.0, 1.0], [9.0, 0.0], [0.0, 2.0], [0.0, 4.0]])
+    answers, confidence = shape.answers(rows, examples, scores, NOTHING)
+    assert answers == ["prose", "code"], "two of three windows say prose; their mean says code"
+    assert confidence[1] == pytest.approx(1 / (1 + np.exp(-1)))
+
+
+words = st.lists(
+    st.sampled_from(["the", "house", "estimator", "walked-along", "好的", "[SEP]"]), min_size=1, max_size=12
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(words, words, st.integers(8, 30))
+def test_pairs_are_what_hugging_face_makes_of_them(first: list[str], second: list[str], max_length: int) -> None:
+    """Tokens, segments, and which text loses how much."""
+    pieces, shape = tiny.tokenizer(), tiny.shape_of("sentence_pair")
+    row = {"id": "a", "text_a": " ".join(first), "text_b": " ".join(second), "label": "code"}
+    examples = shape.examples([row], pieces, max_length)
+    whole = pieces.hugging_face(row["text_a"], row["text_b"])
+    try:
+        stock = pieces.hugging_face(row["text_a"], row["text_b"], truncation="longest_first", max_length=max_length)
+    finally:
+        pieces.backend.no_truncation()
+    assert examples.ids.tolist() == stock["input_ids"]
+    assert examples.segments is not None
+    assert examples.segments.tolist() == stock["token_type_ids"]
+    assert examples.cut == (len(whole["input_ids"]) > max_length)
+
+
+@given(st.integers(0, 50), st.integers(0, 50), st.integers(1, 60))
+def test_rooms(a: int, b: int, room: int) -> None:
+    left, right = rooms(a, b, room)
+    assert (left + right == room) if a + b > room else ((left, right) == (a, b))
+    if left < a and right < b:
+        assert abs(left - right) <= 1
+    elif left < a:
+        assert left >= right - 1, "the longer text is cut first"
+
+
+def test_a_pair_may_keep_both_ends_of_its_texts() -> None:
+    row = {"id": "a", "text_a": LONG, "text_b": "by a", "label": "code"}
+    whole = LONG.split()
+    head, tail = (
+        tokens(tiny.shape_of("sentence_pair", long_text=kept), [row], 13)[0] for kept in ("head", "head_tail")
+    )
+    assert head == ["[CLS]", *whole[:8], "[SEP]", "by", "a", "[SEP]"]
+    assert tail == ["[CLS]", *whole[:2], *whole[-6:], "[SEP]", "by", "a", "[SEP]"]
+
+
+def test_several_labels_are_those_more_probable_than_not() -> None:
+    shape = tiny.shape_of("single_sentence", "labels")
+    rows = tiny.labelled("domain", "single_sentence", 4, 1, "labels")
+    examples = shape.examples(rows, tiny.tokenizer(), 64)
+    scores = np.array([[2.0, -2.0], [-1.0, -3.0], [0.1, 0.2], [-0.1, 5.0]])
+    answers, confidence = shape.answers(rows, examples, scores, NOTHING)
+    assert answers == [["attribute"], [], ["attribute", "object"], ["object"]]
+    assert confidence.tolist() == pytest.approx((1 / (1 + np.exp(-np.abs(scores)))).min(1))
+    assert shape.targets(rows, examples).tolist() == [
+        [float(label in row["labels"]) for label in ("attribute", "object")] for row in rows
+    ]
+
+
+def test_a_settled_number_is_in_its_own_unit() -> None:
+    """Before, the head learns in the unit of the range; afterwards the weights know it, and answers are the same."""
+    shape, rows = tiny.shape_of("single_sentence", "number"), tiny.labelled("domain", "single_sentence", 8, 1, "number")
+    torch.manual_seed(0)
+    config = tiny.config()
+    config.update(shape.config())
+    model = BertForSequenceClassification(config)
+    examples = shape.examples(rows, tiny.tokenizer(), 64)
+    before, _ = shape.answers(rows, examples, logits(model, shape, examples, 64, "32-true"), NOTHING)
+    assert all(130 < value < 140 for value in before), "an untrained head is near the middle of the range"
+    settled = shape.settle(model)
+    after, _ = settled.answers(rows, examples, logits(model, settled, examples, 64, "32-true"), NOTHING)
+    assert after == pytest.approx(before, abs=1e-4)
+    text = tiny.tokenizer().hugging_face(rows[0]["text"], return_tensors="pt")
+    assert model.eval()(**text).logits.item() == pytest.approx(before[0], abs=1e-4), "the stock model says so, too"
+
+
+@pytest.mark.parametrize(
+    ("shape", "changes", "message"),
+    [
+        ("single_sentence", {"long_text": "windows"}, "long_text 'windows' and stride None: windows need one"),
+        ("single_sentence", {"long_text": "head", "stride": 8}, "long_text 'head' and stride 8: windows need one"),
+        ("sentence_pair", {"long_text": "windows"}, "Input should be 'head' or 'head_tail'"),
+        ("sentence_pair", {"tag_scheme": "bio"}, "Extra inputs are not permitted"),
+    ],
+)
+def test_options_that_do_not_fit(shape: str, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        tiny.options(shape, **changes)
+
+
+@pytest.mark.parametrize(
+    ("shape", "changes"),
+    [
+        ("single_sentence", {"long_text": "windows", "stride": 63}),
+        ("sequence_labelling", {"stride": 63}),
+        ("extractive_answer", {"max_question": 10, "stride": 52}),
+    ],
+)
+def test_windows_that_would_leave_out_tokens_are_refused(shape: str, changes: dict[str, Any]) -> None:
+    tiny.cell(**{shape: tiny.options(shape, **{**changes, "stride": changes["stride"] - 1})})
+    with pytest.raises(ValueError, match=f"stride {changes['stride']} leaves out tokens: max_length 64"):
+        tiny.cell(**{shape: tiny.options(shape, **changes)})
+
+
+def test_the_f1_of_a_label_where_the_task_calls_it_positive() -> None:
+    about = {"target": "class", "labels": ["0", "1"]}
+    gold, answers = ["1", "1", "0", "0"], ["1", "0", "0", "0"]
+    assert "f1_positive" not in target_of(about).score(gold, answers)
+    assert target_of(about | {"positive": "1"}).score(gold, answers)["f1_positive"] == pytest.approx(2 / 3)
+    assert target_of(about | {"positive": "0"}).score(gold, answers)["f1_positive"] == pytest.approx(0.8)

@@ -1,0 +1,173 @@
+"""Examples of every shape: some of them are what they would be alone; sets, subsets and options by their names."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adaptbert.finetuning.metrics.contract import COMPARED_BY
+from adaptbert.finetuning.tasks.examples import ROW, Examples, gather
+from adaptbert.finetuning.tasks.shapes import MAKERS, ShapeConfig, from_card, mismatch
+from adaptbert.rows import labelled_set as labelled
+from tests.support import tiny
+from tests.support.peak import peak
+
+ragged = st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=6), min_size=1, max_size=8)
+
+
+@settings(max_examples=60, deadline=None)
+@given(ragged, st.booleans(), st.data())
+def test_take(ids: list[list[int]], paired: bool, data: st.DataObject) -> None:
+    """Some of the examples are what they would be if they alone had been gathered."""
+    places = [data.draw(st.lists(st.integers(0, len(row) - 1), max_size=4)) for row in ids]
+    spans = [[(place, place + number) for place in row] for number, row in enumerate(places)]
+    segments = [[token % 2 for token in row] for row in ids] if paired else None
+    rows = list(range(len(ids)))
+    examples = gather(ids, places, spans, rows, 0, segments)
+    examples = examples.labelled(np.arange(2 * len(examples.places)).reshape(-1, 2))
+    chosen = data.draw(st.lists(st.integers(0, len(ids) - 1), min_size=1, max_size=8))
+    taken = examples.take(np.array(chosen))
+    parts: Any = ([values[i] for i in chosen] for values in (ids, places, spans, rows))
+    expected = gather(*parts, 0, [segments[i] for i in chosen] if segments else None)
+    for name in ("ids", "lengths", "places", "spans", "counts", "rows", "segments"):
+        assert np.array_equal(getattr(taken, name), getattr(expected, name)), name
+    assert taken.ids[taken.flat_places()].tolist() == [ids[i][place] for i in chosen for place in places[i]]
+    assert taken.owners().tolist() == [n for n, i in enumerate(chosen) for _ in places[i]]
+    assert taken.targets is not None
+    assert taken.targets.shape == (len(taken.places), 2)
+    again = examples.take(np.arange(len(ids)))
+    assert again.targets is not None
+    assert examples.targets is not None
+    assert np.array_equal(again.targets, examples.targets)
+
+
+def test_some_of_many_examples_cost_what_they_hold() -> None:
+    """A micro-batch is taken of a million examples as of a thousand: 2 ms went into where each of them begins."""
+    count = 50_000
+    one, rows = np.ones(count, np.int64), np.arange(count)
+    many = Examples(rows, one, np.zeros(count, np.int64), np.zeros((count, 2), np.int64), one, rows, 0)
+    assert many.take(np.array([3])).ids.tolist() == [3]
+    assert peak(lambda: many.take(np.arange(40_000, 40_032))) < 8 * count / 10, "a tenth of one number an example"
+
+
+@pytest.mark.parametrize(("shape", "target"), tiny.KINDS)
+def test_rows_are_tokenised_some_at_a_time(shape: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Into the very examples that they are at once; all encodings of a large set took 128 to 285 bytes a token."""
+    made, rows = tiny.shape_of(shape, target), tiny.labelled("domain", shape, 200, 1, target)
+    pieces, seen = tiny.tokenizer(), list[int]()
+    for name in ("encode", "encode_words"):
+        real = getattr(pieces, name)
+
+        def encode(texts: Any, real: Any = real) -> Any:
+            seen.append(sum(len("".join(text)) for text in texts))
+            return real(texts)
+
+        monkeypatch.setattr(pieces, name, encode)
+    at_once = 3_000
+    monkeypatch.setattr("adaptbert.finetuning.tasks.examples.AT_ONCE", at_once)
+    found = made.examples(rows, pieces, 40)
+    assert max(seen) < at_once + ROW
+    assert len(seen) > 5
+    monkeypatch.setattr("adaptbert.finetuning.tasks.examples.AT_ONCE", 10**9)
+    for name, value in vars(made.examples(rows, pieces, 40)).items():
+        assert np.array_equal(getattr(found, name), value), name
+    assert len(made.examples([], pieces, 40)) == 0
+
+
+def test_long_texts_are_held_as_far_as_they_are_read() -> None:
+    """Of texts that are cut to 16 tokens the rest is gone with the next ones."""
+    rows = [{"text": "the house of values " * 100} for _ in range(400)]
+    pieces, made = tiny.tokenizer(), tiny.shape_of("single_sentence")
+    assert peak(lambda: made.examples(rows, pieces, 16)) < 8 * 400 * 400 / 2, "half of a number a token"
+
+
+@pytest.mark.parametrize(("shape", "target"), tiny.KINDS)
+def test_what_is_right_is_not_looked_at_before_it_is_asked_for(shape: str, target: str) -> None:
+    """Rows without an answer make the same examples: prediction needs none, and none can leak."""
+    made, rows = tiny.shape_of(shape, target), tiny.labelled("domain", shape, 12, 1, target)
+    bare = [
+        {key: value for key, value in row.items() if key not in ("label", "labels", "value", "answers", "tags")}
+        for row in rows
+    ]
+    one, other = (made.examples(given, tiny.tokenizer(), 40) for given in (rows, bare))
+    assert np.array_equal(one.ids, other.ids)
+    assert np.array_equal(one.spans, other.spans)
+    assert len(made.targets(rows, one)) == len(one.places)
+
+
+@pytest.mark.parametrize(("shape", "target"), tiny.KINDS)
+def test_right_answers_score_full_marks(shape: str, target: str) -> None:
+    made, rows = tiny.shape_of(shape, target), tiny.labelled("domain", shape, 40, 1, target)
+    gold = made.gold(rows)
+    answers = [right[0] if right else "" for right in gold] if target == "answer" else gold
+    assert made.metric == COMPARED_BY[target]
+    assert made.score(gold, answers)[made.metric] == pytest.approx(1)
+    assert not made.is_degenerate(answers)
+    assert made.is_degenerate([answers[0]] * 9 if target not in ("spans", "tags") else [["O", "O"]] * 9)
+
+
+@pytest.mark.parametrize(("shape", "target"), tiny.KINDS)
+def test_a_shape_comes_back_from_a_card(shape: str, target: str) -> None:
+    options = tiny.options(shape, target).model_dump(exclude_none=True)
+    tuned = {"commonest_tag": 0, "no_answer_threshold": 0.0}
+    card = {**tiny.about(shape, target), "options": options, "max_length": 64, "tuned": tuned}
+    made, again = tiny.shape_of(shape, target), from_card(card)
+    assert (again.classes, again.metric, again.config()) == (made.classes, made.metric, made.config())
+
+
+@pytest.mark.parametrize(
+    ("options", "told", "problem"),
+    [
+        ({"single_sentence": {"long_text": "head"}}, ("single_sentence", "class"), None),
+        (
+            {"single_sentence": {"long_text": "head"}},
+            ("sentence_pair", "class"),
+            "options of single_sentence, but the task's shape is sentence_pair",
+        ),
+        ({"sequence_labelling": {"stride": 4, "tag_scheme": "io"}}, ("sequence_labelling", "spans"), None),
+        ({"sequence_labelling": {"stride": 4}}, ("sequence_labelling", "tags"), None),
+        (
+            {"sequence_labelling": {"stride": 4}},
+            ("sequence_labelling", "spans"),
+            "target 'spans' and tag_scheme 'None': spans need one, tags take none",
+        ),
+        (
+            {"sequence_labelling": {"stride": 4, "tag_scheme": "bio"}},
+            ("sequence_labelling", "tags"),
+            "target 'tags' and tag_scheme 'bio': spans need one, tags take none",
+        ),
+    ],
+)
+def test_options_belong_to_a_shape(options: dict[str, Any], told: tuple[str, str], problem: str | None) -> None:
+    found = mismatch(ShapeConfig.model_validate(options), *told, 64)
+    assert (None if found is None else found[0]) == problem
+
+
+def test_the_options_of_one_shape_are_given() -> None:
+    assert set(MAKERS) == set(ShapeConfig.model_fields)
+    assert ShapeConfig().given == []
+    two = ShapeConfig.model_validate({"single_sentence": {"long_text": "head"}, "sequence_labelling": {"stride": 4}})
+    assert two.given == ["single_sentence", "sequence_labelling"]
+    assert mismatch(two, "single_sentence", "class", 64) == (
+        "options of single_sentence and sequence_labelling, but the task's shape is single_sentence",
+        "write `single_sentence: {long_text: head}` in their place",
+    )
+
+
+def test_a_subset_of_the_labels_is_a_prefix_of_every_larger_one() -> None:
+    rows = [{"id": f"r{number}", "label": "ab"[number % 2]} for number in range(400)]
+    ten, hundred = labelled.subset(rows, 10), labelled.subset(rows, 100)
+    assert hundred[:10] == ten
+    assert labelled.subset(rows[::-1], 10) == ten, "whatever the order of the rows"
+    assert labelled.subset(rows, 0) == labelled.subset(rows, 400) == labelled.subset(rows, 999) == rows
+    assert 30 < sum(row["label"] == "a" for row in hundred) < 70, "the hash of the id knows nothing of the label"
+
+
+@pytest.mark.parametrize(("shape", "target"), tiny.KINDS)
+def test_a_set_is_read_as_it_was_written(tmp_path: Path, shape: str, target: str) -> None:
+    folder = tiny.task(tmp_path / "set", shape, target=target)
+    assert labelled.description(folder) == {**tiny.about(shape, target), "rows": {"train": 64, "dev": 24, "test": 24}}
+    assert labelled.split(folder, "dev") == tiny.labelled("domain", shape, 24, 11, target)

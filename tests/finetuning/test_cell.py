@@ -1,0 +1,315 @@
+"""One cell of the comparison: all seeds, the test set opened last, the best on dev kept, the same bytes twice."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from adaptbert.base.files import read_json
+from adaptbert.errors import BadData, BadParams
+from adaptbert.finetuning import cell
+from adaptbert.finetuning.metrics.scores import classification_metrics, span_metrics
+from adaptbert.finetuning.module import logits
+from adaptbert.finetuning.tasks.shapes import from_card
+from adaptbert.model.checkpoint import Checkpoint
+from adaptbert.rows import labelled_set as labelled
+from tests.support import tiny
+from tests.support.cells import Project
+
+KINDS = {"section": ("single_sentence", "class"), "mention": ("sequence_labelling", "spans")}
+SPLITS = {"train": 96, "dev": 24, "test": 32}
+
+
+EPOCHS, SEEDS = 8.0, [3, 1, 2]
+LEARNABLE = {"epochs": EPOCHS, "seeds": SEEDS, "optim": tiny.optim(learning_rate=1e-2)}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """Both tasks from a rung with weights; the tests only look."""
+    project = Project(tmp_path_factory.mktemp("project"), KINDS)
+    for task in KINDS:
+        project.finetune(task, "general", **LEARNABLE)
+    return project
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Project:
+    return Project(tmp_path, KINDS)
+
+
+@pytest.mark.parametrize("task", KINDS)
+def test_what_is_written(project: Project, task: str) -> None:
+    folder = project.root / f"models/finetune/{task}-general"
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "card.json",
+        "config.json",
+        "model.safetensors",
+        "tokenizer.json",
+        "tokenizer_config.json",
+    ]
+    card = read_json(folder / "card.json")
+    assert card["rung"] == f"finetune/{task}-general"
+    assert card["init"] == Checkpoint.load(project.root / "models/pretrain").digest
+    assert card["params"]["epochs"] == EPOCHS
+    for name in ("card.json", "config.json"):
+        text = (folder / name).read_text(encoding="utf-8")
+        assert str(project.root) not in text
+        assert not re.search(r"20\d\d-\d\d|\d\d:\d\d|seconds|run_id", text), "no time and no run"
+
+
+@pytest.mark.parametrize("task", KINDS)
+def test_metrics(project: Project, task: str) -> None:
+    found = read_json(project.root / f"metrics/{task}-general.json")
+    metric = {"section": "f1_macro", "mention": "f1_span"}[task]
+    expected = {"task": task, "arm": "general", "from": "pretrain", "metric": metric}
+    expected |= {"shape": KINDS[task][0], "target": KINDS[task][1], "examples": 96}
+    assert expected.items() <= found.items()
+    assert (found["labels"], found["steps"]) == (96, 48)  # 8 * 96 / 16
+    assert [seed["seed"] for seed in found["seeds"]] == SEEDS
+    assert {split: rows[0]["rows"] for split, rows in found["contract"].items()} == {"dev": 24, "test": 32}
+    assert found["contract"]["test"][0]["metric"] == f"test/{metric}", "what it is compared by comes first"
+    for seed in found["seeds"]:
+        assert {f"test/{metric}", f"dev/{metric}", "degenerate", "cut", "curve"} <= set(seed)
+        assert [point["step"] for point in seed["curve"]] == [6 * epoch for epoch in range(1, 9)]
+        assert seed["curve"][-1][f"dev/{metric}"] == seed[f"dev/{metric}"]
+        assert seed["curve"][-1]["train/loss"] < seed["curve"][0]["train/loss"]
+    assert max(seed[f"test/{metric}"] for seed in found["seeds"]) > 0.6, "what can be learnt is learnt"
+
+
+@pytest.mark.parametrize("task", KINDS)
+def test_the_scores_are_those_of_the_predictions(project: Project, task: str) -> None:
+    rows, metrics = project.predictions(f"{task}-general"), read_json(project.root / f"metrics/{task}-general.json")
+    test = labelled.split(project.root / "data" / task, "test")
+    for seed in metrics["seeds"]:
+        own = [row for row in rows if row["seed"] == seed["seed"]]
+        assert [row["id"] for row in own] == [row["id"] for row in test], "every row of the test set, once a seed"
+        if task == "section":
+            assert [row["gold"] for row in own] == [row["label"] for row in test]
+            score = classification_metrics([row["gold"] for row in own], [row["predicted"] for row in own])
+        else:
+            gold, predicted = ([json.loads(row[column]) for row in own] for column in ("gold", "predicted"))
+            assert gold == [row["tags"] for row in test]
+            assert [len(tags) for tags in predicted] == [len(row["tokens"]) for row in test]
+            score = span_metrics(gold, predicted)
+        assert {f"test/{name}": value for name, value in score.items()}.items() <= seed.items()
+        assert all(0 < row["confidence"] <= 1 for row in own)
+    assert len(rows) == len(SEEDS) * len(test)
+
+
+@pytest.mark.parametrize("task", KINDS)
+def test_the_checkpoint_is_the_seed_that_is_best_on_dev(project: Project, task: str) -> None:
+    """Opened again from the disk, it gives the predictions of that seed."""
+    metrics = read_json(project.root / f"metrics/{task}-general.json")
+    dev = f"dev/{metrics['metric']}"
+    best = max(metrics["seeds"], key=lambda seed: seed[dev])  # the first of equals
+    saved = Checkpoint.load(project.root / f"models/finetune/{task}-general")
+    shape = from_card(saved.card["task"])
+    config = saved.config()
+    assert [config.id2label[number] for number in range(len(shape.classes))] == shape.classes
+
+    model = shape.hugging_face_class().from_pretrained(saved.source)
+    rows = labelled.split(project.root / "data" / task, "test")
+    examples = shape.examples(rows, saved.tokenizer, tiny.MAX_LENGTH)
+    scores = logits(model, shape, examples, 64, "32-true")
+    answers, confidence = shape.answers(rows, examples, scores, saved.card["task"]["tuned"])
+    expected = [row for row in project.predictions(f"{task}-general") if row["seed"] == best["seed"]]
+    found = [answer if isinstance(answer, str) else json.dumps(answer) for answer in answers]
+    assert found == [row["predicted"] for row in expected]
+    assert confidence.tolist() == pytest.approx([row["confidence"] for row in expected], abs=1e-5)
+
+
+def test_stock_transformers_gives_the_same_answers(project: Project) -> None:
+    """One text at a time, through AutoModel and AutoTokenizer: what a user will do with the folder."""
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    folder = str(project.root / "models/finetune/section-general")
+    model, tokenizer = AutoModelForSequenceClassification.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+    metrics = read_json(project.root / "metrics/section-general.json")
+    best = max(metrics["seeds"], key=lambda seed: seed["dev/f1_macro"])["seed"]
+    expected = {row["id"]: row for row in project.predictions("section-general") if row["seed"] == best}
+    for row in labelled.split(project.root / "data/section", "test"):
+        with torch.no_grad():
+            probabilities = model(**tokenizer(row["text"], return_tensors="pt")).logits.softmax(-1)[0]
+        assert model.config.id2label[int(probabilities.argmax())] == expected[row["id"]]["predicted"]
+        assert float(probabilities.max()) == pytest.approx(expected[row["id"]]["confidence"], abs=1e-4)
+
+
+@pytest.mark.parametrize("task", KINDS)
+def test_twice_gives_equal_bytes(fresh: Project, tmp_path_factory: pytest.TempPathFactory, task: str) -> None:
+    other = Project(tmp_path_factory.mktemp("other"), KINDS)
+    found = []
+    for number, project in enumerate((fresh, other)):
+        torch.manual_seed(number)
+        np.random.seed(number)
+        project.finetune(task, "general", precision="bf16-mixed")
+        found.append(project.outputs())
+    assert found[0] == found[1]
+    assert len(found[0]) == 7
+
+
+def test_a_seed_gives_the_same_whatever_came_before_it(fresh: Project) -> None:
+    both = fresh.finetune("section", "general", seeds=[1, 2])["seeds"]
+    alone = fresh.finetune("section", "general", seeds=[2])["seeds"]
+    assert alone == both[1:]
+
+
+def test_from_scratch_each_seed_has_its_own_weights(fresh: Project) -> None:
+    """Without a step worth the name, the saved weights are those that the seed drew."""
+    tiny_step = {"optim": tiny.optim(learning_rate=1e-12), "epochs": 0.1}
+    words = []
+    for seed in (1, 2):
+        found = fresh.finetune("section", "scratch", seeds=[seed], **tiny_step)
+        assert found["from"] == "scratch"
+        assert found["steps"] == 1
+        weights = load_file(fresh.root / "models/finetune/section-scratch/model.safetensors")
+        words.append(weights["bert.embeddings.word_embeddings.weight"])
+    assert not torch.allclose(*words, atol=1e-3)
+    general = []
+    for seed in (1, 2):
+        fresh.finetune("section", "general", seeds=[seed], **tiny_step)
+        weights = load_file(fresh.root / "models/finetune/section-general/model.safetensors")
+        general.append((weights["bert.embeddings.word_embeddings.weight"], weights["classifier.weight"]))
+    torch.testing.assert_close(general[0][0], general[1][0], atol=1e-6, rtol=0)
+    assert not torch.allclose(general[0][1], general[1][1], atol=1e-3), "the head is always new"
+
+
+def test_labels_are_counted_and_chosen_by_id(fresh: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    used: list[list[str]] = []
+    real = labelled.subset
+
+    def subset(rows: list[dict[str, Any]], labels: int) -> list[dict[str, Any]]:
+        found = real(rows, labels)
+        used.append([row["id"] for row in found])
+        return found
+
+    monkeypatch.setattr("adaptbert.rows.labelled_set.subset", subset)
+    for arm, labels in (("general", 20), ("scratch", 20), ("general", 40)):
+        assert fresh.finetune("section", arm, labels=labels, seeds=[1])["labels"] == labels
+    assert used[0] == used[1] == used[2][:20], "the same for every arm"
+
+
+def test_each_split_is_opened_and_tokenised_once_and_test_last(fresh: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For all seeds and all points of a learning curve; test when the first of them is through with its training."""
+    told: list[str] = []
+
+    def spy(what: str, name: Callable[[Any], str]) -> None:
+        module, _, attribute = what.rpartition(".")
+        real = getattr(resolve_name(module), attribute)
+
+        def spied(*given: Any, **named: Any) -> Any:
+            told.append(name(given))
+            return real(*given, **named)
+
+        monkeypatch.setattr(what, spied)
+
+    spy("adaptbert.rows.labelled_set.split", lambda given: f"opens {given[1]}")
+    spy("adaptbert.finetuning.tasks.sentences.Sentences.examples", lambda given: f"tokenises {len(given[1])}")
+    spy("adaptbert.training.loop.fit", lambda _: "trains")
+    fresh.finetune("section", "general", seeds=[1, 2], epochs=2.0, label_counts=[32])
+    train, dev, test = (["opens " + name, f"tokenises {rows}"] for name, rows in SPLITS.items())
+    assert told == [*train, *dev, "trains", *test, "trains", "tokenises 32", "trains", "trains"]
+
+
+def test_a_seed_that_predicts_one_class_is_counted_and_marked(fresh: Project) -> None:
+    found = fresh.finetune("section", "general", seeds=[1], optim=tiny.optim(learning_rate=1e-12), epochs=0.1)
+    predicted = {row["predicted"] for row in fresh.predictions("section-general")}
+    assert found["seeds"][0]["degenerate"] is (len(predicted) == 1)
+    assert found["seeds"][0]["degenerate"], "an untrained head; else this test shows nothing"
+
+
+def test_rows_that_are_cut_are_counted(fresh: Project) -> None:
+    found = fresh.finetune("section", "general", seeds=[1], max_length=12, epochs=1.0)
+    rows = labelled.split(fresh.root / "data/section", "train")
+    lengths = [len(encoding.ids) + 2 for encoding in tiny.tokenizer().encode([row["text"] for row in rows])]
+    assert found["seeds"][0]["cut"] == sum(length > 12 for length in lengths) > 0
+    assert found["examples"] == 96
+
+
+def test_rows_in_windows_are_not_cut_but_more_examples(fresh: Project) -> None:
+    found = fresh.finetune("mention", "general", {"stride": 6}, seeds=[1], max_length=12, epochs=1.0)
+    assert found["seeds"][0]["cut"] == 0
+    assert found["examples"] > found["labels"] == 96
+    assert found["steps"] == round(found["examples"] / 16), "an epoch is all windows"
+    assert len(fresh.predictions("mention-general")) == 32, "an answer a row"
+
+
+def test_answers_that_cannot_be_found_are_told_and_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of every split."""
+    project = Project(tmp_path, {"asked": ("extractive_answer", "answer")})
+    found = project.finetune("asked", "general", {"max_answer": 2}, seeds=[1], epochs=0.2)
+    told = capsys.readouterr().out
+    for split, count in SPLITS.items():
+        rows = labelled.split(tmp_path / "data/asked", split)
+        long = sum(answer["text"] == "bread or fish" for row in rows for answer in row["answers"])
+        assert found["lost"][split] == {"answers_cut_away": 0, "answers_too_long": long}
+        assert f"warning: {split}: answers_cut_away 0, answers_too_long {long} of {count} rows" in told
+        assert long > 0
+
+
+def test_predictions_wait_as_a_table_a_seed(fresh: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of Python would take some hundred bytes each until all seeds are through."""
+    held: list[Any] = []
+    real = cell._write_predictions
+
+    def write(target: Path, seeds: list[Any]) -> None:
+        held.extend(seeds)
+        real(target, seeds)
+
+    monkeypatch.setattr(cell, "_write_predictions", write)
+    fresh.finetune("section", "general", seeds=[1, 2], epochs=0.2)
+    assert [table.num_rows for table in held] == [32, 32]
+    assert all(table.nbytes < 80 * table.num_rows for table in held)
+    assert [row for table in held for row in table.to_pylist()] == fresh.predictions("section-general")
+
+
+def test_options_of_another_shape_are_refused(fresh: Project) -> None:
+    options = {"single_sentence": None, "sequence_labelling": tiny.options("sequence_labelling")}
+    message = (
+        "AB-111 params.yaml: finetune.section: options of sequence_labelling, but the task's shape is single_sentence"
+    )
+    with pytest.raises(BadParams, match=message):
+        fresh.finetune("section", "general", **options)
+    assert fresh.outputs() == {}
+
+
+def test_examples_longer_than_the_positions_are_refused(fresh: Project) -> None:
+    message = (
+        rf"AB-111 params.yaml: finetune.section: max_length 128 is larger than the {tiny.POSITIONS} positions of "
+        r"pretrain; lower max_length to 64"
+    )
+    with pytest.raises(BadData, match=message):
+        fresh.finetune("section", "general", max_length=128, block_size=128)
+    assert fresh.outputs() == {}
+
+
+def test_what_fails_at_the_end_leaves_nothing(fresh: Project) -> None:
+    """The test set cannot be read when it is opened, after the training."""
+    test = fresh.root / "data/section/test.parquet"
+    test.write_bytes(test.read_bytes()[:200])
+    with pytest.raises(Exception, match="Parquet"):
+        fresh.finetune("section", "general", seeds=[1])
+    assert fresh.outputs() == {}
+    assert not list(fresh.root.rglob("*.part"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"seeds": []}, r"seeds \[\]: give at least one, each once"),
+        ({"seeds": [1, 2, 1]}, r"seeds \[1, 2, 1\]: give at least one, each once"),
+        ({"seeds": [2**64]}, "less than"),
+        ({"micro_batch_size": 5}, "global_batch_size 16 is not a multiple of micro_batch_size 5"),
+        ({"max_length": 128}, "max_length 128 is larger than block_size 64"),
+    ],
+)
+def test_contradictions(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        tiny.cell(**changes)

@@ -1,0 +1,282 @@
+"""Each option of fine-tuning in whole runs: resumed, priced, saved and opened again, refused where it cannot be."""
+
+import json
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from adaptbert.errors import BadData, BadParams, UserError
+from adaptbert.finetuning.adversarial import AdversarialConfig
+from adaptbert.finetuning.cell_config import CellConfig
+from adaptbert.finetuning.freezing import FreezeConfig, GradualUnfreezingConfig
+from adaptbert.finetuning.module import FineTuning, LabelledBatch, Thawing, batch_of, logits
+from adaptbert.finetuning.r_drop import RDropConfig
+from adaptbert.finetuning.restore import opened
+from adaptbert.finetuning.seed_run import flop_of
+from adaptbert.model.checkpoint import Checkpoint
+from adaptbert.model.flops import training_flop
+from adaptbert.rows import labelled_set as labelled
+from adaptbert.runtime.params.params_file import parse
+from adaptbert.training.loop import fit
+from adaptbert.training.savepoints import Savepoints
+from tests.support import tiny
+from tests.support.cells import Project
+from tests.support.short_runs import EPOCH, STEPS, Stop, changed, first_batch, made, model_of, plan, until, weights
+
+KINDS = {"section": ("single_sentence", "class"), "mention": ("sequence_labelling", "spans")}
+
+
+# Resume: each option in the middle of its run
+
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "layer_decay": {"optim": {"layer_decay": 0.7}},
+    "freeze": {"freeze": FreezeConfig(layers=1, embeddings=True)},
+    "gradual": {},
+    "r_drop": {"second_pass": RDropConfig(weight=1.0)},
+    "adversarial": {"second_pass": AdversarialConfig(epsilon=1.0)},
+}
+
+
+@pytest.mark.usefixtures("save_every_step")
+@pytest.mark.parametrize("name", OPTIONS)
+def test_a_resumed_run_has_the_same_bits(tmp_path: Path, name: str) -> None:
+    def run(folder: Path, stop_at: int | None) -> dict[str, torch.Tensor]:
+        module, stream = made(**OPTIONS[name])
+        batches: Callable[[int], LabelledBatch] = stream
+        if name == "gradual":
+            batches = Thawing(stream, GradualUnfreezingConfig(layers_per_epoch=1), 2, EPOCH, 2)
+
+        fit(module, until(batches, stop_at), plan(), tiny.no_record(), savepoints=Savepoints(folder))
+        return weights(module)
+
+    straight = run(tmp_path / "straight", None)
+    for stop_at in (5, 11):
+        with pytest.raises(Stop):
+            run(tmp_path / "resumed", stop_at)
+    assert not changed(straight, run(tmp_path / "resumed", None))
+
+
+# What a run costs
+
+
+def test_cost_counts_what_is_computed() -> None:
+    """Against a count by hand: 6 a weight and token that learns, 2 below; passes as many as there are."""
+    config = tiny.config()  # 2 layers, 32, 64
+    tokens, row, places = 1000, 64.0, 50
+    projections, rest = 3 * 32 * 32, 32 * 32 + 2 * 32 * 64
+    attention = 12 * row * 32 * tokens
+    full = 6 * (tokens * (2 * projections + rest) + places * rest) + 2 * attention
+    assert training_flop(config, tokens, row, places, 0) == full
+    below = 4 * tokens * (projections + rest) + attention * 2 / 3
+    assert training_flop(config, tokens, row, places, 0, frozen=1) == pytest.approx(full - below)
+    assert training_flop(config, tokens, row, places, 0, frozen=2) == pytest.approx(full / 3)
+    counts, shape = {"tokens": tokens, "places": places}, tiny.shape_of("single_sentence")
+    usual = flop_of(tiny.cell(), shape, config, counts)
+    for options, share in (
+        ({"freeze": {"layers": "all", "embeddings": True}}, 1 / 3),
+        ({"freeze": {"layers": "all", "embeddings": False}}, 1),
+        ({"r_drop": {"weight": 1.0}}, 2),
+        ({"adversarial": {"epsilon": 1.0}}, 7 / 3),
+    ):
+        assert flop_of(tiny.cell(**options), shape, config, counts) == pytest.approx(share * usual)
+    assert flop_of(tiny.cell(), tiny.shape_of("single_sentence", pooling="mean"), config, counts) > 1.2 * usual
+
+
+# Whole cells: what is saved opens, and answers alike
+
+
+CELLS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
+    "mean": ("section", {"pooling": "mean"}, {}),
+    "cls": ("section", {"pooling": "cls"}, {}),
+    "mix": ("section", {"layers": "mix"}, {}),
+    "mix of words": ("mention", {"layers": "mix"}, {}),
+    "crf": ("mention", {"decoder": "crf"}, {}),
+    "crf iobes": ("mention", {"decoder": "crf", "tag_scheme": "iobes", "layers": "mix"}, {}),
+    "weights": ("section", {}, {"class_weights": {"code": 0.1, "prose": 4.0}}),
+    "early": ("section", {}, {"early_stopping": {"patience": 1}, "epochs": 6.0}),
+    "gradual": ("section", {}, {"gradual_unfreezing": {"layers_per_epoch": 1}}),
+    "rdrop": ("section", {}, {"r_drop": {"weight": 4.0}}),
+    "fgm": ("section", {}, {"adversarial": {"epsilon": 2.0}}),
+    "frozen": ("section", {}, {"freeze": {"layers": "all", "embeddings": True}}),
+}
+SETTINGS = {"seeds": [1], "epochs": 3.0, "optim": tiny.optim(learning_rate=5e-3)}
+
+
+def answers_of(project: Project, task: str) -> list[tuple[Any, Any]]:
+    return [(row["predicted"], row["confidence"]) for row in project.predictions(f"{task}-general")]
+
+
+@pytest.fixture(scope="module")
+def usual(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[Project, dict[str, list[tuple[Any, Any]]]]:
+    """Both tasks without any option: what the tests compare with."""
+    project = Project(tmp_path_factory.mktemp("project"), KINDS, (64, 24, 24))
+    found = {}
+    for task in KINDS:
+        project.finetune(task, "general", **SETTINGS)
+        found[task] = answers_of(project, task)
+    return project, found
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_it_does_something_and_the_folder_is_enough_to_predict(usual: Any, name: str) -> None:
+    project, without = usual
+    task, options, more = CELLS[name]
+    metrics = project.finetune(task, "general", options, **{**SETTINGS, **more})
+    found = answers_of(project, task)
+    assert found != without[task]
+
+    saved = Checkpoint.load(project.root / f"models/finetune/{task}-general")
+    model, shape = opened(saved)
+    rows = labelled.split(project.root / "data" / task, "test")
+    examples = shape.examples(rows, saved.tokenizer, tiny.MAX_LENGTH)
+    scores = logits(model, shape, examples, 64, "32-true")
+    answers, confidence = shape.answers(rows, examples, scores, saved.card["task"]["tuned"])
+    assert [answer if isinstance(answer, str) else json.dumps(answer) for answer in answers] == [a for a, _ in found]
+    assert confidence.tolist() == pytest.approx([sure for _, sure in found], abs=1e-5)
+    if "early_stopping" in more:
+        assert metrics["seeds"][0]["kept_step"] <= metrics["seeds"][0]["steps"]
+    held = load_file(f"{saved.source}/model.safetensors")
+    ours = {key.split(".")[0] for key in held} - {"bert", "classifier"}
+    assert ours == ({"crf"} if "decoder" in options else set()) | ({"layer_mix"} if "layers" in options else set())
+
+
+def test_stock_transformers_opens_what_has_tensors_of_ours(usual: Any) -> None:
+    from transformers import AutoModelForTokenClassification
+
+    project, _ = usual
+    project.finetune("mention", "general", {"decoder": "crf", "layers": "mix"}, **SETTINGS)
+    folder = str(project.root / "models/finetune/mention-general")
+    model = AutoModelForTokenClassification.from_pretrained(folder)
+    held = load_file(f"{folder}/model.safetensors")
+    assert torch.equal(model.classifier.weight, held["classifier.weight"])
+    assert (held["crf.between"] != 0).any(), "it was learnt"
+    assert (held["layer_mix.weights"] != 0).any()
+
+
+def test_only_what_finetune_wrote_is_opened(tmp_path: Path) -> None:
+    with pytest.raises(BadData, match="not a checkpoint of `finetune`"):
+        opened(tiny.pretrained(tmp_path / "pretrain"))
+
+
+def test_a_crf_is_trained_on_windows_as_well() -> None:
+    """A window that begins within a span is no mistake of the span: its loss stays that of a few words."""
+    shape = tiny.shape_of("sequence_labelling", "spans", stride=4, decoder="crf")
+    rows = [{"id": "a", "tokens": ["estimator"] + ["matrix"] * 30, "tags": ["B-OBJ"] + ["I-OBJ"] * 30}]
+    model = model_of(shape, 0.0)
+    shape = shape.extend(model)
+    examples = shape.examples(rows, tiny.tokenizer(), 12)
+    targets = shape.targets(rows, examples)
+    assert len(examples) > 3
+    assert targets[:, 1].tolist() == [1] + [0] * 29 + [2]
+    batch = batch_of(examples.labelled(targets), 64)
+    module = FineTuning(model, shape, tiny.optim(), STEPS)
+    assert 0 < float(module.training_step(batch, 0).detach()) < 3
+
+
+def test_another_process_gets_one_crf_and_not_two() -> None:
+    """What the loss uses is what is trained there."""
+    shape = tiny.shape_of("sequence_labelling", "spans", decoder="crf")
+    model = model_of(shape)
+    module = FineTuning(model, shape.extend(model), tiny.optim(), STEPS)
+    sent: Any = pickle.loads(pickle.dumps(module))  # noqa: S301 - as ranks do
+    assert sent.model.crf is sent._shape._crf
+    batch = first_batch(shape, "sequence_labelling", target="spans")
+    sent.training_step(batch, 0).backward()
+    assert sent.model.crf.between.grad.abs().sum() > 0
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"freeze": {"layers": 0, "embeddings": False}}, "layers 0 and embeddings false freeze nothing"),
+        (
+            {"freeze": {"layers": 1, "embeddings": True}, "gradual_unfreezing": {"layers_per_epoch": 1}},
+            "freeze and gradual_unfreezing: give one of them",
+        ),
+        ({"r_drop": {"weight": 1.0}, "adversarial": {"epsilon": 1.0}}, "r_drop and adversarial: give one of them"),
+        ({"r_drop": {"weight": 1.0}, "dropout": 0.0}, "both passes would be the same"),
+        (
+            {"adversarial": {"epsilon": 1.0}, "freeze": {"layers": 0, "embeddings": True}},
+            "adversarial and frozen embeddings",
+        ),
+        ({"gradual_unfreezing": {"layers_per_epoch": 1}, "epochs": 1.0}, "only the head would learn"),
+        ({"early_stopping": {"patience": 1}, "epochs": 1.0}, "nothing to choose from"),
+        (
+            {"optim": {"layer_decay": 0.9}, "freeze": {"layers": "all", "embeddings": True}},
+            "layer_decay 0.9 and all layers frozen",
+        ),
+        (
+            {"class_weights": "balanced", "sequence_labelling": {"stride": 4, "tag_scheme": "io"}},
+            "class_weights and options of sequence_labelling",
+        ),
+        (
+            {"r_drop": {"weight": 1.0}, "sequence_labelling": {"stride": 4, "tag_scheme": "io", "decoder": "crf"}},
+            "r_drop and decoder 'crf'",
+        ),
+        ({"early_stopping": {"patience": 0}}, "greater than or equal to 1"),
+    ],
+)
+def test_contradictions(changes: dict[str, Any], message: str) -> None:
+    optim = tiny.optim(**changes.get("optim", {}))
+    with pytest.raises(ValueError, match=message):
+        tiny.cell(**{**changes, "optim": optim})
+
+
+@pytest.mark.parametrize(
+    ("task", "options", "changes", "message"),
+    [
+        ("section", {}, {"freeze": {"layers": 3, "embeddings": True}}, "freeze.layers 3, but the encoder has 2"),
+        ("section", {"layers": "last_four"}, {}, "layers 'last_four', but the encoder has 2"),
+        (
+            "section",
+            {},
+            {"class_weights": {"code": 1.0}},
+            "class_weights of 'code', but the labels are 'code', 'prose'",
+        ),
+        ("score", {}, {"class_weights": "balanced"}, "class_weights and target 'number'"),
+        ("score", {}, {"r_drop": {"weight": 1.0}}, "r_drop and target 'number'"),
+    ],
+)
+def test_what_the_task_or_the_encoder_does_not_have(
+    tmp_path: Path, task: str, options: dict[str, Any], changes: dict[str, Any], message: str
+) -> None:
+    project = Project(tmp_path, {**KINDS, "score": ("single_sentence", "number")})
+    with pytest.raises(BadParams, match=message):
+        project.finetune(task, "general", options, **changes)
+    assert project.outputs() == {}
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        (
+            {"class_weights": "balance"},
+            "class_weights: expected 'balanced' or a mapping, found text 'balance'; write balanced",
+        ),
+        ({"class_weights": {"a": -1.0}}, "class_weights.a: -1.0 is out of range; it should be greater than 0"),
+        (
+            {"freeze": {"layers": "al", "embeddings": True}},
+            "freeze.layers: expected an integer or 'all', found text 'al'; write all",
+        ),
+        ({"freeze": {"layers": 1, "embedings": True}}, "freeze.embedings: unknown key 'embedings' (did you mean"),
+        ({"early_stopping": {}}, "early_stopping.patience: is missing"),
+    ],
+)
+def test_a_wrong_value_is_told_in_one_line(changes: dict[str, Any], line: str) -> None:
+    values = tiny.cell().model_dump(exclude_none=True) | changes
+    with pytest.raises(UserError) as error:
+        parse(CellConfig, values, "finetune.task", Path("params.yaml"))
+    told = [found for found in str(error.value).splitlines() if f"finetune.task.{line}" in found]
+    assert len(told) == 1, str(error.value)
+    assert len(str(error.value).splitlines()) == (2 if "embedings" in line else 1)

@@ -1,0 +1,319 @@
+"""The search: every combination, or what optuna asks for; the dev split chooses, and a killed search goes on."""
+
+from collections.abc import Mapping
+from math import log10, nan
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adaptbert.base.files import read_json
+from adaptbert.errors import Diverged
+from adaptbert.finetuning.module import FineTuning
+from adaptbert.finetuning.search import Point, SearchConfig, Trial, best, search, search_seeds
+from adaptbert.rows import labelled_set as labelled
+from adaptbert.runtime.tracking import run as tracking
+from adaptbert.runtime.tracking.store import EXPERIMENT
+from adaptbert.training import loop as training
+from adaptbert.training.resume import Work
+from tests.support import tiny
+from tests.support.cells import Project
+
+KINDS = {"section": ("single_sentence", "class")}
+USUAL = Point(1e-3, 16, 2.0)
+GRID = {"learning_rate": [1e-9, 1e-2], "epochs": [1.0, 2.0], "seeds": 2}
+OPTUNA = {"sampler": "optuna", "trials": 14, "learning_rate": [1e-6, 1e-1], "epochs": [1.0, 5.0, 9.0], "seeds": 1}
+
+
+def config(**values: Any) -> SearchConfig:
+    return SearchConfig.model_validate(values)
+
+
+def trials(found: Mapping[str, Any]) -> list[Any]:
+    return [(row["learning_rate"], row["global_batch_size"], row["epochs"]) for row in found["search"]["trials"]]
+
+
+def test_a_grid_is_every_combination() -> None:
+    found = search(config(learning_rate=[1e-4, 1e-5], global_batch_size=[8, 16], seeds=1), USUAL, lambda _: 0.0)
+    assert [trial.point for trial in found] == [
+        Point(1e-4, 8, 2.0),
+        Point(1e-4, 16, 2.0),
+        Point(1e-5, 8, 2.0),
+        Point(1e-5, 16, 2.0),
+    ]
+
+
+def test_the_best_is_chosen_and_the_first_of_equals() -> None:
+    assert best([Trial(USUAL, score) for score in (0.1, 0.5, 0.5, 0.2)]) == 1
+
+
+def test_a_trial_without_a_score_is_never_chosen() -> None:
+    """Pearson's r of a model that answers one number is none."""
+    assert best([Trial(USUAL, score) for score in (nan, 0.1, nan, 0.2)]) == 3
+    pytest.importorskip("optuna", reason="an extra: pip install 'adaptbert[search]'")
+    found = search(config(**OPTUNA), USUAL, lambda point: nan if point.epochs < 5 else peak(point))
+    assert {trial.point.epochs < 5 for trial in found} == {True, False}
+    assert found[best(found)].point.epochs >= 5
+
+
+def test_the_seeds_of_a_search_are_those_of_no_cell() -> None:
+    two, three = (search_seeds(config(epochs=[1.0], seeds=count)) for count in (2, 3))
+    assert three[:2] == two
+    assert len(set(three)) == 3
+    assert min(three) > 1_000_000, "people write small ones"
+
+
+def peak(point: Point) -> float:
+    """Best where the learning rate is 1e-3 and there are 5 epochs."""
+    return -abs(log10(point.learning_rate) + 3) - abs(point.epochs - 5) / 10
+
+
+def test_optuna_is_deterministic_and_goes_on_where_it_was() -> None:
+    """Told the same scores, it asks for the same points; told others, for others: so a search can be asked again."""
+    pytest.importorskip("optuna", reason="an extra: pip install 'adaptbert[search]'")
+    first, again = (search(config(**OPTUNA), USUAL, peak) for _ in range(2))
+    assert first == again
+    other = search(config(**OPTUNA), USUAL, lambda point: -peak(point))
+    assert other[:10] != first[:10], "scores differ"
+    assert [trial.point for trial in other] != [trial.point for trial in first], "it learns from scores"
+    assert len(first) == 14
+    assert all(1e-6 <= trial.point.learning_rate <= 1e-1 for trial in first)
+    assert {trial.point.global_batch_size for trial in first} == {16}
+
+
+@pytest.mark.parametrize("sizes", [None, [8, 16, 32]])
+def test_optuna_spends_as_much_on_every_arm_and_tries_nothing_twice(sizes: list[int] | None) -> None:
+    """An arm that is better the longer it trains gets no more training than one that is worse."""
+    pytest.importorskip("optuna", reason="an extra: pip install 'adaptbert[search]'")
+    asked = config(**{**OPTUNA, "trials": 40, "global_batch_size": sizes})
+    spent = []
+    for better in (1, -1):
+        found = search(asked, USUAL, lambda point, better=better: better * (point.epochs + point.learning_rate))
+        assert len({trial.point for trial in found}) == len(found) == 40
+        spent.append([trial.point.epochs for trial in found])
+    assert spent[0] == spent[1] == [1.0, 5.0, 9.0] * 13 + [1.0]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"seeds": 1}, "there is nothing to choose from"),
+        ({"seeds": 1, "epochs": []}, "at least one value"),
+        ({"seeds": 1, "epochs": [2.0, 2.0]}, "each once"),
+        ({"seeds": 1, "epochs": [1.0], "trials": 3}, "optuna needs both, a grid neither"),
+        ({**OPTUNA, "trials": None}, "optuna needs both, a grid neither"),
+        ({**OPTUNA, "learning_rate": [1e-3]}, "the lowest and the highest"),
+        ({**OPTUNA, "learning_rate": [1e-3, 1e-4]}, "the lowest and the highest"),
+        ({**OPTUNA, "learning_rate": None}, "a grid has the rest"),
+    ],
+)
+def test_contradictions(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        config(**values)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"search": config(global_batch_size=[6], seeds=1)}, "search.global_batch_size 6 is not a multiple"),
+        (
+            {"search": config(epochs=[1.0, 2.0], seeds=1), "early_stopping": {"patience": 1}},
+            "early_stopping and epochs 1.0",
+        ),
+        ({"label_counts": [20, 10]}, "the fewest first"),
+        ({"label_counts": []}, "the fewest first"),
+        ({"labels": 50, "label_counts": [10, 50]}, "all are trained on anyway"),
+    ],
+)
+def test_contradictions_of_a_cell(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        tiny.cell(**{"micro_batch_size": 4, **changes})
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return Project(tmp_path_factory.mktemp("project"), KINDS)
+
+
+@pytest.fixture(scope="module")
+def searched(project: Project) -> dict[str, Any]:
+    return project.finetune("section", "general", seeds=[1], search=config(**GRID))
+
+
+def test_the_dev_split_chooses_and_the_seeds_train_with_it(project: Project, searched: dict[str, Any]) -> None:
+    found = searched["search"]
+    assert trials(searched) == [(rate, 16, epochs) for rate in (1e-9, 1e-2) for epochs in (1.0, 2.0)]
+    scores = [row["dev/f1_macro"] for row in found["trials"]]
+    assert found["chosen"] == scores.index(max(scores)) + 1
+    chosen = found["trials"][found["chosen"] - 1]
+    assert chosen["learning_rate"] == 1e-2, "the other one learns nothing"
+    for row in found["trials"]:
+        assert row["dev/f1_macro"] == pytest.approx(sum(row["seeds"]) / 2)
+    assert found["seeds"] == search_seeds(config(**GRID))
+
+    card = read_json(project.root / "models/finetune/section-general/card.json")
+    assert card["params"]["optim"]["learning_rate"] == chosen["learning_rate"]
+    assert card["params"]["epochs"] == searched["epochs"] == chosen["epochs"]
+
+
+def test_the_chosen_values_alone_give_the_same_seeds(project: Project, searched: dict[str, Any]) -> None:
+    chosen = searched["search"]["trials"][searched["search"]["chosen"] - 1]
+    alone = project.finetune(
+        "section", "scratch", seeds=[1], optim=tiny.optim(learning_rate=1e-2), epochs=chosen["epochs"]
+    )
+    assert "search" not in alone
+    assert "cost" not in alone
+    again = project.finetune("section", "scratch", seeds=[1], search=config(**GRID))
+    if again["search"]["chosen"] == searched["search"]["chosen"]:
+        assert again["seeds"] == alone["seeds"]
+    assert trials(again) == trials(searched), "every arm is searched alike"
+
+
+def test_cost_counts_trials(searched: dict[str, Any]) -> None:
+    rows = searched["search"]["trials"]
+    assert searched["search"]["tokens"] == sum(row["tokens"] for row in rows)
+    assert searched["cost"]["tokens"] == searched["tokens"] + searched["search"]["tokens"]
+    assert searched["cost"]["tflop"] == pytest.approx(searched["tflop"] + searched["search"]["tflop"], abs=2e-3)
+    assert rows[1]["tokens"] > 1.9 * rows[0]["tokens"], "twice the epochs, two seeds each"
+
+
+@pytest.fixture
+def diverging(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A learning rate of 1 leads to losses that are no numbers, from the second step on."""
+    step = FineTuning.training_step
+
+    def spoilt(self: Any, *arguments: Any) -> Any:
+        found = step(self, *arguments)
+        rate = self.trainer.optimizers[0].param_groups[0]["initial_lr"]
+        return found * (nan if rate == 1.0 and self.trainer.global_step else 1.0)
+
+    monkeypatch.setattr(FineTuning, "training_step", spoilt)
+
+
+@pytest.mark.usefixtures("diverging")
+def test_a_trial_that_diverges_costs_what_it_was_trained_and_is_not_chosen(tmp_path: Path) -> None:
+    project = Project(tmp_path, KINDS)
+    found = project.finetune("section", "general", seeds=[1], search=config(learning_rate=[1.0, 1e-2], seeds=2))
+    first, second = found["search"]["trials"]
+    assert (first["dev/f1_macro"], first["seeds"]) == (None, [None, None])
+    assert found["search"]["chosen"] == 2
+    assert len(second["seeds"]) == 2
+    assert None not in second["seeds"]
+    steps = 2 * 96 // 16
+    # A step that counted and three that did not, of twelve.
+    assert first["tokens"] == pytest.approx(second["tokens"] * 4 / steps, rel=0.1)
+    assert first["tflop"] == pytest.approx(second["tflop"] * first["tokens"] / second["tokens"], rel=0.1, abs=2e-3)
+    assert found["search"]["tokens"] == first["tokens"] + second["tokens"]
+
+
+@pytest.mark.usefixtures("diverging")
+def test_a_search_of_which_nothing_is_left_is_an_error(tmp_path: Path) -> None:
+    project = Project(tmp_path, KINDS)
+    with pytest.raises(Diverged, match="AB-158 section-general: search: all 1 trials diverged"):
+        project.finetune("section", "general", seeds=[1], search=config(learning_rate=[1.0], seeds=1))
+
+
+def test_no_trial_opens_the_test_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project, told, real, train = Project(tmp_path, KINDS), list[str](), labelled.split, training.fit
+
+    def split(folder: Path, name: str) -> list[dict[str, Any]]:
+        told.append(name)
+        return real(folder, name)
+
+    def fit(*given: Any) -> Any:
+        told.append("trains")
+        return train(*given)
+
+    monkeypatch.setattr("adaptbert.rows.labelled_set.split", split)
+    monkeypatch.setattr("adaptbert.training.loop.fit", fit)
+    project.finetune("section", "general", seeds=[1, 2], epochs=1.0, search=config(**GRID))
+    assert told == ["train", "dev", *["trains"] * 8, "trains", "test", "trains"], (
+        "by the first seed, after its training"
+    )
+
+
+def test_each_trial_is_a_child_run_with_its_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from mlflow import MlflowClient
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    (tmp_path / "params.yaml").write_text("seed: 1\n")
+    project = Project(tmp_path, KINDS)
+    with tracking.open_run("finetune", {"task": "section"}, {}, tmp_path / "params.yaml") as run:
+        monkeypatch.setattr(tiny, "no_record", lambda: run)
+        values = {"search": config(learning_rate=[1e-3, 1e-2], seeds=1), "label_counts": [32]}
+        found = project.finetune("section", "general", seeds=[1], epochs=1.0, **values)
+    store = MlflowClient(f"sqlite:///{tmp_path / 'mlflow.db'}")
+    experiment = store.get_experiment_by_name(EXPERIMENT)
+    assert experiment is not None
+    runs = store.search_runs([experiment.experiment_id], order_by=["attributes.start_time"])
+    (cell,) = [run for run in runs if run.data.tags.get("stage") == "finetune"]
+    trials = {run.data.tags["trial"]: run for run in runs if "trial" in run.data.tags}
+    assert list(trials) == ["trial 1", "trial 2", "32 labels"]
+    assert trials["trial 1"].info.run_name.startswith("trial 1 general section seed ")
+    assert "seed 1 general section" in {run.info.run_name for run in runs}
+    assert {run.data.tags["mlflow.parentRunId"] for run in trials.values()} == {cell.info.run_id}
+    assert {run.info.status for run in trials.values()} == {"FINISHED"}
+    for name, row in zip(["trial 1", "trial 2"], found["search"]["trials"], strict=True):
+        assert float(trials[name].data.params["learning_rate"]) == row["learning_rate"]
+        assert trials[name].data.metrics["dev/f1_macro"] == pytest.approx(row["dev/f1_macro"])
+        assert not [metric for metric in trials[name].data.metrics if metric.startswith("test/")]
+    assert "test/f1_macro" in trials["32 labels"].data.metrics
+    assert cell.data.metrics["cost/tokens"] == found["cost"]["tokens"]
+
+
+class Killed(BaseException):
+    """In place of `kill -9`."""
+
+
+@pytest.mark.usefixtures("save_every_step")
+@pytest.mark.parametrize("kill_at", [3, 8, 14])
+def test_a_killed_search_goes_on_in_its_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kill_at: int) -> None:
+    """In a trial, between trials and in the learning curve; what was done is not done again, and the bytes agree."""
+    values = {"seeds": [1, 2], "search": config(learning_rate=[1e-3, 1e-2], seeds=1), "label_counts": [32, 48]}
+    values |= {"epochs": 1.0}
+    whole, broken = Project(tmp_path / "whole", KINDS), Project(tmp_path / "broken", KINDS)
+    whole.finetune("section", "general", **values)
+
+    steps = 0
+    step = FineTuning.training_step
+
+    def counted(self: Any, *arguments: Any) -> Any:
+        nonlocal steps
+        steps += 1
+        if steps == kill_at:
+            raise Killed
+        return step(self, *arguments)
+
+    monkeypatch.setattr(FineTuning, "training_step", counted)
+    monkeypatch.setattr(tiny, "work", lambda beside: Work(tmp_path / ".work"))
+    with pytest.raises(Killed):
+        broken.finetune("section", "general", **values)
+    before, steps = steps, 100
+    broken.finetune("section", "general", **values)
+    assert broken.outputs() == whole.outputs()
+    total = 2 * 6 + 2 * 6 + 2 * 2 + 2 * 3
+    assert steps - 100 == total - (before - 1), "no step was trained twice"
+
+
+def test_fewer_labels(tmp_path: Path) -> None:
+    project = Project(tmp_path, KINDS)
+    values = {"seeds": [1, 2], "epochs": 2.0, "optim": tiny.optim(learning_rate=1e-2)}
+    found = project.finetune("section", "general", label_counts=[16, 48], **values)
+    assert [point["labels"] for point in found["learning_curve"]] == [16, 48]
+    for point in found["learning_curve"]:
+        alone = project.finetune("section", "scratch", labels=point["labels"], **values)
+        mine = project.finetune("section", "scratch", label_counts=[16, 48], **values)
+        (same,) = [row for row in mine["learning_curve"] if row["labels"] == point["labels"]]
+        assert [seed["seed"] for seed in same["seeds"]] == [1, 2]
+        for one, other in zip(same["seeds"], alone["seeds"], strict=True):
+            assert one.items() <= other.items(), "what a cell of so many labels would be"
+        assert same["tokens"] == 2 * alone["tokens"]
+    plain = project.finetune("section", "general", **values)
+    assert plain["seeds"] == found["seeds"], "the cell itself is as it was"
+    assert found["cost"]["tokens"] == 2 * found["tokens"] + sum(row["tokens"] for row in found["learning_curve"])
+
+
+def test_counts_that_are_not_fewer_are_refused(project: Project) -> None:
+    with pytest.raises(Exception, match=r"AB-111 .*label_counts: label_counts \[96\], but there are 96 labels"):
+        project.finetune("section", "general", seeds=[1], label_counts=[96])

@@ -1,0 +1,356 @@
+"""flows/recipe.py with a real server, a real worker and real DVC, on a toy pipeline of four stages.
+
+The toy has the project's own params.yaml and stages (the flow checks them first), and its own dvc.yaml, whose stages
+take their orders from toy.yaml: how long to run, and how to end.
+"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adaptbert.runtime.params import params_file as params
+from flows.recipe import cores, has_cuda
+from tests.support.project import ROOT, Project, alive, environment, free_port, stopped_at_the_end, wait_until
+
+TOY_STAGE = """
+import json, os, sys, time
+from pathlib import Path
+name, seconds, code, out = sys.argv[1:]
+print("begin", name)
+Path(f"{name}.pid").write_text(str(os.getpid()))
+Path(f"{name}.begin").write_text(str(time.time()))
+Path(f"{name}.threads").write_text(os.environ["OMP_NUM_THREADS"])
+try:
+    time.sleep(float(seconds))
+except KeyboardInterrupt:
+    sys.exit(75)
+Path(f"{name}.end").write_text(str(time.time()))
+if code != "0":
+    print("error: the reason", file=sys.stderr)
+    sys.exit(int(code))
+if name == "compare":
+    metrics = json.loads(Path("metrics.sample.json").read_text())
+    Path(out).write_text(json.dumps(metrics))
+else:
+    Path(out).write_text(name + seconds)
+"""
+
+TOY_STAGE_ENTRY = """
+  {name}:
+    cmd: exec python toy.py {name} ${{toy.{name}.seconds}} ${{toy.{name}.code}} {out}
+    deps: [{deps}]
+    meta: {{gpu: {gpu}}}
+    {kind}:
+      - {out}:
+          cache: false
+"""
+
+METRICS: dict[str, Any] = {
+    "section": {
+        "scratch": {"f1_macro": 0.5, "low": 0.4, "high": 0.6, "seeds": [[1, 0.5]], "rung": ["scratch"]},
+        "domain": {"f1_macro": 0.6457, "low": 0.6, "high": 0.7, "seeds": [[1, 0.6457]], "rung": ["domain"]},
+        "task": {},
+        "steps": {
+            "climb": {
+                "of": ["domain", "scratch"],
+                "verdict": "gain",
+                "difference": 0.1457,
+                "interval": [0.1, 0.191],
+                "p_holm": 0.01,
+            }
+        },
+    },
+    "bits_per_char": {"scratch": {"general": 3.0}},
+    "training": {"scratch": {"tokens": 0, "tflop": 0.0}, "domain": {"tokens": 800_000, "tflop": 25.43}},
+}
+
+
+def toy_pipeline() -> str:
+    stages = [
+        ("start", "toy.py", "outs", "start.txt", "false"),
+        ("left", "start.txt", "outs", "left.txt", "true"),
+        ("right", "start.txt", "outs", "right.txt", "true"),
+        ("compare", "left.txt, right.txt", "metrics", "metrics/comparison.json", "false"),
+    ]
+    entries = (
+        TOY_STAGE_ENTRY.format(name=name, deps=deps, kind=kind, out=out, gpu=gpu)
+        for name, deps, kind, out, gpu in stages
+    )
+    return "vars:\n  - toy.yaml\nstages:" + "".join(entries)
+
+
+class Toy(Project):
+    """The toy pipeline with its orders and the marks that its stages leave."""
+
+    def order(self, **stages: tuple[float, int]) -> None:
+        """Seconds and exit code of each stage; 0.1 s and 0 if not named."""
+        orders = {
+            name: dict(zip(("seconds", "code"), stages.get(name, (0.1, 0)), strict=True))
+            for name in ("start", "left", "right", "compare")
+        }
+        (self.root / "toy.yaml").write_text(json.dumps({"toy": orders}))
+        for pattern in ("*.begin", "*.end", "*.pid"):
+            for mark in self.root.glob(pattern):
+                mark.unlink()
+
+    def began(self, stage: str) -> bool:
+        return (self.root / f"{stage}.begin").exists()
+
+    def moment(self, stage: str, mark: str) -> float:
+        return float((self.root / f"{stage}.{mark}").read_text())
+
+    def without_server(self) -> "Toy":
+        """The same with nothing said of a server, nor of threads."""
+        env = {name: value for name, value in self.env.items() if name not in ("PREFECT_API_URL", "OMP_NUM_THREADS")}
+        return Toy(self.root, env | {"PREFECT_HOME": str(self.root / "another")})
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toy]:
+    root = tmp_path_factory.mktemp("toy")
+    for name in ("flows", "stages", "data/sources", "presets"):
+        shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("prefect.yaml", "prefect.toml", "params.yaml"):
+        shutil.copy(ROOT / name, root)
+    (root / "metrics").mkdir()
+    (root / "toy.py").write_text(TOY_STAGE)
+    (root / "metrics.sample.json").write_text(json.dumps(METRICS))
+    (root / "dvc.yaml").write_text(toy_pipeline())
+    toy = Toy(root, environment(tmp_path_factory.mktemp("home")))
+    toy.order()
+    for command in (["init", "-q", "."], ["add", "params.yaml"], ["commit", "-q", "-m", "toy"]):
+        subprocess.run(["git", *command], cwd=root, env=toy.env, check=True)
+    assert toy.run("dvc", "init", "-q").returncode == 0
+    with toy.server():
+        assert toy.run("prefect", "gcl", "create", "gpu", "--limit", "1").returncode == 0
+        yield toy
+
+
+def test_deploys_and_runs_on_a_worker(toy: Toy) -> None:
+    """The whole way of `prefect deployment run`; with a fastapi that Prefect cannot bear, the deploy fails here."""
+    toy.order()
+    toy.deploy()
+    listed = toy.run("prefect", "deployment", "inspect", "recipe/nightly", "--output", "json")
+    schedule = json.loads(listed.stdout)["schedules"][0]
+    assert schedule["active"] is False
+
+    refused = toy.run("prefect", "deployment", "run", "recipe/local", "--param", "jobs=99")
+    assert refused.returncode != 0
+    assert "99 is greater than the maximum of 16" in refused.stdout
+
+    with toy.worker() as worker:
+        ran = toy.run("prefect", "deployment", "run", "recipe/local", "--watch")
+        assert ran.returncode == 0, ran.stdout
+        worker.terminate()
+        assert worker.wait(30) == 0
+
+    assert (toy.root / "left.txt").read_text() == "left0.1"
+    locked = (toy.root / "dvc.lock").read_text()
+    assert all(f"  {stage}:" in locked for stage in ("start", "left", "right", "compare"))
+    assert toy.moment("start", "end") <= min(toy.moment("left", "begin"), toy.moment("right", "begin"))
+    first, second = sorted(("left", "right"), key=lambda stage: toy.moment(stage, "begin"))
+    assert toy.moment(first, "end") <= toy.moment(second, "begin"), "the limit `gpu` has one slot"
+    assert json.loads(toy.artifact("arm-scores")) == [
+        {"task": "section", "arm": "scratch", "metric": "f1_macro", "mean": 50.0, "low": 40.0, "high": 60.0},
+        {"task": "section", "arm": "domain", "metric": "f1_macro", "mean": 64.6, "low": 60.0, "high": 70.0},
+        {"task": "section", "arm": "task", "metric": "", "mean": None, "low": None, "high": None},
+    ]
+    (step,) = json.loads(toy.artifact("steps"))
+    assert step == {
+        "task": "section",
+        "step": "climb",
+        "of": "domain - scratch",
+        "difference": 14.6,
+        "low": 10.0,
+        "high": 19.1,
+        "verdict": "gain shown",
+        "tflop": 25.43,
+    }
+    assert f"{toy.root.resolve()}/reports/index.html" in toy.artifact("report")
+    assert re.search(r"demo [0-9a-f]{7} until compare", toy.run("prefect", "flow-run", "ls").stdout)
+
+
+def test_a_failing_stage_ends_the_flow_with_its_own_code(toy: Toy) -> None:
+    """No stage starts after a failure, not even one that only waits for its slot; nothing is tried again."""
+    toy.order(left=(0.2, 65), right=(0.2, 65))
+    ran = toy.run("flows.recipe", "--jobs", "4")
+    assert ran.returncode == 65, ran.stdout
+    assert "exited with 65" in ran.stdout
+    assert "error: the reason" in ran.stdout
+    assert "Traceback" not in ran.stdout
+    assert toy.began("left") != toy.began("right"), "the second waited for the limit `gpu`"
+    assert not toy.began("compare")
+    assert "Retry" not in ran.stdout
+
+
+@pytest.mark.slow
+def test_a_failure_does_not_cut_off_what_runs(toy: Toy) -> None:
+    """With two slots, a neighbour goes on to its end and is not lost."""
+    assert toy.run("prefect", "gcl", "update", "gpu", "--limit", "2").returncode == 0
+    toy.order(left=(0.3, 70), right=(3, 0))
+    ran = toy.run("flows.recipe", "--jobs", "2")
+    assert toy.run("prefect", "gcl", "update", "gpu", "--limit", "1").returncode == 0
+    assert ran.returncode == 70, ran.stdout
+    assert (toy.root / "right.txt").read_text() == "right3"
+    assert toy.moment("right", "begin") < toy.moment("left", "end"), "side by side"
+    assert not toy.began("compare")
+
+
+@pytest.mark.slow
+def test_a_lock_of_another_dvc_is_waited_out(toy: Toy) -> None:
+    toy.order(left=(4, 0))
+    assert toy.run("dvc", "repro", "start").returncode == 0
+    foreign = toy.start("dvc", "repro", "--single-item", "left")
+    with stopped_at_the_end(foreign):
+        wait_until(lambda: toy.began("left"), 30)
+        ran = toy.run("flows.recipe", "--until", "left")
+        assert ran.returncode == 0, ran.stdout
+        assert "is busy, it is being blocked by" in ran.stdout
+        assert "Retry 1/5 will start" in ran.stdout
+        assert foreign.wait(10) == 0
+    assert not toy.began("right")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--until", "compair"], "no stage 'compair' (did you mean 'compare'?); known: start, left, right, compare"),
+        (["--jobs", "0"], "jobs: Input should be greater than or equal to 1"),
+    ],
+)
+def test_nonsense_is_refused_before_anything_starts(toy: Toy, arguments: list[str], message: str) -> None:
+    toy.order()
+    ran = toy.run("flows.recipe", *arguments)
+    assert ran.returncode == 78, ran.stdout
+    assert message in ran.stdout
+    assert not toy.began("start")
+
+
+def test_a_bad_params_file_is_refused_before_anything_starts(toy: Toy) -> None:
+    toy.order()
+    file = toy.root / "params.yaml"
+    good = file.read_text()
+    file.write_text(good.replace("lowercase: true", "lowercas: true"))
+    try:
+        ran = toy.run("flows.recipe")
+    finally:
+        file.write_text(good)
+    assert ran.returncode == 78, ran.stdout
+    assert "unknown key 'lowercas' (did you mean 'lowercase'?)" in ran.stdout
+    assert not toy.began("start")
+
+
+def test_a_lock_that_a_kill_cut_is_mended_and_told(toy: Toy) -> None:
+    toy.order()
+    (toy.root / "dvc.lock").write_text("schema: '2.0'\nstages:\n  sta")
+    ran = toy.run("flows.recipe", "--until", "start")
+    assert ran.returncode == 0, ran.stdout
+    assert "dvc.lock is cut short, as a DVC that was killed leaves it: " in ran.stdout
+
+
+@pytest.mark.slow
+def test_runs_without_a_server(toy: Toy) -> None:
+    """`python -m flows.recipe` brings a server of its own; without CUDA, stages that train share the cores."""
+    toy.order(left=(3, 0), right=(3, 0))
+    alone = toy.without_server()
+    ran = alone.run("flows.recipe", "--jobs", "2")
+    assert ran.returncode == 0, ran.stdout
+    assert (toy.root / "right.txt").read_text() == "right3"
+    if not has_cuda():
+        begins = [toy.moment(stage, "begin") for stage in ("left", "right")]
+        assert max(begins) < min(toy.moment(stage, "end") for stage in ("left", "right")), "side by side"
+    assert (toy.root / "left.threads").read_text() == str(max(1, cores() // 2))
+
+
+@pytest.mark.slow
+def test_a_dead_server_costs_half_a_minute_and_no_work(toy: Toy) -> None:
+    """The stage that runs goes on; then the flow says that it lost its server."""
+    toy.order(left=(3, 0), right=(3, 0))
+    other = Toy(toy.root, toy.env | {"PREFECT_API_URL": f"http://127.0.0.1:{free_port()}/api"})
+    with other.server() as server, stopped_at_the_end(other.start("flows.recipe", "--jobs", "1")) as flow:
+        wait_until(lambda: toy.began("left") or toy.began("right"), 60)
+        os.killpg(server.pid, signal.SIGKILL)
+        first = "left" if toy.began("left") else "right"
+        assert flow.wait(60) == 75
+        lost = time.time() - toy.moment(first, "end")
+    assert (toy.root / f"{first}.txt").read_text() == f"{first}3"
+    assert lost < 30, f"{lost:.0f} s from the end of the stage to the end of the flow"
+
+
+@pytest.mark.slow
+def test_cancelling_ends_the_stage(toy: Toy) -> None:
+    """Nothing is left running that nobody watches."""
+    toy.order(start=(60, 0))
+    toy.deploy()
+    with toy.worker():
+        submitted = toy.run("prefect", "deployment", "run", "recipe/local").stdout
+        flow_run = re.search(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", submitted)
+        assert flow_run is not None, submitted
+        wait_until(lambda: toy.began("start"), 60)
+        pid = int((toy.root / "start.pid").read_text())
+        assert alive(pid)
+        assert toy.run("prefect", "flow-run", "cancel", flow_run[0]).returncode == 0
+        wait_until(lambda: not alive(pid), 30)
+        assert not (toy.root / "start.end").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_the_smoke_recipe_climbs_on_a_worker(tmp_path: Path) -> None:
+    """The project itself with `adaptbert use smoke`: the whole ladder, twice; the second time nothing is run."""
+    root = tmp_path / "clone"
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    for name in listed.stdout.splitlines():
+        if (ROOT / name).is_file() and name != "dvc.lock":
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, root / name)
+    project = Project(root, environment(tmp_path))
+    subprocess.run(["git", "init", "-q", "."], cwd=root, env=project.env, check=True)
+    used = project.run("adaptbert.cli", "use", "smoke")
+    assert used.returncode == 0, used.stdout
+
+    with project.server(), project.worker():
+        project.deploy()
+        log = project.log_file("prefect", "worker")
+        for something_runs in (True, False):
+            before = len(log.read_text())
+            ran = project.run("prefect", "deployment", "run", "recipe/local", "--watch", timeout=900)
+            printed = log.read_text()[before:]
+            assert ran.returncode == 0, ran.stdout + printed
+            assert ("Running stage" in printed) is something_runs
+            assert ("didn't change, skipping" in printed) is not something_runs
+        rows = json.loads(project.artifact("arm-scores"))
+
+    status = project.run("dvc", "status")
+    assert "Data and pipelines are up to date" in status.stdout
+    cells = {(row["task"], row["arm"]) for row in rows if row["mean"] is not None}
+    ladder = params.read(root / "params.yaml")["ladder"]["finetune"].values()
+    assert {(cell["task"], cell["arm"]) for cell in ladder} <= cells
+    assert (root / "reports/index.html").stat().st_size > 10_000
+
+
+@pytest.mark.slow
+def test_a_terminals_ctrl_c_ends_all_in_a_few_lines(toy: Toy) -> None:
+    """The signal reaches the flow, the server that it brought, DVC and the stage, which saves its state."""
+    toy.order(start=(60, 0))
+    alone = toy.without_server()
+    with stopped_at_the_end(alone.start("flows.recipe")) as flow:
+        wait_until(lambda: toy.began("start"), 60)
+        pid = int((toy.root / "start.pid").read_text())
+        os.killpg(flow.pid, signal.SIGINT)
+        assert flow.wait(60) == 75
+    printed = alone.log_file("flows.recipe").read_text()
+    assert "the same command goes on from here" in printed
+    assert "Traceback" not in printed, printed
+    assert not alive(pid)

@@ -1,0 +1,226 @@
+"""Attention of flat documents as a CUDA device computes it: what a CPU can tell of it, and where there is one, all.
+
+Torch's kernel itself runs on CUDA alone. Here a plain computation stands in its place that holds the caller to the
+kernel's contract; the kernel's own shape rules are asked by its `meta` implementation.
+"""
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.attention import varlen
+from transformers import AutoModelForMaskedLM, BertForMaskedLM
+
+from adaptbert.model import attention, checkpoint
+from adaptbert.model import to_device as batch
+from adaptbert.model.attention import flash_fits
+from adaptbert.model.encoder import encode
+from adaptbert.model.packing import pack
+from adaptbert.pretraining.masked_lm import MaskedBatches, MaskedLM
+from adaptbert.training.document_stream import DocumentStream
+from adaptbert.training.loop import fit
+from adaptbert.training.plan import Plan
+from adaptbert.training.savepoints import Savepoints
+from tests.model.test_encoder import documents, model, packed
+from tests.support import tiny
+from tests.training.test_resume import Killed
+
+LENGTHS = [7, 16, 3, 12, 1, 9]
+CPU, CUDA = torch.device("cpu"), torch.device("cuda")
+
+
+def by_document(
+    query: Tensor, key: Tensor, value: Tensor, cu_seq_q: Tensor, cu_seq_k: Tensor, max_q: int, max_k: int
+) -> Tensor:
+    """In the kernel's place: each document by itself, its scores scaled by the root of the size."""
+    assert query.shape == key.shape == value.shape
+    assert query.stride(-1) == key.stride(-1) == value.stride(-1) == 1
+    for bounds, longest in ((cu_seq_q, max_q), (cu_seq_k, max_k)):
+        assert bounds.dtype == torch.int32
+        assert bounds.is_contiguous()
+        assert (int(bounds[0]), int(bounds[-1])) == (0, len(query))
+        assert int(bounds.diff().max()) == longest
+    mixed = []
+    for first, last in zip(cu_seq_q[:-1].tolist(), cu_seq_q[1:].tolist(), strict=True):
+        q, k, v = (part[first:last].transpose(0, 1) for part in (query, key, value))
+        weights = torch.softmax(q @ k.transpose(1, 2) * query.shape[-1] ** -0.5, -1)
+        mixed.append((weights @ v).transpose(0, 1))
+    return torch.cat(mixed)
+
+
+@pytest.fixture
+def flat(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The way of a CUDA device."""
+    monkeypatch.setattr(attention, "flash_fits", lambda device, dtype, size, rate: rate == 0)
+    monkeypatch.setattr(varlen, "varlen_attn", by_document)
+
+
+@pytest.mark.parametrize("needed", [None, [47, 3, 3, 20]])
+@pytest.mark.usefixtures("flat")
+def test_flat_attention_gives_what_the_stock_model_gives(needed: list[int] | None) -> None:
+    texts = documents(LENGTHS)
+    stock, ours = model(), model()
+    wanted = None if needed is None else torch.tensor(needed)
+    expected = torch.cat([stock.bert(input_ids=torch.as_tensor(text)[None]).last_hidden_state[0] for text in texts])
+    expected = expected if wanted is None else expected[wanted]
+    found = packed(ours.bert, texts, 24, wanted)
+    torch.testing.assert_close(found, expected, atol=2e-6, rtol=0)
+    expected.pow(2).mean().backward()
+    found.pow(2).mean().backward()
+    for (name, theirs), mine in zip(stock.bert.named_parameters(), ours.bert.parameters(), strict=True):
+        torch.testing.assert_close(mine.grad, theirs.grad, atol=1e-6, rtol=0, msg=name)
+
+
+@pytest.mark.usefixtures("flat")
+def test_flat_attention_keeps_documents_apart() -> None:
+    ours, texts = model(), documents([8, 8])
+    changed = [texts[0], (texts[1] + 1) % 60]
+    with torch.no_grad():
+        before, after = packed(ours.bert, texts, 16), packed(ours.bert, changed, 16)
+    assert torch.equal(before[:8], after[:8])
+    assert not torch.allclose(before[8:], after[8:], atol=1e-3)
+
+
+def test_where_the_kernel_cannot_be_used_rows_and_a_mask_serve(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With dropout, or in float32, on CUDA: here the same operator on a CPU."""
+    monkeypatch.setattr(attention.Attention, "_by_products", attention.Attention._fused)
+    texts, ours = documents(LENGTHS), model()
+    expected = torch.cat([ours.bert(input_ids=torch.as_tensor(text)[None]).last_hidden_state[0] for text in texts])
+    torch.testing.assert_close(packed(ours.bert, texts, 24), expected, atol=2e-6, rtol=0)
+    dropping = model(dropout=0.0).train()
+    dropping.bert.encoder.layer[0].attention.self.dropout.p = 0.5
+    assert not torch.equal(packed(dropping.bert, texts, 24), packed(dropping.bert, texts, 24))
+
+
+def test_when_the_kernel_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (9, 0))
+    assert flash_fits(CUDA, torch.bfloat16, 64, 0.0)
+    assert not flash_fits(CPU, torch.bfloat16, 64, 0.0)
+    assert not flash_fits(CUDA, torch.bfloat16, 64, 0.1), "it knows no dropout"
+    assert not flash_fits(CUDA, torch.float32, 64, 0.0)
+    assert not flash_fits(CUDA, torch.bfloat16, 60, 0.0)
+    assert not flash_fits(CUDA, torch.bfloat16, 512, 0.0)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (7, 5))
+    assert not flash_fits(CUDA, torch.bfloat16, 64, 0.0)
+
+
+def test_the_kernel_that_is_installed_takes_what_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its signature; and by its implementation for tensors without numbers, forward and backward."""
+    names = list(inspect.signature(varlen.varlen_attn).parameters)
+    assert names[:7] == list(inspect.signature(by_document).parameters)
+    assert "dropout_p" not in names, "it could serve with dropout, too"
+    monkeypatch.setattr(attention, "flash_fits", lambda *_: True)
+    meta = torch.device("meta")
+    projected = torch.empty(sum(LENGTHS), 3 * 4 * 8, dtype=torch.bfloat16, device=meta, requires_grad=True)
+    rows = batch.to(pack(np.array(LENGTHS), 24), meta)
+    mixed = attention.Attention(rows, meta, 4, 8, torch.bfloat16, 0.0).mix(projected, 0.0)
+    assert mixed.shape == (sum(LENGTHS), 4 * 8)
+    mixed.sum().backward()
+    assert projected.grad is not None
+    assert projected.grad.shape == projected.shape
+
+
+def test_a_batch_moves_as_a_whole(tmp_path: Path) -> None:
+    """Also what is inside, so that no step copies it later."""
+    made = masked_batches(tmp_path)(3)
+    moved = made.to(torch.device("meta"))
+    for part in (moved.ids, moved.chosen, moved.expected, moved.rows.place, moved.rows.bounds, moved.rows.documents):
+        assert isinstance(part, Tensor)
+        assert part.is_meta
+    assert (moved.counts, moved.rows.longest) == (made.counts, made.rows.longest)
+    here = made.to(CPU)
+    assert torch.equal(here.ids, made.ids)
+    assert np.array_equal(here.rows.place, made.rows.place)
+
+
+def masked_batches(folder: Path) -> MaskedBatches:
+    corpus = tiny.corpus(folder / "domain", "domain", 60)
+    return MaskedBatches(corpus, DocumentStream(corpus.lengths, 0, 300), tiny.masker(), 64)
+
+
+# On a CUDA device: python -m pytest -m gpu
+
+
+def on_cuda(dropout: float = 0.0) -> BertForMaskedLM:
+    return model(dropout).to(CUDA)
+
+
+def placed(ours: Any, texts: list[np.ndarray], dtype: torch.dtype) -> Tensor:
+    rows = batch.to(pack(np.array([len(text) for text in texts]), 24), CUDA)
+    with torch.autocast("cuda", dtype, enabled=dtype != torch.float32):
+        return encode(ours.bert, rows, torch.as_tensor(np.concatenate(texts), device=CUDA))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("dtype", "close"), [(torch.float32, 2e-5), (torch.bfloat16, 0.05)])
+def test_on_cuda_hidden_states_and_gradients_are_those_of_the_stock_model(dtype: torch.dtype, close: float) -> None:
+    texts, stock, ours = documents(LENGTHS), model(), on_cuda()
+    expected = torch.cat([stock.bert(input_ids=torch.as_tensor(text)[None]).last_hidden_state[0] for text in texts])
+    found = placed(ours, texts, dtype)
+    torch.testing.assert_close(found.cpu(), expected, atol=close, rtol=0)
+    expected.pow(2).mean().backward()
+    found.pow(2).mean().backward()
+    for (name, theirs), mine in zip(stock.bert.named_parameters(), ours.bert.parameters(), strict=True):
+        if theirs.grad is not None:
+            assert mine.grad is not None, name
+            torch.testing.assert_close(mine.grad.cpu(), theirs.grad, atol=close, rtol=0, msg=name)
+
+
+@pytest.mark.gpu
+def test_on_cuda_the_kernel_and_the_rows_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts, ours = documents(LENGTHS), on_cuda()
+    by_kernel = placed(ours, texts, torch.bfloat16)
+    monkeypatch.setattr(attention, "flash_fits", lambda *_: False)
+    torch.testing.assert_close(placed(ours, texts, torch.bfloat16), by_kernel, atol=0.05, rtol=0)
+
+
+@pytest.mark.gpu
+@pytest.mark.usefixtures("save_every_step")
+def test_on_cuda_a_run_learns_resumes_and_opens_in_the_stock_class(tmp_path: Path) -> None:
+    batches, steps = masked_batches(tmp_path), 30
+
+    def attempt(folder: Path, fail_at: int = -1) -> tuple[MaskedLM, list[dict[str, float]]]:
+        def read(k: int) -> Any:
+            if k == fail_at:
+                raise Killed
+            return batches(k)
+
+        torch.manual_seed(0)
+        module = MaskedLM(BertForMaskedLM(tiny.config()), tiny.optim(), steps)
+        plan = Plan(steps, 1, 1.0, "bf16-mixed", 0, "train/mlm_loss")
+        points = dict.fromkeys((5, steps), lambda step: {})
+        return module, fit(module, read, plan, tiny.no_record(), points, Savepoints(folder)).curve
+
+    whole, curve = attempt(tmp_path / "whole")
+    assert curve[-1]["train/mlm_loss"] < curve[0]["train/mlm_loss"]
+    with pytest.raises(Killed):
+        attempt(tmp_path / "cut", fail_at=20)
+    resumed, again = attempt(tmp_path / "cut")
+    assert again[-1]["train/mlm_loss"] == pytest.approx(curve[-1]["train/mlm_loss"], abs=5e-3)
+    for mine, theirs in zip(resumed.parameters(), whole.parameters(), strict=True):
+        torch.testing.assert_close(mine, theirs, atol=5e-3, rtol=0)
+    checkpoint.save(tmp_path / "saved", whole.model, tiny.tokenizer(), tiny.card("pretrain"))
+    stock = AutoModelForMaskedLM.from_pretrained(tmp_path / "saved")
+    for name, tensor in stock.named_parameters():
+        assert torch.equal(tensor, whole.model.get_parameter(name).cpu()), name
+
+
+@pytest.mark.gpu
+def test_on_cuda_no_step_waits_for_the_device(tmp_path: Path) -> None:
+    """A number that is asked of the device in a forward or backward pass would raise here."""
+    config = tiny.config()
+    config.hidden_dropout_prob = config.attention_probs_dropout_prob = 0.0
+    module = MaskedLM(BertForMaskedLM(config), tiny.optim(), 3).to(CUDA)
+    moved = masked_batches(tmp_path)(0).pin_memory().to(CUDA)
+    for waiting in ("default", "error"):  # the first pass may set things up
+        torch.cuda.set_sync_debug_mode(waiting)
+        try:
+            with torch.autocast("cuda", torch.bfloat16):
+                loss = module.training_step(moved, 0)
+            loss.backward()
+        finally:
+            torch.cuda.set_sync_debug_mode("default")

@@ -1,0 +1,289 @@
+"""A checkpoint is an ordinary Hugging Face folder that repeats, and is refused when anything is wrong with it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    AutoModelForMaskedLM,
+    AutoTokenizer,
+    BertForMaskedLM,
+    BertForSequenceClassification,
+    BertModel,
+)
+
+from adaptbert.base.files import file_digest
+from adaptbert.errors import BadData, UserError
+from adaptbert.model import checkpoint
+from adaptbert.model.checkpoint import Checkpoint
+from adaptbert.model.encoder import encode
+from adaptbert.model.packing import pack
+from tests.support import tiny
+
+
+def edit(file: Path, **changes: Any) -> None:
+    values = json.loads(file.read_text(encoding="utf-8"))
+    file.write_text(json.dumps(values | changes), encoding="utf-8")
+
+
+def without_card(folder: Path) -> Path:
+    """As another project would have left it."""
+    (folder / "card.json").unlink()
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    tiny.pretrained(tmp_path / "model")
+    return tmp_path / "model"
+
+
+def test_stock_transformers_opens_it_and_gives_equal_outputs(tmp_path: Path) -> None:
+    """Saved after our own attention and dropout were put in, as training does."""
+    start = tiny.pretrained(tmp_path / "start", seed=4)
+    ours = start.model(BertForMaskedLM, seed=0, hidden_dropout_prob=0.1, attention_probs_dropout_prob=0.1)
+    checkpoint.save(tmp_path / "saved", ours, start.tokenizer, tiny.card("pretrain"))
+    ours.eval()
+
+    stock = AutoModelForMaskedLM.from_pretrained(str(tmp_path / "saved")).eval()
+    tokenizer = AutoTokenizer.from_pretrained(str(tmp_path / "saved"))
+    text = tiny.sentences("domain", 1)[0]
+    batch = tokenizer(text, return_tensors="pt")
+    length = batch["input_ids"].shape[1]
+    rows = pack(torch.tensor([length]).numpy(), tiny.POSITIONS)
+    with torch.no_grad():
+        theirs = stock(**batch).logits[0]
+        mine = ours.cls(encode(ours.bert, rows, batch["input_ids"][0]))
+        encoder = AutoModel.from_pretrained(str(tmp_path / "saved")).eval()(**batch).last_hidden_state[0]
+    torch.testing.assert_close(mine, theirs, atol=1e-5, rtol=0)
+    torch.testing.assert_close(stock.cls(encoder), theirs, atol=1e-5, rtol=0)
+
+    written = json.loads((tmp_path / "saved/config.json").read_text(encoding="utf-8"))
+    assert "adaptbert" not in json.dumps(written), "nothing of ours, which stock transformers would not know"
+    assert not [key for key in written if "attn_implementation" in key]
+    assert not list((tmp_path / "saved").glob("*.bin"))
+    assert AutoConfig.from_pretrained(str(tmp_path / "saved"))._attn_implementation != "adaptbert_packed"
+
+
+def test_round_trip(folder: Path, tmp_path: Path) -> None:
+    start = Checkpoint.load(folder)
+    model = start.model(BertForMaskedLM, seed=0)
+    texts = [{"name": "general", "digest": "d", "tokens": 5, "trained_tokens": 9}]
+    measured = {"general": {"mlm_loss": 1.0}}
+    card = checkpoint.save(
+        tmp_path / "again", model, start.tokenizer, tiny.card("x") | {"texts": texts, "measured": measured}
+    )
+    again = Checkpoint.load(tmp_path / "again")
+    assert again.card == card
+    assert again.texts == texts
+    assert again.measured == measured
+    assert again.digest == card["weights"] == file_digest(tmp_path / "again/model.safetensors")
+    assert again.tokenizer.fingerprint == start.tokenizer.fingerprint
+    for name, tensor in again.model(BertForMaskedLM, seed=9).state_dict().items():
+        assert torch.equal(tensor, model.state_dict()[name]), name
+
+
+def test_who_may_read_the_config_may_read_the_weights(folder: Path) -> None:
+    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {
+        (folder / "config.json").stat().st_mode & 0o777
+    }
+
+
+def test_equal_saves_give_equal_bytes(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        tiny.pretrained(tmp_path / name, seed=3)
+    first, second = tiny.folder_bytes(tmp_path / "one"), tiny.folder_bytes(tmp_path / "two")
+    assert first == second
+    assert set(first) == {
+        "card.json",
+        "config.json",
+        "model.safetensors",
+        "tokenizer.json",
+        "tokenizer_config.json",
+    }
+
+
+def test_scratch_is_an_architecture_and_each_seed_draws_its_own_weights(tmp_path: Path) -> None:
+    scratch = tiny.scratch(tmp_path / "scratch")
+    assert not (tmp_path / "scratch/model.safetensors").exists()
+    assert not scratch.has_weights
+    assert scratch.card["weights"] is None
+    one, same, other = (scratch.model(BertForMaskedLM, seed) for seed in (1, 1, 2))
+    name = "bert.encoder.layer.0.attention.self.query.weight"
+    assert torch.equal(one.state_dict()[name], same.state_dict()[name])
+    assert not torch.equal(one.state_dict()[name], other.state_dict()[name])
+    assert one.state_dict()[name].std() == pytest.approx(0.02, rel=0.1)
+    AutoConfig.from_pretrained(str(tmp_path / "scratch"))
+    AutoTokenizer.from_pretrained(str(tmp_path / "scratch"))
+
+
+def test_the_digest_of_scratch_is_its_name_wherever_it_lies(tmp_path: Path) -> None:
+    assert tiny.scratch(tmp_path / "here").digest == tiny.scratch(tmp_path / "there").digest == "scratch"
+
+
+def test_a_new_head_is_drawn_with_the_seed_and_the_encoder_is_kept(folder: Path) -> None:
+    start = Checkpoint.load(folder)
+    one, same, other = (start.model(BertForSequenceClassification, seed, num_labels=3) for seed in (1, 1, 2))
+    assert torch.equal(one.classifier.weight, same.classifier.weight)
+    assert not torch.equal(one.classifier.weight, other.classifier.weight)
+    assert not torch.equal(one.bert.pooler.dense.weight, other.bert.pooler.dense.weight)
+    saved = load_file(folder / "model.safetensors")
+    for name, tensor in one.bert.encoder.state_dict().items():
+        assert torch.equal(tensor, saved[f"bert.encoder.{name}"])
+
+
+def test_an_encoder_without_any_head_is_enough(tmp_path: Path) -> None:
+    """As BertModel saves itself: other names, a pooler, no decoder."""
+    torch.manual_seed(0)
+    model = BertModel(tiny.config())
+    model.save_pretrained(str(tmp_path))
+    tiny.tokenizer().save(tmp_path)
+    found = Checkpoint.load(tmp_path).model(BertForMaskedLM, seed=1)
+    for name, tensor in model.encoder.state_dict().items():
+        assert torch.equal(found.bert.encoder.state_dict()[name], tensor)
+
+
+def test_nothing_is_left_when_saving_fails(tmp_path: Path, folder: Path) -> None:
+    def refuse(_: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    start = Checkpoint.load(folder)
+    with pytest.raises(UserError, match="no space left"):
+        checkpoint.save(tmp_path / "new", start.model(BertForMaskedLM, 0), start.tokenizer, {}, refuse)
+    before = tiny.folder_bytes(folder)
+    with pytest.raises(UserError, match="no space left"):
+        checkpoint.save(folder, start.model(BertForMaskedLM, 0), start.tokenizer, {}, refuse)
+    assert tiny.folder_bytes(folder) == before, "the old one stays"
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+@pytest.mark.parametrize("bit", [0, 3, 7])
+def test_a_flipped_bit(folder: Path, bit: int) -> None:
+    weights = folder / "model.safetensors"
+    content = bytearray(weights.read_bytes())
+    content[-1000] ^= 1 << bit
+    weights.write_bytes(content)
+    with pytest.raises(BadData, match=r"AB-124 .*model.safetensors: sha256 mismatch: card \w{12}, file \w{12}; .*"):
+        Checkpoint.load(folder)
+
+
+@pytest.mark.parametrize("with_card", [True, False])
+def test_missing_weights(folder: Path, with_card: bool) -> None:
+    if not with_card:
+        without_card(folder)
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(BadData, match=r"AB-137 .*model.safetensors: file is missing; copy the whole checkpoint"):
+        Checkpoint.load(folder)
+
+
+def test_only_a_pickle(folder: Path) -> None:
+    (without_card(folder) / "model.safetensors").rename(folder / "pytorch_model.bin")
+    with pytest.raises(BadData, match=r"AB-119 .*: only pickled weights \(\*.bin\); convert them to safetensors"):
+        Checkpoint.load(folder)
+
+
+@pytest.mark.parametrize("damage", ["truncated", "empty", "text"])
+def test_a_damaged_safetensors_file(folder: Path, damage: str) -> None:
+    weights = without_card(folder) / "model.safetensors"
+    content = weights.read_bytes()
+    weights.write_bytes({"truncated": content[:-100], "empty": b"", "text": b"not at all a file of tensors"}[damage])
+    with pytest.raises(BadData, match=r"AB-123 .*: bad safetensors file: .*; copy the whole checkpoint"):
+        Checkpoint.load(folder).model(BertForMaskedLM, seed=0)
+
+
+def test_not_a_checkpoint(tmp_path: Path) -> None:
+    with pytest.raises(BadData, match=r"AB-128 .*: no config.json: not a Hugging Face folder; .*"):
+        Checkpoint.load(tmp_path)
+    (tmp_path / "mood-general").mkdir()
+    with pytest.raises(BadData, match=r"no such folder \(did you mean 'mood-general'\?\); there are mood-general"):
+        Checkpoint.load(tmp_path / "mood-genral")
+
+
+@pytest.mark.parametrize("content", [b'{"model_type": "be', b"[]", b"", '{"model_type": "bert"}'.encode("utf-16")])
+def test_a_damaged_config(folder: Path, content: bytes) -> None:
+    (folder / "config.json").write_bytes(content)
+    with pytest.raises(BadData, match=r"AB-122 .*config.json: not a JSON object; .*"):
+        Checkpoint.load(folder)
+
+
+def test_another_architecture(folder: Path) -> None:
+    edit(folder / "config.json", model_type="gpt2")
+    with pytest.raises(BadData, match=r"AB-132 .*config.json: model_type gpt2, expected bert; .*"):
+        Checkpoint.load(folder)
+
+
+@pytest.mark.parametrize("key", ["auto_map", "_attn_implementation_internal"])
+def test_a_config_that_could_run_code(folder: Path, key: str) -> None:
+    edit(folder / "config.json", **{key: {"AutoModel": "evil.Model"}})
+    with pytest.raises(BadData, match=rf"AB-122 .*: config key {key} not allowed: it could run code; remove the key"):
+        Checkpoint.load(folder)
+
+
+@pytest.mark.parametrize("layers", [1, 3])
+def test_a_layer_less_or_more(folder: Path, layers: int) -> None:
+    edit(without_card(folder) / "config.json", num_hidden_layers=layers)
+    with pytest.raises(
+        BadData, match=r"AB-133 .*: weights and config.json disagree: bert.encoder.layer.\d.* and 13 more"
+    ):
+        Checkpoint.load(folder).model(BertForMaskedLM, seed=0)
+
+
+def test_another_width(folder: Path) -> None:
+    edit(without_card(folder) / "config.json", intermediate_size=48)
+    with pytest.raises(
+        BadData, match=r"AB-133 .*: weights and config.json disagree: bert.encoder.layer.0.intermediate"
+    ):
+        Checkpoint.load(folder).model(BertForMaskedLM, seed=0)
+
+
+def test_the_tokenizer_of_another_model(folder: Path) -> None:
+    tiny.tokenizer(lowercase=False).save(folder)
+    with pytest.raises(BadData, match=r"AB-129 .*: tokenizer \w{12}, card says \w{12}; .*"):
+        Checkpoint.load(folder)
+
+
+def test_a_larger_tokenizer_than_the_embeddings(folder: Path) -> None:
+    edit(without_card(folder) / "config.json", vocab_size=tiny.tokenizer().size - 1)
+    size = tiny.tokenizer().size
+    with pytest.raises(
+        BadData, match=rf"AB-127 .*: tokenizer {size} tokens, embeddings {size - 1}; take the tokenizer"
+    ):
+        Checkpoint.load(folder)
+
+
+def test_text_that_another_tokenizer_made(folder: Path) -> None:
+    other = tiny.tokenizer(lowercase=False).fingerprint
+    with pytest.raises(
+        BadData, match=rf"AB-129 data/x: made with tokenizer {other[:12]}, the checkpoint .* has \w{{12}}"
+    ):
+        Checkpoint.load(folder).check_tokenizer(other, "data/x")
+    Checkpoint.load(folder).check_tokenizer(tiny.tokenizer().fingerprint, "data/x")
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_are_not_numbers(folder: Path, value: float) -> None:
+    weights = without_card(folder) / "model.safetensors"
+    tensors = load_file(weights)
+    name = "bert.encoder.layer.1.output.dense.weight"
+    tensors[name][3, 5] = value
+    save_file(tensors, weights, metadata={"format": "pt"})
+    with pytest.raises(BadData, match=rf"AB-125 .*: {name} holds NaN or Inf; take an older checkpoint"):
+        Checkpoint.load(folder).model(BertForMaskedLM, seed=0)
+
+
+def test_half_precision_weights_become_float32(folder: Path) -> None:
+    weights = without_card(folder) / "model.safetensors"
+    save_file({name: t.bfloat16() for name, t in load_file(weights).items()}, weights, metadata={"format": "pt"})
+    edit(folder / "config.json", dtype="bfloat16")
+    model = Checkpoint.load(folder).model(BertForMaskedLM, seed=0)
+    assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
+
+
+def test_a_card_that_another_project_wrote(folder: Path) -> None:
+    (folder / "card.json").write_text('{"license": "mit"}', encoding="utf-8")
+    assert Checkpoint.load(folder).card == {}, "not ours: the folder is taken as any other"

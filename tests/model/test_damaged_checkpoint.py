@@ -1,0 +1,358 @@
+"""A fine-tuned checkpoint in which something is wrong: one line and exit code 65, at once; never random weights.
+
+Each harm is done twice over: the card is made to agree with the harmed files, so that the digests do not tell first.
+"""
+
+import json
+import shutil
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
+
+from adaptbert.base.files import file_digest, read_json
+from adaptbert.errors import BadData, UserError
+from adaptbert.model.checkpoint import Checkpoint
+from adaptbert.prediction import Predictor
+from tests.support import tiny
+from tests.support.cells import Project
+from tests.support.harming import harmed
+from tests.support.predicting import ANSWER, CLASS, KINDS, json_lines, model, run
+
+TAGS = "sequence_labelling_tags"
+ROWS = [{"text": "The shape of the array."}, {"text": "bread, or \ue000 fish"}]
+Harm = Callable[[Path], object]
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    tasks = (CLASS, ANSWER, TAGS)
+    made = Project(tmp_path_factory.mktemp("project"), {task: KINDS[task] for task in tasks}, (48, 24, 24))
+    for task in tasks:
+        made.finetune(task, "general", seeds=[1], epochs=1.0)
+    return made
+
+
+@pytest.fixture
+def folder(project: Project, tmp_path: Path) -> Path:
+    return shutil.copytree(model(project, CLASS), tmp_path / "model")
+
+
+def edit(folder: Path, name: str, **changes: Any) -> None:
+    """Keys of the object, or, with dots, of one inside; `...` removes one."""
+    values = read_json(folder / name)
+    for key, value in changes.items():
+        *path, last = key.split("__")
+        inside = values
+        for part in path:
+            inside = inside[part]
+        if value is ...:
+            del inside[last]
+        else:
+            inside[last] = value
+    (folder / name).write_text(json.dumps(values), encoding="utf-8")
+
+
+config, card = partial(edit, name="config.json"), partial(edit, name="card.json")
+
+
+def sealed(folder: Path) -> None:
+    """The card says what the files are like now."""
+    digests = {"config": file_digest(folder / "config.json"), "weights": file_digest(folder / "model.safetensors")}
+    edit(folder, "card.json", **digests)
+
+
+def tensors(folder: Path, change: Callable[[dict[str, torch.Tensor]], object]) -> None:
+    found = load_file(folder / "model.safetensors")
+    change(found)
+    save_file(found, folder / "model.safetensors", {"format": "pt"})
+
+
+def in_place(folder: Path, name: str, kind: str) -> None:
+    (folder / name).unlink()
+    if kind == "folder":
+        (folder / name).mkdir()
+    else:
+        (folder / name).symlink_to("nowhere")
+
+
+QUERY = "bert.encoder.layer.0.attention.self.query.weight"
+IN_CONFIG: list[tuple[dict[str, Any], int, str]] = [
+    ({"hidden_size": 1_000_000_000}, 122, r"config.json: hidden_size: .*, found 1000000000; copy"),
+    ({"hidden_size": 64}, 133, "weights and config.json disagree"),
+    ({"hidden_size": 0}, 122, "hidden_size"),
+    ({"hidden_size": "32"}, 122, "hidden_size: expected a valid integer, found \"32\""),
+    ({"hidden_size": None}, 122, "hidden_size"),
+    ({"hidden_size": ...}, 133, "disagree"),
+    ({"num_hidden_layers": 10**9}, 122, "num_hidden_layers"),
+    ({"num_hidden_layers": 900, "hidden_size": 65_536}, 122, "parameters, more than"),
+    ({"num_hidden_layers": 3}, 133, "bert.encoder.layer.2"),
+    ({"num_hidden_layers": 1}, 133, "bert.encoder.layer.1"),
+    ({"num_attention_heads": 3}, 122, "no multiple of 3 heads"),
+    ({"num_attention_heads": -2}, 122, "num_attention_heads"),
+    ({"intermediate_size": 2**40}, 122, "intermediate_size"),
+    ({"intermediate_size": 65}, 133, "disagree"),
+    ({"max_position_embeddings": 10**12}, 122, "max_position_embeddings"),
+    ({"max_position_embeddings": 128}, 133, "position_embeddings"),
+    ({"type_vocab_size": 3}, 133, "token_type_embeddings"),
+    ({"vocab_size": 10**9}, 122, "vocab_size"),
+    ({"vocab_size": 151}, 133, "word_embeddings"),
+    ({"vocab_size": 10}, 127, "tokenizer"),
+    ({"num_labels": 10**9}, 122, "num_labels"),
+    ({"id2label": {"x": "code"}}, 122, "id2label"),
+    ({"id2label": [1]}, 122, "id2label"),
+    ({"id2label": {"0": "a", "1": "b", "2": "c"}}, 134, "head has 3 labels, task has 2"),
+    ({"id2label": {"0": "prose", "1": "code"}}, 134, "the labels of config.json are not those of card.json"),
+    ({"hidden_act": "gelo"}, 122, "gelo"),
+    ({"hidden_act": 7}, 122, "hidden_act"),
+    ({"hidden_dropout_prob": 1.5}, 122, "hidden_dropout_prob"),
+    ({"layer_norm_eps": float("nan")}, 122, "layer_norm_eps"),
+    ({"pad_token_id": 10**6}, 122, "pad_token_id"),
+    ({"problem_type": "guess"}, 122, "problem_type"),
+    ({"model_type": {"a": 1}}, 132, "model_type"),
+    ({"quantization_config": {"load_in_4bit": True}}, 132, "quantized"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "code", "words"), IN_CONFIG, ids=lambda found: str(found)[:40])
+def test_config(folder: Path, changes: dict[str, Any], code: int, words: str) -> None:
+    config(folder, **changes)
+    sealed(folder)
+    refused(folder, code, words)
+
+
+IN_CARD: list[tuple[dict[str, Any], int, str]] = [
+    ({"weights": None}, 190, "`weights` is null, but finetune/.* was trained: its answers would be those of random"),
+    ({"weights": None, "rung": "scratch"}, 190, "`weights` is null"),
+    ({"weights": None, "rung": "scratch", "task": ...}, 190, "there is model.safetensors, which would not be read"),
+    ({"weights": ...}, 122, "card.json: weights"),
+    ({"weights": "abc"}, 122, "card.json: weights"),
+    ({"weights": 7}, 122, "card.json: weights"),
+    ({"weights": "0" * 64}, 124, "sha256 mismatch"),
+    ({"config": "0" * 64}, 124, "config.json: sha256 mismatch"),
+    ({"tokenizer": "0" * 64}, 129, "card says 000"),
+    ({"tokenizer": ...}, 122, "card.json: tokenizer"),
+    ({"params": []}, 122, "card.json: params"),
+    ({"params__block_size": "64"}, 122, "card.json: params: block_size"),
+    ({"params__block_size": 10**12}, 122, "block_size"),
+    ({"params__block_size": 8}, 122, "task.max_length 64, but the encoder reads 8"),
+    ({"params__precision": "8-bit"}, 122, "precision"),
+    ({"params__precision": ...}, 122, "precision"),
+    ({"texts": {}}, 122, "texts"),
+    ({"measured": [1]}, 122, "measured"),
+    ({"task": ...}, 181, "not a checkpoint that was fine-tuned"),
+    ({"task": 5}, 122, "task"),
+    ({"task__options": ...}, 181, "does not say how the task was read"),
+    ({"task__options": {"long_text": "middle"}}, 181, "does not say"),
+    ({"task__shape": "circle"}, 122, "task.shape"),
+    ({"task__shape": "sentence_pair", "task__options": {}}, 181, "does not say"),
+    ({"task__target": "answer"}, 122, "has no target 'answer'"),
+    ({"task__target": "number"}, 134, "head has 2 labels, task has 1"),
+    ({"task__labels": ["code", "code"]}, 122, "a label twice"),
+    ({"task__labels": []}, 134, "head has 2 labels, task has 0"),
+    ({"task__labels": ["prose", "code"]}, 134, "not those of card.json"),
+    ({"task__max_length": 512}, 122, "task.max_length 512, but the encoder reads 64"),
+    ({"task__max_length": -1}, 122, "task.max_length"),
+    ({"task__tuned": {"temperature": "hot"}}, 122, "task.tuned.temperature"),
+    ({"task__replace": [["("]]}, 122, "task.replace"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "code", "words"), IN_CARD, ids=lambda found: str(found)[:40])
+def test_card(folder: Path, changes: dict[str, Any], code: int, words: str) -> None:
+    card(folder, **changes)
+    refused(folder, code, words)
+
+
+@pytest.mark.parametrize(
+    ("task", "changes", "code"),
+    [
+        (ANSWER, {"task__tuned": {}}, 181),
+        (ANSWER, {"task__no_answer": ...}, 181),
+        (TAGS, {"task__tuned": {}}, 181),
+        (TAGS, {"task__tuned": {"commonest_tag": 3.0}}, 181),
+    ],
+)
+def test_what_was_tuned_is_missing(project: Project, tmp_path: Path, task: str, changes: Any, code: int) -> None:
+    folder = shutil.copytree(model(project, task), tmp_path / "model")
+    card(folder, **changes)
+    refused(folder, code, "does not say how the task was read")
+
+
+IN_WEIGHTS: list[tuple[Callable[[dict[str, torch.Tensor]], object], int, str]] = [
+    (lambda found: found.pop(QUERY), 133, QUERY),
+    (lambda found: found.update({"bert.encoder.layer.0.more": torch.ones(2)}), 133, "layer.0.more"),
+    (lambda found: found.update({QUERY: torch.ones(32, 31)}), 133, QUERY),
+    (lambda found: found.update({QUERY: torch.ones(32, 32, dtype=torch.int64)}), 133, f"{QUERY} is I64"),
+    (lambda found: found.update({QUERY: torch.full((32, 32), torch.nan)}), 125, f"{QUERY} holds NaN"),
+    (lambda found: found.pop("classifier.weight"), 133, "classifier.weight is missing"),
+    (lambda found: found.update({"classifier.weight": torch.ones(3, 32)}), 133, "classifier.weight"),
+    (lambda found: found.update({"classifier.bias": torch.tensor([0.0, torch.inf])}), 125, "classifier.bias holds NaN"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "code", "words"), IN_WEIGHTS, ids=range(len(IN_WEIGHTS)))
+def test_weights(folder: Path, change: Any, code: int, words: str) -> None:
+    tensors(folder, change)
+    sealed(folder)
+    refused(folder, code, words)
+
+
+def vocabulary(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    values = read_json(folder / "tokenizer.json")
+    change(values)
+    (folder / "tokenizer.json").write_text(json.dumps(values), encoding="utf-8")
+
+
+def another_class(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """One that takes all rules from tokenizer.json; BERT's own has them from elsewhere."""
+    edit(folder, "tokenizer_config.json", tokenizer_class="PreTrainedTokenizerFast")
+    vocabulary(folder, change)
+
+
+IN_TOKENIZER: list[tuple[Harm, int]] = [
+    (lambda folder: (folder / "tokenizer.json").write_text("{}"), 128),
+    (lambda folder: (folder / "tokenizer.json").write_bytes(b"\xff\xfe"), 128),
+    (lambda folder: (folder / "tokenizer.json").write_text("[" * 100_000), 128),
+    (lambda folder: (folder / "tokenizer_config.json").write_text("[]"), 128),
+    (lambda folder: (folder / "tokenizer_config.json").write_text('{"tokenizer_class": 7'), 128),
+    (lambda folder: (folder / "tokenizer.json").unlink(), 128),
+    (lambda folder: vocabulary(folder, lambda found: found.pop("model")), 128),
+    (lambda folder: vocabulary(folder, lambda found: found["model"].update(vocab={})), 130),
+    (lambda folder: vocabulary(folder, lambda found: found["model"]["vocab"].update({"xy": 4_000_000_000})), 128),
+    (lambda folder: vocabulary(folder, lambda found: found["model"]["vocab"].update({"xy": 150})), 127),
+    (lambda folder: another_class(folder, lambda found: found["model"].update(unk_token="[UNJ]")), 128),
+    (lambda folder: another_class(folder, lambda found: found.update(normalizer=None)), 129),
+    (lambda folder: edit(folder, "tokenizer_config.json", do_lower_case=False), 129),
+    (lambda folder: edit(folder, "tokenizer_config.json", do_lower_case="no"), 128),
+    (lambda folder: tiny.tokenizer(lowercase=False).save(folder), 129),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("harm", "code"), IN_TOKENIZER, ids=range(len(IN_TOKENIZER)))
+def test_tokenizer(folder: Path, harm: Harm, code: int) -> None:
+    harm(folder)
+    refused(folder, code, "")
+
+
+@pytest.mark.parametrize("kind", ["folder", "link"])
+@pytest.mark.parametrize("name", ["config.json", "card.json", "model.safetensors", "tokenizer.json"])
+def test_no_file_in_the_place_of_one(folder: Path, name: str, kind: str) -> None:
+    in_place(folder, name, kind)
+    refused(folder, 49, f"{name}: a {'folder' if kind == 'folder' else 'link to nowhere'}, not a file")
+
+
+def test_links_to_files_are_files(folder: Path, tmp_path: Path) -> None:
+    for path in folder.iterdir():
+        path.rename(tmp_path / path.name)
+        path.symlink_to(tmp_path / path.name)
+    assert len(list(Predictor.load(folder).answers(ROWS))) == 2
+
+
+def test_a_config_without_end(folder: Path) -> None:
+    (folder / "config.json").write_bytes(b"[" * 1_000_000)
+    refused(folder, 122, "not a JSON object")
+    with (folder / "config.json").open("wb") as file:
+        file.truncate(1 << 34)
+    refused(folder, 122, "17,179,869,184 bytes of JSON")
+
+
+def test_the_command_says_it_in_one_line(folder: Path, tmp_path: Path) -> None:
+    config(folder, hidden_size=1_000_000_000)
+    done = run(folder, json_lines(tmp_path / "in.jsonl", ROWS), "-o", tmp_path / "out.jsonl")
+    (line,) = [line for line in done.stderr.splitlines() if line.strip()]
+    assert (done.exit_code, line.startswith("error: AB-122 ")) == (65, True)
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+@pytest.mark.parametrize("changes", [{"hidden_size": 10**9}, {"num_hidden_layers": 3}, {"hidden_act": "gelo"}])
+@pytest.mark.parametrize("with_card", [True, False])
+def test_the_start_of_a_stage_is_held_alike(tmp_path: Path, changes: dict[str, Any], with_card: bool) -> None:
+    """models/init, a rung, and scratch, whose sizes no tensor confirms."""
+    for start in (tiny.pretrained, tiny.scratch):
+        folder = tmp_path / start.__name__
+        start(folder)
+        config(folder, **changes)
+        card(folder, config=...)
+        if not with_card:
+            (folder / "card.json").unlink()
+        if start is tiny.scratch and with_card and "num_hidden_layers" in changes:
+            continue  # another architecture, and as good as any
+        with pytest.raises(BadData):
+            Checkpoint.load(folder).model(tiny_class(), 0)
+
+
+def tiny_class() -> Any:
+    from transformers import BertForMaskedLM
+
+    return BertForMaskedLM
+
+
+@pytest.fixture(scope="module")
+def kept(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One folder for all examples of a property; each puts back what it harmed."""
+    return shutil.copytree(model(project, CLASS), tmp_path_factory.mktemp("kept") / "model")
+
+
+def answers_or_says_why(folder: Path, name: str, content: bytes) -> None:
+    """Nothing but a `UserError`, or an answer to every row."""
+    whole = {file: (folder / file).read_bytes() for file in (name, "card.json")}
+    (folder / name).write_bytes(content)
+    answers: list[dict[str, Any]] = []
+    try:
+        if name == "config.json":
+            sealed(folder)
+        answers = list(Predictor.load(folder).answers(ROWS, probabilities=True))
+    except UserError:
+        return
+    finally:
+        for file, before in whole.items():
+            (folder / file).write_bytes(before)
+    assert [set(answer) for answer in answers] == [{"id", "label", "confidence", "probabilities"}] * 2
+
+
+JSON_FILES = ["config.json", "card.json", "tokenizer.json", "tokenizer_config.json"]
+
+
+@settings(max_examples=25, deadline=None)
+@given(name=st.sampled_from(JSON_FILES), draw=st.data())
+def test_bytes_that_are_others(kept: Path, name: str, draw: st.DataObject) -> None:
+    answers_or_says_why(kept, name, harmed(draw, (kept / name).read_bytes()))
+
+
+@pytest.mark.nightly
+@settings(max_examples=3_000, deadline=None)
+@given(name=st.sampled_from(JSON_FILES), draw=st.data())
+def test_many_bytes_that_are_others(kept: Path, name: str, draw: st.DataObject) -> None:
+    answers_or_says_why(kept, name, harmed(draw, (kept / name).read_bytes()))
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4),
+    lambda inside: st.lists(inside, max_size=2) | st.dictionaries(st.text(max_size=4), inside, max_size=2),
+    max_leaves=3,
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(name=st.sampled_from(["config.json", "card.json"]), draw=st.data(), value=VALUES)
+def test_values_that_are_others(kept: Path, name: str, draw: st.DataObject, value: Any) -> None:
+    values = read_json(kept / name)
+    values[draw.draw(st.sampled_from(sorted(values)))] = value
+    answers_or_says_why(kept, name, json.dumps(values).encode())
+
+
+def refused(folder: Path, code: int, words: str) -> None:
+    """In seconds, as one error; numbers are cut of which a machine has not enough."""
+    began = time.monotonic()
+    with pytest.raises(BadData, match=rf"(?s)^AB-{code:03d} .*{words}") as caught:
+        list(Predictor.load(folder).answers(ROWS))
+    assert caught.value.exit_code == 65
+    assert time.monotonic() - began < 20

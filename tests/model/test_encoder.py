@@ -1,0 +1,109 @@
+"""Packed rows give what the stock model gives for each document by itself, and no document sees another."""
+
+import numpy as np
+import pytest
+import torch
+from transformers import BertConfig, BertForMaskedLM
+
+from adaptbert.model.encoder import encode
+from adaptbert.model.packing import pack
+
+VOCABULARY = 60
+
+
+def model(dropout: float = 0.0) -> BertForMaskedLM:
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=VOCABULARY,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=64,
+        max_position_embeddings=40,
+        hidden_dropout_prob=dropout,
+        attention_probs_dropout_prob=dropout,
+    )
+    return BertForMaskedLM(config)
+
+
+def documents(lengths: list[int]) -> list[np.ndarray]:
+    generator = np.random.default_rng(1)
+    return [generator.integers(5, VOCABULARY, length) for length in lengths]
+
+
+def packed(
+    bert: torch.nn.Module, texts: list[np.ndarray], block: int, needed: torch.Tensor | None = None
+) -> torch.Tensor:
+    rows = pack(np.array([len(text) for text in texts]), block)
+    return encode(bert, rows, torch.as_tensor(np.concatenate(texts)), needed)
+
+
+@pytest.mark.parametrize("block", [16, 24, 40])
+def test_hidden_states_and_gradients_equal_the_stock_model(block: int) -> None:
+    texts = documents([7, 16, 3, 12, 1, 9])
+    stock, ours = model(), model()
+
+    expected = torch.cat([stock.bert(input_ids=torch.as_tensor(text)[None]).last_hidden_state[0] for text in texts])
+    found = packed(ours.bert, texts, block)
+    torch.testing.assert_close(found, expected, atol=2e-6, rtol=0)
+
+    expected.pow(2).mean().backward()
+    found.pow(2).mean().backward()
+    for (name, theirs), mine in zip(stock.bert.named_parameters(), ours.bert.parameters(), strict=True):
+        torch.testing.assert_close(mine.grad, theirs.grad, atol=1e-6, rtol=0, msg=name)
+
+
+@pytest.mark.parametrize("needed", [[0], [47, 3, 3, 20], list(range(48))])
+def test_what_is_needed_is_what_the_whole_gives_there_gradients_too(needed: list[int]) -> None:
+    texts = documents([7, 16, 3, 12, 1, 9])
+    whole, part = model(), model()
+    expected = packed(whole.bert, texts, 24)[torch.tensor(needed)]
+    found = packed(part.bert, texts, 24, torch.tensor(needed))
+    torch.testing.assert_close(found, expected, atol=2e-6, rtol=0)
+    for made in (expected, found):
+        made.pow(2).mean().backward()
+    for (name, theirs), mine in zip(whole.bert.named_parameters(), part.bert.parameters(), strict=True):
+        torch.testing.assert_close(mine.grad, theirs.grad, atol=1e-6, rtol=0, msg=name)
+
+
+def test_a_document_cannot_see_its_neighbours_in_a_row() -> None:
+    ours = model()
+    texts = documents([8, 8])
+    changed = [texts[0], (texts[1] + 1) % VOCABULARY]
+    with torch.no_grad():
+        before, after = packed(ours.bert, texts, 16), packed(ours.bert, changed, 16)
+    assert pack(np.array([8, 8]), 16).documents.shape == (1, 16), "both must lie in one row for this to be a test"
+    assert torch.equal(before[:8], after[:8])
+    assert not torch.allclose(before[8:], after[8:], atol=1e-3)
+
+
+def test_dropout_is_on_in_training_and_off_otherwise() -> None:
+    """In every place where the stock model has one: each alone makes two passes differ."""
+    texts = documents([10])
+    still = model(dropout=0.0).train()
+    assert torch.equal(packed(still.bert, texts, 16), packed(still.bert, texts, 16))
+    names = [name for name, module in still.bert.named_modules() if isinstance(module, torch.nn.Dropout)]
+    assert len(names) == 1 + 3 * 2
+    for name in names:
+        module = still.bert.get_submodule(name)
+        assert isinstance(module, torch.nn.Dropout)
+        module.p = 0.5
+        assert not torch.equal(packed(still.bert, texts, 16), packed(still.bert, texts, 16)), name
+        still.eval()
+        assert torch.equal(packed(still.bert, texts, 16), packed(still.bert, texts, 16)), name
+        still.train()
+        module.p = 0.0
+
+
+def test_under_autocast_it_is_close_and_gradients_are_float32() -> None:
+    texts = documents([7, 16, 3, 12, 1, 9])
+    exact, rounded = model(), model()
+    expected = packed(exact.bert, texts, 24)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = packed(rounded.bert, texts, 24)
+    assert found.dtype == torch.float32
+    assert not torch.equal(found, expected), "it was rounded"
+    torch.testing.assert_close(found, expected, atol=0.05, rtol=0)
+    found.pow(2).mean().backward()
+    used = [parameter for name, parameter in rounded.bert.named_parameters() if "pooler" not in name]
+    assert all(parameter.grad is not None and parameter.grad.dtype == torch.float32 for parameter in used)

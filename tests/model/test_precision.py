@@ -1,0 +1,317 @@
+"""`precision: auto`: a measurement decides, a run keeps what it began with, and the choice is told wherever it counts.
+
+oneDNN can be held to the instructions of an older processor by its environment: those of this one then lie idle, which
+is how a processor without bfloat16 is tried here.
+"""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from adaptbert.base.files import read_json
+from adaptbert.model import checkpoint, precision
+from adaptbert.model.precision import BF16, FLOAT32, Speeds, best, chosen, settle, speeds
+from adaptbert.prediction.predictor import Predictor
+from adaptbert.pretraining import rung
+from adaptbert.project import doctor
+from adaptbert.project.doctor import BF16_FLAGS, CPU_FLAGS, Verdict
+from adaptbert.runtime.params import params_file as params
+from adaptbert.runtime.tracking import run as tracking
+from adaptbert.training.resume import Work
+from tests.support import tiny
+from tests.support.cells import Project
+from tests.support.climbing import Ladder
+from tests.support.imports import ROOT
+
+ON_CPU = pytest.mark.skipif(torch.cuda.is_available(), reason="a CUDA device decides by what it says of itself")
+OLDER = pytest.mark.skipif(platform.machine() != "x86_64", reason="oneDNN is held to older instructions on x86 only")
+FAST, SLOW = Speeds(2e11, 1e11), Speeds(3e10, 1e11)
+FLAGS = set(CPU_FLAGS.read_text("utf-8").split()) if CPU_FLAGS.is_file() else set()
+PRESETS = sorted([*(ROOT / "presets").glob("*.yaml"), *(ROOT / "benchmarks/real_sets").glob("*.yaml")])
+
+
+def processor(monkeypatch: pytest.MonkeyPatch, found: Speeds) -> None:
+    """As if this had been measured."""
+    monkeypatch.setattr(precision, "speeds", lambda: found)
+    monkeypatch.setattr(doctor, "speeds", lambda: found)
+
+
+def measured(code: str, **environment: str) -> Any:
+    """What `found` is after this code, in a process of its own."""
+    before = "import json; from adaptbert import doctor; from adaptbert.model.precision import best"
+    code = f"{before}; {code}; print(json.dumps(found))"
+    env = {**os.environ, **environment}
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=env, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+@contextmanager
+def busy(count: int) -> Iterator[None]:
+    """Other processes that never rest."""
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+
+
+# ---- the measurement
+
+
+@ON_CPU
+@pytest.mark.skipif(not BF16_FLAGS & FLAGS, reason="this processor lists no instructions for bf16")
+def test_instructions_for_bf16_are_found() -> None:
+    assert best()[0] == BF16
+    assert doctor.precision([]).verdict is Verdict.OK
+
+
+@ON_CPU
+@OLDER
+@pytest.mark.parametrize("instructions", ["AVX512_CORE", "AVX2"])
+def test_their_lack_is_found(instructions: str) -> None:
+    code = "finding = doctor.precision([]); found = [best(), finding.verdict.value, finding.found, finding.remedy]"
+    (name, reason), verdict, found, remedy = measured(code, ONEDNN_MAX_CPU_ISA=instructions)
+    assert name == FLOAT32
+    assert reason.startswith("float32 ")
+    assert found.startswith(f"auto takes 32-true: {reason}")
+    assert (verdict, remedy) == ("warn", "unset ONEDNN_MAX_CPU_ISA, which forbids instructions")
+
+
+@ON_CPU
+def test_a_busy_machine_does_not_change_it() -> None:
+    quiet = best()[0]
+    with busy(3):
+        found = {speeds.__wrapped__() for _ in range(8)}
+    assert {BF16 if one.bf16 > one.float32 else FLOAT32 for one in found} == {quiet}
+
+
+@ON_CPU
+@OLDER
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("instructions", ["ALL", "AVX512_CORE", "AVX2"])
+def test_twenty_processes_agree_that_keep_each_other_busy(instructions: str) -> None:
+    with ThreadPoolExecutor(8) as eight:
+        once = partial(measured, "found = best()[0]", ONEDNN_MAX_CPU_ISA=instructions)
+        found = [running.result() for running in [eight.submit(once) for _ in range(20)]]
+    assert len(set(found)) == 1
+    assert instructions == "ALL" or set(found) == {FLOAT32}
+
+
+def test_training_does_not_notice() -> None:
+    threads, state = torch.get_num_threads(), torch.get_rng_state()
+    speeds.__wrapped__()
+    assert torch.get_num_threads() == threads
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+@pytest.mark.parametrize(("supported", "name"), [(True, BF16), (False, FLOAT32)])
+def test_a_cuda_device_says_it_itself(monkeypatch: pytest.MonkeyPatch, supported: bool, name: str) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: supported or including_emulation)
+    assert best() == (name, f"the device has {'' if supported else 'no '}bf16")
+
+
+# ---- what a stage says
+
+
+@ON_CPU
+@pytest.mark.parametrize(
+    ("found", "value", "name", "line"),
+    [
+        (FAST, "auto", BF16, "precision auto: bf16-mixed (bf16 2.0 times as fast as float32 here)\n"),
+        (SLOW, "auto", FLOAT32, "precision auto: 32-true (float32 3.3 times as fast as bf16 here)\n"),
+        (FAST, BF16, BF16, ""),
+        (FAST, FLOAT32, FLOAT32, ""),
+        (SLOW, FLOAT32, FLOAT32, ""),
+        (
+            SLOW,
+            BF16,
+            BF16,
+            "  warning: params.yaml: pretrain.precision is bf16-mixed, float32 3.3 times as fast as bf16 here; write"
+            " auto, or 32-true\n",
+        ),
+    ],
+)
+def test_what_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], found: Speeds, value: str, name: str, line: str
+) -> None:
+    processor(monkeypatch, found)
+    assert settle("pretrain.precision", value, lambda _: False) == name
+    assert capsys.readouterr().out == line
+
+
+@ON_CPU
+@pytest.mark.parametrize(("found", "name"), [(FAST, BF16), (SLOW, FLOAT32)])
+def test_a_rung_is_the_one_of_the_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], found: Speeds, name: str
+) -> None:
+    """To the last byte: what auto took stands on the card, and no measured figure does."""
+    processor(monkeypatch, found)
+    by_itself, by_name = Ladder(tmp_path / "auto"), Ladder(tmp_path / "name")
+    by_itself.pretrain(precision="auto")
+    assert f"precision auto: {name} (" in capsys.readouterr().out
+    by_name.pretrain(precision=name)
+    assert by_itself.outputs() == by_name.outputs()
+    assert read_json(tmp_path / "auto/models/pretrain" / checkpoint.CARD)["params"]["precision"] == name
+
+
+@ON_CPU
+@pytest.mark.slow
+def test_all_ranks_train_in_what_the_first_has_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others are processes of their own, for which the processor is what it is."""
+    monkeypatch.setenv("ADAPTBERT_DEVICES", "2")
+    ladders = {name: Ladder(tmp_path / name) for name in ("auto", BF16, FLOAT32)}
+    for found, name in ((FAST, BF16), (SLOW, FLOAT32)):
+        processor(monkeypatch, found)
+        for value in ("auto", name):
+            ladders[value].pretrain(precision=value, micro_batch_tokens=64)
+        assert ladders["auto"].outputs() == ladders[name].outputs()
+    assert ladders[BF16].outputs() != ladders[FLOAT32].outputs()
+
+
+@ON_CPU
+def test_the_record_says_what_auto_took(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from mlflow import MlflowClient
+
+    processor(monkeypatch, SLOW)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    (tmp_path / "params.yaml").write_text("seed: 1\n", encoding="utf-8")
+    ladder, project = Ladder(tmp_path), Project(tmp_path / "cells", {"section": ("single_sentence", "class")})
+    for train in (ladder.pretrain, partial(project.finetune, "section", "general", seeds=[1])):
+        with tracking.open_run("stage", {}, {}, tmp_path / "params.yaml") as run:
+            monkeypatch.setattr(tiny, "no_record", lambda run=run: run)
+            train(precision="auto")
+    runs = MlflowClient(f"sqlite:///{tmp_path / 'mlflow.db'}").search_runs(["1"], "tags.stage = 'stage'")
+    assert [run.data.tags["precision"] for run in runs] == [FLOAT32, FLOAT32]
+
+
+@ON_CPU
+def test_a_cell_is_the_one_of_the_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And `predict` answers as it was evaluated, or in another precision where that is said."""
+    processor(monkeypatch, SLOW)
+    by_itself, by_name = (Project(tmp_path / name, {"section": ("single_sentence", "class")}) for name in ("a", "n"))
+    by_itself.finetune("section", "general", precision="auto")
+    by_name.finetune("section", "general", precision=FLOAT32)
+    assert by_itself.outputs() == by_name.outputs()
+
+    processor(monkeypatch, FAST)
+    rows = [{"text": "one two three"}]
+
+    def confidence(precision: str | None) -> float:
+        (answer,) = Predictor.load(tmp_path / "a/models/finetune/section-general", precision).answers(rows)
+        found: float = answer["confidence"]
+        return found
+
+    assert confidence(None) == confidence(FLOAT32)
+    assert confidence("auto") == confidence(BF16) != confidence(None)
+
+
+# ---- going on
+
+
+@ON_CPU
+@pytest.mark.parametrize(("began", "now"), [(FAST, SLOW), (SLOW, FAST)])
+def test_an_unfinished_run_keeps_its_precision(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], began: Speeds, now: Speeds
+) -> None:
+    """Hours of training are not thrown away because a measurement turns out otherwise."""
+    name = BF16 if began is FAST else FLOAT32
+    undisturbed, ladder = Ladder(tmp_path / "undisturbed"), Ladder(tmp_path / "ladder")
+    undisturbed.pretrain(precision=name)
+    monkeypatch.setattr(tiny, "work", lambda _: Work(tmp_path / "work"))
+    processor(monkeypatch, began)
+    with monkeypatch.context() as broken:
+        broken.setattr(rung, "write_json", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            ladder.pretrain(precision="auto")
+    (key,) = (tmp_path / "work").glob("*/key.json")
+    assert read_json(key)["params"]["precision"] == name
+    capsys.readouterr()
+
+    processor(monkeypatch, now)
+    ladder.pretrain(precision="auto")
+    told = capsys.readouterr().out
+    assert f"precision auto: {name}, in which this run was begun\n" in told
+    assert "left alone" not in told
+    assert ladder.outputs() == undisturbed.outputs()
+
+
+# ---- doctor
+
+
+@ON_CPU
+@pytest.mark.parametrize(
+    ("found", "flags", "fixed", "verdict", "told", "remedy"),
+    [
+        (FAST, "fpu avx512_bf16", [], Verdict.OK, "here (200 and 100 GFLOP/s on one core)", ""),
+        (FAST, "fpu avx2", [], Verdict.OK, "on one core), though the system lists no instructions for bf16", ""),
+        (FAST, None, ["pretrain.precision"], Verdict.OK, "auto takes bf16-mixed: bf16 2.0 times as fast as", ""),
+        (SLOW, "fpu avx2", [], Verdict.OK, "auto takes 32-true: float32 3.3 times as fast as bf16 here", ""),
+        (SLOW, "fpu bf16", [], Verdict.OK, "on one core), though the system lists instructions for bf16", ""),
+        (
+            SLOW,
+            None,
+            ["pretrain.precision", "finetune.section.precision"],
+            Verdict.WARN,
+            "here (30 and 100 GFLOP/s on one core)",
+            "write auto: params.yaml fixes bf16-mixed in pretrain.precision, finetune.section.precision",
+        ),
+    ],
+)
+def test_doctor(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    found: Speeds,
+    flags: str | None,
+    fixed: list[str],
+    verdict: Verdict,
+    told: str,
+    remedy: str,
+) -> None:
+    processor(monkeypatch, found)
+    monkeypatch.setattr(doctor, "CPU_FLAGS", tmp_path / "cpuinfo")
+    for variable in doctor.ISA_LIMITS:
+        monkeypatch.delenv(variable, raising=False)
+    if flags is not None:
+        (tmp_path / "cpuinfo").write_text(f"flags : {flags}\n", encoding="utf-8")
+    finding = doctor.precision(fixed)
+    assert (finding.verdict, finding.remedy) == (verdict, remedy)
+    assert finding.found.endswith(told) or finding.found.startswith(told)
+
+
+def test_doctor_reads_params(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "params.yaml"
+    assert doctor.fixed(file, BF16) == [], "none yet"
+    file.write_text("pretrain: {precision: auto}\nfinetune: {a: {precision: bf16-mixed}}\n", encoding="utf-8")
+    assert doctor.fixed(file, BF16) == ["finetune.a.precision"]
+    file.write_text("pretrain: [", encoding="utf-8")
+    assert doctor.fixed(file, BF16) == [], "`check` tells what is wrong with it"
+
+
+# ---- presets
+
+
+@pytest.mark.parametrize("file", PRESETS, ids=lambda path: path.stem)
+def test_every_preset_leaves_it_to_the_machine(file: Path) -> None:
+    values = params.flatten(params.read(file))
+    assert {value for key, value in values.items() if key.endswith("precision")} == {"auto"}
+
+
+@pytest.mark.parametrize("name", [BF16, FLOAT32])
+def test_a_name_stays(name: str) -> None:
+    assert chosen(name) == name

@@ -1,0 +1,151 @@
+"""Packages import downward only; docs/decisions/0017 says why the table is this one."""
+
+import ast
+import subprocess
+import sys
+from graphlib import CycleError, TopologicalSorter
+
+import pytest
+
+from tests.support.imports import ROOT, imports, module_name, modules, ours, package, reached, running, source
+
+MAY_IMPORT = {
+    "base": "",
+    "rows": "base",
+    "runtime": "base",
+    "collection": "rows base runtime",
+    "validation": "rows base",
+    "tokenization": "rows base runtime",
+    "model": "tokenization base",
+    "training": "model base runtime",
+    "pretraining": "training model tokenization base runtime",
+    "finetuning": "training model tokenization rows base runtime",
+    "comparison": "finetuning.metrics rows base",
+    "prediction": "finetuning validation collection.readers model tokenization.store rows base runtime",
+    "project": "prediction comparison finetuning pretraining training model tokenization validation collection rows "
+    "base runtime",
+}
+"""Package -> what it may import besides itself and `adaptbert.errors`. The files directly in adaptbert/ (the command
+line) and stages/ may import everything."""
+
+WITHIN = {
+    "base": "",
+    "collection.readers": "rows base",
+    "finetuning.metrics": "rows base",
+    "finetuning.tasks": "finetuning.metrics model tokenization.store rows base",
+    "tokenization.store": "base",
+}
+"""Packages inside of others that may import less than these."""
+
+MOST_PACKAGES, FEWEST_FILES, MOST_FILES = 14, 4, 15
+
+# The core trains on a bare machine: torch, transformers, numpy, pyarrow.
+CORE = ("base", "model", "training", "pretraining", "finetuning", "tokenization.store")
+KEPT_OUT = {"mlflow", "pandera", "prefect", "dvc", "datasets"}
+HEAVY = ["torch", "mlflow", "transformers", "pytorch_lightning", "sklearn", "pandera", "datasets"]
+
+LIBRARY = [module for module in modules("adaptbert") if module != "adaptbert"]
+FOLDERS = sorted({package(module) for module in LIBRARY})
+
+
+def top(module: str) -> str:
+    return package(module).partition(".")[0]
+
+
+def below(name: str, parents: str) -> bool:
+    """Whether a package is one of `parents`, or lies in one."""
+    return any(name == parent or name.startswith(f"{parent}.") for parent in parents.split())
+
+
+@pytest.mark.parametrize("module", [module for module in LIBRARY if package(module)])
+def test_imports_point_downward(module: str) -> None:
+    """What only a type checker sees counts as well."""
+    here = package(module)
+    narrow = next((words for name, words in WITHIN.items() if below(here, name)), None)
+    allowed = f"{here} {narrow}" if narrow is not None else f"{top(module)} {MAY_IMPORT[top(module)]}"
+    others = [name for name in ours(module, with_types=True) if name != "adaptbert.errors" and package(name)]
+    assert [name for name in others if not below(package(name), allowed)] == []
+    assert [name for name in ours(module, with_types=True) if name.partition(".")[0] in ("stages", "flows")] == []
+
+
+def test_the_table_is_the_tree() -> None:
+    assert {name.partition(".")[0] for name in FOLDERS if name} == set(MAY_IMPORT)
+    assert set(WITHIN) <= set(FOLDERS)
+
+
+def test_the_house_stays_small() -> None:
+    """So that a place is found by going down two doors."""
+    assert len(MAY_IMPORT) <= MOST_PACKAGES
+    for name in filter(None, FOLDERS):
+        files = [path for path in (ROOT / "adaptbert" / name.replace(".", "/")).glob("*.py") if path.stem != "__init__"]
+        assert FEWEST_FILES <= len(files) <= MOST_FILES, f"{name}: {len(files)} files"
+
+
+def test_each_package_says_what_it_is() -> None:
+    for name in filter(None, FOLDERS):
+        text = ast.get_docstring(
+            ast.parse((ROOT / "adaptbert" / name.replace(".", "/") / "__init__.py").read_text("utf-8"))
+        )
+        assert text, name
+
+
+@pytest.mark.parametrize("of_packages", [False, True], ids=["modules", "packages"])
+def test_no_circles(of_packages: bool) -> None:
+    """`adaptbert.errors` may be used by all; a package within another counts as a part of it."""
+    graph: dict[str, set[str]] = {}
+    for module in LIBRARY:
+        if module == "adaptbert.errors":
+            continue
+        here = top(module) if of_packages else module
+        there = {top(name) if of_packages else name for name in ours(module, with_types=True)}
+        graph.setdefault(here, set()).update(there - {here, "", "adaptbert", "adaptbert.errors"})
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(f"circle: {' -> '.join(error.args[1])}")
+
+
+@pytest.mark.parametrize("module", [module for module in LIBRARY if below(package(module), " ".join(CORE))])
+def test_core_imports_no_platform(module: str) -> None:
+    found = {name.partition(".")[0] for name in reached(module, but=("runtime",)) for name in imports(name)}
+    assert found & KEPT_OUT == set()
+
+
+def test_one_lightning() -> None:
+    """`lightning.pytorch` and `pytorch_lightning` are different modules: a callback of one is none of the other's."""
+    for folder in ("adaptbert", "stages", "flows", "tests", "benchmarks"):
+        for path in (ROOT / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+                names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+                assert [name for name in names if name.split(".")[0] == "lightning"] == [], path
+
+
+def test_flows_import_no_stage() -> None:
+    for module in modules("flows"):
+        if source(module) is not None:
+            assert {name.partition(".")[0] for name in imports(module)} & {"stages", *HEAVY} == set(), module
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param(["flows.recipe"], id="flows"),
+        pytest.param(modules("stages"), id="stages"),
+        pytest.param(["adaptbert.cli"], id="cli"),
+    ],
+)
+def test_importing_is_light(names: list[str]) -> None:
+    """A bad value is told before torch is loaded."""
+    code = f"import sys, {', '.join(names)}; print(*(name for name in {HEAVY} if name in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stdout.strip()) == (0, ""), done.stderr
+
+
+def test_torch_load_and_pickle_are_not_used() -> None:
+    """What leaves a stage is safetensors, parquet and JSON; loading it runs nothing."""
+    banned = {"pickle", "joblib", "dill", "shelve", "marshal"}
+    for path in [path for folder in ("adaptbert", "stages") for path in (ROOT / folder).rglob("*.py")]:
+        assert {name.partition(".")[0] for name in imports(module_name(path))} & banned == set(), path
+        calls = [ast.unparse(n.func) for n in running(ast.parse(path.read_text("utf-8"))) if isinstance(n, ast.Call)]
+        assert [call for call in calls if call in ("torch.load", "eval", "exec")] == [], path

@@ -1,0 +1,136 @@
+"""The whole recipe under real DVC, as small as it goes: an edit re-runs what depends on it and nothing else."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from adaptbert.base.files import read_json
+from adaptbert.runtime.params import params_file as params
+from tests.support.project import Project, clone
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+
+BEFORE_TRAINING = {
+    "ladder",
+    "collect@general",
+    "collect@domain",
+    "collect_task@section",
+    "collect_task@mention",
+    "validate",
+    "tokenizer",
+    "tokenize",
+}
+CELLS = {"finetune@section-scratch", "finetune@section-domain_task", "finetune@mention-domain"}
+FROM_DOMAIN = {"domain_transfer@domain", "task_transfer@section-domain", *CELLS - {"finetune@section-scratch"}}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """The smoke recipe, run once; the tests edit it one after the other and put back what they edit."""
+    home = tmp_path_factory.mktemp("home")
+    project = clone(home / "clone", home)
+    used = project.run("adaptbert.cli", "use", "smoke")
+    assert used.returncode == 0, used.stdout
+    ran, printed = repro(project)
+    assert ran == BEFORE_TRAINING | FROM_DOMAIN | CELLS | {"pretrain", "compare"}, printed
+    return project
+
+
+def repro(project: Project, *options: str) -> tuple[set[str], str]:
+    """The stages that `dvc repro` ran, and all that it printed."""
+    done = project.run("dvc", "repro", *options, timeout=900)
+    assert done.returncode == 0, done.stdout
+    assert "warning" not in done.stdout.lower(), done.stdout
+    return set(re.findall(r"Running stage '(.+)':", done.stdout)), done.stdout
+
+
+class Edit:
+    """A change of one file that is taken back."""
+
+    def __init__(self, project: Project, name: str, old: str, new: str) -> None:
+        self._file = project.root / name
+        self._before = self._file.read_text(encoding="utf-8")
+        assert self._before.count(old) >= 1
+        self._after = self._before.replace(old, new, 1)
+
+    def __enter__(self) -> None:
+        self._file.write_text(self._after, encoding="utf-8")
+
+    def __exit__(self, *_: object) -> None:
+        self._file.write_text(self._before, encoding="utf-8")
+
+
+def test_what_a_recipe_leaves(project: Project) -> None:
+    assert "Data and pipelines are up to date" in project.run("dvc", "status").stdout
+    report = (project.root / "reports/index.html").read_text(encoding="utf-8")
+    assert "<html" in report
+    assert (project.root / "mlflow.db").exists()
+    metrics = read_json(project.root / "metrics/comparison.json")
+    assert {"section", "mention", "bits_per_char"} <= set(metrics)
+    below, here = (metrics["bits_per_char"][rung]["domain"] for rung in ("pretrain", "domain_transfer/domain"))
+    assert here < below, "even so little training on a text teaches that text"
+
+
+def test_a_second_run_has_nothing_to_do(project: Project) -> None:
+    ran, printed = repro(project)
+    assert ran == set()
+    assert "Data and pipelines are up to date" in printed
+
+
+def test_a_comment_in_the_fine_tuning_runs_the_cells_and_their_equal_results_end_it(project: Project) -> None:
+    """What a cell gives is a function of what it reads: nothing that follows has to run."""
+    with Edit(project, "adaptbert/finetuning/module.py", '"""Supervised', '"""Supervised (a word more)'):
+        ran, printed = repro(project)
+    assert ran == CELLS
+    assert "Stage 'compare' didn't change, skipping" in printed
+
+
+def test_an_edit_of_the_fine_tuning_runs_the_cells_and_the_comparison(project: Project) -> None:
+    with Edit(
+        project, "adaptbert/finetuning/module.py", "loss = self._shape.loss(found", "loss = 2 * self._shape.loss(found"
+    ):
+        ran, _ = repro(project)
+    assert ran == {*CELLS, "compare"}
+    # Taking it back restores what was cached; nothing is trained. What compare leaves is in git, not in DVC's cache.
+    ran, printed = repro(project)
+    assert ran == {"compare"}, printed
+
+
+def test_another_learning_rate_of_a_rung_runs_it_and_what_stands_on_it(project: Project) -> None:
+    text = (project.root / "params.yaml").read_text(encoding="utf-8")
+    section = re.search(r"\ndomain_transfer:\n(?:[ #].*\n)+", text)
+    assert section is not None
+    changed = section[0].replace("learning_rate: 1.0e-3", "learning_rate: 9.0e-4")
+    assert changed != section[0]
+    with Edit(project, "params.yaml", section[0], changed):
+        ran, _ = repro(project)
+        assert ran == {*FROM_DOMAIN, "compare"}
+        difference = project.run("dvc", "status")
+        assert "up to date" in difference.stdout
+
+
+def test_everything_again_gives_the_same_bytes(project: Project) -> None:
+    """From the text to the report, every stage forced: the lock file with the digests of all outputs stays as it is."""
+    repro(project)
+    lock: Path = project.root / "dvc.lock"
+    before = lock.read_text(encoding="utf-8")
+    ran, _ = repro(project, "--force")
+    assert ran == BEFORE_TRAINING | FROM_DOMAIN | CELLS | {"pretrain", "compare"}
+    assert lock.read_text(encoding="utf-8") == before
+
+
+def test_a_ladder_of_one_cell(tmp_path: Path) -> None:
+    """No transfer, and no section for one: the whole recipe runs to its report, also where no other ever ran."""
+    project = clone(tmp_path / "clone", tmp_path)
+    for left in (project.root / "metrics").rglob("*.json"):
+        left.unlink()
+    document = params.read(project.root / "presets/smoke.yaml")
+    cell = {"section-general": {"task": "section", "arm": "general", "from": "pretrain"}}
+    document["ladder"] = {"domain_transfer": [], "task_transfer": {}, "finetune": cell}
+    del document["domain_transfer"], document["task_transfer"]
+    (project.root / "params.yaml").write_text(json.dumps(document), encoding="utf-8")
+    ran, _ = repro(project)
+    assert ran == BEFORE_TRAINING | {"pretrain", "finetune@section-general", "compare"}
+    assert "general" in read_json(project.root / "metrics/metrics.json")["section"]

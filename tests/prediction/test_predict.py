@@ -1,0 +1,313 @@
+"""`Predictor` and `adaptbert predict` for every shape: the very bits that evaluation found, and what else is told."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from adaptbert.base.files import read_json, write_json
+from adaptbert.finetuning.module import PREDICT_ROWS, PREDICT_TOKENS, passes
+from adaptbert.finetuning.tasks.examples import Examples
+from adaptbert.prediction import Predictor
+from adaptbert.prediction.predictor import ANSWERS, HELD
+from tests.support import tiny
+from tests.support.cells import Project
+from tests.support.predicting import KINDS, json_lines, model, read, rows_of, run
+
+LEARNT = {"seeds": [1], "epochs": 6.0, "max_length": 48, "optim": tiny.optim(learning_rate=5e-3)}
+ROWS = (128, 24, 150)
+"""More test rows than answered together."""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """All trained a little; texts of up to 90 tokens are read in windows or cut."""
+    made = Project(tmp_path_factory.mktemp("project"), KINDS, ROWS)
+    for task, (shape, _) in KINDS.items():
+        windows = {"long_text": "windows", "stride": 20} if shape == "single_sentence" else {}
+        made.finetune(task, "general", windows, **LEARNT)
+    return made
+
+
+@pytest.mark.parametrize("task", KINDS)
+def test_it_answers_what_evaluation_answered(project: Project, task: str, tmp_path: Path) -> None:
+    """The file of the test set through the command: equal answers, and confidences equal to the last bit."""
+    out = tmp_path / "out.jsonl"
+    done = run(model(project, task), project.root / "data" / task / "test.parquet", "-o", out)
+    assert done.exit_code == 0, done.output
+    answer = ANSWERS[KINDS[task][1]]
+    found, expected = read(out), project.predictions(f"{task}-general")
+    assert len(found) == len(expected) == ROWS[2]
+    for told, row in zip(found, expected, strict=True):
+        assert told["id"] == row["id"]
+        assert told[answer] == (row["predicted"] if isinstance(told[answer], str) else json.loads(row["predicted"]))
+        assert told.get("confidence", row["confidence"]) is row["confidence"] or told["confidence"] == row["confidence"]
+        assert told.keys() <= {"id", answer, "confidence", "entities"}
+    assert len({json.dumps(told.get("confidence", told[answer])) for told in found}) > 100, "bits that could differ"
+
+
+def test_texts_are_changed_as_those_of_the_task_were(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"section": ("single_sentence", "class")}, (48, 24, 24))
+    about = tmp_path / "data/section/task.json"
+    write_json(about, {**read_json(about), "replace": [["@[a-z]+", "code"]]})
+    project.finetune("section", "general", seeds=[1], epochs=1.0)
+    predictor = Predictor.load(model(project, "section"))
+
+    def answer(text: str) -> float:
+        (found,) = predictor.answers([{"text": text}])
+        return found["confidence"]
+
+    assert answer("a @somebody word") == answer("a code word")
+    out, asked = tmp_path / "out.jsonl", json_lines(tmp_path / "in.jsonl", [{"text": "a @somebody word"}])
+    assert run(model(project, "section"), asked, "-o", out).exit_code == 0
+    assert read(out)[0]["confidence"] == answer("a code word")
+    del predictor._task["replace"]
+    assert answer("a @somebody word") != answer("a code word")
+
+
+@pytest.mark.parametrize("task", KINDS)
+def test_python_answers_as_the_command_does(project: Project, task: str, tmp_path: Path) -> None:
+    rows = rows_of(project, task)[:20]
+    out = tmp_path / "out.jsonl"
+    assert (
+        run(model(project, task), json_lines(tmp_path / "in.jsonl", rows), "-o", out, "--probabilities").exit_code == 0
+    )
+    told = list(Predictor.load(model(project, task)).answers(rows, probabilities=True))
+    assert told == read(out)
+    assert all(row["id"] == asked["id"] for row, asked in zip(told, rows, strict=True))
+
+
+@pytest.mark.parametrize("task", ["single_sentence_class", "sequence_labelling_spans", "extractive_answer_answer"])
+def test_other_batches_answer_nearly_the_same(project: Project, task: str, tmp_path: Path) -> None:
+    """Passes cut by tokens, rows in another order: probabilities within a hundred-thousandth."""
+    rows = rows_of(project, task)
+    usual = {told["id"]: told for told in Predictor.load(model(project, task)).answers(rows)}
+    other = {told["id"]: told for told in Predictor.load(model(project, task), batch_tokens=500).answers(rows[::-1])}
+    assert usual.keys() == other.keys()
+    for row_id, told in usual.items():
+        assert other[row_id]["confidence"] == pytest.approx(told["confidence"], abs=1e-5)
+
+
+def test_a_pass_is_of_some_rows_and_some_tokens() -> None:
+    """Long rows of many windows do not fill the memory, and a group of rows is cut alike wherever it lies."""
+    rng = np.random.default_rng(0)
+    windows = rng.integers(1, 9, 3 * PREDICT_ROWS)
+    lengths = rng.integers(10, 500, windows.sum())
+    rows = np.repeat(np.arange(len(windows)), windows)
+    nowhere = np.zeros(len(rows), np.int64)
+    examples = Examples(np.zeros(lengths.sum(), np.int64), lengths, nowhere, nowhere[:, None], nowhere, rows, 0)
+    found = list(passes(examples))
+    assert np.concatenate(found).tolist() == list(range(len(rows)))
+    assert max(lengths[chosen].sum() for chosen in found) < PREDICT_TOKENS + lengths.max()
+    assert all(len({*rows[chosen] // PREDICT_ROWS}) == 1 for chosen in found)
+    second = np.flatnonzero(rows // PREDICT_ROWS == 1)
+    alone = [second[chosen].tolist() for chosen in passes(examples.take(second))]
+    assert alone == [chosen.tolist() for chosen in found if set(chosen) <= set(second)]
+
+
+def test_precision_can_be_chosen(project: Project) -> None:
+    rows = rows_of(project, "single_sentence_class")
+    exact, rough = (
+        [
+            told["confidence"]
+            for told in Predictor.load(model(project, "single_sentence_class"), precision).answers(rows)
+        ]
+        for precision in ("32-true", "bf16-mixed")
+    )
+    assert exact != rough
+    assert rough == pytest.approx(exact, abs=0.02)
+
+
+# ---- what is told
+
+
+def probabilities(project: Project, task: str, **asked: Any) -> list[dict[str, Any]]:
+    rows = rows_of(project, task)[:40]
+    return list(Predictor.load(model(project, task)).answers(rows, **(asked or {"probabilities": True})))
+
+
+@pytest.mark.parametrize("shape", ["single_sentence", "sentence_pair"])
+def test_probabilities_of_sentences(project: Project, shape: str) -> None:
+    for told in probabilities(project, f"{shape}_class"):
+        assert list(told["probabilities"]) == tiny.LABELS["class"]
+        assert sum(told["probabilities"].values()) == pytest.approx(1)
+        assert told["probabilities"][told["label"]] == told["confidence"] == max(told["probabilities"].values())
+    for told in probabilities(project, f"{shape}_labels"):
+        yes = told["probabilities"]
+        assert told["labels"] == sorted(label for label in yes if yes[label] > 0.5)
+        assert told["confidence"] == min(max(chance, 1 - chance) for chance in yes.values())
+    assert all(told.keys() == {"id", "value"} for told in probabilities(project, f"{shape}_number"))
+
+
+def test_probabilities_of_words(project: Project) -> None:
+    for told in probabilities(project, "sequence_labelling_tags"):
+        best = [max(word, key=lambda tag: word[tag]) for word in told["probabilities"]]
+        assert best == told["tags"]
+        assert told["confidence"] == min(max(word.values()) for word in told["probabilities"])
+
+
+def test_top(project: Project) -> None:
+    every = probabilities(project, "sequence_labelling_tags")
+    best = probabilities(project, "sequence_labelling_tags", top=2)
+    for told, more in zip(best, every, strict=True):
+        for word, all_of_it in zip(told["probabilities"], more["probabilities"], strict=True):
+            assert list(word.values()) == sorted(all_of_it.values(), reverse=True)[:2]
+            assert word.items() <= all_of_it.items()
+
+
+def test_entities_are_in_the_text(project: Project) -> None:
+    """Of words the text has a space between two; of a text its words are found, and its own characters count."""
+    task = "sequence_labelling_spans"
+    rows = rows_of(project, task)
+    predictor, seen = Predictor.load(model(project, task)), 0
+    for told, row in zip(predictor.answers(rows), rows, strict=True):
+        text = " ".join(row["tokens"])
+        assert len(told["tags"]) == len(row["tokens"])
+        assert [tag[2:] for tag in told["tags"] if tag.startswith("B-")] == [
+            found["type"] for found in told["entities"]
+        ]
+        assert all(text[found["start"] : found["end"]] == found["text"] for found in told["entities"])
+        seen += len(told["entities"])
+    assert seen > 50
+    hidden = "  An esti\u200bmator matrix\r\nwhose shape\u00ad is 0."
+    (told,) = predictor.answers([{"text": hidden}])
+    (plain,) = predictor.answers([{"tokens": ["An", "estimator", "matrix", "whose", "shape", "is", "0", "."]}])
+    assert told["tags"] == plain["tags"]
+    assert len(told["entities"]) > 1
+    assert all(hidden[found["start"] : found["end"]] == found["text"] for found in told["entities"])
+    assert told["entities"][0]["text"].startswith("esti\u200bmator")
+
+
+def test_answers_are_in_the_context_as_it_was_given(project: Project) -> None:
+    task = "extractive_answer_answer"
+    threshold = json.loads((model(project, task) / "card.json").read_text())["task"]["tuned"]["no_answer_threshold"]
+    found = probabilities(project, task)
+    contexts = {row["id"]: row["context"] for row in rows_of(project, task)}
+    for told in found:
+        assert (told["no_answer_score"] > threshold) == (told["answer"] == "") == (told["start"] is None)
+        if told["answer"]:
+            assert contexts[told["id"]][told["start"] : told["end"]] == told["answer"]
+    answered = [told for told in found if told["answer"]]
+    assert 10 < len(answered) < len(found)
+    moved = [{"context": "\u200b \ufeff" + contexts[told["id"]], "question": "Which fish?"} for told in answered]
+    again = Predictor.load(model(project, task)).answers(moved, probabilities=True)
+    assert [told["start"] - 3 for told in again] == [told["start"] for told in answered]
+
+
+# ---- rows that cannot be answered
+
+
+BAD: dict[str, list[tuple[dict[str, Any], str]]] = {
+    "single_sentence_class": [
+        ({"text": None}, "AB-041"),
+        ({"text": 7}, "AB-042"),
+        ({"text": " \u200b "}, "AB-074"),
+        ({"other": "x"}, "AB-056"),
+        ({"text": "\ud800"}, "AB-009"),
+    ],
+    "sentence_pair_class": [({"text_a": "a", "text_b": ""}, "AB-076"), ({"text_a": "\u200b", "text_b": "b"}, "AB-076")],
+    "extractive_answer_answer": [({"context": "", "question": "Who?"}, "AB-074")],
+    "sequence_labelling_spans": [
+        ({"tokens": []}, "AB-074"),
+        ({"tokens": ["a", " "]}, "AB-091"),
+        ({"tokens": ["a", "\u200b"]}, "AB-092"),
+        ({"tokens": ["a", 1]}, "AB-065"),
+    ],
+}
+
+
+@pytest.mark.parametrize("task", BAD)
+def test_bad_rows_stand_in_their_place(project: Project, task: str, tmp_path: Path) -> None:
+    good = rows_of(project, task)[:3]
+    bad = [{"id": f"bad-{n}", **row} for n, (row, _) in enumerate(BAD[task])]
+    rows = [good[0], *bad, *good[1:]]
+    source, out = json_lines(tmp_path / "in.jsonl", rows), tmp_path / "out.jsonl"
+    done = run(model(project, task), source, "-o", out)
+    assert done.exit_code == 65
+    found = read(out)
+    assert [told["id"] for told in found] == [row["id"] for row in rows]
+    assert [told["error"][:6] for told in found if "error" in told] == [code for _, code in BAD[task]]
+    alone = list(Predictor.load(model(project, task)).answers(good))
+    assert [told for told in found if "error" not in told] == alone, "as if the bad ones were not there"
+    for line, (_, code) in enumerate(BAD[task], 2):
+        assert f"{code} {source}:{line}: " in done.stderr
+    out.unlink()
+    done = run(model(project, task), source, "-o", out, "--strict")
+    assert (done.exit_code, out.exists()) == (65, False)
+    assert f"{source}:2" in done.stderr
+
+
+def test_many_bad_rows_are_counted(project: Project, tmp_path: Path) -> None:
+    source = json_lines(tmp_path / "in.jsonl", [{"text": ""}] * 300)
+    done = run(model(project, "single_sentence_class"), source, "-o", tmp_path / "out.jsonl")
+    assert (done.exit_code, done.stderr.count("AB-074")) == (65, 20)
+    assert "300 rows stay without an answer" in done.stderr
+    assert [row["id"] for row in read(tmp_path / "out.jsonl")] == [str(line) for line in range(1, 301)]
+
+
+def test_bad_rows_do_not_wait_without_end(project: Project) -> None:
+    """Behind a good one; the groups after it are cut as if there were no bad rows."""
+    task = "single_sentence_class"
+    predictor, good, read_rows = Predictor.load(model(project, task)), rows_of(project, task)[:140], 0
+
+    def rows() -> Iterator[dict[str, Any]]:
+        nonlocal read_rows
+        for row in [good[0], *[{"id": "none", "text": ""}] * 3_000, *good[1:]]:
+            read_rows += 1
+            yield row
+
+    found = predictor.answers(rows())
+    first = next(found)
+    assert read_rows == HELD * PREDICT_ROWS
+    told = [first, *(row for row in found if "error" not in row)]
+    alone = list(predictor.answers(good))
+    assert [row["label"] for row in told] == [row["label"] for row in alone]
+    assert told[PREDICT_ROWS:] == alone[PREDICT_ROWS:], "to the last bit"
+    assert len(told) == 140
+
+
+def test_labels_are_not_looked_at(project: Project, tmp_path: Path) -> None:
+    """None, wrong ones, ones of another type: entry 98 of the catalogue ends here."""
+    rows = [{"text": row["text"]} for row in rows_of(project, "single_sentence_class")[:6]]
+    labels: Iterator[Any] = iter([None, 1, "new", ["x"], 2.5, {}])
+    with_labels = [{**row, "label": next(labels)} for row in rows]
+    outs = []
+    for name, content in {"without": rows, "with": with_labels}.items():
+        outs.append(tmp_path / f"{name}.out.jsonl")
+        source = json_lines(tmp_path / f"{name}.jsonl", content)
+        assert run(model(project, "single_sentence_class"), source, "-o", outs[-1]).exit_code == 0
+    assert read(outs[0]) == read(outs[1])
+
+
+def test_words_without_a_piece_are_answered(project: Project) -> None:
+    """What the tokenizer drops leaves a forward pass without a place."""
+    (told,) = Predictor.load(model(project, "sequence_labelling_spans")).answers([{"tokens": ["\u0301"]}])
+    assert told["tags"] == ["O"]
+
+
+@pytest.mark.parametrize(
+    ("task", "options"),
+    [
+        ("sequence_labelling_spans", {"decoder": "crf", "layers": "mix"}),
+        ("sequence_labelling_tags", {"decoder": "crf"}),
+        ("single_sentence_class", {"pooling": "mean", "layers": "mix"}),
+    ],
+)
+def test_what_stock_models_lack_answers_as_evaluation_did(tmp_path: Path, task: str, options: dict[str, str]) -> None:
+    made = Project(tmp_path, {task: KINDS[task]}, (64, 24, 300))
+    made.finetune(task, "general", options, **LEARNT)
+    rows, expected = rows_of(made, task), made.predictions(f"{task}-general")
+    found = list(Predictor.load(model(made, task)).answers(rows, probabilities=True))
+    assert [told["confidence"] for told in found] == [row["confidence"] for row in expected]
+    for told, row in zip(found, expected, strict=True):
+        answer = told[ANSWERS[KINDS[task][1]]]
+        assert answer == (row["predicted"] if isinstance(answer, str) else json.loads(row["predicted"]))
+    every = [word for told in found for word in as_list(told["probabilities"])]
+    assert [sum(word.values()) for word in every] == pytest.approx([1.0] * len(every), abs=1e-4)
+
+
+def as_list(found: Any) -> list[dict[str, float]]:
+    return found if isinstance(found, list) else [found]

@@ -1,0 +1,251 @@
+"""`adaptbert predict` between any two files, or in a pipe."""
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.support import tiny
+from tests.support.cells import Project
+from tests.support.imports import ROOT
+from tests.support.predicting import ANSWER, CLASS, KINDS, PAIR, SPANS, json_lines, model, piped, read, rows_of, run
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    made = Project(tmp_path_factory.mktemp("project"), KINDS, (48, 24, 24))
+    for task in KINDS:
+        made.finetune(task, "general", seeds=[1], epochs=1.0, optim=tiny.optim(learning_rate=5e-3))
+    return made
+
+
+def expected(project: Project, task: str, tmp_path: Path) -> list[dict[str, Any]]:
+    """The answers to the test set, without ids."""
+    out = tmp_path / "expected.jsonl"
+    assert run(model(project, task), project.root / "data" / task / "test.parquet", "-o", out).exit_code == 0
+    return without_ids(read(out))
+
+
+def without_ids(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{name: value for name, value in row.items() if name != "id"} for row in rows]
+
+
+# ---- in
+
+
+@pytest.mark.parametrize("name", ["in.txt", "in.csv", "in.tsv", "in.jsonl", "in.parquet", "in.txt.gz", "in.jsonl.gz"])
+def test_every_format_of_texts(project: Project, tmp_path: Path, name: str) -> None:
+    texts = [row["text"] for row in rows_of(project, CLASS)]
+    columns: list[str] = []
+    path = tmp_path / name
+    if ".txt" in name:
+        content = "\n".join(texts)
+    elif name == "in.csv":
+        content, columns = "note,content\n" + "".join(f'x,"{text}"\n' for text in texts), ["--columns", "text=content"]
+    elif name == "in.tsv":
+        content = "text\tlabel\n" + "".join(f"{text}\t?\n" for text in texts)
+    else:
+        content = "".join(json.dumps({"text": text}) + "\n" for text in texts)
+    if name == "in.parquet":
+        pq.write_table(pa.table({"unused": range(len(texts)), "text": texts}), path)
+    elif name.endswith(".gz"):
+        path.write_bytes(gzip.compress(content.encode()))
+    else:
+        path.write_text(content, encoding="utf-8")
+    out = tmp_path / "out.jsonl"
+    done = run(model(project, CLASS), path, "-o", out, *columns)
+    assert done.exit_code == 0, done.output
+    assert without_ids(read(out)) == expected(project, CLASS, tmp_path)
+    first = 2 if name in ("in.csv", "in.tsv") else 1
+    assert [row["id"] for row in read(out)] == [str(first + n) for n in range(len(texts))], "numbers of lines"
+
+
+@pytest.mark.parametrize("task", [CLASS, SPANS])
+def test_a_blank_line_is_a_row(project: Project, tmp_path: Path, task: str) -> None:
+    """`paste` puts answers beside the lines of the file."""
+    (tmp_path / "in.txt").write_text("one\n\ntwo\n \t\n", encoding="utf-8")
+    done = run(model(project, task), tmp_path / "in.txt", "-o", tmp_path / "out.jsonl")
+    assert done.exit_code == 65
+    told = [(row["id"], row.get("error", "")[:6]) for row in read(tmp_path / "out.jsonl")]
+    assert told == [("1", ""), ("2", "AB-074"), ("3", ""), ("4", "AB-074")]
+
+
+def test_ids_are_kept_or_mapped(project: Project, tmp_path: Path) -> None:
+    source = json_lines(tmp_path / "in.jsonl", [{"id": 7, "post": "p-1", "text": "a"}, {"post": "p-2", "text": "b"}])
+    for columns, ids in ([], ["7", "2"]), (["--columns", "id=post"], ["p-1", "p-2"]):
+        assert run(model(project, CLASS), source, "-o", tmp_path / "out.jsonl", *columns).exit_code == 0
+        assert [row["id"] for row in read(tmp_path / "out.jsonl")] == ids
+
+
+def test_ids_that_are_numbers(project: Project, tmp_path: Path) -> None:
+    """pandas makes 3.0 of a 3 in a column where another is missing; nothing takes the place of an id in silence."""
+    ids: list[Any] = [3.0, 2.5, 7, None, float("nan"), ["x"]]
+    source = json_lines(tmp_path / "in.jsonl", [{"id": one, "text": "a"} for one in ids])
+    done = run(model(project, CLASS), source, "-o", tmp_path / "out.jsonl")
+    told = read(tmp_path / "out.jsonl")
+    assert [row["id"] for row in told] == ["3", "2.5", "7", "4", "5", "6"]
+    assert [row.get("error", "")[:6] for row in told] == [""] * 5 + ["AB-056"], done.output
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet"])
+def test_an_id_that_cannot_be_written(project: Project, tmp_path: Path, suffix: str) -> None:
+    """Half of a character: the row is named by its line, and the others are answered."""
+    source = json_lines(tmp_path / "in.jsonl", [{"id": "a\ud800", "text": "a"}, {"id": "b", "text": "b"}])
+    out = tmp_path / f"out.{suffix}"
+    done = run(model(project, CLASS), source, "-o", out)
+    assert (done.exit_code, f"AB-009 {source}:1: " in done.stderr) == (65, True), done.output
+    if suffix == "jsonl":
+        assert [row["id"] for row in read(out)] == ["1", "b"]
+
+
+def test_pairs_by_mapped_columns(project: Project, tmp_path: Path) -> None:
+    rows = [{"premise": row["text_a"], "claim": row["text_b"]} for row in rows_of(project, PAIR)]
+    out, source = tmp_path / "out.jsonl", json_lines(tmp_path / "in.jsonl", rows)
+    done = run(model(project, PAIR), source, "-o", out, "--columns", "text_a=premise", "--columns", "text_b=claim")
+    assert done.exit_code == 0, done.output
+    assert without_ids(read(out)) == expected(project, PAIR, tmp_path)
+
+
+@pytest.mark.parametrize("width", [1, 2, 4])
+def test_conll_with_and_without_tags(project: Project, tmp_path: Path, width: int) -> None:
+    rest = ["\tO", "\tNN\tB-NP\tO"][width // 4] if width > 1 else ""
+    source = tmp_path / "in.conll"
+    source.write_text("\n".join("".join(f"{t}{rest}\n" for t in row["tokens"]) for row in rows_of(project, SPANS)))
+    out = tmp_path / "out.jsonl"
+    done = run(model(project, SPANS), source, "-o", out)
+    assert done.exit_code == 0, done.output
+    assert without_ids(read(out)) == expected(project, SPANS, tmp_path)
+
+
+def test_texts_to_tag_are_cut_into_words(project: Project, tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text("The shape of an estimator, 好的。\n", encoding="utf-8")
+    assert run(model(project, SPANS), tmp_path / "in.txt", "-o", tmp_path / "out.jsonl").exit_code == 0
+    (told,) = read(tmp_path / "out.jsonl")
+    assert len(told["tags"]) == len(["The", "shape", "of", "an", "estimator", ",", "好", "的", "。"])
+
+
+@pytest.mark.parametrize("flat", [False, True])
+def test_squad_without_answers(project: Project, tmp_path: Path, flat: bool) -> None:
+    rows = rows_of(project, ANSWER)
+    if flat:
+        content: Any = [
+            {"context_text": row["context"], "qas": [{"query_text": row["question"], "query_id": row["id"],
+                                                      "answers": ["not there"]}]}
+            for row in rows
+        ]  # fmt: skip
+    else:
+        questions = [{"id": row["id"], "question": row["question"]} for row in rows]
+        paragraphs = [{"context": row["context"], "qas": [q]} for row, q in zip(rows, questions, strict=True)]
+        content = {"data": [{"title": "t", "paragraphs": paragraphs}]}
+    (tmp_path / "in.json").write_text(json.dumps(content), encoding="utf-8")
+    out = tmp_path / "out.jsonl"
+    done = run(model(project, ANSWER), tmp_path / "in.json", "-o", out, "--format", "squad")
+    assert done.exit_code == 0, done.output
+    assert [row["id"] for row in read(out)] == [row["id"] for row in rows]
+    assert without_ids(read(out)) == expected(project, ANSWER, tmp_path)
+
+
+@pytest.mark.parametrize("task", [CLASS, SPANS])
+@pytest.mark.parametrize("kind", ["doccano", "label_studio", "label_studio small"])
+def test_exports_of_annotation_tools(project: Project, tmp_path: Path, task: str, kind: str) -> None:
+    """The inputs alone are read: nobody need have annotated them, and labels that are there do no harm."""
+    texts = ["The shape of an array", "an estimator"]
+    if kind == "label_studio":
+        marked = {"annotations": [{"result": [{"from_name": "a", "value": {"choices": ["x"]}}]}]}
+        rows = [{"id": n, "data": {"post": text}, **marked} for n, text in enumerate(texts, 7)]
+        rows[0]["annotations"] = []
+    else:
+        rows = [{"id": n, "post": text, "label": [[0, 3, "X"]]} for n, text in enumerate(texts, 7)]
+    source = tmp_path / "in.json"
+    source.write_text("\n".join(map(json.dumps, rows)) if kind == "doccano" else json.dumps(rows), encoding="utf-8")
+    out = tmp_path / "out.jsonl"
+    done = run(model(project, task), source, "-o", out, "--format", kind.split()[0], "--columns", "text=post")
+    assert done.exit_code == 0, done.output
+    assert [row["id"] for row in read(out)] == ["7", "8"]
+    plain = tmp_path / "in.txt"
+    plain.write_text("\n".join(texts), encoding="utf-8")
+    assert run(model(project, task), plain, "-o", tmp_path / "plain.jsonl").exit_code == 0
+    assert without_ids(read(out)) == without_ids(read(tmp_path / "plain.jsonl"))
+
+
+@pytest.mark.parametrize("kind", ["squad", "parquet", "label_studio"])
+def test_what_cannot_come_from_stdin_says_so(project: Project, kind: str) -> None:
+    done = run(model(project, ANSWER), "-", "--format", kind)
+    assert (done.exit_code, f"AB-111 --format: '{kind}' cannot be read from stdin" in done.stderr) == (78, True)
+
+
+# ---- out
+
+
+@pytest.mark.parametrize("task", KINDS)
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_every_table_says_what_json_says(project: Project, tmp_path: Path, task: str, suffix: str) -> None:
+    source = json_lines(tmp_path / "in.jsonl", [*rows_of(project, task)[:5], {"id": "bad"}])
+    outs = [tmp_path / f"out.{kind}" for kind in ("jsonl", suffix)]
+    for out in outs:
+        assert run(model(project, task), source, "-o", out, "--probabilities").exit_code == 65
+    rows = read(outs[0])
+    assert rows[-1]["error"].startswith("AB-056")
+    if suffix == "parquet":
+        found = pq.read_table(outs[1]).to_pylist(maps_as_pydicts="strict")
+    else:
+        import csv
+
+        with outs[1].open(encoding="utf-8", newline="") as file:
+            found = [{name: cell or None for name, cell in row.items()} for row in csv.DictReader(file)]
+        rows = [{name: as_cell(value) for name, value in row.items()} for row in rows]
+    names = set(found[0])
+    assert names >= {"id", "error"}
+    assert found == [{**dict.fromkeys(names), **row} for row in rows]
+
+
+def as_cell(value: Any) -> str | None:
+    if isinstance(value, list | dict):
+        return json.dumps(value, ensure_ascii=False)
+    return None if value in (None, "") else str(value)
+
+
+def test_a_table_for_excel(project: Project, tmp_path: Path) -> None:
+    source = json_lines(tmp_path / "in.jsonl", [{"id": "好", "text": "a"}])
+    for options in ([], ["--bom"]):
+        assert run(model(project, CLASS), source, "-o", tmp_path / f"out{len(options)}.csv", *options).exit_code == 0
+    plain, marked = ((tmp_path / f"out{n}.csv").read_bytes() for n in (0, 1))
+    assert (plain[:2], marked) == (b"id", b"\xef\xbb\xbf" + plain)
+
+
+def test_stdin_to_stdout(project: Project, tmp_path: Path) -> None:
+    rows = "".join(json.dumps(row) + "\n" for row in rows_of(project, CLASS))
+    done = piped(model(project, CLASS), "-", "--format", "jsonl", stdin=rows.encode())
+    assert done.returncode == 0, done.stderr
+    assert without_ids([json.loads(line) for line in done.stdout.splitlines()]) == expected(project, CLASS, tmp_path)
+    assert done.stderr.decode().startswith("  24 rows  "), "progress without a terminal, and nothing else"
+    assert done.stderr.count(b"\n") == 1
+
+
+def test_a_reader_that_goes_away(project: Project, tmp_path: Path) -> None:
+    """`| head -1`: no traceback."""
+    source = json_lines(tmp_path / "in.jsonl", [{"text": "an array of values " * 9, "id": str(n)} for n in range(9000)])
+    command = f"{sys.executable} -m adaptbert.cli predict {model(project, CLASS)} {source} | head -n 1; "
+    done = subprocess.run(["bash", "-c", command + "echo ${PIPESTATUS[0]}"], capture_output=True, text=True, cwd=ROOT)
+    first, code = done.stdout.splitlines()
+    assert json.loads(first)["id"] == "0"
+    assert code == "141"
+    assert "Error" not in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_ids_that_look_like_formulas(project: Project, tmp_path: Path) -> None:
+    """They are told on stderr, once; a program reads the other formats."""
+    source = json_lines(tmp_path / "in.jsonl", [{"id": "=1+1", "text": "a"}, {"id": "-", "text": "b"}])
+    done = run(model(project, CLASS), source, "-o", tmp_path / "out.csv")
+    assert (done.exit_code, done.stderr.count("apostrophe")) == (0, 1), done.output
+    assert f"{tmp_path / 'out.csv'}: cells that a spreadsheet would run as formulas" in done.stderr
+    assert [line.split(",")[0] for line in (tmp_path / "out.csv").read_text().splitlines()] == ["id", "'=1+1", "-"]
+    done = run(model(project, CLASS), source, "-o", tmp_path / "out.jsonl")
+    assert ([row["id"] for row in read(tmp_path / "out.jsonl")], "apostrophe" in done.stderr) == (["=1+1", "-"], False)

@@ -1,0 +1,145 @@
+"""Every rung is asked the same questions, and the answers are those of the stock model read document by document."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import BertForMaskedLM
+
+from adaptbert.errors import BadData
+from adaptbert.model import encoder
+from adaptbert.pretraining.heldout_evaluation import HeldOut, MeasureConfig, bits_per_char, named
+from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
+from tests.support import tiny
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny.heldout(tmp_path_factory.mktemp("heldout"))
+
+
+def model(seed: int = 0, dropout: float = 0.1) -> BertForMaskedLM:
+    torch.manual_seed(seed)
+    config = tiny.config()
+    config.hidden_dropout_prob = config.attention_probs_dropout_prob = dropout
+    made = BertForMaskedLM(config)
+    with torch.no_grad():  # weights as drawn give every token the same chance; these have something to say
+        for parameter in made.parameters():
+            parameter.mul_(4)
+    return made
+
+
+def naive(stock: BertForMaskedLM, corpus: TokenizedCorpus, config: MeasureConfig) -> dict[str, float]:
+    """One document after the other, with all logits, loss by loss."""
+    pieces = tiny.tokenizer()
+    masker = tiny.masker(config.seed, probability=config.probability)
+    stock.eval()
+    losses, hits, tokens, characters, read = [], [], 0, 0, 0
+    for number in range(len(corpus.lengths)):
+        flat = corpus.read(np.array([number]))
+        read += len(flat.ids)
+        if read > config.max_tokens and number > 0:
+            break
+        corrupted, chosen = masker.mask(flat.ids, flat.word_starts, flat.lengths, np.array([number]), np.array([0]))
+        with torch.no_grad():
+            logits = stock(input_ids=torch.as_tensor(corrupted)[None]).logits[0].double()
+        for place in chosen.tolist():
+            losses.append(-float(torch.log_softmax(logits[place], -1)[flat.ids[place]]))
+            hits.append(int(logits[place].argmax()) == flat.ids[place])
+        tokens += len([token for token in flat.ids if token not in (pieces.cls, pieces.sep)])
+        characters += int(corpus.characters[number])
+    mean = sum(losses) / len(losses)
+    return {
+        "bits_per_char": mean * tokens / characters / math.log(2),
+        "mlm_loss": mean,
+        "masked_accuracy": sum(hits) / len(hits),
+    }
+
+
+@pytest.mark.parametrize("block", [64, 96])
+@pytest.mark.parametrize("max_tokens", [1, 150, 100_000])
+def test_equals_the_stock_model(folder: Path, block: int, max_tokens: int) -> None:
+    """As many documents as the limit allows, from the first on; at least one."""
+    config = MeasureConfig(probability=0.4, max_tokens=max_tokens, seed=3)
+    ours = model()
+    found = HeldOut(folder, config, tiny.tokenizer(), block).measure(ours, "32-true")
+    assert set(found) == {"domain", "general"}
+    for name, values in found.items():
+        expected = naive(model(), TokenizedCorpus.load(folder / name), config)
+        assert values == pytest.approx(expected, abs=2e-5), name
+    assert found["domain"] != found["general"]
+
+
+def test_the_same_masks_for_every_model_and_every_time(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the model reads does not depend on it, on the time of asking or on the global random state."""
+    heldout = HeldOut(folder, tiny.MEASURE, tiny.tokenizer(), 64)
+    seen: list[list[torch.Tensor]] = []
+    real = encoder.encode
+    for seed in (1, 2, 2):
+        asked: list[torch.Tensor] = []
+        ours = model(seed)
+        spy = lambda bert, rows, ids, needed, to=asked: to.append(ids) or real(bert, rows, ids, needed)  # noqa: E731
+        monkeypatch.setattr("adaptbert.model.encoder.encode", spy)
+        torch.manual_seed(seed * 7)
+        np.random.seed(seed)
+        heldout.measure(ours, "32-true")
+        seen.append(asked)
+    assert len(seen[0]) >= 2
+    for other in seen[1:]:
+        assert all(torch.equal(mine, theirs) for mine, theirs in zip(seen[0], other, strict=True))
+    assert any((ids == tiny.tokenizer().mask).any() for ids in seen[0])
+
+
+@pytest.mark.parametrize("mode", [True, False])
+def test_leaves_the_mode_and_the_random_state_alone(folder: Path, mode: bool) -> None:
+    ours = model()
+    ours.train(mode)
+    before = torch.get_rng_state()
+    first = HeldOut(folder, tiny.MEASURE, tiny.tokenizer(), 64).measure(ours, "32-true")
+    assert ours.training is mode
+    assert all(module.training is mode for module in ours.modules())
+    assert torch.equal(torch.get_rng_state(), before)
+    assert HeldOut(folder, tiny.MEASURE, tiny.tokenizer(), 64).measure(ours, "32-true") == first, "no dropout"
+    assert all(parameter.grad is None for parameter in ours.parameters())
+
+
+def test_bfloat16_is_close(folder: Path) -> None:
+    ours = model()
+    heldout = HeldOut(folder, tiny.MEASURE, tiny.tokenizer(), 64)
+    exact, rounded = (heldout.measure(ours, precision) for precision in ("32-true", "bf16-mixed"))
+    assert rounded["domain"]["mlm_loss"] == pytest.approx(exact["domain"]["mlm_loss"], rel=0.02)
+    assert rounded != exact
+
+
+def test_too_little_text_to_be_asked_anything(tmp_path: Path) -> None:
+    from adaptbert.tokenization.corpus_writer import write
+
+    write(tmp_path / "short", "short", [("a", "the")], tiny.tokenizer(), 16)
+    ours = model()
+    heldout = HeldOut(tmp_path, MeasureConfig(probability=0.01, max_tokens=10, seed=0), tiny.tokenizer(), 64)
+    with pytest.raises(BadData, match=r"AB-018 heldout/short: none of its 1 tokens is masked; hold out more text: .*"):
+        heldout.measure(ours, "32-true")
+
+
+def test_names() -> None:
+    assert named({"general": {"mlm_loss": 6.1}}) == {"general/mlm_loss": 6.1}
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.floats(1, 1e6), st.integers(1, 10**6), st.integers(2, 9), st.integers(1, 10**6))
+def test_bits_per_char_do_not_change_when_tokens_are_split(
+    total: float, tokens: int, parts: int, characters: int
+) -> None:
+    """The same text at the same total loss, cut into more tokens."""
+    coarse = bits_per_char(total / tokens, tokens, characters)
+    fine = bits_per_char(total / (tokens * parts), tokens * parts, characters)
+    assert fine == pytest.approx(coarse)
+    assert coarse == pytest.approx(total / math.log(2) / characters)
+
+
+def test_a_uniform_guess_over_256_characters_is_8_bits() -> None:
+    assert bits_per_char(math.log(256), 100, 100) == pytest.approx(8)

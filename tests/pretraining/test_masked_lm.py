@@ -1,0 +1,133 @@
+"""The decoder at the masked positions is the whole decoder; training starts at chance and can learn by heart."""
+
+import math
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from transformers import BertForMaskedLM
+
+from adaptbert.pretraining.masked_lm import CHOSEN_STEP, NO_ANSWER, MaskedBatches, MaskedLM
+from adaptbert.pretraining.masking_audit import audit_metrics
+from adaptbert.tokenization.corpus_writer import write
+from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
+from adaptbert.training.document_stream import DocumentStream
+from adaptbert.training.loop import fit
+from adaptbert.training.plan import Plan
+from tests.support import tiny
+
+
+def model(dropout: float = 0.0, seed: int = 0) -> BertForMaskedLM:
+    torch.manual_seed(seed)
+    config = tiny.config()
+    config.hidden_dropout_prob = config.attention_probs_dropout_prob = dropout
+    return BertForMaskedLM(config)
+
+
+def batches_of(corpus: TokenizedCorpus, batch_tokens: int, **masking: float) -> MaskedBatches:
+    stream = DocumentStream(corpus.lengths, 0, batch_tokens)
+    return MaskedBatches(corpus, stream, tiny.masker(**masking), 64)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> TokenizedCorpus:
+    return tiny.corpus(tmp_path_factory.mktemp("text") / "domain", "domain", 60)
+
+
+@pytest.mark.parametrize("k", [0, 3, 11])
+def test_the_sparse_loss_is_the_stock_models_loss(corpus: TokenizedCorpus, k: int) -> None:
+    """Against one padded batch with all logits and labels of -100, gradients too."""
+    pieces = tiny.tokenizer()
+    ours, stock = model(), model()
+    batch = batches_of(corpus, 300)(k)
+    loss = MaskedLM(ours, tiny.optim(), 10).training_step(batch, k)
+
+    documents, passes = DocumentStream(corpus.lengths, 0, 300).batch(k)
+    flat = corpus.read(documents)
+    corrupted, chosen = tiny.masker().mask(flat.ids, flat.word_starts, flat.lengths, documents, passes)
+    assert batch.counts["tokens"] == len(flat.ids)
+    labels = np.full(len(flat.ids), -100)
+    labels[chosen] = flat.ids[chosen]
+    shape = (len(documents), int(flat.lengths.max()))
+    there = np.arange(shape[1])[None] < flat.lengths[:, None]
+    padded = {"input_ids": np.full(shape, pieces.pad), "labels": np.full(shape, -100)}
+    padded["input_ids"][there], padded["labels"][there] = corrupted, labels
+    expected = stock(
+        **{name: torch.as_tensor(values) for name, values in padded.items()},
+        attention_mask=torch.as_tensor(there).long(),
+    ).loss
+    loss.backward()
+    expected.backward()
+    assert loss.detach().item() == pytest.approx(expected.detach().item(), abs=2e-6)
+    for (name, mine), theirs in zip(ours.named_parameters(), stock.parameters(), strict=True):
+        torch.testing.assert_close(mine.grad, theirs.grad, atol=2e-6, rtol=0, msg=name)
+
+
+def test_the_loss_starts_at_chance(corpus: TokenizedCorpus) -> None:
+    module, batches = MaskedLM(model(), tiny.optim(), 10), batches_of(corpus, 1_000)
+    with torch.no_grad():
+        losses = [float(module.training_step(batches(k), k)) for k in range(5)]
+    assert np.mean(losses) == pytest.approx(math.log(tiny.tokenizer().size), rel=0.02)
+
+
+def test_twenty_documents_are_learnt_by_heart(tmp_path: Path) -> None:
+    write(tmp_path / "few", "few", tiny.rows("domain", 20), tiny.tokenizer(), 64)
+    few = TokenizedCorpus.load(tmp_path / "few")
+    steps = 250
+    module = MaskedLM(model(), tiny.optim(learning_rate=1e-2), steps)
+    same_masks = batches_of(few, few.tokens)  # a pass a step, and always the first: the masks stay
+    plan = Plan(steps, 1, 1.0, "32-true", 0, "train/mlm_loss")
+    points = {10: lambda _: {}, steps: lambda _: {}}
+    curve = fit(module, lambda _: same_masks(0), plan, tiny.no_record(), points).curve
+    with torch.no_grad():
+        loss = float(module.training_step(same_masks(0), 0))
+    assert curve[0]["train/mlm_loss"] > 4
+    assert loss < 0.05
+
+
+def test_a_batch_without_a_mask_costs_nothing_and_breaks_nothing(tmp_path: Path) -> None:
+    """One short document a batch: most of them have no mask, and one has no token that could have one."""
+    pieces = tiny.tokenizer()
+    assert pieces.encode(["日"])[0].ids == [pieces.unknown]
+    write(tmp_path / "short", "short", [*tiny.rows("domain", 60), ("unknown", "日")], pieces, 8)
+    short = TokenizedCorpus.load(tmp_path / "short")
+    batches = batches_of(short, 8, probability=0.01)
+    module = MaskedLM(model(), tiny.optim(), 10)
+    losses = []
+    for k in range(short.tokens // 8):
+        batch = batches(k)
+        loss = module.training_step(batch, k)
+        loss.backward()
+        assert torch.isfinite(loss)
+        assert (float(loss.detach()) == 0) is (len(batch.chosen) == 0)
+        losses.append(float(loss.detach()))
+    assert 0 < sum(loss > 0 for loss in losses) < len(losses)
+    assert all(torch.isfinite(p.grad).all() for p in module.parameters() if p.grad is not None)
+
+
+def test_the_audit_and_the_count_of_decoded_positions(corpus: TokenizedCorpus) -> None:
+    batches = batches_of(corpus, 300)
+    counts: Counter[str] = Counter()
+    decoded = 0
+    for k in range(20):
+        batch = batches(k)
+        counts.update(batch.counts)
+        decoded += int((batch.expected != NO_ANSWER).sum())
+        assert len(batch.chosen) == len(batch.expected)
+        assert len(batch.chosen) % CHOSEN_STEP == 0, "few sizes, so that the library's prepared products serve again"
+    assert counts["chosen"] == decoded
+    audit = audit_metrics(counts)
+    assert audit["rate"] == pytest.approx(0.15, abs=0.02)
+    assert audit["specials"] == 0
+    assert 0 < audit["documents_without"] < 0.3
+
+
+def test_the_corpus_is_read_anew_with_other_masks_each_pass(corpus: TokenizedCorpus) -> None:
+    batches = batches_of(corpus, corpus.tokens)
+    masked = tiny.tokenizer().mask
+    inputs = [batches(k).ids for k in range(2)]
+    assert all((ids == masked).any() for ids in inputs)
+    assert inputs[0].shape != inputs[1].shape or not torch.equal(inputs[0], inputs[1])
+    assert torch.equal(batches(0).ids, inputs[0]), "and the first pass can be read again"

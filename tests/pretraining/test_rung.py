@@ -1,0 +1,217 @@
+"""One step up the ladder, as the three stages take it: what is written, and that it repeats."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from adaptbert.base.files import read_json
+from adaptbert.errors import UserError
+from adaptbert.model.checkpoint import Checkpoint
+from adaptbert.training.document_stream import BudgetConfig
+from tests.support import tiny
+from tests.support.climbing import Ladder
+
+FILES = ["card.json", "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]
+
+
+def test_what_is_written(climbed: Ladder) -> None:
+    assert sorted(climbed.outputs()) == sorted(
+        [
+            *(f"models/scratch/{name}" for name in FILES if name != "model.safetensors"),
+            *(
+                f"models/{rung}/{name}"
+                for rung in (
+                    "pretrain",
+                    "domain_transfer/domain",
+                    "domain_transfer/general",
+                    "task_transfer/section-domain",
+                )
+                for name in FILES
+            ),
+            "metrics/pretrain.json",
+            "metrics/domain_transfer/domain.json",
+            "metrics/domain_transfer/general.json",
+            "metrics/task_transfer/section-domain.json",
+        ]
+    )
+
+
+def test_nothing_written_knows_the_time_or_the_machine(climbed: Ladder) -> None:
+    for name, content in climbed.outputs().items():
+        if name.endswith(".json") and "tokenizer" not in name:
+            text = content.decode()
+            assert str(climbed.root) not in text, name
+            assert not re.search(r"20\d\d-\d\d|\d\d:\d\d|/tmp|seconds|run_id", text), name
+
+
+def test_metrics(climbed: Ladder) -> None:
+    found = climbed.metrics("domain_transfer/domain")
+    assert found["rung"] == "domain_transfer/domain"
+    assert found["from"] == "pretrain"
+    assert found["steps"] == 62  # 8,000 / 128
+    assert found["tokens"] == 62 * 128
+    assert found["tflop"] > 0
+    assert found["parameters"] == sum(
+        tensor.numel() for tensor in load_file(climbed.root / "models/pretrain/model.safetensors").values()
+    )
+    assert set(found["before"]) == set(found["after"]) == {"general", "domain"}
+    assert set(found["after"]["domain"]) == {"bits_per_char", "mlm_loss", "masked_accuracy"}
+    assert [point["step"] for point in found["curve"]] == [6, 62]
+    last = found["curve"][-1]
+    assert last["domain/bits_per_char"] == found["after"]["domain"]["bits_per_char"]
+    assert last["train/mlm_loss"] < found["curve"][0]["train/mlm_loss"]
+    assert last["tokens"] == pytest.approx(found["tokens"], rel=0.02), "what was really read"
+    assert found["masking"]["specials"] == 0
+    assert found["masking"]["documents"] > 300
+    assert (found["masking"]["unit"], found["masking"]["probability"]) == ("token", 0.15)
+    assert found["masking"]["rate_latin"] == pytest.approx(0.15, abs=0.03)
+    assert found["masking"]["rate"] == pytest.approx(0.15, abs=0.02)
+
+
+def test_every_rung_begins_where_the_one_below_ended(climbed: Ladder) -> None:
+    assert climbed.metrics("domain_transfer/domain")["before"] == climbed.metrics("pretrain")["after"]
+    below = climbed.metrics("domain_transfer/domain")["after"]
+    assert climbed.metrics("task_transfer/section-domain")["before"] == below
+    pieces = tiny.tokenizer().size
+    assert climbed.metrics("pretrain")["before"]["general"]["mlm_loss"] == pytest.approx(np.log(pieces), rel=0.03)
+
+
+def test_training_on_a_text_teaches_that_text(climbed: Ladder) -> None:
+    domain, general = (climbed.metrics(f"domain_transfer/{corpus}") for corpus in ("domain", "general"))
+    for text, better, worse in (("domain", domain, general), ("general", general, domain)):
+        assert better["after"][text]["bits_per_char"] < better["before"][text]["bits_per_char"]
+        assert better["after"][text]["bits_per_char"] < worse["after"][text]["bits_per_char"]
+
+
+def test_the_control_is_trained_token_for_token_as_long(climbed: Ladder) -> None:
+    domain, general = (climbed.metrics(f"domain_transfer/{corpus}") for corpus in ("domain", "general"))
+    assert (domain["tokens"], domain["steps"]) == (general["tokens"], general["steps"])
+    assert domain["before"] == general["before"]
+
+
+def test_the_ledger_names_all_text_from_the_first_rung_on(climbed: Ladder) -> None:
+    def ledger(rung: str) -> list[tuple[str, int]]:
+        texts = Checkpoint.load(climbed.root / "models" / rung).texts
+        return [(text["name"], text["trained_tokens"]) for text in texts]
+
+    assert ledger("scratch") == []
+    assert ledger("pretrain") == [("general", 31 * 128)]
+    replayed = [("general", 31 * 128), ("domain", 62 * 128), ("general", 62 * 128)]
+    assert ledger("domain_transfer/domain") == replayed
+    assert ledger("domain_transfer/general") == [("general", 31 * 128), ("general", 62 * 128)], "nothing to replay"
+    assert ledger("task_transfer/section-domain") == [*replayed, ("section", 6 * 128)]
+    digests = {text["digest"] for text in Checkpoint.load(climbed.root / "models/domain_transfer/domain").texts}
+    assert digests == {read_json(climbed.root / f"data/corpora/{kind}/corpus.json")["digest"] for kind in tiny.WORDS}
+
+
+def test_lineage_is_by_content(climbed: Ladder) -> None:
+    cards = {
+        rung: Checkpoint.load(climbed.root / "models" / rung).card
+        for rung in ("pretrain", "domain_transfer/domain", "task_transfer/section-domain")
+    }
+    first, second, third = cards.values()
+    assert first["init"] == "scratch"
+    assert second["init"] == first["weights"]
+    assert third["init"] == second["weights"]
+    assert [card["rung"] for card in cards.values()] == list(cards)
+    assert {card["tokenizer"] for card in cards.values()} == {tiny.tokenizer().fingerprint}
+    assert second["params"]["replay_fraction"] == 0.1
+    assert second["params"]["seed"] == 1
+
+
+def test_twice_gives_equal_bytes(climbed: Ladder, tmp_path: Path) -> None:
+    """In another folder, after other random numbers were drawn."""
+    again = Ladder(tmp_path)
+    torch.manual_seed(99)
+    np.random.seed(99)
+    more = BudgetConfig(tokens=8_000)
+    again.pretrain(budget=BudgetConfig(tokens=4_000))
+    again.domain_transfer("domain", budget=more)
+    expected, found = climbed.outputs(), again.outputs()
+    for name, content in found.items():
+        assert content == expected[name], name
+    assert "models/domain_transfer/domain/model.safetensors" in found
+
+
+def test_another_seed_gives_other_weights(ladder: Ladder, climbed: Ladder) -> None:
+    ladder.pretrain(seed=2, budget=BudgetConfig(tokens=4_000))
+    name = "models/pretrain/model.safetensors"
+    assert ladder.outputs()[name] != climbed.outputs()[name]
+
+
+def test_no_step_keeps_the_weights(ladder: Ladder) -> None:
+    ladder.domain_transfer(budget=BudgetConfig(steps=0))
+    found = ladder.metrics("domain_transfer/domain")
+    assert (found["steps"], found["tokens"], found["curve"]) == (0, 0, [])
+    assert found["after"] == found["before"]
+    below, here = (
+        load_file(ladder.root / f"models/{rung}/model.safetensors") for rung in ("pretrain", "domain_transfer/domain")
+    )
+    assert all(torch.equal(below[name], here[name]) for name in below)
+    texts = [Checkpoint.load(ladder.root / f"models/{rung}").texts for rung in ("pretrain", "domain_transfer/domain")]
+    assert texts[0] == texts[1], "nothing was read"
+
+
+@pytest.mark.parametrize("objective", ["nsp", "sop"])
+def test_a_rung_with_a_sentence_objective(ladder: Ladder, objective: str) -> None:
+    """Both parts are told, equal bytes come again, and the next rung goes on without it."""
+    ladder.domain_transfer(sentence_objective=objective)
+    found, bytes_of = ladder.metrics("domain_transfer/domain"), ladder.outputs()
+    assert found["sentence"]["objective"] == objective
+    assert found["sentence"]["pairs"] > found["sentence"]["unpaired"]
+    last = found["curve"][-1]
+    assert last["train/loss"] == pytest.approx(last["train/mlm_loss"] + last["train/sentence_loss"], abs=1e-5)
+    for text in tiny.WORDS:
+        assert last[f"sentence_loss/{text}"] == pytest.approx(np.log(2), abs=0.2), "hardly trained"
+        assert 0 <= last[f"sentence_accuracy/{text}"] <= 1
+    assert set(found["after"]["domain"]) == {"bits_per_char", "mlm_loss", "masked_accuracy"}
+    ladder.domain_transfer(sentence_objective=objective)
+    assert ladder.outputs() == bytes_of
+    config = read_json(ladder.root / "models/domain_transfer/domain/config.json")
+    assert config["architectures"] == ["BertForPreTraining"]
+    ladder.task_transfer()
+    names = load_file(ladder.root / "models/task_transfer/section-domain/model.safetensors")
+    assert not any("seq_relationship" in name for name in names)
+
+
+def test_a_rung_with_a_length_schedule(ladder: Ladder) -> None:
+    """The budget stays, the pieces are more than the documents, and equal bytes come again."""
+    budget, schedule = BudgetConfig(steps=20), {"short_share": 0.5, "short_length": 16}
+    ladder.domain_transfer(budget=budget)
+    plain = ladder.metrics("domain_transfer/domain")
+    ladder.domain_transfer(budget=budget, lengths=schedule)
+    found, bytes_of = ladder.metrics("domain_transfer/domain"), ladder.outputs()
+    assert (found["tokens"], found["steps"]) == (plain["tokens"], plain["steps"]) == (20 * 128, 20)
+    assert found["curve"][-1]["tokens"] == pytest.approx(20 * 128, rel=0.03)
+    assert found["after"] != plain["after"]
+    ladder.domain_transfer(budget=budget, lengths=schedule)
+    assert ladder.outputs() == bytes_of
+    card = read_json(ladder.root / "models/domain_transfer/domain/card.json")
+    assert card["params"]["lengths"] == schedule
+
+
+def test_what_fails_on_the_way_leaves_the_old_rung(ladder: Ladder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The disk is full while the metrics are written; then the checkpoint of a rung that was there before stays."""
+    ladder.domain_transfer()
+    before = ladder.outputs()
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("safetensors.torch.save_file", full)
+    monkeypatch.setattr("transformers.modeling_utils.safe_save_file", full)
+    with pytest.raises(UserError, match="no space left"):
+        ladder.domain_transfer(seed=2)
+    with pytest.raises(UserError, match="no space left"):
+        ladder.pretrain(seed=2)
+    assert ladder.outputs() == before
+
+
+def test_the_card_is_plain_json(climbed: Ladder) -> None:
+    card = json.loads((climbed.root / "models/pretrain/card.json").read_text(encoding="utf-8"))
+    assert list(card) == ["stage", "rung", "params", "init", "texts", "measured", "weights", "config", "tokenizer"]

@@ -1,0 +1,156 @@
+"""Where a rung begins: a checkpoint, its pooler, a vocabulary that has grown; and what is refused before it begins."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+from transformers import BertForMaskedLM, BertForSequenceClassification, BertModel
+
+from adaptbert.base.files import read_json
+from adaptbert.model.checkpoint import Checkpoint
+from adaptbert.tokenization.store.tokenizer import Tokenizer
+from adaptbert.tokenization.vocabulary_extension import ExtensionConfig, extend_vocabulary
+from adaptbert.training.document_stream import BudgetConfig
+from tests.support import tiny
+from tests.support.climbing import ENCODER, Ladder, refused
+
+
+def test_a_local_checkpoint_is_the_start(ladder: Ladder, climbed: Ladder, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(climbed.root / "models/pretrain", ladder.root / "models/init")
+    ladder.pretrain(init=str(ladder.root / "models/init"), encoder=None, budget=BudgetConfig(steps=2))
+    assert ladder.metrics("pretrain")["before"] == climbed.metrics("pretrain")["after"]
+    assert not Checkpoint.load(ladder.root / "models/scratch").has_weights
+    assert "note" not in capsys.readouterr().out
+    shutil.copytree(climbed.root / "models/pretrain", ladder.root / "elsewhere")
+    ladder.pretrain(init=str(ladder.root / "elsewhere"), encoder=None, budget=BudgetConfig(steps=0))
+    assert "note: DVC cannot see changes in" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("steps", [0, 2])
+def test_a_pooler_is_passed_on_to_fine_tuning(ladder: Ladder, steps: int) -> None:
+    """As BertModel saves itself it has one, which masked-language modelling does not use."""
+    torch.manual_seed(0)
+    public = BertModel(tiny.config())
+    public.save_pretrained(str(ladder.made("models/init")))
+    tiny.tokenizer().save(ladder.root / "models/init")
+    ladder.pretrain(init=str(ladder.root / "models/init"), encoder=None, budget=BudgetConfig(steps=steps))
+    ladder.domain_transfer(budget=BudgetConfig(steps=2))
+    for rung in ("pretrain", "domain_transfer/domain"):
+        start = Checkpoint.load(ladder.root / "models" / rung)
+        model, drawn = start.model_and_drawn(BertForSequenceClassification, 1)
+        assert torch.equal(model.bert.pooler.dense.weight, public.pooler.dense.weight), rung
+        assert torch.equal(model.bert.pooler.dense.bias, public.pooler.dense.bias), rung
+        assert not any("pooler" in name for name in drawn), rung
+        assert BertForMaskedLM.from_pretrained(start.source).bert.pooler is None
+
+
+def test_without_a_pooler_there_is_none_to_pass_on(climbed: Ladder) -> None:
+    for name, content in climbed.outputs().items():
+        assert not (name.endswith(".safetensors") and b"pooler" in content), name
+
+
+def extended(ladder: Ladder) -> Tokenizer:
+    """data/tokenizer and all texts by a tokenizer with more words than that of models/init."""
+    shutil.copytree(ladder.root / "models/pretrain", ladder.root / "models/init")
+    words = [text for _, text in tiny.rows("domain", 60)]
+    config = ExtensionConfig(corpora=["domain"], num_new_tokens=12, min_frequency=2)
+    pieces = extend_vocabulary(tiny.tokenizer(), words, config).tokenizer
+    pieces.save(ladder.root / "data/tokenizer")
+    for kind in tiny.WORDS:
+        tiny.corpus(ladder.root / "data/corpora" / kind, kind, 120, pieces=pieces)
+    tiny.heldout(ladder.root / "data/heldout", pieces)
+    return pieces
+
+
+def test_a_checkpoint_takes_an_extended_vocabulary_by_an_explicit_step(
+    ladder: Ladder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a step of training: old rows as they were, new ones the means; the next rung finds nothing special."""
+    pieces, old = extended(ladder), tiny.tokenizer()
+    assert pieces.size > old.size
+    changes = {"init": str(ladder.root / "models/init"), "encoder": None, "budget": BudgetConfig(steps=0)}
+    ladder.pretrain(**changes)
+    assert f"vocabulary: {old.size} -> {pieces.size} tokens" in capsys.readouterr().out
+    found, card = ladder.metrics("pretrain"), read_json(ladder.root / "models/pretrain/card.json")
+    assert found["vocabulary"] == card["vocabulary"] == {"from": old.fingerprint, "new_tokens": pieces.size - old.size}
+    assert (card["tokenizer"], found["before"]) == (pieces.fingerprint, found["after"])
+    before, after = (load_file(ladder.root / f"models/{rung}/model.safetensors") for rung in ("init", "pretrain"))
+    name = "bert.embeddings.word_embeddings.weight"
+    assert torch.equal(after[name][: old.size], before[name])
+    ids = old.encode([pieces.tokens[-1]])[0].ids
+    torch.testing.assert_close(after[name][-1], before[name][ids].mean(0))
+    assert all(torch.equal(before[key], after[key]) for key in before if before[key].shape == after[key].shape)
+    assert Checkpoint.load(ladder.root / "models/scratch").config().vocab_size == pieces.size
+
+    ladder.domain_transfer()
+    above = ladder.metrics("domain_transfer/domain")
+    assert above["before"] == found["after"]
+    assert "vocabulary" not in above
+
+
+@pytest.mark.usefixtures("no_training")
+def test_a_vocabulary_that_is_no_extension_is_refused(ladder: Ladder) -> None:
+    """Two old tokens have changed ids, or a text is of the old tokenizer: the check has no hole."""
+    pieces = extended(ladder)
+    file = ladder.root / "data/tokenizer/tokenizer.json"
+    content = read_json(file)
+    vocabulary = content["model"]["vocab"]
+    vocabulary["the"], vocabulary["of"] = vocabulary["of"], vocabulary["the"]
+    file.write_text(json.dumps(content), encoding="utf-8")
+    start = {"init": str(ladder.root / "models/init"), "encoder": None, "budget": BudgetConfig(steps=0)}
+    refused(ladder, lambda: ladder.pretrain(**start), "AB-129 .*data/tokenizer: made with tokenizer")
+    pieces.save(ladder.root / "data/tokenizer")
+    refused(ladder, lambda: ladder.domain_transfer(replay=0), "AB-129 domain: made with tokenizer")
+    tiny.corpus(ladder.root / "data/corpora/general", "general", 120)
+    refused(ladder, lambda: ladder.pretrain(**start), "AB-129 general: made with tokenizer")
+
+
+@pytest.fixture
+def no_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fit(*_: object) -> None:
+        raise AssertionError("training has begun")
+
+    monkeypatch.setattr("adaptbert.training.loop.fit", fit)
+
+
+@pytest.mark.usefixtures("no_training")
+def test_text_of_another_tokenizer_is_refused(ladder: Ladder) -> None:
+    other = tiny.tokenizer(lowercase=False)
+    for kind in tiny.WORDS:
+        tiny.corpus(ladder.root / "data/corpora" / kind, kind, 30, pieces=other)
+    made_with = f"made with tokenizer {other.fingerprint[:12]}, the checkpoint "
+    refused(ladder, ladder.domain_transfer, f"AB-129 domain: {made_with}pretrain has")
+    shutil.rmtree(ladder.root / "models")
+    refused(ladder, ladder.pretrain, f"AB-129 general: {made_with}scratch has")
+
+
+@pytest.mark.usefixtures("no_training")
+def test_documents_that_do_not_fit_are_refused(ladder: Ladder) -> None:
+    longest = max(
+        int(length)
+        for kind in tiny.WORDS
+        for length in np.diff(np.fromfile(ladder.root / f"data/corpora/{kind}/offsets.bin", np.int64))
+    )
+    refused(
+        ladder,
+        lambda: ladder.domain_transfer(block_size=16, replay=0.9),
+        rf"AB-111 params.yaml: domain_transfer: a document has {longest} tokens, block_size is 16; lower tokenize",
+    )
+    small = ENCODER.model_copy(update={"max_positions": 32})
+    refused(
+        ladder,
+        lambda: ladder.pretrain(encoder=small),
+        r"AB-111 params.yaml: pretrain: a document has \d+ tokens, max_positions is 32; .* or raise max_positions",
+    )
+
+
+@pytest.mark.usefixtures("no_training")
+def test_a_damaged_start_is_refused(ladder: Ladder) -> None:
+    weights = ladder.root / "models/pretrain/model.safetensors"
+    content = bytearray(weights.read_bytes())
+    content[-5] ^= 4
+    weights.write_bytes(content)
+    refused(ladder, ladder.domain_transfer, "AB-124")

@@ -1,0 +1,48 @@
+"""The values of a rung: when it is measured, and what contradicts itself."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adaptbert.model.architecture import EncoderConfig
+from adaptbert.pretraining.rung import measured_steps
+from stages.pretrain import PretrainParams
+from tests.support import tiny
+from tests.support.climbing import ENCODER
+
+
+@given(st.integers(0, 100_000), st.integers(1, 20))
+def test_measured_steps(steps: int, count: int) -> None:
+    points = measured_steps(steps, count)
+    assert len(points) <= count
+    assert points == sorted(set(points))
+    if steps == 0:
+        assert points == []
+    else:
+        assert points[-1] == steps
+        assert points[0] >= 1
+        assert points[0] == steps or points[0] <= max(1, steps // 10 + 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"micro_batch_tokens": 100}, "global_batch_tokens 128 is not a multiple of micro_batch_tokens 100"),
+        (
+            {"lengths": {"short_share": 0.5, "short_length": 65}},
+            "lengths.short_length 65 is larger than block_size 64",
+        ),
+        ({"block_size": 256}, "block_size 256 is larger than micro_batch_tokens 128"),
+    ],
+)
+def test_contradictions(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        tiny.rung(**changes)
+
+
+@pytest.mark.parametrize(("init", "encoder"), [("scratch", None), ("models/init", ENCODER)])
+def test_scratch_needs_an_encoder_and_nothing_else_takes_one(init: str, encoder: EncoderConfig | None) -> None:
+    with pytest.raises(ValueError, match=f"init is {init} and encoder is"):
+        PretrainParams(**tiny.rung_values(init=init, encoder=encoder))

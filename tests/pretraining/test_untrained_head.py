@@ -1,0 +1,160 @@
+"""A head that was never trained is found by what is missing and by its loss; its warm-up leaves the encoder alone."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import BertForMaskedLM
+
+from adaptbert.base.files import read_json
+from adaptbert.model import checkpoint
+from adaptbert.model.checkpoint import Checkpoint
+from adaptbert.pretraining.masked_lm import MaskedBatches, MaskedLM
+from adaptbert.pretraining.rung import Where, climb
+from adaptbert.pretraining.untrained_head import WarmedUp, is_random
+from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
+from adaptbert.training.document_stream import BudgetConfig, DocumentStream
+from adaptbert.training.loop import fit
+from adaptbert.training.plan import Plan
+from adaptbert.training.savepoints import Savepoints
+from tests.support import tiny
+
+HEAD = 4
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> TokenizedCorpus:
+    return tiny.corpus(tmp_path_factory.mktemp("text") / "domain", "domain", 60)
+
+
+def module(steps: int) -> MaskedLM:
+    torch.manual_seed(0)
+    return MaskedLM(BertForMaskedLM(tiny.config()), tiny.optim(), steps, HEAD)
+
+
+def train(corpus: TokenizedCorpus, steps: int, folder: Path | None = None, stop: int | None = None) -> MaskedLM:
+    """`HEAD` steps of warm-up and `steps` more, two micro-batches each; cut off after `stop` if that is given."""
+    made = module(steps)
+    batches = MaskedBatches(corpus, DocumentStream(corpus.lengths, 0, 150), tiny.masker(), 64)
+    plan = Plan(HEAD + steps, 2, 1.0, "32-true", 0, "train/mlm_loss")
+
+    class Cut(Exception):
+        pass
+
+    def cut(step: int) -> dict[str, float]:
+        raise Cut
+
+    points = {} if stop is None else {stop + 1: cut}
+    try:
+        fit(made, WarmedUp(batches, 2 * HEAD), plan, tiny.no_record(), points, folder and Savepoints(folder))
+    except Cut:
+        assert stop is not None
+    return made
+
+
+def weights(made: MaskedLM) -> dict[str, torch.Tensor]:
+    return {name: value.detach().clone() for name, value in made.model.named_parameters()}
+
+
+def test_the_warm_up_trains_nothing_but_the_head(corpus: TokenizedCorpus) -> None:
+    before, after = weights(module(0)), weights(train(corpus, 0))
+    changed = {name for name in before if not torch.equal(before[name], after[name])}
+    assert changed == {name for name in before if name.startswith("cls.predictions.")}
+    later = weights(train(corpus, 3))
+    assert {name for name in before if torch.equal(before[name], later[name])} == set(), "then all is trained"
+
+
+@pytest.mark.usefixtures("save_every_step")
+@pytest.mark.parametrize("stop", [HEAD - 2, HEAD, HEAD + 2])
+def test_resumed_within_at_the_end_of_and_after_the_warm_up(corpus: TokenizedCorpus, stop: int, tmp_path: Path) -> None:
+    """Optimizer means of the encoder are not there yet, or just begin; the bits are those of an unbroken run."""
+    whole = weights(train(corpus, 4))
+    train(corpus, 4, tmp_path, stop)
+    kept = Savepoints(tmp_path).latest()
+    assert kept is not None
+    assert kept.step == stop
+    resumed = weights(train(corpus, 4, tmp_path))
+    assert all(torch.equal(whole[name], resumed[name]) for name in whole)
+
+
+def test_the_encoder_gets_a_schedule_of_its_own() -> None:
+    made = MaskedLM(BertForMaskedLM(tiny.config()), tiny.optim(warmup_fraction=0.2), 10, HEAD)
+    rate = made.configure_optimizers()["lr_scheduler"]["scheduler"].lr_lambdas[0]
+    plain = tiny.optim(warmup_fraction=0.2)
+    assert [rate(step) for step in range(HEAD)] == [plain.rate(step, HEAD) for step in range(HEAD)]
+    assert [rate(HEAD + step) for step in range(10)] == [plain.rate(step, 10) for step in range(10)]
+
+
+@pytest.mark.parametrize(
+    ("drawn", "losses", "found"),
+    [
+        ([], [0.99, 0.97], True),
+        ([], [0.99, 0.7], False),
+        ([], [0.3, 0.2], False),
+        (["cls.predictions.bias"], [0.3], True),
+        (["bert.pooler.dense.weight", "cls.seq_relationship.bias"], [0.3], False),
+    ],
+)
+def test_signs(drawn: list[str], losses: list[float], found: bool) -> None:
+    measured = {str(number): {"mlm_loss": loss * math.log(21_128)} for number, loss in enumerate(losses)}
+    assert is_random(drawn, measured, 21_128) is found
+
+
+class Public:
+    """A checkpoint of somebody else, and the rung on it."""
+
+    def __init__(self, root: Path, trained: bool) -> None:
+        self.root = root
+        self.text = tiny.corpus(root / "general", "general", 120)
+        tiny.heldout(root / "heldout")
+        start = tiny.scratch(root / "scratch")
+        self.climb(start, "trained" if trained else "drawn", steps=60 if trained else 0)
+        (self.folder("trained" if trained else "drawn") / checkpoint.CARD).unlink()
+
+    def folder(self, name: str) -> Path:
+        return self.root / "models" / name
+
+    def climb(self, start: Checkpoint, name: str, steps: int, **changes: object) -> dict[str, object]:
+        where = Where("pretrain", name, self.root / "heldout", self.folder(name), self.root / f"{name}.json")
+        params = tiny.rung(budget=BudgetConfig(steps=steps), optim=tiny.optim(learning_rate=1e-2), **changes)
+        climb(start, self.text, params, tiny.MEASURE, 1, where, tiny.work(self.root), tiny.no_record())
+        return read_json(self.root / f"{name}.json")
+
+
+def test_a_trained_head_is_left_in_peace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    public = Public(tmp_path, trained=True)
+    found = public.climb(Checkpoint.load(public.folder("trained")), "rung", 0)
+    assert "random_head" not in found
+    assert "warning" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("how", ["missing", "drawn"])
+def test_a_random_head_is_told_carried_and_warmed_up(
+    how: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    public = Public(tmp_path, trained=how == "missing")
+    folder = public.folder("trained" if how == "missing" else "drawn")
+    if how == "missing":
+        file = folder / checkpoint.WEIGHTS
+        kept = {name: value for name, value in load_file(file).items() if not name.startswith("cls.")}
+        save_file(kept, file, {"format": "pt"})
+    start = Checkpoint.load(folder)
+    capsys.readouterr()
+    found = public.climb(start, "rung", 0)
+    assert found["random_head"] is True
+    assert "was never trained" in capsys.readouterr().out
+    rung = Checkpoint.load(public.folder("rung"))
+    assert rung.has_random_head
+    assert public.climb(rung, "above", 0)["random_head"] is True, "it is not forgotten"
+    assert "was never trained" in capsys.readouterr().out
+    if how == "missing":
+        warmed = public.climb(start, "warmed", 0, head_warmup_steps=60)
+        assert warmed["random_head"] is False
+        assert warmed["steps"] == 60
+        assert not Checkpoint.load(public.folder("warmed")).has_random_head
+        before, after = (load_file(path / checkpoint.WEIGHTS) for path in (folder, public.folder("warmed")))
+        assert all(torch.equal(before[name], after[name]) for name in before)
+        assert json.loads((public.folder("warmed") / "card.json").read_text())["random_head"] is False

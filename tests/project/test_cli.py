@@ -1,0 +1,367 @@
+"""adaptbert use, check and doctor, as a user calls them."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from typer.testing import CliRunner, Result
+
+from adaptbert.cli import app
+from adaptbert.project import doctor
+from adaptbert.project.doctor import Finding, Verdict
+from adaptbert.runtime.params import params_file as params
+from tests.support.imports import ROOT
+
+DEMO = (ROOT / "presets/demo.yaml").read_text(encoding="utf-8")
+WEIBO = [
+    "zh_general.jsonl.gz",
+    "zh_domain_weibo.jsonl.gz",
+    *(f"zh_task_ewect_usual.{split}.jsonl.gz" for split in ("train", "dev", "test")),
+]
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with this one's stages, presets and sources, and with a params.yaml of its own."""
+    for name in ("stages", "presets"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/sources").symlink_to(ROOT / "data/sources")
+    (tmp_path / "params.yaml").write_text(DEMO, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments)
+
+
+def own_files(folder: Path) -> Path:
+    folder.mkdir()
+    for name in WEIBO:
+        (folder / name).touch()
+    return folder
+
+
+def test_use_writes_the_preset(project: Path) -> None:
+    done = run("use", "smoke")
+    assert (done.exit_code, done.output) == (0, "params.yaml is now the preset 'smoke'\nnow run: adaptbert check\n")
+    assert (project / "params.yaml").read_bytes() == (ROOT / "presets/smoke.yaml").read_bytes()
+    assert sorted(path.name for path in project.iterdir()) == ["data", "params.yaml", "presets", "stages"]
+
+
+def test_use_puts_the_users_folder_in_place(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = own_files(tmp_path_factory.mktemp("home") / "text")
+    done = run("use", "weibo", "--data", str(folder), "--in-place")
+    assert (done.exit_code, done.output.splitlines()[0]) == (0, "params.yaml is now the preset 'weibo'")
+    assert f'path: "{folder}/zh_general.jsonl.gz"' in (project / "params.yaml").read_text()
+    assert run("use", "demo").exit_code == 0, "a preset with another folder is no work of the user's"
+
+
+def test_use_without_a_folder_says_what_is_missing(project: Path) -> None:
+    done = run("use", "weibo")
+    assert done.exit_code == 0
+    assert done.output.splitlines()[1] == (
+        "still missing: AB-050 params.yaml: collect.general.path: data/own/zh_general.jsonl.gz: no such file; "
+        "put it there, or write where it is"
+    )
+    assert done.output.count("still missing") == 5
+
+
+def test_use_with_a_folder_that_lacks_files_writes_and_says_which(project: Path) -> None:
+    """Names can be mended in a file that is there."""
+    (project / "text").mkdir()
+    (project / "text/zh_general.json.gz").touch()
+    done = run("use", "weibo", "--data", "text", "--in-place")
+    assert (done.exit_code, done.output.count("still missing: AB-050 params.yaml: ")) == (0, 5)
+    assert "/text/zh_general.jsonl.gz: no such file (did you mean 'zh_general.json.gz'?); put it" in done.output
+    assert f"{project}/text/zh_domain_weibo.jsonl.gz" in (project / "params.yaml").read_text(encoding="utf-8")
+
+
+def test_use_prints_a_name_beside_that_is_not_utf8(project: Path) -> None:
+    (project / "text").mkdir()
+    (project / "text" / os.fsdecode(b"zh_general.jsonl\xe9.gz")).touch()
+    done = run("use", "weibo", "--data", "text", "--in-place")
+    assert (done.exit_code, done.exception) == (0, None)
+    assert r"no such file (did you mean 'zh_general.jsonl\xe9.gz'?)" in done.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        pytest.param(
+            ["use", "wiebo"], 78, "AB-099 presets: no preset 'wiebo' (did you mean 'weibo'?); known:", id="name"
+        ),
+        pytest.param(
+            ["use", "demo", "--data", "."], 78, "preset 'demo' brings its own text; leave --data out", id="own"
+        ),
+        pytest.param(
+            ["use", "smoke", "--data", "my files"],
+            78,
+            "preset 'smoke' brings its own text; leave --data out, or the preset, to bring the files alone: "
+            "adaptbert use --data 'my files'",
+            id="own text and files",
+        ),
+        pytest.param(
+            ["use", "weibo", "--data", "my files/a.jsonl.gz"],
+            65,
+            "AB-049 --data my files/a.jsonl.gz: is a file, not a folder; name the folder that holds your files; "
+            "--data 'my files' takes all that lie there",
+            id="a file",
+        ),
+        pytest.param(
+            ["use"], 78, "AB-099 presets: neither a preset nor --data was named; known presets: bio", id="none"
+        ),
+        pytest.param(
+            ["use", "--data", ".", "--in-place"], 78, "AB-111 --in-place: only with a preset, which", id="in place"
+        ),
+        pytest.param(
+            ["use", "weibo", "--data", "nowhere"], 65, "AB-049 --data nowhere: no such folder", id="no folder"
+        ),
+    ],
+)
+def test_use_refuses_and_leaves_the_file(project: Path, arguments: list[str], code: int, message: str) -> None:
+    own_files(project / "my files")
+    (project / "my files/a.jsonl.gz").touch()
+    done = run(*arguments)
+    assert (done.exit_code, message in done.stderr) == (code, True), done.stderr
+    assert (project / "params.yaml").read_text(encoding="utf-8") == DEMO
+    assert not list(project.glob(".*"))
+
+
+def test_use_takes_a_folder_of_any_name(project: Path) -> None:
+    folder = own_files(project / 'my "text" \\ $(x) it\'s')
+    done = run("use", "weibo", "--data", str(folder), "--in-place")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert params.read(project / "params.yaml")["collect"]["general"]["path"] == f"{folder}/zh_general.jsonl.gz"
+    assert run("use", "demo").exit_code == 0, "still known as the preset"
+
+
+def test_use_keeps_unknown_edits_unless_forced(project: Path) -> None:
+    edited = DEMO.replace("seed: 1 ", "seed: 7 ")
+    (project / "params.yaml").write_text(edited, encoding="utf-8")
+    done = run("use", "smoke")
+    assert done.exit_code == 78
+    assert "holds changes that are neither committed nor a preset; commit it" in done.stderr
+    assert (project / "params.yaml").read_text(encoding="utf-8") == edited
+    assert run("use", "smoke", "--force").exit_code == 0
+    assert (project / "params.yaml").read_bytes() == (ROOT / "presets/smoke.yaml").read_bytes()
+
+
+def test_use_replaces_edits_that_are_committed(project: Path) -> None:
+    (project / "params.yaml").write_text(DEMO.replace("seed: 1 ", "seed: 7 "), encoding="utf-8")
+    identity = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
+    for command in (["init", "-q"], ["add", "params.yaml"], [*identity, "commit", "-q", "-m", "mine"]):
+        subprocess.run(["git", *command], check=True)
+    assert run("use", "smoke").exit_code == 0
+
+
+def test_use_outside_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = run("use", "demo")
+    assert (done.exit_code, "run adaptbert in the folder of the project" in done.stderr) == (78, True)
+
+
+def test_check_passes(project: Path) -> None:
+    done = run("check")
+    assert (
+        done.exit_code,
+        done.output.endswith("values, all right; so are the files that it names, as far as their first rows show\n"),
+    ) == (0, True)
+
+
+def test_check_names_the_arms_that_no_step_compares(project: Path) -> None:
+    run("use", "smoke")
+    done = run("check")
+    assert done.exit_code == 0
+    *notices, last = done.output.splitlines()
+    assert [line.partition(": no step")[0] for line in notices] == [
+        "notice: params.yaml: finetune: seeds: section has 2, mention has 2: of fewer than 3 no interval and no "
+        "verdict can be given; write e.g. [1, 2, 3]",
+        "notice: params.yaml: ladder.finetune.section-scratch",
+        "notice: params.yaml: ladder.finetune.section-domain_task",
+        "notice: params.yaml: ladder.finetune.mention-domain",
+    ]
+    assert last.endswith("as far as their first rows show")
+
+
+def test_check_tells_all_errors(project: Path) -> None:
+    bad = DEMO.replace("heads: 4", "heads: 3").replace("vocabulary_size:", "vocabulary_sise:")
+    (project / "params.yaml").write_text(bad, encoding="utf-8")
+    done = run("check")
+    assert done.exit_code == 78
+    for part in ("error: ", "hidden_size 256 % heads 3", "'vocabulary_sise' (did you mean 'vocabulary_size'?)"):
+        assert part in done.stderr
+
+
+def test_check_looks_for_the_files(project: Path) -> None:
+    """All of them, with the key; DVC would name the first one it misses."""
+    (project / "sets").mkdir()
+    (project / "sets/mood.train.csv").touch()
+    document = params.read(project / "params.yaml")
+    document["collect"]["domain"] |= {"source": "files", "path": "~/posts"}
+    task = {"source": "files", "shape": "single_sentence", "target": "class", "split": {"dev": 0.1}}
+    train = "sets/mood_train.csv"
+    document["collect_task"]["mood"] = {**task, "train": train, "dev": train, "test": "sets/my test.csv"}
+    (project / "params.yaml").write_text(json.dumps(document), encoding="utf-8")
+    done = run("check")
+    assert done.exit_code == 65
+    assert done.stderr.splitlines() == [
+        "error: AB-153 params.yaml: collect.domain.path: ~/posts: ~ is not expanded; write the path out",
+        "AB-050 params.yaml: collect_task.mood.train: sets/mood_train.csv: no such file "
+        "(did you mean 'mood.train.csv'?); put it there, or write where it is",
+        "AB-050 params.yaml: collect_task.mood.test: sets/my test.csv: no such file; "
+        "put it there, or write where it is",
+    ]
+
+
+def test_check_looks_for_the_checkpoint(project: Path) -> None:
+    """Of another clone, say, that has the folder from git and nothing in it."""
+    (project / "models/init").mkdir(parents=True)
+    document = params.read(project / "params.yaml")
+    document["tokenizer"] = {"source": "init"}
+    document["pretrain"] |= {"init": "models/init", "encoder": None}
+    (project / "params.yaml").write_text(json.dumps(document), encoding="utf-8")
+    (project / "models/init/model.safetensors.dvc").touch()
+    done = run("check")
+    assert (done.exit_code, done.stderr.splitlines()) == (
+        65,
+        [
+            "error: AB-050 params.yaml: pretrain.init: models/init/config.json: no such file; put it there, or write "
+            "where it is",
+            "AB-050 params.yaml: pretrain.init: models/init/model.safetensors: no such file; get it from the remote: "
+            "dvc pull models/init/model.safetensors; or from this clone's cache: "
+            "dvc checkout models/init/model.safetensors",
+        ],
+    )
+
+
+def test_check_sees_contradictions_between_sections(project: Path) -> None:
+    (project / "params.yaml").write_text(DEMO.replace("max_positions: 512", "max_positions: 64"), encoding="utf-8")
+    done = run("check")
+    assert (done.exit_code, done.stderr.count("AB-111")) == (78, 3)
+
+
+def test_the_installed_command() -> None:
+    """From a shell, where the project's folder is not on Python's path."""
+    command = Path(sys.executable).with_name("adaptbert")
+    done = subprocess.run([command, "check"], cwd=ROOT, capture_output=True, text=True)
+    assert "Traceback" not in done.stderr
+    assert done.returncode in (0, 78), done.stderr
+
+
+def test_the_version() -> None:
+    done = run("--version")
+    assert (done.exit_code, done.output) == (0, f"adaptbert {metadata.version('adaptbert')}\n")
+
+
+@pytest.mark.parametrize("columns", [80, 60])
+@pytest.mark.parametrize("command", [[], ["use"], ["check"], ["doctor"], ["predict"]])
+def test_no_help_is_cut(columns: int, command: list[str]) -> None:
+    done = CliRunner().invoke(app, [*command, "--help"], env={"COLUMNS": str(columns)}, terminal_width=columns)
+    assert done.exit_code == 0
+    assert "..." not in done.output.replace("[ARGS]...", ""), done.output
+
+
+def test_what_pyproject_ships_is_there() -> None:
+    """A checker of types takes ours only where py.typed lies."""
+    shipped = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]["package-data"]
+    for pattern in shipped["adaptbert"]:
+        assert list((ROOT / "adaptbert").glob(pattern)), pattern
+
+
+def test_help_is_quick() -> None:
+    """Neither torch nor anything else that takes a second."""
+    code = """
+import sys, json
+from adaptbert.cli import app
+try:
+    app(["--help"])
+except SystemExit:
+    pass
+print(json.dumps(sorted(sys.modules)), file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    heavy = {"torch", "mlflow", "transformers", "pytorch_lightning", "pandas", "pandera", "datasets", "sklearn", "dvc"}
+    assert heavy & set(json.loads(done.stderr.splitlines()[-1])) == set()
+    for command in ("use", "check", "doctor"):
+        assert command in done.stdout
+
+
+# ---- doctor
+
+
+def test_doctor_finds_this_machine_good() -> None:
+    """The suite runs where the recipe would: nothing may be wrong but room and device."""
+    findings = list(doctor.examine())
+    bad = [finding for finding in findings if finding.verdict is Verdict.FAIL and finding.what != "disk"]
+    assert bad == []
+    seen = {finding.what for finding in findings}
+    assert {"python", "torch", "fastapi", "disk", "MLflow", "device", "DVC repository", "write to ./"} <= seen
+    assert "ruff" not in seen, "extras are not needed to run"
+
+
+@pytest.mark.parametrize(
+    ("finding", "verdict", "remedy"),
+    [
+        (doctor.python("3.11.7", ">=3.11,<3.14"), Verdict.OK, ""),
+        (doctor.python("3.14.0", ">=3.11,<3.14"), Verdict.FAIL, "Python >=3.11,<3.14"),
+        (doctor.package(Requirement("fastapi>=0.139,<0.151"), "0.149.0"), Verdict.OK, ""),
+        (
+            doctor.package(Requirement("fastapi>=0.139,<0.151"), "0.153.0"),
+            Verdict.FAIL,
+            "pip install -c constraints.txt",
+        ),
+        (doctor.package(Requirement("pytorch-lightning>=2.6.6"), "2.6.3"), Verdict.FAIL, ">=2.6.6"),
+        (doctor.package(Requirement("torch>=2.11"), None), Verdict.FAIL, "pip install"),
+        (doctor.package(Requirement("torch>=2.11"), "2.13.0+cpu"), Verdict.OK, ""),
+        (doctor.one_lightning("2.6.6"), Verdict.WARN, "pip uninstall lightning"),
+        (doctor.one_lightning(None), Verdict.OK, ""),
+        (doctor.room(10 * 2**30), Verdict.OK, ""),
+        (doctor.room(2 * 2**30), Verdict.WARN, "dvc cache dir"),
+        (doctor.room(2**20), Verdict.FAIL, "free some"),
+        (doctor.record("sqlite:////srv/mlflow.db"), Verdict.OK, ""),
+        (doctor.record("https://user:secret@example.org"), Verdict.OK, ""),
+        (doctor.record("./mlruns"), Verdict.FAIL, "unset MLFLOW_TRACKING_URI"),
+        (doctor.record("file:///srv/mlruns"), Verdict.FAIL, "unset MLFLOW_TRACKING_URI"),
+    ],
+)
+def test_findings(finding: Finding, verdict: Verdict, remedy: str) -> None:
+    assert (finding.verdict, remedy in finding.remedy) == (verdict, True), finding
+    assert "secret" not in finding.found
+
+
+def test_doctor_looks_at_the_environment() -> None:
+    telemetry, hub = doctor.environment({"DO_NOT_TRACK": "false", "HF_HUB_OFFLINE": "1"})
+    assert (telemetry.verdict, telemetry.found) == (Verdict.WARN, "you set DO_NOT_TRACK")
+    assert hub.found == "offline (HF_HUB_OFFLINE)"
+    telemetry, hub = doctor.environment({})
+    assert (telemetry.verdict, hub.found) == (Verdict.OK, "asked where params say so")
+
+
+def test_doctor_fails_where_the_recipe_would(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "./mlruns")
+    done = run("doctor")
+    assert done.exit_code == 1
+    assert done.output.count("│ FAIL │") == 2, "no repository, a store that MLflow refuses"
+    assert re.fullmatch(r"FAIL 2, warn \d of \d+: the last column says what to do", done.output.splitlines()[-1])
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="modes")
+def test_doctor_sees_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    # Root may write everywhere, and tests often run as root.
+    monkeypatch.setattr("tempfile.NamedTemporaryFile", refuse)
+    (finding,) = doctor.writable(iter([tmp_path]))
+    assert (finding.verdict, finding.found) == (Verdict.FAIL, "Permission denied")

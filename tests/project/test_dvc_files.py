@@ -1,0 +1,336 @@
+"""What a killed DVC leaves half-written is put right: with a real DVC, at every point where a write can be cut."""
+
+import fcntl
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from adaptbert.base.files import Blocked
+from adaptbert.errors import BadData
+from adaptbert.project import dvc_files
+from adaptbert.runtime.locks import Busy
+from tests.support.project import environment
+
+GRAPH = """
+stages:
+  words:
+    cmd: date +%N >> ran.txt; mkdir -p out/words; echo a > out/words/a; echo '{"a":1}' > out/words.json
+    deps: [in.txt]
+    outs: [out/words]
+    metrics: [{out/words.json: {cache: false}}]
+  count:
+    foreach: {one: {n: 1}, two: {n: 2}}
+    do:
+      cmd: date +%N >> ran.txt; mkdir -p out; echo ${item.n} > out/${key}
+      deps: [out/words]
+      outs: ["out/${key}"]
+"""
+
+
+def dvc(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    """Not checked."""
+    command = [sys.executable, "-m", "dvc", *arguments]
+    return subprocess.run(command, env=environment(Path.cwd()), capture_output=True, text=True, timeout=120)
+
+
+@pytest.fixture(scope="module")
+def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project that is up to date; the tests work on copies."""
+    root = tmp_path_factory.mktemp("project")
+    (root / ".dvc").mkdir()
+    (root / ".dvc/config").write_text("[core]\n    no_scm = true\n    analytics = false\n")
+    (root / "dvc.yaml").write_text(GRAPH)
+    (root / "in.txt").write_text("text")
+    command = [sys.executable, "-m", "dvc", "repro"]
+    subprocess.run(command, cwd=root, env=environment(root), check=True, capture_output=True)
+    return root
+
+
+@pytest.fixture
+def project(reproduced: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    subprocess.run(["cp", "-a", f"{reproduced}/.", str(tmp_path)], check=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def runs() -> int:
+    """Commands that DVC has run."""
+    return len(Path("ran.txt").read_text().splitlines())
+
+
+LINE = "dvc.lock {}, as a DVC that was killed leaves it: {} (the damaged one is .work/dvc.lock.damaged)"
+ANEW = "DVC takes finished stages from its run cache and writes it anew"
+BACK = "that of the last check is back; DVC takes what is newer from its run cache"
+
+
+@pytest.mark.parametrize(
+    ("cut", "problem"), [(0, "is empty"), (0.4, "is cut short"), (0.97, "is cut short"), (1, "is cut short")]
+)
+def test_a_cut_lock_costs_nothing(project: Path, cut: float, problem: str) -> None:
+    """Plain DVC refuses it for ever, or runs a stage again; from the run cache all comes back, metrics too."""
+    whole = Path("dvc.lock").read_bytes()
+    Path("dvc.lock").write_bytes(damaged := whole[: round(len(whole) * cut) - (cut == 1)])
+    Path("out/words.json").unlink()
+    assert dvc_files.mend() == [LINE.format(problem, ANEW)]
+    assert (Path(".work/dvc.lock.damaged").read_bytes(), dvc_files.mend()) == (damaged, [])
+    done = dvc("repro")
+    assert (done.returncode, runs(), Path("dvc.lock").read_bytes()) == (0, 3, whole), done.stdout + done.stderr
+    assert Path("out/words.json").read_text() == '{"a":1}\n'
+
+
+def test_the_lock_of_the_last_check_comes_back(project: Path) -> None:
+    """What was pulled is in no run cache: only the lock says that it need not be run."""
+    whole = Path("dvc.lock").read_bytes()
+    assert dvc_files.mend() == []
+    subprocess.run(["rm", "-r", ".dvc/cache/runs"], check=True)
+    Path("dvc.lock").write_bytes(whole[:-300])
+    assert dvc_files.mend() == [LINE.format("is cut short", BACK)]
+    assert (Path("dvc.lock").read_bytes(), dvc("repro").returncode, runs()) == (whole, 0, 3)
+
+
+@pytest.mark.parametrize("lines", [1, 2, 4])
+def test_a_cut_at_the_end_of_a_line_does_not_replace_the_copy(project: Path, lines: int) -> None:
+    """YAML reads such a file as a whole one, with a stage that has left nothing, or none."""
+    whole = Path("dvc.lock").read_bytes()
+    assert dvc_files.mend() == []
+    Path("dvc.lock").write_bytes(b"".join(whole.splitlines(keepends=True)[:lines]))
+    assert dvc_files.mend() == [LINE.format("is cut short", BACK)]
+    assert (Path("dvc.lock").read_bytes(), Path(".work/dvc.lock").read_bytes()) == (whole, whole)
+
+
+def test_without_a_copy_the_lock_of_the_last_commit_comes_back(project: Path) -> None:
+    """A new clone has neither a copy nor a run cache."""
+    whole = Path("dvc.lock").read_bytes()
+    author = ["-c", "user.name=a", "-c", "user.email=a@b.example"]
+    for command in (["init", "--quiet"], ["add", "dvc.lock"], [*author, "commit", "--quiet", "--message", "lock"]):
+        subprocess.run(["git", *command], check=True)
+    Path("dvc.lock").write_bytes(whole[:-300])
+    done = "that of git's last commit is back; DVC takes what is newer from its run cache"
+    assert dvc_files.mend() == [LINE.format("is cut short", done)]
+    assert Path("dvc.lock").read_bytes() == whole
+
+
+def test_every_cut_is_seen_or_harmless(project: Path) -> None:
+    """After the look DVC reads the file, and each stage in it has whole checksums."""
+    from dvc.schema import COMPILED_LOCKFILE_SCHEMA
+    from ruamel.yaml import YAML
+
+    text = Path("dvc.lock").read_text()
+    for length in range(len(text)):
+        Path("dvc.lock").write_text(text[:length])
+        if not dvc_files._problem():
+            stages = COMPILED_LOCKFILE_SCHEMA(YAML(typ="safe").load(text[:length])).get("stages", {})
+            outs = [out for stage in stages.values() for out in stage.get("outs", [])]
+            assert all(len(out.get("md5", " " * 32).removesuffix(".dir")) == 32 for out in outs), text[:length][-80:]
+            assert all("size" in out for out in outs if "md5" in out), text[:length][-80:]
+    Path("dvc.lock").write_text(text)
+    assert dvc_files._problem() == ""
+
+
+def test_both_sides_of_a_merge_are_left_to_the_user(project: Path) -> None:
+    text = Path("dvc.lock").read_text().replace("    cmd:", "<<<<<<< HEAD\n    cmd:", 1)
+    Path("dvc.lock").write_text(text)
+    with pytest.raises(BadData) as refused:
+        dvc_files.mend()
+    assert str(refused.value) == (
+        "AB-182 dvc.lock:4: git left both sides of a merge ('<<<<<<<'); "
+        "take one side (git checkout --ours dvc.lock, or --theirs) and run again"
+    )
+    assert Path("dvc.lock").read_text() == text
+
+
+def a_folder() -> None:
+    Path("dvc.lock").mkdir()
+
+
+def a_link_to_nothing() -> None:
+    Path("dvc.lock").symlink_to("gone")
+
+
+def a_pipe() -> None:
+    os.mkfifo("dvc.lock")
+
+
+@pytest.mark.parametrize("put", [a_folder, a_link_to_nothing, a_pipe], ids=lambda put: put.__name__)
+def test_what_is_no_file_is_told(project: Path, put: Callable[[], None]) -> None:
+    Path("dvc.lock").unlink()
+    put()
+    with pytest.raises(Blocked) as refused:
+        dvc_files.mend()
+    assert str(refused.value) == (
+        "AB-184 dvc.lock: not a file, or a link to none, and DVC writes one there; move it away"
+    )
+
+
+def test_a_lock_of_another_dvc_is_left_alone(project: Path) -> None:
+    text = Path("dvc.lock").read_text().replace("'2.0'", "'3.0'")
+    Path("dvc.lock").write_text(text)
+    with pytest.raises(BadData) as refused:
+        dvc_files.mend()
+    assert str(refused.value).startswith("AB-200 dvc.lock: schema '3.0', and this version of DVC reads '2.0'; install ")
+    assert Path("dvc.lock").read_text() == text
+
+
+def test_every_damaged_lock_is_kept(project: Path) -> None:
+    for i, name in enumerate(("dvc.lock.damaged", "dvc.lock.damaged.2", "dvc.lock.damaged.2")):
+        Path("dvc.lock").write_text(f"schema: {min(i, 1)}")
+        assert dvc_files.mend()[0].endswith(f"(the damaged one is .work/{name})")
+        assert Path(".work", name).read_text() == f"schema: {min(i, 1)}"
+
+
+def test_a_damaged_lock_where_a_folder_has_the_name_of_its_copy(project: Path) -> None:
+    Path(".work/dvc.lock.damaged").mkdir(parents=True)
+    Path("dvc.lock").write_text("")
+    (line,) = dvc_files.mend()
+    assert line.endswith("(the damaged one is .work/dvc.lock.damaged.2)")
+
+
+@pytest.mark.parametrize("content", [b"\x89PNG\r\n\x1a\n\0\0", b"schema: 2.0\nstages: {}\n", b"[" * 200_000, b"- a\n"])
+def test_a_lock_that_no_kill_leaves_so(project: Path, content: bytes) -> None:
+    """It is put aside all the same, and nothing is claimed of how it came to be."""
+    Path("dvc.lock").write_bytes(content)
+    line = f"dvc.lock cannot be read: {ANEW} (the damaged one is .work/dvc.lock.damaged)"
+    assert (dvc_files.mend(), Path(".work/dvc.lock.damaged").read_bytes()) == ([line], content)
+
+
+def test_a_lock_in_which_bytes_were_overwritten(project: Path) -> None:
+    whole = Path("dvc.lock").read_bytes()
+    Path("dvc.lock").write_bytes(whole[:200] + b"\0" * 50 + whole[250:])
+    assert dvc_files.mend()[0].startswith("dvc.lock cannot be read: ")
+
+
+def test_a_lock_that_is_gone_is_told(project: Path) -> None:
+    """Where a check has seen one; a new project has none."""
+    whole = Path("dvc.lock").read_bytes()
+    Path("dvc.lock").unlink()
+    assert dvc_files.mend() == []
+    Path("dvc.lock").write_bytes(whole)
+    assert dvc_files.mend() == []
+    Path("dvc.lock").unlink()
+    assert dvc_files.mend() == [
+        "warning: dvc.lock is gone: cp .work/dvc.lock dvc.lock brings that of the last check back; without it DVC takes"
+        " what it can from its run cache, and runs the rest"
+    ]
+    subprocess.run(["cp", ".work/dvc.lock", "dvc.lock"], check=True)
+    assert (Path("dvc.lock").read_bytes(), dvc_files.mend()) == (whole, [])
+
+
+@pytest.mark.parametrize("name", ["lock", "rwlock", "rwlock.lock"])
+@pytest.mark.parametrize("put", [os.mkdir, os.mkfifo], ids=["folder", "pipe"])
+def test_what_is_no_file_among_the_state_of_dvc(project: Path, name: str, put: Callable[[Path], None]) -> None:
+    path = Path(".dvc/tmp", name)
+    path.unlink(missing_ok=True)
+    put(path)
+    with pytest.raises(Blocked) as refused:
+        dvc_files.mend()
+    assert str(refused.value) == (
+        f"AB-184 {path}: not a file, and DVC writes one there; move it away while no DVC is at work"
+    )
+
+
+@pytest.mark.parametrize(
+    "graph", ["", "[]", "stages: []", "stages: {a: 1}", "stages: {a: {outs: [{}]}}", "[" * 200_000]
+)
+def test_a_graph_of_another_form_is_left_to_dvc(project: Path, graph: str) -> None:
+    Path("dvc.yaml").write_text(graph)
+    assert dvc_files.mend() == []
+
+
+def test_a_file_in_the_place_of_our_folder(project: Path) -> None:
+    Path(".work").write_text("mine")
+    with pytest.raises(Blocked) as refused:
+        dvc_files.mend()
+    assert str(refused.value) == "AB-184 .work: not a folder, and one belongs there; move it away, or rename it"
+    assert Path(".work").read_text() == "mine"
+
+
+def test_a_lock_that_is_being_written_is_waited_for(project: Path) -> None:
+    """A DVC that is at work holds .dvc/tmp/lock."""
+    whole = Path("dvc.lock").read_text()
+    writer = (
+        "import fcntl, time\n"
+        "lock = open('.dvc/tmp/lock', 'r+'); fcntl.flock(lock, fcntl.LOCK_EX)\n"
+        "text = open('dvc.lock').read(); file = open('dvc.lock', 'w')\n"
+        "file.write(text[:50]); file.flush(); print('half', flush=True); time.sleep(1); file.write(text[50:])\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", writer], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "half\n"
+        assert dvc_files._problem() == "is cut short"
+        assert dvc_files.mend() == []
+    assert Path("dvc.lock").read_text() == whole
+    assert not Path(".work/dvc.lock.damaged").exists()
+
+
+def test_a_damaged_lock_under_a_dvc_at_work_is_not_touched(project: Path) -> None:
+    Path("dvc.lock").write_text("schema")
+    with Path(".dvc/tmp/lock").open("r+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with pytest.raises(Busy) as refused:
+            dvc_files.mend(patience=0.3)
+    assert str(refused.value) == (
+        "AB-183 dvc.lock: not whole for 0 s while another DVC process is at work here; "
+        "wait for it, or stop it, and run again"
+    )
+    assert refused.value.exit_code == 75
+    assert Path("dvc.lock").read_text() == "schema"
+
+
+MARKS = ["", '{"write": {"/x": {"pi', "[]", '{"a": 5}', '{"read": {"/x": [{"cmd": "dvc"}]}}']
+MARKS += ["[" * 200_000, '{"write": {"/x": {"pid": 1e999}}}']
+
+
+@pytest.mark.parametrize("text", MARKS, ids=range(len(MARKS)))
+def test_marks_that_are_cut(project: Path, text: str) -> None:
+    """DVC refuses to run until somebody removes the file."""
+    Path(".dvc/tmp/rwlock").write_text(text)
+    (line,) = dvc_files.mend()
+    assert line == (
+        ".dvc/tmp/rwlock cannot be read (a DVC that was killed may leave it so): removed; only a running DVC needs it"
+    )
+    assert not Path(".dvc/tmp/rwlock").exists()
+
+
+def test_marks_of_a_number_that_another_process_has_now(project: Path) -> None:
+    """As after the restart of a container: DVC would wait for this process for ever."""
+    mark = {"pid": os.getpid(), "cmd": "dvc repro"}
+    marks = {"write": {str(project / "out/one"): mark}, "read": {str(project / "in.txt"): [mark]}}
+    Path(".dvc/tmp/rwlock").write_text(json.dumps(marks))
+    assert dvc_files.mend() == []
+    assert json.loads(Path(".dvc/tmp/rwlock").read_text()) == marks, "this process has lived longer: it may be DVC"
+    long_ago = time.time() - 10**6
+    os.utime(".dvc/tmp/rwlock", (long_ago, long_ago))
+    assert dvc_files.mend() == []
+    assert json.loads(Path(".dvc/tmp/rwlock").read_text()) == {"write": {}, "read": {}}
+    Path("in.txt").write_text("another text")
+    assert dvc("repro").returncode == 0
+
+
+def test_copies_that_dvc_had_begun(project: Path) -> None:
+    """Beside outputs only, and only names such as DVC gives."""
+    for name in ("out/.AbCdEf_hij-lmnopqrstuv.tmp", "out/.mine.tmp", ".AbCdEf_hij-lmnopqrstuv.tmp"):
+        Path(name).write_text("half")
+    assert dvc_files.mend() == ["out/.AbCdEf_hij-lmnopqrstuv.tmp removed: a copy that DVC had begun when it was killed"]
+    assert Path("out/.mine.tmp").is_file()
+    Path("dvc.yaml").write_text("stages: {")
+    assert dvc_files.mend() == [], "DVC itself tells"
+
+
+def test_a_lock_of_git_is_told(project: Path) -> None:
+    subprocess.run(["git", "init", "-q"], check=True)
+    Path(".git/index.lock").touch()
+    (line,) = dvc_files.mend()
+    assert line.startswith("warning: .git/index.lock is there: a git is at work here, or a git or DVC was killed;")
+    assert line.endswith("If no git is at work: rm .git/index.lock")
+
+
+def test_where_dvc_never_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert dvc_files.mend() == []
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,285 @@
+"""adaptbert check opens the files: all that is wrong with all of them at once, and nothing that the stages accept."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from adaptbert.cli import app
+from adaptbert.errors import UserError
+from adaptbert.project import first_rows
+from adaptbert.runtime.params import params_file as params
+from adaptbert.validation.labelled_set import pass_task
+from adaptbert.validation.limits import Limits
+from stages.collect_task import CollectTaskParams, read_into
+from tests.support import tiny
+from tests.support.checked_files import SEEDS, in_a_project, lines, mood, told, words, write
+from tests.support.imports import ROOT
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return in_a_project(tmp_path, monkeypatch)
+
+
+def test_six_files_with_six_faults_are_told_in_one_run(project: Path) -> None:
+    (project / "data/own/gbk.txt").write_bytes("天气很好，我们出去玩。\n".encode("gbk") * 3)
+    ner = [{"tokens": ["Ann", "Lee", "left"], "tags": ["I-PER", "I-PER", "O"]} for _ in range(4)]
+    qa = lines("qa.jsonl", *[{"context": "Ann left", "question": "Who?", "answers": [{"text": "Bob", "start": 0}]}] * 9)
+    odd = lines("odd.jsonl", {"text": "so so", "label": "neutral"}, {"text": "fine", "label": "a"})
+    cut = {"split": {"dev": 0.2, "test": 0.2}, "dev": qa, "test": qa}
+    grades = {split: lines(f"{split}.tsv", "text\tvalue", "a b\tgood", "c d\tbad") for split in SEEDS}
+    write(
+        {"general": lines("posts.csv", "content,id", "hello,1"), "domain": "data/own/gbk.txt"},
+        mood=mood(dev=odd),
+        grade=mood(**grades, target="number"),
+        people=mood(train=lines("ner.jsonl", *ner), shape="sequence_labelling", target="spans", tag_scheme="bio"),
+        answers=mood(train=qa, shape="extractive_answer", target="answer", no_answer=False, **cut),
+    )
+    found = told()
+    for start in (
+        "AB-056 data/own/posts.csv:1: column 'text' missing; found content, id; rename it or map it in collect.g",
+        "AB-018 data/own/gbk.txt: 0 of 3 documents left: 3 x byte 0xCC is not UTF-8: Chinese in GBK?; declare encoding",
+        "AB-060 params.yaml: collect_task.mood: labels of dev that train never shows: 1 x 'neutral', first in odd.",
+        "AB-018 data/own/train.tsv: 0 of 2 documents left: 2 x value is not a number; mend them",
+        "AB-018 data/own/dev.tsv: 0 of 2 documents left",
+        "AB-090 data/own/ner.jsonl: 4 of 4 rows are not bio; they look like io; write tag_scheme: io",
+        "AB-056 data/own/test.jsonl:1: column 'tokens' missing; found text, label; rename it or map it in c",
+        "AB-019 params.yaml: collect_task: 9 rows cannot be split: none falls to dev",
+        "AB-081 data/own/qa.jsonl: 9 of 9 rows cannot be read or are not valid (an answer is not at its offset: 9)",
+    ):
+        assert sum(line.startswith(start) for line in found) == 1, (start, found)
+    assert not any("/tmp" in line for line in found), "the folder that is thrown away"
+    assert sorted(path.name for path in Path("data").iterdir()) == ["own", "sources", "tokenizer"]
+
+
+def test_values_rules_and_files_are_told_in_one_run(project: Path) -> None:
+    """A wrong section hides neither rules between others nor files of others, and nothing follows from it."""
+    qa = lines("qa.jsonl", {"context": "Ann left", "question": "Who?", "answers": []})
+    write(
+        {"general": lines("posts.csv", "content", "hello"), "domain": "data/own/nowhere.txt"},
+        mood=mood(dev=lines("dev.csv", "texts,label", "a,b")),
+        broken=mood(train=qa, form="csv"),
+    )
+    document = params.read(Path("params.yaml"))
+    document["optim"] = {}
+    document["collect"]["third"] = {"source": "file", "path": "data/own/nothing.txt"}
+    document["tokenize"]["max_length"] = 100_000_000
+    document["ladder"]["finetune"]["mood-y"] = {"task": "mood", "arm": "y", "from": "pretrain"}
+    Path("params.yaml").write_text(json.dumps(document), encoding="utf-8")
+    done = CliRunner().invoke(app, ["check"])
+    found = done.stderr.removeprefix("error: ").splitlines()
+    assert (done.exit_code, len(found)) == (78, 8), found
+    for start in (
+        "AB-100 params.yaml: collect.third.source: ",
+        "AB-099 params.yaml: collect_task.broken.form: unknown key 'form'",
+        "AB-099 params.yaml: optim: unknown section",
+        "AB-109 params.yaml: tokenize.max_length: ",
+        "AB-186 params.yaml: ladder.finetune.mood-y: ",
+        "AB-050 params.yaml: collect.domain.path: data/own/nowhere.txt: no such file",
+        "AB-056 data/own/posts.csv:1: column 'text' missing",
+        "AB-056 data/own/dev.csv:1: column 'text' missing",
+    ):
+        assert sum(line.startswith(start) for line in found) == 1, (start, found)
+
+
+@pytest.mark.parametrize(
+    "section", ["validate", "tokenize", "tokenizer", "pretrain", "collect", "collect_task", "ladder"]
+)
+@pytest.mark.parametrize("wrong", [None, [], {"unheard": 1}, "absent"])
+def test_a_section_that_is_wrong_as_a_whole(project: Path, section: str, wrong: object) -> None:
+    """It is told, with the files of the other sections, and no error follows from it."""
+    write({"general": lines("posts.csv", "content", "hello")}, mood=mood(test=lines("test.csv", "texts,label", "a,b")))
+    document = params.read(Path("params.yaml"))
+    document[section] = wrong
+    if wrong == "absent":
+        del document[section]
+    Path("params.yaml").write_text(json.dumps(document), encoding="utf-8")
+    found = told()
+    of_section = [line for line in found if f"params.yaml: {section}" in line]
+    of_files = [line for line in found if line.startswith("AB-056 data/own/")]
+    expected = {"validate": 0, "collect": 1, "collect_task": 1}.get(section, 2)
+    assert (len(of_section) > 0, len(of_files)) == (True, expected), found
+    assert sorted(found) == sorted([*of_section, *of_files])
+
+
+def test_what_is_right_passes(project: Path) -> None:
+    corpus = lines("posts.txt", *map(words, range(300)))
+    write({"general": corpus, "domain": corpus}, {"class_weights": {"a": 1.0, "b": 2.0}}, mood=mood())
+    assert told() == []
+
+
+def test_class_weights_of_other_labels(project: Path) -> None:
+    write(None, {"class_weights": {"a": 1.0, "c": 2.0}}, mood=mood())
+    assert told() == [
+        "AB-111 params.yaml: finetune.mood.class_weights: class_weights of 'a', 'c', but the labels are 'a', 'b'; "
+        "give `balanced`, or each label its weight"
+    ]
+
+
+ROWS = [
+    {"text": "fine words here", "label": "a"}, {"text": "other words there", "label": "b"},
+    {"text": "", "label": "a"}, {"text": "no label"}, {"text": None, "label": "a"}, {"text": "x", "label": ["a"]},
+    {"text": "odd", "label": "c"}, {"text": "odd", "label": " A"}, {"text": 3, "label": "a"}, "{", "",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_check_and_the_stages_agree_on_small_files(project: Path, seed: int) -> None:
+    """What check lets pass, collect and the gate let pass, and the reverse."""
+    draw = random.Random(seed)
+    paths = {}
+    for split in SEEDS:
+        rows = [ROWS[draw.choice((0, 1))] for _ in range(draw.randint(2, 9))]
+        rows = [{**row, "text": f"{row['text']} {words(n + SEEDS[split])}"} for n, row in enumerate(rows)]
+        faulty = [draw.choice(ROWS) for _ in range(draw.choice((0, 0, 1)))]
+        paths[split] = lines(f"{split}.jsonl", *rows, *faulty)
+    values = mood(**paths)
+    write(None, {"labels": 0}, mood=values)
+    document = params.read(Path("params.yaml"))
+    config = params.parse(CollectTaskParams, values, "collect_task.mood", Path("params.yaml"))
+    limits = params.parse(Limits, document["validate"], "validate", Path("params.yaml"))
+    (project / "raw").mkdir()
+    expected: list[UserError] = []
+    try:
+        read_into(project / "raw", config, {split: Path(path) for split, path in paths.items()})
+        expected = pass_task(project / "raw", project / "kept", project / "rejected.parquet", limits).errors
+    except UserError as error:
+        expected = [error]
+    found = first_rows.check(document, Path("params.yaml"))
+    assert ([error.code for error in expected] != [], found.unopened) == (found.errors != [], [])
+    assert {error.code for error in expected} <= {error.code for error in found.errors}
+    assert found.notices == [], "of a set that is read whole nothing is left open"
+
+
+def test_a_label_of_another_name_is_a_missing_column_in_every_split(project: Path) -> None:
+    """A split without labels is one that has nothing else that they could be."""
+    rows = [{"id": n, "text": words(n), "mood": "ab"[n % 2]} for n in range(20)]
+    write(None, None, mood=mood(**{split: lines(f"{split}.jsonl", *rows[n:]) for n, split in enumerate(SEEDS)}))
+    remedy = "rename it or map it in collect_task.mood.columns"
+    assert told() == [
+        f"AB-056 data/own/{split}.jsonl:1: column 'label' missing; found id, text, mood; {remedy}" for split in SEEDS
+    ]
+    write(None, None, mood=mood(test=lines("test.jsonl", *({"id": n, "text": words(n)} for n in range(20)))))
+    assert [line.split(";")[0] for line in told()] == ["AB-098 data/own/test.jsonl:1: test has no labels"]
+
+
+def test_every_bad_file_of_a_folder_is_told_up_to_ten(project: Path) -> None:
+    parts = project / "data/own/parts"
+    parts.mkdir()
+    for number in range(15):
+        (parts / f"{number:02d}.csv").write_text(f"content\nx{number}\n", encoding="utf-8")
+    write({"domain": str(parts)})
+    found = told()
+    codes = ["AB-056", *["AB-040"] * 9]
+    assert [line.split(":")[0] for line in found[:10]] == [f"{c} {parts}/{n:02d}.csv" for n, c in enumerate(codes)]
+    assert found[10:] == ["AB-040 collect.domain: and 5 more errors; mend these first, then check again"]
+
+
+def test_a_name_in_a_folder_that_is_not_utf8(project: Path) -> None:
+    """It would become the id of rows, which Parquet and JSON cannot hold."""
+    parts = project / "data/own/parts"
+    parts.mkdir()
+    (parts / os.fsdecode(b"caf\xe9.txt")).write_text("a text\nanother\n", encoding="utf-8")
+    write({"domain": "data/own/parts"})
+    assert told() == [r"AB-192 data/own/parts/caf\xe9.txt: the name is not UTF-8; rename it"]
+
+
+def test_parquet_with_a_binary_column(project: Path) -> None:
+    pq.write_table(pa.table({"text": [b"a", b"b"]}), project / "data/own/x.parquet")
+    write({"domain": "data/own/x.parquet"})
+    assert told() == ["AB-042 data/own/x.parquet: column 'text' is binary, expected string; decode it first"]
+
+
+def test_a_list_of_packages_and_a_dictionary(project: Path) -> None:
+    (project / "data/own/packages.txt").write_text("numpyy\n", encoding="utf-8")
+    (project / "data/own/words.txt").write_text("word x\n", encoding="utf-8")
+    document = params.read(ROOT / "presets/smoke.yaml")
+    document["collect"]["domain"]["path"] = "data/own/packages.txt"
+    document["tokenize"]["words"] = {"segmenter": "rjieba", "dictionary": "data/own/words.txt"}
+    Path("params.yaml").write_text(json.dumps(document), encoding="utf-8")
+    assert [line[:60] for line in told()] == [
+        "AB-154 data/own/packages.txt: package 'numpyy' is not instal",
+        "AB-165 data/own/words.txt:1: 2 parts, of which the second is",
+    ]
+
+
+@pytest.mark.parametrize("source", ["init", "train"])
+def test_a_vocabulary_that_does_not_know_the_text(project: Path, source: str) -> None:
+    """One that is taken as it is; or that of an earlier run, while it fits the corpora that it is trained on anew."""
+    folder = Path("models/init" if source == "init" else "data/tokenizer")
+    folder.mkdir(parents=True, exist_ok=True)
+    tiny.tokenizer().save(folder)
+    known, other = (
+        lines(f"{name}.txt", *texts)
+        for name, texts in (
+            ("known", tiny.sentences("domain", 80)),
+            ("other", (f"天气很好，我们出去玩，第{number}天" for number in range(80))),
+        )
+    )
+    posts = {
+        split: lines(f"{split}.tsv", "text\tlabel", *(f"天空{seed + n}\t{'ab'[n % 2]}" for n in range(20)))
+        for split, seed in SEEDS.items()
+    }
+    write({"general": known, "domain": known if source == "train" else other}, mood=mood(**posts))
+    document = params.read(Path("params.yaml"))
+    if source == "init":
+        (folder / "config.json").touch()  # which nobody reads here
+        document["pretrain"] |= {"init": "models/init"}
+        del document["pretrain"]["encoder"]
+        document["tokenizer"] = {"source": "init"}
+        Path("params.yaml").write_text(json.dumps(document), encoding="utf-8")
+    told_of = [line.split(":")[0] for line in told()]
+    splits = [f"AB-025 {posts[split]}" for split in SEEDS]
+    assert sorted(told_of) == sorted(([f"AB-025 {other}"] if source == "init" else []) + splits)
+    if source == "train":
+        write({"general": other, "domain": other}, mood=mood(**posts))
+        assert told() == [], "it will be trained anew, on other text than the last time"
+
+
+def test_the_default_recipe_is_checked_in_a_second_without_torch() -> None:
+    code = """
+import sys, time
+from adaptbert.cli import app
+try:
+    app(["check"])
+except SystemExit as ended:
+    print(ended.code, time.process_time(), *({"torch", "transformers", "mlflow", "datasets"} & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    told, figures = done.stdout.splitlines()
+    assert told.startswith("params.yaml: "), done.stdout
+    status, seconds, *heavy = figures.split()
+    assert (status, heavy, float(seconds) < 3) == ("0", [], True), figures
+
+
+@pytest.mark.parametrize(("labels", "is_told"), [(0, False), (20, False), (21, True), (6_000, True)])
+def test_more_labels_than_there_are_rows(project: Path, labels: int, is_told: bool) -> None:
+    write(None, {"labels": labels}, mood=mood())
+    done = CliRunner().invoke(app, ["check"])
+    notice = f"params.yaml: finetune.mood.labels: {labels:,}, but train has 20 rows that are kept: all of them are used"
+    assert (done.exit_code, notice in done.stdout) == (0, is_told), done.output
+
+
+def test_links_in_a_circle_inside_a_folder(project: Path) -> None:
+    """To themselves, and to one another; what leads to them by name alone is not there."""
+    parts = project / "data/own/parts"
+    parts.mkdir()
+    lines("parts/a.txt", *map(words, range(30)))
+    for name, target in (("b.txt", "b.txt"), ("c.txt", "d.txt"), ("d.txt", "c.txt")):
+        (parts / name).symlink_to(target)
+    (parts / "self").symlink_to(".")
+    write({"domain": "data/own/parts", "general": "data/own/parts/c.txt"})
+    problem = "cannot be read: Too many levels of symbolic links; check the path and its permissions"
+    assert told() == [
+        "AB-050 params.yaml: collect.general.path: data/own/parts/c.txt: no such file; put it there, "
+        "or write where it is",
+        *(f"AB-049 data/own/parts/{name}.txt: {problem}" for name in "bcd"),
+    ]

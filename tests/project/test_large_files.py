@@ -1,0 +1,226 @@
+"""adaptbert check reads the first rows of a large file: what it says of them, and in which time."""
+
+import gzip
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from adaptbert.cli import app
+from adaptbert.collection.readers import replacing
+from adaptbert.project import first_rows
+from adaptbert.runtime.params import params_file as params
+from tests.support.checked_files import SEEDS, good, in_a_project, lines, mood, told, words, write
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return in_a_project(tmp_path, monkeypatch)
+
+
+def test_of_a_large_file_the_first_rows_are_read(project: Path) -> None:
+    """And nothing is said that the others could mend: here the label of dev comes late in train."""
+    late = [{"text": words(n), "label": "ab"[n > 8000]} for n in range(10_000)]
+    dev = lines("dev.jsonl", *({"text": words(n + 20_000), "label": "b"} for n in range(20)))
+    write(None, None, mood=mood(train=lines("train.jsonl", *late), dev=dev, test=good("test.jsonl", 20, 30_000)))
+    assert told() == []
+    write(None, None, mood=mood(train=lines("train.jsonl", *("not json" for _ in range(300)), *late), dev=dev))
+    assert told() == ["AB-018 data/own/train.jsonl: 0 of 200 documents left: 200 x not a JSON object; mend them"]
+
+
+def with_limits(bad: int, limit: float, own: float | None) -> str:
+    """A corpus of 10,000 rows of whose first 200 some, from the third on, are no JSON; what check prints of it."""
+    rows = [{"text": words(n)} for n in range(10_000)]
+    path = lines("posts.jsonl", *rows[:2], *["not json"] * bad, *rows[2:])
+    write({"general": path})
+    document = params.read(Path("params.yaml"))
+    document["validate"]["max_bad_fraction"] = limit
+    if own is not None:
+        document["collect"]["general"]["max_bad_fraction"] = own
+    Path("params.yaml").write_text(json.dumps(document), encoding="utf-8")
+    done = CliRunner().invoke(app, ["check"])
+    lines_of = (done.stdout + done.stderr).splitlines(keepends=True)
+    return "".join(line for line in lines_of if not line.startswith("notice: params.yaml: "))
+
+
+GENERAL = "general.max_bad_fraction"
+
+
+@pytest.mark.parametrize(
+    ("bad", "limit", "own", "stops"),
+    [
+        (2, 0.01, None, None),
+        (3, 0.01, None, "validate.max_bad_fraction is 0.01"),
+        (36, 0.01, None, "validate.max_bad_fraction is 0.01"),
+        (100, 0.3, 0.05, f"collect.{GENERAL} is 0.05 and validate.max_bad_fraction is 0.3"),
+        (36, 0.3, 0.05, f"collect.{GENERAL} is 0.05"),
+        (36, 0.3, 0.2, None),
+        (36, 0.0, 1.0, "validate.max_bad_fraction is 0"),
+    ],
+)
+def test_bad_first_rows_of_a_large_file_are_told(
+    project: Path, bad: int, limit: float, own: float | None, stops: str | None
+) -> None:
+    """More than the limit is a notice with the limit that params.yaml has: the rest of the file may make up."""
+    found = with_limits(bad, limit, own)
+    assert ("notice:" in found, "error" in found) == (stops is not None, False), found
+    if stops is not None:
+        assert (
+            f"notice: collect.general: data/own/posts.jsonl: {bad} of the first 200 rows cannot be read or are not "
+            f"valid (not a JSON object: {bad}), the first at posts.jsonl:3: not a JSON object; if as many of all rows "
+            f"are, the set is refused before training: {stops}\n"
+        ) in found
+        assert "all right; the files that it names can be read, but see above" in found
+
+
+@pytest.mark.parametrize(
+    ("bad", "limit", "own", "keys"),
+    [
+        (150, 0.01, None, "validate.max_bad_fraction (0.01)"),
+        (150, 0.01, 0.1, f"collect.{GENERAL} (0.1) and validate.max_bad_fraction (0.01)"),
+        (150, 0.8, 0.6, f"collect.{GENERAL} (0.6)"),
+    ],
+)
+def test_a_large_file_most_of_whose_first_rows_are_bad_is_refused(
+    project: Path, bad: int, limit: float, own: float | None, keys: str
+) -> None:
+    found = with_limits(bad, limit, own)
+    assert found == (
+        f"error: AB-044 data/own/posts.jsonl: {bad} of the first 200 rows cannot be read or are not valid (not a JSON "
+        f"object: {bad}), the first at posts.jsonl:3: not a JSON object; mend them, or raise {keys}\n"
+    )
+
+
+def test_bad_first_rows_of_a_large_labelled_set(project: Path) -> None:
+    """Rows that the gate refuses count beside those that cannot be read; a split cut off train shares its file."""
+    rows = [{"text": words(n), "label": "ab"[n % 2]} for n in range(10_000)]
+    train = lines("train.jsonl", *rows[:20], "{", *rows[20:])
+    write(None, None, mood=mood(train=train, dev=train, split={"dev": 0.3}))
+    done = CliRunner().invoke(app, ["check"])
+    assert (
+        "notice: collect_task.mood: data/own/train.jsonl: 1 of the first 200 rows cannot be read or are not valid"
+    ) not in done.stdout, "half a percent"
+    rows[30]["text"] = ""
+    del rows[40]["label"]
+    train = lines("train.jsonl", *rows[:20], "{", *rows[20:])
+    done = CliRunner().invoke(app, ["check"])
+    assert done.exit_code == 0, done.output
+    assert "data/own/train.jsonl: 3 of the first 200 rows cannot be read or are not valid (" in done.stdout
+    assert "the first at train.jsonl:21: not a JSON object; if as many" in done.stdout
+    Path("data/own/dev.jsonl").write_text("{}\n", encoding="utf-8")
+    write(None, None, mood=mood(train=train, dev="data/own/dev.jsonl"))
+    done = CliRunner().invoke(app, ["check"])
+    assert "data/own/train.jsonl: 3 of the first 200 rows" in done.stdout, "beside errors of another split"
+    assert "AB-056 data/own/dev.jsonl:1: column 'text' missing" in done.stderr
+
+
+def test_patterns_that_never_end_have_one_time_for_all_files(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files with one are told as long as there is time, then what the patterns did not come to."""
+    monkeypatch.setattr(replacing, "SECONDS", 0.4)
+    monkeypatch.setattr(first_rows, "PATTERN_SECONDS", 1.0)
+    endless = {"source": "files", "replace": [["(a|a)*$", ""]]}
+    texts = lines("posts.txt", "short", *["a" * 40 + "!"] * 20)
+    (project / "data/own/parts").mkdir()
+    for number in range(40):
+        lines(f"parts/{number}.txt", f"{number}{'a' * 40}!")
+    row = f"{'a' * 40}!\ta"
+    tasks = {
+        f"task{number}": mood(**{split: lines(f"{split}{number}.tsv", "text\tlabel", row) for split in SEEDS})
+        for number in range(3)
+    }
+    write({"general": texts, "domain": "data/own/parts"}, **{name: {**v, **endless} for name, v in tasks.items()})
+    document = params.read(Path("params.yaml"))
+    for corpus in ("general", "domain"):
+        document["collect"][corpus] |= endless
+    Path("params.yaml").write_text(json.dumps(document), encoding="utf-8")
+    begin = time.process_time()
+    found = first_rows.check(document, Path("params.yaml"))
+    assert time.process_time() - begin < 4, "each of 50 files holds a text that takes 0.4 s"
+    codes = [(error.code, error.place) for error in found.errors]
+    assert codes == [(191, "data/own/posts.txt:2"), (191, "data/own/parts/0.txt:1")]
+    assert found.notices == [
+        f"collect_task.task{number}: the patterns of `replace` took 1 seconds; what comes of them was not looked at"
+        for number in range(3)
+    ]
+
+
+def test_what_was_not_opened_is_told_beside_errors(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(first_rows, "SECONDS", -1.0)
+    write({"general": "data/own/nowhere.txt"}, mood=mood())
+    done = CliRunner().invoke(app, ["check"])
+    assert "AB-050 params.yaml: collect.general.path: " in done.stderr
+    assert "not opened, for it would take long: collect_task.mood\n" in done.stdout
+
+
+def test_many_large_files_cost_seconds(project: Path) -> None:
+    """And memory that does not grow with them: a gigabyte of text, of which no more than the beginning is read."""
+    huge = project / "data/own/huge.txt"
+    huge.write_text("\n".join(map(words, range(30_000))) + "\n", encoding="utf-8")
+    with huge.open("ab") as file:
+        file.truncate(1 << 30)
+    parts = project / "data/own/parts"
+    parts.mkdir()
+    for number in range(200):
+        (parts / f"{number:03d}.txt.gz").write_bytes(gzip.compress(f"{words(number)}\n".encode() * 300))
+    write({"general": str(huge), "domain": str(parts)})
+    begin = time.process_time()
+    assert told() == []
+    assert time.process_time() - begin < 5
+
+
+LONG = {"text": "x" * 1_200_000}
+
+
+def test_a_long_first_row_refuses_no_corpus(project: Path) -> None:
+    """It ends the look, and the recipe drops it: one row says nothing of the thousands behind it."""
+    write({"general": lines("long.jsonl", LONG, *({"text": words(n)} for n in range(5_000)))})
+    done = CliRunner().invoke(app, ["check"])
+    assert (done.exit_code, done.stderr) == (0, ""), done.output
+    assert (
+        "notice: collect.general: data/own/long.jsonl: 0 of 1 documents left (too_long: 1); "
+        "if all rows are like this one, the set is refused\n"
+    ) in done.stdout
+
+
+def test_a_long_first_row_refuses_no_labelled_set(project: Path) -> None:
+    rows = [{"text": words(n), "label": "ab"[n % 2]} for n in range(5_000)]
+    train = lines("train.jsonl", {**LONG, "label": "a"}, *rows)
+    write(None, None, mood=mood(train=train))
+    done = CliRunner().invoke(app, ["check"])
+    assert (done.exit_code, done.stderr) == (0, ""), done.output
+    assert (
+        "notice: collect_task.mood: data/own/train.jsonl: 0 of 1 rows left (too_long: 1); "
+        "if all rows are like this one, the set is refused\n"
+    ) in done.stdout
+    write(None, None, mood=mood(train=train, dev=train, split={"dev": 0.3}))
+    done = CliRunner().invoke(app, ["check"])
+    assert (done.exit_code, done.stderr) == (0, ""), "one row cannot be cut, five thousand can"
+
+
+@pytest.mark.parametrize("wrong", [{"label": None}, {"label": " "}])
+def test_a_long_first_row_that_is_bad_refuses_no_labelled_set(project: Path, wrong: dict[str, Any]) -> None:
+    rows = [{"text": words(n), "label": "ab"[n % 2]} for n in range(5_000)]
+    write(None, None, mood=mood(train=lines("train.jsonl", {**LONG, **wrong}, *rows)))
+    done = CliRunner().invoke(app, ["check"])
+    assert (done.exit_code, done.stderr) == (0, ""), done.output
+    assert "notice: collect_task.mood: data/own/train.jsonl: " in done.stdout
+
+
+def test_first_rows_that_are_all_too_short_refuse_no_corpus(project: Path) -> None:
+    """However many they are: what is dropped for its length was read as it is meant."""
+    rows = [*({"text": f"{n}"} for n in range(300)), *({"text": words(n)} for n in range(10_000))]
+    write({"general": lines("posts.jsonl", *rows)})
+    document = params.read(Path("params.yaml"))
+    document["validate"]["min_characters"] = 10
+    Path("params.yaml").write_text(json.dumps(document), encoding="utf-8")
+    done = CliRunner().invoke(app, ["check"])
+    assert (done.exit_code, done.stderr) == (0, ""), done.output
+    assert "0 of 200 documents left (too_short: 200); if all rows are like these 200, the set" in done.stdout
+
+
+def test_a_few_rows_of_a_file_that_has_no_others_refuse_it(project: Path) -> None:
+    write({"general": lines("long.jsonl", LONG)})
+    assert told() == ["AB-018 data/own/long.jsonl: 0 of 1 documents left (too_long: 1); give more text"]

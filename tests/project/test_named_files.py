@@ -1,0 +1,77 @@
+"""What params.yaml names and nobody can read to its end: pipes, sockets and devices."""
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adaptbert.collection.installed_docs import read_names
+from adaptbert.errors import BadData
+from adaptbert.project import named_files
+from adaptbert.runtime.params import params_file as params
+from adaptbert.tokenization.word_segmentation import read_dictionary
+from tests.support.imports import ROOT
+
+FILE = Path("params.yaml")
+
+
+@pytest.fixture
+def special(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for folder in ("parts/more", "hidden"):
+        Path(folder).mkdir(parents=True)
+        Path(folder, "a.txt").write_text("a\n", encoding="utf-8")
+    for pipe in ("pipe.txt", "parts/more/p.txt", "hidden/.p"):
+        os.mkfifo(pipe)
+    Path("link.txt").symlink_to("pipe.txt")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("socket.txt")
+    return tmp_path
+
+
+def document() -> Any:
+    return params.read(ROOT / "presets/smoke.yaml")
+
+
+SPECIAL = [
+    ("pipe.txt", "pipe.txt: a named pipe"),
+    ("link.txt", "link.txt: a named pipe"),
+    ("socket.txt", "socket.txt: a socket"),
+    ("parts", "parts/more/p.txt: a named pipe"),
+    ("hidden", "hidden/.p: a named pipe"),
+    ("/dev/zero", "/dev/zero: a device"),
+]
+
+
+@pytest.mark.parametrize("key", ["collect.general.path", "collect_task.section.train", "tokenize.words.dictionary"])
+@pytest.mark.parametrize(("name", "told"), SPECIAL)
+def test_what_has_no_end_is_refused(special: Path, key: str, name: str, told: str) -> None:
+    values = document()
+    *above, last = key.split(".")
+    section = values
+    for part in above:
+        section = section[part]
+    section[last] = name
+    found = [error for error in named_files.check(values, FILE) if error.code == 49]
+    assert [str(error).startswith(f"AB-049 params.yaml: {key}: {told}") for error in found] == [True], found
+    assert "not a regular file; put its text into a file: DVC would read it for ever" in str(found[0])
+    assert name in named_files.unusable(values)
+
+
+@pytest.mark.parametrize("read", [read_names, read_dictionary])
+def test_readers_do_not_open_a_pipe(special: Path, read: Any) -> None:
+    with pytest.raises(BadData, match=r"AB-049 pipe\.txt: not a readable regular file"):
+        read(Path("pipe.txt"))
+
+
+@pytest.mark.slow
+def test_dvc_itself_waits_for_a_pipe(special: Path) -> None:
+    """What docs/errors.md says; when this fails, DVC has learnt it, and the sentence there can go."""
+    subprocess.run([sys.executable, "-m", "dvc", "init", "--no-scm", "-q"], check=True)
+    Path("dvc.yaml").write_text("stages: {a: {cmd: 'touch out', deps: [pipe.txt], outs: [out]}}", encoding="utf-8")
+    with pytest.raises(subprocess.TimeoutExpired):
+        subprocess.run([sys.executable, "-m", "dvc", "repro"], timeout=8, capture_output=True, check=False)

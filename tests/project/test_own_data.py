@@ -1,0 +1,338 @@
+"""`adaptbert use PRESET --data DIR`: the files come below the project and under DVC, all of them or none."""
+
+import errno
+import os
+import resource
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from adaptbert.cli import app
+from adaptbert.project import copying, own_data
+from adaptbert.project.repository import opened
+from adaptbert.runtime.params import params_file as params
+from tests.support.imports import ROOT
+
+DEMO = (ROOT / "presets/demo.yaml").read_text(encoding="utf-8")
+WEIBO = (ROOT / "presets/weibo.yaml").read_text(encoding="utf-8")
+NAMES = [
+    "zh_domain_weibo.jsonl.gz",
+    "zh_general.jsonl.gz",
+    *(f"zh_task_ewect_usual.{split}.jsonl.gz" for split in ("dev", "test", "train")),
+]
+OWN = Path("data/own")
+
+
+@pytest.fixture(params=["git", "no git"])
+def project(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with this one's stages, presets, sources and settings of git and DVC."""
+    root = tmp_path / "project"
+    (root / "data").mkdir(parents=True)
+    for name in ("stages", "presets", "data/sources"):
+        (root / name).symlink_to(ROOT / name)
+    (root / ".dvc").mkdir()
+    for name in (".dvc/config", ".gitignore", "params.yaml"):
+        shutil.copy(ROOT / name, root / name)
+    (root / "params.yaml").write_text(DEMO, encoding="utf-8")
+    monkeypatch.chdir(root)
+    monkeypatch.setenv("DVC_SITE_CACHE_DIR", str(tmp_path / "dvc"))
+    if request.param == "git":
+        subprocess.run(["git", "init", "-q"], check=True)
+    return root
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    """The five files of the preset `weibo`, elsewhere; their bytes do not matter here."""
+    folder = tmp_path / "文本 of mine"
+    folder.mkdir()
+    for name in NAMES:
+        (folder / name).write_text(name)
+    return folder
+
+
+def use(folder: Path | str, *more: str) -> Result:
+    return CliRunner().invoke(app, ["use", "weibo", "--data", str(folder), *more])
+
+
+def own_files() -> list[str]:
+    return sorted(path.name for path in OWN.iterdir()) if OWN.is_dir() else []
+
+
+def cached() -> list[Path]:
+    return [path for path in Path(".dvc/cache").rglob("*") if path.is_file()]
+
+
+def untouched(done: Result, code: int, message: str) -> None:
+    """One message, and params.yaml as it was."""
+    assert (done.exit_code, message in done.stderr) == (code, True), done.output
+    assert len(done.stderr.splitlines()) == 1
+    assert "Traceback" not in done.output
+    assert Path("params.yaml").read_text(encoding="utf-8") == DEMO
+
+
+def test_files_come_below_the_project_and_under_dvc(project: Path, text: Path) -> None:
+    (text / "posts").mkdir()
+    (text / "notes.md").touch()
+    (text / ".hidden.txt").touch()
+    done = use(text)
+    assert done.exit_code == 0, done.output
+    assert done.output.splitlines() == [
+        "params.yaml is now the preset 'weibo'",
+        "data/own: 5 files, 142 bytes, 5 of them copied now",
+        "left out (a folder, or a name that tells no known format): notes.md, posts/",
+        *(["DVC put 5 records (data/own/*.dvc) into git's index, for your next commit"] * Path(".git").is_dir()),
+        "now write the names of your files and columns into params.yaml where it has others, and run: adaptbert check",
+    ]
+    assert Path("params.yaml").read_text(encoding="utf-8") == WEIBO, "relative paths, for everybody"
+    assert own_files() == sorted([*NAMES, *(f"{name}.dvc" for name in NAMES)])
+    assert [(OWN / name).read_text() for name in NAMES] == NAMES
+    assert len(cached()) == 5
+    assert "no such file" not in CliRunner().invoke(app, ["check"]).output
+
+
+def test_git_takes_the_records_and_leaves_the_text(project: Path, text: Path) -> None:
+    if not Path(".git").is_dir():
+        pytest.skip("no git")
+    use(text)
+    subprocess.run(["git", "add", "--all"], check=True)
+    listed = subprocess.run(["git", "ls-files", "data/own"], capture_output=True, text=True, check=True).stdout
+    assert listed.split() == [f"data/own/{name}.dvc" for name in NAMES]
+
+
+def test_again_nothing_is_done(project: Path, text: Path) -> None:
+    use(text)
+    texts, records = [OWN / name for name in NAMES], [OWN / f"{name}.dvc" for name in NAMES]
+    before = [(path.stat().st_mtime_ns, path.stat().st_ino) for path in texts], [path.read_text() for path in records]
+    for folder in (text, OWN):
+        done = use(folder)
+        assert (done.exit_code, "5 files, 142 bytes, 0 of them copied now" in done.output) == (0, True), done.output
+    after = [(path.stat().st_mtime_ns, path.stat().st_ino) for path in texts], [path.read_text() for path in records]
+    assert after == before
+
+
+def test_changed_and_new_files_are_brought_and_recorded(project: Path, text: Path) -> None:
+    use(text)
+    (text / NAMES[0]).write_text("other posts")
+    (text / "words.txt").write_text("a word")
+    done = use(text)
+    assert (done.exit_code, "6 files, 135 bytes, 2 of them copied now" in done.output) == (0, True), done.output
+    assert "not named in params.yaml: data/own/words.txt\n" in done.output
+    assert (OWN / NAMES[0]).read_text() == "other posts"
+    assert len(cached()) == 7, "what was replaced is still in the cache"
+    with opened() as repo:
+        assert [out.status() for out in repo.index.outs] == [{}] * 6
+
+
+@pytest.mark.parametrize("project", ["git"], indirect=True)
+def test_files_alone_leave_params_as_it_is(project: Path, text: Path) -> None:
+    """Edits of params.yaml that exist nowhere else do not stand in the way of new files; the refusal says how."""
+    use(text)
+    edited = WEIBO.replace("seed: 1 ", "seed: 7 ")
+    Path("params.yaml").write_text(edited, encoding="utf-8")
+    (text / NAMES[0]).write_text("other posts")
+    refused = use(text)
+    command = f"adaptbert use --data '{text}'"
+    assert refused.exit_code == 78
+    assert refused.stderr.endswith(f"; to keep it and bring the files alone: {command}\n")
+    done = CliRunner().invoke(app, shlex.split(command)[1:])
+    assert done.exit_code == 0, done.output
+    assert done.output.splitlines()[-2:] == [
+        "params.yaml is as it was",
+        "now write the names of your files and columns into params.yaml where it has others, and run: adaptbert check",
+    ]
+    assert (OWN / NAMES[0]).read_text() == "other posts"
+    assert Path("params.yaml").read_text(encoding="utf-8") == edited
+    with opened() as repo:
+        assert [out.status() for out in repo.index.outs] == [{}] * 5
+
+
+@pytest.mark.parametrize("project", ["git"], indirect=True)
+def test_records_in_a_commit_wait_for_none(project: Path, text: Path) -> None:
+    use(text)
+    identity = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
+    subprocess.run(["git", *identity, "commit", "--quiet", "--message", "text"], check=True)
+    assert "git" not in use(text).output
+
+
+def test_a_folder_that_is_data_own_is_recorded_where_it_is(project: Path, text: Path) -> None:
+    shutil.copytree(text, OWN)
+    (OWN / NAMES[0]).unlink()
+    (OWN / NAMES[0]).symlink_to(text / NAMES[0])
+    done = use("data/own")
+    assert (done.exit_code, "1 of them copied now" in done.output) == (0, True), done.output
+    assert not (OWN / NAMES[0]).is_symlink(), "DVC keeps bytes, not links"
+    assert (len(cached()), (text / NAMES[0]).read_text()) == (5, NAMES[0])
+
+
+def test_in_place_nothing_is_copied_and_a_warning_says_what_that_means(project: Path, text: Path) -> None:
+    folder = text.rename(text.with_name("text"))
+    done = use(folder, "--in-place")
+    assert (done.exit_code, own_files(), cached()) == (0, [], [])
+    assert "warning: params.yaml names the files by their place on this machine, so that no other clone" in done.output
+    assert params.read(Path("params.yaml"))["collect"]["general"]["path"] == f"{folder}/zh_general.jsonl.gz"
+    assert use(folder).exit_code == 0, "a preset with another folder is no work of the user's"
+    assert Path("params.yaml").read_text(encoding="utf-8") == WEIBO
+
+
+def test_in_place_of_what(project: Path) -> None:
+    done = CliRunner().invoke(app, ["use", "weibo", "--in-place"])
+    untouched(done, 78, "AB-111 --in-place: without --data nothing is brought; name the folder")
+
+
+# ---- what fails leaves everything as it was
+
+
+def no_folder(text: Path) -> None:
+    shutil.rmtree(text)
+
+
+def no_data(text: Path) -> None:
+    for name in NAMES:
+        (text / name).rename(text / f"{name}.md")
+
+
+def a_broken_link(text: Path) -> None:
+    (text / "posts.txt").symlink_to(text / "nowhere")
+
+
+def a_pipe(text: Path) -> None:
+    os.mkfifo(text / "posts.txt")
+
+
+def bytes_that_cannot_be_read(text: Path) -> None:
+    """The last of all: what was copied before it must go. The kernel answers with an error, to root too."""
+    (text / "zz.txt").symlink_to("/proc/self/mem")
+
+
+def a_name_that_is_not_utf_8(text: Path) -> None:
+    Path(os.fsdecode(os.fsencode(text) + b"/\xff.txt")).touch()
+
+
+class Fault(NamedTuple):
+    spoil: Callable[[Path], None]
+    message: str
+
+
+FAULTS = [
+    Fault(no_folder, "AB-049 --data"),
+    Fault(no_data, "no data file among 5 names; put txt, csv, "),
+    Fault(a_broken_link, "posts.txt: cannot be read: No such file or directory"),
+    Fault(a_pipe, "posts.txt: a named pipe, not a readable regular file"),
+    Fault(bytes_that_cannot_be_read, "zz.txt: cannot be read: Input/output error"),
+    Fault(a_name_that_is_not_utf_8, r"\udcff.txt': a name that is not UTF-8, or has control characters; rename it"),
+]
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=[fault.spoil.__name__ for fault in FAULTS])
+@pytest.mark.parametrize("project", ["git"], indirect=True)
+def test_a_folder_that_cannot_be_used(project: Path, text: Path, fault: Fault) -> None:
+    fault.spoil(text)
+    untouched(use(text), 65, fault.message)
+    assert own_files() == []
+
+
+@pytest.mark.parametrize("project", ["git"], indirect=True)
+def test_a_file_that_exists_nowhere_else_is_not_replaced(project: Path, text: Path) -> None:
+    OWN.mkdir()
+    (OWN / NAMES[1]).write_text("my only copy")
+    untouched(use(text), 65, f"AB-197 data/own/{NAMES[1]}: holds other bytes than the file of this name")
+    assert own_files() == [NAMES[1]]
+    assert (OWN / NAMES[1]).read_text() == "my only copy"
+    assert use(text, "--force").exit_code == 0
+    assert (OWN / NAMES[1]).read_text() == NAMES[1]
+
+
+@pytest.mark.parametrize("project", ["git"], indirect=True)
+def test_data_own_behind_a_link(project: Path, text: Path) -> None:
+    OWN.symlink_to(text)
+    untouched(use(text), 65, "AB-199 data/own: is, or lies behind, a link")
+
+
+@pytest.mark.parametrize("project", ["git"], indirect=True)
+def test_too_little_room(project: Path, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Told before anything is copied. The size of a file with a hole is real, its blocks are not."""
+    size = shutil.disk_usage(".").free
+    with (text / "huge.txt").open("wb") as file:
+        file.truncate(size)
+    monkeypatch.setattr("adaptbert.project.own_data.can_share_blocks", lambda _: False)
+    done = use(text)
+    small = sum(len(name) for name in NAMES)
+    untouched(done, 74, f"AB-196 data/own: {2 * (size + small):,} bytes needed, ")
+    assert " free; make room, move DVC's cache (dvc cache dir FOLDER), or say --in-place" in done.stderr
+    assert own_files() == []
+
+
+@pytest.mark.parametrize("project", ["git"], indirect=True)
+def test_dvc_at_work(project: Path, text: Path) -> None:
+    with opened() as repo, repo.lock:
+        untouched(use(text), 75, "AB-159 data/own: another DVC process is at work here; wait for it, and run again")
+    done = use(text)
+    assert (done.exit_code, "0 of them copied now" in done.output) == (0, True), "it goes on from there"
+
+
+@pytest.mark.parametrize("project", ["git"], indirect=True)
+def test_outside_a_dvc_repository(project: Path, text: Path) -> None:
+    shutil.rmtree(".dvc")
+    untouched(use(text), 65, "AB-198 data/own: DVC cannot record files here: you are not inside of a DVC repository")
+    assert own_files() == []
+
+
+@pytest.mark.parametrize("project", ["git"], indirect=True)
+def test_killed_while_it_copies(project: Path, text: Path) -> None:
+    """Half a file never has the name of a whole one, and the next call removes it."""
+    code = """
+import os, signal, sys
+from adaptbert import cli, own_data
+before = own_data.copy
+def copy(source, target, advance):
+    before(source, target, advance)
+    if source.name.startswith("zh_task"):
+        os.kill(os.getpid(), signal.SIGKILL)
+own_data.copy = copy
+cli.app(["use", "weibo", "--data", sys.argv[1]])
+"""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    assert subprocess.run([sys.executable, "-c", code, str(text)], env=environment).returncode == -9
+    assert [name[-5:] for name in own_files()] == [".part"] * 3
+    assert Path("params.yaml").read_text(encoding="utf-8") == DEMO
+    assert use(text).exit_code == 0
+    assert own_files() == sorted([*NAMES, *(f"{name}.dvc" for name in NAMES)])
+
+
+# ---- one file
+
+
+def test_a_copy_keeps_bytes_and_time_and_counts_them(tmp_path: Path) -> None:
+    source, steps = tmp_path / "a", list[int]()
+    source.write_bytes(os.urandom(copying.BLOCK + 7))
+    os.utime(source, ns=(1, 1_234_567_890_123_456_789))
+    copying.copy(source, tmp_path / "b", steps.append)
+    assert (tmp_path / "b").read_bytes() == source.read_bytes()
+    assert ((tmp_path / "b").stat().st_mtime_ns, sum(steps)) == (1_234_567_890_123_456_789, copying.BLOCK + 7)
+
+
+def test_a_source_that_grows_meanwhile(tmp_path: Path) -> None:
+    source = tmp_path / "a"
+    source.write_text("a")
+    with pytest.raises(own_data.BadData, match=r"AB-048 .*changed while it was copied"):
+        copying.copy(source, tmp_path / "b", lambda _: source.write_text("longer"))
+
+
+def test_a_copy_that_cannot_be_written(tmp_path: Path) -> None:
+    """The system allows a file of so many bytes and no more."""
+    (tmp_path / "a").write_bytes(bytes(5000))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+    try:
+        with pytest.raises(copying.NotWritten, match=f"a cannot be copied here: {os.strerror(errno.EFBIG)}; make room"):
+            copying.copy(tmp_path / "a", tmp_path / "b", lambda _: None)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

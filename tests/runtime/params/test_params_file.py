@@ -1,0 +1,359 @@
+"""Every bad params.yaml of the catalogue (99 to 118): one line with key, value and remedy, before anything runs."""
+
+import json
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from adaptbert.errors import BAD_PARAMS, BadParams, UserError
+from adaptbert.runtime.params import params_file as params
+from adaptbert.runtime.stage import check_all
+from tests.support.imports import ROOT
+
+DEMO = (ROOT / "presets/demo.yaml").read_text(encoding="utf-8")
+
+
+@pytest.fixture(autouse=True)
+def _in_the_project(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+def errors(folder: Path, content: str | bytes) -> list[str]:
+    """What is told about a params.yaml with this content."""
+    path = folder / "params.yaml"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    found: UserError | None = None
+    try:
+        check_all(params.read(path), path)
+    except UserError as error:
+        found = error
+    assert found is None or found.exit_code == BAD_PARAMS
+    return str(found).replace(f"{folder}/", "").splitlines() if found else []
+
+
+def demo(old: str, new: str, section: str = "") -> str:
+    """The demo with one change in a section."""
+    start = DEMO.index(f"\n{section}:") if section else 0
+    place = DEMO.index(old, start)
+    return DEMO[:place] + new + DEMO[place + len(old) :]
+
+
+def test_the_demo_is_all_right(tmp_path: Path) -> None:
+    assert errors(tmp_path, DEMO) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        pytest.param(
+            demo("learning_rate", "learning_rat", "pretrain"),
+            [
+                r"AB-099 params.yaml: pretrain.optim.learning_rate: is missing; add it.*",
+                r"AB-099 params.yaml: pretrain.optim.learning_rat: unknown key 'learning_rat' "
+                r"\(did you mean 'learning_rate'\?\); known: .*",
+            ],
+            id="099 unknown key",
+        ),
+        pytest.param(
+            DEMO + "\npretrian: {}\n",
+            [r"AB-099 .*: pretrian: unknown section 'pretrian' \(did you mean 'pretrain'\?\); known: .*"],
+            id="099 unknown section",
+        ),
+        pytest.param(
+            demo("measure:", "meassure:"),
+            [r"AB-099 .*meassure: unknown section 'meassure' \(did you mean 'measure'\?\); .*"],
+            id="099 section mistyped",
+        ),
+        pytest.param(
+            demo("measure:", "gauge:"),
+            [
+                r"AB-099 .*measure: 'measure' is missing in the file; add it; .*",
+                r"AB-099 .*gauge: unknown section 'gauge'; .*",
+            ],
+            id="099 section missing",
+        ),
+        pytest.param(
+            demo("single_sentence: {long_text: head}", "single_sentence: {long_text: head, tag_scheme: bio}"),
+            [
+                r"AB-099 .*single_sentence.tag_scheme: unknown key 'tag_scheme'; known: layers, long_text, pooling, "
+                r"stride"
+            ],
+            id="099 an option of another shape",
+        ),
+        pytest.param(
+            demo("single_sentence: {long_text: head}", "single_sentence: {long_text: head, stride: 9}"),
+            [r"AB-111 .*finetune.section.single_sentence: long_text 'head' and stride 9: windows need one.*"],
+            id="111 a stride without windows",
+        ),
+        pytest.param(
+            demo("    single_sentence: {long_text: head}", "    #"),
+            [
+                r"AB-111 .*finetune.section: options of no shape, but the task's shape is single_sentence; "
+                r"write `single_sentence: {long_text: head}`"
+            ],
+            id="111 no options of a shape",
+        ),
+        pytest.param(
+            demo(
+                "sequence_labelling: {tag_scheme: bio, stride: 64}",
+                "sequence_labelling: {tag_scheme: bio, stride: 127}",
+            ),
+            [
+                r"AB-111 .*finetune.mention: stride 127 leaves out tokens: max_length 128 holds two less; "
+                r"write a stride of at most 126"
+            ],
+            id="111 a large stride",
+        ),
+        pytest.param(
+            demo("single_sentence: {long_text: head}", "single_sentence: {long_text: windows, stride: 127}"),
+            [r"AB-111 .*finetune.section: .*; write a stride of at most 126"],
+            id="111 a large stride over sentences",
+        ),
+        pytest.param(
+            demo(
+                "single_sentence: {long_text: head}",
+                "extractive_answer: {max_question: 25, stride: 101, max_answer: 9}",
+            ),
+            [r"AB-111 .*finetune.section: .*; write a stride of at most 100"],
+            id="111 a large stride over contexts",
+        ),
+        pytest.param(
+            demo(
+                "single_sentence: {long_text: head}",
+                "extractive_answer: {max_question: 125, stride: 1, max_answer: 9}",
+            ),
+            [r"AB-111 .*max_question 125 leaves no room .*; write a max_question of at most 124, .*"],
+            id="111 a question that leaves no room",
+        ),
+        pytest.param(
+            demo("learning_rate: 1.0e-3", "learning_rate: fast", "pretrain"),
+            [r"AB-100 .*pretrain.optim.learning_rate: .*found text 'fast'; write a plain number.*"],
+            id="100 text for a number",
+        ),
+        pytest.param(
+            demo("learning_rate: 1.0e-3", "learning_rate: '1e-3'", "pretrain"),
+            [r"AB-100 .*learning_rate: .*found text '1e-3'; write 1e-3 without quotes"],
+            id="101 number in quotes",
+        ),
+        pytest.param(
+            demo("seed: 1 ", "seed: one "), [r"AB-100 .*seed: expected an integer, found 'one'; .*"], id="100 seed"
+        ),
+        pytest.param(
+            demo("block_size: 128", "block_size: 12:30", "pretrain"),
+            [r"AB-100 .*pretrain.block_size: .*found text '12:30'.*"],
+            id="102 12:30",
+        ),
+        pytest.param(
+            demo("init: scratch", "init: 2026-01-01", "pretrain"),
+            [r'AB-100 .*pretrain.init: .*found a date 2026-01-01; write "2026-01-01"'],
+            id="102 a date for text",
+        ),
+        pytest.param(
+            demo("lowercase: true", "lowercase: yes", "tokenizer"),
+            [r"AB-100 .*tokenizer.lowercase: .*found text 'yes'; write true without quotes"],
+            id="102 yes",
+        ),
+        pytest.param(
+            demo("lowercase: true", "lowercase: 'True'", "tokenizer"),
+            [r"AB-100 .*tokenizer.lowercase: .*found text 'True'; write true without quotes"],
+            id="116 text for a boolean",
+        ),
+        pytest.param(
+            demo("min_frequency: 2", "min_frequency: 2\n  min_frequency: 3", "tokenizer"),
+            [r"AB-103 params.yaml:\d+: key 'min_frequency' twice .*; keep one of the two"],
+            id="103 duplicate key",
+        ),
+        pytest.param(
+            "a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n"
+            + "".join(f"{new}: &{new} [{', '.join([f'*{old}'] * 10)}]\n" for old, new in ("ab", "bc", "cd", "de")),
+            [r"AB-104 params.yaml: more than 10,000 values; remove the anchors, .*"],
+            id="104 alias bomb",
+        ),
+        pytest.param("a: " + "[" * 100_000, [r"AB-105 params.yaml:1: nesting deeper than 50; .*"], id="105 brackets"),
+        pytest.param(
+            "a: !!python/object:os.system {}\n", [r"AB-106 params.yaml:1: tag not allowed .*"], id="106 python tag"
+        ),
+        pytest.param("a: " + "x" * 1_000_001, [r"AB-107 params.yaml: 1,000,004 bytes, more than 1 MB; .*"], id="107"),
+        pytest.param("", [r"AB-108 params.yaml: expected a mapping, found nothing; .*"], id="108 empty"),
+        pytest.param("- a\n", [r"AB-108 params.yaml: expected a mapping, found a list; .*"], id="108 list"),
+        pytest.param(
+            demo("learning_rate: 1.0e-3", "learning_rate: 0.0", "pretrain"),
+            [r"AB-109 .*pretrain.optim.learning_rate: 0.0 is out of range; it should be greater than 0"],
+            id="109 learning rate 0",
+        ),
+        pytest.param(
+            demo("probability: 0.3", "probability: 1.0", "pretrain"),
+            [r"AB-109 .*pretrain.masking.probability: 1.0 is out of range; it should be less than 1"],
+            id="109 mask everything",
+        ),
+        pytest.param(
+            demo("dropout: 0.0", "dropout: 1.0", "pretrain"),
+            [r"AB-109 .*dropout: 1.0 is out of range.*"],
+            id="109 dropout",
+        ),
+        pytest.param(
+            demo("global_batch_size: 32", "global_batch_size: 0", "finetune"),
+            [r"AB-109 .*finetune.section.global_batch_size: 0 is out of range.*"],
+            id="109 batch 0",
+        ),
+        pytest.param(
+            demo("{tokens: 1_200_000}", "{tokens: -1}", "domain_transfer"),
+            [r"AB-109 .*domain_transfer.budget.tokens: -1 is out of range.*"],
+            id="109 negative budget",
+        ),
+        pytest.param(
+            demo("heads: 4", "heads: 3", "pretrain"),
+            [r"AB-111 .*pretrain.encoder: hidden_size 256 % heads 3 = 1, not 0; .*"],
+            id="110 heads",
+        ),
+        pytest.param(
+            demo("keep_share: 0.1", "keep_share: 0.2", "pretrain"),
+            [r"AB-111 .*pretrain.masking: mask_share 0.8 \+ random_share 0.1 \+ keep_share 0.2 is 1.1, not 1; .*"],
+            id="111 shares",
+        ),
+        pytest.param(
+            demo("{tokens: 1_200_000}", "{tokens: 10, steps: 10}", "domain_transfer"),
+            [r"AB-111 .*domain_transfer.budget: give one of tokens, passes and steps, found .*"],
+            id="111 two budgets",
+        ),
+        pytest.param(
+            demo("betas: [0.9, 0.98]", "betas: 0.9", "pretrain"),
+            [r"AB-100 .*pretrain.optim.betas: expected a list, found a number 0.9; write it in brackets: \[0.9\]"],
+            id="100 a number for a list",
+        ),
+        pytest.param(
+            demo("labels: 600 ", "early_stopping: true\n    labels: 600 ", "finetune"),
+            [r"AB-100 .*section.early_stopping: expected a mapping, found a boolean True; write {patience: ...}"],
+            id="100 a boolean for a mapping",
+        ),
+        pytest.param(
+            demo("unit: token", "unit: words", "pretrain"),
+            [r"AB-100 .*masking.unit: expected 'token', 'word' or 'ngram', found text 'words'; write word"],
+            id="100 another word",
+        ),
+        pytest.param(
+            demo("vocabulary_size: 8000", "#", "tokenizer"),
+            [r"AB-111 .*tokenizer: source train needs vocabulary_size; add it"],
+            id="111 a value that another needs",
+        ),
+        pytest.param(
+            demo("min_characters: 2 ", "min_characters: 300000 ", "validate"),
+            [r"AB-111 .*validate: min_characters 300000 > max_characters 200000; change one of them"],
+            id="111 lengths",
+        ),
+        pytest.param(
+            demo("max_length: 128", "max_length: 1024", "tokenize"),
+            [r"AB-111 .*tokenize.max_length: max_length 1024 > pretrain.encoder.max_positions 512; .*"],
+            id="111 max_length",
+        ),
+        pytest.param(
+            demo("seed: 1 ", "seed:\t1\n\tb: 2 "),
+            [r"AB-188 params.yaml:4:6: a tab \(U\+0009\); write blanks"],
+            id="188 tab",
+        ),
+        pytest.param(DEMO.encode("utf-16"), [r"AB-114 params.yaml: byte 0 is not UTF-8; .*"], id="114 UTF-16"),
+        pytest.param(demo("seed: 1 ", "seed: -1 "), [r"AB-115 .*seed: -1 is out of range; .*"], id="115 seed"),
+        pytest.param(
+            demo("seed: 1 ", f"seed: {2**64} "), [rf"AB-115 .*seed: {2**64} is out of range; .*"], id="115 large seed"
+        ),
+        pytest.param(
+            demo("weight_decay: 0.01", "weight_decay: .nan", "pretrain"),
+            [r"AB-117 .*pretrain.optim.weight_decay: nan is not finite; write a number"],
+            id="117 NaN",
+        ),
+        pytest.param(
+            demo("clip_norm: 1.0", "clip_norm: .inf", "pretrain"),
+            [r"AB-117 .*pretrain.optim.clip_norm: inf is not finite; .*"],
+            id="117 infinite",
+        ),
+    ],
+)
+def test_refused(tmp_path: Path, content: str | bytes, expected: list[str]) -> None:
+    found = errors(tmp_path, content)
+    assert len(found) == len(expected), found
+    for line, pattern in zip(sorted(found), sorted(expected), strict=True):
+        assert re.fullmatch(pattern, line), line
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "section"),
+    [
+        pytest.param("learning_rate: 1.0e-3", "learning_rate: 1e-5", "pretrain", id="101 1e-5 is a number"),
+        pytest.param("learning_rate: 1.0e-3", "learning_rate: 1E-5", "pretrain", id="101 1E-5"),
+        pytest.param("clip_norm: 1.0", "clip_norm: 1", "pretrain", id="an integer is a number"),
+        pytest.param("tokens: 600_000", "tokens: 600000", "pretrain", id="102 1_000 is an integer"),
+        pytest.param("vocabulary_size: 8000", "vocabulary_size: 08000", "tokenizer", id="102 no octal"),
+        pytest.param("optim: {", "optim: &o {", "pretrain", id="104 an anchor"),
+    ],
+)
+def test_accepted(tmp_path: Path, old: str, new: str, section: str) -> None:
+    assert errors(tmp_path, demo(old, new, section)) == []
+
+
+def test_numbers_are_read_as_dvc_reads_them(tmp_path: Path) -> None:
+    """YAML 1.2: what PyYAML takes for text, octal, a boolean or seconds (101, 102)."""
+    path = tmp_path / "params.yaml"
+    path.write_text("a: 1e-5\nb: 1e5\nc: 012\nd: no\ne: 12:30:45\nf: 1_000\n")
+    assert params.read(path) == {"a": 1e-5, "b": 1e5, "c": 12, "d": "no", "e": "12:30:45", "f": 1000}
+
+
+@pytest.mark.parametrize("change", [lambda text: text.replace("\n", "\r\n"), lambda text: "\ufeff" + text])
+def test_line_ends_and_byte_order_mark_do_not_matter(tmp_path: Path, change: "type[str]") -> None:
+    """114."""
+    assert errors(tmp_path, change(DEMO)) == []
+
+
+def test_anchors_and_merge_keys_are_expanded(tmp_path: Path) -> None:
+    """104."""
+    path = tmp_path / "params.yaml"
+    path.write_text("a: &a {x: 1}\nb:\n  <<: *a\n  y: 2\n")
+    assert params.read(path)["b"] == {"x": 1, "y": 2}
+
+
+def test_all_errors_of_all_sections_are_told_together(tmp_path: Path) -> None:
+    content = demo("seed: 1 ", "seed: -1 ").replace("confidence: 0.95", "confidence: high")
+    content = content.replace("heads: 4", "heads: 3")
+    found = errors(tmp_path, content)
+    assert [re.findall(r"AB-\d+ params.yaml: ([\w.]+)", line)[0] for line in found] == [
+        "compare.confidence",
+        "seed",
+        "pretrain.encoder",
+    ]
+
+
+@pytest.mark.parametrize("kind", ["domain_transfer", "task_transfer", "finetune"])
+def test_a_ladder_without_a_kind_of_rung_needs_no_section_for_it(tmp_path: Path, kind: str) -> None:
+    document = params.read(ROOT / "presets/demo.yaml")
+    whole = document["ladder"]
+    document["ladder"] = {**whole, "task_transfer": {}, "finetune": {}, kind: [] if kind == "domain_transfer" else {}}
+    assert errors(tmp_path, json.dumps(document)) == []
+    values = document.pop(kind)
+    assert errors(tmp_path, json.dumps(document)) == []
+    broken = {**document, kind: {**values, "typo": 1}}
+    assert errors(tmp_path, json.dumps(broken)), "what stands there is looked at all the same"
+    found = errors(tmp_path, json.dumps({**document, "ladder": whole}))
+    assert any(line.startswith(f"AB-099 params.yaml: {kind}: '{kind}' is missing in the file") for line in found), found
+
+
+def test_a_missing_file_says_how_to_get_one(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"AB-108 .*file not found; run `adaptbert use demo`"):
+        params.read(tmp_path / "params.yaml")
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (Path.mkdir, "a folder, not a file; move it away, then run `adaptbert use demo` to write one"),
+        (os.mkfifo, "a pipe, a socket or a device, not a file; move it away"),
+        (lambda path: path.symlink_to("there.yaml"), "a link to there.yaml, which is not there; remove it, then run"),
+        (lambda _: None, "file not found; run `adaptbert use demo` to write one"),
+    ],
+)
+def test_what_stands_in_place_of_the_file(tmp_path: Path, make: Callable[[Path], object], words: str) -> None:
+    make(tmp_path / "params.yaml")
+    with pytest.raises(BadParams) as caught:
+        params.read(tmp_path / "params.yaml")
+    assert str(caught.value).startswith(f"AB-108 {tmp_path}/params.yaml: {words}")

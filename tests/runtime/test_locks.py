@@ -1,0 +1,108 @@
+"""One process at a time works on a stage, and a lock never outlives its holder."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from adaptbert.base.files import Blocked
+from adaptbert.runtime.locks import FINISHED, ROOT, Busy, finish, hold, sweep
+
+HOLDER = """
+import os, sys, time
+from adaptbert.exclusive import hold
+with hold("pretrain"):
+    if sys.argv[1] == "fork" and os.fork() == 0:
+        os.write(1, b"child\\n")
+        time.sleep(60)
+    os.write(1, b"held\\n")
+    time.sleep(60)
+"""
+
+
+@pytest.fixture(autouse=True)
+def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@contextmanager
+def holder(how: str = "alone") -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, how], stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        assert process.stdout is not None
+        lines = {process.stdout.readline() for _ in range(2 if how == "fork" else 1)}
+        assert "held\n" in lines
+        try:
+            yield process
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def test_a_second_process_is_told_who_holds_the_stage() -> None:
+    with holder() as process:
+        told = rf"AB-159 .work/pretrain: process {process.pid} on .* works on this stage"
+        began = time.monotonic()
+        with pytest.raises(Busy, match=told) as caught, hold("pretrain", patience=0.5):
+            pass
+        assert 0.4 < time.monotonic() - began < 5
+        assert caught.value.exit_code == 75
+        with hold("finetune-section-domain", patience=0):
+            pass
+
+
+def test_a_file_in_the_place_of_the_folder_is_told_and_kept(inside: Path) -> None:
+    ROOT.write_text("mine")
+    with pytest.raises(Blocked, match=r"AB-184 .work: not a folder, and one belongs there; move it away"), hold("a"):
+        pass
+    assert ROOT.read_text() == "mine"
+
+
+def test_who_waits_long_says_so(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("adaptbert.runtime.locks.SILENT_SECONDS", 0.3)
+    with holder() as process, pytest.raises(Busy), hold("pretrain", patience=1):
+        pass
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith(f"process {process.pid} on ")
+    assert line.endswith(" works on this stage: waiting 1 s for it to end")
+
+
+def test_who_waits_gets_it_when_the_holder_ends() -> None:
+    with holder() as process:
+        process.send_signal(signal.SIGKILL)
+        with hold("pretrain", patience=5):
+            pass
+
+
+def test_a_forked_child_does_not_hold_it_for_its_dead_parent() -> None:
+    with holder("fork") as process:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        with hold("pretrain", patience=1):
+            pass
+
+
+def test_state_goes_when_dvc_has_recorded_the_stage_and_not_before(inside: Path) -> None:
+    metrics = inside / "metrics.json"
+    metrics.write_text("{}")
+    with hold("pretrain") as folder:
+        (folder / "run").mkdir()
+        finish(folder, metrics)
+    lock = inside / "dvc.lock"
+    sweep(lock)
+    lock.write_text("stages:\n  other:\n    md5: 0123\n")
+    sweep(lock)
+    assert (ROOT / "pretrain/run").is_dir()
+    lock.write_text(f"stages:\n  pretrain:\n    md5: {(ROOT / 'pretrain' / FINISHED).read_text()}\n")
+    with holder():
+        sweep(lock)
+        assert (ROOT / "pretrain/run").is_dir(), "somebody works on it"
+    sweep(lock)
+    assert not (ROOT / "pretrain").exists()

@@ -1,0 +1,130 @@
+"""Worker processes: the answers of `map` in its order, errors that are told, and nobody left behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from adaptbert.errors import TEMPORARY
+from adaptbert.runtime.worker_pool import FEW, WorkerLost, in_order, workers
+from tests.support.imports import ROOT
+
+
+def square(number: int) -> tuple[int, int]:
+    """Also who did it; the earlier takes longer."""
+    time.sleep(0.02 * (number % 3 == 0))
+    return number**2, os.getpid()
+
+
+def refuse(number: int) -> int:
+    if number == 20:
+        raise ValueError(f"not {number}")
+    return number
+
+
+def die(number: int) -> int:
+    if number == 20:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_answers_come_in_order_whoever_gives_them(count: int) -> None:
+    answers = list(in_order(square, range(40), count))
+    assert [number for number, _ in answers] == [number**2 for number in range(40)]
+    others = {process for _, process in answers} - {os.getpid()}
+    assert len(others) <= count
+    assert bool(others) == bool(count)
+
+
+@pytest.mark.parametrize("items", [0, 1, FEW - 1])
+def test_few_items_start_no_process(items: int) -> None:
+    assert list(in_order(square, range(items), 2)) == [(number**2, os.getpid()) for number in range(items)]
+
+
+def test_items_are_read_a_few_ahead_of_the_answers() -> None:
+    read = 0
+
+    def items() -> Iterator[int]:
+        nonlocal read
+        while read < 200:
+            read += 1
+            yield read
+
+    with closing(in_order(square, items(), 2)) as answers:
+        for taken, _ in enumerate(answers, 1):
+            assert read - taken <= FEW + 2 * 2 + 1
+    assert read == 200
+
+
+def test_an_error_is_the_function_s_own() -> None:
+    with pytest.raises(ValueError, match="not 20"):
+        list(in_order(refuse, range(40), 2))
+
+
+def test_a_killed_worker_is_told_and_may_be_tried_again() -> None:
+    with pytest.raises(WorkerLost, match=r"AB-180 workers: one of 2 worker processes was killed; .* ADAPTBERT_WORKERS"):
+        list(in_order(die, range(40), 2))
+    assert WorkerLost.exit_code == TEMPORARY
+
+
+def test_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ADAPTBERT_WORKERS", "5")
+    assert workers() == 5
+    monkeypatch.delenv("ADAPTBERT_WORKERS")
+    for cores, expected in ((1, 0), (2, 2), (64, 4)):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _, cores=cores: set(range(cores)))
+        assert workers() == expected
+
+
+PROGRAM = """
+import itertools, sys
+from adaptbert import interruption
+from adaptbert.entry import _exit_code
+from adaptbert.parallel import in_order
+from tests.test_parallel import square
+
+def work():
+    interruption.raise_at_once()
+    for _, process in in_order(square, itertools.count(), 2):
+        print(process, flush=True)
+
+if __name__ == "__main__":
+    sys.exit(_exit_code(work))
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -9), (signal.SIGTERM, 75), (signal.SIGINT, 75)])
+def test_workers_end_with_the_process_that_started_them(tmp_path: Path, number: signal.Signals, code: int) -> None:
+    """Also when the signal comes to all, as from a terminal."""
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    process = subprocess.Popen(
+        [sys.executable, str(program)],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    found: set[int] = set()
+    for line in islice(process.stdout, 100_000):
+        found.add(int(line))
+        if len(found) == 2:  # on a busy machine one of them may begin late
+            break
+    assert len(found) == 2
+    if number == signal.SIGKILL:
+        process.kill()
+    else:
+        os.killpg(process.pid, number)
+    _, told = process.communicate(timeout=20)  # which waits until the last of them has let go of the pipe
+    assert process.returncode == code
+    assert "Traceback" not in told

@@ -1,0 +1,157 @@
+"""A store that is slow, silent, busy or gone costs a stage seconds and one line. The servers are real, small ones."""
+
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from adaptbert.runtime.tracking.recorder import SECONDS, Recorder
+from adaptbert.runtime.tracking.run import open_run
+from tests.support.project import free_port, wait_until
+from tests.support.stores import (
+    LINE,
+    SLACK,
+    Broken,
+    Deaf,
+    Dying,
+    Limited,
+    Server,
+    Slow,
+    environment,
+    run_python,
+    runs,
+    serving,
+    stage,
+    statuses,
+)
+
+
+@pytest.fixture
+def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Server, "artifacts", (tmp_path / "artifacts").as_uri())
+    monkeypatch.setattr(Dying, "left", 8)
+    (tmp_path / "params.yaml").write_text("seed: 1\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize("seconds", [1.0, pytest.param(SECONDS, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "kind", [None, Deaf, Broken, Limited, Slow, Dying], ids=lambda kind: kind.__name__ if kind else "Refused"
+)
+def test_a_bad_server_costs_limited_time_and_one_line(
+    inside: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    kind: type[Server] | None,
+    seconds: float,
+) -> None:
+    """And the stages that begin in the next minutes none at all."""
+    with serving(kind or Server) as uri:
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", uri if kind else f"http://127.0.0.1:{free_port()}")
+        assert stage(seconds) < seconds + SLACK
+        (line,) = capfd.readouterr().err.splitlines()
+        assert line.startswith(LINE)
+        assert line.endswith("); the stage goes on without a record")
+
+        assert stage(5.0, "compare") < 2.5
+        (line,) = capfd.readouterr().err.splitlines()
+        assert line.startswith("warning: no record until ")
+        assert "; to ask it now: rm .work/mlflow/" in line
+
+        Path(line.rpartition(" rm ")[2]).unlink()
+        assert stage(0.5) < 0.5 + SLACK
+        assert capfd.readouterr().err.startswith(LINE), "it was asked"
+
+
+def test_another_store_is_asked_meanwhile(
+    inside: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://127.0.0.1:{free_port()}")
+    stage(0.1)
+    with serving(Server) as uri:
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+        capfd.readouterr()
+        stage(20.0)
+        assert capfd.readouterr().err == ""
+
+
+def test_training_does_not_wait_for_a_slow_server(
+    inside: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Calls are made while the stage works, however long that takes; only waiting uses up the time for waiting."""
+    may_answer = threading.Event()
+    may_answer.set()
+    answered: list[str] = []
+
+    class Held(Server):
+        def answer(self) -> None:
+            may_answer.wait(60)
+            answered.append(self.path)
+            super().answer()
+
+    with serving(Held) as uri:
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+        with open_run("pretrain", {}, {}, Path("params.yaml"), 3.0) as run:
+            run.set_tags({})
+            may_answer.clear()
+            before = len(answered)
+            for step in range(30):
+                run.log_metrics({"loss": 1.0}, step)
+                run.flush()
+            assert len(answered) <= before + 1, "thirty calls came back before the server answered any of them"
+            time.sleep(3.5)
+            may_answer.set()
+            wait_until(lambda: len(answered) >= before + 30, 60)
+    assert capfd.readouterr().err == ""
+
+
+def test_all_waiting_together_is_limited() -> None:
+    given_up: list[Exception] = []
+    recorder: Recorder[None] = Recorder(lambda: None, lambda: None, given_up.append, seconds=1.0)
+    began = time.monotonic()
+    for _ in range(3):
+        recorder.do(lambda _: time.sleep(0.7))
+        recorder.wait()
+    recorder.close()
+    assert 0.9 < time.monotonic() - began < 1.9
+    assert [str(error) for error in given_up] == ["its calls took more than 1 seconds"]
+
+
+@pytest.mark.parametrize("kind", [None, Deaf], ids=["Refused", "Deaf"])
+def test_a_process_ends_with_its_stage_and_prints_one_line(inside: Path, kind: type[Server] | None) -> None:
+    """DVC waits for the process, also when a call hangs; what MLflow and urllib3 would print is left out."""
+    code = (
+        "import logging, sys, time; from pathlib import Path; from adaptbert.runtime.tracking.run import open_run\n"
+        "logging.basicConfig(level=logging.INFO, stream=sys.stdout)\n"  # as in every stage
+        "import mlflow; began = time.monotonic()\n"
+        "with open_run('finetune', {}, {}, Path('params.yaml'), 8.0) as run: run.log_metrics({'a': 1.0})\n"
+        "print(time.monotonic() - began, time.time())"
+    )
+    with serving(kind or Server) as uri:
+        done = run_python(code, MLFLOW_TRACKING_URI=uri if kind else f"http://127.0.0.1:{free_port()}")
+    seconds, ended = map(float, done.stdout.split())
+    assert seconds < 8.0 + SLACK
+    assert time.time() - ended < SLACK
+    assert (done.returncode, done.stderr.count("\n")) == (0, 1), done.stderr
+    assert done.stderr.startswith(LINE)
+
+
+@pytest.mark.slow
+def test_stages_that_begin_together_in_a_new_project(inside: Path) -> None:
+    """The tables take longer than a stage may wait; one stage makes them and no record is given up."""
+    code = (
+        "import sys; from pathlib import Path; from adaptbert.runtime.tracking.run import open_run\n"
+        "with open_run(sys.argv[1], {}, {}, Path('params.yaml'), 12.0) as run: run.set_tags({'a': 'b'})\n"
+    )
+    names = ["collect a", "collect b", "collect c"]
+    started = [
+        subprocess.Popen([sys.executable, "-c", code, name], cwd=inside, env=environment(), stderr=subprocess.PIPE)
+        for name in names
+    ]
+    assert [process.communicate(timeout=240)[1] for process in started] == [b"", b"", b""]
+    assert statuses(inside) == dict.fromkeys(names, "FINISHED")
+    assert [run.data.tags.get("stage") for run in runs(inside)].count("recipe") == 1

@@ -1,0 +1,267 @@
+"""The record in a real MLflow store; what a store that fails does to a stage is in test_record."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from mlflow import MlflowClient
+from mlflow.entities import Run as Recorded
+
+from adaptbert.runtime.signals import Interrupted
+from adaptbert.runtime.tracking.origin import origin, run_name
+from adaptbert.runtime.tracking.run import Run, open_run
+from adaptbert.runtime.tracking.store import EXPERIMENT, project_root, tracking_uri
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory, mlflow_tables: bytes) -> Path:
+    """A project with a store of its own."""
+    root = tmp_path_factory.mktemp("project")
+    (root / "mlflow.db").write_bytes(mlflow_tables)
+    (root / "params.yaml").write_text("seed: 1\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(root)
+        patch.delenv("MLFLOW_TRACKING_URI", raising=False)
+        with open_run("first", {}, {}, root / "params.yaml"):
+            pass
+    return root
+
+
+@pytest.fixture
+def inside(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(project)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    return project
+
+
+def client(root: Path) -> MlflowClient:
+    return MlflowClient(f"sqlite:///{root / 'mlflow.db'}")
+
+
+def runs(root: Path, condition: str) -> list[Recorded]:
+    store = client(root)
+    experiment = store.get_experiment_by_name(EXPERIMENT)
+    assert experiment is not None
+    return list(store.search_runs([experiment.experiment_id], condition, order_by=["attributes.start_time"]))
+
+
+def test_everything_that_a_run_holds(inside: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DVC_STAGE", "finetune@section-domain")
+    monkeypatch.setenv("DVC_EXP_NAME", "calm-lion")
+    (inside / "card.json").write_text("{}")
+    (inside / "folder").mkdir()
+    (inside / "folder/a.txt").write_text("a")
+    params = {"finetune.section.optim.learning_rate": 4e-4, "seed": 1}
+    with open_run("finetune", {"task": "section", "arm": "domain"}, params, inside / "params.yaml") as run:
+        for step in (1, 5, 9):
+            run.log_metrics({"train/loss": 1 / step, "train/learning_rate": 0.1}, step)
+        run.log_metrics({"test/f1_macro": 0.5})
+        run.set_tags({"checkpoint": "abc"})
+        run.log_artifact(inside / "card.json")
+        run.log_artifact(inside / "folder", "folder")
+        run.log_text("hello", "note.txt")
+        run.log_input("tasks/section", "f" * 64, "training")
+        with run.child("section-domain seed 1", {"seed": "1"}) as child:
+            child.log_metrics({"test/f1_macro": 0.25}, 7)
+
+    (parent,) = runs(inside, "tags.stage = 'finetune' and tags.arm = 'domain'")
+    assert parent.info.status == "FINISHED"
+    assert parent.info.run_name == "domain section"
+    assert parent.data.params == {"finetune.section.optim.learning_rate": "0.0004", "seed": "1"}
+    assert parent.data.metrics["test/f1_macro"] == 0.5
+    assert parent.data.metrics["cost/seconds"] > 0
+    tags = parent.data.tags
+    assert {"stage": "finetune", "task": "section", "arm": "domain", "checkpoint": "abc"}.items() <= tags.items()
+    assert {"dvc.stage": "finetune@section-domain", "dvc.experiment": "calm-lion"}.items() <= tags.items()
+    history = client(inside).get_metric_history(parent.info.run_id, "train/loss")
+    assert [(point.step, point.value) for point in history] == [(1, 1.0), (5, 0.2), (9, 1 / 9)]
+    (data,) = parent.inputs.dataset_inputs
+    assert data.dataset.name == "tasks/section"
+    assert data.dataset.digest == "f" * 36
+    assert [(tag.key, tag.value) for tag in data.tags] == [("mlflow.data.context", "training")]
+
+    names = {item.path for item in client(inside).list_artifacts(parent.info.run_id)}
+    assert names == {"params.yaml", "environment.txt", "card.json", "folder", "note.txt"}
+    assert [a.path for a in client(inside).list_artifacts(parent.info.run_id, "folder")] == ["folder/a.txt"]
+    assert (inside / "mlartifacts").is_dir(), "beside the store, wherever the process was started"
+
+    (child_run,) = runs(inside, f"tags.mlflow.parentRunId = '{parent.info.run_id}'")
+    assert child_run.info.status == "FINISHED"
+    assert child_run.info.run_name == "section-domain seed 1"
+    assert child_run.data.metrics == {"test/f1_macro": 0.25}
+    assert child_run.data.tags["seed"] == "1"
+
+
+def test_the_environment_is_listed(inside: Path, tmp_path: Path) -> None:
+    (run,) = runs(inside, "tags.stage = 'first'")
+    listed = Path(client(inside).download_artifacts(run.info.run_id, "environment.txt", str(tmp_path))).read_text()
+    assert any(line.startswith("torch==") for line in listed.splitlines())
+    assert listed.splitlines() == sorted(listed.splitlines())
+
+
+def test_where_the_code_stood(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "git.commit" not in origin(), "not a repository"
+    for name in ("GIT_AUTHOR", "GIT_COMMITTER"):
+        monkeypatch.setenv(f"{name}_NAME", "test")
+        monkeypatch.setenv(f"{name}_EMAIL", "test")
+    (tmp_path / "file").write_text("a")
+    for command in (["init", "-q"], ["add", "file"], ["commit", "-q", "-m", "a"]):
+        subprocess.run(["git", *command], check=True)
+    clean = origin()
+    assert len(clean["git.commit"]) == 40
+    assert clean["git.dirty"] == "false"
+    (tmp_path / "file").write_text("b")
+    assert origin() == clean | {"git.dirty": "true"}
+
+
+def test_a_stage_that_raises_is_marked_failed_with_its_child(inside: Path) -> None:
+    def fail() -> None:
+        with open_run("failing", {}, {}, inside / "params.yaml") as run, run.child("seed", {}) as child:
+            child.log_metrics({"a": 1.0})
+            raise RuntimeError("the reason")
+
+    with pytest.raises(RuntimeError, match="the reason"):
+        fail()
+    (parent,) = runs(inside, "tags.stage = 'failing'")
+    (child,) = runs(inside, f"tags.mlflow.parentRunId = '{parent.info.run_id}'")
+    assert (parent.info.status, child.info.status) == ("FAILED", "FAILED")
+    assert child.data.metrics == {"a": 1.0}, "what was known is kept"
+
+
+def test_many_values_are_kept_whole(inside: Path) -> None:
+    """More than the store takes in one call: a large ladder, a long curve."""
+    params = {f"ladder.finetune.cell{number}.from": "x" * 7000 for number in range(250)}
+    with open_run("large", {}, params, inside / "params.yaml") as run:
+        for step in range(2_500):
+            run.log_metrics({"train/loss": float(step)}, step)
+        run.set_tags({f"tag{number}": "v" for number in range(150)})
+        run.log_metrics({"last": 1.0})
+    (found,) = runs(inside, "tags.stage = 'large'")
+    assert len(found.data.params) == 250
+    assert len(client(inside).get_metric_history(found.info.run_id, "train/loss")) == 2_500
+    assert found.data.metrics["last"] == 1.0
+    assert len([name for name in found.data.tags if name.startswith("tag")]) == 150
+
+
+@pytest.mark.parametrize(
+    ("inside_of", "expected"),
+    [
+        (".", "."),
+        ("below/deeper", "below/deeper"),
+        (".dvc/tmp/exps/standalone/tmpabc", "."),
+        (".dvc/tmp/exps/tmpxyz", "."),
+        ("nested/.dvc/tmp/exps/celery/run1", "nested"),
+        (".dvc/tmp", ".dvc/tmp"),
+    ],
+)
+def test_the_projects_folder_also_from_an_experiments_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inside_of: str, expected: str
+) -> None:
+    folder = tmp_path / inside_of
+    folder.mkdir(parents=True, exist_ok=True)
+    monkeypatch.chdir(folder)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    assert project_root() == (tmp_path / expected).resolve()
+    assert tracking_uri() == f"sqlite:///{(tmp_path / expected).resolve()}/mlflow.db"
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://elsewhere:5000")
+    assert tracking_uri() == "http://elsewhere:5000"
+
+
+def test_a_run_without_a_record_takes_everything() -> None:
+    run = Run()
+    run.log_metrics({"a": 1.0})
+    run.flush()
+    run.set_tags({"a": "b"})
+    run.log_params({"a": 1})
+    run.log_text("a", "b")
+    run.log_input("a", "b", "c")
+    with run.child("a", {}) as child:
+        child.log_metrics({"a": 1.0})
+
+
+def test_a_stage_that_was_stopped_goes_on_in_its_own_run(inside: Path, tmp_path: Path) -> None:
+    """A curve is one curve, without a step twice and without a second run."""
+
+    def part(steps: range) -> str:
+        with open_run("stopped", {}, {"a": 1}, inside / "params.yaml") as run:
+            run.go_on(tmp_path / "work")
+            with run.child("seed 1", {"seed": "1"}) as child:
+                child.go_on(tmp_path / "work/seed-1")
+                for step in steps:
+                    child.log_metrics({"train/loss": 1 / step}, step)
+            if steps.start == 1:
+                raise Interrupted("SIGTERM after step 4")
+            return run.id
+
+    with pytest.raises(Interrupted):
+        part(range(1, 5))
+    (stopped,) = runs(inside, "tags.stage = 'stopped'")
+    assert stopped.info.status == "KILLED"
+    assert part(range(3, 7)) == stopped.info.run_id
+    (parent,) = runs(inside, "tags.stage = 'stopped'")
+    assert (parent.info.status, parent.data.tags["resumed"]) == ("FINISHED", "true")
+    (child,) = runs(inside, f"tags.mlflow.parentRunId = '{parent.info.run_id}'")
+    history = client(inside).get_metric_history(child.info.run_id, "train/loss")
+    assert [(point.step, point.value) for point in history] == [(step, 1 / step) for step in range(1, 7)]
+
+
+def test_a_run_that_was_removed_meanwhile_is_made_anew(inside: Path, tmp_path: Path) -> None:
+    found = []
+    for _ in range(2):
+        with open_run("removed", {}, {}, inside / "params.yaml") as run:
+            run.go_on(tmp_path / "work")
+            found.append(run.id)
+        client(inside).delete_run(run.id)
+    assert found[0] != found[1]
+
+
+def test_stages_of_a_recipe_lie_below_its_run(inside: Path) -> None:
+    """One run a recipe, told from others by the values of params.yaml: every stage finds it, the last ends it."""
+    own = {}
+    for seed in (11, 12):
+        params = inside / f"params-{seed}.yaml"
+        for comment in ("", "# the same\n"):
+            params.write_text(f"{comment}seed: {seed}\n")
+            with open_run("finetune", {"task": "section", "arm": f"arm{seed}"}, {}, params):
+                pass
+        (recipe,) = [run for run in runs(inside, "tags.stage = 'recipe'") if run.data.params == {"seed": str(seed)}]
+        assert recipe.info.status == "SCHEDULED", "no process that could be killed, and not through"
+        below = runs(inside, f"tags.mlflow.parentRunId = '{recipe.info.run_id}'")
+        assert [run.info.run_name for run in below] == [f"arm{seed} section"] * 2
+        assert {run.data.tags["recipe"] for run in below} == {recipe.info.run_name}
+        assert re.fullmatch(r"own [0-9a-f]{7}", recipe.info.run_name)
+        own[seed] = recipe.info.run_id
+
+    with open_run("compare", {}, {}, inside / "params-12.yaml") as run:
+        run.conclude_recipe({"section/domain": 59.3, "section/steps/climb": 3.1})
+    first, second = (client(inside).get_run(own[seed]) for seed in (11, 12))
+    assert (first.info.status, second.info.status) == ("SCHEDULED", "FINISHED")
+    assert second.data.metrics == {"section/domain": 59.3, "section/steps/climb": 3.1}
+    assert [item.path for item in client(inside).list_artifacts(own[12])] == ["params-12.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("stage", "labels", "dvc_stage", "expected"),
+    [
+        ("finetune", {"task": "section", "arm": "domain_task"}, "finetune@section-domain_task", "domain_task section"),
+        ("task_transfer", {"task": "section"}, "task_transfer@section-general", "task_transfer section-general"),
+        ("domain_transfer", {"corpus": "domain"}, "", "domain_transfer domain"),
+        ("compare", {}, "compare", "compare"),
+    ],
+)
+def test_names_of_runs(
+    stage: str, labels: dict[str, str], dvc_stage: str, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DVC_STAGE", dvc_stage)
+    assert run_name(stage, labels) == expected
+
+
+def test_the_page_of_a_run_begins_with_what_it_is(inside: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DVC_STAGE", "pretrain")
+    with open_run("pretrain", {}, {}, inside / "params.yaml"):
+        pass
+    (run,) = runs(inside, "tags.stage = 'pretrain'")
+    assert run.data.tags["mlflow.note.content"].startswith("Stage `pretrain`")
+    assert "`dvc repro --force --single-item pretrain`" in run.data.tags["mlflow.note.content"]

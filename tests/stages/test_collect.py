@@ -1,0 +1,221 @@
+"""The stages collect and collect_task as DVC runs them: a process, a params.yaml, exit codes."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from adaptbert.collection.readers.fields import Fields
+from adaptbert.errors import BadData, UserError
+from adaptbert.rows.layout import Layout
+from adaptbert.runtime.params import params_file as params
+from stages.collect import CollectParams
+from stages.collect_task import CollectTaskParams
+
+ROOT = Path(__file__).parents[2]
+RunStage = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """One MLflow store for all processes: its tables take seconds to make."""
+    return f"sqlite:///{tmp_path_factory.mktemp('mlflow') / 'mlflow.db'}"
+
+
+@pytest.fixture
+def run(tmp_path: Path, store: str) -> RunStage:
+    """Run a stage in a folder of its own, with the real params.yaml in which one section is another."""
+    (tmp_path / "stages").symlink_to(ROOT / "stages")
+
+    def call(stage: str, key: str, section: dict[str, Any], **paths: str) -> subprocess.CompletedProcess[str]:
+        document = params.read(ROOT / "params.yaml")
+        document[stage][key] = section
+        (tmp_path / "params.yaml").write_text(json.dumps(document), encoding="utf-8")
+        named = {"collect": "corpus", "collect_task": "task"}[stage]
+        options = [part for name, value in {named: key, **paths}.items() for part in (f"--{name}", value)]
+        command = [sys.executable, "-m", f"stages.{stage}", *options]
+        environment = {**os.environ, "MLFLOW_TRACKING_URI": store, "PYTHONWARNINGS": "ignore"}
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+
+    return call
+
+
+def test_a_corpus_of_the_user(run: RunStage, tmp_path: Path) -> None:
+    (tmp_path / "posts.csv").write_bytes(b"content,n\none,1\nb\xe9d,2\nthree,3\n")
+    section = {"source": "files", "path": "posts.csv", "columns": {"text": "content"}, "max_bad_fraction": 0.5}
+    done = run("collect", "domain", section, path="posts.csv", out="data/raw/corpora/domain")
+    assert done.returncode == 0, done.stderr
+    assert "domain: 2 documents, 8 characters" in done.stdout
+    out = tmp_path / "data/raw/corpora/domain"
+    assert sorted(path.name for path in out.iterdir()) == ["manifest.json", "text.parquet", "unreadable.parquet"]
+    assert pq.read_table(out / "text.parquet")["text"].to_pylist() == ["one", "three"]
+    manifest = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
+    assert (manifest["source"], manifest["demonstration"], manifest["rows_in"]) == ("files", False, 3)
+    assert str(tmp_path) not in json.dumps(manifest)
+
+
+@pytest.mark.parametrize(("name", "rest"), [("id", ": rows are then named after file and line"), ("group", "")])
+def test_a_column_that_need_not_be_mapped(name: str, rest: str) -> None:
+    """A preset maps `id`; a file without one can do without."""
+    fields = Fields(Layout("single_sentence", "class"), {name: name}, None)
+    with pytest.raises(BadData) as caught:
+        fields.check(["text", "label"], "a.csv:1", "train")
+    end = f"map another column as `{name}`, or take `{name}` out of `columns`{rest}"
+    assert str(caught.value) == f"AB-056 a.csv:1: column '{name}' missing; found text, label; {end}"
+
+
+def test_a_bad_file_stops_with_one_line_and_leaves_nothing(run: RunStage, tmp_path: Path) -> None:
+    (tmp_path / "posts.csv").write_text("Text,n\none,1\n", encoding="utf-8")
+    before = tmp_path / "data/raw/corpora/domain"
+    before.mkdir(parents=True)
+    (before / "text.parquet").write_bytes(b"of the run before")
+    section = {"source": "files", "path": "posts.csv"}
+    done = run("collect", "domain", section, path="posts.csv", out="data/raw/corpora/domain")
+    assert done.returncode == 65
+    lines = [line for line in done.stderr.splitlines() if line.startswith("error:")]
+    assert lines == [
+        "error: AB-058 posts.csv:1: column 'text' missing; found Text, n (did you mean 'Text'?); "
+        "rename it or map it in collect.domain.columns"
+    ]
+    assert "Traceback" not in done.stderr
+    assert [path.name for path in (tmp_path / "data/raw/corpora").iterdir()] == ["domain"]
+    assert (before / "text.parquet").read_bytes() == b"of the run before"
+
+
+def test_a_labelled_set_of_the_user(run: RunStage, tmp_path: Path) -> None:
+    for split in ("train", "dev", "test"):
+        rows = [{"text": f"@{split} {number}", "label": number % 2} for number in range(4)]
+        lines = [json.dumps(row) for row in rows] + ['{"text": "cut']
+        (tmp_path / f"{split}.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    paths = {split: f"{split}.jsonl" for split in ("train", "dev", "test")}
+    section = {"source": "files", "shape": "single_sentence", "target": "class", "labels": ["0", "1"], **paths}
+    section["replace"] = [["@", ""]]
+    done = run("collect_task", "section", section, **paths, out="data/raw/tasks/section")
+    assert done.returncode == 0, done.stderr
+    out = tmp_path / "data/raw/tasks/section"
+    manifest = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["rows"] == {"train": 4, "dev": 4, "test": 4}
+    assert manifest["rows_in"] == {"train": 5, "dev": 5, "test": 5}
+    assert (manifest["shape"], manifest["labels"]) == ("single_sentence", ["0", "1"])
+    assert manifest["replace"] == [["@", ""]], "who predicts has to know"
+    test = pq.read_table(out / "test.parquet").to_pylist()
+    assert test[0] == {"id": "test-1", "text": "test 0", "label": "0", "file": "test.jsonl", "line": 1}
+    bad = pq.read_table(out / "unreadable.parquet").to_pylist()
+    assert [(row["id"], row["split"], row["code"]) for row in bad] == [
+        ("train-5", "train", 44),
+        ("dev-5", "dev", 44),
+        ("test-5", "test", 44),
+    ]
+
+
+def test_a_set_of_one_file_is_cut_and_says_so(run: RunStage, tmp_path: Path) -> None:
+    rows = [{"text": f"sentence {number}", "label": number % 2, "author": f"a{number // 3}"} for number in range(90)]
+    (tmp_path / "all.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    paths = dict.fromkeys(("train", "dev", "test"), "all.jsonl")
+    section = {"source": "files", "shape": "single_sentence", "target": "class", **paths,
+               "split": {"dev": 0.2, "test": 0.3}, "columns": {"group": "author"}}  # fmt: skip
+    done = run("collect_task", "section", section, **paths, out="data/raw/tasks/section")
+    assert done.returncode == 0, done.stderr
+    assert "section: no splits of their own: test 0.3, dev 0.2, by_hash_of author" in done.stdout
+    out = tmp_path / "data/raw/tasks/section"
+    manifest = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["split"] == {"dev": 0.2, "test": 0.3, "by_hash_of": "author"}
+    assert sum(manifest["rows"].values()) == 90
+    assert all(manifest["rows"].values())
+    authors = [{int(row["line"] - 1) // 3 for row in pq.read_table(out / f"{split}.parquet").to_pylist()}
+               for split in paths]  # fmt: skip
+    assert sum(map(len, authors)) == len(set().union(*authors)) == 30
+
+
+def test_an_unreachable_hub_may_be_tried_again(run: RunStage, tmp_path: Path) -> None:
+    (tmp_path / "set.yaml").write_text("name: org/elsewhere\nrevision: abc\nsplit: train\n", encoding="utf-8")
+    section = {"source": "hub", "path": "set.yaml"}
+    done = run("collect", "domain", section, path="set.yaml", out="data/raw/corpora/domain")
+    assert done.returncode == 75, done.stderr
+    assert "AB-156 set.yaml: name: the hub does not answer for 'org/elsewhere'" in done.stderr
+    assert not (tmp_path / "data").exists() or not list((tmp_path / "data").rglob("*.*"))
+
+
+FILES = {"source": "files", "path": "a.txt"}
+DOCS = {"source": "installed_docs", "path": "a.txt"}
+TASK = {
+    "source": "files",
+    "shape": "single_sentence",
+    "target": "class",
+    "train": "a.csv",
+    "dev": "b.csv",
+    "test": "c.csv",
+}
+SAME = {"train": "a.txt", "dev": "a.txt", "test": "a.txt"}
+ROWS = {"train": 1, "dev": 1, "test": 1}
+DOCS_TASK = {"source": "installed_docs"}
+QA = {"shape": "extractive_answer", "target": "answer", "no_answer": False}
+SPANS = {"shape": "sequence_labelling", "target": "spans", "tag_scheme": "bio"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "words"),
+    [
+        (CollectParams, {**FILES, "colums": {}}, "AB-099 .*unknown key 'colums' .did you mean 'columns'"),
+        (CollectParams, {"source": "files"}, "AB-099 .*path: is missing"),
+        (CollectParams, {**FILES, "source": "file"}, "AB-100 .*source"),
+        (CollectParams, {**FILES, "max_bad_fraction": 1.5}, "AB-109 .*max_bad_fraction"),
+        (CollectParams, {**FILES, "encoding": "utf8000"}, "AB-111 .*encoding 'utf8000' .*; write e.g. gb18030, .*"),
+        (CollectParams, {**FILES, "encoding": "base64"}, "AB-111 .*encoding 'base64' is none of text files"),
+        (CollectParams, {**FILES, "columns": {"label": "x"}}, "AB-111 .*'label' is not a field of a corpus"),
+        (CollectParams, {**FILES, "columns": {"正文": "text"}}, "AB-111 .*'正文' .*; our name stands left"),
+        (CollectParams, {**FILES, "replace": [["(", ""]]}, "AB-111 .*replace"),
+        (CollectParams, {**FILES, "replace": [["a", r"\1"]]}, "AB-111 .*replace"),
+        (CollectParams, {**FILES, "replace": [["a"]]}, "AB-100 .*replace"),
+        (CollectParams, {**DOCS, "encoding": "utf-8"}, "AB-111 .*'installed_docs' takes no 'encoding'"),
+        (CollectParams, {**DOCS, "source": "hub", "columns": {"text": "x"}}, "AB-111 .*takes no 'columns'; name them"),
+        (CollectTaskParams, {**TASK, "shape": "sentence"}, "AB-100 .*shape"),
+        (CollectTaskParams, {**TASK, "dev": "a.csv"}, "AB-111 .*same file"),
+        (CollectTaskParams, {**TASK, "rows": ROWS}, "AB-111 .*'files' takes no 'rows'"),
+        (CollectTaskParams, {**TASK, "target": "spans"}, "AB-111 .*has no target 'spans'; it has class, "),
+        (CollectTaskParams, {k: v for k, v in TASK.items() if k != "target"}, "AB-099 .*target: is missing"),
+        (CollectTaskParams, {**TASK, **SPANS, "tag_scheme": None}, "AB-111 .*'spans' needs 'tag_scheme'; add it$"),
+        (CollectTaskParams, {**TASK, "tag_scheme": "bio"}, "AB-111 .*'class' takes no 'tag_scheme'"),
+        (CollectTaskParams, {**TASK, **SPANS, "target": "tags"}, "AB-111 .*'tags' takes no 'tag_scheme'"),
+        (CollectTaskParams, {**TASK, **SPANS, "tag_scheme": "bilou"}, "AB-100 .*tag_scheme"),
+        (CollectTaskParams, {**TASK, **SPANS, "format": "doccano", "tag_scheme": "io"}, "AB-111 .*marks characters"),
+        (CollectTaskParams, {**TASK, **QA, "no_answer": None}, "AB-111 .*'answer' needs 'no_answer'"),
+        (CollectTaskParams, {**TASK, **QA, "replace": [["a", "b"]]}, "AB-111 .*offsets must stay aligned"),
+        (CollectTaskParams, {**TASK, **QA, "labels": ["x"]}, "AB-111 .*'answer' takes no 'labels'"),
+        (CollectTaskParams, {**TASK, **QA, "map_labels": {"a": "b"}}, "AB-111 .*'answer' takes no 'map_labels'"),
+        (CollectTaskParams, {**TASK, **QA, "positive": "1"}, "AB-111 .*'answer' takes no 'positive'"),
+        (CollectTaskParams, {**TASK, "map_labels": {0: "neg"}}, "AB-100 .*map_labels.0: .* an integer 0; write .0.$"),
+        (CollectTaskParams, {**TASK, "separator": ";"}, "AB-111 .*'class' takes no 'separator'"),
+        (CollectTaskParams, {**TASK, "target": "labels", "separator": ""}, "AB-100 .*separator"),
+        (CollectTaskParams, {**TASK, "range": [0.0, 1.0]}, "AB-111 .*'class' takes no 'range'"),
+        (CollectTaskParams, {**TASK, "target": "number", "range": [1.0, 1.0]}, "AB-111 .*1.0 is not below 1.0"),
+        (CollectTaskParams, {**TASK, "dev": "a.csv", "split": {"dev": 0.6, "test": 0.4}}, "AB-111 .*nothing to train"),
+        (CollectTaskParams, {**TASK, "split": {}}, "AB-111 .*give a share"),
+        (CollectTaskParams, {**TASK, "split": {"dev": 0.1}}, "AB-111 .*names a file of its own"),
+        (CollectTaskParams, {**TASK, "test": "b.csv"}, "AB-111 .*dev and test name the same file"),
+        (CollectParams, {**FILES, "format": "squad"}, "AB-111 .*is for labelled sets"),
+        (CollectParams, {**DOCS, "format": "csv"}, "AB-111 .*takes no 'format'"),
+        (CollectTaskParams, {**TASK, "columns": {"tokens": "x"}}, "AB-111 .*'tokens' is not a field"),
+        (CollectTaskParams, {**TASK, **SPANS, "replace": [["a", "b"]]}, "AB-111 .*aligned"),
+        (CollectTaskParams, {**TASK, **DOCS_TASK, "rows": ROWS}, "AB-111 .*name it for train, dev"),
+        (CollectTaskParams, {**TASK, **SAME, **DOCS_TASK}, "AB-111 .*needs 'rows'"),
+        (CollectTaskParams, {**TASK, **SAME, **DOCS_TASK, "rows": ROWS, "labels": ["x"]}, "AB-111 .*own"),
+        (CollectTaskParams, {**TASK, **SAME, **DOCS_TASK, "rows": {**ROWS, "dev": 0}}, "AB-109 .*dev"),
+    ],
+)  # fmt: skip
+def test_params_that_contradict_each_other(kind: type[params.Config], values: dict[str, Any], words: str) -> None:
+    with pytest.raises(UserError, match=words) as raised:
+        params.parse(kind, values, "collect.domain", Path("params.yaml"))
+    assert raised.value.exit_code == 78
+
+
+def test_formats_that_mark_characters_need_no_scheme() -> None:
+    values = {**TASK, **SPANS, "format": "doccano"}
+    for scheme in ("bio", None):
+        assert params.parse(CollectTaskParams, values | {"tag_scheme": scheme}, "x", Path("p")).tag_scheme == scheme

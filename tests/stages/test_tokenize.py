@@ -1,0 +1,242 @@
+"""The stages `tokenizer` and `tokenize`: everything is read, held-out text is not trained on, and bytes repeat."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from adaptbert.base.files import read_json
+from adaptbert.errors import BadData
+from adaptbert.tokenization.documents import is_heldout
+from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
+from adaptbert.tokenization.store.tokenizer import Tokenizer, VocabularyConfig
+from adaptbert.tokenization.store.vocabulary_growth import extends
+from adaptbert.tokenization.word_segmentation import SegmentationConfig
+from stages.tokenize import TokenizeParams, tokenize
+from stages.tokenizer import TokenizerParams, tokenizer
+from tests.support import tiny
+from tests.support.imports import ROOT
+
+TRAIN = {"source": "train", "corpora": ["general", "domain"], "vocabulary_size": 160, "lowercase": True}
+TRAIN |= {"min_frequency": 1}
+WORDS = SegmentationConfig(segmenter="none", dictionary="data/sources/words.txt")
+CUT = TokenizeParams(max_length=24, heldout_fraction=0.1, words=WORDS)
+
+
+@pytest.fixture(scope="module")
+def validated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """data/validated, as the gate leaves it; with more rare characters than the vocabulary has room for."""
+    folder = tmp_path_factory.mktemp("validated")
+    (folder / "corpora").mkdir()
+    rare = "".join(chr(0x4E00 + number) for number in range(200))
+    for kind in tiny.WORDS:
+        rows = [*tiny.rows(kind, 300), (f"{kind}-rare", f"the {rare} {' '.join(tiny.sentences(kind, 30))}")]
+        pq.write_table(
+            pa.Table.from_pylist([{"id": text_id, "text": text} for text_id, text in rows]),
+            folder / f"corpora/{kind}.parquet",
+        )
+    for task, shape in (("section", "single_sentence"), ("mention", "sequence_labelling")):
+        tiny.task(folder / "tasks" / task, shape)
+    return folder
+
+
+def run(validated: Path, root: Path, params: TokenizeParams = CUT, **train: Any) -> dict[str, Any]:
+    """Both stages; what `tokenize` tells."""
+    tokenizer(
+        TokenizerParams(**(TRAIN | train)),
+        corpora=validated / "corpora",
+        init=root / "models/init",
+        out=root / "tokenizer",
+        metrics=root / "metrics/tokenizer.json",
+        run=tiny.no_record(),
+    )
+    tokenize(
+        params,
+        validated=validated,
+        tokenizer=root / "tokenizer",
+        dictionary=ROOT / params.words.dictionary,
+        out=root / "tokenized",
+        metrics=root / "metrics/tokenize.json",
+        run=tiny.no_record(),
+    )
+    return read_json(root / "metrics/tokenize.json")
+
+
+@pytest.fixture(scope="module")
+def made(validated: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("made")
+    run(validated, root)
+    return root
+
+
+@pytest.fixture(autouse=True)
+def _threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`tokenize` switches the threads of the tokenizer on, for its own process."""
+    monkeypatch.setenv("TOKENIZERS_PARALLELISM", "false")
+
+
+def test_every_set_is_there(made: Path) -> None:
+    sets = {path.parent.relative_to(made / "tokenized").as_posix() for path in made.rglob("corpus.json")}
+    assert sets == {
+        *(f"corpora/{kind}" for kind in tiny.WORDS),
+        *(f"tasks/{task}" for task in ("section", "mention")),
+        *(f"heldout/{name}" for name in (*tiny.WORDS, "section", "mention")),
+    }
+    facts = read_json(made / "metrics/tokenize.json")
+    assert set(facts) == sets
+    assert facts == {name: read_json(made / "tokenized" / name / "corpus.json") for name in sets}
+    assert {each["tokenizer"] for each in facts.values()} == {Tokenizer.load(made / "tokenizer").fingerprint}
+    assert read_json(made / "metrics/tokenizer.json")["fingerprint"] == facts["corpora/general"]["tokenizer"]
+
+
+def test_the_segmenter_of_the_parameters_finds_the_words(validated: Path, made: Path, tmp_path: Path) -> None:
+    words = SegmentationConfig(segmenter="rjieba", dictionary="data/sources/words.txt")
+    facts = run(validated, tmp_path, TokenizeParams(max_length=24, heldout_fraction=0.1, words=words))
+    before = read_json(made / "metrics/tokenize.json")
+    assert {each["segmentation"]["segmenter"][:7] for each in facts.values()} == {"rjieba "}
+    assert {each["segmentation"]["segmenter"] for each in before.values()} == {"none"}
+    assert [each["digest"] for each in facts.values()] == [each["digest"] for each in before.values()]
+    word_starts = [root / "tokenized/corpora/general/word_starts.bin" for root in (tmp_path, made)]
+    found, plain = (path.read_bytes().count(1) for path in word_starts)
+    assert found < plain, "the rare characters of the fixture make words"
+
+
+def test_held_out_texts_are_not_trained_on(made: Path) -> None:
+    for kind in tiny.WORDS:
+        ids = [f"{kind}-0-{number}" for number in range(300)] + [f"{kind}-rare"]
+        held = sum(is_heldout(text_id, 0.1) for text_id in ids)
+        facts = {name: read_json(made / f"tokenized/{name}/{kind}/corpus.json") for name in ("corpora", "heldout")}
+        assert (facts["corpora"]["texts"], facts["heldout"]["texts"]) == (301 - held, held)
+        assert held > 5
+
+
+def test_a_task_is_trained_on_its_train_split_and_measured_on_its_dev_split(made: Path, validated: Path) -> None:
+    pieces = Tokenizer.load(made / "tokenizer")
+    for kind, split in (("tasks", "train"), ("heldout", "dev")):
+        corpus = TokenizedCorpus.load(made / f"tokenized/{kind}/mention")
+        rows = pq.read_table(validated / f"tasks/mention/{split}.parquet").to_pylist()
+        tokens = sum(len(pieces.encode([" ".join(row["tokens"])])[0].ids) for row in rows)
+        assert corpus.tokens - 2 * len(corpus.lengths) == tokens
+        assert int(corpus.lengths.max()) <= 24
+
+
+SCRIPT = """
+import json, sys
+from pathlib import Path
+from tests.test_tokenize import run
+run(Path(sys.argv[1]), Path(sys.argv[2]))
+"""
+
+
+def test_equal_bytes_in_other_processes(validated: Path, made: Path, tmp_path: Path) -> None:
+    """DVC compares bytes: with another hash seed and another number of threads they must be the same."""
+    for seed, threads in (("1", "1"), ("2", "3")):
+        env = os.environ | {"PYTHONHASHSEED": seed, "RAYON_NUM_THREADS": threads, "TOKENIZERS_PARALLELISM": "true"}
+        subprocess.run(
+            [sys.executable, "-c", SCRIPT, str(validated), str(tmp_path / seed)],
+            env=env | {"PYTHONPATH": str(ROOT)},
+            check=True,
+            capture_output=True,
+            timeout=120,
+        )
+        found, expected = tiny.folder_bytes(tmp_path / seed), tiny.folder_bytes(made)
+        assert found.keys() == expected.keys()
+        assert [name for name in found if found[name] != expected[name]] == []
+
+
+def test_the_tokenizer_of_a_checkpoint(validated: Path, tmp_path: Path) -> None:
+    tiny.tokenizer().save(tmp_path / "models/init")
+    params = TokenizerParams(source="init")
+    out = tmp_path / "tokenizer"
+    tokenizer(
+        params,
+        corpora=validated / "corpora",
+        init=tmp_path / "models/init",
+        out=out,
+        metrics=tmp_path / "tokenizer.json",
+        run=tiny.no_record(),
+    )
+    assert Tokenizer.load(out).fingerprint == tiny.tokenizer().fingerprint
+
+
+def test_the_tokenizer_of_a_checkpoint_extended(validated: Path, tmp_path: Path) -> None:
+    old = Tokenizer.train(
+        lambda: tiny.sentences("general", 100), VocabularyConfig(vocabulary_size=100, lowercase=True, min_frequency=1)
+    )
+    old.save(tmp_path / "models/init")
+    extend = {"corpora": ["domain"], "num_new_tokens": 10, "min_frequency": 5}
+    tokenizer(
+        TokenizerParams(source="init", extend=extend),
+        corpora=validated / "corpora",
+        init=tmp_path / "models/init",
+        out=tmp_path / "tokenizer",
+        metrics=tmp_path / "tokenizer.json",
+        run=tiny.no_record(),
+    )
+    new, metrics = Tokenizer.load(tmp_path / "tokenizer"), read_json(tmp_path / "tokenizer.json")
+    assert extends(new, old)
+    assert metrics["new_tokens"] == new.size - old.size == 10
+    texts = [row["text"] for row in pq.read_table(validated / "corpora/domain.parquet").to_pylist()]
+    for when, pieces in (("before", old), ("after", new)):
+        tokens = sum(len(encoding.ids) for encoding in pieces.encode(texts))
+        assert metrics[f"tokens_per_character_{when}"] == pytest.approx(tokens / sum(map(len, texts)))
+    assert metrics["tokens_saved"] > 0.05
+
+
+def test_nothing_is_left_where_a_text_does_not_fit(validated: Path, tmp_path: Path) -> None:
+    """The third set of four has another script; the first two are not left behind."""
+    folder = tmp_path / "validated"
+    subprocess.run(["cp", "-r", str(validated), str(folder)], check=True)
+    strange = [{"id": str(number), "text": "ⴰⵎⴰⵣⵉⵖ ⵜⴰⵎⴰⵣⵉⵖⵜ", "label": "code"} for number in range(9)]
+    pq.write_table(pa.Table.from_pylist(strange), folder / "tasks/section/train.parquet")
+    with pytest.raises(BadData, match=r"AB-025 tasks/section: unk rate 100.0% > 20 %: .*; .*put it into a corpus"):
+        run(folder, tmp_path / "out")
+    assert not (tmp_path / "out/tokenized").exists()
+    assert not list((tmp_path / "out").rglob("*.part"))
+
+
+def test_a_corpus_too_small_to_hold_anything_out(validated: Path, tmp_path: Path) -> None:
+    with pytest.raises(BadData, match=r"AB-018 heldout/\w+: 0 of 0 texts have a token; .* raise tokenize.heldout"):
+        run(validated, tmp_path, TokenizeParams(max_length=24, heldout_fraction=1e-6, words=WORDS))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"lowercase": None}, "source train needs lowercase"),
+        ({"corpora": []}, "source train needs corpora"),
+        (
+            {"extend": {"corpora": ["domain"], "num_new_tokens": 9, "min_frequency": 1}},
+            "source train makes a vocabulary of its own and extend is given",
+        ),
+        ({"source": "init"}, "source init brings its vocabulary"),
+    ],
+)
+def test_contradictions(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        TokenizerParams(**(TRAIN | changes))
+    with pytest.raises(ValueError, match="source bert-base-chinese is a name on the hub and needs a revision"):
+        TokenizerParams(source="bert-base-chinese")
+
+
+def test_the_facts_are_plain_json(made: Path) -> None:
+    facts = json.loads((made / "tokenized/corpora/general/corpus.json").read_text(encoding="utf-8"))
+    assert list(facts) == [
+        "name",
+        "texts",
+        "documents",
+        "tokens",
+        "characters",
+        "unknown_rate",
+        "dtype",
+        "tokenizer",
+        "digest",
+        "segmentation",
+    ]
+    assert 0 < facts["unknown_rate"] < 0.2

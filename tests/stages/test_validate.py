@@ -1,0 +1,153 @@
+"""The stage: from the folders of `collect` to what may be trained on, whole or not at all."""
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from adaptbert.base.files import read_json
+from adaptbert.errors import Several
+from stages.validate import Names, ValidateParams, validate
+from tests.support import raw
+
+PARAMS = ValidateParams(min_characters=2, max_characters=1000, max_bad_fraction=0.4)
+HELD_OUT = "a dev or test sentence of the task that is long enough to be found inside"
+
+
+class Recorder:
+    """Stands where the MLflow run does."""
+
+    def __init__(self) -> None:
+        self.metrics: dict[str, float] = {}
+        self.artifacts: list[Path] = []
+
+    def log_metrics(self, metrics: dict[str, float], step: int) -> None:
+        self.metrics |= metrics
+
+    def log_artifact(self, path: Path) -> None:
+        self.artifacts.append(path)
+
+
+def collected(folder: Path) -> None:
+    """Two corpora, a classification and a tagging."""
+    raw.corpus(folder / "corpora/general", ["general one", "general two", f"It said: {HELD_OUT}.", "rome FELL"])
+    raw.corpus(folder / "corpora/domain", ["domain one", "domain two", "Domain  one", "general one", None])
+    raw.unreadable(folder / "corpora/domain", 1)
+    splits = {"train": [("good", "pos"), ("bad", "neg")], "dev": [(HELD_OUT, "pos")], "test": [("best", "pos")]}
+    raw.task(folder / "tasks/mood", splits)
+    raw.unreadable(folder / "tasks/mood", 0, split="train")
+    tagged = {
+        "train": [(["Oslo"], ["B-LOC"])],
+        "dev": [(["Bonn"], ["B-LOC"])],
+        "test": [(["Rome", "fell"], ["B-LOC", "O"])],
+    }
+    raw.task(folder / "tasks/place", tagged, raw.SPANS, tag_scheme="bio")
+
+
+def run(folder: Path, record: Any, tasks: Sequence[str] = ("place", "mood")) -> None:
+    validate(
+        PARAMS,
+        collect=Names.model_validate({name: {} for name in ("general", "domain")}),
+        collect_task=Names.model_validate({name: {} for name in tasks}),
+        corpora=folder / "raw/corpora",
+        tasks=folder / "raw/tasks",
+        out=folder / "validated",
+        rejected=folder / "rejected",
+        metrics=folder / "metrics/validate.json",
+        run=record,
+    )
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    found = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
+
+
+def test_books_of_every_set(tmp_path: Path) -> None:
+    collected(tmp_path / "raw")
+    recorder = Recorder()
+    run(tmp_path, recorder)
+    report = read_json(tmp_path / "metrics/validate.json")
+    assert list(report["corpora"]) == ["domain", "general"]
+    domain, general = report["corpora"]["domain"], report["corpora"]["general"]
+    assert (domain["rows_in"], domain["kept"], domain["rejected"]) == (
+        6,
+        3,
+        {"duplicate": 1, "text_null": 1, "unreadable": 1},
+    )
+    assert (general["rows_in"], general["kept"], general["rejected"]) == (4, 2, {"dev_or_test_text": 2})
+    assert report["overlap_with_general"] == {"domain": pytest.approx(1 / 3)}
+    assert {name: splits["train"]["kept"] for name, splits in report["tasks"].items()} == {"mood": 2, "place": 1}
+    assert recorder.metrics["corpora/domain/rejected/duplicate"] == 1
+    assert recorder.artifacts == [tmp_path / "metrics/validate.json"]
+    assert list(files(tmp_path / "validated")) == [
+        "corpora/domain.parquet",
+        "corpora/general.parquet",
+        *(f"tasks/{task}/{name}" for task in ("mood", "place")
+          for name in ("dev.parquet", "task.json", "test.parquet", "train.parquet")),
+    ]  # fmt: skip
+    assert list(files(tmp_path / "rejected")) == [
+        "corpora/domain.parquet",
+        "corpora/general.parquet",
+        "tasks/mood.parquet",
+        "tasks/place.parquet",
+    ]
+
+
+def test_text_of_every_task_is_taken_out_of_every_corpus(tmp_path: Path) -> None:
+    collected(tmp_path / "raw")
+    run(tmp_path, Recorder())
+    kept = pq.read_table(tmp_path / "validated/corpora/general.parquet")["text"].to_pylist()
+    assert kept == ["general one", "general two"]
+
+
+def test_a_recipe_without_tasks(tmp_path: Path) -> None:
+    """Their folder is there all the same: DVC refuses to go on where a stage reads what does not exist."""
+    collected(tmp_path / "raw")
+    run(tmp_path, Recorder(), tasks=())
+    assert list(files(tmp_path / "validated")) == ["corpora/domain.parquet", "corpora/general.parquet"]
+    assert (tmp_path / "validated/tasks").is_dir()
+
+
+def test_folders_of_another_recipe_are_not_read(tmp_path: Path) -> None:
+    collected(tmp_path / "raw")
+    raw.corpus(tmp_path / "raw/corpora/left_over", ["an old corpus", "that nobody names"])
+    run(tmp_path, Recorder())
+    assert not (tmp_path / "validated/corpora/left_over.parquet").exists()
+
+
+def test_equal_inputs_give_equal_bytes(tmp_path: Path) -> None:
+    collected(tmp_path / "raw")
+    run(tmp_path, Recorder())
+    first = files(tmp_path / "validated") | files(tmp_path / "rejected") | files(tmp_path / "metrics")
+    for name in ("validated", "rejected", "metrics"):
+        shutil.rmtree(tmp_path / name)
+    run(tmp_path, Recorder())
+    assert files(tmp_path / "validated") | files(tmp_path / "rejected") | files(tmp_path / "metrics") == first
+
+
+def test_all_faults_of_all_sets_and_nothing_written(tmp_path: Path) -> None:
+    collected(tmp_path / "raw")
+    raw.corpus(tmp_path / "raw/corpora/domain", ["only one"])
+    raw.task(tmp_path / "raw/tasks/mood", {"train": [("a", "pos")], "dev": [("b", "pos")], "test": [("c", "odd")]})
+    with pytest.raises(Several) as several:
+        run(tmp_path, Recorder())
+    assert [(error.code, Path(error.place).name) for error in several.value.failures] == [
+        (60, "mood"),
+        (67, "mood"),
+        (1, "text.parquet"),
+        (19, "text.parquet"),
+    ]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["raw"]
+
+
+def test_a_wrong_column_leaves_nothing_behind(tmp_path: Path) -> None:
+    collected(tmp_path / "raw")
+    path = tmp_path / "raw/corpora/general/text.parquet"
+    pq.write_table(pq.read_table(path).rename_columns(["id", "body", "file", "line"]), path)
+    with pytest.raises(Exception, match=r"AB-056 .*column 'text' missing"):
+        run(tmp_path, Recorder())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["raw"]

@@ -1,0 +1,82 @@
+"""A project whose params.yaml names files of a user, for tests of `adaptbert check`."""
+
+import json
+import random
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from adaptbert.base.task_types import SHAPES
+from adaptbert.cli import app
+from adaptbert.runtime.params import params_file as params
+from tests.support.imports import ROOT
+
+BLOCKS: dict[str, Any] = {
+    "single_sentence": {"long_text": "head"},
+    "sentence_pair": {"long_text": "head"},
+    "sequence_labelling": {"stride": 32, "tag_scheme": "bio"},
+    "extractive_answer": {"max_question": 16, "stride": 16, "max_answer": 16},
+}
+
+
+def in_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder that the test then stands in: stages, presets and sources of this project, and no files of a user."""
+    for name in ("stages", "presets"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    for name in ("own", "tokenizer"):
+        (tmp_path / "data" / name).mkdir(parents=True)
+    (tmp_path / "data/sources").symlink_to(ROOT / "data/sources")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def lines(name: str, *rows: Any) -> str:
+    """Writes JSON lines below data/own, or text as it is, and gives their path."""
+    path = Path("data/own") / name
+    written = [row if isinstance(row, str) else json.dumps(row, ensure_ascii=False) for row in rows]
+    path.write_text("\n".join(written) + "\n", encoding="utf-8")
+    return str(path)
+
+
+def words(seed: int, count: int = 8) -> str:
+    draw = random.Random(seed)
+    return " ".join("".join(draw.choices("abcdefghijklmnop", k=5)) for _ in range(count))
+
+
+def good(name: str, count: int, seed: int = 0) -> str:
+    """A split of a set of two classes."""
+    return lines(name, *({"text": words(seed + n), "label": "ab"[n % 2]} for n in range(count)))
+
+
+def mood(**changes: Any) -> dict[str, Any]:
+    """A labelled set of files that are all right but for what a test changes."""
+    values = {"source": "files", "shape": "single_sentence", "target": "class"}
+    splits = {split: changes.pop(split, None) or good(f"{split}.jsonl", 20, seed) for split, seed in SEEDS.items()}
+    return {**values, **splits, **changes}
+
+
+SEEDS = {"train": 0, "dev": 1000, "test": 2000}
+
+
+def write(collect: Mapping[str, Any] | None = None, options: Mapping[str, Any] | None = None, **tasks: Any) -> None:
+    """A params.yaml with these sets beside those of the smoke recipe, and cells without rungs of their own."""
+    document = params.read(ROOT / "presets/smoke.yaml")
+    for name, values in (collect or {}).items():
+        document["collect"][name] = {"source": "files", "path": values}
+    base = {k: v for k, v in document["finetune"]["section"].items() if k not in SHAPES}
+    for name, values in tasks.items():
+        document["collect_task"][name] = values
+        document["ladder"]["finetune"][f"{name}-x"] = {"task": name, "arm": "x", "from": "pretrain"}
+        shape = values["shape"]
+        document["finetune"][name] = {**base, shape: BLOCKS[shape], **(options or {})}
+    Path("params.yaml").write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
+
+
+def told() -> list[str]:
+    done = CliRunner().invoke(app, ["check"])
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    assert done.exit_code in ((65, 78) if done.stderr else (0,)), done.output
+    return done.stderr.removeprefix("error: ").splitlines()

@@ -1,0 +1,101 @@
+"""A small ladder for the tests of rungs: its folders, and the stages with the paths that dvc.yaml gives them."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adaptbert.base.files import read_json
+from adaptbert.errors import BadData
+from adaptbert.model.architecture import EncoderConfig
+from stages.domain_transfer import DomainTransferParams, domain_transfer
+from stages.pretrain import PretrainParams, pretrain
+from stages.task_transfer import TaskTransferParams, task_transfer
+from tests.support import tiny
+
+ENCODER = EncoderConfig(layers=2, hidden_size=32, heads=2, intermediate_size=64, max_positions=tiny.POSITIONS)
+
+
+class Ladder:
+    """A project's folders, and its stages with the paths that dvc.yaml gives them."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        tiny.tokenizer().save(self.made("data/tokenizer"))
+        for kind in tiny.WORDS:
+            tiny.corpus(self.made("data/corpora") / kind, kind, 120)
+        tiny.corpus(self.made("data/tasks") / "section", "domain", 40, seed=10)
+        tiny.heldout(self.made("data/heldout"))
+
+    def made(self, folder: str) -> Path:
+        (self.root / folder).mkdir(parents=True, exist_ok=True)
+        return self.root / folder
+
+    def metrics(self, name: str) -> dict[str, Any]:
+        return read_json(self.root / f"metrics/{name}.json")
+
+    def pretrain(self, seed: int = 1, **changes: Any) -> None:
+        values = {"init": "scratch", "encoder": ENCODER} | changes
+        pretrain(
+            PretrainParams(**tiny.rung_values(**values)),
+            seed=seed,
+            measure=tiny.MEASURE,
+            init=self.root / "models/init",
+            tokenizer=self.root / "data/tokenizer",
+            text=self.root / "data/corpora/general",
+            heldout=self.root / "data/heldout",
+            scratch=self.root / "models/scratch",
+            out=self.root / "models/pretrain",
+            metrics=self.root / "metrics/pretrain.json",
+            work=tiny.work(self.root),
+            run=tiny.no_record(),
+        )
+
+    def domain_transfer(self, corpus: str = "domain", replay: float = 0.1, seed: int = 1, **changes: Any) -> None:
+        domain_transfer(
+            DomainTransferParams(**tiny.rung_values(**changes), replay_fraction=replay),
+            corpus=corpus,
+            seed=seed,
+            measure=tiny.MEASURE,
+            init=self.root / "models/pretrain",
+            text=self.root / f"data/corpora/{corpus}",
+            replay=self.root / "data/corpora/general",
+            heldout=self.root / "data/heldout",
+            out=self.root / f"models/domain_transfer/{corpus}",
+            metrics=self.root / f"metrics/domain_transfer/{corpus}.json",
+            work=tiny.work(self.root),
+            run=tiny.no_record(),
+        )
+
+    def task_transfer(self, **changes: Any) -> None:
+        task_transfer(
+            TaskTransferParams(**tiny.rung_values(**changes)),
+            task="section",
+            seed=1,
+            measure=tiny.MEASURE,
+            init=self.root / "models/domain_transfer/domain",
+            text=self.root / "data/tasks/section",
+            heldout=self.root / "data/heldout",
+            out=self.root / "models/task_transfer/section-domain",
+            metrics=self.root / "metrics/task_transfer/section-domain.json",
+            work=tiny.work(self.root),
+            run=tiny.no_record(),
+        )
+
+    def outputs(self) -> dict[str, bytes]:
+        return {
+            f"{folder}/{name}": content
+            for folder in ("models", "metrics")
+            if (self.root / folder).is_dir()
+            for name, content in tiny.folder_bytes(self.root / folder).items()
+        }
+
+
+def refused(ladder: Ladder, climb: Any, message: str) -> None:
+    """With this message, before anything is trained or written."""
+    before = ladder.outputs()
+    with pytest.raises(BadData, match=message):
+        climb()
+    assert ladder.outputs() == before
+    hidden = [path for path in ladder.root.rglob(".*") if ".part" in path.name]
+    assert hidden == []

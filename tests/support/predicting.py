@@ -1,0 +1,49 @@
+"""What the tests of `adaptbert predict` share: a task of every kind, its model and rows, the command, its files."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from typer.testing import CliRunner, Result
+
+from adaptbert.cli import app
+from adaptbert.rows import labelled_set as labelled
+from tests.support import tiny
+from tests.support.cells import Project
+from tests.support.imports import ROOT
+
+CLASS, PAIR, SPANS, ANSWER = (
+    "single_sentence_class",
+    "sentence_pair_class",
+    "sequence_labelling_spans",
+    "extractive_answer_answer",
+)
+KINDS = {f"{shape}_{target}": (shape, target) for shape, target in tiny.KINDS}
+
+
+def model(project: Project, task: str) -> Path:
+    return project.root / f"models/finetune/{task}-general"
+
+
+def rows_of(project: Project, task: str) -> list[dict[str, Any]]:
+    return labelled.split(project.root / "data" / task, "test")
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["predict", *map(str, arguments)])
+
+
+def json_lines(path: Path, rows: list[Any]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def piped(*arguments: object, stdin: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
+    command = [sys.executable, "-m", "adaptbert.cli", "predict", *map(str, arguments)]
+    return subprocess.run(command, input=stdin, capture_output=True, cwd=ROOT)

@@ -1,0 +1,178 @@
+"""A throw-away project with a Prefect server and a worker of its own, for tests that run the real thing.
+
+Everything that is started is ended, whatever happens in between.
+"""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+from adaptbert.runtime.stage import QUIET
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass
+class Project:
+    """A folder, and the environment that its commands run in."""
+
+    root: Path
+    env: dict[str, str]
+
+    def run(self, *command: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+        """`python -m ...` to its end; stdout holds both streams."""
+        return subprocess.run(
+            [sys.executable, "-m", *command],
+            cwd=self.root,
+            env=self.env,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=timeout,
+        )
+
+    def start(self, *command: str) -> subprocess.Popen[bytes]:
+        """`python -m ...` in the background; see `log`."""
+        with self.log_file(*command).open("ab") as log:
+            return start([sys.executable, "-m", *command], self.root, self.env, log)
+
+    def log_file(self, *command: str) -> Path:
+        """What a background command prints, by its first two words."""
+        return self.root / f".{'-'.join(command[:2])}.log"
+
+    @contextmanager
+    def server(self) -> Iterator[subprocess.Popen[bytes]]:
+        url = self.env["PREFECT_API_URL"]
+        port = url.rpartition(":")[2].partition("/")[0]
+        process = self.start("prefect", "server", "start", "--host", "127.0.0.1", "--port", port)
+        with stopped_at_the_end(process):
+            wait_until_healthy(url, process)
+            yield process
+
+    def deploy(self) -> None:
+        """The pool and the deployments of prefect.yaml."""
+        pool = self.run("prefect", "work-pool", "create", "local-pool", "--type", "process", "--overwrite")
+        assert pool.returncode == 0, pool.stdout
+        deployed = self.run("prefect", "--no-prompt", "deploy", "--all")
+        assert deployed.returncode == 0, deployed.stdout
+
+    @contextmanager
+    def worker(self) -> Iterator[subprocess.Popen[bytes]]:
+        with stopped_at_the_end(self.start("prefect", "worker", "start", "--pool", "local-pool")) as process:
+            yield process
+
+    def artifact(self, key: str) -> Any:
+        request = urllib.request.Request(
+            f"{self.env['PREFECT_API_URL']}/artifacts/{key}/latest", headers={"Accept": "application/json"}
+        )
+        with urllib.request.urlopen(request, timeout=10) as response:
+            return json.load(response)["data"]
+
+
+def clone(target: Path, home: Path) -> Project:
+    """This project as it lies here, tracked files only, in a repository of its own."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).is_file():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, target / name)
+    project = Project(target, environment(home))
+    for command in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "as it lies here"]):
+        subprocess.run(["git", *command], cwd=target, env=project.env, check=True)
+    return project
+
+
+def environment(home: Path) -> dict[str, str]:
+    """Nothing of the user's: no settings, no server, no data base."""
+    foreign = ("PREFECT_", "DVC_", "GIT_", "MLFLOW_")
+    return {
+        **{name: value for name, value in os.environ.items() if not name.startswith(foreign)},
+        **QUIET,
+        "HOME": str(home),
+        "DVC_SITE_CACHE_DIR": str(home / "dvc"),
+        "PREFECT_API_URL": f"http://127.0.0.1:{free_port()}/api",
+        "PREFECT_LOGGING_COLORS": "false",
+        "NO_COLOR": "1",
+        "COLUMNS": "200",
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+        **{f"GIT_{who}_{what}": "test" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
+    }
+
+
+def start(command: list[str], folder: Path, env: dict[str, str], log: IO[bytes]) -> subprocess.Popen[bytes]:
+    """In a process group of its own, with SIGINT as in a terminal: Prefect turns the first SIGTERM into a SIGINT,
+    which a child of a script would ignore."""
+    return subprocess.Popen(
+        command,
+        cwd=folder,
+        env=env,
+        stdout=log,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        preexec_fn=restore_interrupt,
+    )
+
+
+def restore_interrupt() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+@contextmanager
+def stopped_at_the_end(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
+    try:
+        yield process
+    finally:
+        process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(15)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait(10)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def wait_until_healthy(url: str, server: subprocess.Popen[bytes], seconds: float = 90) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        assert server.poll() is None, "the server ended"
+        try:
+            with urllib.request.urlopen(f"{url}/health", timeout=2):
+                return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.2)
+    pytest.fail(f"no server at {url} after {seconds} s")
+
+
+def alive(pid: int) -> bool:
+    """A zombie counts as ended."""
+    try:
+        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def wait_until(true: Callable[[], bool], seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, f"still waiting after {seconds} s"
+        time.sleep(0.1)

@@ -1,0 +1,63 @@
+"""Raw sets as `collect` leaves them, for the tests of the gate."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from adaptbert.rows.layout import CORPUS, Layout
+from adaptbert.validation.limits import Limits
+
+CLASS, SPANS = Layout("single_sentence", "class"), Layout("sequence_labelling", "spans")
+LIMITS = Limits(min_characters=2, max_characters=200, max_bad_fraction=1.0)
+STRICT = Limits(min_characters=2, max_characters=200, max_bad_fraction=0.01)
+
+
+def table(layout: Layout, rows: Sequence[tuple[Any, ...]], file: str) -> pa.Table:
+    """Rows without id, file and line, or with an id in front; ids are counted up where they are missing."""
+    schema = pa.schema([*layout.arrow(), ("file", pa.string()), ("line", pa.int64())])
+    names = schema.names
+    full = [
+        (*(row if len(row) == len(names) - 2 else (f"{file}-{number}", *row)), file, number)
+        for number, row in enumerate(rows, 1)
+    ]
+    columns = [[row[place] for row in full] for place in range(len(names))]
+    arrays = [pa.array(cells, kind) for cells, kind in zip(columns, schema.types, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def unreadable(folder: Path, count: int, split: str | None = None) -> None:
+    """Rows that could not be read."""
+    rows = [
+        {"id": f"bad-{number}", "file": "source.jsonl", "line": number, "code": 1, "reason": "byte 0xE9 is not UTF-8"}
+        | ({} if split is None else {"split": split})
+        for number in range(count)
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), folder / "unreadable.parquet")
+
+
+def corpus(folder: Path, texts: Sequence[str | tuple[str | None, str | None] | None]) -> Path:
+    """data/raw/corpora/<name>."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = [text if isinstance(text, tuple) else (text,) for text in texts]
+    pq.write_table(table(CORPUS, rows, "corpus.txt"), folder / "text.parquet")
+    return folder
+
+
+def task(folder: Path, splits: Mapping[str, Sequence[tuple[Any, ...]]], layout: Layout = CLASS, **about: Any) -> Path:
+    """data/raw/tasks/<name>; `about` is what the manifest says of the set."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for split, rows in splits.items():
+        pq.write_table(table(layout, rows, f"{split}.csv"), folder / f"{split}.parquet")
+    manifest = {"shape": layout.shape, "target": layout.target, **about}
+    (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    return folder
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    """Of a Parquet file."""
+    found: list[dict[str, Any]] = pq.read_table(path).to_pylist()
+    return found

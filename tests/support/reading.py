@@ -1,0 +1,52 @@
+"""What the tests of the user's own files share: files with given bytes, and what is read or collected of them."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from adaptbert.collection.raw_writer import RawWriter
+from adaptbert.collection.readers.records import Row, Unreadable
+from adaptbert.collection.readers.source_config import SourceConfig
+from adaptbert.collection.user_files import Files
+from adaptbert.rows.layout import CORPUS, Layout
+
+MANY = "".join(f"line {number}\n" for number in range(20_000)).encode()
+
+
+def config(**values: Any) -> SourceConfig:
+    return SourceConfig.model_validate({"source": "files", **values})
+
+
+def read(path: Path, layout: Layout = CORPUS, **values: Any) -> tuple[list[Row], list[Unreadable], Files]:
+    files = Files(path, layout, config(**values))
+    found = list(files.rows())
+    return [row for row in found if isinstance(row, Row)], [row for row in found if isinstance(row, Unreadable)], files
+
+
+def write(path: Path, content: bytes | str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def texts(path: Path, **values: Any) -> list[str]:
+    return [row.values["text"] for row in read(path, **values)[0]]
+
+
+def codes(path: Path, **values: Any) -> list[int]:
+    return [row.problem.code for row in read(path, **values)[1]]
+
+
+def parquet(path: Path, **columns: Any) -> Path:
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+def collect(path: Path, out: Path, **values: Any) -> dict[str, Any]:
+    files = Files(path, CORPUS, config(**values))
+    out.mkdir()
+    with RawWriter(out, CORPUS, files.config.max_bad_fraction) as writer:
+        writer.write(files.rows(), "text", path)
+        return writer.finish(files.provenance(), files.warnings)

@@ -1,0 +1,76 @@
+"""Short runs of fine-tuning for the tests of its options: sixteen sentences a step, eight steps."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from adaptbert.finetuning.freezing import freeze
+from adaptbert.finetuning.module import FineTuning, LabelledBatch, LabelledBatches, batch_of
+from adaptbert.finetuning.tasks.shapes import Shape
+from adaptbert.training.loop import fit
+from adaptbert.training.plan import Plan
+from tests.support import tiny
+
+STEPS = 8
+EPOCH = 2.0
+
+
+def model_of(shape: Shape, dropout: float = 0.2) -> Any:
+    torch.manual_seed(0)
+    config = tiny.config()
+    config.update(shape.config())
+    config.hidden_dropout_prob = config.attention_probs_dropout_prob = config.classifier_dropout = dropout
+    return shape.hugging_face_class()(config)
+
+
+def made(**options: Any) -> tuple[FineTuning, LabelledBatches]:
+    """A run on 32 single sentences, 16 a step, two micro-batches each."""
+    shape = tiny.shape_of("single_sentence")
+    rows = tiny.labelled("domain", "single_sentence", 32, 1)
+    examples = shape.examples(rows, tiny.tokenizer(), 64)
+    model = model_of(shape)
+    if frozen := options.pop("freeze", None):
+        freeze(model, frozen)
+    optim = tiny.optim(**options.pop("optim", {}))
+    module = FineTuning(model, shape, optim, STEPS, options.pop("second_pass", None))
+    return module, LabelledBatches(examples.labelled(shape.targets(rows, examples)), 3, 8, 64)
+
+
+def plan(steps: int = STEPS) -> Plan:
+    return Plan(steps, 2, 1.0, "32-true", 3, "train/loss")
+
+
+def trained(**options: Any) -> dict[str, torch.Tensor]:
+    module, batches = made(**options)
+    fit(module, batches, plan(), tiny.no_record())
+    return weights(module)
+
+
+def weights(module: FineTuning) -> dict[str, torch.Tensor]:
+    return {name: tensor.detach().clone() for name, tensor in module.model.named_parameters()}
+
+
+def changed(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> set[str]:
+    return {name for name in one if not torch.equal(one[name], other[name])}
+
+
+def first_batch(shape: Shape, kind: str, count: int = 12, target: str | None = None) -> LabelledBatch:
+    rows = tiny.labelled("domain", kind, count, 1, target)
+    examples = shape.examples(rows, tiny.tokenizer(), 64)
+    return batch_of(examples.labelled(shape.targets(rows, examples)), 64)
+
+
+class Stop(Exception):
+    """In place of a kill: a run ends where its batches raise this."""
+
+
+def until(batches: Callable[[int], LabelledBatch], end: int | None) -> Callable[[int], LabelledBatch]:
+    """The same batches, up to this one."""
+
+    def batch(k: int) -> LabelledBatch:
+        if k == end:
+            raise Stop
+        return batches(k)
+
+    return batch

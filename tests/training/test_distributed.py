@@ -1,0 +1,399 @@
+"""Training on several devices, here two processes on a CPU: the same run, whatever happens to the processes."""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from transformers import BertForMaskedLM, BertForSequenceClassification
+
+from adaptbert.base.files import read_json
+from adaptbert.errors import INTERNAL, TEMPORARY, BadParams, Diverged
+from adaptbert.finetuning.module import FineTuning, LabelledBatches
+from adaptbert.pretraining.masked_lm import MaskedBatch, MaskedBatches, MaskedLM
+from adaptbert.runtime.signals import Interrupted
+from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
+from adaptbert.training import distributed as ranks
+from adaptbert.training.distributed import RankLost, Ranks
+from adaptbert.training.document_stream import DocumentStream
+from adaptbert.training.loop import fit
+from adaptbert.training.plan import Batches, Fitted, Plan
+from adaptbert.training.savepoints import Savepoints
+from tests.pretraining.test_rung import Ladder
+from tests.support import tiny
+
+STEPS = 5
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> TokenizedCorpus:
+    return tiny.corpus(tmp_path_factory.mktemp("text") / "domain", "domain", 60)
+
+
+@dataclass(frozen=True)
+class Spied:
+    """Micro-batches that leave a trace of who asked for which; and do something at one of them."""
+
+    inner: Batches
+    trace: Path
+    at: int = -1
+    event: str = ""
+
+    def __call__(self, k: int) -> Any:
+        with self.trace.open("a") as file:
+            file.write(f"{os.getpid()} {k}\n")
+        if k == self.at and self.event == "raise":
+            raise LookupError("spied")
+        if k == self.at and self.event:
+            os.kill(os.getpid(), getattr(signal, self.event))
+        return self.inner(k)
+
+    def shares(self) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {}
+        for line in self.trace.read_text().splitlines():
+            process, k = map(int, line.split())
+            found.setdefault(process, []).append(k)
+        return found
+
+
+def masked(corpus: TokenizedCorpus, dropout: float = 0.3) -> tuple[MaskedLM, MaskedBatches]:
+    torch.manual_seed(0)
+    config = tiny.config()
+    config.hidden_dropout_prob = config.attention_probs_dropout_prob = dropout
+    stream = DocumentStream(corpus.lengths, 0, 150)
+    return MaskedLM(BertForMaskedLM(config), tiny.optim(), STEPS), MaskedBatches(corpus, stream, tiny.masker(), 64)
+
+
+def labelled() -> tuple[FineTuning, LabelledBatches]:
+    torch.manual_seed(0)
+    shape = tiny.shape_of("single_sentence")
+    config = tiny.config()
+    config.num_labels = 2
+    rows = tiny.labelled("domain", "single_sentence", 40, 1)
+    examples = shape.examples(rows, tiny.tokenizer(), tiny.MAX_LENGTH)
+    module = FineTuning(BertForSequenceClassification(config), shape, tiny.optim(), STEPS)
+    return module, LabelledBatches(examples.labelled(shape.targets(rows, examples)), 0, 6, 64)
+
+
+def weights(module: torch.nn.Module) -> torch.Tensor:
+    return torch.cat([parameter.detach().flatten() for parameter in module.parameters()])
+
+
+def plan(accumulate: int, precision: str = "32-true") -> Plan:
+    return Plan(STEPS, accumulate, 1.0, precision, 0, "train/loss")
+
+
+def trained(
+    made: tuple[Any, Batches],
+    devices: int,
+    accumulate: int,
+    monkeypatch: pytest.MonkeyPatch,
+    savepoints: Savepoints | None = None,
+) -> tuple[torch.Tensor, Fitted]:
+    module, batch = made
+    monkeypatch.setenv(ranks.VARIABLE, str(devices))
+
+    def measure(step: int) -> Mapping[str, float]:
+        return {"sum": float(weights(module).double().sum())}
+
+    fitted = fit(module, batch, plan(accumulate), tiny.no_record(), {2: measure, STEPS: measure}, savepoints)
+    return weights(module), fitted
+
+
+def assert_close(two: tuple[torch.Tensor, Fitted], one: tuple[torch.Tensor, Fitted]) -> None:
+    torch.testing.assert_close(two[0], one[0], atol=5e-6, rtol=0)
+    assert two[1].counts == one[1].counts
+    for here, there in zip(two[1].curve, one[1].curve, strict=True):
+        assert here == pytest.approx(there, abs=1e-3)
+        assert here["train/loss"] == pytest.approx(there["train/loss"], abs=1e-6)
+
+
+def test_two_processes_train_what_one_does(
+    corpus: TokenizedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Masked LM, with dropout: order, masks and dropout are functions of the number of a micro-batch."""
+    one = trained(masked(corpus), 1, 4, monkeypatch)
+    module, batch = masked(corpus)
+    spied = Spied(batch, tmp_path / "trace")
+    two = trained((module, spied), 2, 4, monkeypatch)
+    assert_close(two, one)
+    assert spied.shares() == {
+        os.getpid(): list(range(0, STEPS * 4, 2)),
+        **{other: list(range(1, STEPS * 4, 2)) for other in spied.shares() if other != os.getpid()},
+    }
+    assert len(spied.shares()) == 2
+
+
+def script(tmp_path: Path, body: str) -> "subprocess.Popen[str]":
+    """A process of its own, as a stage is one, that leads a group."""
+    file = tmp_path / "script.py"
+    file.write_text(body)
+    return subprocess.Popen(
+        [sys.executable, str(file)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), ranks.VARIABLE: "2"},
+    )
+
+
+def alive(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().split()[2] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.usefixtures("save_every_step")
+@pytest.mark.skipif(sys.platform != "linux", reason="the death of a parent is told on Linux only")
+@pytest.mark.parametrize(("task", "world"), [("labelled", 2), pytest.param("masked", 3, marks=pytest.mark.slow)])
+def test_killed_and_resumed_processes_end_in_the_same_bits(
+    corpus: TokenizedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str, world: int
+) -> None:
+    """For fine-tuning and masked LM. A sum of two is the same in each order: one process has the bits of two, too."""
+
+    def made() -> tuple[Any, Batches]:
+        return masked(corpus) if task == "masked" else labelled()
+
+    one, whole = (trained(made(), devices, world, monkeypatch) for devices in (1, world))
+    assert_close(whole, one)
+    assert torch.equal(whole[0], one[0]) or world > 2
+    body = f"""
+from pathlib import Path
+import pytest
+from adaptbert import follower, training
+from adaptbert.savepoints import Savepoints
+from adaptbert.token_store import TokenizedCorpus
+from tests import test_ranks
+follower.SAVE_SHARE = 0
+corpus = TokenizedCorpus.load(Path({str(corpus._parts[0]._folder)!r}))
+module, batch = test_ranks.masked(corpus) if {task!r} == "masked" else test_ranks.labelled()
+spied = test_ranks.Spied(batch, Path({str(tmp_path / "trace")!r}), at={3 * world}, event="SIGKILL")
+with pytest.MonkeyPatch.context() as patch:
+    test_ranks.trained((module, spied), {world}, {world}, patch, Savepoints(Path({str(tmp_path / "saved")!r})))
+"""
+    with script(tmp_path, body) as process:
+        _, told = process.communicate(timeout=120)
+    assert process.returncode == -signal.SIGKILL, told
+    first = Spied(batches_of_nothing, tmp_path / "trace").shares()
+    assert len(first) == world
+    deadline = time.monotonic() + 10
+    while any(map(alive, first)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(map(alive, first)), "the other processes end with that of the stage"
+    assert sorted(path.name[:8] for path in (tmp_path / "saved").glob("*.safetensors")) == ["00000002", "00000003"]
+    module, batch = made()
+    spied = Spied(batch, tmp_path / "second")
+    second = trained((module, spied), world, world, monkeypatch, Savepoints(tmp_path / "saved"))
+    assert torch.equal(second[0], whole[0])
+    assert second[1] == whole[1]
+    assert sorted(spied.shares().values()) == [[3 * world + rank, 4 * world + rank] for rank in range(world)]
+
+
+def batches_of_nothing(k: int) -> Any:
+    raise AssertionError(k)
+
+
+@pytest.mark.slow
+def test_a_signal_to_all_saves_once_and_the_run_goes_on(
+    corpus: TokenizedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A terminal sends Ctrl-C to every process: the others leave it to rank 0, and end with it."""
+    monkeypatch.setattr("adaptbert.runtime.signals._asked", [])
+    whole = trained(masked(corpus), 2, 2, monkeypatch)
+    module, batch = masked(corpus)
+    both = Spied(Spied(batch, tmp_path / "trace", 3, "SIGTERM"), tmp_path / "trace", 4, "SIGTERM")
+    with pytest.raises(Interrupted, match=r"SIGTERM after step 3 of 5$"):
+        trained((module, both), 2, 2, monkeypatch, Savepoints(tmp_path / "saved"))
+    assert not any(alive(process) for process in both.shares() if process != os.getpid())
+    (saved,) = (tmp_path / "saved").glob("*.safetensors")
+    assert saved.name.startswith("00000003-")
+    monkeypatch.setattr("adaptbert.runtime.signals._asked", [])
+    second = trained(masked(corpus), 2, 2, monkeypatch, Savepoints(tmp_path / "saved"))
+    assert torch.equal(second[0], whole[0])
+    assert second[1] == whole[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("event", "told", "code"),
+    [("SIGKILL", "AB-172 rank 1: was killed by signal 9; run again", TEMPORARY), ("raise", "ended with 1", INTERNAL)],
+)
+def test_a_rank_that_is_lost(
+    corpus: TokenizedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, event: str, told: str, code: int
+) -> None:
+    module, batch = masked(corpus)
+    spied = Spied(batch, tmp_path / "trace", 5, event)  # micro-batch 5 is read by rank 1
+    with pytest.raises(RankLost, match=told) as caught:
+        trained((module, spied), 2, 2, monkeypatch)
+    assert caught.value.exit_code == code
+    trained(masked(corpus), 2, 2, monkeypatch)  # nothing is left of it
+
+
+@pytest.mark.slow
+def test_a_rank_that_is_lost_while_rank_0_waits_where_no_exception_comes(
+    corpus: TokenizedCorpus, tmp_path: Path
+) -> None:
+    """As NCCL does; here it sleeps."""
+    body = f"""
+import os, time
+from pathlib import Path
+from adaptbert import ranks, training
+from adaptbert.token_store import TokenizedCorpus
+from tests import test_ranks, tiny
+ranks.GRACE_SECONDS = 1.0
+module, batch = test_ranks.masked(TokenizedCorpus.load(Path({str(corpus._parts[0]._folder)!r})))
+spied = test_ranks.Spied(batch, Path({str(tmp_path / "trace")!r}), at=5, event="SIGKILL")
+training.fit(module, spied, test_ranks.plan(2), tiny.no_record(), {{2: lambda step: time.sleep(600)}})
+"""
+    with script(tmp_path, body) as process:
+        _, told = process.communicate(timeout=60)
+    assert process.returncode == TEMPORARY, told
+    assert "AB-172 rank 1: was killed by signal 9" in told
+
+
+@dataclass(frozen=True)
+class Spoilt:
+    """The loss of some micro-batches is no number."""
+
+    inner: Batches
+    at: tuple[int, ...]
+
+    def __call__(self, k: int) -> Any:
+        batch = self.inner(k)
+        return Nameless(batch) if k in self.at else batch
+
+
+@dataclass(frozen=True)
+class Nameless:
+    batch: MaskedBatch
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        return self.batch.counts
+
+    def to(self, device: torch.device) -> "Nameless":
+        return self
+
+
+class Spoiling(MaskedLM):
+    def training_step(self, batch: Any, k: int) -> torch.Tensor:
+        spoilt = isinstance(batch, Nameless)
+        loss = super().training_step(batch.batch if spoilt else batch, k)
+        return loss * float("nan") if spoilt else loss
+
+
+@pytest.mark.slow
+def test_all_ranks_skip_the_same_steps_and_a_run_that_diverges_ends(
+    corpus: TokenizedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def made(*at: int) -> tuple[Any, Batches]:
+        module, batch = masked(corpus)
+        return Spoiling(module.model, tiny.optim(), STEPS), Spoilt(batch, at)
+
+    one, two = (trained(made(3), devices, 2, monkeypatch) for devices in (1, 2))
+    assert one[1].counts["skipped_steps"] == two[1].counts["skipped_steps"] == 1
+    assert torch.isfinite(two[0]).all()
+    assert torch.equal(one[0], two[0])
+    with pytest.raises(Diverged, match=r"AB-158 step 5: .* 3 steps in a row"):
+        trained(made(5, 7, 9), 2, 2, monkeypatch, Savepoints(tmp_path))
+    assert [step["step"] for step in read_json(tmp_path / "diverged.json")["steps"]] == [3, 4, 5]
+
+
+def test_how_many_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(ranks.VARIABLE, raising=False)
+    assert ranks.count(4) == 1, "on a CPU"
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 8)
+    assert [ranks.count(number) for number in (1, 4, 6, 8, 12, 16)] == [1, 4, 6, 8, 6, 8]
+    monkeypatch.setenv(ranks.VARIABLE, "2")
+    assert ranks.count(4) == 2
+    with pytest.raises(BadParams, match="AB-171 ADAPTBERT_DEVICES: 2 devices cannot share the 3 micro-batches"):
+        ranks.count(3)
+    monkeypatch.setenv(ranks.VARIABLE, "9")
+    with pytest.raises(BadParams, match="AB-171 ADAPTBERT_DEVICES: 9 devices, there are 8; lower it to 8"):
+        ranks.count(9)
+    for wrong in ("0", "two", "-1"):
+        monkeypatch.setenv(ranks.VARIABLE, wrong)
+        with pytest.raises(BadParams, match=f"expected a number of devices, found '{wrong}'"):
+            ranks.count(2)
+
+
+def test_batches_travel_light(tmp_path: Path) -> None:
+    """A corpus goes to another process by its name, not by its tokens; what arrives reads the same."""
+    large = tiny.corpus(tmp_path / "large", "domain", 3000)
+    mixed = large.mixed_with(tiny.corpus(tmp_path / "other", "general", 300), 0.1, 0)
+    batch = MaskedBatches(mixed, DocumentStream(mixed.lengths, 0, 150), tiny.masker(), 64)
+    batch(0)
+    text = pickle.dumps(batch)
+    assert len(text) < 32 * len(mixed.lengths) + 20_000, "some numbers a document, and no token"
+    assert len(text) < mixed.tokens * 3
+    for k in (0, 7, 2000):
+        here, there = batch(k), pickle.loads(text)(k)  # noqa: S301 - our own, from above
+        assert torch.equal(here.ids, there.ids)
+        assert torch.equal(here.chosen, there.chosen)
+
+
+@pytest.mark.parametrize("world", [1, 2, 3, 6])
+def test_every_world_trains_on_the_same_micro_batches(world: int) -> None:
+    accumulate, first, steps = 6, 4, 9
+    shares = [list(Ranks(rank, world).numbers(first * accumulate, steps * accumulate)) for rank in range(world)]
+    for step in range(steps - first):
+        each = accumulate // world
+        parts = [share[step * each : (step + 1) * each] for share in shares]
+        found = sorted(number for part in parts for number in part)
+        assert found == list(range((first + step) * accumulate, (first + step + 1) * accumulate))
+
+
+def test_alone_nothing_is_started() -> None:
+    with ranks.started(1, fail) as group:
+        assert group == Ranks(0, 1)
+        tensor = torch.tensor([np.pi])
+        group.mean([tensor])
+        assert group.share("held") == "held"
+        assert group.total({"tokens": 3}) == {"tokens": 3}
+    assert tensor == torch.tensor([np.pi])
+
+
+def fail(rank: int, world: int, store: str) -> None:
+    sys.exit(3)
+
+
+@pytest.mark.slow
+def test_a_rank_that_does_not_even_start() -> None:
+    with pytest.raises(RankLost, match="AB-172 rank 1: ended with 3"), ranks.started(2, fail):
+        pytest.fail("it is not there")
+
+
+@pytest.mark.slow
+def test_stages_on_two_devices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From their parameters to what they write, a mixture of two corpora among them: the figures of one device."""
+    found = {}
+    for devices in (1, 2):
+        monkeypatch.setenv(ranks.VARIABLE, str(devices))
+        ladder = Ladder(tmp_path / str(devices))
+        ladder.pretrain(global_batch_tokens=256)
+        ladder.domain_transfer(global_batch_tokens=256)
+        found[devices] = [ladder.metrics("pretrain"), ladder.metrics("domain_transfer/domain")]
+        assert sorted(folder.name for folder in (ladder.root / "models").iterdir()) == [
+            "domain_transfer",
+            "pretrain",
+            "scratch",
+        ]
+    for one, two in zip(found[1], found[2], strict=True):
+        assert two["masking"] == one["masking"]
+        assert two["tokens"] == one["tokens"]
+        for text, measured in one["after"].items():
+            assert two["after"][text] == pytest.approx(measured, abs=1e-5)
+    monkeypatch.setenv(ranks.VARIABLE, "3")
+    with pytest.raises(BadParams, match="AB-171 ADAPTBERT_DEVICES: 3 devices cannot share the 2 micro-batches"):
+        ladder.pretrain(global_batch_tokens=256)

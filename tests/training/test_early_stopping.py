@@ -1,0 +1,84 @@
+"""The best weights on dev are kept, and patience ends a run, on two devices and after a resume as well."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from adaptbert.finetuning.freezing import GradualUnfreezingConfig
+from adaptbert.finetuning.module import Thawing
+from adaptbert.finetuning.r_drop import RDropConfig
+from adaptbert.training.early_stopping import Best
+from adaptbert.training.loop import fit
+from adaptbert.training.plan import Fitted
+from adaptbert.training.savepoints import Savepoints
+from tests.support import tiny
+from tests.support.short_runs import EPOCH, Stop, changed, made, plan, until, weights
+
+SCORES = {2: 0.3, 4: 0.6, 6: 0.5, 8: 0.6, 10: 0.4, 12: 0.9}
+
+
+def stopped(folder: Path, patience: int | None, stop_at: int | None = None) -> tuple[Fitted, dict[str, torch.Tensor]]:
+    """Dev scores are given: the third measurement in a row that is not better is the fifth."""
+    module, batches = made()
+    best = None if patience is None else Best("dev/score", patience)
+    measure_at = dict.fromkeys(SCORES, lambda step: {"dev/score": SCORES[step]})
+    fitted = fit(module, until(batches, stop_at), plan(12), tiny.no_record(), measure_at, Savepoints(folder), best=best)
+    return fitted, weights(module)
+
+
+def test_the_best_weights_are_kept_and_patience_ends_the_run(tmp_path: Path) -> None:
+    fitted, kept = stopped(tmp_path / "early", 3)
+    assert fitted.step == 4, "the first of equals"
+    assert [point["step"] for point in fitted.curve] == [2, 4, 6, 8, 10]
+    module, batches = made()
+    with pytest.raises(Stop):
+        fit(module, until(batches, 8), plan(12), tiny.no_record())
+    assert not changed(kept, weights(module)), "the weights after step 4 of the same schedule"
+    patient, _ = stopped(tmp_path / "patient", 4)
+    assert (patient.step, patient.curve[-1]["step"]) == (12, 12)
+    without, _ = stopped(tmp_path / "without", None)
+    assert (without.step, len(without.curve)) == (12, 6)
+
+
+def test_two_processes_stop_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rank 0 alone measures; the other hears of it. With two passes, layers that thaw and rates of their own."""
+
+    def run(devices: int) -> tuple[Fitted, dict[str, torch.Tensor]]:
+        monkeypatch.setenv("ADAPTBERT_DEVICES", str(devices))
+        module, stream = made(second_pass=RDropConfig(weight=1.0), optim={"layer_decay": 0.8})
+        batches = Thawing(stream, GradualUnfreezingConfig(layers_per_epoch=1), 2, EPOCH, 2)
+        measure_at = dict.fromkeys(SCORES, lambda step: {"dev/score": SCORES[step]})
+        fitted = fit(module, batches, plan(12), tiny.no_record(), measure_at, best=Best("dev/score", 3))
+        return fitted, weights(module)
+
+    (alone, one), (together, two) = run(1), run(2)
+    assert (together.step, together.curve[-1]["step"]) == (alone.step, alone.curve[-1]["step"]) == (4, 10)
+    for name, tensor in one.items():
+        torch.testing.assert_close(two[name], tensor, atol=5e-6, rtol=0)
+
+
+@pytest.mark.usefixtures("save_every_step")
+@pytest.mark.parametrize("stop_at", [9, 17])
+def test_a_resumed_run_keeps_and_stops_alike(tmp_path: Path, stop_at: int) -> None:
+    straight, kept = stopped(tmp_path / "straight", 3)
+    with pytest.raises(Stop):
+        stopped(tmp_path / "resumed", 3, stop_at)
+    again, found = stopped(tmp_path / "resumed", 3)
+    assert again == straight
+    assert not changed(kept, found)
+    over, after = stopped(tmp_path / "resumed", 3, stop_at=0)
+    assert over == straight, "what was over is not trained again"
+    assert not changed(kept, after)
+
+
+def test_a_score_that_is_no_number_is_never_best() -> None:
+    best = Best("dev/pearson", 2)
+    seen = [best.observe(step, {"dev/pearson": value}) for step, value in enumerate([np.nan, 0.1, np.nan, 0.1], 1)]
+    assert seen == [True, True, False, False]
+    assert (best.step, best.is_over) == (2, True)
+    again = Best("dev/pearson", 2)
+    again.restore(json.loads(json.dumps(best.state())))
+    assert again == best

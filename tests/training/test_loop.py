@@ -1,0 +1,305 @@
+"""`fit`: the same seed gives the same bits whatever is logged or measured on the way, and a run that diverges ends."""
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import pytorch_lightning as pl
+import torch
+from transformers import BertForMaskedLM
+
+from adaptbert.base.files import read_json
+from adaptbert.errors import INTERNAL, Diverged
+from adaptbert.model.architecture import parameters
+from adaptbert.pretraining.heldout_evaluation import HeldOut
+from adaptbert.pretraining.masked_lm import MaskedBatch, MaskedBatches, MaskedLM
+from adaptbert.runtime.tracking.run import Run
+from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
+from adaptbert.training.document_stream import DocumentStream
+from adaptbert.training.loop import fit
+from adaptbert.training.plan import Fitted, Plan
+from adaptbert.training.savepoints import Savepoints
+from tests.support import tiny
+
+STEPS = 6
+
+
+class Kept(Run):
+    """Keeps the metrics that are logged."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.metrics: list[tuple[str, float, int]] = []
+
+    def log_metrics(self, metrics: Mapping[str, float], step: int = 0) -> None:
+        self.metrics += [(name, value, step) for name, value in metrics.items()]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> TokenizedCorpus:
+    return tiny.corpus(tmp_path_factory.mktemp("text") / "domain", "domain", 60)
+
+
+@pytest.fixture(scope="module")
+def heldout(tmp_path_factory: pytest.TempPathFactory) -> HeldOut:
+    return HeldOut(tiny.heldout(tmp_path_factory.mktemp("heldout")), tiny.MEASURE, tiny.tokenizer(), 64)
+
+
+def module(dropout: float = 0.3, steps: int = STEPS) -> MaskedLM:
+    torch.manual_seed(0)
+    config = tiny.config()
+    config.hidden_dropout_prob = config.attention_probs_dropout_prob = dropout
+    return MaskedLM(BertForMaskedLM(config), tiny.optim(), steps)
+
+
+def batches(corpus: TokenizedCorpus, tokens: int = 200) -> MaskedBatches:
+    return MaskedBatches(corpus, DocumentStream(corpus.lengths, 0, tokens), tiny.masker(), 64)
+
+
+def plan(seed: int = 0, steps: int = STEPS, accumulate: int = 1, precision: str = "32-true") -> Plan:
+    return Plan(steps, accumulate, 1.0, precision, seed, "train/mlm_loss")
+
+
+def weights(trained: pl.LightningModule) -> torch.Tensor:
+    return torch.cat([parameter.detach().flatten() for parameter in trained.parameters()])
+
+
+def trained(corpus: TokenizedCorpus, how: Plan | None = None, **more: object) -> torch.Tensor:
+    made = module()
+    fit(made, batches(corpus), how or plan(), tiny.no_record(), **more)  # type: ignore[arg-type]
+    return weights(made)
+
+
+@pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
+def test_the_same_seed_gives_the_same_bits(corpus: TokenizedCorpus, precision: str) -> None:
+    """With dropout; whatever the global random state was before."""
+    found = []
+    for noise in (1, 2):
+        made = module()
+        torch.manual_seed(noise)
+        fit(made, batches(corpus), plan(precision=precision), tiny.no_record())
+        found.append(weights(made))
+    assert torch.equal(*found)
+    assert not torch.equal(found[0], weights(module())), "something was learnt"
+
+
+def test_another_seed_gives_another_dropout(corpus: TokenizedCorpus) -> None:
+    assert not torch.equal(trained(corpus), trained(corpus, plan(seed=1)))
+
+
+def test_measuring_and_logging_leave_the_weights_alone(
+    corpus: TokenizedCorpus, heldout: HeldOut, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bare = trained(corpus)
+    made = module()
+
+    def measure(step: int) -> Mapping[str, float]:
+        torch.rand(step)  # a measure that draws
+        return {"loss": heldout.measure(made.model, "32-true")["domain"]["mlm_loss"]}
+
+    monkeypatch.setattr("adaptbert.training.monitor.LOG_EVERY", 1)
+    monkeypatch.setattr("adaptbert.runtime.progress.LINE_SECONDS", 0.0)
+    curve = fit(made, batches(corpus), plan(), Kept(), dict.fromkeys(range(1, STEPS + 1), measure)).curve
+    assert len(curve) == STEPS
+    assert torch.equal(weights(made), bare)
+
+
+def test_accumulated_micro_batches_are_one_batch() -> None:
+    """Two micro-batches of equally many predictions give the step that one of twice the size gives."""
+    ids, _, lengths = tiny.documents(8, 16, 5)
+    chosen = torch.arange(3, 8 * 16, 8)
+
+    def batch_of(first: int, last: int) -> MaskedBatch:
+        from adaptbert.model.packing import pack
+
+        span = slice(first * 16, last * 16)
+        rows = pack(lengths[first:last], 16)
+        expected = torch.from_numpy(ids[span])
+        hidden = ids[span].copy()
+        places = chosen[(chosen >= span.start) & (chosen < span.stop)] - span.start
+        hidden[places.numpy()] = tiny.tokenizer().mask
+        return MaskedBatch(rows, torch.from_numpy(hidden), places, expected[places], {"tokens": len(hidden)})
+
+    one, two = module(dropout=0.0), module(dropout=0.0)
+    fit(one, lambda k: batch_of(0, 8), plan(), tiny.no_record())
+    fit(two, lambda k: batch_of(4 * (k % 2), 4 * (k % 2) + 4), plan(accumulate=2), tiny.no_record())
+    torch.testing.assert_close(weights(two), weights(one), atol=1e-5, rtol=0)
+    other = module(dropout=0.0)
+    fit(other, lambda k: batch_of(0, 4), plan(accumulate=2), tiny.no_record())
+    assert not torch.allclose(weights(other), weights(one), atol=1e-3)
+
+
+def test_half_the_micro_batch_and_twice_the_accumulation_is_close(corpus: TokenizedCorpus) -> None:
+    """On real batches, whose documents do not divide exactly, the losses agree but for the boundaries."""
+    losses = []
+    for tokens, accumulate in ((400, 1), (200, 2)):
+        made = module(dropout=0.0, steps=30)
+        how = plan(steps=30, accumulate=accumulate)
+        curve = fit(made, batches(corpus, tokens), how, tiny.no_record(), {30: lambda _: {}}).curve
+        losses.append(curve[-1]["train/mlm_loss"])
+        assert curve[-1]["tokens"] == pytest.approx(400 * 30, rel=0.01)
+    assert losses[1] == pytest.approx(losses[0], rel=0.02)
+
+
+def test_the_curve_and_the_record(corpus: TokenizedCorpus, capsys: pytest.CaptureFixture[str]) -> None:
+    steps, run, source = 25, Kept(), batches(corpus)
+    asked: list[int] = []
+
+    def measure(step: int) -> Mapping[str, float]:
+        asked.append(step)
+        return {"domain/mlm_loss": float(step)}
+
+    seen: list[int] = []
+
+    def batch(k: int) -> MaskedBatch:
+        seen.append(k)
+        return source(k)
+
+    curve = fit(module(steps=steps), batch, plan(steps=steps), run, {3: measure, 25: measure}).curve
+    assert seen == list(range(steps)), "each micro-batch once, in order"
+    assert asked == [3, 25]
+    assert [point["step"] for point in curve] == [3, 25]
+    assert [point["domain/mlm_loss"] for point in curve] == [3.0, 25.0]
+    again = batches(corpus)
+    assert curve[1]["tokens"] == sum(again(k).counts["tokens"] for k in range(steps))
+    logged = [(name, step) for name, _, step in run.metrics if name == "train/mlm_loss"]
+    assert logged == [("train/mlm_loss", 10), ("train/mlm_loss", 20), ("train/mlm_loss", 25)]
+    rates = {step: value for name, value, step in run.metrics if name == "train/learning_rate"}
+    assert rates[25] < rates[20] < rates[10] <= tiny.optim().learning_rate
+    assert "step     25/25  loss" in capsys.readouterr().out
+
+
+def test_nothing_to_do(corpus: TokenizedCorpus) -> None:
+    made = module()
+    before = weights(made)
+    assert fit(made, batches(corpus), plan(steps=0), tiny.no_record()) == Fitted([], {}, 0)
+    assert torch.equal(weights(made), before)
+
+
+def test_a_module_that_sleeps_is_refused(corpus: TokenizedCorpus) -> None:
+    """As `from_pretrained` leaves it: dropout would be off for the whole training."""
+    made = module()
+    made.model.bert.encoder.layer[1].eval()
+    with pytest.raises(AssertionError, match=r"model.bert.encoder.layer.1.* is in eval mode: its dropout would be off"):
+        fit(made, batches(corpus), plan(), tiny.no_record())
+
+
+def test_dropout_is_on_while_training(corpus: TokenizedCorpus, tmp_path: Path) -> None:
+    """From a saved checkpoint, the whole way that a stage goes."""
+    start = tiny.pretrained(tmp_path / "start")
+    found = []
+    for dropout in (0.0, 0.3):
+        model = start.model(BertForMaskedLM, 0, hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout)
+        made = MaskedLM(model, tiny.optim(), STEPS)
+        fit(made, batches(corpus), plan(), tiny.no_record())
+        found.append(weights(made))
+    assert not torch.equal(*found)
+
+
+class Sabotaged(pl.LightningModule):
+    """Fails at some steps, in its loss or in its gradient alone."""
+
+    def __init__(self, inner: MaskedLM, spoil: Callable[[torch.Tensor], torch.Tensor], at: set[int]) -> None:
+        super().__init__()
+        self.inner, self._spoil, self._at = inner, spoil, at
+
+    def training_step(self, batch: MaskedBatch, k: int) -> torch.Tensor:
+        loss = self.inner.training_step(batch, k)
+        return self._spoil(loss) if k in self._at else loss
+
+    def configure_optimizers(self) -> object:
+        return self.inner.configure_optimizers()
+
+
+def infinite_gradient(loss: torch.Tensor) -> torch.Tensor:
+    loss.register_hook(lambda gradient: gradient * float("inf"))
+    return loss * 1.0
+
+
+SPOILT = pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda loss: loss * float("nan"), r"the loss is nan"),
+        (lambda loss: loss * float("inf"), r"the loss is inf"),
+        (infinite_gradient, r"the norm of the gradient is (inf|nan)"),
+    ],
+)
+
+
+@SPOILT
+def test_a_step_that_is_not_finite_changes_nothing_and_is_counted(
+    corpus: TokenizedCorpus,
+    spoil: Callable[[torch.Tensor], torch.Tensor],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    made = Sabotaged(module(), spoil, {3})
+    seen: list[torch.Tensor] = []
+
+    def measure(step: int) -> Mapping[str, float]:
+        seen.append(weights(made))
+        return {}
+
+    fitted = fit(made, batches(corpus), plan(), tiny.no_record(), dict.fromkeys(range(1, STEPS + 1), measure))
+    moved = [not torch.equal(*pair) for pair in pairwise(seen)]
+    assert moved == [True, True, False, True, True], "the fourth step"
+    assert all(torch.isfinite(found).all() for found in seen)
+    assert fitted.counts["skipped_steps"] == 1
+    assert all(math.isfinite(point["train/mlm_loss"]) for point in fitted.curve)
+    assert re.search(rf"warning: step 4: {message}; the step is skipped", capsys.readouterr().out)
+
+
+@SPOILT
+def test_a_run_that_diverges_ends_before_anything_is_measured(
+    corpus: TokenizedCorpus, spoil: Callable[[torch.Tensor], torch.Tensor], message: str, tmp_path: Path
+) -> None:
+    measured: list[int] = []
+
+    def measure(step: int) -> Mapping[str, float]:
+        measured.append(step)
+        return {}
+
+    end = rf"AB-158 step {STEPS}: {message}, 3 steps in a row; lower optim.learning_rate"
+    made = Sabotaged(module(), spoil, {STEPS - 3, STEPS - 2, STEPS - 1})
+    with pytest.raises(Diverged, match=end) as caught:
+        fit(made, batches(corpus), plan(), tiny.no_record(), {STEPS: measure}, Savepoints(tmp_path))
+    assert caught.value.exit_code == INTERNAL == 70
+    assert measured == []
+    told = read_json(tmp_path / "diverged.json")
+    assert [step["step"] for step in told["steps"]] == [4, 5, 6]
+    assert list(tmp_path.glob("*.safetensors")) == [], "no state is saved that a resumed run could not leave"
+
+
+def test_no_savepoint_holds_a_weight_that_is_not_finite(corpus: TokenizedCorpus, tmp_path: Path) -> None:
+    made = module()
+
+    def measure(step: int) -> Mapping[str, float]:
+        with torch.no_grad():
+            made.model.bert.embeddings.word_embeddings.weight[7] = float("inf")
+        return {}
+
+    with pytest.raises(Diverged, match=r"AB-158 step 6: weights/.*word_embeddings.* is not finite"):
+        fit(made, batches(corpus), plan(), tiny.no_record(), {STEPS: measure}, Savepoints(tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_held_out_loss_that_is_no_number(heldout: HeldOut) -> None:
+    model = BertForMaskedLM(tiny.config())
+    with torch.no_grad():
+        model.bert.embeddings.word_embeddings.weight[7] = float("nan")
+    with pytest.raises(Diverged, match="AB-158 heldout/domain: the loss is nan"):
+        heldout.measure(model, "32-true")
+
+
+def test_parameters_are_counted_once() -> None:
+    model = BertForMaskedLM(tiny.config())
+    shared = model.cls.predictions.decoder.weight
+    assert shared is model.bert.embeddings.word_embeddings.weight
+    size, hidden = tiny.tokenizer().size, 32
+    layer = 4 * (hidden * hidden + hidden) + 2 * hidden * 64 + 64 + hidden + 4 * hidden
+    embeddings = (size + tiny.POSITIONS + 2) * hidden + 2 * hidden
+    head = hidden * hidden + hidden + 2 * hidden + size
+    assert parameters(model) == embeddings + 2 * layer + head

@@ -1,0 +1,161 @@
+"""A run that was stopped anywhere and goes on ends in the bits of the run that was not."""
+
+import os
+import signal
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from transformers import BertForMaskedLM
+
+from adaptbert.pretraining.masked_lm import MaskedBatch, MaskedBatches, MaskedLM
+from adaptbert.runtime.signals import Interrupted
+from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
+from adaptbert.training import loop as training
+from adaptbert.training.document_stream import DocumentStream
+from adaptbert.training.loop import fit
+from adaptbert.training.plan import Fitted, Plan
+from adaptbert.training.savepoints import Savepoints
+from tests.support import tiny
+
+STEPS = 7
+pytestmark = pytest.mark.usefixtures("save_every_step")
+
+
+class Killed(BaseException):
+    """In place of `kill -9`, which tests/faults sends."""
+
+
+@dataclass
+class Attempt:
+    """One process's part of a run; `begun` are the micro-batches that it read."""
+
+    weights: torch.Tensor
+    fitted: Fitted | None
+    begun: list[int]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> TokenizedCorpus:
+    return tiny.corpus(tmp_path_factory.mktemp("text") / "domain", "domain", 60)
+
+
+def attempt(
+    corpus: TokenizedCorpus,
+    savepoints: Savepoints | None,
+    accumulate: int = 1,
+    precision: str = "32-true",
+    kill_at: int | None = None,
+    signal_at: int | None = None,
+) -> Attempt:
+    torch.manual_seed(0)
+    config = tiny.config()
+    config.hidden_dropout_prob = config.attention_probs_dropout_prob = 0.3
+    module = MaskedLM(BertForMaskedLM(config), tiny.optim(), STEPS)
+    source = MaskedBatches(corpus, DocumentStream(corpus.lengths, 0, 150), tiny.masker(), 64)
+    begun: list[int] = []
+    torch.manual_seed(int.from_bytes(os.urandom(4)))  # whatever was drawn before
+
+    def batch(k: int) -> MaskedBatch:
+        if k == kill_at:
+            raise Killed
+        if k == signal_at:
+            os.kill(os.getpid(), signal.SIGTERM)
+        begun.append(k)
+        return source(k)
+
+    def measure(step: int) -> Mapping[str, float]:
+        torch.rand(step)
+        return {"domain/loss": float(next(module.parameters()).detach().double().sum())}
+
+    plan = Plan(STEPS, accumulate, 1.0, precision, 0, "train/mlm_loss")
+    fitted = None
+    with suppress(Killed, Interrupted):
+        fitted = fit(module, batch, plan, tiny.no_record(), dict.fromkeys((2, 5, STEPS), measure), savepoints)
+    weights = torch.cat([parameter.detach().flatten() for parameter in module.parameters()])
+    return Attempt(weights, fitted, begun)
+
+
+@pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
+@pytest.mark.parametrize("accumulate", [1, 3])
+def test_every_cut(corpus: TokenizedCorpus, tmp_path: Path, accumulate: int, precision: str) -> None:
+    how: dict[str, Any] = {"accumulate": accumulate, "precision": precision}
+    whole = attempt(corpus, None, **how)
+    assert whole.fitted is not None
+    for cut in range(STEPS * accumulate):
+        savepoints = Savepoints(tmp_path / str(cut))
+        first = attempt(corpus, savepoints, kill_at=cut, **how)
+        second = attempt(corpus, savepoints, **how)
+        assert first.fitted is None
+        assert torch.equal(second.weights, whole.weights), cut
+        assert second.fitted == whole.fitted, cut
+        done = cut // accumulate * accumulate
+        assert second.begun == list(range(done, STEPS * accumulate)), "each micro-batch is trained on once"
+
+
+def test_a_run_of_many_short_lives(corpus: TokenizedCorpus, tmp_path: Path) -> None:
+    whole = attempt(corpus, None)
+    lives = [attempt(corpus, Savepoints(tmp_path), kill_at=cut) for cut in range(2, STEPS)]
+    last = attempt(corpus, Savepoints(tmp_path))
+    assert all(life.fitted is None for life in lives)
+    assert torch.equal(last.weights, whole.weights)
+    assert last.fitted == whole.fitted
+
+
+def test_a_signal_ends_the_step_saves_and_the_next_process_goes_on(
+    corpus: TokenizedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ADAPTBERT_SAVE_SECONDS", "3600")
+    monkeypatch.setattr("adaptbert.runtime.signals._asked", [])
+    whole = attempt(corpus, None, accumulate=3)
+    numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    handlers = [signal.getsignal(number) for number in numbers]
+    stopped = attempt(corpus, Savepoints(tmp_path), accumulate=3, signal_at=7)
+    assert stopped.fitted is None
+    assert [signal.getsignal(number) for number in numbers] == handlers
+    (saved,) = tmp_path.glob("*.safetensors")
+    assert saved.name.startswith("00000003-"), "the step in which it came was finished"
+    monkeypatch.setattr("adaptbert.runtime.signals._asked", [])
+    second = attempt(corpus, Savepoints(tmp_path), accumulate=3)
+    assert torch.equal(second.weights, whole.weights)
+    assert second.fitted == whole.fitted
+
+
+def test_a_finished_run_is_not_trained_again(corpus: TokenizedCorpus, tmp_path: Path) -> None:
+    first = attempt(corpus, Savepoints(tmp_path))
+    again = attempt(corpus, Savepoints(tmp_path))
+    assert again.begun == []
+    assert torch.equal(again.weights, first.weights)
+    assert again.fitted == first.fitted
+
+
+@pytest.mark.parametrize("sabotage", ["no seeds", "no schedule", "one micro-batch too far", "no optimizer"])
+def test_the_comparison_sees_each_way_to_resume_wrongly(
+    corpus: TokenizedCorpus, tmp_path: Path, sabotage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Were one of these not seen, the tests above would prove nothing."""
+    whole = attempt(corpus, None)
+    attempt(corpus, Savepoints(tmp_path), kill_at=4)
+    restore, init = training._restore_optimizer, training._Batches.__init__
+
+    def forget_the_schedule(trainer: Any, step: int, means: Any) -> None:
+        restore(trainer, step, means)
+        trainer.lr_scheduler_configs[0].scheduler.last_epoch = 0
+
+    def skip_one(self: Any, batch: Any, numbers: range) -> None:
+        init(self, batch, range(numbers.start + 1, numbers.stop + 1))
+
+    if sabotage == "no seeds":
+        monkeypatch.setattr(training._Steps, "on_train_batch_start", lambda *_: None)
+    elif sabotage == "no schedule":
+        monkeypatch.setattr(training, "_restore_optimizer", forget_the_schedule)
+    elif sabotage == "one micro-batch too far":
+        monkeypatch.setattr(training._Batches, "__init__", skip_one)
+    else:
+        monkeypatch.setattr(training, "_restore_optimizer", lambda *_: None)
+    second = attempt(corpus, Savepoints(tmp_path))
+    assert not torch.equal(second.weights, whole.weights)

@@ -1,0 +1,159 @@
+"""Savepoints: what is written comes back bit for bit, or the one before it does, or nothing is taken for granted."""
+
+import os
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+from adaptbert.errors import BadData
+from adaptbert.training.savepoints import Savepoints, State
+
+VALUES = {"curve": [{"step": 1, "loss": 0.1 + 0.2}], "nothing": float("nan")}
+
+
+def state(step: int) -> State:
+    torch.manual_seed(step)
+    tensors = {
+        "weights/a": torch.randn(40, 7),
+        "weights/b": torch.randn(3).bfloat16(),
+        "optimizer/0/step": torch.tensor(2.0),
+    }
+    return State(step, tensors, {**VALUES, "at": step})
+
+
+def assert_equal(found: State | None, step: int) -> None:
+    assert found is not None
+    assert found.step == found.values["at"] == step
+    assert found.values["curve"] == VALUES["curve"]
+    expected = state(step)
+    assert found.tensors.keys() == expected.tensors.keys()
+    for name, tensor in expected.tensors.items():
+        assert found.tensors[name].dtype == tensor.dtype
+        assert torch.equal(found.tensors[name], tensor)
+
+
+def files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.safetensors"))
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Path:
+    """A folder with the savepoints of steps 3 and 5."""
+    points = Savepoints(tmp_path / "run")
+    for step in (3, 5):
+        points.save(state(step))
+    return points.folder
+
+
+def test_what_is_written_comes_back(tmp_path: Path) -> None:
+    points = Savepoints(tmp_path / "deep" / "run")
+    assert points.latest() is None
+    points.save(state(3))
+    assert_equal(points.latest(), 3)
+
+
+def test_the_last_two_are_kept_by_step_whatever_the_clock_says(tmp_path: Path) -> None:
+    points = Savepoints(tmp_path)
+    for step in (9, 10, 100):
+        points.save(state(step))
+    os.utime(files(tmp_path)[-1], (0, 0))
+    assert [int(path.name[:8]) for path in files(tmp_path)] == [10, 100]
+    assert_equal(points.latest(), 100)
+
+
+def damages(content: bytes) -> dict[str, bytes]:
+    """75 kinds of damage."""
+    draw = random.Random(0)
+    found = {"empty": b"", "zero tail": content[:-64] + bytes(64), "other header": b"\x01" + content[1:]}
+    found["longer"] = content + b"x"
+    found["reversed"] = content[::-1]
+    for cut in sorted(draw.sample(range(1, len(content)), 20)):
+        found[f"cut at {cut}"] = content[:cut]
+    for place in sorted(draw.sample(range(8 * len(content)), 50)):
+        flipped = bytearray(content)
+        flipped[place // 8] ^= 1 << place % 8
+        found[f"bit {place}"] = bytes(flipped)
+    assert len(found) == 75
+    return found
+
+
+def test_every_damage_is_found_and_the_one_before_is_taken(
+    two: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    newest = files(two)[-1]
+    found = 0
+    for name, damaged in damages(newest.read_bytes()).items():
+        copy = tmp_path / "copy"
+        shutil.copytree(two, copy)
+        (copy / newest.name).write_bytes(damaged)
+        assert_equal(Savepoints(copy).latest(), 3)
+        assert f"{newest.name} is damaged and set aside" in capsys.readouterr().err, name
+        assert [path.suffix for path in sorted(copy.iterdir())] == [".safetensors", ".bad"]
+        shutil.rmtree(copy)
+        found += 1
+    assert found == 75
+
+
+def test_the_savepoint_of_another_run_under_this_name_is_found(two: Path, tmp_path: Path) -> None:
+    other = Savepoints(tmp_path / "other")
+    other.save(state(6))
+    newest = files(two)[-1]
+    newest.write_bytes(files(other.folder)[0].read_bytes())
+    assert_equal(Savepoints(two).latest(), 3)
+
+
+def test_when_all_are_damaged_nothing_begins_anew_by_itself(two: Path) -> None:
+    for path in files(two):
+        path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(BadData, match=r"AB-124 .*each of its 2 savepoints is damaged; remove .* to train again"):
+        Savepoints(two).latest()
+
+
+POINTS = ["begin", "half", "written", "synced", "renamed", "pruned"]
+
+
+class Crash(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_a_crash_at_any_point_of_writing_leaves_the_one_before_or_the_new_one(two: Path, point: str) -> None:
+    def crash(here: str) -> None:
+        if here == point:
+            raise Crash
+
+    with pytest.raises(Crash):
+        Savepoints(two, crash).save(state(8))
+    assert_equal(Savepoints(two).latest(), 8 if point in ("renamed", "pruned") else 5)
+    assert list(two.glob(".*")) == [], "what the crash left is cleared away"
+    Savepoints(two).save(state(8))
+    assert_equal(Savepoints(two).latest(), 8)
+
+
+def test_a_full_disk_leaves_what_was_there(two: Path) -> None:
+    """A limit on the size of files stands for the disk: the same error, without a file system of our own."""
+    import resource
+    import signal
+
+    before = files(two)
+    old = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            Savepoints(two).save(state(8))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, old)
+    assert files(two) == before
+    assert list(two.glob(".*")) == []
+    assert_equal(Savepoints(two).latest(), 5)
+
+
+def test_the_temporary_folder_is_never_used(two: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", "/nowhere")
+    Savepoints(two).save(state(8))
+    assert_equal(Savepoints(two).latest(), 8)

@@ -1,0 +1,73 @@
+"""What is skipped, what is told and what ends a run, from numbers alone."""
+
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adaptbert.errors import Diverged
+from adaptbert.training.stability import WINDOW, Health
+
+NAN, INF = math.nan, math.inf
+
+
+def after(steps: int, loss: float = 2.0, norm: float = 1.0) -> Health:
+    """A calm run, with the small ups and downs of every run."""
+    health = Health()
+    for step in range(1, steps + 1):
+        assert health.observe(step, loss + 0.1 * math.sin(step), norm + 0.1 * math.cos(step)) == ""
+    return health
+
+
+@pytest.mark.parametrize(("loss", "norm", "what"), [(NAN, 1.0, "loss is nan"), (2.0, INF, "gradient is inf")])
+def test_two_bad_steps_are_skipped_and_the_third_in_a_row_ends_the_run(loss: float, norm: float, what: str) -> None:
+    health = after(10)
+    assert what in health.observe(11, loss, norm)
+    assert "skipped" in health.observe(12, loss, norm)
+    assert health.observe(13, 2.0, 1.0) == ""
+    for step in (14, 15):
+        health.observe(step, loss, norm)
+    with pytest.raises(Diverged, match=rf"AB-158 step 16: the .*{what}, 3 steps in a row"):
+        health.observe(16, loss, norm)
+    assert health.skipped == 5
+    assert [step["step"] for step in health.bad_steps] == [11, 12, 14, 15, 16]
+
+
+def test_more_than_one_bad_step_in_a_hundred_ends_the_run() -> None:
+    health = after(199)
+    health.observe(200, NAN, 1.0)
+    assert health.observe(201, 2.0, 1.0) == ""
+    health.observe(202, NAN, 1.0)
+    assert health.observe(203, 2.0, 1.0) == ""
+    with pytest.raises(Diverged, match="as in 3 of 204 steps"):
+        health.observe(204, NAN, 1.0)
+
+
+def test_spikes_are_told() -> None:
+    health = after(WINDOW)
+    assert health.observe(WINDOW + 1, 4.0, 1.0).startswith(f"step {WINDOW + 1}: a spike, loss 4.000, usually ")
+    assert "norm of the gradient 20, usually" in health.observe(WINDOW + 2, 2.0, 20.0)
+    assert health.spikes == 2
+    assert health.skipped == 0
+
+
+def test_the_first_steps_of_a_run_are_no_spikes() -> None:
+    health = Health()
+    assert [health.observe(step, 9.0 / step, 30.0 / step) for step in range(1, WINDOW)] == [""] * (WINDOW - 1)
+
+
+@given(
+    st.lists(st.tuples(st.floats(0.1, 20), st.floats(0.01, 100)), min_size=1, max_size=300),
+    st.integers(0, 300),
+)
+def test_a_restored_watch_goes_on_like_one_that_never_stopped(steps: list[tuple[float, float]], cut: int) -> None:
+    whole = Health()
+    told = [whole.observe(step, *numbers) for step, numbers in enumerate(steps, 1)]
+    first, second = Health(), Health()
+    begun = [first.observe(step, *numbers) for step, numbers in enumerate(steps[:cut], 1)]
+    second.restore(json.loads(json.dumps(first.values())))
+    rest = [second.observe(step, *numbers) for step, numbers in enumerate(steps[cut:], 1 + len(begun))]
+    assert begun + rest == told
+    assert second.values() == whole.values()

@@ -1,0 +1,255 @@
+"""Labelled sets at the gate: copies of dev and test go, and all faults of a set are told together."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adaptbert.base.files import read_json
+from adaptbert.rows.cleaning import letters
+from adaptbert.validation.labelled_set import LabelledSet, pass_task
+from adaptbert.validation.limits import Limits
+from tests.support import raw
+from tests.support.raw import LIMITS, STRICT, rows
+
+
+def gate_task(tmp_path: Path, limits: Limits = LIMITS) -> LabelledSet:
+    return pass_task(tmp_path / "raw", tmp_path / "kept", tmp_path / "rejected.parquet", limits)
+
+
+def codes(errors: list[Any]) -> list[int]:
+    return [error.code for error in errors]
+
+
+GOOD = {
+    "train": [("good one", "pos"), ("bad one", "neg"), ("good two", "pos"), ("bad two", "neg")],
+    "dev": [("good three", "pos"), ("bad three", "neg")],
+    "test": [("good four", "pos"), ("bad four", "neg")],
+}
+
+
+def changed(**splits: list[tuple[Any, ...]]) -> dict[str, list[tuple[Any, ...]]]:
+    """GOOD with rows added."""
+    return {split: found + splits.get(split, []) for split, found in GOOD.items()}
+
+
+def test_a_good_set_passes_whole(tmp_path: Path) -> None:
+    raw.task(tmp_path / "raw", GOOD)
+    passed = gate_task(tmp_path, STRICT)
+    assert passed.errors == []
+    assert passed.held_out == ["good three", "bad three", "good four", "bad four"]
+    assert read_json(tmp_path / "kept/task.json") == {
+        "shape": "single_sentence",
+        "target": "class",
+        "labels": ["neg", "pos"],
+        "rows": {"train": 4, "dev": 2, "test": 2},
+    }
+    assert rows(tmp_path / "kept/dev.parquet") == [
+        {"id": "dev.csv-1", "text": "good three", "label": "pos"},
+        {"id": "dev.csv-2", "text": "bad three", "label": "neg"},
+    ]
+    assert rows(tmp_path / "rejected.parquet") == []
+
+
+def test_what_texts_were_changed_by_is_handed_on(tmp_path: Path) -> None:
+    pairs = [["@[a-z]+", "@user"]]
+    raw.task(tmp_path / "raw", GOOD, replace=pairs)
+    assert gate_task(tmp_path, STRICT).errors == []
+    assert read_json(tmp_path / "kept/task.json")["replace"] == pairs
+
+
+def test_copies_of_dev_and_test_leave_the_other_splits(tmp_path: Path) -> None:
+    more_held_out = [(f"held out {number}", "pos") for number in range(6)]
+    raw.task(
+        tmp_path / "raw",
+        changed(
+            train=[("good four", "pos"), ("Bad, four!", "neg"), ("good three", "pos"), ("x", "pos")],
+            dev=[("BAD four", "neg"), *[(f"dev {text}", label) for text, label in more_held_out]],
+            test=more_held_out,
+        ),
+    )
+    passed = gate_task(tmp_path, STRICT)
+    assert passed.errors == []
+    assert [(row["split"], row["line"], row["code"]) for row in rows(tmp_path / "rejected.parquet")] == [
+        ("train", 5, 70),
+        ("train", 6, 71),
+        ("train", 7, 70),
+        ("dev", 3, 71),
+    ]
+    assert passed.accounts["train"].rejected == {"in_test": 2, "in_dev": 1}
+    assert passed.accounts["train"].kept == 5, "a labelled row is not rejected for being short"
+
+
+def test_a_split_given_twice_is_an_error(tmp_path: Path) -> None:
+    raw.task(tmp_path / "raw", GOOD | {"dev": GOOD["test"]})
+    errors = gate_task(tmp_path, STRICT).errors
+    assert codes(errors) == [70, 18]
+    assert "2 of 2 texts of test are in dev; split again" in str(errors[0])
+
+
+@pytest.mark.parametrize(
+    ("splits", "labels", "expected"),
+    [
+        pytest.param(changed(train=[("more", "Pos")]), None, [(66, "'Pos' and 'pos' are two labels")], id="case"),
+        pytest.param(changed(train=[("more", "pos ")]), None, [(66, "'pos' and 'pos ' are two labels")], id="space"),
+        pytest.param(
+            changed(train=[("more", "negg")]),
+            ["pos", "neg"],
+            [
+                (
+                    59,
+                    "labels of train that are not among `labels`: 1 x 'negg' (did you mean 'neg'?), first in "
+                    "train.csv:5 (row 'train.csv-5'); known: 'neg', 'pos'",
+                )
+            ],
+            id="unknown",
+        ),
+        pytest.param(
+            changed(test=[("more", "odd"), ("and more", "odd")]),
+            None,
+            [
+                (
+                    60,
+                    "labels of test that train never shows: 2 x 'odd', first in test.csv:3 (row 'test.csv-3'); "
+                    "add training rows, or write map_labels: {'odd': a label of train}",
+                )
+            ],
+            id="only in test",
+        ),
+        pytest.param(
+            {"train": [("a", "pos"), ("b", "pos")], "dev": [("c", "pos")], "test": [("d", "pos")]},
+            None,
+            [(67, "1 class in train")],
+            id="one class",
+        ),
+        pytest.param(
+            changed(train=[("more", None)]), None, [(62, "label missing: 1) at train.csv:5")], id="label missing"
+        ),
+        pytest.param(changed(dev=[("", "pos")]), None, [(74, "text is empty: 1) at dev.csv:3")], id="empty text"),
+        pytest.param(
+            {split: [(f"id-{place}", *row) for place, row in enumerate(found)] for split, found in GOOD.items()}
+            | {"test": [("7", "good four", "pos"), ("7", "bad four", "neg")]},
+            None,
+            [(86, "id '7' in rows test.csv:1 and test.csv:2")],
+            id="repeated id",
+        ),
+        pytest.param(GOOD | {"dev": []}, None, [(18, "0 of 0 rows left")], id="empty split"),
+    ],
+)
+def test_a_set_that_cannot_be_used(
+    tmp_path: Path, splits: dict[str, Any], labels: list[str] | None, expected: list[tuple[int, str]]
+) -> None:
+    raw.task(tmp_path / "raw", splits, **({"labels": labels} if labels else {}))
+    errors = gate_task(tmp_path, STRICT).errors
+    assert codes(errors) == [code for code, _ in expected]
+    for error, (_, part) in zip(errors, expected, strict=True):
+        assert part in str(error)
+
+
+def test_many_labels_that_train_never_shows_are_one_line_a_split(tmp_path: Path) -> None:
+    """The wrong column of tags gives dozens; a line each hid everything else."""
+    odd = [(f"more {number}", f"odd {number}") for number in range(9)]
+    raw.task(tmp_path / "raw", changed(dev=[("other", "odd 0")], test=odd))
+    dev, test = gate_task(tmp_path, STRICT).errors
+    assert (dev.code, test.code) == (60, 60)
+    assert test.problem.endswith("1 x 'odd 4', first in test.csv:7 (row 'test.csv-7'); and 4 more labels")
+
+
+def test_labels_that_differ_by_case_are_told_with_their_rows_and_the_map(tmp_path: Path) -> None:
+    raw.task(tmp_path / "raw", changed(dev=[("more", "Pos")]))
+    first, _ = gate_task(tmp_path, STRICT).errors
+    assert str(first).endswith(
+        "AB-066 " + str(tmp_path / "raw") + ": 'Pos' and 'pos' are two labels, first in dev.csv:3 (row 'dev.csv-3') "
+        "and in train.csv:1 (row 'train.csv-1'); write map_labels: {'Pos': 'pos'} below "
+        "collect_task.raw"
+    )
+
+
+def test_all_faults_of_a_set_are_told_together(tmp_path: Path) -> None:
+    raw.task(tmp_path / "raw", changed(train=[("more", "Pos"), ("", "neg")], test=[("more yet", "odd")]))
+    assert codes(gate_task(tmp_path, STRICT).errors) == [74, 66, 60]
+
+
+def test_warnings_are_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    raw.task(tmp_path / "raw", changed(train=[("Good  one", "neg"), ("good two", "pos"), ("more", "rare")]))
+    passed = gate_task(tmp_path, STRICT)
+    assert passed.errors == []
+    assert passed.accounts["train"].warnings == {
+        "labels_only_in_train": 1,
+        "labels_with_one_example": 1,
+        "repeated_texts": 2,
+        "texts_with_conflicting_labels": 1,
+    }
+    wanted = "texts that carry different labels: 1, e.g. in train.csv:1 (row 'train.csv-1') and train.csv:5 (row"
+    assert wanted in caplog.text
+    assert "good" not in caplog.text
+
+
+TAGGED = {
+    "train": [(["Paris", "is", "big"], ["B-LOC", "O", "O"]), (["Ann", "Lee", "won"], ["B-PER", "I-PER", "O"])],
+    "dev": [(["Bob"], ["B-PER"])],
+    "test": [(["Rome", "fell\u200b"], ["B-LOC", "O"])],
+}
+
+
+def test_a_tagged_set(tmp_path: Path) -> None:
+    raw.task(tmp_path / "raw", TAGGED, raw.SPANS, tag_scheme="bio")
+    passed = gate_task(tmp_path, STRICT)
+    assert passed.errors == []
+    assert passed.held_out == ["Bob", "Rome fell"]
+    task = read_json(tmp_path / "kept/task.json")
+    assert (task["shape"], task["labels"]) == ("sequence_labelling", ["LOC", "PER"])
+    assert rows(tmp_path / "kept/test.parquet") == [
+        {"id": "test.csv-1", "tokens": ["Rome", "fell"], "tags": ["B-LOC", "O"]}
+    ]
+
+
+def test_another_tagging_scheme_is_an_error(tmp_path: Path) -> None:
+    iob1 = {split: [(tokens, ["I" + tag[1:] if "-" in tag else tag for tag in tags]) for tokens, tags in found]
+            for split, found in TAGGED.items()}  # fmt: skip
+    raw.task(tmp_path / "raw", iob1, raw.SPANS, tag_scheme="bio")
+    errors = gate_task(tmp_path, STRICT).errors
+    assert codes(errors) == [90, 90, 90], "no row is left and no label known, but that follows"
+    assert "2 of 2 rows are not bio; they look like io; write tag_scheme: io" in str(errors[0])
+
+
+def test_one_slip_among_many_rows_is_rejected(tmp_path: Path) -> None:
+    many = [([f"word{number}"], ["O"]) for number in range(200)]
+    raw.task(
+        tmp_path / "raw",
+        TAGGED | {"train": [*TAGGED["train"], *many, (["slip"], ["I-LOC"])]},
+        raw.SPANS,
+        tag_scheme="bio",
+    )
+    passed = gate_task(tmp_path, STRICT)
+    assert passed.errors == []
+    assert passed.accounts["train"].rejected == {"tag_illegal": 1}
+
+
+LABELLED = st.tuples(
+    st.one_of(st.none(), st.sampled_from(["one", "One!", "two", "", "three", "x" * 250]), st.text(max_size=5)),
+    st.sampled_from(["pos", "neg", None, " "]),
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.fixed_dictionaries({split: st.lists(LABELLED, max_size=10) for split in GOOD}), st.integers(0, 2))
+def test_task_rows_in_are_rows_kept_and_rows_rejected(
+    tmp_path_factory: pytest.TempPathFactory, splits: dict[str, list[tuple[Any, ...]]], unreadable: int
+) -> None:
+    folder = tmp_path_factory.mktemp("gate")
+    raw.task(folder / "raw", splits)
+    raw.unreadable(folder / "raw", unreadable, split="dev")
+    passed = gate_task(folder)
+    rejected = rows(folder / "rejected.parquet")
+    kept = {split: rows(folder / "kept" / f"{split}.parquet") for split in splits}
+    for split, found in splits.items():
+        ids = [row["id"] for row in kept[split]] + [row["id"] for row in rejected if row["split"] == split]
+        read = [f"{split}.csv-{number}" for number in range(1, len(found) + 1)]
+        assert sorted(ids) == sorted(read + ([f"bad-{n}" for n in range(unreadable)] if split == "dev" else []))
+        assert passed.accounts[split].rows_in == len(ids)
+    texts = {split: {letters(row["text"]) for row in found} for split, found in kept.items()}
+    assert not texts["test"] & (texts["dev"] | texts["train"])
+    assert not texts["dev"] & texts["train"]
