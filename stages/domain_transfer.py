@@ -51,7 +51,18 @@ def domain_transfer(
     climb(start, training, params, measure, seed, where, work, run)
 
 
-STAGE = Stage(domain_transfer, foreach="ladder.domain_transfer")
+STAGE = Stage(
+    domain_transfer,
+    foreach="ladder.domain_transfer",
+    code=(
+        "adaptbert/base",
+        "adaptbert/tokenization/store",
+        "adaptbert/model",
+        "adaptbert/training",
+        "adaptbert/pretraining",
+        "stages/domain_transfer.py",
+    ),
+)
 
 if __name__ == "__main__":
     STAGE.run()

@@ -32,7 +32,20 @@ def finetune(
     finetune_cell(Checkpoint.load(init), params, task, arm, Places(data, out, predictions, metrics), work, run)
 
 
-STAGE = Stage(finetune, keyed_by="task", foreach="ladder.finetune")
+STAGE = Stage(
+    finetune,
+    keyed_by="task",
+    foreach="ladder.finetune",
+    code=(
+        "adaptbert/base",
+        "adaptbert/rows",
+        "adaptbert/tokenization/store",
+        "adaptbert/model",
+        "adaptbert/training",
+        "adaptbert/finetuning",
+        "stages/finetune.py",
+    ),
+)
 
 if __name__ == "__main__":
     STAGE.run()

@@ -85,7 +85,17 @@ def pretrain(
         climb(start, corpus, params, measure, seed, Where("pretrain", "pretrain", heldout, out, metrics), work, run)
 
 
-STAGE = Stage(pretrain)
+STAGE = Stage(
+    pretrain,
+    code=(
+        "adaptbert/base",
+        "adaptbert/tokenization/store",
+        "adaptbert/model",
+        "adaptbert/training",
+        "adaptbert/pretraining",
+        "stages/pretrain.py",
+    ),
+)
 
 if __name__ == "__main__":
     STAGE.run()

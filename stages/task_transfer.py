@@ -40,7 +40,18 @@ def task_transfer(
     climb(Checkpoint.load(init), TokenizedCorpus.load(text), params, measure, seed, where, work, run)
 
 
-STAGE = Stage(task_transfer, foreach="ladder.task_transfer")
+STAGE = Stage(
+    task_transfer,
+    foreach="ladder.task_transfer",
+    code=(
+        "adaptbert/base",
+        "adaptbert/tokenization/store",
+        "adaptbert/model",
+        "adaptbert/training",
+        "adaptbert/pretraining",
+        "stages/task_transfer.py",
+    ),
+)
 
 if __name__ == "__main__":
     STAGE.run()

@@ -56,7 +56,7 @@ params = parse(PretrainParams, json.loads(sys.argv[1]), "pretrain", Path("params
 pretrain(params, seed=1, measure=MeasureConfig(probability=0.15, max_tokens=1000, seed=0), init=Path("models/init"),
          tokenizer=Path("data/tokenizer"), text=Path("data/text"), heldout=Path("data/heldout"),
          scratch=Path("models/scratch"), out=Path("models/pretrain"), metrics=Path("metrics/pretrain.json"),
-         work=Work(Path(".work")), run=Run())
+         work=Work(Path(".work"), code=[]), run=Run())
 """
 
 PARAMS = {

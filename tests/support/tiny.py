@@ -326,7 +326,7 @@ def no_record() -> Run:
 
 def work(beside: Path) -> Work:
     """A work folder that no run has used, so that nothing is resumed."""
-    return Work(Path(tempfile.mkdtemp(prefix=".work-", dir=beside.parent)))
+    return Work(Path(tempfile.mkdtemp(prefix=".work-", dir=beside.parent)), code=[])
 
 
 def folder_bytes(folder: Path) -> dict[str, bytes]:
