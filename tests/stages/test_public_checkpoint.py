@@ -21,8 +21,8 @@ import sys
 from pathlib import Path
 import torch
 from transformers import BertConfig, BertForMaskedLM
-from adaptbert import token_writer
-from adaptbert.tokenization import Tokenizer, VocabularyConfig
+from adaptbert.tokenization import corpus_writer as token_writer
+from adaptbert.tokenization.store.tokenizer import Tokenizer, VocabularyConfig
 
 cache, work = Path(sys.argv[1]), Path(sys.argv[2])
 texts = [f"the {a} cat saw a {b} dog near the {c} house" for a in ("red", "old") for b in ("big", "sad")
@@ -45,10 +45,10 @@ tokenizer.save(work / "data/tokenizer")
 CLIMB = """
 import sys
 from pathlib import Path
-from adaptbert.measurement import MeasureConfig
-from adaptbert.params import parse
-from adaptbert.tracking import Run
-from adaptbert.work import Work
+from adaptbert.pretraining.heldout_evaluation import MeasureConfig
+from adaptbert.runtime.params.params_file import parse
+from adaptbert.runtime.tracking.run import Run
+from adaptbert.training.resume import Work
 from stages.pretrain import PretrainParams, pretrain
 import json
 

@@ -171,10 +171,10 @@ def test_killed_and_resumed_processes_end_in_the_same_bits(
     body = f"""
 from pathlib import Path
 import pytest
-from adaptbert import follower, training
-from adaptbert.savepoints import Savepoints
-from adaptbert.token_store import TokenizedCorpus
-from tests import test_ranks
+from adaptbert.training import loop as training, monitor as follower
+from adaptbert.training.savepoints import Savepoints
+from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
+from tests.training import test_distributed as test_ranks
 follower.SAVE_SHARE = 0
 corpus = TokenizedCorpus.load(Path({str(corpus._parts[0]._folder)!r}))
 module, batch = test_ranks.masked(corpus) if {task!r} == "masked" else test_ranks.labelled()
@@ -248,9 +248,10 @@ def test_a_rank_that_is_lost_while_rank_0_waits_where_no_exception_comes(
     body = f"""
 import os, time
 from pathlib import Path
-from adaptbert import ranks, training
-from adaptbert.token_store import TokenizedCorpus
-from tests import test_ranks, tiny
+from adaptbert.training import distributed as ranks, loop as training
+from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
+from tests.support import tiny
+from tests.training import test_distributed as test_ranks
 ranks.GRACE_SECONDS = 1.0
 module, batch = test_ranks.masked(TokenizedCorpus.load(Path({str(corpus._parts[0]._folder)!r})))
 spied = test_ranks.Spied(batch, Path({str(tmp_path / "trace")!r}), at=5, event="SIGKILL")
