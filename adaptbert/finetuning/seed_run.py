@@ -55,7 +55,7 @@ def one_seed(
 
     from adaptbert.finetuning import temperature
     from adaptbert.finetuning.freezing import freeze
-    from adaptbert.finetuning.module import FineTuning, LabelledBatches, Thawing, logits
+    from adaptbert.finetuning.module import FineTuning, LabelledBatches, UnfreezingBatches, logits
     from adaptbert.training.early_stopping import Best
     from adaptbert.training.loop import fit
     from adaptbert.training.plan import Plan
@@ -76,7 +76,7 @@ def one_seed(
     accumulate, epoch = params.global_batch_size // params.micro_batch_size, len(examples) / params.global_batch_size
     stream = LabelledBatches(examples, seed, params.micro_batch_size, params.block_size)
     thaw, layers = params.gradual_unfreezing, model.config.num_hidden_layers
-    batches = stream if thaw is None else Thawing(stream, thaw, accumulate, epoch, layers)
+    batches = stream if thaw is None else UnfreezingBatches(stream, thaw, accumulate, epoch, layers)
 
     def scores(shape: "Shape", examples: "Examples") -> Any:
         return logits(model, shape, examples, params.block_size, params.precision)

@@ -6,7 +6,7 @@ model.safetensors: the name by which a checkpoint is known in the MLflow tags `i
 
 import logging
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -257,7 +257,6 @@ def save(
     model: Any,
     tokenizer: Tokenizer,
     card: Mapping[str, Any],
-    write_more: Callable[[Path], None] | None = None,
 ) -> dict[str, Any]:
     """Write a checkpoint whole or not at all; returns its card.
 
@@ -276,8 +275,6 @@ def save(
         config = file_digest(part / CONFIG)
         complete = {**card, "weights": weights, "config": config, "tokenizer": tokenizer.fingerprint}
         write_json(part / CARD, complete)
-        if write_more is not None:
-            write_more(part)
     return complete
 
 

@@ -11,6 +11,7 @@ from pydantic import Field
 from adaptbert.base import bounds
 from adaptbert.base.config import Config
 from adaptbert.errors import BadData, Diverged
+from adaptbert.model.evaluation import evaluating
 from adaptbert.model.packing import pack
 from adaptbert.pretraining.masking import Masker, MaskingConfig
 from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
@@ -61,20 +62,13 @@ class HeldOut:
             BadData: a set is too small for a single mask.
             Diverged: the loss is not finite.
         """
-        import torch
-
-        was_training = model.training
-        model.eval()
-        try:
-            with torch.no_grad(), torch.autocast(model.device.type, torch.bfloat16, enabled=precision == "bf16-mixed"):
-                return {name: self._measure(model, name) for name in self.sets}
-        finally:
-            model.train(was_training)
+        with evaluating(model, precision):
+            return {name: self._measure(model, name) for name in self.sets}
 
     def _measure(self, model: Any, name: str) -> dict[str, float]:
         import torch
 
-        from adaptbert.model.encoder import encode
+        from adaptbert.model.encoder import Tokens, encode
 
         corpus = self.sets[name]
         taken = max(1, int(np.searchsorted(np.cumsum(corpus.lengths), self.config.max_tokens, side="right")))
@@ -90,7 +84,7 @@ class HeldOut:
             if len(chosen) == 0:
                 continue
             places, hidden_ids = (torch.as_tensor(values, device=model.device) for values in (chosen, ids))
-            hidden = encode(model.bert, pack(flat.lengths, block), hidden_ids, places)
+            hidden = encode(model.bert, pack(flat.lengths, block), Tokens(hidden_ids), places)
             logits = model.cls.predictions(hidden).float()
             expected = torch.as_tensor(flat.ids[chosen], device=model.device)
             loss += float(torch.nn.functional.cross_entropy(logits, expected, reduction="sum"))

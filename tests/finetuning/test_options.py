@@ -14,7 +14,7 @@ from adaptbert.errors import BadData, BadParams, UserError
 from adaptbert.finetuning.adversarial import AdversarialConfig
 from adaptbert.finetuning.cell_config import CellConfig
 from adaptbert.finetuning.freezing import FreezeConfig, GradualUnfreezingConfig
-from adaptbert.finetuning.module import FineTuning, LabelledBatch, Thawing, batch_of, logits
+from adaptbert.finetuning.module import FineTuning, LabelledBatch, UnfreezingBatches, batch_of, logits
 from adaptbert.finetuning.r_drop import RDropConfig
 from adaptbert.finetuning.restore import opened
 from adaptbert.finetuning.seed_run import flop_of
@@ -50,7 +50,7 @@ def test_a_resumed_run_has_the_same_bits(tmp_path: Path, name: str) -> None:
         module, stream = made(**OPTIONS[name])
         batches: Callable[[int], LabelledBatch] = stream
         if name == "gradual":
-            batches = Thawing(stream, GradualUnfreezingConfig(layers_per_epoch=1), 2, EPOCH, 2)
+            batches = UnfreezingBatches(stream, GradualUnfreezingConfig(layers_per_epoch=1), 2, EPOCH, 2)
 
         fit(module, until(batches, stop_at), plan(), tiny.no_record(), savepoints=Savepoints(folder))
         return weights(module)

@@ -21,7 +21,7 @@ from adaptbert.base.files import file_digest
 from adaptbert.errors import BadData, UserError
 from adaptbert.model import checkpoint
 from adaptbert.model.checkpoint import Checkpoint
-from adaptbert.model.encoder import encode
+from adaptbert.model.encoder import Tokens, encode
 from adaptbert.model.packing import pack
 from tests.support import tiny
 
@@ -58,7 +58,7 @@ def test_stock_transformers_opens_it_and_gives_equal_outputs(tmp_path: Path) -> 
     rows = pack(torch.tensor([length]).numpy(), tiny.POSITIONS)
     with torch.no_grad():
         theirs = stock(**batch).logits[0]
-        mine = ours.cls(encode(ours.bert, rows, batch["input_ids"][0]))
+        mine = ours.cls(encode(ours.bert, rows, Tokens(batch["input_ids"][0])))
         encoder = AutoModel.from_pretrained(str(tmp_path / "saved")).eval()(**batch).last_hidden_state[0]
     torch.testing.assert_close(mine, theirs, atol=1e-5, rtol=0)
     torch.testing.assert_close(stock.cls(encoder), theirs, atol=1e-5, rtol=0)

@@ -49,7 +49,7 @@ def processor(monkeypatch: pytest.MonkeyPatch, found: Speeds) -> None:
 
 def measured(code: str, **environment: str) -> Any:
     """What `found` is after this code, in a process of its own."""
-    before = "import json; from adaptbert import doctor; from adaptbert.model.precision import best"
+    before = "import json; from adaptbert.project import doctor; from adaptbert.model.precision import best"
     code = f"{before}; {code}; print(json.dumps(found))"
     env = {**os.environ, **environment}
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=env, capture_output=True, text=True, check=True)

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from adaptbert.finetuning.freezing import GradualUnfreezingConfig
-from adaptbert.finetuning.module import Thawing
+from adaptbert.finetuning.module import UnfreezingBatches
 from adaptbert.finetuning.r_drop import RDropConfig
 from adaptbert.training.early_stopping import Best
 from adaptbert.training.loop import fit
@@ -49,7 +49,7 @@ def test_two_processes_stop_together(tmp_path: Path, monkeypatch: pytest.MonkeyP
     def run(devices: int) -> tuple[Fitted, dict[str, torch.Tensor]]:
         monkeypatch.setenv("ADAPTBERT_DEVICES", str(devices))
         module, stream = made(second_pass=RDropConfig(weight=1.0), optim={"layer_decay": 0.8})
-        batches = Thawing(stream, GradualUnfreezingConfig(layers_per_epoch=1), 2, EPOCH, 2)
+        batches = UnfreezingBatches(stream, GradualUnfreezingConfig(layers_per_epoch=1), 2, EPOCH, 2)
         measure_at = dict.fromkeys(SCORES, lambda step: {"dev/score": SCORES[step]})
         fitted = fit(module, batches, plan(12), tiny.no_record(), measure_at, best=Best("dev/score", 3))
         return fitted, weights(module)
