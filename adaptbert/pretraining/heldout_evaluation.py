@@ -1,7 +1,6 @@
 """Measuring alike: every rung on the same held-out text, with the same masks."""
 
 import math
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +13,7 @@ from adaptbert.errors import BadData, Diverged
 from adaptbert.model.evaluation import evaluating
 from adaptbert.model.packing import pack
 from adaptbert.pretraining.masking import Masker, MaskingConfig
+from adaptbert.pretraining.metrics.heldout_measures import bits_per_char
 from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
 from adaptbert.tokenization.store.tokenizer import Tokenizer
 
@@ -101,29 +101,3 @@ class HeldOut:
             "mlm_loss": mean,
             "masked_accuracy": correct / chosen_tokens,
         }
-
-
-def bits_per_char(mlm_loss: float, tokens: int, characters: int) -> float:
-    """Masked-LM loss as bits per character, which survives a change of vocabulary.
-
-    The mean loss (nats a token, over the masked tokens) is taken for every token of the text: a pseudo-likelihood
-    (Salazar et al. 2020), not a compression rate.
-
-    Args:
-        tokens: of the text, special tokens not counted.
-        characters: of the text.
-    """
-    return mlm_loss * tokens / characters / math.log(2)
-
-
-def named(measured: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    """`{"general": {"mlm_loss": 6.1}}` as `{"general/mlm_loss": 6.1}`."""
-    return {f"{text}/{metric}": value for text, values in measured.items() for metric, value in values.items()}
-
-
-def unnamed(values: Mapping[str, float], texts: Iterable[str]) -> dict[str, dict[str, float]]:
-    """The inverse of `named` for these texts; other values are left out."""
-    return {
-        text: {name.removeprefix(f"{text}/"): value for name, value in values.items() if name.startswith(f"{text}/")}
-        for text in texts
-    }

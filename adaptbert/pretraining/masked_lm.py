@@ -19,7 +19,7 @@ from adaptbert.model.optimizer import OptimConfig, adamw
 from adaptbert.model.packing import Rows, pack
 from adaptbert.model.to_device import pinned, to
 from adaptbert.pretraining.masking import Masker
-from adaptbert.pretraining.masking_audit import MaskingAudit
+from adaptbert.pretraining.metrics.masking_audit import MaskingAudit
 from adaptbert.pretraining.sentence_pairs import PairLabels, SentencePairs, answers
 from adaptbert.tokenization.store.tokenized_corpus import Documents, Flat
 from adaptbert.training.document_stream import DocumentStream
@@ -63,7 +63,7 @@ class MaskedBatches:
     """Micro-batch k of a run: documents by `stream`, masks by `masker`, rows of `block_size` tokens.
 
     Args:
-        classes: of tokens by id, for the audit (`adaptbert.pretraining.token_classes`).
+        classes: of tokens by id, for the audit (`adaptbert.pretraining.metrics.token_classes`).
         pairs: reads the documents as pairs for a sentence objective; `stream` goes by its lengths then.
     """
 

@@ -111,7 +111,10 @@ def test_the_checkpoint_is_the_seed_that_is_best_on_dev(project: Project, task: 
     dev = f"dev/{metrics['metric']}"
     best = max(metrics["seeds"], key=lambda seed: seed[dev])  # the first of equals
     saved = Checkpoint.load(project.root / f"models/finetune/{task}-general")
-    shape = from_card(saved.card["task"])
+    assert saved.card is not None
+    task_card = saved.card.task
+    assert task_card is not None
+    shape = from_card(task_card.as_json())
     config = saved.config()
     assert [config.id2label[number] for number in range(len(shape.classes))] == shape.classes
 
@@ -119,7 +122,7 @@ def test_the_checkpoint_is_the_seed_that_is_best_on_dev(project: Project, task: 
     rows = labelled.split(project.root / "data" / task, "test")
     examples = shape.examples(rows, saved.tokenizer, tiny.MAX_LENGTH)
     scores = logits(model, shape, examples, 64, "32-true")
-    answers, confidence = shape.answers(rows, examples, scores, saved.card["task"]["tuned"])
+    answers, confidence = shape.answers(rows, examples, scores, task_card.tuned)
     expected = [row for row in project.predictions(f"{task}-general") if row["seed"] == best["seed"]]
     found = [answer if isinstance(answer, str) else json.dumps(answer) for answer in answers]
     assert found == [row["predicted"] for row in expected]

@@ -75,14 +75,12 @@ def test_round_trip(folder: Path, tmp_path: Path) -> None:
     model = start.model(BertForMaskedLM, seed=0)
     texts = [{"name": "general", "digest": "d", "tokens": 5, "trained_tokens": 9}]
     measured = {"general": {"mlm_loss": 1.0}}
-    card = checkpoint.save(
-        tmp_path / "again", model, start.tokenizer, tiny.card("x") | {"texts": texts, "measured": measured}
-    )
+    card = checkpoint.save(tmp_path / "again", model, start.tokenizer, tiny.card("x", texts=texts, measured=measured))
     again = Checkpoint.load(tmp_path / "again")
     assert again.card == card
     assert again.texts == texts
     assert again.measured == measured
-    assert again.digest == card["weights"] == file_digest(tmp_path / "again/model.safetensors")
+    assert again.digest == card.weights == file_digest(tmp_path / "again/model.safetensors")
     assert again.tokenizer.fingerprint == start.tokenizer.fingerprint
     for name, tensor in again.model(BertForMaskedLM, seed=9).state_dict().items():
         assert torch.equal(tensor, model.state_dict()[name]), name
@@ -112,7 +110,7 @@ def test_scratch_is_an_architecture_and_each_seed_draws_its_own_weights(tmp_path
     scratch = tiny.scratch(tmp_path / "scratch")
     assert not (tmp_path / "scratch/model.safetensors").exists()
     assert not scratch.has_weights
-    assert scratch.card["weights"] is None
+    assert scratch.card.weights is None
     one, same, other = (scratch.model(BertForMaskedLM, seed) for seed in (1, 1, 2))
     name = "bert.encoder.layer.0.attention.self.query.weight"
     assert torch.equal(one.state_dict()[name], same.state_dict()[name])
@@ -148,13 +146,14 @@ def test_an_encoder_without_any_head_is_enough(tmp_path: Path) -> None:
         assert torch.equal(found.bert.encoder.state_dict()[name], tensor)
 
 
-def test_nothing_is_left_when_saving_fails(tmp_path: Path, folder: Path) -> None:
-    def refuse(_: Path) -> None:
+def test_nothing_is_left_when_saving_fails(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     start = Checkpoint.load(folder)
+    monkeypatch.setattr(checkpoint, "write_json", full)
     with pytest.raises(UserError, match="no space left"):
-        checkpoint.save(tmp_path / "new", start.model(BertForMaskedLM, 0), start.tokenizer, {}, refuse)
+        checkpoint.save(tmp_path / "new", start.model(BertForMaskedLM, 0), start.tokenizer, tiny.card("new"))
     before = tiny.folder_bytes(folder)
     with pytest.raises(UserError, match="no space left"):
         checkpoint.save(folder, start.model(BertForMaskedLM, 0), start.tokenizer, {}, refuse)
@@ -286,4 +285,4 @@ def test_half_precision_weights_become_float32(folder: Path) -> None:
 
 def test_a_card_that_another_project_wrote(folder: Path) -> None:
     (folder / "card.json").write_text('{"license": "mit"}', encoding="utf-8")
-    assert Checkpoint.load(folder).card == {}, "not ours: the folder is taken as any other"
+    assert Checkpoint.load(folder).card is None, "not ours: the folder is taken as any other"
