@@ -20,7 +20,7 @@ MAY_IMPORT = {
     "training": "model base runtime",
     "pretraining": "training model tokenization base runtime",
     "finetuning": "training model tokenization rows base runtime",
-    "comparison": "finetuning.metrics rows base",
+    "comparison": "finetuning.metrics pretraining.metrics rows base",
     "prediction": "finetuning validation collection.readers model tokenization.store rows base runtime",
     "project": "prediction comparison finetuning pretraining training model tokenization validation collection rows "
     "base runtime",
@@ -32,6 +32,7 @@ WITHIN = {
     "base": "",
     "collection.readers": "rows base",
     "finetuning.metrics": "rows base",
+    "pretraining.metrics": "base",
     "finetuning.tasks": "finetuning.metrics model tokenization.store rows base",
     "tokenization.store": "base",
 }
