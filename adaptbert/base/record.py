@@ -108,11 +108,11 @@ def validated(cls: type[M], values: Mapping[str, Any], place: str | Path, remedy
         return cls.model_validate(values)
     except ValidationError as error:
         failures = []
-        for found in error.errors():
-            key = ".".join(map(str, found["loc"]))
-            problem = found["msg"].removeprefix("Value error, ").replace("Input should be ", "expected ")
-            if found["type"] not in ("missing", "value_error"):
-                problem += f", found {shown(found['input'])}"
+        for detail in error.errors():
+            key = ".".join(map(str, detail["loc"]))
+            problem = detail["msg"].removeprefix("Value error, ").replace("Input should be ", "expected ")
+            if detail["type"] not in ("missing", "value_error"):
+                problem += f", found {shown(detail['input'])}"
             failures.append(BadData(122, f"{place}: {key}" if key else place, problem, remedy))
         raise_all(failures)
         raise

@@ -101,8 +101,8 @@ def search_values(config: SearchConfig, request: SeedRun, extra: ExtraRuns) -> t
         raise Diverged(158, place, f"all {len(trials)} trials diverged", "lower search.learning_rate")
     print(f"  chosen on dev: trial {chosen + 1} of {len(trials)}")
     cost = Cost.total(rows)
-    found = SearchMetrics(trials=rows, chosen=chosen + 1, seeds=seeds, tokens=cost.tokens, tflop=cost.tflop)
-    return trials[chosen].point, found
+    record = SearchMetrics(trials=rows, chosen=chosen + 1, seeds=seeds, tokens=cost.tokens, tflop=cost.tflop)
+    return trials[chosen].point, record
 
 
 def learn_from_fewer(request: SeedRun, labels: int, extra: ExtraRuns) -> LearningPoint:
