@@ -29,7 +29,7 @@ class Masks:
     """What was asked of the masks of a rung, and what they really were.
 
     Attributes:
-        audit: `adaptbert.pretraining.masking_audit.audit_metrics`.
+        audit: `adaptbert.pretraining.metrics.masking_audit.audit_metrics`.
     """
 
     unit: str

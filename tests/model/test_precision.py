@@ -21,7 +21,7 @@ import torch
 
 from adaptbert.base.files import read_json
 from adaptbert.model import checkpoint, precision
-from adaptbert.model.precision import BF16, FLOAT32, Speeds, best, chosen, settle, speeds
+from adaptbert.model.precision import BF16, FLOAT32, Speeds, best, chosen, named_precision, speeds
 from adaptbert.prediction.predictor import Predictor
 from adaptbert.pretraining import rung
 from adaptbert.project import doctor
@@ -150,7 +150,7 @@ def test_what_is_told(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], found: Speeds, value: str, name: str, line: str
 ) -> None:
     processor(monkeypatch, found)
-    assert settle("pretrain.precision", value, lambda _: False) == name
+    assert named_precision("pretrain.precision", value, lambda _: False) == name
     assert capsys.readouterr().out == line
 
 

@@ -19,6 +19,7 @@ from adaptbert.finetuning.tasks import shapes
 from adaptbert.finetuning.tasks.shapes import Shape, ShapeConfig
 from adaptbert.model import checkpoint
 from adaptbert.model.architecture import EncoderConfig
+from adaptbert.model.card import Provenance
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.optimizer import OptimConfig
 from adaptbert.pretraining.heldout_evaluation import MeasureConfig
@@ -120,8 +121,10 @@ def config() -> Any:
     return shape.hugging_face(tokenizer().size, tokenizer().pad)
 
 
-def card(rung: str) -> dict[str, Any]:
-    return {"stage": "pretrain", "rung": rung, "params": {}, "init": None, "texts": [], "measured": {}}
+def card(rung: str, **changes: Any) -> Provenance:
+    return Provenance(
+        **{"stage": "pretrain", "rung": rung, "params": {}, "init": None, "texts": [], "measured": {}, **changes}
+    )
 
 
 def scratch(folder: Path) -> Checkpoint:

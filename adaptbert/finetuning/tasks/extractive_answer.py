@@ -138,7 +138,7 @@ class ExtractiveAnswer:
             targets[~known[examples.rows[examples.owners()]]] = 0
         return targets
 
-    def lost(self, rows: Sequence[Mapping[str, Any]], examples: Examples) -> dict[str, int]:
+    def unanswerable(self, rows: Sequence[Mapping[str, Any]], examples: Examples) -> dict[str, int]:
         """Of the rows with an answer: `answers_cut_away`, of which no window holds one, and `answers_too_long`, of
         which some do, but only with more than `max_answer` tokens.
         """

@@ -55,7 +55,7 @@ class Sentences:
     def targets(self, rows: Sequence[Mapping[str, Any]], examples: Examples) -> NDArray[Any]:
         return self._target.targets(rows)[examples.rows]
 
-    def lost(self, rows: Sequence[Mapping[str, Any]], examples: Examples) -> dict[str, int]:
+    def unanswerable(self, rows: Sequence[Mapping[str, Any]], examples: Examples) -> dict[str, int]:
         return {}
 
     def logits(self, model: Any, hidden: "Tensor") -> "Tensor":

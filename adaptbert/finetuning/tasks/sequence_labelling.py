@@ -148,7 +148,7 @@ class SequenceLabelling:
                 found[places[-1], 1] |= ENDS
         return found
 
-    def lost(self, rows: Sequence[Mapping[str, Any]], examples: Examples) -> dict[str, int]:
+    def unanswerable(self, rows: Sequence[Mapping[str, Any]], examples: Examples) -> dict[str, int]:
         return {}
 
     def _trained(self, tags: Sequence[str]) -> Sequence[str]:

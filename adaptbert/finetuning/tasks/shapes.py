@@ -64,7 +64,7 @@ class Shape(Protocol):
         """What is right at each place of the examples of these rows, (places, ...)."""
         ...
 
-    def lost(self, rows: Sequence[Row], examples: Examples) -> dict[str, int]:
+    def unanswerable(self, rows: Sequence[Row], examples: Examples) -> dict[str, int]:
         """Rows whose right answer cannot be found in their examples, by reason; the same reasons for all rows."""
         ...
 
