@@ -15,6 +15,7 @@ from pydantic import Field, model_validator
 from adaptbert.base.config import Config, contradiction
 from adaptbert.collection.readers.records import Row, Unreadable
 from adaptbert.errors import BadData
+from adaptbert.rows.cells import as_text
 from adaptbert.rows.cleaning import letters
 from adaptbert.rows.layout import Layout
 
@@ -81,11 +82,7 @@ class Cut:
     def _key(self, row: Row) -> str:
         if row.group is not None:
             return f"group {row.group}"
-        return "\n".join(letters(_text(row.values[name])) for name in self._together)
-
-    @property
-    def _together(self) -> tuple[str, ...]:
-        return ("context",) if self.layout.shape == "extractive_answer" else self.layout.inputs
+        return "\n".join(letters(as_text(row.values[name])) for name in self.layout.shared)
 
     def describe(self, columns: Mapping[str, str]) -> dict[str, Any]:
         """The shares, and by what the rows are cut.
@@ -93,7 +90,7 @@ class Cut:
         Args:
             columns: our fields and what they are called in the file.
         """
-        by = columns["group"] if "group" in columns else " and ".join(self._together)
+        by = columns["group"] if "group" in columns else " and ".join(self.layout.shared)
         return {**self.shares, "by_hash_of": by}
 
 
@@ -105,7 +102,3 @@ def split_of(key: str, shares: dict[str, float]) -> str:
             return name
         draw -= share
     return "train"
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else " ".join(value)

@@ -166,7 +166,7 @@ def read_config(path: Path, layout: Layout) -> HubConfig:
     known = (*OPTIONAL, *layout.fields)
     for name in config.columns or {}:
         if name not in known:
-            problem = f"'{name}' is not a field of a {layout.shape}"
+            problem = f"'{name}' is not a field of a {layout.name}"
             remedy = f"our name stands left; fields are {', '.join(known)}{of_another_target(layout, name)}"
             raise BadParams(99, f"{path}: columns", problem, remedy)
     return config

@@ -210,7 +210,7 @@ class Files:
         if (
             not readable
             and self.config.format is None
-            and other_format(place, kind, self.config.encoding, self.layout.shape)
+            and other_format(place, kind, self.config.encoding, self.layout.task_type)
         ):
             raise BadData(18, shown, f"none of its rows can be read as {kind}", "name its format")
 
@@ -237,7 +237,7 @@ class Files:
         kind = self._format(self._place(name))
         if kind is None or self.config.format is not None:
             return nullcontext()
-        return hinted(self._place(name), kind, self.config.encoding, self.layout.shape, "`format: {}`")
+        return hinted(self._place(name), kind, self.config.encoding, self.layout.task_type, "`format: {}`")
 
     def _check_columns(self, found: list[str], shown: str, *, is_first: bool) -> None:
         mapping = f"{self.config.key}.columns" if self.config.key else "`columns`"

@@ -27,8 +27,9 @@ from adaptbert.comparison.records import (
 )
 from adaptbert.comparison.statistics import Difference, Range, holm, mean_interval, paired_difference
 from adaptbert.comparison.suite_average import suite_averages
-from adaptbert.finetuning.metrics.contract import COMPARED_BY, limits
+from adaptbert.finetuning.metrics.targets import COMPARED_BY, limits
 from adaptbert.rows import labelled_set as labelled
+from adaptbert.rows.task_description import TaskDescription
 
 
 def compare_all(
@@ -119,12 +120,11 @@ def _task(
     predictions: Path,
     rungs: dict[str, Rung],
 ) -> Task:
-    described = labelled.description(data)
+    described = TaskDescription.read(data)
     planned = {key: cell for key, cell in ladder.finetune.items() if cell.task == name}
     found = {key: read_json(cells / f"{key}.json") for key in planned if (cells / f"{key}.json").is_file()}
-    target: str = described["target"]
-    metric = next((values["metric"] for values in found.values()), COMPARED_BY[target])
-    labels = next((values["labels"] for values in found.values()), 0) or described["rows"]["train"]
+    metric = next((values["metric"] for values in found.values()), COMPARED_BY[described.target])
+    labels = next((values["labels"] for values in found.values()), 0) or described.rows["train"]
     arms = [
         _arm(cell.arm, cell.start, found.get(key), metric, confidence, rungs[cell.start].total)
         for key, cell in planned.items()
@@ -139,17 +139,17 @@ def _task(
     scored = controls(described, fitting, fitted_on(described, dev), test, baseline_seed)
     return Task(
         name=name,
-        shape=described["shape"],
-        target=target,
+        task_type=described.task_type,
+        target=described.target,
         metric=metric,
         labels=labels,
-        rows=described["rows"],
+        rows=described.rows,
         arms=arms,
         controls={control: values[metric] for control, values in scored.items()},
         control_rows=len(fitting),
         steps=_steps(arms, pairs(ladder, name), confidence, limits(metric)),
         chosen=chosen,
-        inspection=inspect_cell(predicted, target) if key is not None and predicted.is_file() else None,
+        inspection=inspect_cell(predicted, described.target) if key is not None and predicted.is_file() else None,
         tempered=_tempered(found[key]["seeds"]) if key is not None else None,
         advice=_advice(ladder, name),
     )

@@ -12,6 +12,7 @@ from adaptbert.finetuning.cell_config import CellConfig
 from adaptbert.finetuning.extra_runs import COSTS, Extra, choose, cost
 from adaptbert.finetuning.search import Point
 from adaptbert.model.precision import settle
+from adaptbert.rows.targets import TARGETS
 from adaptbert.runtime.tracking.run import Run
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from adaptbert.finetuning.seed_run import Trained
     from adaptbert.finetuning.tasks.shapes import Shape
     from adaptbert.model.checkpoint import Checkpoint
+    from adaptbert.rows.task_description import TaskDescription
     from adaptbert.training.resume import Work
     from adaptbert.training.savepoints import Savepoints
 
@@ -53,19 +55,20 @@ def finetune_cell(
     from adaptbert.model.architecture import parameters
     from adaptbert.model.card import CARD
     from adaptbert.rows import labelled_set as labelled
+    from adaptbert.rows.task_description import TaskDescription
     from adaptbert.training import distributed as ranks
 
-    about = labelled.description(places.data)
-    if wrong := mismatch(params, about["shape"], about["target"], params.max_length):
+    described = TaskDescription.read(places.data)
+    if wrong := mismatch(params, described.task_type, described.target, params.max_length):
         raise BadParams(111, f"params.yaml: finetune.{task}", *wrong)
-    shape = shape_of(about, params.options())
+    shape = shape_of(described, params.options())
     _check_encoder(params, shape, start, task)
     if params.class_weights is not None and (
-        problem := class_weights.problem(params.class_weights, about["target"], shape.classes)
+        problem := class_weights.problem(params.class_weights, described.target, shape.classes)
     ):
         raise BadParams(111, f"params.yaml: finetune.{task}", problem, "give `balanced`, or each label its weight")
-    if params.r_drop is not None and about["target"] == "number":
-        problem = "r_drop and target 'number': it compares probabilities, a number has none"
+    if params.r_drop is not None and not TARGETS[described.target].has_confidence:
+        problem = f"r_drop and target '{described.target}': it compares probabilities, a number has none"
         raise BadParams(111, f"params.yaml: finetune.{task}", problem, "remove r_drop, or take adversarial")
     train = labelled.subset(labelled.split(places.data, "train"), params.labels)
     if params.label_counts is not None and params.label_counts[-1] >= len(train):
@@ -81,7 +84,7 @@ def finetune_cell(
     def key(precision: str) -> dict[str, Any]:
         return {
             "params": {**params.model_dump(exclude={"seeds"}), "precision": precision},
-            "task": about,
+            "task": described.as_json(),
             "devices": ranks.count(params.global_batch_size // params.micro_batch_size),
             "data": digests,
             "init": [start.digest, start.tokenizer.fingerprint],
@@ -96,7 +99,7 @@ def finetune_cell(
     examples = shape.examples(train, start.tokenizer, params.max_length)
     targets = shape.targets(train, examples)
     examples = examples.labelled(targets)
-    plain, shape = shape, _weighing(params, about, shape, targets)
+    plain, shape = shape, _weighing(params, described, shape, targets)
     held_out = HeldOutRows(places.data, lambda rows: shape.examples(rows, start.tokenizer, params.max_length))
     run.log_metrics({"train/cut_share": examples.cut / len(train)}, step=0)
     print(f"{task}-{arm}: {len(train):,} labels, {len(params.seeds)} seeds, from {start.source}")
@@ -138,7 +141,7 @@ def finetune_cell(
 
     if params.label_counts is not None:
         more["learning_curve"] = [
-            _on_fewer(start, params, about, plain, train, labels, held_out, extra) for labels in params.label_counts
+            _on_fewer(start, params, described, plain, train, labels, held_out, extra) for labels in params.label_counts
         ]
     lost |= _lost(shape, run, dev=held_out.dev, test=held_out.test)
     spent = [_cost(best[1], params, shape)] * len(seeds) + _spent(more)
@@ -147,8 +150,8 @@ def finetune_cell(
         "task": task,
         "arm": arm,
         "from": start.name,
-        "shape": about["shape"],
-        "target": about["target"],
+        "shape": described.task_type,
+        "target": described.target,
         "metric": shape.metric,
         "labels": len(train),
         "examples": len(examples),
@@ -157,7 +160,7 @@ def finetune_cell(
         "tokens": tokens,
         "tflop": round(flop_of(params, shape, model.config, counts) / 1e12, 3),
         "parameters": parameters(model),
-        "contract": contract(about, best[1].ids),
+        "contract": contract(described, best[1].ids),
         **({"lost": lost} if lost["train"] else {}),
     }
     card = {
@@ -166,7 +169,7 @@ def finetune_cell(
         "params": params.model_dump(exclude_none=True),
         "task": {
             "name": task,
-            **{key: value for key, value in about.items() if key != "rows"},
+            **{key: value for key, value in described.as_json().items() if key != "rows"},
             "options": params.options().model_dump(exclude_none=True),
             "max_length": params.max_length,
             "tuned": best[1].metrics["tuned"],
@@ -200,16 +203,16 @@ def _check_encoder(params: CellConfig, shape: "Shape", start: "Checkpoint", task
         raise BadParams(111, f"params.yaml: finetune.{task}", problem, "give fewer layers, or `all`")
 
 
-def _weighing(params: CellConfig, about: dict[str, Any], plain: "Shape", targets: Any) -> "Shape":
+def _weighing(params: CellConfig, described: "TaskDescription", plain: "Shape", targets: Any) -> "Shape":
     """The shape that is trained: with class weights, those of the rows that it is trained on."""
     from adaptbert.finetuning.tasks.shapes import shape_of
 
     if params.class_weights is None:
         return plain
-    each = class_weights.weights(params.class_weights, about["target"], plain.classes, targets)
+    each = class_weights.weights(params.class_weights, plain.classes, targets)
     told = ", ".join(f"{name} {weight:.3g}" for name, weight in zip(plain.classes, each, strict=True))
     print(f"  class weights: {told}")
-    return shape_of({**about, "class_weights": each}, params.options())
+    return shape_of(described, params.options(), each)
 
 
 def _lost(shape: "Shape", run: Run, **splits: "Measured") -> dict[str, dict[str, int]]:
@@ -226,7 +229,7 @@ def _lost(shape: "Shape", run: Run, **splits: "Measured") -> dict[str, dict[str,
 def _on_fewer(
     start: "Checkpoint",
     params: CellConfig,
-    about: dict[str, Any],
+    described: "TaskDescription",
     plain: "Shape",
     train: list[dict[str, Any]],
     labels: int,
@@ -240,7 +243,7 @@ def _on_fewer(
     rows = labelled.subset(train, labels)
     examples = plain.examples(rows, start.tokenizer, params.max_length)
     targets = plain.targets(rows, examples)
-    examples, shape = examples.labelled(targets), _weighing(params, about, plain, targets)
+    examples, shape = examples.labelled(targets), _weighing(params, described, plain, targets)
 
     def one(seed: int, savepoints: "Savepoints", child: Run) -> dict[str, Any]:
         done = one_seed(start, params, shape, examples, held_out, seed, savepoints, child)

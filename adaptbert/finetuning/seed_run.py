@@ -1,10 +1,10 @@
 """One seed of a cell: trained from a checkpoint, measured on dev by epochs, and scored on test at the end."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from adaptbert.rows.targets import written
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.training.document_stream import BudgetConfig
 
@@ -141,8 +141,8 @@ def one_seed(
             {
                 "seed": np.full(len(rows), seed),
                 "id": [row["id"] for row in rows],
-                "gold": [*map(_text, gold)],
-                "predicted": [*map(_text, answers)],
+                "gold": [*map(written, gold)],
+                "predicted": [*map(written, answers)],
                 "confidence": confidence,
             }
         ),
@@ -161,7 +161,3 @@ def flop_of(params: "CellConfig", shape: "Shape", config: Any, counts: Mapping[s
     needed = counts["tokens"] if shape.reading.mean else counts["places"]
     passes = 1 if second is None else second.passes
     return passes * training_flop(config, counts["tokens"], params.block_size, needed, 0, below)
-
-
-def _text(answer: Any) -> str:
-    return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from adaptbert.base.files import file_digest
 from adaptbert.base.ladder import SCRATCH
-from adaptbert.base.task_types import TARGETS, Shape, Target
+from adaptbert.base.task_types import TARGETS_OF, Target, TaskType
 from adaptbert.errors import BadData
 from adaptbert.model.checkpoint_files import CONFIG, COPY, WEIGHTS, FileConfig, validated
 
@@ -22,7 +22,7 @@ Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 class TaskCard(FileConfig):
     """How a task was read when the checkpoint was evaluated."""
 
-    shape: Shape
+    shape: TaskType
     target: Target
     labels: list[str]
     options: dict[str, Any]
@@ -35,7 +35,7 @@ class TaskCard(FileConfig):
 
     @model_validator(mode="after")
     def _agree(self) -> "TaskCard":
-        if self.target not in TARGETS[self.shape]:
+        if self.target not in TARGETS_OF[self.shape]:
             raise ValueError(f"shape '{self.shape}' has no target '{self.target}'")
         if len(set(self.labels)) < len(self.labels):
             raise ValueError("a label twice")

@@ -12,6 +12,7 @@ from pathlib import Path
 from shlex import quote
 from typing import get_args
 
+from adaptbert.base.task_types import TaskType
 from adaptbert.collection.readers import encodings
 from adaptbert.collection.readers.format_guess import hinted
 from adaptbert.collection.readers.formats import SUFFIXES, format_of, records
@@ -34,7 +35,7 @@ class Input:
 
     Args:
         path: of it; `-` for stdin, which can be read once.
-        shape: of the task.
+        task_type: of the task.
         reader: of its rows.
         declared: its format; None: what its name says.
         encoding: of text; None: UTF-8.
@@ -44,15 +45,17 @@ class Input:
         BadParams: a format that does not fit, or an encoding that nobody knows.
     """
 
-    def __init__(self, path: Path, shape: str, reader: Reader, declared: str | None, encoding: str | None) -> None:
+    def __init__(
+        self, path: Path, task_type: TaskType, reader: Reader, declared: str | None, encoding: str | None
+    ) -> None:
         self.path, self._encoding = path, encoding
         self.shown = "stdin" if path == STDIN else str(path)
         self.warnings: Counter[str] = Counter()
-        self._reader, self._layout = reader, Layout(shape)
+        self._reader, self._layout = reader, Layout(task_type)
         self._declared = declared is not None
         self._kind = self._format(declared)
-        if OF_SHAPE.get(self._kind, shape) != shape:
-            raise BadParams(111, "--format", f"'{self._kind}' holds no {shape}", "write the rows as jsonl")
+        if OF_SHAPE.get(self._kind, task_type) != task_type:
+            raise BadParams(111, "--format", f"'{self._kind}' holds no {task_type}", "write the rows as jsonl")
         if encoding is not None and (problem := encodings.problem(encoding)):
             raise BadParams(111, "--encoding", problem, encodings.remedy())
 
@@ -86,7 +89,7 @@ class Input:
         """A format that the user declared is not doubted."""
         if self._declared:
             return nullcontext()
-        return hinted(self.path, self._kind, self._encoding, self._layout.shape, "--format {}")
+        return hinted(self.path, self._kind, self._encoding, self._layout.task_type, "--format {}")
 
     def _check(self, found: list[str]) -> None:
         self._reader.check(found, f"{self.shown}:1", lambda name: _mapping(name, found))

@@ -93,9 +93,9 @@ def schema(layout: Layout, rules: Rules) -> "pa.DataFrameSchema":
         "tags": lambda: _list([_tag_check(layout, rules)], "one a token"),
         "answers": lambda: _list([], "texts and their offsets in the context, perhaps none"),
     }
-    wide = {
-        "sequence_labelling": [pa.Check(_equally_long, error=LENGTHS.text)],
-        "extractive_answer": [
+    together = {  # column of what is right -> checks of it against the inputs
+        "tags": [pa.Check(_equally_long, error=LENGTHS.text)],
+        "answers": [
             pa.Check(_each_answer(_inside), error=OFFSET_OUTSIDE.text),
             pa.Check(_each_answer(_at_its_offset), error=ANSWER_ELSEWHERE.text),
         ],
@@ -107,7 +107,7 @@ def schema(layout: Layout, rules: Rules) -> "pa.DataFrameSchema":
             "file": pa.Column(str, description="where the row was read from"),
             "line": pa.Column(int, description="line or row in that file, from 1"),
         },
-        checks=wide.get(layout.shape, []),
+        checks=[check for name in layout.outputs for check in together.get(name, [])],
     )
 
 
@@ -182,7 +182,7 @@ def _list(checks: "list[pa.Check]", what: str) -> "pa.Column":
 
 
 def _tag_check(layout: Layout, rules: Rules) -> "pa.Check":
-    if layout.target == "tags":
+    if not layout.output.marks_spans:
         return _check(LABEL_MISSING, lambda tags: all(map(_named, tags)))
     return _check(TAG_ILLEGAL, lambda tags: fits([str(tag) for tag in tags], rules.scheme))
 

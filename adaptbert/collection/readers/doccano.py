@@ -41,7 +41,7 @@ def records(
             continue
         values = dict(record.values)
         marks = next((values[key] for key in keys if key in values), None)
-        if layout.shape != "sequence_labelling":
+        if not layout.is_tagged:
             yield labelled(record, column, marks, layout)
             continue
         text = values.get(columns["tokens"])
@@ -58,7 +58,7 @@ def records(
 
 def labelled(record: Record, column: str, marks: Any, layout: Layout) -> Record:
     """The marks of a text in its column: a list for the target `labels`, else the only one of them."""
-    if layout.target == "labels" or not isinstance(marks, list):
+    if layout.output.cell == "texts" or not isinstance(marks, list):
         return record._replace(values={**record.values, column: marks})
     if len(marks) > 1:
         return record._replace(problem=Problem(65, f"{len(marks)} labels where the target '{layout.target}' takes one"))

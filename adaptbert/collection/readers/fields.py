@@ -82,7 +82,7 @@ class Fields:
         names = (*(name for name in OPTIONAL if name in given), *layout.fields)
         self.columns = {name: given.get(name, name) for name in names}
         self.label_kinds: dict[str, str] = {}
-        self._labelling, self._has_spans = labelling, layout.target == "spans"
+        self._labelling, self._has_spans = labelling, layout.target is not None and layout.output.marks_spans
         self._outputs = [self.columns[name] for name in layout.outputs]
         self._replace = Replacer(replace, patterns)
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from adaptbert.base.task_types import TaskType
 from adaptbert.collection.readers import doccano
 from adaptbert.collection.readers.conll import BREAK
 from adaptbert.collection.readers.lines import head
@@ -27,28 +28,28 @@ _ALIKE = 0.75
 
 
 @contextmanager
-def hinted(path: Path, kind: Format, encoding: str | None, shape: str, write: str) -> Iterator[None]:
+def hinted(path: Path, kind: Format, encoding: str | None, task_type: TaskType | None, write: str) -> Iterator[None]:
     """Inside, the file is read.
 
     Args:
         kind: in which it is read, for its name.
-        shape: of the task; a corpus has none of the formats that can be told.
+        task_type: None: a corpus, which has none of the formats that can be told.
         write: how the user names a format, `{}`.
     """
     try:
         yield
     except UserError as error:
-        looks = other_format(path, kind, encoding, shape) if error.code in _MISREAD else None
+        looks = other_format(path, kind, encoding, task_type) if error.code in _MISREAD else None
         if looks is None:
             raise
         remedy = f"this looks like {_NAMES[looks]}: write {write.format(looks)}"
         raise BadData(error.code, error.place, error.problem, remedy) from None
 
 
-def other_format(path: Path, kind: Format, encoding: str | None, shape: str) -> Format | None:
-    """What the file looks like, if it is not `kind` and holds rows of the shape."""
-    looks = _looks_like(path, encoding) if shape != "corpus" else None
-    return looks if looks != kind and OF_SHAPE.get(looks or kind, shape) == shape else None
+def other_format(path: Path, kind: Format, encoding: str | None, task_type: TaskType | None) -> Format | None:
+    """What the file looks like, if it is not `kind` and holds rows of the task type."""
+    looks = _looks_like(path, encoding) if task_type is not None else None
+    return looks if looks != kind and OF_SHAPE.get(looks or kind, task_type) == task_type else None
 
 
 def _looks_like(path: Path, encoding: str | None) -> Format | None:

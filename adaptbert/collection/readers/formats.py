@@ -18,7 +18,7 @@ from adaptbert.collection.readers.lines import MAX_LINE, Line, check_regular, de
 from adaptbert.collection.readers.records import CheckColumns, Problem, Record
 from adaptbert.collection.readers.source_config import Format
 from adaptbert.errors import BadData
-from adaptbert.rows.layout import CORPUS, Layout
+from adaptbert.rows.layout import Layout
 
 SUFFIXES: dict[str, Format] = {
     ".txt": "txt", ".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
@@ -70,7 +70,7 @@ def records(
             yield from conll.records(lines, shown, stem, columns, check)
         elif kind == "txt":
             check(["text"])
-            yield from _txt(lines, shown, blanks=layout.shape != CORPUS.shape)
+            yield from _txt(lines, shown, blanks=not layout.is_corpus)
         else:
             yield from _csv(lines, shown, check, tabs=kind == "tsv")
 

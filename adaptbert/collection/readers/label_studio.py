@@ -44,7 +44,7 @@ def records(
         yield from _asked(document, check)
         return
     (output,) = layout.outputs
-    is_tagged = layout.shape == "sequence_labelling"
+    is_tagged = layout.is_tagged
     inputs = {columns[name] for name in layout.inputs}
     tasks = [_task(task, inputs, warnings, is_tagged=is_tagged) for task in document]
     control = columns[output]
@@ -132,7 +132,7 @@ def _mappings(found: Any) -> list[Mapping[str, Any]]:
 def _chosen(value: Any, layout: Layout) -> Any:
     """What was chosen, as a list where it may be several; nothing chosen is no label."""
     chosen = value.get("choices") if isinstance(value, Mapping) else value
-    if layout.target == "labels":
+    if layout.output.cell == "texts":
         return [] if chosen is None else [chosen] if isinstance(chosen, str) else chosen
     return chosen
 

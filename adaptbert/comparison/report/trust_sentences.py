@@ -7,6 +7,7 @@ from adaptbert.comparison.amounts import at_least
 from adaptbert.comparison.records import Task
 from adaptbert.comparison.report.terms import RIGHT, Words, control, learns, listed, percent, points
 from adaptbert.comparison.statistics import FEWEST_SEEDS
+from adaptbert.rows.targets import TARGETS
 
 CALIBRATED_WITHIN = 1.5
 """Times the error that chance alone gives: above, confidences are said to be off."""
@@ -143,7 +144,7 @@ def degenerate(task: Task) -> Words | None:
     ]
     if not parts:
         return None
-    what = _ONE_ANSWER[task.target in ("number", "answer")]
+    what = _ONE_ANSWER[TARGETS[task.target].classes is None]
     return Words(f"Seeds that {what.en}: {listed(parts).en}.", f"{what.zh}的种子：{listed(parts).zh}。")
 
 
@@ -158,7 +159,7 @@ def troubles(task: Task) -> list[Words]:
     """Missing cells, seeds that predict one class, arms with too few seeds."""
     found = []
     most = max((len(arm.scores) for arm in task.arms), default=0)
-    what = _ONE_ANSWER[task.target in ("number", "answer")]
+    what = _ONE_ANSWER[TARGETS[task.target].classes is None]
     for arm in task.arms:
         n, wrong = len(arm.scores), len(arm.degenerate)
         if arm.missing:

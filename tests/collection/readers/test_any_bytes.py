@@ -75,9 +75,9 @@ def rows_or_why(folder: Path, kind: Format, layout: Layout, content: bytes, enco
         files = Files(path, layout, config, "" if layout == CORPUS else "train")
         writer.write(files.rows(), "train", path)
         writer.finish(files.provenance(), files.warnings)
-    if layout != CORPUS and OF_SHAPE.get(kind, layout.shape) == layout.shape:
+    if layout != CORPUS and OF_SHAPE.get(kind, layout.task_type) == layout.task_type:
         with suppress(UserError):
-            list(Input(path, layout.shape, Reader(layout.shape, {}), kind, encoding).rows())
+            list(Input(path, layout.task_type, Reader(layout.task_type, {}), kind, encoding).rows())
 
 
 ENCODINGS = st.none() | st.sampled_from(sorted(KNOWN))
