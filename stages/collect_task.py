@@ -20,7 +20,7 @@ from adaptbert.base.files import whole
 from adaptbert.base.task_types import TARGETS_OF, Target, TaskType
 from adaptbert.collection.hash_split import CutConfig
 from adaptbert.collection.readers.fields import Labelling
-from adaptbert.collection.readers.source_config import MARKED, SourceConfig
+from adaptbert.collection.source_config import SourceConfig
 from adaptbert.collection.user_files import Beginning
 from adaptbert.rows.layout import Layout
 from adaptbert.rows.tag_schemes import Scheme
@@ -99,12 +99,12 @@ class CollectTaskParams(SourceConfig):
         target = self.layout().output
         for key in _OF_SOME_TARGETS:
             is_written = getattr(self, key) is not None
-            is_known = key == "tag_scheme" and self.format in MARKED
+            is_known = key == "tag_scheme" and self.has_character_marks
             if is_written and key not in target.takes:
                 raise contradiction(f"target '{self.target}' takes no '{key}'", "leave it out")
             if key in target.needs and not is_known and not is_written:
                 raise contradiction(f"target '{self.target}' needs '{key}'", "add it")
-        if self.format in MARKED and self.tag_scheme not in (None, "bio"):
+        if self.has_character_marks and self.tag_scheme not in (None, "bio"):
             problem = f"format '{self.format}' marks characters: tag_scheme is bio, not {self.tag_scheme}"
             raise contradiction(problem, "leave tag_scheme out")
         if self.range is not None and self.range[0] >= self.range[1]:

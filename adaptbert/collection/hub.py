@@ -23,7 +23,7 @@ from typing import Any
 from adaptbert.base.config import Config
 from adaptbert.collection.readers.fields import AS_IT_IS, OPTIONAL, Fields, Labelling
 from adaptbert.collection.readers.records import Problem, Row, Unreadable
-from adaptbert.collection.readers.source_config import SourceConfig
+from adaptbert.collection.source_config import SourceConfig
 from adaptbert.errors import TEMPORARY, BadData, BadParams, UserError
 from adaptbert.rows.layout import Layout, of_another_target
 from adaptbert.runtime.params import params_file as params

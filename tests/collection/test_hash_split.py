@@ -9,7 +9,7 @@ import pytest
 from adaptbert.collection.hash_split import Cut, split_of
 from adaptbert.collection.labelled_source import LabelledSet
 from adaptbert.collection.readers.records import Problem, Row, Unreadable
-from adaptbert.collection.readers.source_config import SourceConfig
+from adaptbert.collection.source_config import SourceConfig
 from adaptbert.errors import BadData
 from adaptbert.rows.layout import Layout
 

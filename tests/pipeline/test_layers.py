@@ -30,6 +30,7 @@ line) and stages/ may import everything."""
 
 WITHIN = {
     "base": "",
+    "collection.readers.formats": "collection.readers rows base",
     "collection.readers": "rows base",
     "finetuning.metrics": "rows base",
     "finetuning.tasks": "finetuning.metrics model tokenization.store rows base",

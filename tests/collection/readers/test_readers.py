@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from adaptbert.collection.labelled_source import LabelledSet
 from adaptbert.collection.readers.records import Row
-from adaptbert.collection.readers.source_config import SourceConfig
+from adaptbert.collection.source_config import SourceConfig
 from adaptbert.errors import BadData, UserError
 from adaptbert.rows.layout import Layout
 from tests.support.labelled_files import ANSWER, CLASS, FOUR, LABELS, PAIR, SPANS, TAGS, load, problems, squad, values

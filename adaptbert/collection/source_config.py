@@ -6,20 +6,13 @@ from pydantic import Field, model_validator
 
 from adaptbert.base import bounds
 from adaptbert.base.config import Config, contradiction
-from adaptbert.base.task_types import TaskType
 from adaptbert.collection.readers import encodings, replacing
+from adaptbert.collection.readers.formats.spec import FORMATS, Format
 from adaptbert.rows.layout import Layout, of_another_target
-
-Format = Literal["txt", "csv", "tsv", "jsonl", "parquet", "conll", "squad", "doccano", "label_studio"]
 
 ONLY_FILES = ("columns", "encoding", "format")
 NOT_DOCS = (*ONLY_FILES, "replace", "max_bad_fraction")
-LABELLED_FORMATS = ("conll", "squad", "doccano", "label_studio")
-MARKED = ("doccano", "label_studio")
-"""Formats that mark characters of a text, whose words become the tokens."""
 Replacement = Annotated[list[str], Field(min_length=2, max_length=2)]
-OF_SHAPE: dict[str, TaskType] = {"squad": "extractive_answer", "conll": "sequence_labelling"}
-"""Formats that hold rows of one shape alone."""
 
 
 class SourceConfig(Config):
@@ -70,8 +63,9 @@ class SourceConfig(Config):
             raise contradiction(
                 f"shape '{layout.name}' takes no 'replace': {layout.aligned} must stay aligned", "leave it out"
             )
-        if not labelled and self.format in LABELLED_FORMATS:
-            raise contradiction(f"format '{self.format}' is for labelled sets", "write txt, csv, tsv, jsonl or parquet")
+        if not labelled and self.format is not None and FORMATS[self.format].is_labelled:
+            *most, last = (name for name, spec in FORMATS.items() if not spec.is_labelled)
+            raise contradiction(f"format '{self.format}' is for labelled sets", f"write {', '.join(most)} or {last}")
 
     def names(self, layout: Layout) -> dict[str, str]:
         """Field -> its name in the file, of those that the user mapped; where characters are marked, the tokens have
@@ -80,4 +74,9 @@ class SourceConfig(Config):
         return {"tokens": given.pop("text", "text"), **given} if self._marks_characters(layout) else given
 
     def _marks_characters(self, layout: Layout) -> bool:
-        return layout.is_tagged and self.format in MARKED
+        return layout.is_tagged and self.has_character_marks
+
+    @property
+    def has_character_marks(self) -> bool:
+        """Whether the format marks characters of a text."""
+        return self.format is not None and FORMATS[self.format].marks_characters

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from adaptbert.collection.readers.character_spans import CharacterSpan, tagged
-from adaptbert.collection.readers.doccano import labelled
+from adaptbert.collection.readers.formats.doccano import labelled
 from adaptbert.collection.readers.records import CheckColumns, Problem, Record
 from adaptbert.errors import BadData, nearest
 from adaptbert.rows.layout import Layout
@@ -58,6 +58,11 @@ def records(
             yield _spans(Record(number, data), marks.get(control, []), shown, columns)
         else:
             yield labelled(Record(number, data), columns[output], _chosen(marks.get(control), layout), layout)
+
+
+def looks_like(text: str) -> bool:
+    """Whether a file may begin so."""
+    return text.startswith("[") and ('"annotations"' in text or '"annotation_id"' in text)
 
 
 class _Task(NamedTuple):
