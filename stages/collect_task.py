@@ -27,7 +27,7 @@ from adaptbert.rows.tag_schemes import Scheme
 from adaptbert.runtime.stage import Stage
 from adaptbert.runtime.tracking.run import Run
 
-_OF_SOME_TARGETS = (
+OF_SOME_TARGETS = (
     "tag_scheme",
     "repair_tags",
     "no_answer",
@@ -97,7 +97,7 @@ class CollectTaskParams(SourceConfig):
             raise contradiction(f"shape '{self.shape}' has no target '{self.target}'", f"it has {known}")
         self.check_fields(self.layout())
         target = self.layout().output
-        for key in _OF_SOME_TARGETS:
+        for key in OF_SOME_TARGETS:
             is_written = getattr(self, key) is not None
             is_known = key == "tag_scheme" and self.has_character_marks
             if is_written and key not in target.takes:

@@ -6,6 +6,7 @@ import random
 import pytest
 
 from adaptbert.comparison.baselines import BASELINES, controls, few_spaces, fitted_on, windows
+from adaptbert.comparison.report.terms import CONTROLS
 from adaptbert.finetuning.metrics.targets import COMPARED_BY
 from adaptbert.rows.task_description import TaskDescription
 from tests.support import tiny
@@ -156,6 +157,7 @@ def test_every_kind_of_task_has_controls_that_learn(shape: str, target: str) -> 
     names = list(found)
     assert names[0] in ("majority", "word_majority")
     assert len(names) == 2
+    assert set(names) <= set(CONTROLS), "adaptbert/comparison/report/terms.py: CONTROLS"
     if shape != "extractive_answer":  # its baseline knows nothing of the training rows
         assert found[names[1]][metric] >= found[names[0]][metric]
         assert found[names[1]][metric] > 0.65

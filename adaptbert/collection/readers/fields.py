@@ -149,7 +149,7 @@ class Fields:
             return Problem(76, f"{name} missing")
         if name in TEXTS:
             return self._text(found, name, column, place)
-        return _READERS[name](self, found, column, place)
+        return READERS[name](self, found, column, place)
 
     def _text(self, found: object, name: str, column: str, place: str) -> str | Problem:
         if found is None:
@@ -247,7 +247,7 @@ class Fields:
         return half_character(column) if any(map(SURROGATE.search, found)) else found
 
 
-_READERS: Mapping[str, Callable[[Fields, object, str, str], Any]] = {
+READERS: Mapping[str, Callable[[Fields, object, str, str], Any]] = {
     "label": Fields._label,
     "labels": Fields._labels,
     "value": Fields._value,

@@ -5,7 +5,7 @@ from typing import Literal
 
 from adaptbert.comparison.amounts import at_least
 from adaptbert.comparison.records import Task
-from adaptbert.comparison.report.terms import RIGHT, Words, control, learns, listed, percent, points
+from adaptbert.comparison.report.terms import TARGET_WORDS, Words, control, learns, listed, percent, points
 from adaptbert.comparison.statistics import FEWEST_SEEDS
 from adaptbert.rows.targets import TARGETS
 
@@ -18,7 +18,8 @@ def calibration(task: Task) -> Words | None:
     found = task.inspection.calibration if task.inspection is not None else None
     if found is None:
         return None
-    right = RIGHT[task.target]
+    right = TARGET_WORDS[task.target].right
+    assert right is not None, f"{task.target}: answers are right or wrong, and terms.py does not say when"
     claimed, came_true = points(found.claimed), points(found.came_true)
     ece, width, chance = (at_least(100 * error, 1) for error in (found.ece, found.ece_width, found.chance))
     brier = at_least(found.brier, 3)
