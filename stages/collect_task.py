@@ -174,21 +174,21 @@ def read_into(
         beginning: how much of each of the user's files is read; None: all.
     """
     from adaptbert.collection.demonstration_tasks import DemonstrationTask
-    from adaptbert.collection.labelled_source import LabelledSet
+    from adaptbert.collection.labelled_source import LabelledSource
     from adaptbert.collection.raw_writer import RawWriter
 
     shares = params.split.shares() if params.split is not None else {}
     if params.rows is not None:
-        source: DemonstrationTask | LabelledSet = DemonstrationTask(
+        source: DemonstrationTask | LabelledSource = DemonstrationTask(
             paths["train"], params.shape, params.rows.model_dump()
         )
     else:
-        source = LabelledSet(paths, params.layout(), params, params.labels, shares, params.labelling(), beginning)
+        source = LabelledSource(paths, params.layout(), params, params.labels, shares, params.labelling(), beginning)
     with RawWriter(folder, params.layout(), params.max_bad_fraction) as writer:
         for split, path in paths.items():
             writer.write(source.rows(split), split, path)
         labels = {"labels": source.labels} if source.labels else {}
-        cut = {"split": source.cut()} if isinstance(source, LabelledSet) and shares else {}
+        cut = {"split": source.cut()} if isinstance(source, LabelledSource) and shares else {}
         return writer.finish({**about(params), **labels, **cut, **source.provenance()}, source.warnings)
 
 

@@ -48,7 +48,7 @@ class CutConfig(Config):
         return {name: share for name, share in (("test", self.test), ("dev", self.dev)) if share is not None}
 
 
-class Source(Protocol):
+class RowSource(Protocol):
     """What is cut."""
 
     @property
@@ -60,7 +60,7 @@ class Source(Protocol):
 class Cut:
     """The rows of one source by split; held in memory, and rows that cannot be read stay with train."""
 
-    def __init__(self, source: Source, layout: Layout, shares: dict[str, float]) -> None:
+    def __init__(self, source: RowSource, layout: Layout, shares: dict[str, float]) -> None:
         self.source, self.layout, self.shares = source, layout, shares
 
     def rows(self, split: str) -> list[Row | Unreadable]:
@@ -94,9 +94,13 @@ class Cut:
         return {**self.shares, "by_hash_of": by}
 
 
-def split_of(key: str, shares: dict[str, float]) -> str:
-    """`train`, or one of the splits that have a share. Salted: other hashes of a text decide other things."""
-    draw = int.from_bytes(sha256(f"split {key}".encode()).digest()[:6]) / 2**48
+def split_of(key: str, shares: Mapping[str, float], salt: str = "split ") -> str:
+    """`train`, or one of the splits that have a share.
+
+    Args:
+        salt: before the key, so that other hashes of a text decide other things.
+    """
+    draw = int.from_bytes(sha256(f"{salt}{key}".encode()).digest()[:6]) / 2**48
     for name, share in shares.items():
         if draw < share:
             return name

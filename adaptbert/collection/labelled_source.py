@@ -19,7 +19,7 @@ from adaptbert.rows.layout import Layout
 LABEL_MISSING = 62
 
 
-class LabelledSet:
+class LabelledSource:
     """A source for each split, and what must hold across them.
 
     Args:

@@ -196,7 +196,7 @@ def _check_encoder(params: CellConfig, shape: "Shape", start: "Checkpoint", task
     from adaptbert.errors import BadParams
 
     layers = start.config().num_hidden_layers
-    problem = shape.reading.problem(layers)
+    problem = shape.pooling.problem(layers)
     if params.freeze is not None and params.freeze.layers != "all" and params.freeze.layers > layers:
         problem = f"freeze.layers {params.freeze.layers}, but the encoder has {layers}"
     if problem:
@@ -217,7 +217,7 @@ def _weighing(params: CellConfig, described: "TaskDescription", plain: "Shape", 
 
 def _lost(shape: "Shape", run: Run, **splits: "Measured") -> dict[str, dict[str, int]]:
     """Of each split the rows whose right answer cannot be found, by reason: they bound every score."""
-    found = {name: shape.lost(*split) for name, split in splits.items()}
+    found = {name: shape.unanswerable(*split) for name, split in splits.items()}
     for name, reasons in found.items():
         run.log_metrics({f"{name}/{reason}": count for reason, count in reasons.items()})
         if any(reasons.values()):

@@ -214,9 +214,9 @@ def _runs(numbers: NDArray[np.int64]) -> list[NDArray[np.int64]]:
 
 
 def _logits(model: Any, shape: Shape, batch: LabelledBatch, shift: Tensor | None = None) -> Tensor:
-    reading = shape.reading
-    needed = None if reading.mean else batch.places
-    hidden = encode(model.bert, batch.rows, batch.ids, needed, batch.segments, shift, reading.mixer(model))
-    if reading.mean:
+    pooling = shape.pooling
+    needed = None if pooling.mean else batch.places
+    hidden = encode(model.bert, batch.rows, batch.ids, needed, batch.segments, shift, pooling.mixer(model))
+    if pooling.mean:
         hidden = means(hidden, torch.as_tensor(batch.rows.bounds).diff())
     return shape.logits(model, hidden)

@@ -104,7 +104,7 @@ def one_seed(
 
     fitted = fit(module, batches, plan, run, measured_at, savepoints, flop, best)
 
-    shape = shape.settle(model)
+    shape = shape.fold_scale(model)
     last = next(point for point in fitted.curve if point["step"] == fitted.step)
     if best is not None:
         print(
@@ -158,6 +158,6 @@ def flop_of(params: "CellConfig", shape: "Shape", config: Any, counts: Mapping[s
 
     below = 0 if params.freeze is None else params.freeze.below(config.num_hidden_layers)
     second = params.r_drop or params.adversarial
-    needed = counts["tokens"] if shape.reading.mean else counts["places"]
+    needed = counts["tokens"] if shape.pooling.mean else counts["places"]
     passes = 1 if second is None else second.passes
     return passes * training_flop(config, counts["tokens"], params.block_size, needed, 0, below)

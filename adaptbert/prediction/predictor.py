@@ -221,7 +221,7 @@ def _check(found: Checkpoint, folder: Path) -> None:
         raise BadData(122, card, misread, COPY)
     read = validated(Evaluated, found.card["params"], f"{card}: params")
     room = min(read.block_size, config.max_position_embeddings)
-    if misread := shape.reading.problem(config.num_hidden_layers):
+    if misread := shape.pooling.problem(config.num_hidden_layers):
         raise BadData(122, card, misread, COPY)
     if task["max_length"] > room:
         raise BadData(122, card, f"task.max_length {task['max_length']}, but the encoder reads {room} tokens", COPY)

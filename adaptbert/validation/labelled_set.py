@@ -39,7 +39,7 @@ _SHOWN = 5
 
 
 @dataclass
-class LabelledSet:
+class JudgedSet:
     """A task that went through the gate."""
 
     accounts: dict[str, Account]
@@ -49,7 +49,7 @@ class LabelledSet:
     errors: list[UserError]
 
 
-def pass_task(raw: Path, kept: Path, rejected: Path, limits: Limits) -> LabelledSet:
+def pass_task(raw: Path, kept: Path, rejected: Path, limits: Limits) -> JudgedSet:
     """The three splits of one labelled set.
 
     Args:
@@ -96,7 +96,7 @@ def pass_task(raw: Path, kept: Path, rejected: Path, limits: Limits) -> Labelled
     counts = {split: account.kept for split, account in accounts.items()}
     rules.describe(known, counts, splits["train"].numbers()).write(kept)
     held_out = [text for split in ("dev", "test") for row in splits[split].texts() for text in row]
-    return LabelledSet(accounts, held_out, errors)
+    return JudgedSet(accounts, held_out, errors)
 
 
 def _take_out_copies(holder: Split, looser: Split, holder_name: str, looser_name: str) -> list[UserError]:

@@ -20,7 +20,7 @@ from adaptbert.finetuning.metrics import answer_overlap as answer_text
 from adaptbert.finetuning.metrics.targets import COMPARED_BY, SCORING, right_answers
 from adaptbert.finetuning.tasks.best_spans import BestSpan, best_spans, best_threshold
 from adaptbert.finetuning.tasks.examples import Batch, Examples, arranged
-from adaptbert.finetuning.tasks.pooling import LayersConfig, Reading
+from adaptbert.finetuning.tasks.pooling import LayersConfig, Pooling
 from adaptbert.finetuning.tasks.windows import windows
 from adaptbert.rows.task_description import TaskDescription
 from adaptbert.tokenization.store.tokenizer import Tokenizer
@@ -74,10 +74,10 @@ class ExtractiveAnswer:
         self.classes: list[str] = []
         self.metric = COMPARED_BY[task.target]
         self._task, self._options, self._may_be_none = task, options, bool(task.no_answer)
-        self.reading = Reading(options.layers)
+        self.pooling = Pooling(options.layers)
 
     def extend(self, model: Any) -> "ExtractiveAnswer":
-        self.reading.extend(model)
+        self.pooling.extend(model)
         return self
 
     def hugging_face_class(self) -> Any:
@@ -142,7 +142,7 @@ class ExtractiveAnswer:
             targets[~known[examples.rows[examples.owners()]]] = 0
         return targets
 
-    def lost(self, rows: Sequence[Mapping[str, Any]], examples: Examples) -> dict[str, int]:
+    def unanswerable(self, rows: Sequence[Mapping[str, Any]], examples: Examples) -> dict[str, int]:
         """Of the rows with an answer: `answers_cut_away`, of which no window holds one, and `answers_too_long`, of
         which some do, but only with more than `max_answer` tokens.
         """
@@ -172,7 +172,7 @@ class ExtractiveAnswer:
         scores = logits.float()
         return scores - _log_sums(scores, batch.owners, batch.size)[batch.owners]
 
-    def settle(self, model: Any) -> "ExtractiveAnswer":
+    def fold_scale(self, model: Any) -> "ExtractiveAnswer":
         return self
 
     def check_tuned(self, tuned: Mapping[str, float]) -> None:
@@ -185,7 +185,7 @@ class ExtractiveAnswer:
             return {}
         found = best_spans(examples, logits, len(rows), self._options.max_answer)
         margin = np.array([best.none - best.score for best in found])
-        texts = [_text(row, best) for row, best in zip(rows, found, strict=True)]
+        texts = [_answer_text(row, best) for row, best in zip(rows, found, strict=True)]
         gold = self.gold(rows)
         characters = answer_text.by_characters([text for rights in gold for text in rights])
         answered = [answer_text.agreement(*pair, characters)[0] for pair in zip(gold, texts, strict=True)]
@@ -198,7 +198,7 @@ class ExtractiveAnswer:
         """The best span as it stands in the context, or nothing, and the probability of its start times its end's."""
         found = best_spans(examples, logits, len(rows), self._options.max_answer)
         silent = self._silent(found, tuned)
-        texts = ["" if no else _text(row, best) for row, best, no in zip(rows, found, silent, strict=True)]
+        texts = ["" if no else _answer_text(row, best) for row, best, no in zip(rows, found, silent, strict=True)]
         sure = [best.sure_none if no else best.sure for best, no in zip(found, silent, strict=True)]
         return texts, np.array(sure)
 
@@ -258,7 +258,7 @@ def whole_characters(context: str, offsets: Sequence[tuple[int, int]]) -> list[t
     return found
 
 
-def _text(row: Mapping[str, Any], best: BestSpan) -> str:
+def _answer_text(row: Mapping[str, Any], best: BestSpan) -> str:
     text: str = row["context"][slice(*best.span)]
     return text
 

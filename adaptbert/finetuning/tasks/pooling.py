@@ -51,7 +51,7 @@ class VectorConfig(LayersConfig):
 
 
 @dataclass(frozen=True)
-class Reading:
+class Pooling:
     """How the vectors of a head come from the encoder.
 
     Attributes:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from adaptbert.finetuning.metrics.targets import COMPARED_BY, SCORING, right_answers
 from adaptbert.finetuning.tasks.examples import Batch, Examples
-from adaptbert.finetuning.tasks.pooling import Reading, VectorConfig
+from adaptbert.finetuning.tasks.pooling import Pooling, VectorConfig
 from adaptbert.finetuning.tasks.targets import Head
 from adaptbert.rows.task_description import TaskDescription
 from adaptbert.tokenization.store.tokenizer import Tokenizer
@@ -38,10 +38,10 @@ class Sentences:
     def __init__(self, task: TaskDescription, arrange: Arrange, head: Head, options: VectorConfig) -> None:
         self._task, self._arrange, self._head, self._options = task, arrange, head, options
         self.classes, self.metric = head.classes, COMPARED_BY[task.target]
-        self.reading = Reading(options.layers, mean=options.pooling == "mean")
+        self.pooling = Pooling(options.layers, mean=options.pooling == "mean")
 
     def extend(self, model: Any) -> "Sentences":
-        self.reading.extend(model)
+        self.pooling.extend(model)
         return self
 
     def hugging_face_class(self) -> Any:
@@ -58,7 +58,7 @@ class Sentences:
     def targets(self, rows: Sequence[Mapping[str, Any]], examples: Examples) -> NDArray[Any]:
         return self._head.targets(rows)[examples.rows]
 
-    def lost(self, rows: Sequence[Mapping[str, Any]], examples: Examples) -> dict[str, int]:
+    def unanswerable(self, rows: Sequence[Mapping[str, Any]], examples: Examples) -> dict[str, int]:
         return {}
 
     def logits(self, model: Any, hidden: "Tensor") -> "Tensor":
@@ -72,8 +72,8 @@ class Sentences:
     def log_probabilities(self, logits: "Tensor", batch: Batch) -> "Tensor":
         return self._head.log_probabilities(logits)
 
-    def settle(self, model: Any) -> "Sentences":
-        return Sentences(self._task, self._arrange, self._head.settle(model), self._options)
+    def fold_scale(self, model: Any) -> "Sentences":
+        return Sentences(self._task, self._arrange, self._head.fold_scale(model), self._options)
 
     def check_tuned(self, tuned: Mapping[str, float]) -> None:
         """Nothing is needed."""

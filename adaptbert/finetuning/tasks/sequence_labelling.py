@@ -18,7 +18,7 @@ from adaptbert.base.config import contradiction
 from adaptbert.base.task_types import Target
 from adaptbert.finetuning.metrics.targets import COMPARED_BY, SCORING, right_answers
 from adaptbert.finetuning.tasks.examples import Batch, Examples, arranged, gather, ranges
-from adaptbert.finetuning.tasks.pooling import LayersConfig, Reading
+from adaptbert.finetuning.tasks.pooling import LayersConfig, Pooling
 from adaptbert.finetuning.tasks.targets import cross_entropy, named, softmax
 from adaptbert.finetuning.tasks.windows import owners, word_windows
 from adaptbert.rows import tag_schemes
@@ -82,7 +82,7 @@ class SequenceLabelling:
     def __init__(self, task: TaskDescription, options: SequenceLabellingConfig, crf: "CRF | None" = None) -> None:
         labels = list(task.labels)
         self.metric = COMPARED_BY[task.target]
-        self.reading = Reading(options.layers)
+        self.pooling = Pooling(options.layers)
         self._task, self._options, self._crf = task, options, crf
         self._scheme, self._stride = options.tag_scheme, options.stride
         if self._scheme is None:
@@ -93,7 +93,7 @@ class SequenceLabelling:
         self._number = {tag: number for number, tag in enumerate(self.classes)}
 
     def extend(self, model: Any) -> "SequenceLabelling":
-        self.reading.extend(model)
+        self.pooling.extend(model)
         if self._options.decoder != "crf":
             return self
         from adaptbert.finetuning.tasks.crf import CRF
@@ -160,7 +160,7 @@ class SequenceLabelling:
                 found[places[-1], 1] |= ENDS
         return found
 
-    def lost(self, rows: Sequence[Mapping[str, Any]], examples: Examples) -> dict[str, int]:
+    def unanswerable(self, rows: Sequence[Mapping[str, Any]], examples: Examples) -> dict[str, int]:
         return {}
 
     def _trained(self, tags: Sequence[str]) -> Sequence[str]:
@@ -196,7 +196,7 @@ class SequenceLabelling:
     def log_probabilities(self, logits: "Tensor", batch: Batch) -> "Tensor":
         return logits.float().log_softmax(-1)
 
-    def settle(self, model: Any) -> "SequenceLabelling":
+    def fold_scale(self, model: Any) -> "SequenceLabelling":
         return self
 
     def check_tuned(self, tuned: Mapping[str, float]) -> None:

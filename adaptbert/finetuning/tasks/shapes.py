@@ -16,12 +16,12 @@ from adaptbert.base.task_types import Target, TaskType
 from adaptbert.finetuning.tasks import sentence_pair, single_sentence
 from adaptbert.finetuning.tasks.examples import Batch, Examples
 from adaptbert.finetuning.tasks.extractive_answer import ExtractiveAnswer, ExtractiveAnswerConfig
-from adaptbert.finetuning.tasks.pooling import LayersConfig, Reading
+from adaptbert.finetuning.tasks.pooling import LayersConfig, Pooling
 from adaptbert.finetuning.tasks.sentence_pair import SentencePairConfig
 from adaptbert.finetuning.tasks.sentences import Sentences
 from adaptbert.finetuning.tasks.sequence_labelling import SequenceLabelling, SequenceLabellingConfig
 from adaptbert.finetuning.tasks.single_sentence import SingleSentenceConfig
-from adaptbert.finetuning.tasks.targets import HEADS, SETTLED, Weights
+from adaptbert.finetuning.tasks.targets import FOLDED, HEADS, Weights
 from adaptbert.rows.task_description import TaskDescription
 from adaptbert.tokenization.store.tokenizer import Tokenizer
 
@@ -43,7 +43,7 @@ class Shape(Protocol):
     metric: str
 
     @property
-    def reading(self) -> Reading:
+    def pooling(self) -> Pooling:
         """How the vectors of the head come from the encoder."""
         ...
 
@@ -67,7 +67,7 @@ class Shape(Protocol):
         """What is right at each place of the examples of these rows, (places, ...)."""
         ...
 
-    def lost(self, rows: Sequence[Row], examples: Examples) -> dict[str, int]:
+    def unanswerable(self, rows: Sequence[Row], examples: Examples) -> dict[str, int]:
         """Rows whose right answer cannot be found in their examples, by reason; the same reasons for all rows."""
         ...
 
@@ -83,7 +83,7 @@ class Shape(Protocol):
         """Of all outcomes of each thing that is asked, in any layout."""
         ...
 
-    def settle(self, model: Any) -> "Shape":
+    def fold_scale(self, model: Any) -> "Shape":
         """After training: the model answers by itself as it will when it is opened elsewhere. Returns its shape."""
         ...
 
@@ -198,7 +198,7 @@ def from_card(card: Mapping[str, Any]) -> Shape:
     if problem := mismatch(config, task.task_type, task.target, card["max_length"]):
         raise ValueError(problem[0])
     if task.range is not None:  # the unit of a number is in the weights
-        task = task.model_copy(update={"range": list(SETTLED)})
+        task = task.model_copy(update={"range": list(FOLDED)})
     shape = shape_of(task, config.options())
     shape.check_tuned(card["tuned"])
     return shape

@@ -19,8 +19,8 @@ Float64 = NDArray[np.float64]
 Row = Mapping[str, Any]
 Weights = Sequence[float] | None
 HALF = 0.5
-SETTLED = (-1.0, 1.0)
-"""The range of a number whose unit is in the weights."""
+FOLDED = (-1.0, 1.0)
+"""The range of a number whose unit was folded into the weights."""
 
 
 class Head(Protocol):
@@ -40,7 +40,7 @@ class Head(Protocol):
         """Scores, (vectors, classes or 1)."""
         ...
 
-    def settle(self, model: Any) -> "Head":
+    def fold_scale(self, model: Any) -> "Head":
         """After training: the model answers by itself, as it will when it is opened elsewhere."""
         ...
 
@@ -81,7 +81,7 @@ class OneLabel:
     def head(self, model: Any, vectors: "Tensor") -> "Tensor":
         return _linear(model, vectors)
 
-    def settle(self, model: Any) -> "OneLabel":
+    def fold_scale(self, model: Any) -> "OneLabel":
         return self
 
     def targets(self, rows: Sequence[Row]) -> NDArray[Any]:
@@ -120,7 +120,7 @@ class SeveralLabels:
     def head(self, model: Any, vectors: "Tensor") -> "Tensor":
         return _linear(model, vectors)
 
-    def settle(self, model: Any) -> "SeveralLabels":
+    def fold_scale(self, model: Any) -> "SeveralLabels":
         return self
 
     def targets(self, rows: Sequence[Row]) -> NDArray[Any]:
@@ -154,11 +154,11 @@ class SeveralLabels:
 class Number:
     """A number: squared error. No answer is surer than another.
 
-    The head learns where the training values are -1 to 1, whatever their unit; `settle` writes the unit into its
+    The head learns where the training values are -1 to 1, whatever their unit; `fold_scale` writes the unit into its
     weights, so that the saved model answers in it.
 
     Args:
-        low, high: of the training values; `SETTLED` for a model that is trained.
+        low, high: of the training values; `FOLDED` for a model that is trained.
     """
 
     def __init__(self, low: float, high: float) -> None:
@@ -175,13 +175,13 @@ class Number:
         with torch.autocast(vectors.device.type, enabled=False):
             return _linear(model, vectors.float()) * self._half + self._middle
 
-    def settle(self, model: Any) -> "Number":
+    def fold_scale(self, model: Any) -> "Number":
         import torch
 
         with torch.no_grad():
             model.classifier.weight.mul_(self._half)
             model.classifier.bias.mul_(self._half).add_(self._middle)
-        return Number(*SETTLED)
+        return Number(*FOLDED)
 
     def targets(self, rows: Sequence[Row]) -> NDArray[Any]:
         return np.array([row["value"] for row in rows], np.float32)
@@ -201,7 +201,8 @@ class Number:
 
 
 def _number(task: TaskDescription, weights: Weights) -> Head:
-    low, high = task.range or SETTLED
+    assert task.range is not None, "a description of a number has its range"
+    low, high = task.range
     assert low is not None, "validation lets no set without rows pass"
     assert high is not None
     return Number(low, high)

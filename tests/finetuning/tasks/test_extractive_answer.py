@@ -116,11 +116,11 @@ def test_answers_that_cannot_be_found_are_counted() -> None:
     lost = [answered(TOO_WIDE), answered(ACROSS), answered(TOO_WIDE, TOO_LONG), answered(TOO_LONG)]
     rows = [*lost, answered("values of"), answered(TOO_WIDE, TOO_LONG, "matrix"), row(LONG)]
     examples = shape.examples(rows, tiny.tokenizer(), 14)
-    assert shape.lost(rows, examples) == {"answers_cut_away": 2, "answers_too_long": 2}
+    assert shape.unanswerable(rows, examples) == {"answers_cut_away": 2, "answers_too_long": 2}
     scores = certain(shape, rows, examples)
     found = [answer != "" for answer in shape.answers(rows, examples, scores, PERMISSIVE)[0]]
     assert found[:2] + found[4:5] == [False, False, True], "as one that knows answers"
-    assert shape.lost(rows[-1:], shape.examples(rows[-1:], tiny.tokenizer(), 14)) == dict.fromkeys(
+    assert shape.unanswerable(rows[-1:], shape.examples(rows[-1:], tiny.tokenizer(), 14)) == dict.fromkeys(
         ["answers_cut_away", "answers_too_long"], 0
     )
 

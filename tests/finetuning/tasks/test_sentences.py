@@ -140,7 +140,7 @@ def test_a_settled_number_is_in_its_own_unit() -> None:
     examples = shape.examples(rows, tiny.tokenizer(), 64)
     before, _ = shape.answers(rows, examples, logits(model, shape, examples, 64, "32-true"), NOTHING)
     assert all(130 < value < 140 for value in before), "an untrained head is near the middle of the range"
-    settled = shape.settle(model)
+    settled = shape.fold_scale(model)
     after, _ = settled.answers(rows, examples, logits(model, settled, examples, 64, "32-true"), NOTHING)
     assert after == pytest.approx(before, abs=1e-4)
     text = tiny.tokenizer().hugging_face(rows[0]["text"], return_tensors="pt")
