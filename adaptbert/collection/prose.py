@@ -91,7 +91,7 @@ def is_prose(text: str) -> bool:
     return sum(map(str.isalpha, text)) + text.count(" ") >= MIN_LETTERS * len(text)
 
 
-def letters(text: str) -> str:
+def sentence_key(text: str) -> str:
     """What is compared to call two sentences the same: letters alone, without case."""
     return "".join(filter(str.isalpha, text.casefold()))
 

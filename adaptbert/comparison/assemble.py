@@ -28,9 +28,10 @@ from adaptbert.comparison.records import (
 from adaptbert.comparison.statistics import Difference, Range, holm, mean_interval, paired_difference
 from adaptbert.comparison.suite_average import suite_averages
 from adaptbert.finetuning.metrics.cell_metrics import CellMetrics, FewerLabelsSeed, SearchMetrics, SeedMetrics
-from adaptbert.finetuning.metrics.contract import COMPARED_BY, limits
+from adaptbert.finetuning.metrics.targets import COMPARED_BY, limits
 from adaptbert.pretraining.metrics.rung_metrics import HeldOutMeasures, MaskingMetrics, RungMetrics
 from adaptbert.rows import labelled_set as labelled
+from adaptbert.rows.task_description import TaskDescription
 
 
 def compare_all(
@@ -132,12 +133,11 @@ def _task(
     predictions: Path,
     rungs: dict[str, Rung],
 ) -> Task:
-    described = labelled.description(data)
+    described = TaskDescription.read(data)
     planned = {key: cell for key, cell in ladder.finetune.items() if cell.task == name}
     trained = {key: CellMetrics.read(cells / f"{key}.json") for key in planned if (cells / f"{key}.json").is_file()}
-    target: str = described["target"]
-    metric = next((cell.metric for cell in trained.values()), COMPARED_BY[target])
-    labels = next((cell.labels for cell in trained.values()), 0) or described["rows"]["train"]
+    metric = next((cell.metric for cell in trained.values()), COMPARED_BY[described.target])
+    labels = next((cell.labels for cell in trained.values()), 0) or described.rows["train"]
     arms = [_arm(cell, trained.get(key), metric, confidence, rungs[cell.start].total) for key, cell in planned.items()]
     tried = [arm for arm in arms if arm.dev]
     chosen = max(tried, key=lambda arm: sum(arm.dev.values()) / len(arm.dev)).name if tried else None
@@ -149,17 +149,17 @@ def _task(
     scored = controls(described, fitting, fitted_on(described, dev), test, baseline_seed)
     return Task(
         name=name,
-        shape=described["shape"],
-        target=target,
+        task_type=described.task_type,
+        target=described.target,
         metric=metric,
         labels=labels,
-        rows=described["rows"],
+        rows=described.rows,
         arms=arms,
         controls={control: values[metric] for control, values in scored.items()},
         control_rows=len(fitting),
         steps=_steps(arms, pairs(ladder, name), confidence, limits(metric)),
         chosen=chosen,
-        inspection=inspect_cell(predicted, target) if key is not None and predicted.is_file() else None,
+        inspection=inspect_cell(predicted, described.target) if key is not None and predicted.is_file() else None,
         tempered=_tempered(trained[key].seeds) if key is not None else None,
         advice=_advice(ladder, name),
     )

@@ -23,6 +23,7 @@ from adaptbert.finetuning.tasks.shapes import Shape, shape_of
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.precision import named_precision
 from adaptbert.rows import labelled_set
+from adaptbert.rows.task_description import TaskDescription
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.training import distributed
 from adaptbert.training.resume import Work
@@ -56,7 +57,6 @@ class TrainedCell:
 
     Attributes:
         run: with the values that a search chose, and the precision by its name.
-        about: the task, as task.json describes it.
         labels, examples: rows of the training split that were used, and what they were cut into.
         best: the seed that is best on dev, the first of equals.
         seeds, predictions: of each seed, in their order.
@@ -65,7 +65,7 @@ class TrainedCell:
     """
 
     run: CellRun
-    about: Mapping[str, Any]
+    described: TaskDescription
     shape: Shape
     labels: int
     examples: int
@@ -90,14 +90,14 @@ def train_cell(cell: CellRun, work: Work, run: Run) -> TrainedCell:
         BadData: an architecture that cannot read the examples.
         BadParams: values that the task, its labels or the checkpoint contradict.
     """
-    about = labelled_set.description(cell.data)
+    described = TaskDescription.read(cell.data)
     rows = labelled_set.subset(labelled_set.split(cell.data, "train"), cell.params.labels)
-    check_cell(cell.task, cell.params, cell.start, about, len(rows))
-    cell = _begin(cell, about, work)
+    check_cell(cell.task, cell.params, cell.start, described, len(rows))
+    cell = _begin(cell, described, work)
     run.go_on(work.run)
     run.set_tags({"init": cell.start.digest, "rung": cell.start.name, "precision": cell.params.precision})
     run.log_input(f"tasks/{cell.task}", labelled_set.digest(rows), "training")
-    request = _seed_run(cell, about, rows, _held_out(cell, about))
+    request = _seed_run(cell, described, rows, _held_out(cell, described))
     run.log_metrics({"train/cut_share": request.examples.cut / len(rows)}, step=0)
     print(f"{cell.name}: {len(rows):,} labels, {len(cell.params.seeds)} seeds, from {cell.start.source}")
     unanswerable = _unanswerable(request.shape, run, train=Measured(rows, request.examples))
@@ -112,13 +112,15 @@ def train_cell(cell: CellRun, work: Work, run: Run) -> TrainedCell:
     learning_curve = None
     if cell.params.label_counts is not None:
         learning_curve = [
-            learn_from_fewer(_seed_run(cell, about, labelled_set.subset(rows, labels), request.held_out), labels, extra)
+            learn_from_fewer(
+                _seed_run(cell, described, labelled_set.subset(rows, labels), request.held_out), labels, extra
+            )
             for labels in cell.params.label_counts
         ]
     unanswerable |= _unanswerable(request.shape, run, dev=request.held_out.dev, test=request.held_out.test)
     return TrainedCell(
         run=cell,
-        about=about,
+        described=described,
         shape=request.shape,
         labels=len(rows),
         examples=len(request.examples),
@@ -131,12 +133,12 @@ def train_cell(cell: CellRun, work: Work, run: Run) -> TrainedCell:
     )
 
 
-def _begin(cell: CellRun, about: Mapping[str, Any], work: Work) -> CellRun:
+def _begin(cell: CellRun, described: TaskDescription, work: Work) -> CellRun:
     """Find the unfinished run with the same key, or begin one; in its precision."""
     digests = {path.name: file_digest(path) for path in sorted(cell.data.iterdir())}
 
     def key(precision: str) -> dict[str, Any]:
-        return _resume_key(cell, about, digests, precision)
+        return _resume_key(cell, described, digests, precision)
 
     precision = named_precision(
         f"finetune.{cell.task}.precision", cell.params.precision, lambda name: work.is_begun(key(name))
@@ -145,34 +147,36 @@ def _begin(cell: CellRun, about: Mapping[str, Any], work: Work) -> CellRun:
     return replace(cell, params=cell.params.model_copy(update={"precision": precision}))
 
 
-def _resume_key(cell: CellRun, about: Mapping[str, Any], digests: Mapping[str, str], precision: str) -> dict[str, Any]:
+def _resume_key(
+    cell: CellRun, described: TaskDescription, digests: Mapping[str, str], precision: str
+) -> dict[str, Any]:
     """All that decides the result of a seed and is not code or machine."""
     params = cell.params
     return {
         "params": {**params.model_dump(exclude={"seeds"}), "precision": precision},
-        "task": about,
+        "task": described.as_json(),
         "devices": distributed.count(params.global_batch_size // params.micro_batch_size),
         "data": digests,
         "init": [cell.start.digest, cell.start.tokenizer.fingerprint],
     }
 
 
-def _held_out(cell: CellRun, about: Mapping[str, Any]) -> HeldOutRows:
-    shape = shape_of(about, cell.params.options())
+def _held_out(cell: CellRun, described: TaskDescription) -> HeldOutRows:
+    shape = shape_of(described, cell.params.options())
     return HeldOutRows(cell.data, lambda rows: shape.examples(rows, cell.start.tokenizer, cell.params.max_length))
 
 
-def _seed_run(cell: CellRun, about: Mapping[str, Any], rows: Rows, held_out: HeldOutRows) -> SeedRun:
+def _seed_run(cell: CellRun, described: TaskDescription, rows: Rows, held_out: HeldOutRows) -> SeedRun:
     """What seeds are trained with on these rows: class weights are those of the rows."""
     params = cell.params
-    shape = shape_of(about, params.options())
+    shape = shape_of(described, params.options())
     examples = shape.examples(rows, cell.start.tokenizer, params.max_length)
     targets = shape.targets(rows, examples)
     if params.class_weights is not None:
-        weights = class_weights.weights(params.class_weights, about["target"], shape.classes, targets)
+        weights = class_weights.weights(params.class_weights, shape.classes, targets)
         shown = ", ".join(f"{name} {weight:.3g}" for name, weight in zip(shape.classes, weights, strict=True))
         print(f"  class weights: {shown}")
-        shape = shape_of({**about, "class_weights": weights}, params.options())
+        shape = shape_of(described, params.options(), weights)
     return SeedRun(cell.start, params, shape, examples.labelled(targets), held_out)
 
 

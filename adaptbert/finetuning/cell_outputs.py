@@ -55,8 +55,8 @@ def metrics_of(trained: TrainedCell) -> CellMetrics:
         task=cell.task,
         arm=cell.arm,
         start=cell.start.name,
-        shape=trained.about["shape"],
-        target=trained.about["target"],
+        shape=trained.described.task_type,
+        target=trained.described.target,
         metric=trained.shape.metric,
         labels=trained.labels,
         examples=trained.examples,
@@ -65,7 +65,7 @@ def metrics_of(trained: TrainedCell) -> CellMetrics:
         tokens=best.cost.tokens,
         tflop=best.cost.tflop,
         parameters=parameters(best.model),
-        contract=contract(trained.about, trained.best.ids),
+        contract=contract(trained.described, trained.best.ids),
         unanswerable=trained.unanswerable if trained.unanswerable["train"] else None,
         cost=trained.cost if has_extra_runs else None,
         seeds=trained.seeds,
@@ -79,7 +79,7 @@ def provenance_of(trained: TrainedCell) -> Provenance:
     cell = trained.run
     task = {
         "name": cell.task,
-        **{key: value for key, value in trained.about.items() if key != "rows"},
+        **{key: value for key, value in trained.described.as_json().items() if key != "rows"},
         "options": cell.params.options().model_dump(exclude_none=True),
         "max_length": cell.params.max_length,
         "tuned": trained.best.metrics.tuned,

@@ -210,10 +210,10 @@ def _runs(numbers: NDArray[np.int64]) -> list[NDArray[np.int64]]:
 
 
 def _logits(model: Any, shape: Shape, batch: LabelledBatch, shift: Tensor | None = None) -> Tensor:
-    reading = shape.reading
-    needed = None if reading.mean else batch.places
+    pooling = shape.pooling
+    needed = None if pooling.mean else batch.places
     tokens = Tokens(batch.ids, batch.segments, shift)
-    hidden = encode(model.bert, batch.rows, tokens, needed, reading.mixer(model))
-    if reading.mean:
+    hidden = encode(model.bert, batch.rows, tokens, needed, pooling.mixer(model))
+    if pooling.mean:
         hidden = means(hidden, torch.as_tensor(batch.rows.bounds).diff())
     return shape.logits(model, hidden)

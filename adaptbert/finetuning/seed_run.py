@@ -1,6 +1,5 @@
 """One seed of a cell: trained from a checkpoint and measured on dev by epochs; then, once, scored on test."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -20,6 +19,7 @@ from adaptbert.finetuning.tasks.examples import Examples
 from adaptbert.finetuning.tasks.shapes import Shape
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.flops import training_flop
+from adaptbert.rows.targets import written
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.training.document_stream import BudgetConfig
 from adaptbert.training.early_stopping import KeepBest
@@ -137,7 +137,7 @@ def train_seed(request: SeedRun, seed: int, savepoints: Savepoints, run: Run) ->
     return TrainedSeed(
         seed=seed,
         model=model,
-        shape=shape.settle(model),
+        shape=shape.fold_scale(model),
         steps=plan.steps,
         fitted=fitted,
         dev=_below("dev/", kept),
@@ -172,8 +172,8 @@ def score_seed(request: SeedRun, trained: TrainedSeed) -> ScoredSeed:
         {
             "seed": np.full(len(rows), trained.seed),
             "id": [row["id"] for row in rows],
-            "gold": [*map(_text, gold)],
-            "predicted": [*map(_text, answers)],
+            "gold": [*map(written, gold)],
+            "predicted": [*map(written, answers)],
             "confidence": confidence,
         }
     )
@@ -197,7 +197,7 @@ def flop_of(params: CellConfig, shape: Shape, config: Any, counts: Mapping[str, 
     learnt."""
     below = 0 if params.freeze is None else params.freeze.below(config.num_hidden_layers)
     second = params.r_drop or params.adversarial
-    needed = counts["tokens"] if shape.reading.mean else counts["places"]
+    needed = counts["tokens"] if shape.pooling.mean else counts["places"]
     passes = 1 if second is None else second.passes
     return passes * training_flop(config, counts["tokens"], params.block_size, needed, 0, below)
 
@@ -245,7 +245,3 @@ def _measured_at(request: SeedRun, model: Any, shape: Shape) -> dict[int, Measur
 
 def _below(prefix: str, point: Mapping[str, float]) -> dict[str, float]:
     return {name.removeprefix(prefix): value for name, value in point.items() if name.startswith(prefix)}
-
-
-def _text(answer: Any) -> str:
-    return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)

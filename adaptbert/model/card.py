@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field, model_validator
 from adaptbert.base.files import file_digest
 from adaptbert.base.ladder import SCRATCH
 from adaptbert.base.record import Number, Record, validated
-from adaptbert.base.task_types import TARGETS, Shape, Target
+from adaptbert.base.task_types import TARGETS_OF, Target, TaskType
 from adaptbert.errors import BadData
 from adaptbert.model.checkpoint_files import CONFIG, COPY, WEIGHTS
 
@@ -30,7 +30,7 @@ class TaskCard(CardRecord):
     """How a task was read when the checkpoint was evaluated."""
 
     name: str
-    shape: Shape
+    shape: TaskType
     target: Target
     labels: list[str]
     range: list[Number] | None = None
@@ -45,7 +45,7 @@ class TaskCard(CardRecord):
 
     @model_validator(mode="after")
     def _agree(self) -> "TaskCard":
-        if self.target not in TARGETS[self.shape]:
+        if self.target not in TARGETS_OF[self.shape]:
             raise ValueError(f"shape '{self.shape}' has no target '{self.target}'")
         if len(set(self.labels)) < len(self.labels):
             raise ValueError("a label twice")

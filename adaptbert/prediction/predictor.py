@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 from pydantic import Field
 
 from adaptbert.base.record import validated
+from adaptbert.base.task_types import Target, TaskType
 from adaptbert.collection.readers import replacing
 from adaptbert.collection.readers.lines import check_name
 from adaptbert.errors import BadData, BadParams
@@ -23,17 +24,15 @@ from adaptbert.model.precision import Precision, chosen
 from adaptbert.prediction.request_rows import Asked, Reader
 from adaptbert.rows import tag_schemes
 from adaptbert.rows.cleaning import moved_back
+from adaptbert.rows.targets import TARGETS
 
 if TYPE_CHECKING:
     from adaptbert.tokenization.store.tokenizer import Tokenizer
 
-ANSWERS = {"class": "label", "labels": "labels", "number": "value", "answer": "answer", "spans": "tags", "tags": "tags"}
-"""Target -> what an answer is called."""
 MANY_ROWS = 2048
 """Rows at once where forward passes are cut by tokens."""
 HELD = 4
 """Rows that are held at most, in groups: behind one that can be answered may come millions that cannot."""
-NO_CLASSES = ("number", "answer")
 PRECISIONS = get_args(Precision)
 
 
@@ -60,8 +59,8 @@ class Predictor:
         self._task, self._block_size = task, evaluated.block_size
         self._precision = evaluated.precision
         self._batch_tokens = batch_tokens
-        self.shape: str = task.shape
-        self.target: str = task.target
+        self.task_type: TaskType = task.shape
+        self.target: Target = task.target
 
     @classmethod
     def load(cls, folder: str | Path, precision: str | None = None, batch_tokens: int | None = None) -> "Predictor":
@@ -102,8 +101,9 @@ class Predictor:
         """An answer for each row, in their order; rows are taken as they are needed.
 
         Args:
-            rows: the inputs of the shape by their names (`text`; `text_a`, `text_b`; `context`, `question`; `tokens`,
-                or `text` whose words are to be found), and `id` where there is one. What else they hold is not read.
+            rows: the inputs of the task type by their names (`text`; `text_a`, `text_b`; `context`, `question`;
+                `tokens`, or `text` whose words are to be found), and `id` where there is one. What else they hold is
+                not read.
             probabilities: tell those of all classes; of an extractive answer its place and the score of none.
             top: tell only so many, the most probable first.
 
@@ -125,7 +125,7 @@ class Predictor:
         Args:
             columns: our name of an input, or `id`, -> the user's.
         """
-        return Reader(self.shape, columns, self._task.replace)
+        return Reader(self.task_type, columns, self._task.replace)
 
     def answered(
         self, rows: Iterable[Asked], *, probabilities: bool = False, top: int | None = None
@@ -150,7 +150,7 @@ class Predictor:
         """Refuse what cannot be told."""
         if top is not None and top < 1:
             raise BadParams(109, "top", f"{top} is out of range", "write 1 or more")
-        if top is not None and self.target in NO_CLASSES:
+        if top is not None and TARGETS[self.target].classes is None:
             problem = f"the target '{self.target}' has no classes"
             raise BadParams(111, "top", problem, "leave it out")
 
@@ -167,15 +167,15 @@ class Predictor:
         from adaptbert.finetuning.module import logits
 
         rows = [row.values for row in asked]
-        shape, tuned = self._shape, self._task.tuned
+        shape, tuned, output = self._shape, self._task.tuned, TARGETS[self.target]
         examples = shape.examples(rows, self._tokenizer, self._task.max_length)
         scores = logits(self._model, shape, examples, self._block_size, self._precision, self._batch_tokens)
         answers, confidence = shape.answers(rows, examples, scores, tuned)
-        found: list[dict[str, Any]] = [{ANSWERS[self.target]: answer} for answer in answers]
-        if self.target != "number":
+        found: list[dict[str, Any]] = [{output.answer: answer} for answer in answers]
+        if output.has_confidence:
             for told, sure in zip(found, confidence.tolist(), strict=True):
                 told["confidence"] = sure
-        if self.target == "spans":
+        if output.marks_spans:
             for told, row in zip(found, asked, strict=True):
                 told["entities"] = entities(told["tags"], row)
         if probabilities or top is not None:
@@ -224,7 +224,7 @@ def _evaluation(found: Checkpoint, folder: Path) -> tuple[TaskCard, Evaluated]:
         raise BadData(122, card, misread, COPY)
     read = validated(Evaluated, found.card.params, f"{card}: params", COPY)
     room = min(read.block_size, config.max_position_embeddings)
-    if misread := shape.reading.problem(config.num_hidden_layers):
+    if misread := shape.pooling.problem(config.num_hidden_layers):
         raise BadData(122, card, misread, COPY)
     if task.max_length > room:
         raise BadData(122, card, f"task.max_length {task.max_length}, but the encoder reads {room} tokens", COPY)

@@ -18,7 +18,7 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from adaptbert.base.files import whole
-from adaptbert.collection.readers.formats import SUFFIXES, format_of
+from adaptbert.collection.readers.formats.spec import SUFFIXES, format_of
 from adaptbert.collection.readers.lines import check_regular
 from adaptbert.comparison.amounts import bytes_of
 from adaptbert.errors import BadData, UserError, raise_all

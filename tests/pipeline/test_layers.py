@@ -31,6 +31,7 @@ line) and stages/ may import everything."""
 
 WITHIN = {
     "base": "",
+    "collection.readers.formats": "collection.readers rows base",
     "collection.readers": "rows base",
     "finetuning.metrics": "rows base",
     "pretraining.metrics": "base",

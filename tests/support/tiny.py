@@ -26,6 +26,7 @@ from adaptbert.pretraining.heldout_evaluation import MeasureConfig
 from adaptbert.pretraining.masking import Masker, MaskingConfig
 from adaptbert.pretraining.rung_config import RungConfig
 from adaptbert.rows import tag_schemes
+from adaptbert.rows.task_description import TaskDescription
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.tokenization.corpus_writer import write
 from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
@@ -224,6 +225,11 @@ def about(shape: str, target: str | None = None) -> dict[str, Any]:
     return {"shape": shape, "target": target, "labels": LABELS[target], **more.get(target, {})}
 
 
+def described(shape: str, target: str | None = None, **changes: Any) -> TaskDescription:
+    """The same as it is read."""
+    return TaskDescription.of(about(shape, target) | changes)
+
+
 def options(shape: str, target: str | None = None, **changes: Any) -> Any:
     """Of a shape; windows overlap by half. None takes an option away."""
     usual: dict[str, dict[str, Any]] = {
@@ -237,7 +243,7 @@ def options(shape: str, target: str | None = None, **changes: Any) -> Any:
 
 
 def shape_of(shape: str, target: str | None = None, **changes: Any) -> Shape:
-    return shapes.shape_of(about(shape, target), options(shape, target, **changes))
+    return shapes.shape_of(described(shape, target), options(shape, target, **changes))
 
 
 def task(folder: Path, shape: str, rows_of: tuple[int, int, int] = (64, 24, 24), target: str | None = None) -> Path:
@@ -302,7 +308,7 @@ def rung(**changes: Any) -> RungConfig:
 
 def cell_values(**changes: Any) -> dict[str, Any]:
     """Of a `CellConfig`; of a single sentence unless `changes` has the options of another shape."""
-    shape = {} if changes.keys() & shapes.MAKERS.keys() else {"single_sentence": options("single_sentence")}
+    shape = {} if changes.keys() & shapes.SHAPES.keys() else {"single_sentence": options("single_sentence")}
     return {
         **shape,
         "seeds": [1, 2],

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from adaptbert.collection.raw_writer import RawWriter
-from adaptbert.collection.readers.source_config import SourceConfig
+from adaptbert.collection.source_config import SourceConfig
 from adaptbert.collection.user_files import Files
 from adaptbert.rows.layout import CORPUS
 from adaptbert.rows.parquet import texts

@@ -215,7 +215,7 @@ def test_every_kind_of_task_has_its_words(comparison: Comparison, shape: str, ta
     assert task.inspection is not None
     nothing = {"confusion": None} | ({"calibration": None, "errors": [], "classes": []} if target == "number" else {})
     inspection = dataclasses.replace(task.inspection, **nothing)  # type: ignore[arg-type]
-    other = dataclasses.replace(task, shape=shape, target=target, metric=metric, inspection=inspection)
+    other = dataclasses.replace(task, task_type=shape, target=target, metric=metric, inspection=inspection)
     other = dataclasses.replace(other, controls={"majority": 0.1})
     page = render(dataclasses.replace(comparison, tasks=[other], suite=[]))
     read = Reader(page)

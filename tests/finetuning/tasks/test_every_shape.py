@@ -12,7 +12,7 @@ from transformers import AutoTokenizer, pipeline
 
 from adaptbert.base.files import read_json
 from adaptbert.comparison.inspection import inspect_cell
-from adaptbert.finetuning.metrics.contract import COMPARED_BY
+from adaptbert.finetuning.metrics.targets import COMPARED_BY
 from adaptbert.finetuning.module import logits
 from adaptbert.finetuning.tasks.shapes import from_card
 from adaptbert.model.checkpoint import Checkpoint

@@ -128,8 +128,8 @@ def test_answers_that_cannot_be_found_are_counted() -> None:
 @pytest.mark.parametrize("may_be_none", [False, True])
 def test_no_window_is_trained_to_say_no_where_each_question_has_an_answer(may_be_none: bool) -> None:
     """Of a row whose answer none holds; the windows of another that lack its answer point to [CLS] as ever."""
-    about = tiny.about("extractive_answer") | {"no_answer": may_be_none}
-    shape, rows = shape_of(about, tiny.options("extractive_answer", **NARROW)), [answered(ACROSS), answered("values")]
+    task = tiny.described("extractive_answer", no_answer=may_be_none)
+    shape, rows = shape_of(task, tiny.options("extractive_answer", **NARROW)), [answered(ACROSS), answered("values")]
     examples = shape.examples(rows, tiny.tokenizer(), 14)
     targets = shape.targets(rows, examples)
     batch = batch_of(examples.labelled(targets), 64)
@@ -250,7 +250,7 @@ def test_no_answer_when_it_is_better_than_the_best_span_by_more_than_the_thresho
     scores[context[1]] = 1.0  # 2 against 6
     assert shape.answers(rows, examples, scores, {THRESHOLD: 3.9})[0] == [""]
     assert shape.answers(rows, examples, scores, {THRESHOLD: 4.1})[0] == ["house"]
-    always = tiny.about("extractive_answer") | {"no_answer": False}
+    always = tiny.described("extractive_answer", no_answer=False)
     answering = shape_of(always, tiny.options("extractive_answer", stride=4, max_question=3))
     assert answering.tune(rows, examples, scores) == {}
     assert answering.answers(rows, examples, scores, {})[0] == ["house"], "a set in which every question has one"
