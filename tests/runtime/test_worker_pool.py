@@ -89,7 +89,7 @@ import itertools, sys
 from adaptbert.runtime import signals as interruption
 from adaptbert.runtime.stage import _exit_code
 from adaptbert.runtime.worker_pool import in_order
-from tests.test_parallel import square
+from tests.runtime.test_worker_pool import square
 
 def work():
     interruption.raise_at_once()
