@@ -4,7 +4,6 @@ So what would stop the run stops it before the first forward pass, and the time 
 reading.
 """
 
-import shutil
 import sys
 import time
 from collections import Counter
@@ -18,7 +17,7 @@ from adaptbert.prediction import outputs
 from adaptbert.prediction.inputs import STDIN, Input
 from adaptbert.prediction.predictor import Predictor
 from adaptbert.prediction.request_rows import Asked
-from adaptbert.runtime.progress import BAR_SECONDS, CLEAR, LINE_SECONDS
+from adaptbert.runtime.progress import StatusLine
 
 SHOWN = 20
 """Rows that cannot be answered, told one by one."""
@@ -103,44 +102,33 @@ class _Faults:
 
 
 class _Progress:
-    """Rows, speed and time left on stderr: a line that is written over in a terminal, elsewhere one every few seconds.
+    """Rows, speed and time left on stderr, and at last the sum.
 
     Args:
         total: rows; None where nobody knows.
     """
 
     def __init__(self, total: int | None) -> None:
-        self._total, self._done, self._bar = total, 0, sys.stderr.isatty()
-        self._began = self._told = time.monotonic()
+        self._total, self._done, self._began = total, 0, time.monotonic()
+        self._line = StatusLine(sys.stderr, total)
 
     @contextmanager
     def closing(self) -> Iterator[None]:
-        """After this block, however it ends, what is printed begins on a line of its own; at last the sum."""
-        try:
+        """After this block, however it ends, what is printed begins on a line of its own."""
+        with self._line.closing():
             yield
-            self._show(self._text(max(1e-9, time.monotonic() - self._began)))
-        finally:
-            if self._bar:
-                print(file=sys.stderr)
+            self._show()
 
     def tell(self) -> None:
         """One more row is done."""
         self._done += 1
-        now = time.monotonic()
-        if now - self._told > (BAR_SECONDS if self._bar else LINE_SECONDS):
-            self._told = now
-            self._show(self._text(now - self._began))
+        if self._line.is_due():
+            self._show()
 
-    def _text(self, seconds: float) -> str:
-        speed = self._done / seconds
-        if self._total is None:
-            return f"  {self._done:,} rows  {speed:,.0f} rows/s"
-        left = int((self._total - self._done) * seconds / max(1, self._done))
-        return f"  {self._done:,}/{self._total:,} rows  {speed:,.0f} rows/s  {left // 60}:{left % 60:02d} left"
-
-    def _show(self, text: str) -> None:
-        if self._bar:
-            sys.stderr.write(CLEAR + text[: shutil.get_terminal_size().columns - 1])
-        else:
-            sys.stderr.write(text + "\n")
-        sys.stderr.flush()
+    def _show(self) -> None:
+        seconds = max(1e-9, time.monotonic() - self._began)
+        rows, speed, left = f"{self._done:,}", f"{self._done / seconds:,.0f} rows/s", ""
+        if self._total is not None:
+            rest = int((self._total - self._done) * seconds / max(1, self._done))
+            rows, left = f"{rows}/{self._total:,}", f"  {rest // 60}:{rest % 60:02d} left"
+        self._line.show(self._done, f"{rows} rows  {speed}{left}")
