@@ -17,7 +17,6 @@ from adaptbert.runtime.tracking import run as tracking
 from adaptbert.runtime.tracking.run import open_run
 from tests.training.test_loop import Kept
 
-
 ERASE, SHOWN_CURSOR = "\r\x1b[2K", "\x1b[?25h"
 
 
