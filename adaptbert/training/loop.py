@@ -7,7 +7,6 @@ out among them, and the gradient is their mean as before: the same documents, ma
 """
 
 import logging
-import os
 import signal
 import warnings
 from collections.abc import Callable, Mapping
@@ -24,6 +23,7 @@ from adaptbert.runtime.allocator import keep_freed_memory
 from adaptbert.runtime.peak_flops import matmul_peak
 from adaptbert.runtime.progress import Progress
 from adaptbert.runtime.tracking.run import Run
+from adaptbert.runtime.worker_pool import batch_workers
 from adaptbert.training.distributed import Ranks, count, joined, started
 from adaptbert.training.early_stopping import Best
 from adaptbert.training.monitor import Follower, optimizer_part
@@ -52,8 +52,8 @@ def fit(
         flop: floating-point operations of what has such counts, to tell the share of the machine's peak.
         best: which measured step is kept, and when to stop; without it the last one is.
 
-    Batches are made in this process, or in ADAPTBERT_WORKERS others; the bits are the same. With ADAPTBERT_DEVICES
-    devices they are the same but for the order in which gradients are added up.
+    Batches are made in this process, or in ADAPTBERT_BATCH_WORKERS others; the bits are the same. With
+    ADAPTBERT_DEVICES devices they are the same but for the order in which gradients are added up.
 
     Raises:
         BadParams: the devices cannot share the micro-batches.
@@ -132,7 +132,7 @@ def _train(job: _Job, ranks: Ranks, follower: Follower | None = None) -> None:
         num_sanity_val_steps=0,
         use_distributed_sampler=False,
     )
-    workers = int(os.environ.get("ADAPTBERT_WORKERS", "0"))
+    workers = batch_workers()
     loader = torch.utils.data.DataLoader(
         _Batches(job.batch, numbers),
         batch_size=None,
