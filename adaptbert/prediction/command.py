@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from adaptbert.collection.readers import encodings
@@ -23,22 +24,31 @@ SHOWN = 20
 """Rows that cannot be answered, told one by one."""
 
 
-def predict(
-    model: Path,
-    source: Path,
-    output: Path,
-    *,
-    columns: Mapping[str, str],
-    kind: str | None = None,
-    encoding: str | None = None,
-    probabilities: bool = False,
-    top: int | None = None,
-    precision: str | None = None,
-    batch_tokens: int | None = None,
-    strict: bool = False,
-    bom: bool = False,
-) -> int:
-    """Answer every row of `source`; see `adaptbert.cli.predict`.
+@dataclass(frozen=True)
+class Request:
+    """What `adaptbert predict` is called with; its help says what each option means.
+
+    Attributes:
+        columns: our name of an input -> its name in the file.
+        kind: the format of `source`; None: as its name says.
+    """
+
+    model: Path
+    source: Path
+    output: Path
+    columns: Mapping[str, str]
+    kind: str | None = None
+    encoding: str | None = None
+    probabilities: bool = False
+    top: int | None = None
+    precision: str | None = None
+    batch_tokens: int | None = None
+    strict: bool = False
+    bom: bool = False
+
+
+def predict(request: Request) -> int:
+    """Answer every row of a file.
 
     Returns:
         Rows that could not be answered; they are told on stderr.
@@ -47,21 +57,23 @@ def predict(
         BadData: the model or the file cannot be used, or (`strict`) one of its rows.
         BadParams: options that do not fit.
     """
-    outputs.check(output, source, bom=bom)
-    predictor = Predictor.load(model, precision, batch_tokens)
-    predictor.check_top(top)
-    rows = Input(source, predictor.shape, predictor.reader(columns), kind, encoding)
-    faults = _Faults(rows.shown, strict=strict)
-    total = None if source == STDIN else sum(1 for _ in faults.passing(rows.rows()))
+    outputs.check(request.output, request.source, bom=request.bom)
+    predictor = Predictor.load(request.model, request.precision, request.batch_tokens)
+    predictor.check_top(request.top)
+    reader = predictor.reader(request.columns)
+    rows = Input(request.source, predictor.shape, reader, request.kind, request.encoding)
+    faults = _Faults(rows.shown, strict=request.strict)
+    total = None if request.source == STDIN else sum(1 for _ in faults.passing(rows.rows()))
     asked = rows.rows() if total is not None else faults.passing(rows.rows())
     progress = _Progress(total)
-    details = probabilities or top is not None
+    details = request.probabilities or request.top is not None
     written: Counter[str] = Counter()
-    with progress.closing(), outputs.opened(output, predictor.target, written, details=details, bom=bom) as write:
-        for answer in predictor.answered(asked, probabilities=probabilities, top=top):
+    output = outputs.opened(request.output, predictor.target, written, details=details, bom=request.bom)
+    with progress.closing(), output as write:
+        for answer in predictor.answered(asked, probabilities=request.probabilities, top=request.top):
             write(answer)
             progress.tell()
-    for place, warnings in ((rows.shown, rows.warnings), (output, written)):
+    for place, warnings in ((rows.shown, rows.warnings), (request.output, written)):
         for warning, count in sorted(warnings.items()):
             print(f"{place}: {warning} ({count:,})", file=sys.stderr)
     faults.sum_up()
