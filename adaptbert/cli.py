@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from adaptbert.base.full_disk import full_disk
-from adaptbert.errors import UserError
+from adaptbert.errors import BAD_DATA, IO_ERROR, BadParams, UserError, raise_all
 from adaptbert.runtime.garbage import collect_seldom
 from adaptbert.runtime.redaction import redacted
 
 if TYPE_CHECKING:
+    from adaptbert.prediction.command import Request
     from adaptbert.project.own_data import Brought
 
 BROKEN_PIPE = 128 + 13
@@ -137,7 +138,6 @@ def check() -> None:
     All errors are told at once. The exit code is 78 where params.yaml is wrong, 65 where a file is. Before that, what a
     killed DVC left half-written is put right.
     """
-    from adaptbert.errors import raise_all
     from adaptbert.project import dvc_files, first_rows, named_files
     from adaptbert.project import section_rules as consistency
     from adaptbert.runtime.params import params_file as params
@@ -224,20 +224,15 @@ def predict(
 
     The exit code is 65 where some of them could not be answered.
     """
-    from adaptbert.errors import BAD_DATA, IO_ERROR, BadParams
-    from adaptbert.prediction import command
+    from adaptbert.prediction.command import Request
 
     with _told():
-        pairs = [pair.partition("=") for pair in columns or []]
-        for ours, _, yours in pairs:
-            if not ours or not yours:
-                raise BadParams(111, "--columns", f"'{ours}' is no pair", "write OURS=YOURS, e.g. text=content")
-        try:
-            bad = command.predict(
+        unanswered = _answer(
+            Request(
                 model,
                 source,
                 output,
-                columns={ours: yours for ours, _, yours in pairs},
+                columns=_pairs(columns or []),
                 kind=kind,
                 encoding=encoding,
                 probabilities=probabilities,
@@ -247,16 +242,34 @@ def predict(
                 strict=strict,
                 bom=bom,
             )
-        except BrokenPipeError:  # who reads has seen enough; Python would complain once more when it flushes at the end
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit(BROKEN_PIPE) from None
-        except OSError as error:
-            if full_disk(error):
-                raise
-            print(f"error: {error.filename or output}: {error.strerror}", file=sys.stderr)
-            raise typer.Exit(IO_ERROR) from None
-    if bad:
+        )
+    if unanswered:
         raise typer.Exit(BAD_DATA)
+
+
+def _pairs(columns: list[str]) -> dict[str, str]:
+    """OURS=YOURS -> our name: yours."""
+    pairs = [pair.partition("=") for pair in columns]
+    for ours, _, yours in pairs:
+        if not ours or not yours:
+            raise BadParams(111, "--columns", f"'{ours}' is no pair", "write OURS=YOURS, e.g. text=content")
+    return {ours: yours for ours, _, yours in pairs}
+
+
+def _answer(request: "Request") -> int:
+    """Rows that could not be answered; a stream that cannot be written to ends the program as it ends others."""
+    from adaptbert.prediction import command
+
+    try:
+        return command.predict(request)
+    except BrokenPipeError:  # who reads has seen enough; Python would complain once more when it flushes at the end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(BROKEN_PIPE) from None
+    except OSError as error:
+        if full_disk(error):
+            raise
+        print(f"error: {error.filename or request.output}: {error.strerror}", file=sys.stderr)
+        raise typer.Exit(IO_ERROR) from None
 
 
 @contextmanager

@@ -38,6 +38,7 @@ from prefect.futures import PrefectFuture, as_completed, wait
 from prefect.states import Cancelled
 from pydantic import Field
 
+from adaptbert.base.processes import cores
 from adaptbert.errors import BAD_PARAMS, INTERNAL, TEMPORARY, BadParams, UserError, nearest
 from adaptbert.runtime.redaction import hide_in_tracebacks, redacted
 from flows.artifacts import COMPARISON, leave_artifacts, run_name
@@ -210,11 +211,6 @@ class Graph:
 
     def writers_of(self, path: Path) -> frozenset[str]:
         return frozenset(stage for stage, paths in self.outputs.items() if path.as_posix() in paths)
-
-
-def cores() -> int:
-    """That this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def check_params() -> None:

@@ -4,10 +4,11 @@ python -m adaptbert.comparison.text_table metrics/comparison.json
 """
 
 import sys
-import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from rich.cells import cell_len, set_cell_size
 
 from adaptbert.base.files import read_json
 from adaptbert.comparison.amounts import amount, at_least
@@ -117,25 +118,20 @@ def _bits(bits: dict[str, dict[str, float]]) -> str:
 
 def aligned(rows: Sequence[Sequence[str]], left: Sequence[int]) -> str:
     """Columns of equal width, a rule below the first row; the columns in `left` are set left, the others right."""
-    widths = [max(_width(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = []
-    for row in rows:
-        cells = []
-        for column, (cell, width) in enumerate(zip(row, widths, strict=True)):
-            space = " " * (width - _width(cell))
-            cells.append(cell + space if column in left else space + cell)
-        lines.append("  ".join(cells).rstrip())
-    return "\n".join([lines[0], "-" * max(map(_width, lines)), *lines[1:]])
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(
+            set_cell_size(cell, width) if column in left else " " * (width - cell_len(cell)) + cell
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+    return "\n".join([lines[0], "-" * max(map(cell_len, lines)), *lines[1:]])
 
 
 def _points(score: float, *, signed: bool = False) -> str:
     points = round(100 * score, 1) + 0.0  # + 0.0 turns -0.0 into 0.0
     return f"{points:{'+' if signed and points else ''}.1f}"
-
-
-def _width(text: str) -> int:
-    """Columns of a terminal: Chinese characters take two."""
-    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
 
 
 if __name__ == "__main__":

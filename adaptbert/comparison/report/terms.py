@@ -1,11 +1,11 @@
 """Words in both languages, and numbers as they are written in both."""
 
 import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup, escape
+from rich.cells import cell_len
 
 from adaptbert.base.task_types import Target, TaskType
 from adaptbert.comparison.amounts import amount
@@ -75,7 +75,7 @@ def _cut(text: str, most: int | None) -> Markup:
     room = len(text) if most is None else most
     kept = ""
     for character in text:
-        room -= 2 if unicodedata.east_asian_width(character) in "WF" else 1
+        room -= cell_len(character)
         if most is not None and room < 0:
             return Markup("{}…<title>{}</title>").format(kept[:-1], text)
         kept += character
