@@ -22,6 +22,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from adaptbert.base.files import read_json
+from adaptbert.codes import Code
 from adaptbert.errors import BadData, raise_all
 
 _RUN_AGAIN = "restore the file with `dvc checkout --force`, or run its stage again"
@@ -62,7 +63,7 @@ class Record(BaseModel):
         try:
             values = read_json(path)
         except ValueError:
-            raise BadData(122, path, "not JSON", _RUN_AGAIN) from None
+            raise BadData(Code.BAD_CONFIG, path, "not JSON", _RUN_AGAIN) from None
         return validated(cls, values, path, _RUN_AGAIN)
 
     def as_json(self) -> dict[str, Any]:
@@ -113,7 +114,7 @@ def validated(cls: type[M], values: Mapping[str, Any], place: str | Path, remedy
             problem = detail["msg"].removeprefix("Value error, ").replace("Input should be ", "expected ")
             if detail["type"] not in ("missing", "value_error"):
                 problem += f", found {shown(detail['input'])}"
-            failures.append(BadData(122, f"{place}: {key}" if key else place, problem, remedy))
+            failures.append(BadData(Code.BAD_CONFIG, f"{place}: {key}" if key else place, problem, remedy))
         raise_all(failures)
         raise
 

@@ -10,6 +10,7 @@ from math import isnan, nan
 from typing import Any, TypeVar
 
 from adaptbert.base.files import write_json
+from adaptbert.codes import Code
 from adaptbert.errors import Diverged
 from adaptbert.finetuning.metrics.cell_metrics import (
     Cost,
@@ -98,7 +99,7 @@ def search_values(config: SearchConfig, request: SeedRun, extra: ExtraRuns) -> t
     chosen = best(trials)
     if isnan(trials[chosen].score):
         place = f"{extra.tags['task']}-{extra.tags['arm']}: search"
-        raise Diverged(158, place, f"all {len(trials)} trials diverged", "lower search.learning_rate")
+        raise Diverged(Code.DIVERGED, place, f"all {len(trials)} trials diverged", "lower search.learning_rate")
     print(f"  chosen on dev: trial {chosen + 1} of {len(trials)}")
     cost = Cost.total(rows)
     record = SearchMetrics(trials=rows, chosen=chosen + 1, seeds=seeds, tokens=cost.tokens, tflop=cost.tflop)

@@ -12,6 +12,7 @@ from pathlib import Path
 from shlex import quote
 
 from adaptbert.base.task_types import TaskType
+from adaptbert.codes import Code
 from adaptbert.collection.readers import encodings
 from adaptbert.collection.readers.formats.guess import hinted
 from adaptbert.collection.readers.formats.spec import FORMATS, Format, ReadRequest, format_of, known_suffixes
@@ -21,7 +22,7 @@ from adaptbert.prediction.request_rows import Asked, Reader
 from adaptbert.rows.layout import Layout
 
 STDIN = Path("-")
-WRONG_ANSWER = 81
+WRONG_ANSWER = Code.ANSWER_NOT_AT_OFFSET
 """A problem with what is right, which prediction does not ask for."""
 
 
@@ -50,9 +51,10 @@ class Input:
         self._declared = declared is not None
         self._kind = self._format(declared)
         if not FORMATS[self._kind].holds(task_type):
-            raise BadParams(111, "--format", f"'{self._kind}' holds no {task_type}", "write the rows as jsonl")
+            remedy = "write the rows as jsonl"
+            raise BadParams(Code.CONTRADICTION, "--format", f"'{self._kind}' holds no {task_type}", remedy)
         if encoding is not None and (problem := encodings.problem(encoding)):
-            raise BadParams(111, "--encoding", problem, encodings.remedy())
+            raise BadParams(Code.CONTRADICTION, "--encoding", problem, encodings.remedy())
 
     def rows(self) -> Iterator[Asked]:
         """Every row, those that cannot be answered too.
@@ -79,7 +81,7 @@ class Input:
                 else:
                     yield self._reader.read(values, line, f"{self.shown}:{line}")
         if self._stamp() != before:
-            raise BadData(48, self.shown, "changed while reading", "run again when nothing writes to it")
+            raise BadData(Code.FILE_CHANGED, self.shown, "changed while reading", "run again when nothing writes to it")
 
     def _hinted(self) -> AbstractContextManager[None]:
         """A format that the user declared is not doubted."""
@@ -93,24 +95,26 @@ class Input:
     def _format(self, declared: str | None) -> Format:
         named = next((name for name in FORMATS if name == declared), None)
         if declared is not None and named is None:
-            raise BadParams(111, "--format", f"'{declared}' is unknown", f"write one of {', '.join(FORMATS)}")
+            problem = f"'{declared}' is unknown"
+            raise BadParams(Code.CONTRADICTION, "--format", problem, f"write one of {', '.join(FORMATS)}")
         if self.path == STDIN:
             lines = ", ".join(name for name, spec in FORMATS.items() if spec.made_of == "lines")
             if named is None:
-                raise BadParams(111, "--format", "stdin has no name to tell it", f"write --format with one of {lines}")
+                problem = "stdin has no name to tell it"
+                raise BadParams(Code.CONTRADICTION, "--format", problem, f"write --format with one of {lines}")
             if FORMATS[named].made_of != "lines":
                 problem = f"'{named}' cannot be read from stdin"
-                raise BadParams(111, "--format", problem, f"give a file, or one of {lines}")
+                raise BadParams(Code.CONTRADICTION, "--format", problem, f"give a file, or one of {lines}")
             return named
         if self.path.is_dir():
-            raise BadData(49, self.path, "is a folder", "name one file of it")
+            raise BadData(Code.NOT_A_FILE, self.path, "is a folder", "name one file of it")
         if not self.path.exists():
-            raise BadData(50, self.path, "no such file", "check the path")
+            raise BadData(Code.NO_SUCH_FILE, self.path, "no such file", "check the path")
         check_regular(self.path, self.shown)
         kind = format_of(self.path, named)
         if kind is None:
             remedy = f"known: {known_suffixes()}; or write --format"
-            raise BadData(50, self.path, "the name tells no known format", remedy)
+            raise BadData(Code.NO_SUCH_FILE, self.path, "the name tells no known format", remedy)
         if FORMATS[kind].made_of == "columns":
             check_name(self.path)
         return kind

@@ -13,6 +13,7 @@ from typing import Any
 
 from transformers import BertForMaskedLM, BertForPreTraining
 
+from adaptbert.codes import Code
 from adaptbert.errors import BadData
 from adaptbert.model.architecture import parameters
 from adaptbert.model.checkpoint import Checkpoint
@@ -143,7 +144,8 @@ def _check(rung: RungRun) -> None:
     for limit, name in ((rung.params.block_size, "block_size"), (positions, "max_positions")):
         if longest > limit:
             problem = f"a document has {longest} tokens, {name} is {limit}"
-            raise BadData(111, f"params.yaml: {rung.stage}", problem, f"lower tokenize.max_length or raise {name}")
+            remedy = f"lower tokenize.max_length or raise {name}"
+            raise BadData(Code.CONTRADICTION, f"params.yaml: {rung.stage}", problem, remedy)
 
 
 def _model(rung: RungRun) -> tuple[Any, frozenset[str]]:

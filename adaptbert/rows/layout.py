@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from adaptbert.base.task_types import TARGETS_OF, Target, TaskType
+from adaptbert.codes import Code
 from adaptbert.errors import BadData, nearest
 from adaptbert.rows.cells import CellType, arrow_type
 from adaptbert.rows.targets import TARGETS, TargetSpec
@@ -126,5 +127,5 @@ def missing_columns(
         if name not in found:
             other_case = name.lower() in [column.lower() for column in found]
             problem = f"column '{name}' missing; found {', '.join(found) or 'none'}{nearest(name, found)}"
-            errors.append(BadData(58 if other_case else code, place, problem, remedy))
+            errors.append(BadData(Code.COLUMN_CASE if other_case else code, place, problem, remedy))
     return errors

@@ -15,6 +15,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from adaptbert.base.files import make_folder, whole
+from adaptbert.codes import Code
 from adaptbert.errors import TEMPORARY, UserError
 
 ROOT = Path(".work")
@@ -48,7 +49,7 @@ def hold(stage: str, patience: float = PATIENCE_SECONDS) -> Iterator[Path]:
             print(f"{_holder(folder)} works on this stage: waiting {patience:.0f} s for it to end", flush=True)
         if not _acquire(lock, max(0, patience - SILENT_SECONDS)):
             remedy = "wait for it, or stop it, and run again"
-            raise Busy(159, folder, f"{_holder(folder)} works on this stage", remedy)
+            raise Busy(Code.LOCKED, folder, f"{_holder(folder)} works on this stage", remedy)
     try:
         yield folder
     finally:

@@ -15,6 +15,7 @@ from itertools import chain, islice
 from typing import Any, TypeVar
 
 from adaptbert.base.processes import cores
+from adaptbert.codes import Code
 from adaptbert.errors import TEMPORARY, BadParams, UserError, shortened
 from adaptbert.runtime import signals as interruption
 
@@ -56,7 +57,7 @@ def _number(variable: str, default: int) -> int:
     value = os.environ.get(variable, "")
     if value and not value.isdecimal():
         problem = f"expected a number of processes, found {shortened(repr(value))}"
-        raise BadParams(100, variable, problem, "write e.g. 4, or 0 for none beside the stage's own")
+        raise BadParams(Code.WRONG_TYPE, variable, problem, "write e.g. 4, or 0 for none beside the stage's own")
     return int(value) if value else default
 
 
@@ -90,7 +91,7 @@ def in_order(function: Callable[[Item], Answer], items: Iterable[Item], workers:
     except BrokenProcessPool:
         problem = f"one of {workers} worker processes was killed"
         remedy = "give more memory, or set ADAPTBERT_WORKERS to fewer (0: none), and run again"
-        raise WorkerLost(180, "workers", problem, remedy) from None
+        raise WorkerLost(Code.WORKER_LOST, "workers", problem, remedy) from None
     finally:
         pool.shutdown(cancel_futures=True)
 
