@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from adaptbert.base.full_disk import full_disk
+from adaptbert.codes import Code
 from adaptbert.errors import UserError
 from adaptbert.runtime.garbage import collect_seldom
 from adaptbert.runtime.redaction import redacted
@@ -231,7 +232,8 @@ def predict(
         pairs = [pair.partition("=") for pair in columns or []]
         for ours, _, yours in pairs:
             if not ours or not yours:
-                raise BadParams(111, "--columns", f"'{ours}' is no pair", "write OURS=YOURS, e.g. text=content")
+                problem = f"'{ours}' is no pair"
+                raise BadParams(Code.CONTRADICTION, "--columns", problem, "write OURS=YOURS, e.g. text=content")
         try:
             bad = command.predict(
                 model,

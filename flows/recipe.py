@@ -38,6 +38,7 @@ from prefect.futures import PrefectFuture, as_completed, wait
 from prefect.states import Cancelled
 from pydantic import Field
 
+from adaptbert.codes import Code
 from adaptbert.errors import BAD_PARAMS, INTERNAL, TEMPORARY, BadParams, UserError, nearest
 from adaptbert.runtime.redaction import hide_in_tracebacks, redacted
 from flows.artifacts import COMPARISON, leave_artifacts, run_name
@@ -199,7 +200,7 @@ class Graph:
         if not wanted:
             known = list(dict.fromkeys([*names, *self.upstream]))
             groups = ", ".join(dict.fromkeys(names))
-            raise BadParams(99, "until", f"no stage '{until}'{nearest(until, known)}", f"known: {groups}")
+            raise BadParams(Code.UNKNOWN_KEY, "until", f"no stage '{until}'{nearest(until, known)}", f"known: {groups}")
         found: set[str] = set()
         while wanted:
             stage = wanted.pop()

@@ -12,6 +12,7 @@ from typing import Any
 
 from adaptbert.base.full_disk import full_disk, size
 from adaptbert.base.processes import has_ended
+from adaptbert.codes import Code
 from adaptbert.errors import IO_ERROR, UserError
 
 
@@ -61,7 +62,8 @@ def make_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
         blocking = next(place for place in (*reversed(path.parents), path) if not place.is_dir())
-        raise Blocked(184, blocking, "not a folder, and one belongs there", "move it away, or rename it") from None
+        problem = "not a folder, and one belongs there"
+        raise Blocked(Code.BLOCKED, blocking, problem, "move it away, or rename it") from None
 
 
 def _remove_leftovers(target: Path) -> None:

@@ -6,6 +6,7 @@ import re
 import shutil
 from pathlib import Path
 
+from adaptbert.codes import Code
 from adaptbert.errors import IO_ERROR, UserError
 
 _CODES = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
@@ -32,13 +33,15 @@ def full_disk(error: Exception, place: Path | None = None, written: int | None =
     named = place or (Path(os.fsdecode(error.filename)) if isinstance(error, OSError) and error.filename else None)
     shown = "output" if named is None else str(named)
     if code == errno.EROFS:
-        return FullDisk(189, shown, "the file system is read-only", "mount it for writing, or work in another folder")
+        problem = "the file system is read-only"
+        return FullDisk(Code.DISK_FULL, shown, problem, "mount it for writing, or work in another folder")
     needed = "" if written is None else f", more than {written:,} bytes are needed"
     if code == errno.EFBIG:
-        return FullDisk(189, shown, f"larger than a file may be here{needed}", "raise `ulimit -f` and run again")
+        problem = f"larger than a file may be here{needed}"
+        return FullDisk(Code.DISK_FULL, shown, problem, "raise `ulimit -f` and run again")
     what = "the quota is used up" if code == errno.EDQUOT else "no space left on the disk"
     problem = f"{what}{needed}, {_free(named or Path()):,} are free"
-    return FullDisk(189, shown, problem, "make room and run again")
+    return FullDisk(Code.DISK_FULL, shown, problem, "make room and run again")
 
 
 def size(path: Path) -> int:

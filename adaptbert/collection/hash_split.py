@@ -13,6 +13,7 @@ from typing import Annotated, Any, Protocol
 from pydantic import Field, model_validator
 
 from adaptbert.base.config import Config, contradiction
+from adaptbert.codes import Code
 from adaptbert.collection.readers.records import Row, Unreadable
 from adaptbert.errors import BadData
 from adaptbert.rows.cleaning import letters
@@ -67,7 +68,8 @@ class Cut:
         if not self._pool[split]:
             total = sum(map(len, self._pool.values()))
             problem = f"{total:,} rows cannot be split: none falls to {split}"
-            raise BadData(19, "params.yaml: collect_task", problem, f"give more rows, or a file for {split}")
+            remedy = f"give more rows, or a file for {split}"
+            raise BadData(Code.TOO_FEW_ROWS, "params.yaml: collect_task", problem, remedy)
         return self._pool[split]
 
     @cached_property

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from adaptbert.base.config import Config
+from adaptbert.codes import Code
 from adaptbert.collection.readers.fields import AS_IT_IS, OPTIONAL, Fields, Labelling
 from adaptbert.collection.readers.records import Problem, Row, Unreadable
 from adaptbert.collection.readers.source_config import SourceConfig
@@ -28,7 +29,7 @@ from adaptbert.errors import TEMPORARY, BadData, BadParams, UserError
 from adaptbert.rows.layout import Layout, of_another_target
 from adaptbert.runtime.params import params_file as params
 
-_DAMAGED = {"json": 44, "csv": 96, "parquet": 38}
+_DAMAGED = {"json": Code.BAD_JSON, "csv": Code.BAD_CSV, "parquet": Code.PARQUET_DAMAGED}
 """Format -> what a file of it is that cannot be read."""
 
 
@@ -67,7 +68,7 @@ class HubDataset:
         self.fields = Fields(layout, self.dataset.columns, config.replace, labelling)
         self.is_local = Path(self.dataset.name).is_dir()
         if not self.is_local and self.dataset.revision is None:
-            raise BadParams(99, f"{path}: revision", "is missing", "pin a commit of the data set")
+            raise BadParams(Code.UNKNOWN_KEY, f"{path}: revision", "is missing", "pin a commit of the data set")
 
     def rows(self) -> Iterator[Row | Unreadable]:
         loaded = self._load()
@@ -104,15 +105,14 @@ class HubDataset:
 
     def _damaged(self, error: Exception, kind: str) -> BadData:
         """Told by the type of the error alone: its words may show the text."""
-        code = 1 if isinstance(error, UnicodeDecodeError) else _DAMAGED.get(kind, 38)
+        code = Code.NOT_DECODABLE if isinstance(error, UnicodeDecodeError) else _DAMAGED.get(kind, Code.PARQUET_DAMAGED)
         problem = f"a file of '{self.dataset.name}' cannot be read as {kind} ({type(error).__name__})"
         return BadData(code, f"{self.path}: name", problem, "mend it; `source: files` names the line")
 
     def _unreachable(self, error: Exception) -> HubUnreachable:
         problem = f"the hub does not answer for '{self.dataset.name}' ({type(error).__name__})"
-        return HubUnreachable(
-            156, f"{self.path}: name", problem, "check the network and HF_HUB_OFFLINE, then run again"
-        )
+        remedy = "check the network and HF_HUB_OFFLINE, then run again"
+        return HubUnreachable(Code.HUB_UNREACHABLE, f"{self.path}: name", problem, remedy)
 
     def provenance(self) -> dict[str, Any]:
         return {"dataset": self.dataset.model_dump(exclude={"columns"}, exclude_none=True)}
@@ -122,7 +122,8 @@ class HubDataset:
         if isinstance(split, str):
             return split
         if wanted not in split:
-            raise BadParams(99, f"{self.path}: split", f"names no '{wanted}'", f"name {wanted or 'one split, as text'}")
+            problem = f"names no '{wanted}'"
+            raise BadParams(Code.UNKNOWN_KEY, f"{self.path}: split", problem, f"name {wanted or 'one split, as text'}")
         return split[wanted]
 
     def _load(self) -> Any:
@@ -150,14 +151,14 @@ class HubDataset:
             raise self._unreachable(error) from None
         except (DatasetNotFoundError, DataFilesNotFoundError, FileNotFoundError):
             problem = f"no data set '{name}' of this revision, or no right to read it"
-            raise BadData(157, place, problem, "check name and revision; log in for a gated one") from None
+            raise BadData(Code.NOT_ON_HUB, place, problem, "check name and revision; log in for a gated one") from None
         except pa.ArrowException as error:  # a ValueError, too; of the other formats nothing was read yet
             raise self._damaged(error, "parquet") from None
         except StopIteration:
-            raise BadData(17, place, f"a file of '{name}' is empty", "fill it or take it away") from None
+            raise BadData(Code.EMPTY_FILE, place, f"a file of '{name}' is empty", "fill it or take it away") from None
         except ValueError as error:
             problem = str(error).split("\n")[0].rstrip(".")
-            raise BadData(157, place, problem, "check split and config") from None
+            raise BadData(Code.NOT_ON_HUB, place, problem, "check split and config") from None
 
 
 def read_config(path: Path, layout: Layout) -> HubConfig:
@@ -168,7 +169,7 @@ def read_config(path: Path, layout: Layout) -> HubConfig:
         if name not in known:
             problem = f"'{name}' is not a field of a {layout.shape}"
             remedy = f"our name stands left; fields are {', '.join(known)}{of_another_target(layout, name)}"
-            raise BadParams(99, f"{path}: columns", problem, remedy)
+            raise BadParams(Code.UNKNOWN_KEY, f"{path}: columns", problem, remedy)
     return config
 
 
@@ -204,8 +205,8 @@ def _named(found: Any, classes: Any, place: str) -> Any:
         names = [_named(number, classes, place) for number in found]
         return next((name for name in names if isinstance(name, Problem)), names)
     if found is None or found < 0:
-        return Problem(62, "label missing")
+        return Problem(Code.LABEL_MISSING, "label missing")
     if found >= classes.num_classes:
         problem = f"label {found}, and the data set names {classes.num_classes} classes, from 0"
-        raise BadData(59, place, problem, "mend the row, or the names of the classes")
+        raise BadData(Code.UNKNOWN_LABEL, place, problem, "mend the row, or the names of the classes")
     return classes.int2str(found)

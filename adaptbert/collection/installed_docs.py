@@ -13,6 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from adaptbert.codes import Code
 from adaptbert.collection.docstrings import Docstring, docstrings
 from adaptbert.collection.prose import Sentence, letters, sentences
 from adaptbert.collection.readers.records import Row
@@ -80,12 +81,9 @@ class InstalledDocs:
                     identity = f"{name}:{docstring.line}:{number}"
                     yield Passage(identity, name, docstring.line, module, sentence, sentence.text)
         if characters < MIN_CHARACTERS:
-            raise BadData(
-                155,
-                self.listing,
-                f"{characters:,} characters of docstrings in {', '.join(versions)}, expected {MIN_CHARACTERS:,}",
-                "name packages with docstrings; a Python built with docstrings stripped has none",
-            )
+            problem = f"{characters:,} characters of docstrings in {', '.join(versions)}, expected {MIN_CHARACTERS:,}"
+            remedy = "name packages with docstrings; a Python built with docstrings stripped has none"
+            raise BadData(Code.TOO_FEW_DOCSTRINGS, self.listing, problem, remedy)
 
     def provenance(self) -> dict[str, Any]:
         """Versions: sentences repeat for equal versions only."""
@@ -105,12 +103,13 @@ def _read(path: Path) -> list[tuple[Docstring, list[Sentence]]] | None:
 def read_names(listing: Path) -> list[str]:
     """One name a line; `#` begins a comment."""
     if not listing.is_file():
-        raise BadData(49, listing, "not a readable regular file", "write a file with one package name a line")
+        problem = "not a readable regular file"
+        raise BadData(Code.NOT_A_FILE, listing, problem, "write a file with one package name a line")
     lines = listing.read_text(encoding="utf-8-sig", errors="replace").split("\n")
     names = [line.partition("#")[0].strip() for line in lines]
     names = list(dict.fromkeys(name for name in names if name))
     if not names:
-        raise BadData(17, listing, "names no package", f"write one name a line, e.g. {STDLIB}")
+        raise BadData(Code.EMPTY_FILE, listing, "names no package", f"write one name a line, e.g. {STDLIB}")
     return names
 
 
@@ -125,9 +124,8 @@ def _version(name: str) -> str | None:
 
 def _not_installed(listing: Path, name: str) -> BadData:
     known = [STDLIB, *sorted({str(found.name) for found in metadata.distributions() if found.name})]
-    return BadData(
-        154, listing, f"package '{name}' is not installed{nearest(name, known)}", "install it or take the line out"
-    )
+    problem = f"package '{name}' is not installed{nearest(name, known)}"
+    return BadData(Code.NOT_INSTALLED, listing, problem, "install it or take the line out")
 
 
 def _python_files(package: str) -> dict[str, Path]:

@@ -7,6 +7,7 @@ from operator import add
 from pathlib import Path
 from typing import Any
 
+from adaptbert.codes import Code
 from adaptbert.collection.hash_split import Cut
 from adaptbert.collection.hub import HubDataset
 from adaptbert.collection.readers.fields import AS_IT_IS, Labelling, check_label_kinds, no_labels
@@ -16,7 +17,7 @@ from adaptbert.collection.user_files import Beginning, Files
 from adaptbert.errors import BadData
 from adaptbert.rows.layout import Layout
 
-LABEL_MISSING = 62
+LABEL_MISSING = Code.LABEL_MISSING
 
 
 class LabelledSet:
@@ -93,7 +94,8 @@ class LabelledSet:
     def _check_group(self, row: Row, split: str) -> None:
         if row.group is not None and (first := self._split_of_group.setdefault(row.group, split)) != split:
             problem = f"the group of row '{row.id}' is in {first}, too"
-            raise BadData(72, f"{row.file}:{row.line}", problem, "split by group, or drop its rows from one of the two")
+            remedy = "split by group, or drop its rows from one of the two"
+            raise BadData(Code.GROUP_IN_TWO_SPLITS, f"{row.file}:{row.line}", problem, remedy)
 
 
 def _check_different(splits: Mapping[str, Files]) -> None:
@@ -102,7 +104,6 @@ def _check_different(splits: Mapping[str, Files]) -> None:
         files.survey()
         for name, digest in files.digests.items():
             if digest in met:
-                raise BadData(
-                    51, files.path, f"{name} has the bytes of {met[digest]}", "a split needs a file of its own"
-                )
+                problem = f"{name} has the bytes of {met[digest]}"
+                raise BadData(Code.FILE_TWICE, files.path, problem, "a split needs a file of its own")
         met |= {digest: f"{split}: {name}" for name, digest in files.digests.items()}

@@ -14,6 +14,7 @@ from typing import Any, Self
 import pyarrow as pa
 
 from adaptbert.base.files import write_json
+from adaptbert.codes import Code
 from adaptbert.collection.readers import encodings
 from adaptbert.collection.readers.lines import decoding_remedy
 from adaptbert.collection.readers.records import Row, Unreadable
@@ -102,13 +103,13 @@ class RawWriter:
         bad, total = problems.total(), problems.total() + written
         if first is None:
             if not total:
-                raise BadData(18, place, "0 documents", "name a source with text")
+                raise BadData(Code.NOTHING_LEFT, place, "0 documents", "name a source with text")
             return
         (code, reason), _ = problems.most_common(1)[0]
         mend = decoding_remedy(reason) if code in encodings.ERROR_CODES else "mend them"
         if not written:
             counts = "; ".join(f"{count:,} x {reason}" for (_, reason), count in problems.most_common(5))
-            raise BadData(18, place, f"0 of {total:,} documents left: {counts}", mend)
+            raise BadData(Code.NOTHING_LEFT, place, f"0 of {total:,} documents left: {counts}", mend)
         if self.max_bad_fraction is not None and bad > self.max_bad_fraction * total:
             problem = (
                 f"{bad:,} of {total:,} rows cannot be read ({bad / total:.2%}, allowed {self.max_bad_fraction:.2%}), "

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from adaptbert.codes import Code
 from adaptbert.collection.readers.fields import AS_IT_IS, TEXTS, Fields, Labelling, Read
 from adaptbert.collection.readers.format_guess import hinted, other_format
 from adaptbert.collection.readers.formats import SUFFIXES, check_columns_differ, format_of, records
@@ -109,9 +110,9 @@ class Files:
 
     def _names(self) -> Iterator[str]:
         if str(self.path).startswith("~"):
-            raise BadData(153, self.path, "~ is not expanded", "write the path out")
+            raise BadData(Code.TILDE_IN_PATH, self.path, "~ is not expanded", "write the path out")
         if not self.path.exists():
-            raise BadData(50, self.path, "no such file or folder", "check `path` in params.yaml")
+            raise BadData(Code.NO_SUCH_FILE, self.path, "no such file or folder", "check `path` in params.yaml")
         if not self.path.is_dir():
             self._check_format(self.path)
             yield self.path.name
@@ -128,24 +129,24 @@ class Files:
                 self._check_format(place)
                 found[place.relative_to(self.path).as_posix()] = place
         if not found:
-            raise BadData(50, self.path, "no file in this folder", f"put {_formats()} files into it")
+            raise BadData(Code.NO_SUCH_FILE, self.path, "no file in this folder", f"put {_formats()} files into it")
         real: dict[Path, str] = {}
         for name, place in sorted(found.items()):
             if (first := real.setdefault(_real(place), name)) != name:
-                raise BadData(51, self._shown(name), f"listed twice: it is {first}", "remove one of the two links")
+                problem = f"listed twice: it is {first}"
+                raise BadData(Code.FILE_TWICE, self._shown(name), problem, "remove one of the two links")
             yield name
 
     def _check_format(self, place: Path) -> None:
         check_name(place)  # rows are named after it
         suffixes = [suffix.lower() for suffix in place.suffixes]
         if any(suffix in (".zip", ".tar", ".tgz", ".7z", ".bz2", ".xz", ".zst", ".rar") for suffix in suffixes[-2:]):
-            raise BadData(37, place, "archive, not text", "unpack it first")
+            raise BadData(Code.ARCHIVE, place, "archive, not text", "unpack it first")
         if self._format(place) is None:
-            raise BadData(
-                50, place, "the name tells no known format", f"known: {_formats()}; rename it or move it away"
-            )
+            problem = "the name tells no known format"
+            raise BadData(Code.NO_SUCH_FILE, place, problem, f"known: {_formats()}; rename it or move it away")
         if suffixes[-2:] == [".parquet", ".gz"]:
-            raise BadData(35, place, "Parquet inside gzip", "unpack it; Parquet is compressed inside")
+            raise BadData(Code.GZIP_NAME, place, "Parquet inside gzip", "unpack it; Parquet is compressed inside")
 
     def _check_types(self, name: str) -> None:
         """Parquet parts must agree on a column, and it must hold text; other formats have no types."""
@@ -170,13 +171,14 @@ class Files:
             shown = "string" if text else str(found)
             place = f"{self._shown(name)}"
             if "binary" in shown:
-                raise BadData(42, place, f"column '{column}' is binary, expected string", "decode it first")
+                raise BadData(Code.NOT_TEXT, place, f"column '{column}' is binary, expected string", "decode it first")
             if field in TEXTS and not text and not types.is_null(found):
-                raise BadData(42, place, f"column '{column}' is {shown}, expected string", "write it as string")
+                problem = f"column '{column}' is {shown}, expected string"
+                raise BadData(Code.NOT_TEXT, place, problem, "write it as string")
             first_type, first = self._types.setdefault(column, (shown, name))
             if first_type != shown:
                 problem = f"column '{column}': {first_type} in {first}, {shown} in {name}"
-                raise BadData(39, place, problem, "write all parts with one type")
+                raise BadData(Code.COLUMN_TYPES_DIFFER, place, problem, "write all parts with one type")
 
     def _rows(self, name: str, *, is_first: bool) -> Iterator[Row | Unreadable]:
         place, shown = self._place(name), self._shown(name)
@@ -205,14 +207,14 @@ class Files:
                 readable = True
                 yield Row(identity, name, line, read.values, read.group)
         if _stamp(place) != before or self._digest(name) != self.digests[name]:
-            raise BadData(48, shown, "changed while reading", "run again when nothing writes to it")
+            raise BadData(Code.FILE_CHANGED, shown, "changed while reading", "run again when nothing writes to it")
 
         if (
             not readable
             and self.config.format is None
             and other_format(place, kind, self.config.encoding, self.layout.shape)
         ):
-            raise BadData(18, shown, f"none of its rows can be read as {kind}", "name its format")
+            raise BadData(Code.NOTHING_LEFT, shown, f"none of its rows can be read as {kind}", "name its format")
 
     def _first(self, found: Iterator[Record], most: int) -> Iterator[Record]:
         """The first records, and fewer where they are long."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adaptbert.base.files import file_digest, whole, write_json
+from adaptbert.codes import Code
 from adaptbert.finetuning import class_weights
 from adaptbert.finetuning.cell_config import CellConfig
 from adaptbert.finetuning.extra_runs import COSTS, Extra, choose, cost
@@ -57,24 +58,26 @@ def finetune_cell(
 
     about = labelled.description(places.data)
     if wrong := mismatch(params, about["shape"], about["target"], params.max_length):
-        raise BadParams(111, f"params.yaml: finetune.{task}", *wrong)
+        raise BadParams(Code.CONTRADICTION, f"params.yaml: finetune.{task}", *wrong)
     shape = shape_of(about, params.options())
     _check_encoder(params, shape, start, task)
     if params.class_weights is not None and (
         problem := class_weights.problem(params.class_weights, about["target"], shape.classes)
     ):
-        raise BadParams(111, f"params.yaml: finetune.{task}", problem, "give `balanced`, or each label its weight")
+        remedy = "give `balanced`, or each label its weight"
+        raise BadParams(Code.CONTRADICTION, f"params.yaml: finetune.{task}", problem, remedy)
     if params.r_drop is not None and about["target"] == "number":
         problem = "r_drop and target 'number': it compares probabilities, a number has none"
-        raise BadParams(111, f"params.yaml: finetune.{task}", problem, "remove r_drop, or take adversarial")
+        remedy = "remove r_drop, or take adversarial"
+        raise BadParams(Code.CONTRADICTION, f"params.yaml: finetune.{task}", problem, remedy)
     train = labelled.subset(labelled.split(places.data, "train"), params.labels)
     if params.label_counts is not None and params.label_counts[-1] >= len(train):
         problem = f"label_counts {params.label_counts}, but there are {len(train)} labels, which are trained on anyway"
-        raise BadParams(111, f"params.yaml: finetune.{task}.label_counts", problem, "give fewer")
+        raise BadParams(Code.CONTRADICTION, f"params.yaml: finetune.{task}.label_counts", problem, "give fewer")
     limit = start.config().max_position_embeddings
     if params.max_length > limit:
         problem = f"max_length {params.max_length} is larger than the {limit} positions of {start.name}"
-        raise BadData(111, f"params.yaml: finetune.{task}", problem, f"lower max_length to {limit}")
+        raise BadData(Code.CONTRADICTION, f"params.yaml: finetune.{task}", problem, f"lower max_length to {limit}")
 
     digests = {path.name: file_digest(path) for path in sorted(places.data.iterdir())}
 
@@ -197,7 +200,7 @@ def _check_encoder(params: CellConfig, shape: "Shape", start: "Checkpoint", task
     if params.freeze is not None and params.freeze.layers != "all" and params.freeze.layers > layers:
         problem = f"freeze.layers {params.freeze.layers}, but the encoder has {layers}"
     if problem:
-        raise BadParams(111, f"params.yaml: finetune.{task}", problem, "give fewer layers, or `all`")
+        raise BadParams(Code.CONTRADICTION, f"params.yaml: finetune.{task}", problem, "give fewer layers, or `all`")
 
 
 def _weighing(params: CellConfig, about: dict[str, Any], plain: "Shape", targets: Any) -> "Shape":

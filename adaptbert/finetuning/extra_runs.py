@@ -11,6 +11,7 @@ from math import isnan, nan
 from typing import TYPE_CHECKING, Any
 
 from adaptbert.base.files import read_json, write_json
+from adaptbert.codes import Code
 from adaptbert.errors import Diverged
 from adaptbert.finetuning.search import Point, SearchConfig, Trial, best, search, search_seeds
 from adaptbert.runtime.tracking.run import Run
@@ -90,7 +91,8 @@ def choose(
     trials: list[Trial] = search(config, usual, score)
     chosen = best(trials)
     if isnan(trials[chosen].score):
-        raise Diverged(158, f"{extra.cell}: search", f"all {len(trials)} trials diverged", "lower search.learning_rate")
+        problem = f"all {len(trials)} trials diverged"
+        raise Diverged(Code.DIVERGED, f"{extra.cell}: search", problem, "lower search.learning_rate")
     print(f"  chosen on dev: trial {chosen + 1} of {len(trials)}")
     return trials[chosen].point, {"trials": rows, "chosen": chosen + 1, "seeds": seeds, **cost(rows)}
 

@@ -7,6 +7,7 @@ stock transformers opens the folder and leaves it aside, here it is put back.
 from pathlib import Path
 from typing import Any
 
+from adaptbert.codes import Code
 from adaptbert.errors import BadData
 from adaptbert.finetuning.tasks.shapes import Shape, from_card
 from adaptbert.model.checkpoint import Checkpoint
@@ -23,7 +24,8 @@ def opened(saved: Checkpoint) -> tuple[Any, Shape]:
     from safetensors import safe_open
 
     if saved.card.get("task") is None:
-        raise BadData(128, saved.source, "not a checkpoint of `finetune`", "name a folder below models/finetune")
+        problem = "not a checkpoint of `finetune`"
+        raise BadData(Code.NOT_A_CHECKPOINT, saved.source, problem, "name a folder below models/finetune")
     shape = from_card(saved.card["task"])
     model, drawn = saved.model_and_drawn(shape.hugging_face_class(), 0)
     stock = {name for name, _ in model.named_parameters()}
@@ -34,9 +36,10 @@ def opened(saved: Checkpoint) -> tuple[Any, Shape]:
         found = {name: tensors.get_tensor(name) for name in ours.keys() & set(tensors.keys())}
     fitting = {name for name, tensor in found.items() if tensor.shape == ours[name].shape}
     if lacking := sorted(drawn | (ours.keys() - fitting)):
-        raise BadData(133, file, f"{lacking[0]} is missing, or of another shape", "copy the whole checkpoint")
+        problem = f"{lacking[0]} is missing, or of another shape"
+        raise BadData(Code.WEIGHTS_DO_NOT_FIT, file, problem, "copy the whole checkpoint")
     for name, parameter in ours.items():
         if not bool(torch.isfinite(found[name]).all()):
-            raise BadData(125, file, f"{name} holds NaN or Inf", "copy the whole checkpoint")
+            raise BadData(Code.WEIGHTS_NOT_FINITE, file, f"{name} holds NaN or Inf", "copy the whole checkpoint")
         parameter.data.copy_(found[name])
     return model.eval(), shape

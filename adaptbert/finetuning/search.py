@@ -15,6 +15,7 @@ from pydantic import Field, model_validator
 from adaptbert.base import bounds
 from adaptbert.base.config import Config, contradiction
 from adaptbert.base.counter_rng import seed_of
+from adaptbert.codes import Code
 from adaptbert.errors import BadParams
 
 Rate = Annotated[float, Field(gt=0, le=1)]
@@ -122,7 +123,7 @@ def _optuna(config: SearchConfig, usual: Point, score: Callable[[Point], float])
         import optuna
     except ImportError:
         remedy = "pip install 'adaptbert[search]', or leave sampler and trials out for a grid"
-        raise BadParams(154, "params.yaml: search.sampler", "optuna is not installed", remedy) from None
+        raise BadParams(Code.NOT_INSTALLED, "params.yaml: search.sampler", "optuna is not installed", remedy) from None
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     sampler = optuna.samplers.TPESampler(seed=seed_of(0, "optuna") % 2**32)

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from adaptbert.base.files import file_digest
 from adaptbert.base.ladder import SCRATCH
 from adaptbert.base.task_types import TARGETS, Shape, Target
+from adaptbert.codes import Code
 from adaptbert.errors import BadData
 from adaptbert.model.checkpoint_files import CONFIG, COPY, WEIGHTS, FileConfig, validated
 
@@ -77,7 +78,7 @@ def read_card(values: Mapping[str, Any], file: Path) -> dict[str, Any]:
     card = validated(Card, values, file)
     if card.weights is None and (card.rung != SCRATCH or card.task is not None):
         problem = f"`weights` is null, but {card.rung} was trained: its answers would be those of random weights"
-        raise BadData(190, file, problem, COPY)
+        raise BadData(Code.NO_WEIGHTS, file, problem, COPY)
     return dict(values)
 
 
@@ -91,20 +92,23 @@ def check_digests(card: Mapping[str, Any], folder: Path, fingerprint: str) -> No
     weights = folder / WEIGHTS
     if card["weights"] is None and weights.exists():
         problem = f"`weights` is null, but there is {WEIGHTS}, which would not be read"
-        raise BadData(190, folder / CARD, problem, COPY)
+        raise BadData(Code.NO_WEIGHTS, folder / CARD, problem, COPY)
     for file, expected in ((weights, card["weights"]), (folder / CONFIG, card.get("config"))):
         if expected is None:
             continue
         if not file.is_file():
-            raise BadData(137, file, "file is missing", "copy the whole checkpoint, or run its stage again")
+            remedy = "copy the whole checkpoint, or run its stage again"
+            raise BadData(Code.CHECKPOINT_INCOMPLETE, file, "file is missing", remedy)
         if (found := file_digest(file)) != expected:
             problem = f"sha256 mismatch: card {expected[:12]}, file {found[:12]}"
-            raise BadData(124, file, problem, "the file is damaged: restore it with `dvc checkout --force`")
+            remedy = "the file is damaged: restore it with `dvc checkout --force`"
+            raise BadData(Code.DAMAGED_WEIGHTS, file, problem, remedy)
     if card["tokenizer"] != fingerprint:
         problem = f"tokenizer {fingerprint[:12]}, card says {card['tokenizer'][:12]}"
-        raise BadData(129, folder, problem, "restore the folder with `dvc checkout --force`")
+        raise BadData(Code.OTHER_TOKENIZER, folder, problem, "restore the folder with `dvc checkout --force`")
 
 
 def untold(file: Path) -> BadData:
     """A card of a fine-tuned checkpoint that lacks what is needed to answer."""
-    return BadData(181, file, "it does not say how the task was read", "fine-tune again with this version")
+    problem = "it does not say how the task was read"
+    return BadData(Code.NOT_FINE_TUNED, file, problem, "fine-tune again with this version")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from adaptbert.base.files import file_digest, whole, write_json
+from adaptbert.codes import Code
 from adaptbert.errors import BadData, nearest
 from adaptbert.model.card import CARD, check_digests, read_card
 from adaptbert.model.checkpoint_files import (
@@ -61,20 +62,21 @@ class Checkpoint:
             BadData: not a BERT, damaged weights, a pickle, or a tokenizer that does not belong to it.
         """
         if folder.is_file():
-            raise BadData(128, folder, "is a file, and a checkpoint is a folder", f"name its folder: {folder.parent}")
+            problem = "is a file, and a checkpoint is a folder"
+            raise BadData(Code.NOT_A_CHECKPOINT, folder, problem, f"name its folder: {folder.parent}")
         if not folder.is_dir():
             beside = sorted(other.name for other in folder.parent.glob("*/"))
             known = f"there are {', '.join(beside)}" if beside else "name the folder of a checkpoint"
-            raise BadData(128, folder, f"no such folder{nearest(folder.name, beside)}", known)
+            raise BadData(Code.NOT_A_CHECKPOINT, folder, f"no such folder{nearest(folder.name, beside)}", known)
         check_regular(folder)
         config_file, weights, card_file = folder / CONFIG, folder / WEIGHTS, folder / CARD
         if not config_file.is_file():
-            raise BadData(128, folder, "no config.json: not a Hugging Face folder", "name the folder of a checkpoint")
+            problem = "no config.json: not a Hugging Face folder"
+            raise BadData(Code.NOT_A_CHECKPOINT, folder, problem, "name the folder of a checkpoint")
         check_architecture(read_object(config_file), config_file)
         if not weights.is_file() and any(folder.glob("*.bin")):
-            raise BadData(
-                119, folder, "only pickled weights (*.bin)", "convert them to safetensors, which cannot run code"
-            )
+            problem = "only pickled weights (*.bin)"
+            raise BadData(Code.PICKLED_WEIGHTS, folder, problem, "convert them to safetensors, which cannot run code")
         tokenizer = Tokenizer.load(folder)
         card = read_card(read_object(card_file), card_file) if card_file.is_file() else {}
         found = cls(str(folder), tokenizer, card)
@@ -82,7 +84,7 @@ class Checkpoint:
         if card:
             check_digests(card, folder, tokenizer.fingerprint)
         elif not weights.is_file():
-            raise BadData(137, weights, "file is missing", "copy the whole checkpoint")
+            raise BadData(Code.CHECKPOINT_INCOMPLETE, weights, "file is missing", "copy the whole checkpoint")
         if found.has_weights:
             with found._readable():
                 check_tensors(weights, found.config(), folder)
@@ -111,7 +113,8 @@ class Checkpoint:
         embeddings = self.config().vocab_size
         if self.tokenizer.size > embeddings:
             problem = f"tokenizer {self.tokenizer.size} tokens, embeddings {embeddings}"
-            raise BadData(127, self.source, problem, "take the tokenizer that belongs to the weights")
+            remedy = "take the tokenizer that belongs to the weights"
+            raise BadData(Code.TOKENIZER_TOO_LARGE, self.source, problem, remedy)
 
     @property
     def name(self) -> str:
@@ -170,7 +173,7 @@ class Checkpoint:
         except (ValueError, TypeError, KeyError, AttributeError, ImportError, RuntimeError) as error:
             reason = (str(error).splitlines() or [""])[0]
             problem = f"{CONFIG} cannot be used: {type(error).__name__}: {reason}"
-            raise BadData(122, self.source, problem, COPY) from None
+            raise BadData(Code.BAD_CONFIG, self.source, problem, COPY) from None
 
     def extended(self, tokenizer: Tokenizer, place: str | Path) -> "Checkpoint":
         """The same weights under the tokenizer at `place`, which may have more words; `model` grows the embeddings.
@@ -188,7 +191,8 @@ class Checkpoint:
         if fingerprint != self.tokenizer.fingerprint:
             own = self.tokenizer.fingerprint
             problem = f"made with tokenizer {fingerprint[:12]}, the checkpoint {self.name} has {own[:12]}"
-            raise BadData(129, place, problem, "set tokenizer.source to the tokenizer of the checkpoint and run again")
+            remedy = "set tokenizer.source to the tokenizer of the checkpoint and run again"
+            raise BadData(Code.OTHER_TOKENIZER, place, problem, remedy)
 
     def model(self, hugging_face_class: Any, seed: int, **overrides: Any) -> Any:
         """The weights with the head of `hugging_face_class`, see `model_and_drawn`."""
@@ -232,7 +236,8 @@ class Checkpoint:
         refuse_strays([key for key in unfit if not key.startswith(HEADS)], self.source)
         broken = [name for name, tensor in model.named_parameters() if not bool(torch.isfinite(tensor).all())]
         if broken:
-            raise BadData(125, self.source, f"{broken[0]} holds NaN or Inf", "take an older checkpoint")
+            problem = f"{broken[0]} holds NaN or Inf"
+            raise BadData(Code.WEIGHTS_NOT_FINITE, self.source, problem, "take an older checkpoint")
         if self.base:
             grow(model, self.base, self.tokenizer)
         return model, frozenset(map(_key_name, (*info["missing_keys"], *info["mismatched_keys"])))

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from adaptbert.codes import Code
 from adaptbert.errors import BadData, raise_all
 
 CONFIG = "config.json"
@@ -96,7 +97,7 @@ def check_regular(folder: Path) -> None:
     """
     raise_all(
         [
-            BadData(49, folder / name, f"{_kind(folder / name)}, not a file", COPY)
+            BadData(Code.NOT_A_FILE, folder / name, f"{_kind(folder / name)}, not a file", COPY)
             for name in FILES
             if (folder / name).is_symlink() or (folder / name).exists()
             if not (folder / name).is_file()
@@ -111,13 +112,13 @@ def read_object(file: Path) -> dict[str, Any]:
         BadData: it does not, or is absurdly large.
     """
     if (size := file.stat().st_size) > _MAX_JSON:
-        raise BadData(122, file, f"{size:,} bytes of JSON, more than {_MAX_JSON:,}", COPY)
+        raise BadData(Code.BAD_CONFIG, file, f"{size:,} bytes of JSON, more than {_MAX_JSON:,}", COPY)
     try:
         values = json.loads(file.read_text(encoding="utf-8"))
     except (ValueError, RecursionError):  # not JSON, not UTF-8, or brackets without end
         values = None
     if not isinstance(values, dict):
-        raise BadData(122, file, "not a JSON object", COPY)
+        raise BadData(Code.BAD_CONFIG, file, "not a JSON object", COPY)
     return values
 
 
@@ -140,7 +141,7 @@ def not_on_the_hub(name: str, error: Exception) -> BadData:
     """Transformers cannot get a model, or a file of it."""
     reason = (str(error).splitlines() or [type(error).__name__])[0]
     remedy = "check the spelling, or the network (HF_HUB_OFFLINE=1 allows only what was downloaded before)"
-    return BadData(128, name, f"cannot be loaded from the hub: {reason}", remedy)
+    return BadData(Code.NOT_A_CHECKPOINT, name, f"cannot be loaded from the hub: {reason}", remedy)
 
 
 def validated(cls: type[F], values: Mapping[str, Any], place: str | Path) -> F:
@@ -158,7 +159,7 @@ def validated(cls: type[F], values: Mapping[str, Any], place: str | Path) -> F:
             problem = found["msg"].removeprefix("Value error, ").replace("Input should be ", "expected ")
             if found["type"] not in ("missing", "value_error"):
                 problem += f", found {_shown(found['input'])}"
-            failures.append(BadData(122, f"{place}: {key}" if key else place, problem, COPY))
+            failures.append(BadData(Code.BAD_CONFIG, f"{place}: {key}" if key else place, problem, COPY))
         raise_all(failures)
         raise
 
@@ -173,12 +174,14 @@ def check_architecture(config: Mapping[str, Any], place: str | Path) -> None:
     kind = config.get("model_type")
     if kind != "bert":
         problem = f"model_type {kind if isinstance(kind, str) else _shown(kind)}, expected bert"
-        raise BadData(132, place, problem, "name a checkpoint of the BERT architecture")
+        raise BadData(Code.OTHER_ARCHITECTURE, place, problem, "name a checkpoint of the BERT architecture")
     refused = [key for key in ("auto_map", "_attn_implementation_internal") if config.get(key)]
     if refused:
-        raise BadData(122, place, f"config key {refused[0]} not allowed: it could run code", "remove the key")
+        problem = f"config key {refused[0]} not allowed: it could run code"
+        raise BadData(Code.BAD_CONFIG, place, problem, "remove the key")
     if config.get("quantization_config"):
-        raise BadData(132, place, "the weights are quantized", "name the checkpoint that they were made from")
+        problem = "the weights are quantized"
+        raise BadData(Code.OTHER_ARCHITECTURE, place, problem, "name the checkpoint that they were made from")
     validated(Architecture, config, place)
 
 
@@ -203,14 +206,14 @@ def check_tensors(file: Path, config: Any, place: str | Path) -> None:
             shapes = {name: part.get_shape() for name, part in parts.items()}
             types = {name: part.get_dtype() for name, part in parts.items()}
     except SafetensorError as error:
-        raise BadData(123, file, f"bad safetensors file: {error}", COPY) from None
+        raise BadData(Code.BAD_SAFETENSORS, file, f"bad safetensors file: {error}", COPY) from None
     prefix = "bert." if any(name.startswith("bert.") for name in shapes) else ""
     known = {prefix + name: list(tensor.shape) for name, tensor in encoder.named_parameters()}
     of_encoder = {_renamed(name): shape for name, shape in shapes.items() if not name.startswith((*HEADS, *_BUFFERS))}
     refuse_strays([name for name in known | of_encoder if known.get(name) != of_encoder.get(name)], place)
     for name, kind in types.items():
         if kind not in _FLOATS and not name.startswith(_BUFFERS):
-            raise BadData(133, file, f"{name} is {kind}, expected floating-point numbers", COPY)
+            raise BadData(Code.WEIGHTS_DO_NOT_FIT, file, f"{name} is {kind}, expected floating-point numbers", COPY)
 
 
 def refuse_strays(names: Collection[str], place: str | Path) -> None:
@@ -222,7 +225,8 @@ def refuse_strays(names: Collection[str], place: str | Path) -> None:
     if names:
         first = sorted(names)[:3]
         listed = ", ".join(first) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-        raise BadData(133, place, f"weights and config.json disagree: {listed}", "copy the whole checkpoint")
+        problem = f"weights and config.json disagree: {listed}"
+        raise BadData(Code.WEIGHTS_DO_NOT_FIT, place, problem, "copy the whole checkpoint")
 
 
 def _renamed(name: str) -> str:

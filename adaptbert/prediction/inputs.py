@@ -12,6 +12,7 @@ from pathlib import Path
 from shlex import quote
 from typing import get_args
 
+from adaptbert.codes import Code
 from adaptbert.collection.readers import encodings
 from adaptbert.collection.readers.format_guess import hinted
 from adaptbert.collection.readers.formats import SUFFIXES, format_of, records
@@ -25,7 +26,7 @@ STDIN = Path("-")
 FORMATS = get_args(Format)
 WHOLE = ("parquet", "squad", "label_studio")
 """Formats that cannot be read from a stream."""
-WRONG_ANSWER = 81
+WRONG_ANSWER = Code.ANSWER_NOT_AT_OFFSET
 """A problem with what is right, which prediction does not ask for."""
 
 
@@ -52,9 +53,10 @@ class Input:
         self._declared = declared is not None
         self._kind = self._format(declared)
         if OF_SHAPE.get(self._kind, shape) != shape:
-            raise BadParams(111, "--format", f"'{self._kind}' holds no {shape}", "write the rows as jsonl")
+            remedy = "write the rows as jsonl"
+            raise BadParams(Code.CONTRADICTION, "--format", f"'{self._kind}' holds no {shape}", remedy)
         if encoding is not None and (problem := encodings.problem(encoding)):
-            raise BadParams(111, "--encoding", problem, encodings.remedy())
+            raise BadParams(Code.CONTRADICTION, "--encoding", problem, encodings.remedy())
 
     def rows(self) -> Iterator[Asked]:
         """Every row, those that cannot be answered too.
@@ -80,7 +82,7 @@ class Input:
                 else:
                     yield self._reader.read(values, line, f"{self.shown}:{line}")
         if self._stamp() != before:
-            raise BadData(48, self.shown, "changed while reading", "run again when nothing writes to it")
+            raise BadData(Code.FILE_CHANGED, self.shown, "changed while reading", "run again when nothing writes to it")
 
     def _hinted(self) -> AbstractContextManager[None]:
         """A format that the user declared is not doubted."""
@@ -93,26 +95,29 @@ class Input:
 
     def _format(self, declared: str | None) -> Format:
         if declared is not None and declared not in FORMATS:
-            raise BadParams(111, "--format", f"'{declared}' is unknown", f"write one of {', '.join(FORMATS)}")
+            problem = f"'{declared}' is unknown"
+            raise BadParams(Code.CONTRADICTION, "--format", problem, f"write one of {', '.join(FORMATS)}")
         if self.path == STDIN:
             lines = ", ".join(name for name in FORMATS if name not in WHOLE)
             if declared is None:
-                raise BadParams(111, "--format", "stdin has no name to tell it", f"write --format with one of {lines}")
+                problem = "stdin has no name to tell it"
+                raise BadParams(Code.CONTRADICTION, "--format", problem, f"write --format with one of {lines}")
             if declared in WHOLE:
                 problem = f"'{declared}' cannot be read from stdin"
-                raise BadParams(111, "--format", problem, f"give a file, or one of {lines}")
+                raise BadParams(Code.CONTRADICTION, "--format", problem, f"give a file, or one of {lines}")
             return declared  # type: ignore[return-value]
         if self.path.is_dir():
-            raise BadData(49, self.path, "is a folder", "name one file of it")
+            raise BadData(Code.NOT_A_FILE, self.path, "is a folder", "name one file of it")
         if not self.path.exists():
-            raise BadData(50, self.path, "no such file", "check the path")
+            raise BadData(Code.NO_SUCH_FILE, self.path, "no such file", "check the path")
         check_regular(self.path, self.shown)
         kind = format_of(self.path, declared)  # type: ignore[arg-type]
         if kind == "parquet":
             check_name(self.path)
         if kind is None:
             known = ", ".join(suffix.removeprefix(".") for suffix in SUFFIXES)
-            raise BadData(50, self.path, "the name tells no known format", f"known: {known}; or write --format")
+            problem = "the name tells no known format"
+            raise BadData(Code.NO_SUCH_FILE, self.path, problem, f"known: {known}; or write --format")
         return kind
 
     def _stamp(self) -> tuple[int, int, int]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from adaptbert.base.files import whole
+from adaptbert.codes import Code
 from adaptbert.collection.readers.lines import check_name
 from adaptbert.errors import BadParams
 from adaptbert.prediction.predictor import ANSWERS, NO_CLASSES
@@ -37,17 +38,19 @@ def check(path: Path, source: Path, *, bom: bool = False) -> None:
         bom: whether it is to begin with a byte-order mark.
     """
     if bom and path.suffix != ".csv":
-        raise BadParams(111, "--bom", f"{path} is no .csv", "leave it out; only spreadsheets want the mark")
+        problem = f"{path} is no .csv"
+        raise BadParams(Code.CONTRADICTION, "--bom", problem, "leave it out; only spreadsheets want the mark")
     if path == STDOUT:
         return
     if path.suffix not in SUFFIXES:
-        raise BadParams(111, path, "the name tells no format to write", f"end it in {', '.join(SUFFIXES)}")
+        problem = "the name tells no format to write"
+        raise BadParams(Code.CONTRADICTION, path, problem, f"end it in {', '.join(SUFFIXES)}")
     if path.suffix == ".parquet":
         check_name(path)
     if path.is_dir():
-        raise BadParams(111, path, "is a folder", "name a file")
+        raise BadParams(Code.CONTRADICTION, path, "is a folder", "name a file")
     if path.exists() and source.exists() and path.samefile(source):
-        raise BadParams(111, path, "is what is read", "name another file")
+        raise BadParams(Code.CONTRADICTION, path, "is what is read", "name another file")
 
 
 @contextmanager

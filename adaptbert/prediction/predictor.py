@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import Field
 
+from adaptbert.codes import Code
 from adaptbert.collection.readers import replacing
 from adaptbert.collection.readers.lines import check_name
 from adaptbert.errors import BadData, BadParams
@@ -80,9 +81,10 @@ class Predictor:
         from adaptbert.finetuning.restore import opened
 
         if precision is not None and precision not in PRECISIONS:
-            raise BadParams(111, "precision", f"'{precision}' is unknown", f"write one of {', '.join(PRECISIONS)}")
+            problem = f"'{precision}' is unknown"
+            raise BadParams(Code.CONTRADICTION, "precision", problem, f"write one of {', '.join(PRECISIONS)}")
         if batch_tokens is not None and batch_tokens < 1:
-            raise BadParams(109, "batch_tokens", f"{batch_tokens} is out of range", "write 1 or more")
+            raise BadParams(Code.OUT_OF_RANGE, "batch_tokens", f"{batch_tokens} is out of range", "write 1 or more")
         check_name(Path(folder))
         found = Checkpoint.load(Path(folder))
         _check(found, Path(folder))
@@ -147,10 +149,10 @@ class Predictor:
     def check_top(self, top: int | None) -> None:
         """Refuse what cannot be told."""
         if top is not None and top < 1:
-            raise BadParams(109, "top", f"{top} is out of range", "write 1 or more")
+            raise BadParams(Code.OUT_OF_RANGE, "top", f"{top} is out of range", "write 1 or more")
         if top is not None and self.target in NO_CLASSES:
             problem = f"the target '{self.target}' has no classes"
-            raise BadParams(111, "top", problem, "leave it out")
+            raise BadParams(Code.CONTRADICTION, "top", problem, "leave it out")
 
     def _answered(self, rows: list[Asked], *, probabilities: bool, top: int | None) -> Iterator[dict[str, Any]]:
         good = [row for row in rows if row.problem is None]
@@ -210,7 +212,7 @@ def _check(found: Checkpoint, folder: Path) -> None:
     """Refuse a card that does not say all, or not what config.json says, and a head that is another's."""
     if found.card.get("task") is None:
         problem = "not a checkpoint that was fine-tuned on a task"
-        raise BadData(181, folder, problem, "name a folder below models/finetune")
+        raise BadData(Code.NOT_FINE_TUNED, folder, problem, "name a folder below models/finetune")
     card = folder / CARD
     task, config = found.card["task"], found.config()
     try:
@@ -218,16 +220,17 @@ def _check(found: Checkpoint, folder: Path) -> None:
     except (KeyError, ValueError):
         raise untold(card) from None
     if misread := replacing.problem(task.get("replace")):
-        raise BadData(122, card, misread, COPY)
+        raise BadData(Code.BAD_CONFIG, card, misread, COPY)
     read = validated(Evaluated, found.card["params"], f"{card}: params")
     room = min(read.block_size, config.max_position_embeddings)
     if misread := shape.reading.problem(config.num_hidden_layers):
-        raise BadData(122, card, misread, COPY)
+        raise BadData(Code.BAD_CONFIG, card, misread, COPY)
     if task["max_length"] > room:
-        raise BadData(122, card, f"task.max_length {task['max_length']}, but the encoder reads {room} tokens", COPY)
+        problem = f"task.max_length {task['max_length']}, but the encoder reads {room} tokens"
+        raise BadData(Code.BAD_CONFIG, card, problem, COPY)
     head = shape.config()
     if config.num_labels != head["num_labels"]:
         problem = f"head has {config.num_labels} labels, task has {head['num_labels']}"
-        raise BadData(134, folder, problem, COPY)
+        raise BadData(Code.HEAD_DOES_NOT_FIT, folder, problem, COPY)
     if config.id2label != head.get("id2label", config.id2label):
-        raise BadData(134, folder, "the labels of config.json are not those of card.json", COPY)
+        raise BadData(Code.HEAD_DOES_NOT_FIT, folder, "the labels of config.json are not those of card.json", COPY)

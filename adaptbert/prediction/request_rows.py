@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from math import isnan
 from typing import Any
 
+from adaptbert.codes import Code
 from adaptbert.collection.readers.character_spans import words
 from adaptbert.collection.readers.fields import SURROGATE, Fields, half_character, kind
 from adaptbert.collection.readers.records import Problem
@@ -57,7 +58,7 @@ class Reader:
         for name in self._names:
             if name not in known:
                 problem = f"'{name}' is not an input of the shape {shape}"
-                raise BadParams(111, "--columns", problem, f"map one of id, {', '.join(known)}")
+                raise BadParams(Code.CONTRADICTION, "--columns", problem, f"map one of id, {', '.join(known)}")
         self._every = [Fields(layout, self._names, replace) for layout in self._layouts()]
         self._fields = self._every[0]
 
@@ -79,7 +80,11 @@ class Reader:
         self._fields = (fitting or self._every)[0]
         read = self.columns.items()
         raise_all(
-            [error for name, column in read for error in missing_columns(56, [column], found, place, remedy(name))]
+            [
+                error
+                for name, column in read
+                for error in missing_columns(Code.COLUMN_MISSING, [column], found, place, remedy(name))
+            ]
         )
         if self._id is None and "id" in found:
             self._id = "id"
@@ -114,7 +119,7 @@ class Reader:
         if isinstance(found, float) and found.is_integer():
             return str(int(found))
         if not isinstance(found, str | int | float):
-            return Problem(56, f"column '{self._id}': expected a name, found {kind(found)}")
+            return Problem(Code.COLUMN_MISSING, f"column '{self._id}': expected a name, found {kind(found)}")
         return half_character(str(self._id)) if SURROGATE.search(str(found)) else str(found)
 
     def _layouts(self) -> list[Layout]:

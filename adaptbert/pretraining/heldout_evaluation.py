@@ -10,6 +10,7 @@ from pydantic import Field
 
 from adaptbert.base import bounds
 from adaptbert.base.config import Config
+from adaptbert.codes import Code
 from adaptbert.errors import BadData, Diverged
 from adaptbert.model.packing import pack
 from adaptbert.pretraining.masking import Masker, MaskingConfig
@@ -98,10 +99,11 @@ class HeldOut:
             chosen_tokens += len(chosen)
         if chosen_tokens == 0:
             problem = f"none of its {int(text_tokens):,} tokens is masked"
-            raise BadData(18, f"heldout/{name}", problem, "hold out more text: raise tokenize.heldout_fraction")
+            remedy = "hold out more text: raise tokenize.heldout_fraction"
+            raise BadData(Code.NOTHING_LEFT, f"heldout/{name}", problem, remedy)
         mean = loss / chosen_tokens
         if not math.isfinite(mean):
-            raise Diverged(158, f"heldout/{name}", f"the loss is {mean}", "lower optim.learning_rate")
+            raise Diverged(Code.DIVERGED, f"heldout/{name}", f"the loss is {mean}", "lower optim.learning_rate")
         return {
             "bits_per_char": bits_per_char(mean, int(text_tokens), int(corpus.characters[:taken].sum())),
             "mlm_loss": mean,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adaptbert.base.files import write_json
+from adaptbert.codes import Code
 from adaptbert.model.precision import settle
 from adaptbert.pretraining.heldout_evaluation import HeldOut, MeasureConfig, named, unnamed
 from adaptbert.pretraining.masking_audit import audit_metrics
@@ -90,7 +91,8 @@ def climb(
     for limit, name in ((params.block_size, "block_size"), (model.config.max_position_embeddings, "max_positions")):
         if longest > limit:
             problem = f"a document has {longest} tokens, {name} is {limit}"
-            raise BadData(111, f"params.yaml: {where.stage}", problem, f"lower tokenize.max_length or raise {name}")
+            remedy = f"lower tokenize.max_length or raise {name}"
+            raise BadData(Code.CONTRADICTION, f"params.yaml: {where.stage}", problem, remedy)
 
     room = min(params.block_size, model.config.max_position_embeddings)
     curriculum = Curriculum.of(corpus, params, tokenizer, room, seed)

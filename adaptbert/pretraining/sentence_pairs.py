@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adaptbert.base.counter_rng import mix, seed_of, uniforms
+from adaptbert.codes import Code
 from adaptbert.errors import BadData
 from adaptbert.tokenization.store.tokenized_corpus import Documents, Flat
 
@@ -132,7 +133,8 @@ class SentencePairs:
         count = int(able.sum())
         if not can_pair(documents.lengths):
             problem = f"{count:,} of {len(able):,} documents have {SHORTEST} tokens, so that they can be cut in two"
-            raise BadData(160, "sentence_objective", problem, "set sentence_objective: none for texts of one sentence")
+            remedy = "set sentence_objective: none for texts of one sentence"
+            raise BadData(Code.NO_SENTENCE_PAIRS, "sentence_objective", problem, remedy)
         self.lengths = np.where(able, np.minimum(documents.lengths + 1, longest), documents.lengths)
         # Partners are neighbours by length, or the length of a second segment would give the answer away. Documents of
         # one length are shuffled: those beside each other in the corpus are often pieces of one text.

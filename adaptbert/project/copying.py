@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from adaptbert.codes import Code
 from adaptbert.errors import IO_ERROR, BadData, UserError
 
 BLOCK = 4 << 20
@@ -35,7 +36,7 @@ def copy(source: Path, target: Path, advance: Callable[[int], object]) -> None:
         _write(source, target, advance)
     after = _stat(source)
     if (after.st_size, after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
-        raise BadData(48, source, "changed while it was copied", "run again when nothing writes to it")
+        raise BadData(Code.FILE_CHANGED, source, "changed while it was copied", "run again when nothing writes to it")
     os.utime(target, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
@@ -71,7 +72,8 @@ def _write(source: Path, target: Path, advance: Callable[[int], object]) -> None
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
         remedy = "make room and run again" if full else "make it writable and run again"
-        raise NotWritten(196, target.parent, f"{source.name} cannot be copied here: {error.strerror}", remedy) from None
+        problem = f"{source.name} cannot be copied here: {error.strerror}"
+        raise NotWritten(Code.NOT_COPIED, target.parent, problem, remedy) from None
 
 
 def _blocks(source: Path) -> Iterator[bytes]:
@@ -91,4 +93,4 @@ def _stat(source: Path) -> os.stat_result:
 
 
 def _unreadable(source: Path, error: OSError) -> BadData:
-    return BadData(49, source, f"cannot be read: {error.strerror}", "check the file and its permissions")
+    return BadData(Code.NOT_A_FILE, source, f"cannot be read: {error.strerror}", "check the file and its permissions")

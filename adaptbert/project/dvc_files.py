@@ -20,6 +20,7 @@ from typing import Any
 
 from adaptbert.base.files import Blocked, whole
 from adaptbert.base.processes import has_ended
+from adaptbert.codes import Code
 from adaptbert.errors import BadData
 from adaptbert.runtime.locks import ROOT, Busy
 
@@ -63,7 +64,7 @@ def mend(patience: float = PATIENCE_SECONDS) -> list[str]:
             return []
         if time.monotonic() > give_up:
             problem = f"not whole for {patience:.0f} s while another DVC process is at work here"
-            raise Busy(183, LOCK, problem, "wait for it, or stop it, and run again")
+            raise Busy(Code.LOCK_FILE_INCOMPLETE, LOCK, problem, "wait for it, or stop it, and run again")
         time.sleep(0.2)
 
 
@@ -123,13 +124,14 @@ def _problem(path: Path = LOCK) -> str:
 
     if not path.is_file():
         if path.is_symlink() or path.exists():
-            raise Blocked(184, path, "not a file, or a link to none, and DVC writes one there", "move it away")
+            raise Blocked(Code.BLOCKED, path, "not a file, or a link to none, and DVC writes one there", "move it away")
         return ""
     text = path.read_text(encoding="utf-8", errors="replace")
     if conflict := _CONFLICT.search(text):
         line = text.count("\n", 0, conflict.start()) + 1
         remedy = "take one side (git checkout --ours dvc.lock, or --theirs) and run again"
-        raise BadData(182, f"{path}:{line}", f"git left both sides of a merge ('{conflict[1]}')", remedy)
+        problem = f"git left both sides of a merge ('{conflict[1]}')"
+        raise BadData(Code.LOCK_FILE_CONFLICT, f"{path}:{line}", problem, remedy)
     if not text.strip():
         return "is empty"
     try:
@@ -137,7 +139,8 @@ def _problem(path: Path = LOCK) -> str:
         version = document.get("schema") if isinstance(document, dict) else None
         if isinstance(version, str) and version != SCHEMA:
             remedy = "install the version of DVC that wrote it; or remove it, and all stages run again"
-            raise BadData(200, path, f"schema '{version}', and this version of DVC reads '{SCHEMA}'", remedy)
+            problem = f"schema '{version}', and this version of DVC reads '{SCHEMA}'"
+            raise BadData(Code.LOCK_FILE_VERSION, path, problem, remedy)
         stages = COMPILED_LOCKFILE_SCHEMA(document).get("stages", {})
     except (YAMLError, Invalid, ValueError):
         is_dvcs = text.startswith(_BEGINNING) or _BEGINNING.startswith(text)
@@ -248,7 +251,8 @@ def _is_file(path: Path) -> bool:
         Blocked: something else stands there.
     """
     if path.exists() and not path.is_file():
-        raise Blocked(184, path, "not a file, and DVC writes one there", "move it away while no DVC is at work")
+        problem = "not a file, and DVC writes one there"
+        raise Blocked(Code.BLOCKED, path, problem, "move it away while no DVC is at work")
     return path.is_file()
 
 

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from adaptbert.codes import Code
 from adaptbert.collection.readers.lines import special
 from adaptbert.errors import BadData, UserError, closest, shortened
 from adaptbert.project.repository import kept_outputs, record_of
@@ -63,31 +64,31 @@ def _special(path: Path) -> Iterator[tuple[Path, str]]:
 def _problem(place: str, name: str, named: Collection[Path]) -> UserError | None:
     path, shown = Path(name), shortened(name, _MOST_SHOWN)
     if name.startswith("~"):
-        return BadData(153, place, f"{shown}: ~ is not expanded", "write the path out")
+        return BadData(Code.TILDE_IN_PATH, place, f"{shown}: ~ is not expanded", "write the path out")
     try:
         if not path.exists():
             return _missing(place, path, named)
         for inside, kind in _special(path):
             problem = f"{shortened(str(inside), _MOST_SHOWN)}: {kind}, not a regular file"
-            return BadData(49, place, problem, "put its text into a file: DVC would read it for ever")
+            return BadData(Code.NOT_A_FILE, place, problem, "put its text into a file: DVC would read it for ever")
         return None
     except OSError as error:  # a name that is too long, a folder that may not be read
-        return BadData(49, place, f"{shown}: cannot be read: {error.strerror}", "check the path and its permissions")
+        problem = f"{shown}: cannot be read: {error.strerror}"
+        return BadData(Code.NOT_A_FILE, place, problem, "check the path and its permissions")
 
 
 def _missing(place: str, path: Path, named: Collection[Path]) -> UserError:
     """With the way to get the file back where DVC has a record of it."""
     shown, like = shortened(str(path), _MOST_SHOWN), look_alikes.find(str(path))
     if like is not None:
-        return BadData(50, place, f"{shown}: no such file", f"{like.name} stands in it: {like.remedy}")
+        return BadData(Code.NO_SUCH_FILE, place, f"{shown}: no such file", f"{like.name} stands in it: {like.remedy}")
     kept = kept_outputs([path])[path]
     rest = f" ({', '.join(kept)}, made from it, stays as it is)" if kept else ""
     if (recorded := record_of(path)) is not None:
         remedy = f"get it from the remote: dvc pull {recorded}; or from this clone's cache: dvc checkout {recorded}"
-        return BadData(50, place, f"{shown}: no such file{rest}", remedy)
-    return BadData(
-        50, place, f"{shown}: no such file{_nearest(path, named)}{rest}", "put it there, or write where it is"
-    )
+        return BadData(Code.NO_SUCH_FILE, place, f"{shown}: no such file{rest}", remedy)
+    problem = f"{shown}: no such file{_nearest(path, named)}{rest}"
+    return BadData(Code.NO_SUCH_FILE, place, problem, "put it there, or write where it is")
 
 
 def _nearest(path: Path, named: Collection[Path]) -> str:

@@ -18,6 +18,7 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from adaptbert.base.files import whole
+from adaptbert.codes import Code
 from adaptbert.collection.readers.formats import SUFFIXES, format_of
 from adaptbert.collection.readers.lines import check_regular
 from adaptbert.comparison.amounts import bytes_of
@@ -66,9 +67,9 @@ def check_folder(folder: Path) -> None:
     """Refuse what is no folder."""
     if folder.is_file():
         remedy = f"name the folder that holds your files; --data {quote(str(folder.parent))} takes all that lie there"
-        raise BadData(49, f"--data {folder}", "is a file, not a folder", remedy)
+        raise BadData(Code.NOT_A_FILE, f"--data {folder}", "is a file, not a folder", remedy)
     if not folder.is_dir():
-        raise BadData(49, f"--data {folder}", "no such folder", "give the folder that holds your files")
+        raise BadData(Code.NOT_A_FILE, f"--data {folder}", "no such folder", "give the folder that holds your files")
 
 
 def bring(folder: Path, *, force: bool) -> Brought:
@@ -85,7 +86,8 @@ def bring(folder: Path, *, force: bool) -> Brought:
     """
     if Path(os.path.realpath(OWN)) != Path.cwd().resolve() / OWN:
         problem = "is, or lies behind, a link, and DVC records no files behind a link"
-        raise BadData(199, OWN, problem, "remove the link (the files stay where they are), or say --in-place")
+        remedy = "remove the link (the files stay where they are), or say --in-place"
+        raise BadData(Code.OWN_DATA_IS_A_LINK, OWN, problem, remedy)
     sources, left_out = _survey(folder)
     with hold("data-own"), _dvc() as repo:
         OWN.mkdir(parents=True, exist_ok=True)
@@ -136,7 +138,8 @@ def _survey(folder: Path) -> tuple[list[Path], list[str]]:
         try:
             if not path.name.isprintable():
                 shown = path.parent / ascii(path.name)
-                raise BadData(49, shown, "a name that is not UTF-8, or has control characters", "rename it")
+                problem = "a name that is not UTF-8, or has control characters"
+                raise BadData(Code.NOT_A_FILE, shown, problem, "rename it")
             check_regular(path, str(path))
             files.append(path)
         except BadData as error:
@@ -144,7 +147,8 @@ def _survey(folder: Path) -> tuple[list[Path], list[str]]:
     raise_all(failures)
     if not files:
         known = ", ".join(suffix.removeprefix(".") for suffix in SUFFIXES)
-        raise BadData(50, folder, f"no data file among {len(left_out)} names", f"put {known} files into it")
+        problem = f"no data file among {len(left_out)} names"
+        raise BadData(Code.NO_SUCH_FILE, folder, problem, f"put {known} files into it")
     return files, left_out
 
 
@@ -166,7 +170,8 @@ def _is_kept(target: Path, cache: Path) -> bool:
 
 def _collision(target: Path) -> BadData:
     problem = "holds other bytes than the file of this name in the folder, and DVC does not have them"
-    return BadData(197, target, problem, f"keep them (dvc add {target}), move the file away, or say --force")
+    remedy = f"keep them (dvc add {target}), move the file away, or say --force"
+    return BadData(Code.OTHER_FILE_THERE, target, problem, remedy)
 
 
 def _check_room(copies: Sequence[tuple[Path, Path]], cache: Path) -> None:
@@ -185,7 +190,7 @@ def _check_room(copies: Sequence[tuple[Path, Path]], cache: Path) -> None:
         free = shutil.disk_usage(place).free
         if size > free:
             remedy = "make room, move DVC's cache (dvc cache dir FOLDER), or say --in-place"
-            raise NotWritten(196, place, f"{size:,} bytes needed, {free:,} free", remedy)
+            raise NotWritten(Code.NOT_COPIED, place, f"{size:,} bytes needed, {free:,} free", remedy)
 
 
 def _copy_all(copies: Sequence[tuple[Path, Path]]) -> None:
@@ -211,8 +216,8 @@ def _dvc() -> Iterator["Repo"]:
         with opened() as repo:
             yield repo
     except LockError:
-        raise Busy(159, OWN, "another DVC process is at work here", "wait for it, and run again") from None
+        raise Busy(Code.LOCKED, OWN, "another DVC process is at work here", "wait for it, and run again") from None
     except DvcException as error:
         problem = f"DVC cannot record files here: {' '.join(str(error).split())}"
         remedy = "mend that and run the same command again; what is copied is not copied twice"
-        raise Unrecorded(198, OWN, problem, remedy) from None
+        raise Unrecorded(Code.NOT_RECORDED, OWN, problem, remedy) from None

@@ -14,6 +14,7 @@ from pathlib import Path
 from shlex import quote
 
 from adaptbert.base.files import whole
+from adaptbert.codes import Code
 from adaptbert.errors import BadParams, nearest
 
 FOLDER = Path("presets")
@@ -25,7 +26,7 @@ _MOVED = re.compile(r'(?<=: )"/(?:[^"\\\n]|\\.)*?/([^"/\\\n]+)"')
 def names() -> list[str]:
     """Every preset."""
     if not FOLDER.is_dir():
-        raise BadParams(108, FOLDER, "no such folder", "run adaptbert in the folder of the project")
+        raise BadParams(Code.NO_PARAMS, FOLDER, "no such folder", "run adaptbert in the folder of the project")
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
@@ -37,15 +38,17 @@ def text(name: str, data: Path | None, *, in_place: bool = False) -> str:
         in_place: name the files where they are, in `data`, and not in data/own.
     """
     if name not in names():
-        raise BadParams(99, FOLDER, f"no preset '{name}'{nearest(name, names())}", f"known: {', '.join(names())}")
+        problem = f"no preset '{name}'{nearest(name, names())}"
+        raise BadParams(Code.UNKNOWN_KEY, FOLDER, problem, f"known: {', '.join(names())}")
     preset = (FOLDER / f"{name}.yaml").read_text(encoding="utf-8")
     if data is None:
         if in_place:
-            raise BadParams(111, "--in-place", "without --data nothing is brought", "name the folder: --data FOLDER")
+            problem = "without --data nothing is brought"
+            raise BadParams(Code.CONTRADICTION, "--in-place", problem, "name the folder: --data FOLDER")
         return preset
     if not _OWN.search(preset):
         remedy = f"leave --data out, or the preset, to bring the files alone: {bring_alone(data)}"
-        raise BadParams(111, f"--data {data}", f"preset '{name}' brings its own text", remedy)
+        raise BadParams(Code.CONTRADICTION, f"--data {data}", f"preset '{name}' brings its own text", remedy)
     if not in_place:
         return preset
     folder = data.resolve().as_posix()
@@ -74,14 +77,11 @@ def alone(data: Path | None, *, in_place: bool) -> Path:
         BadParams: there is none, or it is to stay where it is.
     """
     if data is None:
-        raise BadParams(99, FOLDER, "neither a preset nor --data was named", f"known presets: {', '.join(names())}")
+        problem = "neither a preset nor --data was named"
+        raise BadParams(Code.UNKNOWN_KEY, FOLDER, problem, f"known presets: {', '.join(names())}")
     if in_place:
-        raise BadParams(
-            111,
-            "--in-place",
-            "only with a preset, which names the files",
-            f"leave it out, or name one of {', '.join(names())}",
-        )
+        problem = "only with a preset, which names the files"
+        raise BadParams(Code.CONTRADICTION, "--in-place", problem, f"leave it out, or name one of {', '.join(names())}")
     return data
 
 
@@ -103,7 +103,7 @@ def check_replaceable(target: Path, data: Path | None = None) -> None:
     if not {here, _MOVED.sub(r"data/own/\1", here)} & presets and here != _committed(target):
         problem = "holds changes that are neither committed nor a preset"
         files = "" if data is None else f"; to keep it and bring the files alone: {bring_alone(data)}"
-        raise BadParams(111, target, problem, f"commit it (git commit {target}), or say --force{files}")
+        raise BadParams(Code.CONTRADICTION, target, problem, f"commit it (git commit {target}), or say --force{files}")
 
 
 def _committed(target: Path) -> str | None:

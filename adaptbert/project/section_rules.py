@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from adaptbert.base.ladder import GENERAL, PRETRAIN, ROLES, SCRATCH, Cell, LadderConfig, role
+from adaptbert.codes import Code
 from adaptbert.comparison.questions import advice, uncompared
 from adaptbert.comparison.report.terms import CONTROLS, would_show
 from adaptbert.comparison.statistics import FEWEST_SEEDS
@@ -99,7 +100,7 @@ def _names(document: Mapping[str, Any], ladder: LadderConfig, file: Path) -> Ite
     for place, (name, taken) in names.items():
         if not is_name(name):
             problem = f"'{shortened(name)}' cannot be the name of a stage"
-            yield BadParams(112, f"{file}: {shortened(place)}", problem, _like(name, taken) + _OF_NAMES)
+            yield BadParams(Code.BAD_NAME, f"{file}: {shortened(place)}", problem, _like(name, taken) + _OF_NAMES)
 
 
 def _like(name: str, taken: Collection[str]) -> str:
@@ -113,18 +114,21 @@ def _taken(document: Mapping[str, Any], ladder: LadderConfig, file: Path) -> Ite
     for task in document["collect_task"]:
         if task in NO_TASKS:
             problem = f"'{task}' is a section of metrics/comparison.json"
-            yield BadParams(112, f"{file}: collect_task.{task}", problem, "give the task another name")
+            yield BadParams(Code.BAD_NAME, f"{file}: collect_task.{task}", problem, "give the task another name")
     for key, cell in ladder.finetune.items():
         if cell.arm == STEPS or cell.arm in CONTROLS:
             problem = f"'{cell.arm}' is {'a section of metrics/comparison.json' if cell.arm == STEPS else 'a control'}"
-            yield BadParams(112, f"{file}: ladder.finetune.{key}.arm", problem, "give the arm another name")
+            yield BadParams(Code.BAD_NAME, f"{file}: ladder.finetune.{key}.arm", problem, "give the arm another name")
 
 
 def _corpora(document: Mapping[str, Any], ladder: LadderConfig, file: Path) -> Iterator[UserError]:
     known = sorted(document["collect"])
     if GENERAL not in known:
         yield BadParams(
-            99, f"{file}: collect", f"no corpus '{GENERAL}'", "name the text that pretrain is trained on so"
+            Code.UNKNOWN_KEY,
+            f"{file}: collect",
+            f"no corpus '{GENERAL}'",
+            "name the text that pretrain is trained on so",
         )
     yield from _unknown(file, "ladder.domain_transfer", ladder.domain_transfer, known, "collect")
     vocabulary, labelled = document["tokenizer"].get("corpora", []), document["collect_task"].keys() - set(known)
@@ -132,11 +136,13 @@ def _corpora(document: Mapping[str, Any], ladder: LadderConfig, file: Path) -> I
         if name in labelled:
             problem = f"'{name}' is a labelled set, and a vocabulary is trained on corpora"
             remedy = "put its text into a corpus of collect, and name that"
-            yield BadParams(99, f"{file}: tokenizer.corpora", problem, remedy)
+            yield BadParams(Code.UNKNOWN_KEY, f"{file}: tokenizer.corpora", problem, remedy)
     corpora = [name for name in vocabulary if name not in labelled]
     yield from _unknown(file, "tokenizer.corpora", corpora, known, "collect")
     for name in sorted({name for name in ladder.domain_transfer if ladder.domain_transfer.count(name) > 1}):
-        yield BadParams(111, f"{file}: ladder.domain_transfer", f"'{name}' twice", "name each corpus once")
+        yield BadParams(
+            Code.CONTRADICTION, f"{file}: ladder.domain_transfer", f"'{name}' twice", "name each corpus once"
+        )
 
 
 def _tasks(document: Mapping[str, Any], ladder: LadderConfig, file: Path) -> Iterator[UserError]:
@@ -159,7 +165,7 @@ def _tasks(document: Mapping[str, Any], ladder: LadderConfig, file: Path) -> Ite
         remedy = f"known: {', '.join(known) or 'none'}"
         if len(spare) == 1:
             remedy = f"{lacking[0]} has '{spare[0]}', which the ladder has not: write one name in all three"
-        yield BadParams(99, f"{file}: {first}", problem, remedy)
+        yield BadParams(Code.UNKNOWN_KEY, f"{file}: {first}", problem, remedy)
 
 
 def _shapes(document: Mapping[str, Any], file: Path) -> Iterator[UserError]:
@@ -169,10 +175,10 @@ def _shapes(document: Mapping[str, Any], file: Path) -> Iterator[UserError]:
             options = ShapeConfig.model_validate({name: values[name] for name in MAKERS if name in values})
             collected = document["collect_task"][task]
             if found := mismatch(options, collected["shape"], collected["target"], values["max_length"]):
-                yield BadParams(111, f"{file}: finetune.{task}", *found)
+                yield BadParams(Code.CONTRADICTION, f"{file}: finetune.{task}", *found)
             for key in sorted(OF_CLASSES & values.keys()) if collected["target"] == "number" else ():
                 problem = f"{key} and target 'number': a number has no classes"
-                yield BadParams(111, f"{file}: finetune.{task}.{key}", problem, "remove the key")
+                yield BadParams(Code.CONTRADICTION, f"{file}: finetune.{task}.{key}", problem, "remove the key")
 
 
 def _rungs(document: Mapping[str, Any], ladder: LadderConfig, file: Path) -> Iterator[UserError]:
@@ -180,7 +186,7 @@ def _rungs(document: Mapping[str, Any], ladder: LadderConfig, file: Path) -> Ite
     for key, rung in ladder.task_transfer.items():
         place = f"ladder.task_transfer.{key}"
         if not is_name(key):
-            yield BadParams(112, f"{file}: {place}", f"'{key}' cannot be the name of a stage", _OF_NAMES)
+            yield BadParams(Code.BAD_NAME, f"{file}: {place}", f"'{key}' cannot be the name of a stage", _OF_NAMES)
         elif not key.startswith(f"{rung.task}-"):
             yield _misnamed(file, place, f"{rung.task}-<from>", f"task '{rung.task}'")
         if rung.start not in starts:
@@ -200,7 +206,7 @@ def _cells(document: Mapping[str, Any], ladder: LadderConfig, file: Path) -> Ite
         text = ladder.task_transfer.get(cell.start.removeprefix("task_transfer/"))
         if text is not None and text.task != cell.task:
             problem = f"task '{cell.task}', but from '{cell.start}', which is trained on the text of '{text.task}'"
-            yield BadParams(111, place, problem, "start from a rung of the same task")
+            yield BadParams(Code.CONTRADICTION, place, problem, "start from a rung of the same task")
 
 
 def _lacking(document: Mapping[str, Any], start: str, entry: str) -> str | None:
@@ -224,7 +230,9 @@ def _arms(ladder: LadderConfig, file: Path) -> Iterator[UserError]:
             yield _another_role(ladder, file, key, cell, is_)
         elif beside != key:
             problem = f"starts from '{cell.start}' as {beside} does: the same cell twice"
-            yield BadParams(186, f"{file}: ladder.finetune.{key}", problem, "remove one, or start it from another rung")
+            yield BadParams(
+                Code.ARM_TWICE, f"{file}: ladder.finetune.{key}", problem, "remove one, or start it from another rung"
+            )
 
 
 def _another_role(ladder: LadderConfig, file: Path, key: str, cell: Cell, is_: str) -> BadParams:
@@ -240,7 +248,8 @@ def _another_role(ladder: LadderConfig, file: Path, key: str, cell: Cell, is_: s
     rungs = " or ".join(own) or f"{ROLES[cell.arm]}, which the ladder lacks"
     renamed = f"remove it, for arm '{min(there)}' starts there" if there else f"call it {cell.task}-{is_}, arm {is_}"
     problem = f"arm '{cell.arm}' from '{cell.start}', which is a rung of role '{is_}'"
-    return BadParams(185, f"{file}: ladder.finetune.{key}", problem, f"{renamed}; or start it from {rungs}")
+    remedy = f"{renamed}; or start it from {rungs}"
+    return BadParams(Code.ARM_OF_OTHER_ROLE, f"{file}: ladder.finetune.{key}", problem, remedy)
 
 
 def _lengths(document: Mapping[str, Any], file: Path) -> Iterator[UserError]:
@@ -255,7 +264,9 @@ def _lengths(document: Mapping[str, Any], file: Path) -> Iterator[UserError]:
     for key, length in lengths.items():
         if length > positions:
             problem = f"max_length {length} > pretrain.encoder.max_positions {positions}"
-            yield BadParams(111, f"{file}: {key}", problem, f"write at most {positions}, or raise max_positions")
+            yield BadParams(
+                Code.CONTRADICTION, f"{file}: {key}", problem, f"write at most {positions}, or raise max_positions"
+            )
 
 
 def _vocabulary(document: Mapping[str, Any], file: Path) -> Iterator[UserError]:
@@ -263,7 +274,9 @@ def _vocabulary(document: Mapping[str, Any], file: Path) -> Iterator[UserError]:
     init, source = document["pretrain"]["init"], document["tokenizer"]["source"]
     if init != SCRATCH and source == "train":
         problem = f"source {source}, but pretrain.init is {init}, which knows its own vocabulary only"
-        yield BadParams(111, f"{file}: tokenizer.source", problem, "write `init` for models/init, or the same name")
+        yield BadParams(
+            Code.CONTRADICTION, f"{file}: tokenizer.source", problem, "write `init` for models/init, or the same name"
+        )
 
 
 def _unknown(
@@ -277,8 +290,9 @@ def _unknown(
     for name in names:
         if name not in known:
             problem = f"'{name}' is not in {where}{nearest(name, [*known], [*known])}"
-            yield BadParams(99, f"{file}: {place}", problem, remedy or f"known: {', '.join(known)}")
+            yield BadParams(Code.UNKNOWN_KEY, f"{file}: {place}", problem, remedy or f"known: {', '.join(known)}")
 
 
 def _misnamed(file: Path, place: str, wanted: str, values: str) -> BadParams:
-    return BadParams(111, f"{file}: {place}", f"this key does not fit its values, {values}", f"call it {wanted}")
+    problem = f"this key does not fit its values, {values}"
+    return BadParams(Code.CONTRADICTION, f"{file}: {place}", problem, f"call it {wanted}")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from adaptbert.codes import Code
 from adaptbert.errors import BadData, nearest
 
 if TYPE_CHECKING:
@@ -98,5 +99,5 @@ def missing_columns(
         if name not in found:
             other_case = name.lower() in [column.lower() for column in found]
             problem = f"column '{name}' missing; found {', '.join(found) or 'none'}{nearest(name, found)}"
-            errors.append(BadData(58 if other_case else code, place, problem, remedy))
+            errors.append(BadData(Code.COLUMN_CASE if other_case else code, place, problem, remedy))
     return errors

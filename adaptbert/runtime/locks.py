@@ -15,6 +15,7 @@ from hashlib import md5
 from pathlib import Path
 
 from adaptbert.base.files import make_folder, whole
+from adaptbert.codes import Code
 from adaptbert.errors import TEMPORARY, UserError
 
 ROOT = Path(".work")
@@ -55,7 +56,7 @@ def hold(stage: str, patience: float = PATIENCE_SECONDS) -> Iterator[Path]:
                 holder = file.read().strip() or "another process"
                 if waited > patience:
                     remedy = "wait for it, or stop it, and run again"
-                    raise Busy(159, folder, f"{holder} works on this stage", remedy) from None
+                    raise Busy(Code.LOCKED, folder, f"{holder} works on this stage", remedy) from None
                 if waited > SILENT_SECONDS and not is_told:
                     print(f"{holder} works on this stage: waiting {patience:.0f} s for it to end", flush=True)
                     is_told = True

@@ -28,6 +28,7 @@ from typing import Any
 
 from adaptbert.base.config import Config
 from adaptbert.base.full_disk import full_disk
+from adaptbert.codes import Code
 from adaptbert.errors import BadParams, UserError, closest, nearest, raise_all, shortened
 from adaptbert.runtime import signals as interruption
 from adaptbert.runtime.garbage import collect_seldom
@@ -151,9 +152,12 @@ class Stage:
         if kind is int:
             if not isinstance(found, int) or isinstance(found, bool):
                 shown = f"expected an integer, found {shortened(repr(found))}"
-                raise BadParams(100, f"{file}: {key}", shown, written_numbers.remedy(found, _SEED, whole=True))
+                raise BadParams(
+                    Code.WRONG_TYPE, f"{file}: {key}", shown, written_numbers.remedy(found, _SEED, whole=True)
+                )
             if not 0 <= found < 2**64:
-                raise BadParams(115, f"{file}: {key}", f"{found} is out of range", "choose one from 0 to 2^64 - 1")
+                problem = f"{found} is out of range"
+                raise BadParams(Code.SEED_OUT_OF_RANGE, f"{file}: {key}", problem, "choose one from 0 to 2^64 - 1")
             return found
         return params_file.parse(kind, found, key, file)
 
@@ -174,13 +178,13 @@ class UnknownSection(BadParams):
     def __init__(self, name: str, known: Sequence[str], file: Path) -> None:
         self.meant = closest(name, known)
         problem = f"unknown section '{name}'{nearest(name, known)}"
-        super().__init__(99, f"{file}: {name}", problem, f"known: {', '.join(known)}")
+        super().__init__(Code.UNKNOWN_KEY, f"{file}: {name}", problem, f"known: {', '.join(known)}")
 
 
 def told_once(errors: Sequence[UserError], file: Path) -> list[UserError]:
     """Without those that say that a section is missing where another is that section, mistyped."""
     mistyped = {f"{file}: {error.meant}" for error in errors if isinstance(error, UnknownSection)}
-    return [error for error in errors if error.code != 99 or error.place not in mistyped]
+    return [error for error in errors if error.code != Code.UNKNOWN_KEY or error.place not in mistyped]
 
 
 def rule_errors(document: Mapping[str, Any], file: Path, values: Sequence[UserError]) -> list[UserError]:

@@ -14,6 +14,7 @@ from concurrent.futures.process import BrokenProcessPool
 from itertools import chain, islice
 from typing import Any, TypeVar
 
+from adaptbert.codes import Code
 from adaptbert.errors import TEMPORARY, UserError
 from adaptbert.runtime import signals as interruption
 
@@ -68,7 +69,7 @@ def in_order(function: Callable[[Item], Answer], items: Iterable[Item], workers:
     except BrokenProcessPool:
         problem = f"one of {workers} worker processes was killed"
         remedy = "give more memory, or set ADAPTBERT_WORKERS to fewer (0: none), and run again"
-        raise WorkerLost(180, "workers", problem, remedy) from None
+        raise WorkerLost(Code.WORKER_LOST, "workers", problem, remedy) from None
     finally:
         pool.shutdown(cancel_futures=True)
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from adaptbert.base.files import whole, write_json
+from adaptbert.codes import Code
 from adaptbert.errors import BadData, raise_all
 from adaptbert.runtime.worker_pool import in_order
 from adaptbert.tokenization.documents import Cutter
@@ -87,7 +88,7 @@ def write(
         pieces = tokens - 2 * documents
         if pieces == 0:
             remedy = "check the text; for held-out text raise tokenize.heldout_fraction"
-            raise BadData(18, place, f"0 of {texts} texts have a token", remedy)
+            raise BadData(Code.NOTHING_LEFT, place, f"0 of {texts} texts have a token", remedy)
         raise_all(unknown_errors(unknown, pieces, place))
         facts = {
             "name": name,
@@ -111,7 +112,7 @@ def unknown_errors(unknown: int, pieces: int, place: str | Path) -> list[BadData
         return []
     problem = f"unk rate {unknown / pieces:.1%} > 20 %: vocabulary does not fit this text"
     remedy = "train the vocabulary on such text, too: put it into a corpus that tokenizer.corpora names"
-    return [BadData(25, place, problem, remedy)]
+    return [BadData(Code.VOCABULARY_DOES_NOT_FIT, place, problem, remedy)]
 
 
 def _batches(rows: Iterable[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from adaptbert.base.config import Config
+from adaptbert.codes import Code
 from adaptbert.errors import BadData, BadParams, raise_all
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class Segmenter:
         except metadata.PackageNotFoundError:
             remedy = f"pip install {config.segmenter}, or take another segmenter"
             place = "params.yaml: tokenize.words.segmenter"
-            raise BadParams(154, place, f"{config.segmenter} is not installed", remedy) from None
+            raise BadParams(Code.NOT_INSTALLED, place, f"{config.segmenter} is not installed", remedy) from None
         return cls(config.segmenter, read_dictionary(dictionary))
 
     @property
@@ -132,11 +133,11 @@ def read_dictionary(path: Path) -> tuple[Entry, ...]:
         BadData: it is no file, not UTF-8, or a line is no entry; the line is told, not its text.
     """
     if not path.is_file():
-        raise BadData(49, path, "not a readable regular file", "write a file with one word a line")
+        raise BadData(Code.NOT_A_FILE, path, "not a readable regular file", "write a file with one word a line")
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
-        raise BadData(1, path, f"byte {error.start} is not UTF-8", "save the file as UTF-8") from None
+        raise BadData(Code.NOT_DECODABLE, path, f"byte {error.start} is not UTF-8", "save the file as UTF-8") from None
     entries, failures = [], []
     for number, line in enumerate(lines, 1):
         parts = line.split()
@@ -144,7 +145,9 @@ def read_dictionary(path: Path) -> tuple[Entry, ...]:
             continue
         if len(parts) > 3 or not all(part.isascii() and part.isdecimal() for part in parts[1:2]):
             problem = f"{len(parts)} parts, of which the second is a frequency if there is one"
-            failures.append(BadData(165, f"{path}:{number}", problem, "write a word, or a word and a whole number"))
+            failures.append(
+                BadData(Code.BAD_DICTIONARY, f"{path}:{number}", problem, "write a word, or a word and a whole number")
+            )
             continue
         entries.append(Entry(parts[0], int(parts[1]) if parts[1:] else None, parts[2] if parts[2:] else None))
     if failures:

@@ -22,6 +22,7 @@ from typing import Any
 
 from torch import Tensor
 
+from adaptbert.codes import Code
 from adaptbert.errors import INTERNAL, TEMPORARY, BadParams, UserError
 
 VARIABLE = "ADAPTBERT_DEVICES"
@@ -40,7 +41,7 @@ class RankLost(UserError):
     def of(cls, rank: int, status: int) -> "RankLost":
         """What its exit status tells; negative for a signal."""
         ended = f"was killed by signal {-status}" if status < 0 else f"ended with {status}, its error is above"
-        lost = RankLost(172, f"rank {rank}", ended, "run again: training goes on from the last savepoint")
+        lost = RankLost(Code.RANK_LOST, f"rank {rank}", ended, "run again: training goes on from the last savepoint")
         lost.exit_code = TEMPORARY if status < 0 else INTERNAL
         return lost
 
@@ -57,13 +58,13 @@ def count(micro_batches: int) -> int:
     if not asked:
         return max(number for number in range(1, max(1, there) + 1) if micro_batches % number == 0)
     if not asked.isdecimal() or int(asked) == 0:
-        raise BadParams(171, VARIABLE, f"expected a number of devices, found {asked!r}", "write e.g. 2")
+        raise BadParams(Code.BAD_DEVICES, VARIABLE, f"expected a number of devices, found {asked!r}", "write e.g. 2")
     if 0 < there < int(asked):
-        raise BadParams(171, VARIABLE, f"{asked} devices, there are {there}", f"lower it to {there}")
+        raise BadParams(Code.BAD_DEVICES, VARIABLE, f"{asked} devices, there are {there}", f"lower it to {there}")
     if micro_batches % int(asked):
         problem = f"{asked} devices cannot share the {micro_batches} micro-batches of an optimizer step equally"
         remedy = "choose a divisor, or smaller micro-batches: global batch / micro-batch must be a multiple of it"
-        raise BadParams(171, VARIABLE, problem, remedy)
+        raise BadParams(Code.BAD_DEVICES, VARIABLE, problem, remedy)
     return int(asked)
 
 

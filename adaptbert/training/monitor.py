@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from adaptbert.base.files import write_json
+from adaptbert.codes import Code
 from adaptbert.errors import Diverged
 from adaptbert.runtime import signals as interruption
 from adaptbert.runtime.progress import Progress
@@ -194,7 +195,7 @@ class Follower:
         return dict(zip(self._names, values, strict=True))
 
     def _diverged(self, problem: str) -> Diverged:
-        return Diverged(158, f"step {self.step}", problem, "lower optim.learning_rate", self._counts)
+        return Diverged(Code.DIVERGED, f"step {self.step}", problem, "lower optim.learning_rate", self._counts)
 
     def _explain(self) -> None:
         """What is needed to look into a run that diverged: the micro-batches are functions of seed and number."""

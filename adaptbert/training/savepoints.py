@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adaptbert.base.files import file_digest, sync
+from adaptbert.codes import Code
 from adaptbert.errors import BadData
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ class Savepoints:
             print(f"warning: {path} is damaged and set aside; the one before it is taken", file=sys.stderr)
         if found:
             remedy = f"remove {self.folder} to train again from the first step"
-            raise BadData(124, self.folder, f"each of its {len(found)} savepoints is damaged", remedy)
+            raise BadData(Code.DAMAGED_WEIGHTS, self.folder, f"each of its {len(found)} savepoints is damaged", remedy)
         return None
 
     def _found(self) -> list[tuple[int, Path]]:

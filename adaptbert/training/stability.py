@@ -9,6 +9,7 @@ from collections import deque
 from statistics import median
 from typing import Any
 
+from adaptbert.codes import Code
 from adaptbert.errors import Diverged
 
 IN_A_ROW = 3
@@ -73,10 +74,11 @@ class Health:
         self._bad.append({"step": step, "loss": str(loss), "norm": str(norm)})
         what = f"the loss is {loss}" if not math.isfinite(loss) else f"the norm of the gradient is {norm}"
         if self._in_a_row == IN_A_ROW:
-            raise Diverged(158, f"step {step}", f"{what}, {IN_A_ROW} steps in a row", "lower optim.learning_rate")
+            problem = f"{what}, {IN_A_ROW} steps in a row"
+            raise Diverged(Code.DIVERGED, f"step {step}", problem, "lower optim.learning_rate")
         if self._seen >= PATIENCE and self.skipped > SHARE * self._seen:
             share = f"{self.skipped} of {self._seen} steps"
-            raise Diverged(158, f"step {step}", f"{what}, as in {share}", "lower optim.learning_rate")
+            raise Diverged(Code.DIVERGED, f"step {step}", f"{what}, as in {share}", "lower optim.learning_rate")
         return f"step {step}: {what}; the step is skipped"
 
     def _spike(self, step: int, loss: float, norm: float) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.parquet as pq
 
+from adaptbert.codes import Code
 from adaptbert.errors import BadData, UserError
 from adaptbert.rows.cleaning import clean, digest, key
 from adaptbert.rows.layout import CORPUS
@@ -24,9 +25,9 @@ from adaptbert.validation.schemas import EMPTY, Reason, faulty
 if TYPE_CHECKING:
     import pandas as pd
 
-TOO_SHORT = Reason(74, "too_short", "text is shorter than validate.min_characters")
-DUPLICATE = Reason(20, "duplicate", "the same text as an earlier row")
-LEAK = Reason(55, "dev_or_test_text", "equals or contains a dev or test text")
+TOO_SHORT = Reason(Code.TOO_SHORT, "too_short", "text is shorter than validate.min_characters")
+DUPLICATE = Reason(Code.REPEATED_TEXT, "duplicate", "the same text as an earlier row")
+LEAK = Reason(Code.DEV_OR_TEST_TEXT, "dev_or_test_text", "equals or contains a dev or test text")
 
 _BATCH = 1_000
 _MIN_DISTINCT = 0.01
@@ -132,13 +133,20 @@ def _useless(account: Account, distinct: int, source: Path) -> list[UserError]:
     candidates = distinct + account.rejected[DUPLICATE.name]
     if account.cleaned["nul"] > _MAX_NUL * max(1, account.characters):
         problem = f"{account.cleaned['nul']:,} NUL to {account.characters:,} other characters"
-        return [BadData(10, source, problem, "a binary file? give text")]
+        return [BadData(Code.BINARY_FILE, source, problem, "a binary file? give text")]
     if distinct < _MIN_DISTINCT * candidates:
         problem = f"{distinct} distinct of {candidates} documents"
-        return [BadData(20, source, problem, "give text that does not repeat itself")]
+        return [BadData(Code.REPEATED_TEXT, source, problem, "give text that does not repeat itself")]
     if account.kept == 0:
         told = ", ".join(f"{name}: {count}" for name, count in sorted(account.rejected.items())) or "it had none"
-        return [BadData(18, source, f"0 of {account.rows_in} documents left ({told})", "give more text")]
+        return [BadData(Code.NOTHING_LEFT, source, f"0 of {account.rows_in} documents left ({told})", "give more text")]
     if account.kept == 1:
-        return [BadData(19, source, "1 document cannot be split into training and held-out text", "give more text")]
+        return [
+            BadData(
+                Code.TOO_FEW_ROWS,
+                source,
+                "1 document cannot be split into training and held-out text",
+                "give more text",
+            )
+        ]
     return []

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from adaptbert.codes import Code
 from adaptbert.errors import BadData, UserError, nearest
 from adaptbert.rows.cleaning import name_key, seen, spelled
 
@@ -64,12 +65,12 @@ def label_errors(
         if unknown:
             problem = f"labels of {split} that are not among `labels`: {labels[split].told(unknown, known or [])}"
             remedy = f"known: {', '.join(map(spelled, sorted(known or [])))}; map_labels gives a label another name"
-            errors.append(BadData(59, place, problem, remedy))
+            errors.append(BadData(Code.UNKNOWN_LABEL, place, problem, remedy))
         if unseen := set(counts) - set(trained) - unknown:
             problem = f"labels of {split} that train never shows: {labels[split].told(unseen, sorted(trained))}"
             mapped = f"{{{spelled(min(unseen))}: a label of train}}"
             remedy = f"add training rows, or write map_labels: {mapped} below {_section(place)}"
-            errors.append(BadData(60, place, problem, remedy))
+            errors.append(BadData(Code.LABEL_NOT_IN_TRAIN, place, problem, remedy))
     return errors
 
 
@@ -81,14 +82,28 @@ def class_errors(labels: Counter[str], target: str, place: str | Path) -> list[U
     fewest = _FEWEST.get(target, 0)
     if len(labels) >= fewest:
         return []
-    return [BadData(67, place, f"{len(labels)} class in train; '{target}' needs {fewest}", "check the label column")]
+    return [
+        BadData(
+            Code.TOO_FEW_CLASSES,
+            place,
+            f"{len(labels)} class in train; '{target}' needs {fewest}",
+            "check the label column",
+        )
+    ]
 
 
 def number_errors(values: Sequence[float], target: str, place: str | Path) -> list[UserError]:
     """A correlation needs two values in train."""
     if target != "number" or len(set(values)) != 1:
         return []
-    return [BadData(78, place, "the target is constant: correlation undefined", "check the column of the value")]
+    return [
+        BadData(
+            Code.CONSTANT_TARGET,
+            place,
+            "the target is constant: correlation undefined",
+            "check the column of the value",
+        )
+    ]
 
 
 def positive_errors(labels: Counter[str], positive: str | None, place: str | Path) -> list[UserError]:
@@ -96,7 +111,7 @@ def positive_errors(labels: Counter[str], positive: str | None, place: str | Pat
     if positive is None or positive in labels:
         return []
     problem = f"positive is {seen(positive)}{nearest(positive, sorted(labels))}, which no training row has"
-    return [BadData(59, place, problem, f"known: {', '.join(map(spelled, sorted(labels)))}")]
+    return [BadData(Code.UNKNOWN_LABEL, place, problem, f"known: {', '.join(map(spelled, sorted(labels)))}")]
 
 
 def label_warnings(labels: Mapping[str, Labels]) -> dict[str, int]:
@@ -141,7 +156,7 @@ def _lookalikes(
     if problems:
         more = len(problems) - _SHOWN
         problem = "; ".join(problems[:_SHOWN]) + (f"; and {more} more of this kind" if more > 0 else "")
-        yield BadData(66, place, problem, _one_spelling(mapped, known, renamed, place))
+        yield BadData(Code.LABELS_LOOK_ALIKE, place, problem, _one_spelling(mapped, known, renamed, place))
 
 
 def _one_spelling(

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from adaptbert.base.files import read_json, write_json
+from adaptbert.codes import Code
 from adaptbert.errors import BadData, UserError
 from adaptbert.validation.accounts import Account, RejectFile
 from adaptbert.validation.label_audit import (
@@ -103,8 +104,10 @@ def _take_out_copies(holder: Split, looser: Split, holder_name: str, looser_name
     """Reject the rows of `looser` whose input `holder` has."""
     exact = set(holder.texts())
     keys = set(holder.compared())
-    same = Reason(70, f"in_{holder_name}", f"the same text is in {holder_name}")
-    similar = Reason(71, same.name, f"the same text but for case, punctuation or spaces is in {holder_name}")
+    same = Reason(Code.IN_OTHER_SPLIT, f"in_{holder_name}", f"the same text is in {holder_name}")
+    similar = Reason(
+        Code.ALMOST_IN_OTHER_SPLIT, same.name, f"the same text but for case, punctuation or spaces is in {holder_name}"
+    )
     copied: set[tuple[str, ...]] = set()
     for row, text, key in zip(looser.left, looser.texts(), looser.compared(), strict=True):
         if key in keys:
@@ -114,7 +117,12 @@ def _take_out_copies(holder: Split, looser: Split, holder_name: str, looser_name
         return []
     problem = f"{len(copied)} of {len(keys)} texts of {holder_name} are in {looser_name}"
     return [
-        BadData(70, looser.source, problem, f"split again: {looser_name} must not hold what {holder_name} measures")
+        BadData(
+            Code.IN_OTHER_SPLIT,
+            looser.source,
+            problem,
+            f"split again: {looser_name} must not hold what {holder_name} measures",
+        )
     ]
 
 
@@ -154,4 +162,6 @@ def _useless(rows: Split, limits: Limits) -> list[UserError]:
     if account.kept:
         return []
     told = ", ".join(f"{name}: {count}" for name, count in sorted(account.rejected.items())) or "it had none"
-    return [BadData(18, rows.source, f"0 of {account.rows_in} rows left ({told})", "each split needs rows")]
+    return [
+        BadData(Code.NOTHING_LEFT, rows.source, f"0 of {account.rows_in} rows left ({told})", "each split needs rows")
+    ]

@@ -8,6 +8,7 @@ from unicodedata import normalize
 
 import pyarrow.parquet as pq
 
+from adaptbert.codes import Code
 from adaptbert.errors import BadData, UserError
 from adaptbert.rows.tag_schemes import looks_like
 from adaptbert.validation.limits import Limits
@@ -35,10 +36,17 @@ def offset_errors(split: Split, limits: Limits) -> list[UserError]:
     rows_missed = f"{len(missed)} of {split.account.rows_in} rows"
     if set(fitting) & {"bytes", "UTF-16 units"}:
         problem = f"the answers of {rows_missed} are off by a growing shift: offsets in {' or '.join(fitting)}?"
-        return [BadData(82, split.source, problem, "count Unicode code points of the context")]
+        return [BadData(Code.OFFSETS_IN_OTHER_UNITS, split.source, problem, "count Unicode code points of the context")]
     if fitting:
         problem = f"the offsets of {rows_missed} fit {fitting[0]}, not this text"
-        return [BadData(87, split.source, problem, "give the text that was annotated, not normalised since")]
+        return [
+            BadData(
+                Code.OFFSETS_OF_NORMALISED_TEXT,
+                split.source,
+                problem,
+                "give the text that was annotated, not normalised since",
+            )
+        ]
     return []
 
 
@@ -64,10 +72,21 @@ def scheme_errors(split: Split, limits: Limits) -> list[UserError]:
     looks = looks_like(_rows(split))
     problem = f"{split.misfits} of {total} rows are not {rules.scheme}"
     if looks != rules.scheme:
-        return [BadData(90, split.source, f"{problem}; they look like {looks}", f"write tag_scheme: {looks}")]
+        return [
+            BadData(
+                Code.OTHER_TAG_SCHEME, split.source, f"{problem}; they look like {looks}", f"write tag_scheme: {looks}"
+            )
+        ]
     if rules.repair:
         return []
-    return [BadData(90, split.source, f"{problem}, and no other scheme fits more: a mixture?", "repair_tags: true")]
+    return [
+        BadData(
+            Code.OTHER_TAG_SCHEME,
+            split.source,
+            f"{problem}, and no other scheme fits more: a mixture?",
+            "repair_tags: true",
+        )
+    ]
 
 
 def _rows(split: Split) -> list[list[str]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from adaptbert.codes import Code
 from adaptbert.errors import BadData, UserError
 from adaptbert.rows.layout import Layout
 from adaptbert.validation.accounts import COMPRESSION, Account, Reject
@@ -15,7 +16,7 @@ from adaptbert.validation.schemas import Reason
 if TYPE_CHECKING:
     import pandas as pd
 
-TOO_LONG = Reason(22, "too_long", "text is longer than validate.max_characters")
+TOO_LONG = Reason(Code.TOO_LONG, "too_long", "text is longer than validate.max_characters")
 _SHOWN = 20
 """Repeated ids told one by one."""
 
@@ -58,7 +59,7 @@ def repeated_ids(source: Path, repeated: Collection[str]) -> list[UserError]:
     for row in rows:
         places[row["id"]].append(f"{row['file']}:{row['line']}")
     return [
-        BadData(86, source, f"id {row_id!r} in rows {first} and {second}", "give each row an id of its own")
+        BadData(Code.BAD_ID, source, f"id {row_id!r} in rows {first} and {second}", "give each row an id of its own")
         for row_id, (first, second, *_) in places.items()
     ]
 

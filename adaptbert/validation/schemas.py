@@ -9,6 +9,7 @@ from math import inf, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from adaptbert.codes import Code
 from adaptbert.errors import BadData, UserError, raise_all
 from adaptbert.rows.cleaning import clean
 from adaptbert.rows.layout import Layout, missing_columns
@@ -33,20 +34,20 @@ class Reason(NamedTuple):
     text: str
 
 
-ID_MISSING = Reason(86, "id_missing", "id is missing")
-TEXT_NULL = Reason(41, "text_null", "text is null")
-EMPTY = Reason(74, "empty", "text is empty")
-LABEL_MISSING = Reason(62, "label_missing", "label missing")
-TOKENS_NULL = Reason(74, "empty", "no tokens")
-TAGS_NULL = Reason(62, "label_missing", "tags missing")
-LENGTHS = Reason(88, "lengths_differ", "tokens and tags are not equally many")
-TOKEN_EMPTY = Reason(91, "token_empty", "a token is empty")
-TOKEN_INVISIBLE = Reason(92, "token_invisible", "a token has no visible character, so no pieces")
-TAG_ILLEGAL = Reason(89, "tag_illegal", "the tags break the scheme of the file")
-PAIR_MISSING = Reason(76, "text_missing", "text_a or text_b missing")
-OUT_OF_RANGE = Reason(77, "out_of_range", "value is not finite, or outside the range")
-OFFSET_OUTSIDE = Reason(83, "offset_outside", "the offset of an answer is outside its context")
-ANSWER_ELSEWHERE = Reason(81, "answer_elsewhere", "an answer is not at its offset")
+ID_MISSING = Reason(Code.BAD_ID, "id_missing", "id is missing")
+TEXT_NULL = Reason(Code.TEXT_NULL, "text_null", "text is null")
+EMPTY = Reason(Code.TOO_SHORT, "empty", "text is empty")
+LABEL_MISSING = Reason(Code.LABEL_MISSING, "label_missing", "label missing")
+TOKENS_NULL = Reason(Code.TOO_SHORT, "empty", "no tokens")
+TAGS_NULL = Reason(Code.LABEL_MISSING, "label_missing", "tags missing")
+LENGTHS = Reason(Code.TOKENS_AND_TAGS_DIFFER, "lengths_differ", "tokens and tags are not equally many")
+TOKEN_EMPTY = Reason(Code.EMPTY_TOKEN, "token_empty", "a token is empty")
+TOKEN_INVISIBLE = Reason(Code.INVISIBLE_TOKEN, "token_invisible", "a token has no visible character, so no pieces")
+TAG_ILLEGAL = Reason(Code.ILLEGAL_TAGS, "tag_illegal", "the tags break the scheme of the file")
+PAIR_MISSING = Reason(Code.PAIR_INCOMPLETE, "text_missing", "text_a or text_b missing")
+OUT_OF_RANGE = Reason(Code.BAD_VALUE, "out_of_range", "value is not finite, or outside the range")
+OFFSET_OUTSIDE = Reason(Code.OFFSET_OUTSIDE_TEXT, "offset_outside", "the offset of an answer is outside its context")
+ANSWER_ELSEWHERE = Reason(Code.ANSWER_NOT_AT_OFFSET, "answer_elsewhere", "an answer is not at its offset")
 
 
 class Rules(NamedTuple):
@@ -120,7 +121,7 @@ def faulty(frame: "pd.DataFrame", layout: Layout, place: str | Path, rules: Rule
     from pandera.errors import SchemaErrors
 
     wanted = schema(layout, rules)
-    raise_all(missing_columns(56, map(str, wanted.columns), list(map(str, frame.columns)), place))
+    raise_all(missing_columns(Code.COLUMN_MISSING, map(str, wanted.columns), list(map(str, frame.columns)), place))
     if frame.empty:  # its columns have no types that could be judged
         return {}
     rows = frame.reset_index(drop=True)  # failures are told by index: it must be unique
@@ -211,7 +212,7 @@ def _mistyped(cases: "pd.DataFrame", frame: "pd.DataFrame", place: str | Path) -
     """One error a column; the values stay out of the message."""
     return [
         BadData(
-            42,
+            Code.NOT_TEXT,
             place,
             f"column '{name}' is {frame[name].dtype}, expected {_KIND.get(name, 'text')}",
             "nothing is cast; convert it",

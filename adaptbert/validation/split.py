@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from adaptbert.codes import Code
 from adaptbert.errors import BadData, UserError
 from adaptbert.rows.cleaning import clean, key, letters
 from adaptbert.validation.accounts import Account
@@ -105,7 +106,9 @@ class Split:
             return []
         file, line = (self.frame[column].iloc[none[0]] for column in ("file", "line"))
         problem = f"{len(none)} questions without an answer, the first at {file}:{line}"
-        return [BadData(84, self.source, problem, "unanswerable questions need no_answer: true")]
+        return [
+            BadData(Code.UNANSWERABLE_QUESTIONS, self.source, problem, "unanswerable questions need no_answer: true")
+        ]
 
     def repeated_ids(self) -> set[str]:
         """Ids of more than one row."""

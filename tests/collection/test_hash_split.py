@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from adaptbert.codes import Code
 from adaptbert.collection.hash_split import Cut, split_of
 from adaptbert.collection.labelled_source import LabelledSet
 from adaptbert.collection.readers.records import Problem, Row, Unreadable
@@ -87,7 +88,7 @@ def test_groups_copies_and_contexts_stay_together() -> None:
 
 
 def test_unreadable_rows_stay_with_train_and_nothing_is_read_twice() -> None:
-    bad = Unreadable("bad", "f", 1, Problem(62, "label missing"))
+    bad = Unreadable("bad", "f", 1, Problem(Code.LABEL_MISSING, "label missing"))
     assert placed([bad, *texts(200)])["bad"] == "train"
 
 

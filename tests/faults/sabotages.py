@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from adaptbert.codes import Code
 from adaptbert.runtime import locks as exclusive
 from adaptbert.runtime import stage as entry
 from adaptbert.training import loop as training
@@ -53,7 +54,7 @@ def stale_lock() -> None:
         folder.mkdir(parents=True, exist_ok=True)
         mark = folder / "pid"
         if mark.exists():
-            raise exclusive.Busy(159, folder, f"process {mark.read_text()} works on this stage", "wait")
+            raise exclusive.Busy(Code.LOCKED, folder, f"process {mark.read_text()} works on this stage", "wait")
         mark.write_text(str(os.getpid()))
         yield folder
         mark.unlink()

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from adaptbert.base.files import whole
+from adaptbert.codes import Code
 from adaptbert.errors import BadData, BadParams, Diverged, UserError, raise_all
 from adaptbert.pretraining.heldout_evaluation import MeasureConfig
 from adaptbert.runtime.signals import Interrupted
@@ -144,9 +145,21 @@ def raising(error: BaseException) -> Callable[..., None]:
 @pytest.mark.parametrize(
     ("error", "code", "line"),
     [
-        (BadData(124, "model", "damaged", "restore it"), 65, "error: AB-124 model: damaged; restore it"),
-        (BadParams(111, "params.yaml: a", "1 > 0", "change it"), 78, "error: AB-111 params.yaml: a: 1 > 0; change it"),
-        (Diverged(158, "step 3", "the loss is nan", "lower it"), 70, "error: AB-158 step 3: the loss is nan; lower it"),
+        (
+            BadData(Code.DAMAGED_WEIGHTS, "model", "damaged", "restore it"),
+            65,
+            "error: AB-124 model: damaged; restore it",
+        ),
+        (
+            BadParams(Code.CONTRADICTION, "params.yaml: a", "1 > 0", "change it"),
+            78,
+            "error: AB-111 params.yaml: a: 1 > 0; change it",
+        ),
+        (
+            Diverged(Code.DIVERGED, "step 3", "the loss is nan", "lower it"),
+            70,
+            "error: AB-158 step 3: the loss is nan; lower it",
+        ),
         (Interrupted("stopped by SIGTERM"), 75, "stopped by SIGTERM; the same command goes on from here"),
         (
             OSError(errno.EROFS, "Read-only file system", "models/x"),
@@ -164,7 +177,12 @@ def test_one_line_and_a_code_that_says_what_to_do(
 
 def test_several_failures_are_told_together(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def domain_transfer(params: DomainTransferParams, *, out: Path) -> None:
-        raise_all([BadData(1, "a.txt:3", "bad byte", "mend it"), BadData(62, "b.csv:9", "no label", "add one")])
+        raise_all(
+            [
+                BadData(Code.NOT_DECODABLE, "a.txt:3", "bad byte", "mend it"),
+                BadData(Code.LABEL_MISSING, "b.csv:9", "no label", "add one"),
+            ]
+        )
 
     assert exit_code(domain_transfer, "--out", "x") == 65
     assert capsys.readouterr().err == ("error: AB-001 a.txt:3: bad byte; mend it\nAB-062 b.csv:9: no label; add one\n")

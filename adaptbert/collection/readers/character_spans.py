@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import NamedTuple
 from unicodedata import category
 
+from adaptbert.codes import Code
 from adaptbert.collection.readers.records import Problem
 from adaptbert.errors import BadData
 from adaptbert.rows.cleaning import clean, moved_back
@@ -50,17 +51,18 @@ def tagged(text: str, spans: Iterable[CharacterSpan], place: str) -> tuple[list[
     """
     wanted = sorted(set(spans))
     if any(not 0 <= span.first < span.end <= len(text) for span in wanted):
-        return Problem(83, "a span lies outside its text, or is empty")
+        return Problem(Code.OFFSET_OUTSIDE_TEXT, "a span lies outside its text, or is empty")
     if any(before.end > after.first for before, after in pairwise(wanted)):
-        raise BadData(93, place, "spans overlap: flat tagging cannot hold them", "keep one of the two")
+        problem = "spans overlap: flat tagging cannot hold them"
+        raise BadData(Code.OVERLAPPING_SPANS, place, problem, "keep one of the two")
     tokens, places = words(text)
     found = []
     for span in wanted:
         inside = [number for number, (first, end) in enumerate(places) if first < span.end and end > span.first]
         if not inside:
-            return Problem(161, "a span holds no word")
+            return Problem(Code.SPAN_CUTS_WORD, "a span holds no word")
         if places[inside[0]][0] < span.first or places[inside[-1]][1] > span.end:
-            return Problem(161, "a span begins or ends inside a word")
+            return Problem(Code.SPAN_CUTS_WORD, "a span begins or ends inside a word")
         found.append((inside[0], inside[-1] + 1, span.kind))
     return tokens, tags(found, len(tokens), "bio")
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from adaptbert.codes import Code
 from adaptbert.collection.readers.lines import Line
 from adaptbert.collection.readers.records import CheckColumns, Problem, Record
 from adaptbert.errors import BadData
@@ -45,7 +46,8 @@ def records(
         values: dict[str, Any] = {} if problem else _columns(rows)
         yield Record(sentence[0].number, values | {"document": f"{stem}-{document}"}, problem)
     if not sentences:
-        raise BadData(16, shown, "0 sentences", "write a token and its tag a line, and a blank line after a sentence")
+        remedy = "write a token and its tag a line, and a blank line after a sentence"
+        raise BadData(Code.NO_ROWS, shown, "0 sentences", remedy)
 
 
 def _sentences(lines: Iterator[Line]) -> Iterator[list[Line]]:
@@ -73,13 +75,13 @@ def _columns(rows: list[list[str]]) -> dict[str, list[str]]:
 
 def _uneven(rows: list[list[str]], width: int) -> Problem | None:
     found = next((len(row) for row in rows if len(row) != width), width)
-    return None if found == width else Problem(95, f"expected {width} columns, found {found}")
+    return None if found == width else Problem(Code.COLUMN_COUNT, f"expected {width} columns, found {found}")
 
 
 def _check(width: int, shown: str, line: int, columns: Mapping[str, str], check: CheckColumns) -> None:
     if width < 2 and "tags" in columns:
         problem = "one column found, a token and its tag expected"
-        raise BadData(95, f"{shown}:{line}", problem, "put a tab or a space between token and tag")
+        raise BadData(Code.COLUMN_COUNT, f"{shown}:{line}", problem, "put a tab or a space between token and tag")
     known = [*(str(place + 1) for place in range(width)), "document", "tokens", "tags"]
     wanted = list(columns.values())
     check(wanted if set(wanted) <= set(known) else known)

@@ -7,6 +7,7 @@ with {start_offset, end_offset, label}, as newer exports and those with relation
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from adaptbert.codes import Code
 from adaptbert.collection.readers import json_files
 from adaptbert.collection.readers.character_spans import CharacterSpan, tagged
 from adaptbert.collection.readers.lines import Line
@@ -47,7 +48,9 @@ def records(
         text = values.get(columns["tokens"])
         spans = _spans(marks)
         if not isinstance(text, str) or spans is None:
-            yield record._replace(problem=Problem(56, "no text, or no spans of the form [first, end, label]"))
+            yield record._replace(
+                problem=Problem(Code.COLUMN_MISSING, "no text, or no spans of the form [first, end, label]")
+            )
             continue
         row = tagged(text, spans, f"{shown}:{record.line}")
         if isinstance(row, Problem):
@@ -61,7 +64,9 @@ def labelled(record: Record, column: str, marks: Any, layout: Layout) -> Record:
     if layout.target == "labels" or not isinstance(marks, list):
         return record._replace(values={**record.values, column: marks})
     if len(marks) > 1:
-        return record._replace(problem=Problem(65, f"{len(marks)} labels where the target '{layout.target}' takes one"))
+        return record._replace(
+            problem=Problem(Code.LABEL_TYPE, f"{len(marks)} labels where the target '{layout.target}' takes one")
+        )
     return record._replace(values={**record.values, column: marks[0] if marks else None})
 
 

@@ -7,6 +7,8 @@ which a line does not end with a line feed (EBCDIC), and some in which a line me
 
 import codecs
 
+from adaptbert.codes import Code
+
 COMMON = ("gb18030", "big5", "shift_jis", "euc-kr", "cp1252", "latin-1", "utf-16")
 """Told where another is refused."""
 
@@ -22,7 +24,7 @@ _NAMES = (
     "iso8859_13 iso8859_14 iso8859_15 iso8859_16 "
     "mac_cyrillic mac_greek mac_iceland mac_latin2 mac_roman mac_turkish"
 )
-ERROR_CODES = (1, 5)
+ERROR_CODES = (Code.NOT_DECODABLE, Code.WINDOWS_1252)
 """Errors of a row that usually mean that its file is in another encoding."""
 
 KNOWN = frozenset(codecs.lookup(name).name for name in _NAMES.split())

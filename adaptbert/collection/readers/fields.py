@@ -7,6 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from adaptbert.codes import Code
 from adaptbert.collection.readers.records import Problem
 from adaptbert.collection.readers.replacing import Allowance, Replacer
 from adaptbert.errors import BadData, raise_all
@@ -108,7 +109,11 @@ class Fields:
                 error
                 for name, column in missing
                 for error in missing_columns(
-                    56 if is_first else 40, [column], found, place, _UNMAPPED.get(name, mapped)
+                    Code.COLUMN_MISSING if is_first else Code.COLUMN_MISSING_IN_PART,
+                    [column],
+                    found,
+                    place,
+                    _UNMAPPED.get(name, mapped),
                 )
             ]
         )
@@ -131,40 +136,43 @@ class Fields:
                 return Read(names["id"], names["group"], value)
             (names if name in OPTIONAL else values)[name] = value
         if "tokens" in values and "tags" in values and len(values["tokens"]) != len(values["tags"]):
-            problem = Problem(88, f"{len(values['tokens'])} tokens, {len(values['tags'])} tags")
+            problem = Problem(
+                Code.TOKENS_AND_TAGS_DIFFER, f"{len(values['tokens'])} tokens, {len(values['tags'])} tags"
+            )
             return Read(names["id"], names["group"], problem)
         return Read(names["id"], names["group"], values)
 
     def _cell(self, name: str, column: str, record: Mapping[str, Any], place: str) -> Any:
         if column not in record:
-            return Problem(56, f"column '{column}' missing in this row")
+            return Problem(Code.COLUMN_MISSING, f"column '{column}' missing in this row")
         found = record[column]
         if isinstance(found, Problem):
             return found
         if name in OPTIONAL:
             if not isinstance(found, str | int) or found == "":
-                return Problem(56, f"column '{column}': expected a name, found {kind(found)}")
+                return Problem(Code.COLUMN_MISSING, f"column '{column}': expected a name, found {kind(found)}")
             return half_character(column) if SURROGATE.search(str(found)) else str(found)
         if name in ("text_a", "text_b") and (found is None or found == ""):
-            return Problem(76, f"{name} missing")
+            return Problem(Code.PAIR_INCOMPLETE, f"{name} missing")
         if name in TEXTS:
             return self._text(found, name, column, place)
         return getattr(self, f"_{name}")(found, column, place)
 
     def _text(self, found: object, name: str, column: str, place: str) -> str | Problem:
         if found is None:
-            return Problem(41, f"{name} is null")
+            return Problem(Code.TEXT_NULL, f"{name} is null")
         if not isinstance(found, str):
-            return Problem(42, f"column '{column}' is {kind(found)}, expected text")
+            return Problem(Code.NOT_TEXT, f"column '{column}' is {kind(found)}, expected text")
         if SURROGATE.search(found):
             return half_character(column)
         return self._replace(found, place)
 
     def _label(self, found: object, column: str, place: str) -> str | Problem:
         if found is None or found == "" or (isinstance(found, float) and math.isnan(found)):
-            return Problem(62, "label missing")
+            return Problem(Code.LABEL_MISSING, "label missing")
         if not isinstance(found, str | int):
-            raise BadData(65, place, f"label in column '{column}' is {kind(found)}", "write labels as text or integers")
+            problem = f"label in column '{column}' is {kind(found)}"
+            raise BadData(Code.LABEL_TYPE, place, problem, "write labels as text or integers")
         self.label_kinds.setdefault(kind(found), place)
         label = self._labelling.names.get(str(found), str(found))
         return half_character(column) if SURROGATE.search(label) else label
@@ -172,15 +180,17 @@ class Fields:
     def _labels(self, found: object, column: str, place: str) -> list[str] | Problem:
         """Sorted, each once; an empty list, or nothing between separators, is no label."""
         if found is None:
-            return Problem(62, "labels missing")
+            return Problem(Code.LABEL_MISSING, "labels missing")
         if isinstance(found, str):
             separator = self._labelling.separator
             if separator is None:
                 told = f"column '{column}': text where a list is expected; split on ';'?"
-                raise BadData(80, place, told, "name what parts labels, e.g. `separator: ';'`, or give lists (jsonl)")
+                remedy = "name what parts labels, e.g. `separator: ';'`, or give lists (jsonl)"
+                raise BadData(Code.LIST_EXPECTED, place, told, remedy)
             found = [part.strip() for part in found.split(separator) if part.strip()]
         if not isinstance(found, list):
-            raise BadData(65, place, f"labels in column '{column}' are {kind(found)}", "write a list of labels a row")
+            remedy = "write a list of labels a row"
+            raise BadData(Code.LABEL_TYPE, place, f"labels in column '{column}' are {kind(found)}", remedy)
         labels = [self._label(label, column, place) for label in found]
         problem = next((label for label in labels if isinstance(label, Problem)), None)
         return problem or sorted({label for label in labels if isinstance(label, str)})
@@ -188,14 +198,14 @@ class Fields:
     def _value(self, found: object, column: str, place: str) -> float | Problem:
         """A number, or text that is one, as in CSV: as people write it, not `1_000` as Python does."""
         if found is None or found == "":
-            return Problem(62, "value missing")
+            return Problem(Code.LABEL_MISSING, "value missing")
         try:
             if isinstance(found, bool) or not isinstance(found, str | int | float) or "_" in str(found):
                 raise ValueError
             number = float(found)
         except (ValueError, OverflowError):
-            return Problem(77, "value is not a number")
-        return Problem(62, "value missing") if math.isnan(number) else number
+            return Problem(Code.BAD_VALUE, "value is not a number")
+        return Problem(Code.LABEL_MISSING, "value missing") if math.isnan(number) else number
 
     def _tokens(self, found: object, column: str, place: str) -> list[str] | Problem:
         return self._strings(found, column, place)
@@ -209,28 +219,32 @@ class Fields:
     def _answers(self, found: object, column: str, place: str) -> list[dict[str, Any]] | Problem:
         """From {"text": [...], "answer_start": [...]} or [{"text": ..., "answer_start": ...}]; equal ones once."""
         if found is None:
-            return Problem(62, "answers missing")
+            return Problem(Code.LABEL_MISSING, "answers missing")
         if isinstance(found, str):
             problem = f"column '{column}': text where a list is expected"
-            raise BadData(80, place, problem, "use squad, jsonl or parquet, with texts and offsets")
+            raise BadData(Code.LIST_EXPECTED, place, problem, "use squad, jsonl or parquet, with texts and offsets")
         pairs: list[tuple[Any, Any]]
         if isinstance(found, Mapping):
             texts, starts = found.get("text"), found.get("answer_start", found.get("start"))
             if not isinstance(texts, list) or not isinstance(starts, list) or len(texts) != len(starts):
-                return Problem(65, f"column '{column}' is not a list of texts and one of offsets, equally long")
+                return Problem(
+                    Code.LABEL_TYPE, f"column '{column}' is not a list of texts and one of offsets, equally long"
+                )
             pairs = list(zip(texts, starts, strict=True))
         elif isinstance(found, list) and all(isinstance(answer, Mapping) for answer in found):
             pairs = [(answer.get("text"), answer.get("answer_start", answer.get("start"))) for answer in found]
         else:
-            return Problem(65, f"column '{column}' is not a list of answers")
+            return Problem(Code.LABEL_TYPE, f"column '{column}' is not a list of answers")
         answers: list[dict[str, Any]] = []
         for text, start in pairs:
             if not isinstance(text, str) or not isinstance(start, int) or isinstance(start, bool):
-                return Problem(65, f"column '{column}': an answer is not a text and its offset")
+                return Problem(Code.LABEL_TYPE, f"column '{column}': an answer is not a text and its offset")
             if SURROGATE.search(text):
                 return half_character(column)
             if abs(start) > _MOST:
-                return Problem(83, f"column '{column}': the offset of an answer is outside its context")
+                return Problem(
+                    Code.OFFSET_OUTSIDE_TEXT, f"column '{column}': the offset of an answer is outside its context"
+                )
             if (answer := {"text": text, "start": start}) not in answers:
                 answers.append(answer)
         return answers
@@ -238,16 +252,12 @@ class Fields:
     @staticmethod
     def _strings(found: object, column: str, place: str) -> list[str] | Problem:
         if found is None:
-            return Problem(41, f"column '{column}' is null")
+            return Problem(Code.TEXT_NULL, f"column '{column}' is null")
         if isinstance(found, str):
-            raise BadData(
-                80,
-                place,
-                f"column '{column}': text where a list is expected",
-                "use jsonl, parquet or conll",
-            )
+            problem = f"column '{column}': text where a list is expected"
+            raise BadData(Code.LIST_EXPECTED, place, problem, "use jsonl, parquet or conll")
         if not isinstance(found, list) or not all(isinstance(item, str) for item in found):
-            return Problem(65, f"column '{column}' is not a list of text")
+            return Problem(Code.LABEL_TYPE, f"column '{column}' is not a list of text")
         return half_character(column) if any(map(SURROGATE.search, found)) else found
 
 
@@ -259,18 +269,19 @@ def check_label_kinds(kinds: Mapping[str, str]) -> None:
     """
     if len(kinds) > 1:
         first = ", ".join(f"{name} ({place})" for name, place in kinds.items())
-        raise BadData(65, list(kinds.values())[-1], f"labels have mixed types: {first}", "write them all alike")
+        problem = f"labels have mixed types: {first}"
+        raise BadData(Code.LABEL_TYPE, list(kinds.values())[-1], problem, "write them all alike")
 
 
 def no_labels(split: str, place: str | Path) -> BadData:
     """A split from which nothing can be learnt or scored."""
     remedy = "a split needs labels; rows without them are for prediction"
-    return BadData(98, place, f"{split} has no labels", remedy)
+    return BadData(Code.SPLIT_WITHOUT_LABELS, place, f"{split} has no labels", remedy)
 
 
 def half_character(column: str) -> Problem:
     """A text that matches SURROGATE stands there."""
-    return Problem(9, f"lone surrogate escape in field '{column}'")
+    return Problem(Code.SURROGATE_ESCAPE, f"lone surrogate escape in field '{column}'")
 
 
 def kind(found: object) -> str:

@@ -10,13 +10,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from adaptbert.codes import Code
 from adaptbert.collection.readers import doccano
 from adaptbert.collection.readers.conll import BREAK
 from adaptbert.collection.readers.lines import head
 from adaptbert.collection.readers.source_config import OF_SHAPE, Format
 from adaptbert.errors import BadData, UserError
 
-_MISREAD = (18, 45, 56, 58, 65, 80, 95, 96)
+_MISREAD = (
+    Code.NOTHING_LEFT,
+    Code.JSON_NOT_IN_LINES,
+    Code.COLUMN_MISSING,
+    Code.COLUMN_CASE,
+    Code.LABEL_TYPE,
+    Code.LIST_EXPECTED,
+    Code.COLUMN_COUNT,
+    Code.BAD_CSV,
+)
 """Codes of what another format may explain: columns that are missing, or hold something else."""
 _NAMES: dict[Format, str] = {
     "squad": "SQuAD or CMRC", "label_studio": "Label Studio", "doccano": "doccano", "conll": "CoNLL"

@@ -13,6 +13,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
+from adaptbert.codes import Code
 from adaptbert.collection.readers import conll, doccano, json_files, label_studio, squad
 from adaptbert.collection.readers.lines import MAX_LINE, Line, check_regular, decoding_remedy, read_lines
 from adaptbert.collection.readers.records import CheckColumns, Problem, Record
@@ -83,7 +84,7 @@ def _txt(lines: Iterator[Line], shown: str, *, blanks: bool) -> Iterator[Record]
         if has_text or blanks:
             yield Record(number, {"text": text}, problem)
     if not documents:
-        raise BadData(16, shown, f"0 documents in {number:,} lines", "write one document a line")
+        raise BadData(Code.NO_ROWS, shown, f"0 documents in {number:,} lines", "write one document a line")
 
 
 def _csv(lines: Iterator[Line], shown: str, check: CheckColumns, *, tabs: bool) -> Iterator[Record]:
@@ -114,17 +115,19 @@ def _csv(lines: Iterator[Line], shown: str, check: CheckColumns, *, tabs: bool) 
             header = values
             _check_header(header, problem, shown, delimiter, check)
         elif problem is None and len(values) != len(header):
-            yield Record(line, {}, Problem(95, f"expected {len(header)} columns, found {len(values)}"))
+            yield Record(line, {}, Problem(Code.COLUMN_COUNT, f"expected {len(header)} columns, found {len(values)}"))
         else:
             yield Record(line, dict(zip(header, values, strict=False)), problem)
     if header is None:
-        raise BadData(16, shown, f"0 documents in {begin - 1:,} lines", "write a header and one record a line")
+        remedy = "write a header and one record a line"
+        raise BadData(Code.NO_ROWS, shown, f"0 documents in {begin - 1:,} lines", remedy)
 
 
 def _with_ends(lines: Iterator[Line], problems: list[Problem], shown: str) -> Iterator[str]:
     for number, text, problem in lines:
-        if problem and problem.code == 22:
-            raise BadData(97, f"{shown}:{number}", problem.reason, "a quote before it may be left open")
+        if problem and problem.code == Code.TOO_LONG:
+            remedy = "a quote before it may be left open"
+            raise BadData(Code.FIELD_TOO_LARGE, f"{shown}:{number}", problem.reason, remedy)
         if problem:
             problems.append(problem)
         yield text + "\n"
@@ -132,10 +135,12 @@ def _with_ends(lines: Iterator[Line], problems: list[Problem], shown: str) -> It
 
 def _csv_error(message: str, shown: str, line: int) -> BadData:
     if "field larger" in message:
-        return BadData(97, f"{shown}:{line}", f"field larger than {MAX_LINE:,} characters", "is a quote left open?")
+        problem = f"field larger than {MAX_LINE:,} characters"
+        return BadData(Code.FIELD_TOO_LARGE, f"{shown}:{line}", problem, "is a quote left open?")
     if "unexpected end" in message:
-        return BadData(96, f"{shown}:{line}", f"quote opened in line {line} never closes", "close it, or double it")
-    return BadData(96, f"{shown}:{line}", f"not CSV ({message})", "double a quote inside a quoted field")
+        problem = f"quote opened in line {line} never closes"
+        return BadData(Code.BAD_CSV, f"{shown}:{line}", problem, "close it, or double it")
+    return BadData(Code.BAD_CSV, f"{shown}:{line}", f"not CSV ({message})", "double a quote inside a quoted field")
 
 
 def _check_header(header: list[str], problem: Problem | None, shown: str, delimiter: str, check: CheckColumns) -> None:
@@ -145,7 +150,8 @@ def _check_header(header: list[str], problem: Problem | None, shown: str, delimi
     check_columns_differ(header, filter(None, header), f"{shown}:1")
     if len(header) == 1 and (other := next((c for c in ";\t," if c != delimiter and c in header[0]), None)):
         name = "tab" if other == "\t" else other
-        raise BadData(96, f"{shown}:1", f"one column found; delimiter '{name}'?", "csv has commas, tsv has tabs")
+        remedy = "csv has commas, tsv has tabs"
+        raise BadData(Code.BAD_CSV, f"{shown}:1", f"one column found; delimiter '{name}'?", remedy)
     check(header)
 
 
@@ -159,7 +165,7 @@ def check_columns_differ(found: Sequence[str], read: Iterable[str], place: str) 
     counts = Counter(found)
     for name in read:
         if counts[name] > 1:
-            raise BadData(46, place, f"column '{name}' twice", "rename one of the two")
+            raise BadData(Code.COLUMN_TWICE, place, f"column '{name}' twice", "rename one of the two")
 
 
 def _parquet(path: Path, shown: str, columns: list[str], check: CheckColumns) -> Iterator[Record]:
@@ -168,11 +174,12 @@ def _parquet(path: Path, shown: str, columns: list[str], check: CheckColumns) ->
 
     check_regular(path, shown)
     if path.stat().st_size == 0:
-        raise BadData(17, shown, "file is empty", "fill it or take it away")
+        raise BadData(Code.EMPTY_FILE, shown, "file is empty", "fill it or take it away")
     try:
         file = pq.ParquetFile(path)
     except (pa.ArrowInvalid, OSError):
-        raise BadData(38, shown, "Parquet footer missing: file truncated?", "copy or write the file again") from None
+        remedy = "copy or write the file again"
+        raise BadData(Code.PARQUET_DAMAGED, shown, "Parquet footer missing: file truncated?", remedy) from None
     with file:
         check_columns_differ(file.schema_arrow.names, columns, shown)
         check(file.schema_arrow.names)
@@ -186,9 +193,9 @@ def _parquet(path: Path, shown: str, columns: list[str], check: CheckColumns) ->
                     yield Record(row, dict(zip(batch.schema.names, values, strict=True)), problem)
         except (pa.ArrowException, OSError, ValueError) as error:
             reason = f"damaged after row {row:,} ({type(error).__name__})"
-            raise BadData(38, shown, reason, "copy or write the file again") from None
+            raise BadData(Code.PARQUET_DAMAGED, shown, reason, "copy or write the file again") from None
         if row == 0:
-            raise BadData(18, shown, "0 documents in the file", "fill it or take it away")
+            raise BadData(Code.NOTHING_LEFT, shown, "0 documents in the file", "fill it or take it away")
 
 
 def _cells(column: Any) -> list[Any]:
@@ -205,4 +212,4 @@ def _decoded(value: bytes | None) -> str | Problem | None:
     try:
         return None if value is None else value.decode()
     except UnicodeDecodeError as error:
-        return Problem(1, f"byte 0x{value[error.start]:02X} is not UTF-8" if value else "not UTF-8")
+        return Problem(Code.NOT_DECODABLE, f"byte 0x{value[error.start]:02X} is not UTF-8" if value else "not UTF-8")

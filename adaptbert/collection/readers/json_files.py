@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from adaptbert.codes import Code
 from adaptbert.collection.readers.lines import Line, read_text
 from adaptbert.collection.readers.records import CheckColumns, Problem, Record
 from adaptbert.errors import BadData
@@ -16,12 +17,13 @@ def document(path: Path, shown: str, encoding: str | None, warnings: Counter[str
     try:
         return json.loads(read_text(path, shown, encoding, warnings), object_pairs_hook=_unique, strict=False)
     except _KeyTwice as error:
-        raise BadData(46, shown, f"key '{error}' twice", "keep one of the two") from None
+        raise BadData(Code.COLUMN_TWICE, shown, f"key '{error}' twice", "keep one of the two") from None
     except json.JSONDecodeError as error:
         place, reason = f"{shown}:{error.lineno}", f"not JSON ({error.msg})"
-        raise BadData(44, place, reason, "give the whole file, or format: jsonl") from None
+        raise BadData(Code.BAD_JSON, place, reason, "give the whole file, or format: jsonl") from None
     except RecursionError:
-        raise BadData(44, shown, "not JSON that can be read: too deep", "give the file as it was exported") from None
+        problem = "not JSON that can be read: too deep"
+        raise BadData(Code.BAD_JSON, shown, problem, "give the file as it was exported") from None
 
 
 class _KeyTwice(Exception):
@@ -44,29 +46,35 @@ def lines(lines: Iterator[Line], shown: str, check: CheckColumns) -> Iterator[Re
         if not text.strip():
             continue
         if not documents and text.lstrip().startswith("["):
-            raise BadData(45, f"{shown}:{number}", "one JSON array; expected one object per line", "write JSON lines")
+            raise BadData(
+                Code.JSON_NOT_IN_LINES,
+                f"{shown}:{number}",
+                "one JSON array; expected one object per line",
+                "write JSON lines",
+            )
         if not documents and text.strip() == "{":
             told = "an object over several lines; expected one object per line"
-            raise BadData(45, f"{shown}:{number}", told, "write JSON lines")
+            raise BadData(Code.JSON_NOT_IN_LINES, f"{shown}:{number}", told, "write JSON lines")
         documents += 1
         try:
             found = json.loads(text, object_pairs_hook=_unique, strict=False)
         except _KeyTwice as error:
-            raise BadData(46, f"{shown}:{number}", f"key '{error}' twice", "keep one of the two") from None
+            remedy = "keep one of the two"
+            raise BadData(Code.COLUMN_TWICE, f"{shown}:{number}", f"key '{error}' twice", remedy) from None
         except (ValueError, RecursionError):
-            held = Record(number, {}, Problem(44, "not a JSON object"))
+            held = Record(number, {}, Problem(Code.BAD_JSON, "not a JSON object"))
             continue
         if not isinstance(found, dict):
-            yield Record(number, {}, Problem(44, "not a JSON object"))
+            yield Record(number, {}, Problem(Code.BAD_JSON, "not a JSON object"))
             continue
         if not checked:
             check(list(found))
             checked = True
         yield Record(number, found)
     if held:
-        yield held._replace(problem=Problem(44, "last line is not a JSON object: file truncated?"))
+        yield held._replace(problem=Problem(Code.BAD_JSON, "last line is not a JSON object: file truncated?"))
     if not documents:
-        raise BadData(16, shown, f"0 documents in {number:,} lines", "write one JSON object a line")
+        raise BadData(Code.NO_ROWS, shown, f"0 documents in {number:,} lines", "write one JSON object a line")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from adaptbert.codes import Code
 from adaptbert.collection.readers.character_spans import CharacterSpan, tagged
 from adaptbert.collection.readers.doccano import labelled
 from adaptbert.collection.readers.records import CheckColumns, Problem, Record
@@ -39,7 +40,7 @@ def records(
         BadData: no control of the name in `columns`; or several, and none is named.
     """
     if not isinstance(document, list) or not document or not all(isinstance(task, Mapping) for task in document):
-        raise BadData(56, shown, "not a list of tasks", "export as JSON or JSON-MIN")
+        raise BadData(Code.COLUMN_MISSING, shown, "not a list of tasks", "export as JSON or JSON-MIN")
     if not layout.outputs:
         yield from _asked(document, check)
         return
@@ -90,11 +91,11 @@ def _task(task: Mapping[str, Any], inputs: Collection[str], warnings: Counter[st
     try:
         annotations = [found for found in _mappings(task["annotations"]) if not found.get("was_cancelled")]
         if not annotations:
-            return _Task(task, {}, Problem(62, "the task is not annotated"))
+            return _Task(task, {}, Problem(Code.LABEL_MISSING, "the task is not annotated"))
         (data,) = _mappings([task.get("data")])
         results = _mappings(annotations[0].get("result"))
     except TypeError:
-        return _Task(task, {}, Problem(56, "not a task as Label Studio writes it"))
+        return _Task(task, {}, Problem(Code.COLUMN_MISSING, "not a task as Label Studio writes it"))
     if len(annotations) > 1:
         warnings[_SEVERAL] += len(annotations) - 1
     chosen: dict[str, Any] = {}
@@ -120,7 +121,7 @@ def _control(tasks: Iterable[_Task], output: str, wanted: str, shown: str) -> st
     if wanted == output and len(found) == 1:
         return found[0]
     problem = f"no control '{wanted}' for {output}; found {', '.join(found)}{nearest(wanted, found)}"
-    raise BadData(56, shown, problem, f"name one of them, e.g. `columns: {{{output}: {found[0]}}}`")
+    raise BadData(Code.COLUMN_MISSING, shown, problem, f"name one of them, e.g. `columns: {{{output}: {found[0]}}}`")
 
 
 def _mappings(found: Any) -> list[Mapping[str, Any]]:
@@ -140,10 +141,12 @@ def _chosen(value: Any, layout: Layout) -> Any:
 def _spans(record: Record, marks: Any, shown: str, columns: Mapping[str, str]) -> Record:
     text = record.values.get(columns["tokens"])
     if not isinstance(text, str) or not isinstance(marks, list):
-        return record._replace(problem=Problem(56, "no text, or no list of spans"))
+        return record._replace(problem=Problem(Code.COLUMN_MISSING, "no text, or no list of spans"))
     spans: list[CharacterSpan] = []
     for mark in marks:
-        found = _span(text, mark) if isinstance(mark, Mapping) else Problem(56, "a span is not a mapping")
+        found = (
+            _span(text, mark) if isinstance(mark, Mapping) else Problem(Code.COLUMN_MISSING, "a span is not a mapping")
+        )
         if isinstance(found, Problem):
             return record._replace(problem=found)
         spans.append(found)
@@ -156,14 +159,14 @@ def _spans(record: Record, marks: Any, shown: str, columns: Mapping[str, str]) -
 def _span(text: str, mark: Mapping[str, Any]) -> CharacterSpan | Problem:
     first, end, kinds, shown = mark.get("start"), mark.get("end"), mark.get("labels"), mark.get("text")
     if not isinstance(first, int) or not isinstance(end, int) or not isinstance(kinds, list) or len(kinds) != 1:
-        return Problem(56, "a span has no offsets, or not exactly one label")
+        return Problem(Code.COLUMN_MISSING, "a span has no offsets, or not exactly one label")
     if not 0 <= first < end:
-        return Problem(83, "a span lies outside its text, or is empty")
+        return Problem(Code.OFFSET_OUTSIDE_TEXT, "a span lies outside its text, or is empty")
     if shown is not None and text[first:end] != shown:
         units = text.encode("utf-16-le")
         before, inside = units[: 2 * first], units[2 * first : 2 * end]
         if inside.decode("utf-16-le", "replace") != shown:
-            return Problem(81, "the text of a span is not at its offset")
+            return Problem(Code.ANSWER_NOT_AT_OFFSET, "the text of a span is not at its offset")
         first = len(before.decode("utf-16-le"))
         end = first + len(str(shown))
     return CharacterSpan(first, end, str(kinds[0]))

@@ -15,6 +15,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import IO, NamedTuple, cast
 
+from adaptbert.codes import Code
 from adaptbert.collection.readers.garbling import Doubt
 from adaptbert.collection.readers.records import Problem
 from adaptbert.errors import BadData
@@ -50,7 +51,7 @@ def check_name(path: Path) -> None:
         str(path).encode()
     except UnicodeEncodeError:
         shown = os.fsencode(path).decode("utf-8", "backslashreplace")
-        raise BadData(192, shown, "the name is not UTF-8", "rename it") from None
+        raise BadData(Code.NAME_NOT_UTF_8, shown, "the name is not UTF-8", "rename it") from None
 
 
 def check_regular(path: Path, shown: str) -> None:
@@ -58,10 +59,12 @@ def check_regular(path: Path, shown: str) -> None:
     try:
         mode = path.stat().st_mode
     except OSError as error:
-        raise BadData(49, shown, f"cannot be read: {error.strerror}", "check the path and its permissions") from None
+        problem = f"cannot be read: {error.strerror}"
+        raise BadData(Code.NOT_A_FILE, shown, problem, "check the path and its permissions") from None
     if not stat.S_ISREG(mode):
         kind = special(mode)
-        raise BadData(49, shown, f"{f'{kind}, ' if kind else ''}not a readable regular file", "name a file")
+        problem = f"{f'{kind}, ' if kind else ''}not a readable regular file"
+        raise BadData(Code.NOT_A_FILE, shown, problem, "name a file")
 
 
 def special(mode: int) -> str | None:
@@ -83,7 +86,7 @@ def read_lines(
     nuls, doubt = 0, Doubt(shown, name)
     for number, raw, is_last in _split(blocks):
         if raw is None:
-            yield Line(number, "", Problem(22, f"line longer than {MAX_LINE:,} bytes"))
+            yield Line(number, "", Problem(Code.TOO_LONG, f"line longer than {MAX_LINE:,} bytes"))
             continue
         found = raw.count(b"\0")
         if found:
@@ -107,7 +110,8 @@ def read_text(path: Path, shown: str, encoding: str | None, warnings: Counter[st
     for block in blocks:
         found += block
         if len(found) > MAX_TEXT:
-            raise BadData(97, shown, f"larger than {MAX_TEXT:,} bytes", "write JSON lines, or cut it into several")
+            remedy = "write JSON lines, or cut it into several"
+            raise BadData(Code.FIELD_TOO_LARGE, shown, f"larger than {MAX_TEXT:,} bytes", remedy)
     doubt = Doubt(shown, name)
     for line in bytes(found).split(b"\n"):
         doubt.add(line)
@@ -142,26 +146,28 @@ def _blocks(path: Path, shown: str) -> Iterator[bytes]:
     with path.open("rb") as raw:
         head = raw.read(512)
         if not head:
-            raise BadData(17, shown, "file is empty", "fill it or take it away")
+            raise BadData(Code.EMPTY_FILE, shown, "file is empty", "fill it or take it away")
         raw.seek(0)
         packed = head.startswith(GZIP)
         if packed != path.name.lower().endswith(".gz"):
             problem = "content is gzip, name does not end in .gz" if packed else "name says gzip, content is not"
-            raise BadData(35, shown, problem, "rename the file")
+            raise BadData(Code.GZIP_NAME, shown, problem, "rename the file")
         archive = next((kind for magic, kind in ARCHIVES.items() if head.startswith(magic)), None)
         if archive or head[257:262] == b"ustar":
-            raise BadData(37, shown, f"{archive or 'tar'}, not text", "unpack it first, or name it after its format")
+            problem = f"{archive or 'tar'}, not text"
+            raise BadData(Code.ARCHIVE, shown, problem, "unpack it first, or name it after its format")
         size, total = path.stat().st_size, 0
         stream = cast(IO[bytes], gzip.GzipFile(fileobj=raw)) if packed else raw
         while block := _read(stream, shown, size):
             if total == 0 and block[257:262] == b"ustar":
-                raise BadData(37, shown, "a tar archive, not text", "unpack it first")
+                raise BadData(Code.ARCHIVE, shown, "a tar archive, not text", "unpack it first")
             total += len(block)
             if packed and total > max(MAX_LINE, MAX_EXPANSION * size):
-                raise BadData(34, shown, f"expands more than {MAX_EXPANSION} times", "unpack it first and look inside")
+                problem = f"expands more than {MAX_EXPANSION} times"
+                raise BadData(Code.GZIP_EXPANDS, shown, problem, "unpack it first and look inside")
             yield block
         if total == 0:
-            raise BadData(17, shown, "file is empty", "fill it or take it away")
+            raise BadData(Code.EMPTY_FILE, shown, "file is empty", "fill it or take it away")
 
 
 def _streamed(stream: BufferedReader, shown: str) -> Iterator[bytes]:
@@ -171,17 +177,18 @@ def _streamed(stream: BufferedReader, shown: str) -> Iterator[bytes]:
         total += len(block)
         yield block
     if total == 0:
-        raise BadData(17, shown, "nothing came in", "write one record a line to it")
+        raise BadData(Code.EMPTY_FILE, shown, "nothing came in", "write one record a line to it")
 
 
 def _read(stream: IO[bytes], shown: str, size: int) -> bytes:
     try:
         return stream.read(BLOCK)
     except EOFError:
-        raise BadData(32, shown, f"gzip ends early at byte {size:,}", "copy or download the file again") from None
+        problem = f"gzip ends early at byte {size:,}"
+        raise BadData(Code.GZIP_CUT, shown, problem, "copy or download the file again") from None
     except (gzip.BadGzipFile, zlib.error) as error:
         problem = "gzip checksum wrong" if "CRC" in str(error) else "gzip is damaged"
-        raise BadData(33, shown, problem, "copy or download the file again") from None
+        raise BadData(Code.GZIP_DAMAGED, shown, problem, "copy or download the file again") from None
 
 
 def _transcoded(blocks: Iterator[bytes], shown: str, name: str) -> Iterator[bytes]:
@@ -194,7 +201,7 @@ def _transcoded(blocks: Iterator[bytes], shown: str, name: str) -> Iterator[byte
         decoder.decode(b"", final=True)
     except UnicodeError:
         reason = f"not {name} near byte {position:,}{_DECLARED}"
-        raise BadData(1, shown, reason, decoding_remedy(reason)) from None
+        raise BadData(Code.NOT_DECODABLE, shown, reason, decoding_remedy(reason)) from None
 
 
 def _text_blocks(blocks: Iterator[bytes], shown: str, *, guess: bool, warnings: Counter[str]) -> Iterator[bytes]:
@@ -210,17 +217,18 @@ def _text_blocks(blocks: Iterator[bytes], shown: str, *, guess: bool, warnings: 
         total += len(block)
         nuls += block.count(0)
         if nuls > MAX_NULS * total:
-            raise BadData(10, shown, f"{nuls:,} of the first {total:,} bytes are NUL: binary file?", "name a text file")
+            problem = f"{nuls:,} of the first {total:,} bytes are NUL: binary file?"
+            raise BadData(Code.BINARY_FILE, shown, problem, "name a text file")
         yield block
 
 
 def _check_utf16(head: bytes, shown: str) -> None:
     if head.startswith(UTF16_MARKS):
-        raise BadData(3, shown, "file is UTF-16", "declare encoding: utf-16")
+        raise BadData(Code.UTF_16, shown, "file is UTF-16", "declare encoding: utf-16")
     half = len(head) // 2
     if half and max(head[0::2].count(0), head[1::2].count(0)) > 0.4 * half:
         problem = "every second byte is NUL: looks like UTF-16"
-        raise BadData(4, shown, problem, "declare the encoding: utf-16-le or utf-16-be")
+        raise BadData(Code.UTF_16_WITHOUT_MARK, shown, problem, "declare the encoding: utf-16-le or utf-16-be")
 
 
 def _split(blocks: Iterator[bytes]) -> Iterator[tuple[int, bytes | None, bool]]:
@@ -278,19 +286,19 @@ def _undecodable(line: bytes, error: UnicodeDecodeError, encoding: str, is_last:
     following = line[error.start + 1] if error.start + 1 < len(line) else 0
     if encoding != "utf-8":
         is_utf_8 = _IS_UTF_8 if _is_valid(line) else ""
-        return Problem(1, f"byte 0x{byte:02X} at {error.start} is not {encoding}{_DECLARED}{is_utf_8}")
+        return Problem(Code.NOT_DECODABLE, f"byte 0x{byte:02X} at {error.start} is not {encoding}{_DECLARED}{is_utf_8}")
     if is_last and error.reason == "unexpected end of data":
-        return Problem(6, "last line ends inside a character: file truncated?")
+        return Problem(Code.CUT_CHARACTER, "last line ends inside a character: file truncated?")
     if _is_chinese(line):
-        return Problem(1, f"byte 0x{byte:02X} is not UTF-8{_CHINESE}")
+        return Problem(Code.NOT_DECODABLE, f"byte 0x{byte:02X} is not UTF-8{_CHINESE}")
     if (
         byte in (0xC0, 0xC1)
         or (byte == 0xE0 and 0x80 <= following < 0xA0)
         or (byte == 0xF0 and 0x80 <= following < 0x90)
     ):
-        return Problem(7, "overlong UTF-8 sequence")
+        return Problem(Code.OVERLONG_UTF_8, "overlong UTF-8 sequence")
     if byte == 0xED and 0xA0 <= following <= 0xBF:
-        return Problem(8, "surrogate encoded in UTF-8")
+        return Problem(Code.SURROGATE_IN_UTF_8, "surrogate encoded in UTF-8")
     if byte in (0x85, 0x91, 0x92, 0x93, 0x94, 0x96, 0x97):
-        return Problem(5, f"byte 0x{byte:02X} is not UTF-8 (Windows-1252 quote?)")
-    return Problem(1, f"byte 0x{byte:02X} is not UTF-8")
+        return Problem(Code.WINDOWS_1252, f"byte 0x{byte:02X} is not UTF-8 (Windows-1252 quote?)")
+    return Problem(Code.NOT_DECODABLE, f"byte 0x{byte:02X} is not UTF-8")

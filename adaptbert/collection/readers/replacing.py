@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from adaptbert.codes import Code
 from adaptbert.errors import BadData
 
 if TYPE_CHECKING:
@@ -107,12 +108,13 @@ class Replacer:
                 bound = f"in {SECONDS:g} seconds" if isinstance(error, TimeoutError) else "in the memory that there is"
                 what = f"replace: '{pattern.pattern[:_SHOWN]}' does not come to an end {bound}"
                 remedy = "write the pattern so that a text fits it in one way: (a+)* fits in many"
-                raise BadData(191, place, what, remedy) from None
+                raise BadData(Code.PATTERN_TOO_SLOW, place, what, remedy) from None
             except _TooLong:
                 shown = f"'{pattern.pattern[:_SHOWN]}' -> '{replacement[:_SHOWN]}'"
                 what = f"replace: {shown} makes more than {longest:,} characters of a text of {length:,}"
                 remedy = f"a text may grow to {GROWTH} times its length and {SPARE:,} characters: write a shorter one"
-                raise BadData(193, place, what, f"{remedy}, or a pattern that fits in fewer places") from None
+                remedy = f"{remedy}, or a pattern that fits in fewer places"
+                raise BadData(Code.PATTERN_EXPANDS, place, what, remedy) from None
         return text
 
 

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from adaptbert.codes import Code
 from adaptbert.collection.readers.records import CheckColumns, Problem, Record
 from adaptbert.errors import BadData
 
@@ -21,10 +22,11 @@ def records(document: Any, shown: str, check: CheckColumns, warnings: Counter[st
     """The line of a record is the number of its question."""
     articles = document.get("data") if isinstance(document, Mapping) else document
     if not isinstance(articles, list):
-        raise BadData(56, shown, "no list of articles below 'data'", "give a file in the format of SQuAD or CMRC")
+        problem = "no list of articles below 'data'"
+        raise BadData(Code.COLUMN_MISSING, shown, problem, "give a file in the format of SQuAD or CMRC")
     questions = list(_questions(articles))
     if not questions:
-        raise BadData(16, shown, "0 questions", "fill it or take it away")
+        raise BadData(Code.NO_ROWS, shown, "0 questions", "fill it or take it away")
     if names := dict.fromkeys(name for question in questions for name in question):
         check(list(names | {"answers": None}))
     for number, question in enumerate(questions, 1):
@@ -62,6 +64,6 @@ def _record(number: int, question: dict[str, Any], warnings: Counter[str]) -> Re
         warnings[_GUESSED] += len(answers)
         placed = [{"text": text, "answer_start": context.find(str(text))} for text in answers]
         missing = any(answer["answer_start"] < 0 for answer in placed)
-        problem = Problem(81, "an answer is not in its context") if missing else None
+        problem = Problem(Code.ANSWER_NOT_AT_OFFSET, "an answer is not in its context") if missing else None
         return Record(number, {**question, "answers": placed}, problem)
     return Record(number, {**question, "answers": answers})

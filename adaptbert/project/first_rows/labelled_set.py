@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from adaptbert.base.files import read_json
+from adaptbert.codes import Code
 from adaptbert.collection.hub import HubDataset
 from adaptbert.collection.installed_docs import InstalledDocs
 from adaptbert.collection.raw_writer import RawWriter
@@ -170,7 +171,7 @@ class LabelledLook:
             labels = read_json(kept / "task.json")["labels"]
             if problem := class_weights.problem(weights, self.config.target, labels):
                 place = f"{self.file}: finetune.{self.name}.class_weights"
-                yield BadParams(111, place, problem, "give `balanced`, or each label its weight")
+                yield BadParams(Code.CONTRADICTION, place, problem, "give `balanced`, or each label its weight")
         for split in splits:
             path = kept / f"{split}.parquet"
             yield from self.words.errors(self.name, path, self.config.layout(), str(self.paths[split]))

@@ -6,6 +6,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Protocol, TypeVar
 
+from adaptbert.codes import Code
 from adaptbert.collection.readers.replacing import Allowance
 from adaptbert.collection.readers.source_config import SourceConfig
 from adaptbert.collection.user_files import MOST_FILES, Beginning
@@ -16,12 +17,19 @@ ROWS = 200
 """Of each file of a set that is not small."""
 SMALL, SMALL_PACKED = 400_000, 40_000
 """Bytes of a set that is read whole; of one in gzip or Parquet."""
-_ONLY_WHOLE = {19, 20, 60, 67, 70, 78}
+_ONLY_WHOLE = {
+    Code.TOO_FEW_ROWS,
+    Code.REPEATED_TEXT,
+    Code.LABEL_NOT_IN_TRAIN,
+    Code.TOO_FEW_CLASSES,
+    Code.IN_OTHER_SPLIT,
+    Code.CONSTANT_TARGET,
+}
 """Codes of what further rows can mend: too few rows, texts or classes; labels that train does not show yet."""
-_OF_A_SHARE = {10, 82, 87, 90}
+_OF_A_SHARE = {Code.BINARY_FILE, Code.OFFSETS_IN_OTHER_UNITS, Code.OFFSETS_OF_NORMALISED_TEXT, Code.OTHER_TAG_SCHEME}
 """Codes of what holds for many of the rows: NUL, offsets, tags. Of a few first rows they say nothing."""
-_NONE_LEFT = 18
-_UNKNOWN_LABEL = 59
+_NONE_LEFT = Code.NOTHING_LEFT
+_UNKNOWN_LABEL = Code.UNKNOWN_LABEL
 
 C = TypeVar("C", bound=SourceConfig)
 

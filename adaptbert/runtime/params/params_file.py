@@ -15,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from adaptbert.base.config import _CHANGE, Config, Contradiction
+from adaptbert.codes import Code
 from adaptbert.errors import BadParams, nearest, raise_all, shortened
 from adaptbert.runtime.params import strict_yaml, written_numbers
 from adaptbert.runtime.params.spelling import spelling
@@ -36,22 +37,22 @@ def read(path: Path) -> dict[str, Any]:
         BadParams: not UTF-8, not YAML 1.2, a key twice, a tag, too large, too deep, or not a mapping.
     """
     if not path.is_file():
-        raise BadParams(108, path, *_no_file(path))
+        raise BadParams(Code.NO_PARAMS, path, *_no_file(path))
     try:
         raw = path.read_bytes()
     except OSError as error:
-        raise BadParams(108, path, f"cannot be read: {error.strerror}", "check its permissions") from None
+        raise BadParams(Code.NO_PARAMS, path, f"cannot be read: {error.strerror}", "check its permissions") from None
     if len(raw) > MAX_BYTES:
-        raise BadParams(107, path, f"{len(raw):,} bytes, more than 1 MB", "keep data out of the parameters")
+        problem = f"{len(raw):,} bytes, more than 1 MB"
+        raise BadParams(Code.PARAMS_TOO_LARGE, path, problem, "keep data out of the parameters")
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise BadParams(114, path, f"byte {error.start} is not UTF-8", "save the file as UTF-8") from None
+        raise BadParams(Code.NOT_YAML, path, f"byte {error.start} is not UTF-8", "save the file as UTF-8") from None
     document = strict_yaml.load(text, path)
     if not isinstance(document, dict):
-        raise BadParams(
-            108, path, f"expected a mapping, found {_type_name(document)}", "begin with a section such as `pretrain:`"
-        )
+        problem = f"expected a mapping, found {_type_name(document)}"
+        raise BadParams(Code.NO_PARAMS, path, problem, "begin with a section such as `pretrain:`")
     return document
 
 
@@ -73,7 +74,7 @@ def parse(cls: type[C], values: object, key: str, file: Path) -> C:
         key: where the values stand in the file, e.g. `domain_transfer`.
     """
     if not isinstance(values, Mapping):
-        raise BadParams(100, f"{file}: {key}", f"expected a mapping, found {_type_name(values)}", _BELOW)
+        raise BadParams(Code.WRONG_TYPE, f"{file}: {key}", f"expected a mapping, found {_type_name(values)}", _BELOW)
     try:
         config = cls.model_validate(values)
     except ValidationError as error:
@@ -92,12 +93,8 @@ def section(document: Mapping[str, Any], key: str, file: Path) -> Any:
             known = sorted(found) if isinstance(found, Mapping) else []
             place = ".".join(done) or "the file"
             like = nearest(part, known) if done else ""  # an unknown section is told by itself
-            raise BadParams(
-                99,
-                f"{file}: {key}",
-                f"'{part}' is missing in {place}{like}",
-                f"add it; {place} has {', '.join(map(str, known)) or 'nothing'}",
-            )
+            remedy = f"add it; {place} has {', '.join(map(str, known)) or 'nothing'}"
+            raise BadParams(Code.UNKNOWN_KEY, f"{file}: {key}", f"'{part}' is missing in {place}{like}", remedy)
         found = found[part]
         done.append(part)
     return found
@@ -154,31 +151,32 @@ def _translate(details: ErrorDetails, cls: type[Config], key: str, file: Path) -
     kind, value = details["type"], details.get("input")
     if kind == "extra_forbidden":
         known = _fields(cls, path[:-1])
-        return BadParams(
-            99, place, f"unknown key '{shortened(path[-1])}'{nearest(path[-1], known)}", f"known: {', '.join(known)}"
-        )
+        problem = f"unknown key '{shortened(path[-1])}'{nearest(path[-1], known)}"
+        return BadParams(Code.UNKNOWN_KEY, place, problem, f"known: {', '.join(known)}")
     if kind == "missing":
-        return BadParams(99, place, "is missing", "add it; a value that changes a result has no default")
+        return BadParams(Code.UNKNOWN_KEY, place, "is missing", "add it; a value that changes a result has no default")
     if kind == "value_error":
         error = details["ctx"]["error"]
-        return BadParams(111, place, str(error), error.remedy if isinstance(error, Contradiction) else _CHANGE)
+        return BadParams(
+            Code.CONTRADICTION, place, str(error), error.remedy if isinstance(error, Contradiction) else _CHANGE
+        )
     if kind == "finite_number":
-        return BadParams(117, place, f"{value} is not finite", "write a number")
+        return BadParams(Code.NOT_FINITE, place, f"{value} is not finite", "write a number")
     if isinstance(value, (int, float)) and not isinstance(value, bool) and "than" in kind:
         remedy = details["msg"].replace("Input should", "it should") + written_numbers.as_share(
             value, _range(cls, path)
         )
-        return BadParams(109, place, f"{value} is out of range", remedy)
+        return BadParams(Code.OUT_OF_RANGE, place, f"{value} is out of range", remedy)
     if kind == "too_long":
         limits = details["ctx"]
         problem = f"{limits['actual_length']} values are too many"
-        return BadParams(109, place, problem, f"write at most {limits['max_length']}")
+        return BadParams(Code.OUT_OF_RANGE, place, problem, f"write at most {limits['max_length']}")
     wanted = details["msg"].replace("Input should be ", "expected ")
     for pattern, plain in _PLAIN.items():
         wanted = re.sub(pattern, plain, wanted)
     keys = _fields(cls, path, only_required=True), _fields(cls, path)
     remedy = spelling(kind, value, details["msg"], keys, _range(cls, path), path[-1] if path else "")
-    return BadParams(100, place, f"{wanted}, found {_shown(value)}", remedy)
+    return BadParams(Code.WRONG_TYPE, place, f"{wanted}, found {_shown(value)}", remedy)
 
 
 _PLAIN = {

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from adaptbert.codes import Code
 from adaptbert.errors import BadParams
 from adaptbert.runtime.params import params_file as params
 
@@ -52,7 +53,8 @@ def _entry(document: Mapping[str, Any], stage: str, foreach: str, file: Path) ->
     # From another folder DVC writes `../dvc.yaml:collect@domain`.
     _, at, key = os.environ.get(STAGE, "").rpartition(f"{stage}@")
     if not at:
-        raise BadParams(99, STAGE, f"does not name an entry of {foreach}", f"run `dvc repro {stage}`, or set it")
+        problem = f"does not name an entry of {foreach}"
+        raise BadParams(Code.UNKNOWN_KEY, STAGE, problem, f"run `dvc repro {stage}`, or set it")
     if isinstance(params.section(document, foreach, file), list):  # of names alone, as in ladder.domain_transfer
         return {KEY: key}
     return {**params.section(document, f"{foreach}.{key}", file), KEY: key}

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from adaptbert.codes import Code
 from adaptbert.errors import BadParams, raise_all, shortened
 from adaptbert.runtime.params import look_alikes
 
@@ -61,7 +62,9 @@ class Fault(NamedTuple):
     remedy: str
 
 
-_TOO_MANY = Fault(104, "", f"more than {MAX_NODES:,} values", "remove the anchors, and keep data out of the file")
+_TOO_MANY = Fault(
+    Code.TOO_MANY_VALUES, "", f"more than {MAX_NODES:,} values", "remove the anchors, and keep data out of the file"
+)
 
 
 def load(text: str, path: Path) -> Any:
@@ -89,7 +92,9 @@ def load(text: str, path: Path) -> Any:
     except MarkedYAMLError as error:
         raise _error(path, _stumbled(error, text)) from None
     except (YAMLError, OverflowError, ValueError) as error:  # of an escape such as "\UFFFFFFFF"
-        raise _error(path, Fault(114, "", f"not YAML: {str(error).splitlines()[0]}", "write it as it is")) from None
+        raise _error(
+            path, Fault(Code.NOT_YAML, "", f"not YAML: {str(error).splitlines()[0]}", "write it as it is")
+        ) from None
 
 
 def _error(path: Path, fault: Fault) -> BadParams:
@@ -116,7 +121,7 @@ def _classes() -> "tuple[type[Composer], type[SafeConstructor]]":
                 raise _Refused(_TOO_MANY)
             if self.level > MAX_DEPTH:
                 line = self.parser.peek_event().start_mark.line + 1
-                raise _Refused(Fault(105, f":{line}", f"nesting deeper than {MAX_DEPTH}", "flatten the file"))
+                raise _Refused(Fault(Code.TOO_DEEP, f":{line}", f"nesting deeper than {MAX_DEPTH}", "flatten the file"))
             node = super().compose_node(parent, index)
             self.level -= 1
             return node
@@ -143,8 +148,10 @@ def _unholdable(node: "Node") -> Fault:
     """A scalar of which no value can be made."""
     shown, what = f"'{shortened(str(node.value))}'", _READ_AS.get(_tag(node), "a value")
     if _tag(node) == "int" and _DIGITS.fullmatch(str(node.value)):
-        return Fault(109, _line(node), f"{shown} is a number that no value takes", f"write one below 2^{MAX_BITS // 2}")
-    return Fault(100, _line(node), f"{shown} is written like {what} and is none", "mend it, or put text in quotes")
+        problem = f"{shown} is a number that no value takes"
+        return Fault(Code.OUT_OF_RANGE, _line(node), problem, f"write one below 2^{MAX_BITS // 2}")
+    problem = f"{shown} is written like {what} and is none"
+    return Fault(Code.WRONG_TYPE, _line(node), problem, "mend it, or put text in quotes")
 
 
 def _faults(document: "Node") -> Iterator[Fault]:
@@ -169,37 +176,48 @@ def _faults(document: "Node") -> Iterator[Fault]:
         if isinstance(node, ScalarNode) and node.style is None and (curly := look_alikes.quotes(node.value)):
             problem = f"{curly.name} around {shortened(node.value[1:-1])}"
             place = f"{_line(node)}:{node.start_mark.column + 1}"
-            yield Fault(188, place, problem, f"{curly.remedy}, or put the whole in quotes")
+            yield Fault(Code.LOOK_ALIKE, place, problem, f"{curly.remedy}, or put the whole in quotes")
         if isinstance(node, MappingNode):
             for key, _ in node.value:
                 yield from (
                     _wrong_key(key)
                     if isinstance(key, ScalarNode)
-                    else [Fault(187, _line(key), "a key is a list or a mapping", "write a name; put [ and { in quotes")]
+                    else [
+                        Fault(
+                            Code.KEY_NOT_TEXT,
+                            _line(key),
+                            "a key is a list or a mapping",
+                            "write a name; put [ and { in quotes",
+                        )
+                    ]
                 )
 
 
 def _wrong_value(node: "Node") -> Iterator[Fault]:
     tag = _tag(node)
     if tag not in _TAGS:
-        yield Fault(106, _line(node), f"tag not allowed ({shortened(tag)})", "write a plain value, text in quotes")
+        yield Fault(
+            Code.YAML_TAG, _line(node), f"tag not allowed ({shortened(tag)})", "write a plain value, text in quotes"
+        )
     if isinstance(node.value, str) and (found := _NOT_TEXT.search(node.value)):
         name = "NUL" if found[0] == "\0" else "half of a character"
-        yield Fault(188, _line(node), f"a text holds {name} (U+{ord(found[0]):04X})", "take it out")
+        yield Fault(Code.LOOK_ALIKE, _line(node), f"a text holds {name} (U+{ord(found[0]):04X})", "take it out")
 
 
 def _wrong_key(key: "ScalarNode") -> Iterator[Fault]:
     tag, shown = _tag(key), shortened(key.value)
     if tag in _READ_AS:
         what = f"the key {shown}" if shown else "an empty key"
-        yield Fault(187, _line(key), f"YAML reads {what} as {_READ_AS[tag]}", f'write "{shown or "name"}"')
+        yield Fault(
+            Code.KEY_NOT_TEXT, _line(key), f"YAML reads {what} as {_READ_AS[tag]}", f'write "{shown or "name"}"'
+        )
         return
     yield from _wrong_value(key)
     found = look_alikes.find(key.value) if key.style is None else None  # in quotes it is meant
     if found is not None:
         column = key.start_mark.column + found.place + 1
         problem = f"{found.name} in the key '{shown}'"
-        yield Fault(188, f"{_line(key)}:{column}", problem, f"{found.remedy}, or put the key in quotes")
+        yield Fault(Code.LOOK_ALIKE, f"{_line(key)}:{column}", problem, f"{found.remedy}, or put the key in quotes")
 
 
 def _tag(node: "Node") -> str:
@@ -215,7 +233,8 @@ def _line(node: "Node") -> str:
 
 def _bad_character(text: str, place: int) -> Fault:
     code = ord(text[place])
-    return Fault(188, _at(text, place), f"{'NUL' if code == 0 else 'a hidden character'} (U+{code:04X})", "delete it")
+    problem = f"{'NUL' if code == 0 else 'a hidden character'} (U+{code:04X})"
+    return Fault(Code.LOOK_ALIKE, _at(text, place), problem, "delete it")
 
 
 def _at(text: str, place: int) -> str:
@@ -235,10 +254,10 @@ def _stumbled(error: "MarkedYAMLError", text: str) -> Fault:
         first = error.context_mark.line + 1 if error.context_mark is not None else "?"
         key = problem.split('"')[1] if '"' in problem else "?"
         shown = f"key '{shortened(key)}' twice (its mapping begins in line {first})"
-        return Fault(103, line, shown, "keep one of the two")
+        return Fault(Code.KEY_TWICE, line, shown, "keep one of the two")
     if mark is not None and "'\\t'" in problem:
-        return Fault(188, f"{line}:{mark.column + 1}", "a tab (U+0009)", "write blanks")
+        return Fault(Code.LOOK_ALIKE, f"{line}:{mark.column + 1}", "a tab (U+0009)", "write blanks")
     if mark is not None and (found := look_alikes.before(text, mark.line)):
-        return Fault(188, _at(text, found.place), found.name, found.remedy)
+        return Fault(Code.LOOK_ALIKE, _at(text, found.place), found.name, found.remedy)
     remedy = next((remedy for pattern, remedy in _REMEDIES.items() if re.search(pattern, told)), "check this line")
-    return Fault(114, line, f"not YAML: {shortened(problem)}", remedy)
+    return Fault(Code.NOT_YAML, line, f"not YAML: {shortened(problem)}", remedy)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from adaptbert.base.counter_rng import seed_of
 from adaptbert.base.files import read_json
+from adaptbert.codes import Code
 from adaptbert.errors import BadData
 
 
@@ -105,9 +106,8 @@ class TokenizedCorpus:
         if share == 0:
             return self
         if self.fingerprint != other.fingerprint:
-            raise BadData(
-                129, "replay", "the two corpora were made with different tokenizers", "run `dvc repro tokenize`"
-            )
+            problem = "the two corpora were made with different tokenizers"
+            raise BadData(Code.OTHER_TOKENIZER, "replay", problem, "run `dvc repro tokenize`")
         wanted = share / (1 - share) * self.tokens
         generator = np.random.Generator(np.random.Philox(seed_of(seed, "replay")))
         order = generator.permutation(len(other.lengths))

@@ -19,6 +19,7 @@ from pydantic import Field
 
 from adaptbert.base import bounds
 from adaptbert.base.config import Config
+from adaptbert.codes import Code
 from adaptbert.errors import BadData
 
 if TYPE_CHECKING:
@@ -62,9 +63,8 @@ class Tokenizer:
             BadData: no tokenizer there, or one without the five special tokens of BERT.
         """
         if isinstance(source, Path) and not any((source / name).is_file() for name in ("tokenizer.json", "vocab.txt")):
-            raise BadData(
-                128, source, "no tokenizer in this folder", "copy tokenizer.json or vocab.txt beside the weights"
-            )
+            problem = "no tokenizer in this folder"
+            raise BadData(Code.NOT_A_CHECKPOINT, source, problem, "copy tokenizer.json or vocab.txt beside the weights")
         with _loading(source):
             loaded = _kind(source).from_pretrained(str(source), revision=revision or "main", trust_remote_code=False)
             backend = loaded.backend_tokenizer
@@ -72,10 +72,11 @@ class Tokenizer:
             vocabulary = backend.get_vocab(with_added_tokens=False)
         missing = [token for token in SPECIALS if token not in vocabulary]
         if missing:
-            raise BadData(130, source, f"the vocabulary has no {', '.join(missing)}", "take a tokenizer made for BERT")
+            problem = f"the vocabulary has no {', '.join(missing)}"
+            raise BadData(Code.NO_SPECIAL_TOKENS, source, problem, "take a tokenizer made for BERT")
         if (highest := max(backend.get_vocab().values())) >= MAX_VOCABULARY:
             problem = f"tokenizer cannot be loaded: a token has the id {highest:,}"
-            raise BadData(128, source, problem, f"ids end below {MAX_VOCABULARY:,}")
+            raise BadData(Code.NOT_A_CHECKPOINT, source, problem, f"ids end below {MAX_VOCABULARY:,}")
         with _loading(source):
             backend.encode(_PROBE)
         return cls(loaded)
@@ -172,7 +173,7 @@ def _loading(source: str | Path) -> Iterator[None]:
     except Exception as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         remedy = "copy the whole checkpoint again" if isinstance(source, Path) else "check the name, or the network"
-        raise BadData(128, source, f"tokenizer cannot be loaded: {reason}", remedy) from None
+        raise BadData(Code.NOT_A_CHECKPOINT, source, f"tokenizer cannot be loaded: {reason}", remedy) from None
 
 
 def _kind(source: str | Path) -> Any:

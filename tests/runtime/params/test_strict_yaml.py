@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from adaptbert.codes import Code
 from adaptbert.errors import BAD_PARAMS, UserError
 from adaptbert.runtime.params import params_file as params
 from adaptbert.runtime.params.strict_yaml import load
@@ -284,7 +285,7 @@ def test_any_edit_of_a_good_file_is_right_or_an_error(data: st.DataObject) -> No
 
 
 def test_a_name_that_is_not_utf8_is_printed_as_bytes() -> None:
-    error = UserError(50, Path("data/caf\udce9.csv"), "x\udcff\x1b[2J", "y")
+    error = UserError(Code.NO_SUCH_FILE, Path("data/caf\udce9.csv"), "x\udcff\x1b[2J", "y")
     assert str(error) == r"AB-050 data/caf\xe9.csv: x\xff\x1b[2J; y"
 
 
