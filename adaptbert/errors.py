@@ -29,7 +29,7 @@ class UserError(Exception):
           rename it or map it ...
 
     Args:
-        code: shown as `AB-056`; docs/errors.md lists all of them.
+        code: docs/errors.md lists all of them.
         place: file, `file:line`, `file[row]` or the dotted key in params.yaml.
         problem: what is wrong, with the value found.
         remedy: what to do about it.
@@ -39,7 +39,7 @@ class UserError(Exception):
 
     def __init__(self, code: Code, place: str | Path, problem: str, remedy: str) -> None:
         self.code, self.place, self.problem, self.remedy = code, printable(str(place)), printable(problem), remedy
-        super().__init__(printable(f"AB-{code:03d} {place}: {problem}\n{INDENT}{remedy}"))
+        super().__init__(printable(f"{code.shown} {place}: {problem}\n{INDENT}{remedy}"))
 
 
 class BadData(UserError):

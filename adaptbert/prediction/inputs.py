@@ -26,8 +26,6 @@ STDIN = Path("-")
 FORMATS = get_args(Format)
 WHOLE = ("parquet", "squad", "label_studio")
 """Formats that cannot be read from a stream."""
-WRONG_ANSWER = Code.ANSWER_NOT_AT_OFFSET
-"""A problem with what is right, which prediction does not ask for."""
 
 
 class Input:
@@ -77,7 +75,8 @@ class Input:
             for line, values, problem in records(
                 source, self.shown, "", self._encoding, self._kind, self._layout, columns, self._check, self.warnings
             ):
-                if problem and problem.code != WRONG_ANSWER:
+                # A wrong answer is no problem here: prediction reads no answers.
+                if problem and problem.code != Code.ANSWER_NOT_AT_OFFSET:
                     yield Asked(str(line), line, {}, problem)
                 else:
                     yield self._reader.read(values, line, f"{self.shown}:{line}")

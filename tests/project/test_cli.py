@@ -185,7 +185,7 @@ def test_check_names_the_arms_that_no_step_compares(project: Path) -> None:
     *notices, last = done.output.splitlines()
     assert [line.partition(": no step")[0] for line in notices] == [
         "notice: params.yaml: finetune: seeds: section has 2, mention has 2: of fewer than 3 no interval and no "
-        "verdict can be given\n  write e.g. [1, 2, 3]",
+        "verdict can be given; write e.g. [1, 2, 3]",
         "notice: params.yaml: ladder.finetune.section-scratch",
         "notice: params.yaml: ladder.finetune.section-domain_task",
         "notice: params.yaml: ladder.finetune.mention-domain",

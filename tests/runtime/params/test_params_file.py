@@ -71,7 +71,7 @@ def test_the_demo_is_all_right(tmp_path: Path) -> None:
         pytest.param(
             demo("measure:", "gauge:"),
             [
-                r"AB-099 .*measure: 'measure' is missing in the file\n  add it\n.*",
+                r"AB-099 .*measure: 'measure' is missing in the file\n  add it; .*",
                 r"AB-099 .*gauge: unknown section 'gauge'\n.*",
             ],
             id="099 section missing",
