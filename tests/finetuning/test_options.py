@@ -263,12 +263,12 @@ def test_what_the_task_or_the_encoder_does_not_have(
     [
         (
             {"class_weights": "balance"},
-            "class_weights: expected 'balanced' or a mapping, found text 'balance'; write balanced",
+            "class_weights: expected 'balanced' or a mapping, found text 'balance'\n  write balanced",
         ),
-        ({"class_weights": {"a": -1.0}}, "class_weights.a: -1.0 is out of range; it should be greater than 0"),
+        ({"class_weights": {"a": -1.0}}, "class_weights.a: -1.0 is out of range\n  it should be greater than 0"),
         (
             {"freeze": {"layers": "al", "embeddings": True}},
-            "freeze.layers: expected an integer or 'all', found text 'al'; write all",
+            "freeze.layers: expected an integer or 'all', found text 'al'\n  write all",
         ),
         ({"freeze": {"layers": 1, "embedings": True}}, "freeze.embedings: unknown key 'embedings' (did you mean"),
         ({"early_stopping": {}}, "early_stopping.patience: is missing"),
