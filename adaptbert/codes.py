@@ -22,10 +22,16 @@ class Code(IntEnum):
     meaning: str
     outcome: str
 
-    def __new__(cls, number: int, meaning: str, outcome: str = "") -> Self:
+    def __new__(cls, number: int, meaning: str = "", outcome: str = "") -> Self:
+        # Every member has a meaning; without the default, mypy would refuse `Code(82)`, which finds a member.
         code = int.__new__(cls, number)
         code._value_, code.meaning, code.outcome = number, meaning, outcome
         return code
+
+    @property
+    def shown(self) -> str:
+        """As messages have it: `AB-082`."""
+        return f"AB-{self:03d}"
 
     # ---- files: bytes, packing, formats
     NOT_DECODABLE = 1, "bytes that are not UTF-8 (GBK, Latin-1), or not of the declared encoding", _REJECTED
@@ -57,7 +63,7 @@ class Code(IntEnum):
     COLUMN_TYPES_DIFFER = 39, "parts of a corpus with different types for one column"
     COLUMN_MISSING_IN_PART = 40, "a column is missing in a later part of a corpus"
     TEXT_NULL = 41, "no text in a row", _REJECTED
-    NOT_TEXT = 42, "a column that is binary, or of another type than text", "one row of JSON: rejected"
+    NOT_TEXT = 42, "a column that is binary, or of another type than text", "in one row: rejected"
     BAD_JSON = 44, "a JSON line that is cut or is no object", "rejected; a file that is one JSON document stops"
     JSON_NOT_IN_LINES = 45, "a JSON array, or an object over several lines, instead of an object a line"
     COLUMN_TWICE = 46, "a key of a JSON object, or a column that is read, twice"
@@ -67,7 +73,7 @@ class Code(IntEnum):
     FILE_TWICE = 51, "a file that is given twice"
     # ---- rows: columns, labels, splits
     DEV_OR_TEST_TEXT = 55, "dev or test text in a corpus that trains", _REJECTED
-    COLUMN_MISSING = 56, "a column is missing", "one row without it: rejected"
+    COLUMN_MISSING = 56, "a column is missing", "in one row: rejected"
     COLUMN_CASE = 58, "a column is missing, and there is one in other capitals"
     UNKNOWN_LABEL = 59, "an unknown label, or one called `positive`"
     LABEL_NOT_IN_TRAIN = 60, "labels of dev or test that train never shows (`map_labels` gives them other names)"
@@ -91,7 +97,7 @@ class Code(IntEnum):
     OFFSETS_IN_OTHER_UNITS = 82, "all offsets count bytes or UTF-16 units instead of Unicode code points"
     OFFSET_OUTSIDE_TEXT = 83, "an offset outside the text", _REJECTED
     UNANSWERABLE_QUESTIONS = 84, "questions without an answer, and no `no_answer: true`"
-    BAD_ID = 86, "an id in two rows; no id in a row", "a row without one: rejected"
+    BAD_ID = 86, "an id in two rows; no id in a row", "no id: rejected"
     OFFSETS_OF_NORMALISED_TEXT = 87, "all offsets count the characters of the NFD or NFC text"
     TOKENS_AND_TAGS_DIFFER = 88, "tokens and tags of unequal length", _REJECTED
     ILLEGAL_TAGS = 89, "tags that break their scheme", _REJECTED
@@ -120,7 +126,10 @@ class Code(IntEnum):
     NOT_FINITE = 117, "a number that is not finite", _BAD_PARAMS
     # ---- checkpoints and tokenizers
     PICKLED_WEIGHTS = 119, "pickled weights"
-    BAD_CONFIG = 122, "a config.json or card.json that is damaged, holds an absurd size, or could run code"
+    BAD_CONFIG = (
+        122,
+        "a config.json, card.json or file of metrics that is damaged, holds an absurd size, or could run code",
+    )
     BAD_SAFETENSORS = 123, "a safetensors file that is cut or damaged"
     DAMAGED_WEIGHTS = 124, "damaged weights, or each savepoint of a stopped run is"
     WEIGHTS_NOT_FINITE = 125, "NaN or Inf in the weights"

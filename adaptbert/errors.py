@@ -1,4 +1,4 @@
-"""Errors that reach users: one line with the place, the value and the remedy, and an exit code that says what to do.
+"""Errors that reach users: a line with the place and the problem, a line with the remedy, and an exit code.
 
 The exit codes follow sysexits.h. A caller retries on 75, and on nothing else.
 """
@@ -7,7 +7,8 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
-from typing import NoReturn
+
+from adaptbert.codes import Code
 
 BAD_DATA = 65
 INTERNAL = 70
@@ -15,14 +16,20 @@ IO_ERROR = 74
 TEMPORARY = 75
 BAD_PARAMS = 78
 
+INDENT = "  "
+"""Before a remedy, so that in a list of several errors each begins at the margin."""
+
 
 class UserError(Exception):
     """Something that the user can mend.
 
-    The message reads `AB-056 tasks.csv:1: column 'label' missing; found text, Label: rename it or map it ...`.
+    The message has two lines:
+
+        AB-056 tasks.csv:1: column 'label' missing; found text, Label
+          rename it or map it ...
 
     Args:
-        code: entry of the catalogue of bad inputs (docs/errors.md), shown as `AB-056`.
+        code: docs/errors.md lists all of them.
         place: file, `file:line`, `file[row]` or the dotted key in params.yaml.
         problem: what is wrong, with the value found.
         remedy: what to do about it.
@@ -30,9 +37,9 @@ class UserError(Exception):
 
     exit_code = BAD_DATA
 
-    def __init__(self, code: int, place: str | Path, problem: str, remedy: str) -> None:
+    def __init__(self, code: Code, place: str | Path, problem: str, remedy: str) -> None:
         self.code, self.place, self.problem, self.remedy = code, printable(str(place)), printable(problem), remedy
-        super().__init__(printable(f"AB-{code:03d} {place}: {problem}; {remedy}"))
+        super().__init__(printable(f"{code.shown} {place}: {problem}\n{INDENT}{remedy}"))
 
 
 class BadData(UserError):
@@ -55,14 +62,14 @@ class Diverged(UserError):
     exit_code = INTERNAL
 
     def __init__(
-        self, code: int, place: str | Path, problem: str, remedy: str, trained: Mapping[str, int] | None = None
+        self, code: Code, place: str | Path, problem: str, remedy: str, trained: Mapping[str, int] | None = None
     ) -> None:
         super().__init__(code, place, problem, remedy)
         self.trained = dict(trained or {})
 
 
 class Several(UserError):
-    """All failures of one check at once, a line each."""
+    """All failures of one check at once, one below the other."""
 
     def __init__(self, failures: Sequence[UserError]) -> None:
         first = failures[0]
@@ -132,8 +139,3 @@ def _alike(one: str, other: str, least: float) -> float:
     pairs = zip(words, others, strict=True) if len(words) == len(others) else [(one, other)]
     whole = SequenceMatcher(None, one, other).ratio()
     return whole if all(SequenceMatcher(None, *pair).ratio() >= least for pair in pairs) else 0
-
-
-def unreachable(what: str) -> NoReturn:
-    """A state that only a mistake of ours can reach."""
-    raise AssertionError(what)

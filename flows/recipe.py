@@ -101,7 +101,7 @@ def bring_up_to_date(stage: str, on_gpu: bool, threads: str, failed: Event) -> S
             errors="replace",
             env=environment() | {"OMP_NUM_THREADS": threads},
         )
-        tail: deque[str] = deque(maxlen=12)
+        tail: deque[str] = deque(maxlen=20)  # errors have two lines each
         assert process.stdout is not None
         for line in process.stdout:
             if line.strip():

@@ -1,4 +1,4 @@
-"""What the documents take from elsewhere: the demonstration's table and picture, parameters, benchmarks.
+"""What the documents take from elsewhere: the demonstration's table and picture, parameters, errors, benchmarks.
 
     python -m tests.documents           # write all of it anew
 
@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 
 from adaptbert.base.files import read_json
+from adaptbert.codes import Code
 from adaptbert.comparison.report.readme_picture import picture
 from adaptbert.comparison.text_table import comparison_table
 from adaptbert.project.parameters_page import page, parameters
@@ -19,10 +20,12 @@ from tests.support.imports import ROOT
 READMES = ("README.md", "README.zh-CN.md")
 PICTURE = "docs/img/ladder.svg"
 PARAMETERS = "docs/parameters.md"
+ERRORS = "docs/errors.md"
 BENCHMARKS = "docs/benchmarks.md"
 CAPTION = "Demonstration corpus: docstrings of installed Python packages. A small BERT, on two CPU cores."
 
 _TABLE = re.compile(r"(?<=<!-- table -->\n```text\n).*?(?=```\n<!-- /table -->)", re.DOTALL)
+_CODES = re.compile(r"(?<=<!-- codes -->\n).*?(?=<!-- /codes -->)", re.DOTALL)
 _RESULTS = re.compile(r"(?<=<!-- results -->\n).*?(?=<!-- /results -->)", re.DOTALL)
 
 
@@ -37,8 +40,15 @@ def written() -> dict[str, str]:
         **{name: _TABLE.sub(lambda _: table, text) for name, text in texts.items()},
         PICTURE: picture(summary, CAPTION),
         PARAMETERS: page(parameters()),
+        ERRORS: _CODES.sub(lambda _: f"\n{codes()}\n", Path(ERRORS).read_text(encoding="utf-8")),
         BENCHMARKS: _RESULTS.sub(lambda _: f"\n{tables()}\n", Path(BENCHMARKS).read_text(encoding="utf-8")),
     }
+
+
+def codes() -> str:
+    """A row for every code."""
+    rows = [f"| {code.shown} | {code.meaning} | {code.outcome} |" for code in sorted(Code)]
+    return "\n".join(["| code | meaning | exit code, or the row is rejected |", "|---|---|---|", *rows, ""])
 
 
 if __name__ == "__main__":

@@ -17,8 +17,6 @@ from adaptbert.collection.user_files import Beginning, Files
 from adaptbert.errors import BadData
 from adaptbert.rows.layout import Layout
 
-LABEL_MISSING = Code.LABEL_MISSING
-
 
 class LabelledSource:
     """A source for each split, and what must hold across them.
@@ -66,7 +64,7 @@ class LabelledSource:
                 labelled += 1
                 self._check_group(row, split)
             else:
-                unlabelled += row.problem.code == LABEL_MISSING
+                unlabelled += row.problem.code == Code.LABEL_MISSING
             yield row
         if unlabelled and not labelled:
             raise no_labels(split, split)

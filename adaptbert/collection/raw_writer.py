@@ -60,7 +60,7 @@ class RawWriter:
         """
         fields, inputs = self.layout.fields, self.layout.inputs
         columns = [(field.name, field.type) for field in self.layout.arrow()]
-        problems: Counter[tuple[int, str]] = Counter()
+        problems: Counter[tuple[Code, str]] = Counter()
         first_bad: Unreadable | None = None
         written = 0
         with Table(self.folder / f"{name}.parquet", [*columns, ("file", pa.string()), ("line", pa.int64())]) as table:
@@ -98,7 +98,7 @@ class RawWriter:
         self._unreadable.add({**values, **split, "code": row.problem.code, "reason": row.problem.reason})
 
     def _check(
-        self, problems: Counter[tuple[int, str]], first: Unreadable | None, written: int, place: str | Path
+        self, problems: Counter[tuple[Code, str]], first: Unreadable | None, written: int, place: str | Path
     ) -> None:
         bad, total = problems.total(), problems.total() + written
         if first is None:

@@ -171,8 +171,7 @@ class Checkpoint:
                 raise
             raise not_on_the_hub(self.source, error) from None
         except (ValueError, TypeError, KeyError, AttributeError, ImportError, RuntimeError) as error:
-            reason = (str(error).splitlines() or [""])[0]
-            problem = f"{CONFIG} cannot be used: {type(error).__name__}: {reason}"
+            problem = f"{CONFIG} cannot be used: {type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
             raise BadData(Code.BAD_CONFIG, self.source, problem, COPY) from None
 
     def extended(self, tokenizer: Tokenizer, place: str | Path) -> "Checkpoint":
@@ -228,11 +227,8 @@ class Checkpoint:
                 dtype=torch.float32,
                 output_loading_info=True,
             )
-        unfit = [
-            key
-            for kind in ("missing_keys", "unexpected_keys", "mismatched_keys")
-            for key in map(_key_name, info.get(kind, ()))
-        ]
+        kinds = ("missing_keys", "unexpected_keys", "mismatched_keys")
+        unfit = [key for kind in kinds for key in map(_key_name, info.get(kind, ()))]
         refuse_strays([key for key in unfit if not key.startswith(HEADS)], self.source)
         broken = [name for name, tensor in model.named_parameters() if not bool(torch.isfinite(tensor).all())]
         if broken:

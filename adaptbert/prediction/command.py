@@ -101,7 +101,7 @@ class _Faults:
                 self.count += 1
                 self._undecodable += code in encodings.ERROR_CODES
                 if self.count <= SHOWN:
-                    print(f"AB-{code:03d} {place}: {reason}; the row stays without an answer", file=sys.stderr)
+                    print(f"{code.shown} {place}: {reason}; the row stays without an answer", file=sys.stderr)
             yield row
 
     def sum_up(self) -> None:

@@ -163,7 +163,7 @@ class Predictor:
             if row.problem is None:
                 yield {"id": row.id, **next(found)}
             else:
-                yield {"id": row.id, "error": f"AB-{row.problem.code:03d} {row.problem.reason}"}
+                yield {"id": row.id, "error": f"{row.problem.code.shown} {row.problem.reason}"}
 
     def _found(self, asked: list[Asked], *, probabilities: bool, top: int | None) -> list[dict[str, Any]]:
         from adaptbert.finetuning.module import logits

@@ -115,13 +115,13 @@ MAPPED = "rename it or map it in `columns`"
 
 
 def missing_columns(
-    code: int,
+    code: Code,
     wanted: Iterable[str],
     found: Sequence[str],
     place: str | Path,
     remedy: str = MAPPED,
 ) -> list[BadData]:
-    """An error for each wanted column that is not there; one in other capitals is 58, whatever `code` says."""
+    """An error for each wanted column that is not there; one in other capitals is COLUMN_CASE, whatever `code` says."""
     errors = []
     for name in wanted:
         if name not in found:

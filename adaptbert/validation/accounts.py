@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from adaptbert.codes import Code
 from adaptbert.errors import BadData
 
 COMPRESSION = "zstd"
@@ -29,6 +30,7 @@ class Reject(NamedTuple):
     file: str
     line: int
     code: int
+    """The number of a `Code`."""
     reason: str
 
     @property
@@ -119,7 +121,7 @@ class Account:
         problem = (
             f"{len(self.invalid)} of {self.rows_in} rows cannot be read or are not valid ({told}) at {shown}{more}"
         )
-        return [TooManyBad(code, place, problem, f"mend them, or raise validate.max_bad_fraction ({limit})")]
+        return [TooManyBad(Code(code), place, problem, f"mend them, or raise validate.max_bad_fraction ({limit})")]
 
     def __str__(self) -> str:
         """One line for the log."""

@@ -24,12 +24,12 @@ class Reason(NamedTuple):
     """Why a row is rejected.
 
     Attributes:
-        code: entry of the catalogue of bad inputs.
+        code: what data/rejected says, as a number.
         name: how it is counted in metrics/validate.json.
         text: what the reject file says.
     """
 
-    code: int
+    code: Code
     name: str
     text: str
 

@@ -171,7 +171,7 @@ def test_questions_several_labels_and_pairs(tmp_path: Path) -> None:
         ("name: {folder}\nsplit: train\nrevison: x\n", BadParams, "AB-099 .*revison.*did you mean 'revision'"),
         ("name: {folder}\nsplit: train\ncolumns: {{txt: body}}\n", BadParams, "AB-099 .*'txt' is not a field"),
         ("name: {folder}\n", BadParams, "AB-099 .*split"),
-        ("name: org/elsewhere\nsplit: train\n", BadParams, "AB-099 .*revision: is missing; pin a commit"),
+        ("name: org/elsewhere\nsplit: train\n", BadParams, "AB-099 .*revision: is missing\n  pin a commit"),
         ("name: {folder}\nsplit: {{train: train}}\n", BadParams, "AB-099 .*names no 'dev'"),
         ("name: {folder}\nsplit: validation\ncolumns: {{text: body, label: mood}}\n", BadData, "AB-157 .*split"),
         (
@@ -185,7 +185,7 @@ def test_questions_several_labels_and_pairs(tmp_path: Path) -> None:
 def test_what_cannot_be_loaded(tmp_path: Path, folder: Path, content: str, error: type[UserError], words: str) -> None:
     with pytest.raises(error, match=words) as raised:
         load(listing(tmp_path, content.format(folder=folder)), CLASS, "dev")
-    assert "\n" not in str(raised.value)
+    assert str(raised.value).count("\n") == 1
     assert raised.value.exit_code == {"AB-156": 75}.get(words[:6], 78 if error is BadParams else 65)
 
 
@@ -205,7 +205,7 @@ def test_a_damaged_file(tmp_path: Path, name: str, content: bytes, code: int) ->
     (tmp_path / "posts" / name).write_bytes(content)
     with pytest.raises(BadData, match=f"AB-{code:03d} .*a file of ") as raised:
         load(listing(tmp_path, f"name: {tmp_path / 'posts'}\nsplit: train\n"), CORPUS)
-    assert "\n" not in str(raised.value)
+    assert str(raised.value).count("\n") == 1
 
 
 def test_parquet_that_is_damaged_inside(tmp_path: Path) -> None:

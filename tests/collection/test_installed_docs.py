@@ -207,7 +207,9 @@ def test_a_package_is_read_through_its_record(package: Path, monkeypatch: pytest
 
 
 def test_too_little_text_is_an_error(package: Path) -> None:
-    with pytest.raises(BadData, match=r"AB-155 .*packages.txt: [\d,]+ characters of docstrings in madeup.*stripped"):
+    with pytest.raises(
+        BadData, match=r"AB-155 .*packages.txt: [\d,]+ characters of docstrings in madeup.*\n.*stripped"
+    ):
         list(InstalledDocs(package).rows())
 
 

@@ -3,7 +3,6 @@
 `python -m tests.documents` mends what is generated.
 """
 
-import ast
 import re
 import subprocess
 from pathlib import Path
@@ -13,7 +12,7 @@ from ruamel.yaml import YAML
 
 from adaptbert.base.files import read_json
 from adaptbert.project.parameters_page import OTHERWISE, parameters
-from tests.documents import BENCHMARKS, PARAMETERS, PICTURE, READMES, written
+from tests.documents import BENCHMARKS, ERRORS, PARAMETERS, PICTURE, READMES, written
 from tests.support.imports import ROOT
 from tests.support.markdown import DOCUMENTS, blocks, prose, read, spans
 
@@ -132,7 +131,7 @@ def own_run() -> bool:
     return done.returncode != 0 or done.stdout != Path("metrics/comparison.json").read_bytes()
 
 
-@pytest.mark.parametrize("name", [*READMES, PICTURE, PARAMETERS, BENCHMARKS])
+@pytest.mark.parametrize("name", [*READMES, PICTURE, PARAMETERS, ERRORS, BENCHMARKS])
 def test_fresh(name: str) -> None:
     if name in (*READMES, PICTURE) and own_run():
         pytest.skip("metrics/comparison.json is not the demonstration's")
@@ -183,66 +182,6 @@ def test_every_key_is_explained() -> None:
     assert [row.key for row in rows if not row.meaning] == []
     used = {words for words in OTHERWISE.values() if words in {row.meaning for row in rows}}
     assert [end for end, words in OTHERWISE.items() if words not in used] == [], "no key takes these words"
-
-
-def codes_in_source() -> set[int]:
-    """The first argument of whatever carries a code."""
-    carriers = {
-        "BadData",
-        "BadParams",
-        "HubUnreachable",
-        "Busy",
-        "WorkerLost",
-        "Diverged",
-        "RankLost",
-        "NotWritten",
-        "Unrecorded",
-        "Problem",
-        "missing_columns",
-        "Reason",
-        "Fault",
-        "FullDisk",
-        "Blocked",
-        "TooManyBad",
-    }
-    found = set()
-    for path in [path for folder in ("adaptbert", "stages", "flows") for path in (ROOT / folder).rglob("*.py")]:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and node.args and ast.unparse(node.func).split(".")[-1] in carriers:
-                inside = ast.walk(node.args[0])
-                found |= {part.value for part in inside if isinstance(part, ast.Constant) and type(part.value) is int}
-    return found
-
-
-def test_every_error_code_is_told() -> None:
-    told: set[int] = set()
-    for cell in re.findall(r"^\| AB-([^|]+)\|", read("docs/errors.md"), re.MULTILINE):
-        for first, last in re.findall(r"(\d{3})(?: to (\d{3}))?", cell):
-            told |= set(range(int(first), int(last or first) + 1))
-    assert sorted(codes_in_source() - told) == [], "add these to docs/errors.md"
-    assert sorted(told - codes_in_source()) == [], "nothing raises these; take them out of docs/errors.md"
-
-
-def test_carriers_of_codes_are_all_known() -> None:
-    """A new kind of error must not slip past `codes_in_source`."""
-    source = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "adaptbert").rglob("*.py"))
-    kinds = set(re.findall(r"^class (\w+)\((?:UserError|BadData|BadParams)\)", source, re.MULTILINE))
-    assert kinds == {
-        "BadData",
-        "BadParams",
-        "Several",
-        "HubUnreachable",
-        "Busy",
-        "WorkerLost",
-        "Diverged",
-        "RankLost",
-        "NotWritten",
-        "Unrecorded",
-        "FullDisk",
-        "Blocked",
-        "UnknownSection",
-        "TooManyBad",
-    }
 
 
 def test_exit_codes_are_told() -> None:

@@ -286,7 +286,7 @@ def test_options_of_another_shape_are_refused(fresh: Project) -> None:
 def test_examples_longer_than_the_positions_are_refused(fresh: Project) -> None:
     message = (
         rf"AB-111 params.yaml: finetune.section: max_length 128 is larger than the {tiny.POSITIONS} positions of "
-        r"pretrain; lower max_length to 64"
+        r"pretrain\n  lower max_length to 64"
     )
     with pytest.raises(BadData, match=message):
         fresh.finetune("section", "general", max_length=128, block_size=128)

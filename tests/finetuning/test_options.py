@@ -26,6 +26,7 @@ from adaptbert.training.loop import fit
 from adaptbert.training.savepoints import Savepoints
 from tests.support import tiny
 from tests.support.cells import Project
+from tests.support.messages import messages_in
 from tests.support.short_runs import EPOCH, STEPS, Stop, changed, first_batch, made, model_of, plan, until, weights
 
 KINDS = {"section": ("single_sentence", "class"), "mention": ("sequence_labelling", "spans")}
@@ -264,12 +265,12 @@ def test_what_the_task_or_the_encoder_does_not_have(
     [
         (
             {"class_weights": "balance"},
-            "class_weights: expected 'balanced' or a mapping, found text 'balance'; write balanced",
+            "class_weights: expected 'balanced' or a mapping, found text 'balance'\n  write balanced",
         ),
-        ({"class_weights": {"a": -1.0}}, "class_weights.a: -1.0 is out of range; it should be greater than 0"),
+        ({"class_weights": {"a": -1.0}}, "class_weights.a: -1.0 is out of range\n  it should be greater than 0"),
         (
             {"freeze": {"layers": "al", "embeddings": True}},
-            "freeze.layers: expected an integer or 'all', found text 'al'; write all",
+            "freeze.layers: expected an integer or 'all', found text 'al'\n  write all",
         ),
         ({"freeze": {"layers": 1, "embedings": True}}, "freeze.embedings: unknown key 'embedings' (did you mean"),
         ({"early_stopping": {}}, "early_stopping.patience: is missing"),
@@ -279,6 +280,6 @@ def test_a_wrong_value_is_told_in_one_line(changes: dict[str, Any], line: str) -
     values = tiny.cell().model_dump(exclude_none=True) | changes
     with pytest.raises(UserError) as error:
         parse(CellConfig, values, "finetune.task", Path("params.yaml"))
-    told = [found for found in str(error.value).splitlines() if f"finetune.task.{line}" in found]
+    told = [found for found in messages_in(str(error.value)) if f"finetune.task.{line}" in found]
     assert len(told) == 1, str(error.value)
-    assert len(str(error.value).splitlines()) == (2 if "embedings" in line else 1)
+    assert len(messages_in(str(error.value))) == (2 if "embedings" in line else 1)

@@ -24,6 +24,7 @@ from adaptbert.prediction import Predictor
 from tests.support import tiny
 from tests.support.cells import Project
 from tests.support.harming import harmed
+from tests.support.messages import messages_in
 from tests.support.predicting import ANSWER, CLASS, KINDS, json_lines, model, run
 
 TAGS = "sequence_labelling_tags"
@@ -85,7 +86,7 @@ def in_place(folder: Path, name: str, kind: str) -> None:
 
 QUERY = "bert.encoder.layer.0.attention.self.query.weight"
 IN_CONFIG: list[tuple[dict[str, Any], int, str]] = [
-    ({"hidden_size": 1_000_000_000}, 122, r"config.json: hidden_size: .*, found 1000000000; copy"),
+    ({"hidden_size": 1_000_000_000}, 122, r"config.json: hidden_size: .*, found 1000000000\n  copy"),
     ({"hidden_size": 64}, 133, "weights and config.json disagree"),
     ({"hidden_size": 0}, 122, "hidden_size"),
     ({"hidden_size": "32"}, 122, "hidden_size: expected a valid integer, found \"32\""),
@@ -267,7 +268,7 @@ def test_a_config_without_end(folder: Path) -> None:
 def test_the_command_says_it_in_one_line(folder: Path, tmp_path: Path) -> None:
     config(folder, hidden_size=1_000_000_000)
     done = run(folder, json_lines(tmp_path / "in.jsonl", ROWS), "-o", tmp_path / "out.jsonl")
-    (line,) = [line for line in done.stderr.splitlines() if line.strip()]
+    (line,) = messages_in(done.stderr)
     assert (done.exit_code, line.startswith("error: AB-122 ")) == (65, True)
     assert not (tmp_path / "out.jsonl").exists()
 

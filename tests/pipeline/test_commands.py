@@ -12,6 +12,7 @@ from adaptbert.errors import BadParams
 from adaptbert.runtime.params import params_file as params
 from adaptbert.runtime.params import placeholders
 from tests.support.imports import is_code
+from tests.support.messages import messages_in
 from tests.support.project import ROOT, environment
 
 ORDERS = ("$(touch {})", "x;touch {}", "`touch {}`", "x\ntouch {}\n", "x' ; touch {} '")
@@ -162,7 +163,7 @@ def test_a_name_that_leads_elsewhere_costs_nothing(project: Path) -> None:
 
     done = dvc(project, "repro", "--keep-going")
     assert [path for path in precious if not path.is_file()] == [], done.stdout + done.stderr
-    lines = [line for line in (done.stdout + done.stderr).splitlines() if "AB-" in line]
+    lines = [line for line in messages_in(done.stdout + done.stderr) if "AB-" in line]
     assert (done.returncode, [name for name in (*names, *raw) if not any(name in line for line in lines)]) == (255, [])
 
 
@@ -196,13 +197,13 @@ def test_placeholders(
         (
             "",
             "{key}",
-            "AB-099 DVC_STAGE: does not name an entry of ladder.finetune; run `dvc repro finetune`, or set it",
+            "AB-099 DVC_STAGE: does not name an entry of ladder.finetune\n  run `dvc repro finetune`, or set it",
         ),
         ("finetune@ner-scratch", "{key}", "AB-099 params.yaml: ladder.finetune.ner-scratch: 'ner-scratch' is missing"),
         (
             "finetune@ner-domain",
             "{tusk}",
-            "AB-099 params.yaml: tusk: 'tusk' is missing in the file; add it; the file has from, key, task",
+            "AB-099 params.yaml: tusk: 'tusk' is missing in the file\n  add it; the file has from, key, task",
         ),
     ],
 )

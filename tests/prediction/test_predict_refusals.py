@@ -15,6 +15,7 @@ from adaptbert.errors import BadData
 from adaptbert.prediction import Predictor
 from tests.support import tiny
 from tests.support.cells import Project
+from tests.support.messages import messages_in
 from tests.support.predicting import ANSWER, CLASS, KINDS, json_lines, model, piped, run
 
 
@@ -29,7 +30,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 def refused(done: Result, code: int, exit_code: int, out: Path) -> str:
     assert done.exit_code == exit_code, done.output
     assert "Traceback" not in done.stderr
-    (line,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    (line,) = [line for line in messages_in(done.stderr) if line.startswith("error: ")]
     assert f"AB-{code:03d} " in line
     assert not out.exists()
     assert list(out.parent.glob(".*part")) == []
@@ -44,14 +45,14 @@ def test_what_is_no_fine_tuned_checkpoint(project: Project, tmp_path: Path) -> N
     weights = project.root / f"models/finetune/{CLASS}-general" / "model.safetensors"
     line = refuse(run(weights, source, "-o", out), 128)
     assert (
-        line == f"error: AB-128 {weights}: is a file, and a checkpoint is a folder; name its folder: {weights.parent}"
+        line == f"error: AB-128 {weights}: is a file, and a checkpoint is a folder\n  name its folder: {weights.parent}"
     )
 
 
 def test_a_folder_is_no_input(project: Project, tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
     line = refused(run(project.root / f"models/finetune/{CLASS}-general", tmp_path, "-o", out), 49, 65, out)
-    assert line == f"error: AB-049 {tmp_path}: is a folder; name one file of it"
+    assert line == f"error: AB-049 {tmp_path}: is a folder\n  name one file of it"
 
 
 def damaged(folder: Path, name: str) -> None:
@@ -128,13 +129,17 @@ def test_a_file_that_cannot_be_read(
 @pytest.mark.parametrize(
     ("header", "options", "told"),
     [
-        ("id,content", (), "found id, content; say which column it is: --columns text=content"),
-        ("id,my posts", (), "found id, my posts; say which column it is: --columns 'text=my posts'"),
-        ("a,texts,c", (), "found a, texts, c (did you mean 'texts'?); say which column it is: --columns text=texts"),
-        ("Text,b", (), "found Text, b (did you mean 'Text'?); say which column it is: --columns text=Text"),
-        ("a,b", (), "found a, b; say which column it is: --columns text=NAME"),
-        ("a,b", ("--columns", "text=c"), "column 'c' missing; found a, b; say which column it is: --columns text=NAME"),
-        ("text,b", ("--columns", "id=post"), "found text, b; say which column it is: --columns id=NAME"),
+        ("id,content", (), "found id, content\n  say which column it is: --columns text=content"),
+        ("id,my posts", (), "found id, my posts\n  say which column it is: --columns 'text=my posts'"),
+        ("a,texts,c", (), "found a, texts, c (did you mean 'texts'?)\n  say which column it is: --columns text=texts"),
+        ("Text,b", (), "found Text, b (did you mean 'Text'?)\n  say which column it is: --columns text=Text"),
+        ("a,b", (), "found a, b\n  say which column it is: --columns text=NAME"),
+        (
+            "a,b",
+            ("--columns", "text=c"),
+            "column 'c' missing; found a, b\n  say which column it is: --columns text=NAME",
+        ),
+        ("text,b", ("--columns", "id=post"), "found text, b\n  say which column it is: --columns id=NAME"),
     ],
 )
 def test_the_remedy_for_a_missing_column_can_be_typed(
@@ -159,7 +164,7 @@ def test_rows_in_another_encoding_are_told_with_the_option(project: Project, tmp
 
 def test_a_column_that_is_missing_in_python(project: Project) -> None:
     predictor = Predictor.load(model(project, CLASS))
-    with pytest.raises(BadData, match=r"AB-056 rows\[0\]: .*; found content; give every row a value under 'text'$"):
+    with pytest.raises(BadData, match=r"AB-056 rows\[0\]: .*; found content\n  give every row a value under 'text'$"):
         list(predictor.answers([{"content": "a"}]))
 
 

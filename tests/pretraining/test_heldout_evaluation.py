@@ -122,7 +122,9 @@ def test_too_little_text_to_be_asked_anything(tmp_path: Path) -> None:
     write(tmp_path / "short", "short", [("a", "the")], tiny.tokenizer(), 16)
     ours = model()
     heldout = HeldOut(tmp_path, MeasureConfig(probability=0.01, max_tokens=10, seed=0), tiny.tokenizer(), 64)
-    with pytest.raises(BadData, match=r"AB-018 heldout/short: none of its 1 tokens is masked; hold out more text: .*"):
+    with pytest.raises(
+        BadData, match=r"AB-018 heldout/short: none of its 1 tokens is masked\n  hold out more text: .*"
+    ):
         heldout.measure(ours, "32-true")
 
 

@@ -137,13 +137,13 @@ def test_documents_that_do_not_fit_are_refused(ladder: Ladder) -> None:
     refused(
         ladder,
         lambda: ladder.domain_transfer(block_size=16, replay=0.9),
-        rf"AB-111 params.yaml: domain_transfer: a document has {longest} tokens, block_size is 16; lower tokenize",
+        rf"AB-111 params.yaml: domain_transfer: a document has {longest} tokens, block_size is 16\n  lower tokenize",
     )
     small = ENCODER.model_copy(update={"max_positions": 32})
     refused(
         ladder,
         lambda: ladder.pretrain(encoder=small),
-        r"AB-111 params.yaml: pretrain: a document has \d+ tokens, max_positions is 32; .* or raise max_positions",
+        r"AB-111 params.yaml: pretrain: a document has \d+ tokens, max_positions is 32\n.* or raise max_positions",
     )
 
 

@@ -18,6 +18,7 @@ from adaptbert.project import doctor
 from adaptbert.project.doctor import Finding, Verdict
 from adaptbert.runtime.params import params_file as params
 from tests.support.imports import ROOT
+from tests.support.messages import messages_in
 
 DEMO = (ROOT / "presets/demo.yaml").read_text(encoding="utf-8")
 WEIBO = [
@@ -68,8 +69,8 @@ def test_use_puts_the_users_folder_in_place(project: Path, tmp_path_factory: pyt
 def test_use_without_a_folder_says_what_is_missing(project: Path) -> None:
     done = run("use", "weibo")
     assert done.exit_code == 0
-    assert done.output.splitlines()[1] == (
-        "still missing: AB-050 params.yaml: collect.general.path: data/own/zh_general.jsonl.gz: no such file; "
+    assert messages_in(done.output)[1] == (
+        "still missing: AB-050 params.yaml: collect.general.path: data/own/zh_general.jsonl.gz: no such file\n  "
         "put it there, or write where it is"
     )
     assert done.output.count("still missing") == 5
@@ -81,7 +82,7 @@ def test_use_with_a_folder_that_lacks_files_writes_and_says_which(project: Path)
     (project / "text/zh_general.json.gz").touch()
     done = run("use", "weibo", "--data", "text", "--in-place")
     assert (done.exit_code, done.output.count("still missing: AB-050 params.yaml: ")) == (0, 5)
-    assert "/text/zh_general.jsonl.gz: no such file (did you mean 'zh_general.json.gz'?); put it" in done.output
+    assert "/text/zh_general.jsonl.gz: no such file (did you mean 'zh_general.json.gz'?)\n  put it" in done.output
     assert f"{project}/text/zh_domain_weibo.jsonl.gz" in (project / "params.yaml").read_text(encoding="utf-8")
 
 
@@ -97,27 +98,27 @@ def test_use_prints_a_name_beside_that_is_not_utf8(project: Path) -> None:
     ("arguments", "code", "message"),
     [
         pytest.param(
-            ["use", "wiebo"], 78, "AB-099 presets: no preset 'wiebo' (did you mean 'weibo'?); known:", id="name"
+            ["use", "wiebo"], 78, "AB-099 presets: no preset 'wiebo' (did you mean 'weibo'?)\n  known:", id="name"
         ),
         pytest.param(
-            ["use", "demo", "--data", "."], 78, "preset 'demo' brings its own text; leave --data out", id="own"
+            ["use", "demo", "--data", "."], 78, "preset 'demo' brings its own text\n  leave --data out", id="own"
         ),
         pytest.param(
             ["use", "smoke", "--data", "my files"],
             78,
-            "preset 'smoke' brings its own text; leave --data out, or the preset, to bring the files alone: "
+            "preset 'smoke' brings its own text\n  leave --data out, or the preset, to bring the files alone: "
             "adaptbert use --data 'my files'",
             id="own text and files",
         ),
         pytest.param(
             ["use", "weibo", "--data", "my files/a.jsonl.gz"],
             65,
-            "AB-049 --data my files/a.jsonl.gz: is a file, not a folder; name the folder that holds your files; "
+            "AB-049 --data my files/a.jsonl.gz: is a file, not a folder\n  name the folder that holds your files; "
             "--data 'my files' takes all that lie there",
             id="a file",
         ),
         pytest.param(
-            ["use"], 78, "AB-099 presets: neither a preset nor --data was named; known presets: bio", id="none"
+            ["use"], 78, "AB-099 presets: neither a preset nor --data was named\n  known presets: bio", id="none"
         ),
         pytest.param(
             ["use", "--data", ".", "--in-place"], 78, "AB-111 --in-place: only with a preset, which", id="in place"
@@ -149,7 +150,7 @@ def test_use_keeps_unknown_edits_unless_forced(project: Path) -> None:
     (project / "params.yaml").write_text(edited, encoding="utf-8")
     done = run("use", "smoke")
     assert done.exit_code == 78
-    assert "holds changes that are neither committed nor a preset; commit it" in done.stderr
+    assert "holds changes that are neither committed nor a preset\n  commit it" in done.stderr
     assert (project / "params.yaml").read_text(encoding="utf-8") == edited
     assert run("use", "smoke", "--force").exit_code == 0
     assert (project / "params.yaml").read_bytes() == (ROOT / "presets/smoke.yaml").read_bytes()
@@ -213,11 +214,11 @@ def test_check_looks_for_the_files(project: Path) -> None:
     (project / "params.yaml").write_text(json.dumps(document), encoding="utf-8")
     done = run("check")
     assert done.exit_code == 65
-    assert done.stderr.splitlines() == [
-        "error: AB-153 params.yaml: collect.domain.path: ~/posts: ~ is not expanded; write the path out",
+    assert messages_in(done.stderr) == [
+        "error: AB-153 params.yaml: collect.domain.path: ~/posts: ~ is not expanded\n  write the path out",
         "AB-050 params.yaml: collect_task.mood.train: sets/mood_train.csv: no such file "
-        "(did you mean 'mood.train.csv'?); put it there, or write where it is",
-        "AB-050 params.yaml: collect_task.mood.test: sets/my test.csv: no such file; "
+        "(did you mean 'mood.train.csv'?)\n  put it there, or write where it is",
+        "AB-050 params.yaml: collect_task.mood.test: sets/my test.csv: no such file\n  "
         "put it there, or write where it is",
     ]
 
@@ -231,12 +232,12 @@ def test_check_looks_for_the_checkpoint(project: Path) -> None:
     (project / "params.yaml").write_text(json.dumps(document), encoding="utf-8")
     (project / "models/init/model.safetensors.dvc").touch()
     done = run("check")
-    assert (done.exit_code, done.stderr.splitlines()) == (
+    assert (done.exit_code, messages_in(done.stderr)) == (
         65,
         [
-            "error: AB-050 params.yaml: pretrain.init: models/init/config.json: no such file; put it there, or write "
+            "error: AB-050 params.yaml: pretrain.init: models/init/config.json: no such file\n  put it there, or write "
             "where it is",
-            "AB-050 params.yaml: pretrain.init: models/init/model.safetensors: no such file; get it from the remote: "
+            "AB-050 params.yaml: pretrain.init: models/init/model.safetensors: no such file\n  get it from the remote: "
             "dvc pull models/init/model.safetensors; or from this clone's cache: "
             "dvc checkout models/init/model.safetensors",
         ],

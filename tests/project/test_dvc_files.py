@@ -139,7 +139,7 @@ def test_both_sides_of_a_merge_are_left_to_the_user(project: Path) -> None:
     with pytest.raises(BadData) as refused:
         dvc_files.mend()
     assert str(refused.value) == (
-        "AB-182 dvc.lock:4: git left both sides of a merge ('<<<<<<<'); "
+        "AB-182 dvc.lock:4: git left both sides of a merge ('<<<<<<<')\n  "
         "take one side (git checkout --ours dvc.lock, or --theirs) and run again"
     )
     assert Path("dvc.lock").read_text() == text
@@ -164,7 +164,7 @@ def test_what_is_no_file_is_told(project: Path, put: Callable[[], None]) -> None
     with pytest.raises(Blocked) as refused:
         dvc_files.mend()
     assert str(refused.value) == (
-        "AB-184 dvc.lock: not a file, or a link to none, and DVC writes one there; move it away"
+        "AB-184 dvc.lock: not a file, or a link to none, and DVC writes one there\n  move it away"
     )
 
 
@@ -173,7 +173,9 @@ def test_a_lock_of_another_dvc_is_left_alone(project: Path) -> None:
     Path("dvc.lock").write_text(text)
     with pytest.raises(BadData) as refused:
         dvc_files.mend()
-    assert str(refused.value).startswith("AB-200 dvc.lock: schema '3.0', and this version of DVC reads '2.0'; install ")
+    assert str(refused.value).startswith(
+        "AB-200 dvc.lock: schema '3.0', and this version of DVC reads '2.0'\n  install "
+    )
     assert Path("dvc.lock").read_text() == text
 
 
@@ -230,7 +232,7 @@ def test_what_is_no_file_among_the_state_of_dvc(project: Path, name: str, put: C
     with pytest.raises(Blocked) as refused:
         dvc_files.mend()
     assert str(refused.value) == (
-        f"AB-184 {path}: not a file, and DVC writes one there; move it away while no DVC is at work"
+        f"AB-184 {path}: not a file, and DVC writes one there\n  move it away while no DVC is at work"
     )
 
 
@@ -246,7 +248,7 @@ def test_a_file_in_the_place_of_our_folder(project: Path) -> None:
     Path(".work").write_text("mine")
     with pytest.raises(Blocked) as refused:
         dvc_files.mend()
-    assert str(refused.value) == "AB-184 .work: not a folder, and one belongs there; move it away, or rename it"
+    assert str(refused.value) == "AB-184 .work: not a folder, and one belongs there\n  move it away, or rename it"
     assert Path(".work").read_text() == "mine"
 
 
@@ -275,7 +277,7 @@ def test_a_damaged_lock_under_a_dvc_at_work_is_not_touched(project: Path) -> Non
         with pytest.raises(Busy) as refused:
             dvc_files.mend(patience=0.3)
     assert str(refused.value) == (
-        "AB-183 dvc.lock: not whole for 0 s while another DVC process is at work here; "
+        "AB-183 dvc.lock: not whole for 0 s while another DVC process is at work here\n  "
         "wait for it, or stop it, and run again"
     )
     assert refused.value.exit_code == 75

@@ -28,7 +28,7 @@ def test_of_a_large_file_the_first_rows_are_read(project: Path) -> None:
     write(None, None, mood=mood(train=lines("train.jsonl", *late), dev=dev, test=good("test.jsonl", 20, 30_000)))
     assert told() == []
     write(None, None, mood=mood(train=lines("train.jsonl", *("not json" for _ in range(300)), *late), dev=dev))
-    assert told() == ["AB-018 data/own/train.jsonl: 0 of 200 documents left: 200 x not a JSON object; mend them"]
+    assert told() == ["AB-018 data/own/train.jsonl: 0 of 200 documents left: 200 x not a JSON object\n  mend them"]
 
 
 def with_limits(bad: int, limit: float, own: float | None) -> str:
@@ -90,7 +90,7 @@ def test_a_large_file_most_of_whose_first_rows_are_bad_is_refused(
     found = with_limits(bad, limit, own)
     assert found == (
         f"error: AB-044 data/own/posts.jsonl: {bad} of the first 200 rows cannot be read or are not valid (not a JSON "
-        f"object: {bad}), the first at posts.jsonl:3: not a JSON object; mend them, or raise {keys}\n"
+        f"object: {bad}), the first at posts.jsonl:3: not a JSON object\n  mend them, or raise {keys}\n"
     )
 
 
@@ -223,4 +223,4 @@ def test_first_rows_that_are_all_too_short_refuse_no_corpus(project: Path) -> No
 
 def test_a_few_rows_of_a_file_that_has_no_others_refuse_it(project: Path) -> None:
     write({"general": lines("long.jsonl", LONG)})
-    assert told() == ["AB-018 data/own/long.jsonl: 0 of 1 documents left (too_long: 1); give more text"]
+    assert told() == ["AB-018 data/own/long.jsonl: 0 of 1 documents left (too_long: 1)\n  give more text"]

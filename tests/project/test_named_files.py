@@ -58,7 +58,7 @@ def test_what_has_no_end_is_refused(special: Path, key: str, name: str, told: st
     section[last] = name
     found = [error for error in named_files.check(values, FILE) if error.code == 49]
     assert [str(error).startswith(f"AB-049 params.yaml: {key}: {told}") for error in found] == [True], found
-    assert "not a regular file; put its text into a file: DVC would read it for ever" in str(found[0])
+    assert "not a regular file\n  put its text into a file: DVC would read it for ever" in str(found[0])
     assert name in named_files.unusable(values)
 
 

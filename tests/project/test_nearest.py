@@ -55,7 +55,8 @@ def test_a_file_that_is_offered_is_like_it(
     }
     (error,) = check(document, Path("params.yaml"))
     assert str(error) == (
-        f"AB-050 params.yaml: collect.general.path: {name}: no such file{expected}; put it there, or write where it is"
+        f"AB-050 params.yaml: collect.general.path: {name}: no such file{expected}\n  "
+        "put it there, or write where it is"
     )
 
 
@@ -78,4 +79,4 @@ def test_a_path_that_is_too_long(tmp_path: Path) -> None:
     }
     document["tokenize"] = {"words": {"dictionary": str(tmp_path)}}
     (error,) = check(document, Path("params.yaml"))
-    assert str(error).endswith("characters): cannot be read: File name too long; check the path and its permissions")
+    assert str(error).endswith("characters): cannot be read: File name too long\n  check the path and its permissions")

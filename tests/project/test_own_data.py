@@ -19,6 +19,7 @@ from adaptbert.project import copying, own_data
 from adaptbert.project.repository import opened
 from adaptbert.runtime.params import params_file as params
 from tests.support.imports import ROOT
+from tests.support.messages import messages_in
 
 DEMO = (ROOT / "presets/demo.yaml").read_text(encoding="utf-8")
 WEIBO = (ROOT / "presets/weibo.yaml").read_text(encoding="utf-8")
@@ -73,7 +74,7 @@ def cached() -> list[Path]:
 def untouched(done: Result, code: int, message: str) -> None:
     """One message, and params.yaml as it was."""
     assert (done.exit_code, message in done.stderr) == (code, True), done.output
-    assert len(done.stderr.splitlines()) == 1
+    assert len(messages_in(done.stderr)) == 1
     assert "Traceback" not in done.output
     assert Path("params.yaml").read_text(encoding="utf-8") == DEMO
 
@@ -184,7 +185,7 @@ def test_in_place_nothing_is_copied_and_a_warning_says_what_that_means(project: 
 
 def test_in_place_of_what(project: Path) -> None:
     done = CliRunner().invoke(app, ["use", "weibo", "--in-place"])
-    untouched(done, 78, "AB-111 --in-place: without --data nothing is brought; name the folder")
+    untouched(done, 78, "AB-111 --in-place: without --data nothing is brought\n  name the folder")
 
 
 # ---- what fails leaves everything as it was
@@ -223,11 +224,11 @@ class Fault(NamedTuple):
 
 FAULTS = [
     Fault(no_folder, "AB-049 --data"),
-    Fault(no_data, "no data file among 5 names; put txt, csv, "),
+    Fault(no_data, "no data file among 5 names\n  put txt, csv, "),
     Fault(a_broken_link, "posts.txt: cannot be read: No such file or directory"),
     Fault(a_pipe, "posts.txt: a named pipe, not a readable regular file"),
     Fault(bytes_that_cannot_be_read, "zz.txt: cannot be read: Input/output error"),
-    Fault(a_name_that_is_not_utf_8, r"\udcff.txt': a name that is not UTF-8, or has control characters; rename it"),
+    Fault(a_name_that_is_not_utf_8, "\\udcff.txt': a name that is not UTF-8, or has control characters\n  rename it"),
 ]
 
 
@@ -266,14 +267,14 @@ def test_too_little_room(project: Path, text: Path, monkeypatch: pytest.MonkeyPa
     done = use(text)
     small = sum(len(name) for name in NAMES)
     untouched(done, 74, f"AB-196 data/own: {2 * (size + small):,} bytes needed, ")
-    assert " free; make room, move DVC's cache (dvc cache dir FOLDER), or say --in-place" in done.stderr
+    assert " free\n  make room, move DVC's cache (dvc cache dir FOLDER), or say --in-place" in done.stderr
     assert own_files() == []
 
 
 @pytest.mark.parametrize("project", ["git"], indirect=True)
 def test_dvc_at_work(project: Path, text: Path) -> None:
     with opened() as repo, repo.lock:
-        untouched(use(text), 75, "AB-159 data/own: another DVC process is at work here; wait for it, and run again")
+        untouched(use(text), 75, "AB-159 data/own: another DVC process is at work here\n  wait for it, and run again")
     done = use(text)
     assert (done.exit_code, "0 of them copied now" in done.output) == (0, True), "it goes on from there"
 
@@ -333,7 +334,9 @@ def test_a_copy_that_cannot_be_written(tmp_path: Path) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
     try:
-        with pytest.raises(copying.NotWritten, match=f"a cannot be copied here: {os.strerror(errno.EFBIG)}; make room"):
+        with pytest.raises(
+            copying.NotWritten, match=f"a cannot be copied here: {os.strerror(errno.EFBIG)}\n  make room"
+        ):
             copying.copy(tmp_path / "a", tmp_path / "b", lambda _: None)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

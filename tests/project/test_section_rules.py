@@ -12,6 +12,7 @@ from adaptbert.runtime.params import params_file as params
 from adaptbert.runtime.params import strict_yaml
 from stages.finetune import FinetuneParams
 from tests.support.imports import ROOT
+from tests.support.messages import messages_in
 
 FILE = Path("params.yaml")
 TAPT_OF_MENTION = "task_transfer/mention-domain"
@@ -33,7 +34,7 @@ def errors(**changes: Any) -> list[str]:
     try:
         check(document, FILE)
     except UserError as error:
-        return [f"{line} ({error.exit_code})" for line in str(error).splitlines()]
+        return [f"{line} ({error.exit_code})" for line in messages_in(str(error))]
     return []
 
 
@@ -45,7 +46,7 @@ def test_the_demo_is_consistent() -> None:
 def test_a_task_cannot_hide_a_section_of_the_metrics(name: str) -> None:
     task = {name: DEMO["collect_task"]["section"]}
     assert errors(collect_task={**DEMO["collect_task"], **task}) == [
-        f"AB-112 params.yaml: collect_task.{name}: '{name}' is a section of metrics/comparison.json; give the task "
+        f"AB-112 params.yaml: collect_task.{name}: '{name}' is a section of metrics/comparison.json\n  give the task "
         "another name (78)"
     ]
 
@@ -56,7 +57,7 @@ def test_a_task_cannot_hide_a_section_of_the_metrics(name: str) -> None:
 )
 def test_an_arm_cannot_hide_a_control(arm: str, what: str) -> None:
     assert errors(ladder__finetune=only(**{arm: "pretrain"})) == [
-        f"AB-112 params.yaml: ladder.finetune.section-{arm}.arm: '{arm}' is {what}; give the arm another name (78)"
+        f"AB-112 params.yaml: ladder.finetune.section-{arm}.arm: '{arm}' is {what}\n  give the arm another name (78)"
     ]
 
 
@@ -67,7 +68,7 @@ def test_an_arm_cannot_hide_a_control(arm: str, what: str) -> None:
             {"ladder__finetune": {"section-domain": {"task": "section", "arm": "general", "from": "pretrain"}}},
             [
                 "AB-111 params.yaml: ladder.finetune.section-domain: this key does not fit its values, task 'section' "
-                "and arm 'general'; call it section-general"
+                "and arm 'general'\n  call it section-general"
             ],
             id="a cell is named after its task and arm",
         ),
@@ -75,7 +76,7 @@ def test_an_arm_cannot_hide_a_control(arm: str, what: str) -> None:
             {"ladder__finetune": {"section-x": {"task": "section", "arm": "x", "from": "domain_transfer/domian"}}},
             [
                 "AB-099 params.yaml: ladder.finetune.section-x.from: 'domain_transfer/domian' is not in the rungs of "
-                "the ladder (did you mean 'domain_transfer/domain'?); known: scratch, pretrain, "
+                "the ladder (did you mean 'domain_transfer/domain'?)\n  known: scratch, pretrain, "
                 "domain_transfer/domain, domain_transfer/general, task_transfer/section-general, "
                 "task_transfer/section-domain, task_transfer/mention-general, task_transfer/mention-domain"
             ],
@@ -85,7 +86,7 @@ def test_an_arm_cannot_hide_a_control(arm: str, what: str) -> None:
             {"ladder__finetune": {"section-x": {"task": "section", "arm": "x", "from": TAPT_OF_MENTION}}},
             [
                 "AB-111 params.yaml: ladder.finetune.section-x: task 'section', but from "
-                "'task_transfer/mention-domain', which is trained on the text of 'mention'; "
+                "'task_transfer/mention-domain', which is trained on the text of 'mention'\n  "
                 "start from a rung of the same task"
             ],
             id="a cell starts from its own task",
@@ -94,14 +95,14 @@ def test_an_arm_cannot_hide_a_control(arm: str, what: str) -> None:
             {"ladder__finetune": {"sectoin-x": {"task": "sectoin", "arm": "x", "from": "pretrain"}}},
             [
                 "AB-099 params.yaml: ladder.finetune.sectoin-x.task: 'sectoin' is not in collect_task nor in finetune "
-                "(did you mean 'section'?); known: section, mention",
+                "(did you mean 'section'?)\n  known: section, mention",
             ],
             id="a cell's task exists",
         ),
         pytest.param(
             {"ladder__task_transfer__general": {"task": "section", "from": "pretrain"}},
             [
-                "AB-111 params.yaml: ladder.task_transfer.general: this key does not fit its values, task 'section'; "
+                "AB-111 params.yaml: ladder.task_transfer.general: this key does not fit its values, task 'section'\n  "
                 "call it section-<from>"
             ],
             id="a task rung is named after its task",
@@ -111,7 +112,7 @@ def test_an_arm_cannot_hide_a_control(arm: str, what: str) -> None:
              "ladder__finetune": {}},
             [
                 "AB-099 params.yaml: ladder.task_transfer.section-general.from: 'task_transfer/section-domain' is not "
-                "in the rungs below; known: scratch, pretrain, "
+                "in the rungs below\n  known: scratch, pretrain, "
                 "domain_transfer/domain, domain_transfer/general"
             ],
             id="a task rung starts from a rung below",
@@ -120,7 +121,7 @@ def test_an_arm_cannot_hide_a_control(arm: str, what: str) -> None:
             {"collect_task__section__shape": "sentence_pair"},
             [
                 "AB-111 params.yaml: finetune.section: options of single_sentence, but the task's shape is "
-                "sentence_pair; write `sentence_pair: {long_text: head}` in their place"
+                "sentence_pair\n  write `sentence_pair: {long_text: head}` in their place"
             ],
             id="options belong to the shape of the task",
         ),
@@ -128,26 +129,26 @@ def test_an_arm_cannot_hide_a_control(arm: str, what: str) -> None:
             {"collect_task__mention__target": "tags"},
             [
                 "AB-111 params.yaml: finetune.mention: target 'tags' and tag_scheme 'bio': spans need one, tags take "
-                "none; take tag_scheme out of sequence_labelling"
+                "none\n  take tag_scheme out of sequence_labelling"
             ],
             id="a tag scheme belongs to spans",
         ),
         pytest.param(
             {"ladder__domain_transfer": ["domain", "general", "far"]},
             [
-                "AB-099 params.yaml: ladder.domain_transfer: 'far' is not in collect; known: domain, general"
+                "AB-099 params.yaml: ladder.domain_transfer: 'far' is not in collect\n  known: domain, general"
             ],
             id="a corpus to transfer to exists",
         ),
         pytest.param(
             {"ladder__domain_transfer": ["domain", "general", "domain"]},
-            ["AB-111 params.yaml: ladder.domain_transfer: 'domain' twice; name each corpus once"],
+            ["AB-111 params.yaml: ladder.domain_transfer: 'domain' twice\n  name each corpus once"],
             id="a corpus is named once",
         ),
         pytest.param(
             {"tokenizer__corpora": ["general", "domains"]},
             [
-                "AB-099 params.yaml: tokenizer.corpora: 'domains' is not in collect (did you mean 'domain'?); "
+                "AB-099 params.yaml: tokenizer.corpora: 'domains' is not in collect (did you mean 'domain'?)\n  "
                 "known: domain, general"
             ],
             id="a corpus of the vocabulary exists",
@@ -156,27 +157,27 @@ def test_an_arm_cannot_hide_a_control(arm: str, what: str) -> None:
             {"tokenizer__corpora": ["general", "mention"]},
             [
                 "AB-099 params.yaml: tokenizer.corpora: 'mention' is a labelled set, and a vocabulary is trained on "
-                "corpora; put its text into a corpus of collect, and name that"
+                "corpora\n  put its text into a corpus of collect, and name that"
             ],
             id="a vocabulary is not trained on a labelled set",
         ),
         pytest.param(
             {"tokenizer__corpora": ["general", "ner"]},
-            ["AB-099 params.yaml: tokenizer.corpora: 'ner' is not in collect; known: domain, general"],
+            ["AB-099 params.yaml: tokenizer.corpora: 'ner' is not in collect\n  known: domain, general"],
             id="an unlike name is not offered",
         ),
         pytest.param(
             {"collect__general": None, "tokenizer__corpora": ["domain"], "ladder__domain_transfer": ["domain"],
              "ladder__finetune__section-general_long": None, "ladder__finetune__mention-general_long": None},
             [
-                "AB-099 params.yaml: collect: no corpus 'general'; name the text that pretrain is trained on so"
+                "AB-099 params.yaml: collect: no corpus 'general'\n  name the text that pretrain is trained on so"
             ],
             id="there is general text",
         ),
         pytest.param(
             {"collect__../escape": {"source": "files", "path": "x"}},
             [
-                "AB-112 params.yaml: collect.../escape: '../escape' cannot be the name of a stage; call it escape: "
+                "AB-112 params.yaml: collect.../escape: '../escape' cannot be the name of a stage\n  call it escape: "
                 "names begin with a letter or digit and go on with letters, digits, _ and -, 100 bytes at most"
             ],
             id="a name is not a path",
@@ -184,7 +185,8 @@ def test_an_arm_cannot_hide_a_control(arm: str, what: str) -> None:
         pytest.param(
             {"collect__news.2024": {"source": "files", "path": "x"}},
             [
-                "AB-112 params.yaml: collect.news.2024: 'news.2024' cannot be the name of a stage; call it news_2024: "
+                "AB-112 params.yaml: collect.news.2024: 'news.2024' cannot be the name of a stage\n  "
+                "call it news_2024: "
                 "names begin with a letter or digit and go on with letters, digits, _ and -, 100 bytes at most"
             ],
             id="to DVC a dot leads to a value",
@@ -193,7 +195,7 @@ def test_an_arm_cannot_hide_a_control(arm: str, what: str) -> None:
             {"finetune__mention__max_length": 1000},
             [
                 "AB-111 params.yaml: finetune.mention.max_length: max_length 1000 > pretrain.encoder.max_positions "
-                "512; write at most 512, or raise max_positions"
+                "512\n  write at most 512, or raise max_positions"
             ],
             id="documents fit the encoder",
         ),
@@ -201,7 +203,7 @@ def test_an_arm_cannot_hide_a_control(arm: str, what: str) -> None:
             {"pretrain__init": "models/init", "pretrain__encoder": None},
             [
                 "AB-111 params.yaml: tokenizer.source: source train, but pretrain.init is models/init, which knows "
-                "its own vocabulary only; write `init` for models/init, or the same name"
+                "its own vocabulary only\n  write `init` for models/init, or the same name"
             ],
             id="weights and vocabulary belong together",
         ),
@@ -228,20 +230,20 @@ def only(**rungs: str) -> dict[str, Any]:
         pytest.param(
             only(domain="pretrain"),
             "AB-185 params.yaml: ladder.finetune.section-domain: arm 'domain' from 'pretrain', which is a rung of role "
-            "'general'; call it section-general, arm general; or start it from domain_transfer/domain",
+            "'general'\n  call it section-general, arm general; or start it from domain_transfer/domain",
             id="domain transfer is not pre-training under another name",
         ),
         pytest.param(
             only(general="domain_transfer/general"),
             "AB-185 params.yaml: ladder.finetune.section-general: arm 'general' from 'domain_transfer/general', which "
-            "is a rung of role 'general_long'; call it section-general_long, arm general_long; or start it from "
+            "is a rung of role 'general_long'\n  call it section-general_long, arm general_long; or start it from "
             "pretrain",
             id="the control is not the arm below it",
         ),
         pytest.param(
             only(general_long_task="task_transfer/section-domain"),
             "AB-185 params.yaml: ladder.finetune.section-general_long_task: arm 'general_long_task' from "
-            "'task_transfer/section-domain', which is a rung of role 'domain_task'; call it section-domain_task, arm "
+            "'task_transfer/section-domain', which is a rung of role 'domain_task'\n  call it section-domain_task, arm "
             "domain_task; or start it from task_transfer/<task>-<from> from domain_transfer/general, which the ladder "
             "lacks",
             id="where the ladder has no such rung, what it would be",
@@ -249,13 +251,13 @@ def only(**rungs: str) -> dict[str, Any]:
         pytest.param(
             finetune(domain="pretrain"),
             "AB-185 params.yaml: ladder.finetune.section-domain: arm 'domain' from 'pretrain', which is a rung of role "
-            "'general'; remove it, for arm 'general' starts there; or start it from domain_transfer/domain",
+            "'general'\n  remove it, for arm 'general' starts there; or start it from domain_transfer/domain",
             id="a role that another arm has",
         ),
         pytest.param(
             finetune(again="pretrain"),
             "AB-186 params.yaml: ladder.finetune.section-again: starts from 'pretrain' as section-general does: the "
-            "same cell twice; remove one, or start it from another rung",
+            "same cell twice\n  remove one, or start it from another rung",
             id="two arms from one rung",
         ),
     ],
@@ -283,12 +285,12 @@ def test_a_rung_that_only_the_ladder_lacks_is_added_or_its_arm_removed() -> None
     changes: dict[str, Any] = {"ladder__domain_transfer": ["domain"]}
     cells = {"section-x": {"task": "section", "arm": "x", "from": "domain_transfer/general"}}
     assert errors(**changes, ladder__task_transfer={}, ladder__finetune=cells) == [
-        f"{where} ladder; add general to ladder.domain_transfer, or remove this arm (78)"
+        f"{where} ladder\n  add general to ladder.domain_transfer, or remove this arm (78)"
     ]
     rungs = {"section-general": {"task": "section", "from": "domain_transfer/general"}}
     assert errors(**changes, ladder__task_transfer=rungs, ladder__finetune={}) == [
         "AB-099 params.yaml: ladder.task_transfer.section-general.from: 'domain_transfer/general' is not in the rungs "
-        "below; add general to ladder.domain_transfer, or remove this rung (78)"
+        "below\n  add general to ladder.domain_transfer, or remove this rung (78)"
     ]
 
 
@@ -318,7 +320,7 @@ def test_the_block_of_a_shape_can_be_pasted(shape: str, target: str, block: str,
     old = "no shape" if is_missing else "single_sentence"
     place = "" if is_missing else " in their place"
     assert errors(**changes, **({"finetune__section__single_sentence": None} if is_missing else {})) == [
-        f"AB-111 params.yaml: finetune.section: options of {old}, but the task's shape is {shape}; "
+        f"AB-111 params.yaml: finetune.section: options of {old}, but the task's shape is {shape}\n  "
         f"write `{block}`{place} (78)"
     ]
     values = {**DEMO["finetune"]["section"], **strict_yaml.load(block, FILE)}
@@ -345,7 +347,7 @@ def test_a_renamed_task_is_told_once_with_both_sides(sections: list[str], lackin
     """`mention`, a task of its own, is not offered."""
     assert errors(**renamed("section", "chapter", *sections)) == [
         "AB-099 params.yaml: ladder.task_transfer.section-general.task: 'section' (and 7 more in the ladder) is not in "
-        f"{lacking}; {other} has 'chapter', which the ladder has not: write one name in all three (78)"
+        f"{lacking}\n  {other} has 'chapter', which the ladder has not: write one name in all three (78)"
     ]
 
 
@@ -363,7 +365,7 @@ def test_an_arm_is_told_which_characters_it_may_have(arm: str, offered: str) -> 
     place = place if len(place) <= 80 else f"{place[:80]}... (129 characters)"
     call = f"call it {offered}: " if offered else ""
     assert errors(ladder__finetune=cell) == [
-        f"AB-112 params.yaml: {place}: '{shown}' cannot be the name of a stage; {call}names begin with a letter or "
+        f"AB-112 params.yaml: {place}: '{shown}' cannot be the name of a stage\n  {call}names begin with a letter or "
         "digit and go on with letters, digits, _ and -, 100 bytes at most (78)"
     ]
 

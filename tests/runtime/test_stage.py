@@ -21,6 +21,7 @@ from adaptbert.runtime.tracking.run import Run
 from stages.domain_transfer import DomainTransferParams
 from stages.finetune import FinetuneParams
 from tests.support.imports import ROOT
+from tests.support.messages import messages_in
 
 SMOKE = (ROOT / "presets/smoke.yaml").read_text(encoding="utf-8")
 
@@ -95,7 +96,7 @@ def test_other_arguments_are_refused(
 
 def test_a_key_that_is_not_there(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code(finetune, "--task", "mentoin", "--out", "x", keyed_by="task") == 78
-    (line,) = capsys.readouterr().err.splitlines()
+    (line,) = messages_in(capsys.readouterr().err)
     assert line.startswith("error: AB-099 params.yaml: finetune.mentoin: 'mentoin' is missing")
     assert "(did you mean 'mention'?)" in line
 
@@ -103,18 +104,22 @@ def test_a_key_that_is_not_there(project: Path, capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize(
     ("old", "new", "line"),
     [
-        ("seed: 1 ", "seed: -1 ", "AB-115 params.yaml: seed: -1 is out of range; choose one from 0 to 2^64 - 1"),
+        ("seed: 1 ", "seed: -1 ", "AB-115 params.yaml: seed: -1 is out of range\n  choose one from 0 to 2^64 - 1"),
         (
             "seed: 1 ",
             f"seed: {2**64} ",
-            f"AB-115 params.yaml: seed: {2**64} is out of range; choose one from 0 to 2^64 - 1",
+            f"AB-115 params.yaml: seed: {2**64} is out of range\n  choose one from 0 to 2^64 - 1",
         ),
         (
             "seed: 1 ",
             "seed: true ",
-            "AB-100 params.yaml: seed: expected an integer, found True; write a whole number, such as 8",
+            "AB-100 params.yaml: seed: expected an integer, found True\n  write a whole number, such as 8",
         ),
-        ("seed: 1 ", "seed: '1' ", "AB-100 params.yaml: seed: expected an integer, found '1'; write 1 without quotes"),
+        (
+            "seed: 1 ",
+            "seed: '1' ",
+            "AB-100 params.yaml: seed: expected an integer, found '1'\n  write 1 without quotes",
+        ),
         ("\ncompare:", "\nverdicts:", "AB-099 params.yaml: compare: 'compare' is missing in the file"),
         ("\ncompare:", "\nmeassure: {}\ncompare:", "unknown section 'meassure' (did you mean 'measure'?)"),
         ("lowercase: true", "lowercase: tru", "AB-100 params.yaml: tokenizer.lowercase: expected true or false, found"),
@@ -130,7 +135,7 @@ def test_a_bad_value_anywhere_ends_the_stage_before_it_begins(
     assert exit_code(domain_transfer, *GOOD) == 78
     told = capsys.readouterr()
     assert line in told.err
-    assert all(one.startswith(("error: AB-", "AB-")) for one in told.err.splitlines())
+    assert all(one.startswith(("error: AB-", "AB-")) for one in messages_in(told.err))
     assert told.out == ""
     assert called == {}
 
@@ -148,23 +153,23 @@ def raising(error: BaseException) -> Callable[..., None]:
         (
             BadData(Code.DAMAGED_WEIGHTS, "model", "damaged", "restore it"),
             65,
-            "error: AB-124 model: damaged; restore it",
+            "error: AB-124 model: damaged\n  restore it",
         ),
         (
             BadParams(Code.CONTRADICTION, "params.yaml: a", "1 > 0", "change it"),
             78,
-            "error: AB-111 params.yaml: a: 1 > 0; change it",
+            "error: AB-111 params.yaml: a: 1 > 0\n  change it",
         ),
         (
             Diverged(Code.DIVERGED, "step 3", "the loss is nan", "lower it"),
             70,
-            "error: AB-158 step 3: the loss is nan; lower it",
+            "error: AB-158 step 3: the loss is nan\n  lower it",
         ),
         (Interrupted("stopped by SIGTERM"), 75, "stopped by SIGTERM; the same command goes on from here"),
         (
             OSError(errno.EROFS, "Read-only file system", "models/x"),
             74,
-            "error: AB-189 models/x: the file system is read-only; mount it for writing, or work in another folder",
+            "error: AB-189 models/x: the file system is read-only\n  mount it for writing, or work in another folder",
         ),
     ],
 )
@@ -185,7 +190,9 @@ def test_several_failures_are_told_together(project: Path, capsys: pytest.Captur
         )
 
     assert exit_code(domain_transfer, "--out", "x") == 65
-    assert capsys.readouterr().err == ("error: AB-001 a.txt:3: bad byte; mend it\nAB-062 b.csv:9: no label; add one\n")
+    assert capsys.readouterr().err == (
+        "error: AB-001 a.txt:3: bad byte\n  mend it\nAB-062 b.csv:9: no label\n  add one\n"
+    )
 
 
 @pytest.mark.parametrize("error", [RuntimeError("ours"), OSError(errno.ENOENT, "No such file", "x"), KeyError("x")])
@@ -204,7 +211,7 @@ def test_a_full_disk(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
     assert exit_code(domain_transfer, "--out", "/dev/full") == 74
     told = capsys.readouterr().err
-    pattern = r"error: AB-189 output: no space left on the disk, [\d,]+ are free; make room and run again\n"
+    pattern = r"error: AB-189 output: no space left on the disk, [\d,]+ are free\n  make room and run again\n"
     assert re.fullmatch(pattern, told), told
 
 
@@ -223,7 +230,7 @@ def test_a_quota_that_is_used_up(project: Path, capsys: pytest.CaptureFixture[st
 
     assert exit_code(domain_transfer, "--out", "models/x") == 74
     told = capsys.readouterr().err
-    pattern = r"the quota is used up, more than 5,000 bytes are needed, [\d,]+ are free; make room and run again\n"
+    pattern = r"the quota is used up, more than 5,000 bytes are needed, [\d,]+ are free\n  make room and run again\n"
     assert re.fullmatch(f"error: AB-189 models/x: {pattern}", told), told
     assert not list(Path("models").iterdir())
 
@@ -254,7 +261,7 @@ def test_a_file_that_does_not_fit_leaves_the_old_output(project: Path) -> None:
     )
     assert ran.returncode == 74, ran.stderr
     assert ran.stderr.endswith(
-        "error: AB-189 out: larger than a file may be here, more than 100,001 bytes are needed; "
+        "error: AB-189 out: larger than a file may be here, more than 100,001 bytes are needed\n  "
         "raise `ulimit -f` and run again\n"
     )
     assert "Traceback" not in ran.stderr

@@ -17,6 +17,7 @@ from adaptbert.rows.layout import Layout
 from adaptbert.runtime.params import params_file as params
 from stages.collect import CollectParams
 from stages.collect_task import CollectTaskParams
+from tests.support.messages import messages_in
 
 ROOT = Path(__file__).parents[2]
 RunStage = Callable[..., subprocess.CompletedProcess[str]]
@@ -67,7 +68,7 @@ def test_a_column_that_need_not_be_mapped(name: str, rest: str) -> None:
     with pytest.raises(BadData) as caught:
         fields.check(["text", "label"], "a.csv:1", "train")
     end = f"map another column as `{name}`, or take `{name}` out of `columns`{rest}"
-    assert str(caught.value) == f"AB-056 a.csv:1: column '{name}' missing; found text, label; {end}"
+    assert str(caught.value) == f"AB-056 a.csv:1: column '{name}' missing; found text, label\n  {end}"
 
 
 def test_a_bad_file_stops_with_one_line_and_leaves_nothing(run: RunStage, tmp_path: Path) -> None:
@@ -78,9 +79,9 @@ def test_a_bad_file_stops_with_one_line_and_leaves_nothing(run: RunStage, tmp_pa
     section = {"source": "files", "path": "posts.csv"}
     done = run("collect", "domain", section, path="posts.csv", out="data/raw/corpora/domain")
     assert done.returncode == 65
-    lines = [line for line in done.stderr.splitlines() if line.startswith("error:")]
+    lines = [line for line in messages_in(done.stderr) if line.startswith("error:")]
     assert lines == [
-        "error: AB-058 posts.csv:1: column 'text' missing; found Text, n (did you mean 'Text'?); "
+        "error: AB-058 posts.csv:1: column 'text' missing; found Text, n (did you mean 'Text'?)\n  "
         "rename it or map it in collect.domain.columns"
     ]
     assert "Traceback" not in done.stderr
@@ -166,21 +167,21 @@ SPANS = {"shape": "sequence_labelling", "target": "spans", "tag_scheme": "bio"}
         (CollectParams, {"source": "files"}, "AB-099 .*path: is missing"),
         (CollectParams, {**FILES, "source": "file"}, "AB-100 .*source"),
         (CollectParams, {**FILES, "max_bad_fraction": 1.5}, "AB-109 .*max_bad_fraction"),
-        (CollectParams, {**FILES, "encoding": "utf8000"}, "AB-111 .*encoding 'utf8000' .*; write e.g. gb18030, .*"),
+        (CollectParams, {**FILES, "encoding": "utf8000"}, "AB-111 .*encoding 'utf8000' .*\n  write e.g. gb18030, .*"),
         (CollectParams, {**FILES, "encoding": "base64"}, "AB-111 .*encoding 'base64' is none of text files"),
         (CollectParams, {**FILES, "columns": {"label": "x"}}, "AB-111 .*'label' is not a field of a corpus"),
-        (CollectParams, {**FILES, "columns": {"正文": "text"}}, "AB-111 .*'正文' .*; our name stands left"),
+        (CollectParams, {**FILES, "columns": {"正文": "text"}}, "AB-111 .*'正文' .*\n  our name stands left"),
         (CollectParams, {**FILES, "replace": [["(", ""]]}, "AB-111 .*replace"),
         (CollectParams, {**FILES, "replace": [["a", r"\1"]]}, "AB-111 .*replace"),
         (CollectParams, {**FILES, "replace": [["a"]]}, "AB-100 .*replace"),
         (CollectParams, {**DOCS, "encoding": "utf-8"}, "AB-111 .*'installed_docs' takes no 'encoding'"),
-        (CollectParams, {**DOCS, "source": "hub", "columns": {"text": "x"}}, "AB-111 .*takes no 'columns'; name them"),
+        (CollectParams, {**DOCS, "source": "hub", "columns": {"text": "x"}}, "AB-111 .*takes no 'columns'\n  name"),
         (CollectTaskParams, {**TASK, "shape": "sentence"}, "AB-100 .*shape"),
         (CollectTaskParams, {**TASK, "dev": "a.csv"}, "AB-111 .*same file"),
         (CollectTaskParams, {**TASK, "rows": ROWS}, "AB-111 .*'files' takes no 'rows'"),
-        (CollectTaskParams, {**TASK, "target": "spans"}, "AB-111 .*has no target 'spans'; it has class, "),
+        (CollectTaskParams, {**TASK, "target": "spans"}, "AB-111 .*has no target 'spans'\n  it has class, "),
         (CollectTaskParams, {k: v for k, v in TASK.items() if k != "target"}, "AB-099 .*target: is missing"),
-        (CollectTaskParams, {**TASK, **SPANS, "tag_scheme": None}, "AB-111 .*'spans' needs 'tag_scheme'; add it$"),
+        (CollectTaskParams, {**TASK, **SPANS, "tag_scheme": None}, "AB-111 .*'spans' needs 'tag_scheme'\n  add it$"),
         (CollectTaskParams, {**TASK, "tag_scheme": "bio"}, "AB-111 .*'class' takes no 'tag_scheme'"),
         (CollectTaskParams, {**TASK, **SPANS, "target": "tags"}, "AB-111 .*'tags' takes no 'tag_scheme'"),
         (CollectTaskParams, {**TASK, **SPANS, "tag_scheme": "bilou"}, "AB-100 .*tag_scheme"),
@@ -190,20 +191,20 @@ SPANS = {"shape": "sequence_labelling", "target": "spans", "tag_scheme": "bio"}
         (CollectTaskParams, {**TASK, **QA, "labels": ["x"]}, "AB-111 .*'answer' takes no 'labels'"),
         (CollectTaskParams, {**TASK, **QA, "map_labels": {"a": "b"}}, "AB-111 .*'answer' takes no 'map_labels'"),
         (CollectTaskParams, {**TASK, **QA, "positive": "1"}, "AB-111 .*'answer' takes no 'positive'"),
-        (CollectTaskParams, {**TASK, "map_labels": {0: "neg"}}, "AB-100 .*map_labels.0: .* an integer 0; write .0.$"),
+        (CollectTaskParams, {**TASK, "map_labels": {0: "neg"}}, "AB-100 .*map_labels.0: .* an integer 0\n  write .0.$"),
         (CollectTaskParams, {**TASK, "separator": ";"}, "AB-111 .*'class' takes no 'separator'"),
         (CollectTaskParams, {**TASK, "target": "labels", "separator": ""}, "AB-100 .*separator"),
         (CollectTaskParams, {**TASK, "range": [0.0, 1.0]}, "AB-111 .*'class' takes no 'range'"),
         (CollectTaskParams, {**TASK, "target": "number", "range": [1.0, 1.0]}, "AB-111 .*1.0 is not below 1.0"),
         (CollectTaskParams, {**TASK, "dev": "a.csv", "split": {"dev": 0.6, "test": 0.4}}, "AB-111 .*nothing to train"),
-        (CollectTaskParams, {**TASK, "split": {}}, "AB-111 .*give a share"),
+        (CollectTaskParams, {**TASK, "split": {}}, "AB-111 .*\n  give a share"),
         (CollectTaskParams, {**TASK, "split": {"dev": 0.1}}, "AB-111 .*names a file of its own"),
         (CollectTaskParams, {**TASK, "test": "b.csv"}, "AB-111 .*dev and test name the same file"),
         (CollectParams, {**FILES, "format": "squad"}, "AB-111 .*is for labelled sets"),
         (CollectParams, {**DOCS, "format": "csv"}, "AB-111 .*takes no 'format'"),
         (CollectTaskParams, {**TASK, "columns": {"tokens": "x"}}, "AB-111 .*'tokens' is not a field"),
         (CollectTaskParams, {**TASK, **SPANS, "replace": [["a", "b"]]}, "AB-111 .*aligned"),
-        (CollectTaskParams, {**TASK, **DOCS_TASK, "rows": ROWS}, "AB-111 .*name it for train, dev"),
+        (CollectTaskParams, {**TASK, **DOCS_TASK, "rows": ROWS}, "AB-111 .*\n  name it for train, dev"),
         (CollectTaskParams, {**TASK, **SAME, **DOCS_TASK}, "AB-111 .*needs 'rows'"),
         (CollectTaskParams, {**TASK, **SAME, **DOCS_TASK, "rows": ROWS, "labels": ["x"]}, "AB-111 .*own"),
         (CollectTaskParams, {**TASK, **SAME, **DOCS_TASK, "rows": {**ROWS, "dev": 0}}, "AB-109 .*dev"),

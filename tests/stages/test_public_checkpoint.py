@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from adaptbert.base.files import read_json
+from tests.support.messages import messages_in
 
 NAME, REVISION = "acme/tiny-bert", "0123456789abcdef0123456789abcdef01234567"
 
@@ -125,7 +126,7 @@ def test_a_name_that_is_not_there_is_one_clear_line(hub: tuple[Path, Path]) -> N
     params = json.dumps({**PARAMS, "init": "acme/typo", "revision": "main"})
     done = run(CLIMB, params, cwd=work, hub=home)
     assert done.returncode == 1
-    assert "AB-128 acme/typo: cannot be loaded from the hub" in done.stderr.splitlines()[-1]
+    assert "AB-128 acme/typo: cannot be loaded from the hub" in messages_in(done.stderr)[-1]
 
 
 @pytest.mark.parametrize(
@@ -144,4 +145,4 @@ def test_a_model_of_the_hub_is_held_as_a_folder_is(
     config.write_text(json.dumps(read_json(config) | changes), encoding="utf-8")
     done = run(CLIMB, json.dumps({**PARAMS, "init": NAME, "revision": "main"}), cwd=work, hub=tmp_path / "hub")
     assert done.returncode == 1
-    assert words in done.stderr.splitlines()[-1]
+    assert words in messages_in(done.stderr)[-1]

@@ -195,14 +195,14 @@ def test_nothing_is_left_where_a_text_does_not_fit(validated: Path, tmp_path: Pa
     subprocess.run(["cp", "-r", str(validated), str(folder)], check=True)
     strange = [{"id": str(number), "text": "ⴰⵎⴰⵣⵉⵖ ⵜⴰⵎⴰⵣⵉⵖⵜ", "label": "code"} for number in range(9)]
     pq.write_table(pa.Table.from_pylist(strange), folder / "tasks/section/train.parquet")
-    with pytest.raises(BadData, match=r"AB-025 tasks/section: unk rate 100.0% > 20 %: .*; .*put it into a corpus"):
+    with pytest.raises(BadData, match=r"AB-025 tasks/section: unk rate 100.0% > 20 %: .*\n.*put it into a corpus"):
         run(folder, tmp_path / "out")
     assert not (tmp_path / "out/tokenized").exists()
     assert not list((tmp_path / "out").rglob("*.part"))
 
 
 def test_a_corpus_too_small_to_hold_anything_out(validated: Path, tmp_path: Path) -> None:
-    with pytest.raises(BadData, match=r"AB-018 heldout/\w+: 0 of 0 texts have a token; .* raise tokenize.heldout"):
+    with pytest.raises(BadData, match=r"AB-018 heldout/\w+: 0 of 0 texts have a token\n.* raise tokenize.heldout"):
         run(validated, tmp_path, TokenizeParams(max_length=24, heldout_fraction=1e-6, words=WORDS))
 
 

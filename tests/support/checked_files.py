@@ -13,6 +13,7 @@ from adaptbert.base.task_types import TARGETS_OF
 from adaptbert.cli import app
 from adaptbert.runtime.params import params_file as params
 from tests.support.imports import ROOT
+from tests.support.messages import messages_in
 
 BLOCKS: dict[str, Any] = {
     "single_sentence": {"long_text": "head"},
@@ -79,4 +80,4 @@ def told() -> list[str]:
     done = CliRunner().invoke(app, ["check"])
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
     assert done.exit_code in ((65, 78) if done.stderr else (0,)), done.output
-    return done.stderr.removeprefix("error: ").splitlines()
+    return messages_in(done.stderr.removeprefix("error: "))

@@ -227,7 +227,7 @@ def test_a_signal_to_all_saves_once_and_the_run_goes_on(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("event", "told", "code"),
-    [("SIGKILL", "AB-172 rank 1: was killed by signal 9; run again", TEMPORARY), ("raise", "ended with 1", INTERNAL)],
+    [("SIGKILL", "AB-172 rank 1: was killed by signal 9\n  run again", TEMPORARY), ("raise", "ended with 1", INTERNAL)],
 )
 def test_a_rank_that_is_lost(
     corpus: TokenizedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, event: str, told: str, code: int
@@ -321,7 +321,7 @@ def test_how_many_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(BadParams, match="AB-171 ADAPTBERT_DEVICES: 2 devices cannot share the 3 micro-batches"):
         ranks.count(3)
     monkeypatch.setenv(ranks.VARIABLE, "9")
-    with pytest.raises(BadParams, match="AB-171 ADAPTBERT_DEVICES: 9 devices, there are 8; lower it to 8"):
+    with pytest.raises(BadParams, match="AB-171 ADAPTBERT_DEVICES: 9 devices, there are 8\n  lower it to 8"):
         ranks.count(9)
     for wrong in ("0", "two", "-1"):
         monkeypatch.setenv(ranks.VARIABLE, wrong)

@@ -108,7 +108,7 @@ def test_the_savepoint_of_another_run_under_this_name_is_found(two: Path, tmp_pa
 def test_when_all_are_damaged_nothing_begins_anew_by_itself(two: Path) -> None:
     for path in files(two):
         path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(BadData, match=r"AB-124 .*each of its 2 savepoints is damaged; remove .* to train again"):
+    with pytest.raises(BadData, match=r"AB-124 .*each of its 2 savepoints is damaged\n  remove .* to train again"):
         Savepoints(two).latest()
 
 

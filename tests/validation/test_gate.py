@@ -125,35 +125,35 @@ def test_batches_do_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        pytest.param([], "AB-018 {}: 0 of 0 documents left (it had none); give more text", id="no rows"),
+        pytest.param([], "AB-018 {}: 0 of 0 documents left (it had none)\n  give more text", id="no rows"),
         pytest.param(
             ["a", "", "b"],
-            "AB-018 {}: 0 of 3 documents left (empty: 1, too_short: 2); give more text",
+            "AB-018 {}: 0 of 3 documents left (empty: 1, too_short: 2)\n  give more text",
             id="nothing left",
         ),
         pytest.param(
             ["one document", ""],
-            "AB-019 {}: 1 document cannot be split into training and held-out text; give more text",
+            "AB-019 {}: 1 document cannot be split into training and held-out text\n  give more text",
             id="one document",
         ),
         pytest.param(
             ["same text"] * 200,
-            "AB-020 {}: 1 distinct of 200 documents; give text that does not repeat itself",
+            "AB-020 {}: 1 distinct of 200 documents\n  give text that does not repeat itself",
             id="all duplicates",
         ),
         pytest.param(
             ["\x00binary\x00", "more\x00text"],
-            "AB-010 {}: 3 NUL to 14 other characters; a binary file? give text",
+            "AB-010 {}: 3 NUL to 14 other characters\n  a binary file? give text",
             id="binary",
         ),
         pytest.param(
             [("7", "one document"), ("8", "two documents"), ("7", "three documents")],
-            "AB-086 {}: id '7' in rows corpus.txt:1 and corpus.txt:3; give each row an id of its own",
+            "AB-086 {}: id '7' in rows corpus.txt:1 and corpus.txt:3\n  give each row an id of its own",
             id="repeated id",
         ),
         pytest.param(
             ["one document", "two documents", None],
-            "AB-041 {}: 1 of 3 rows cannot be read or are not valid (text is null: 1) at corpus.txt:3; "
+            "AB-041 {}: 1 of 3 rows cannot be read or are not valid (text is null: 1) at corpus.txt:3\n  "
             "mend them, or raise validate.max_bad_fraction (0.01)",
             id="too many that are not valid",
         ),

@@ -86,7 +86,7 @@ def test_a_split_given_twice_is_an_error(tmp_path: Path) -> None:
     raw.task(tmp_path / "raw", GOOD | {"dev": GOOD["test"]})
     errors = gate_task(tmp_path, STRICT).errors
     assert codes(errors) == [70, 18]
-    assert "2 of 2 texts of test are in dev; split again" in str(errors[0])
+    assert "2 of 2 texts of test are in dev\n  split again" in str(errors[0])
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_a_split_given_twice_is_an_error(tmp_path: Path) -> None:
                 (
                     59,
                     "labels of train that are not among `labels`: 1 x 'negg' (did you mean 'neg'?), first in "
-                    "train.csv:5 (row 'train.csv-5'); known: 'neg', 'pos'",
+                    "train.csv:5 (row 'train.csv-5')\n  known: 'neg', 'pos'",
                 )
             ],
             id="unknown",
@@ -112,7 +112,7 @@ def test_a_split_given_twice_is_an_error(tmp_path: Path) -> None:
             [
                 (
                     60,
-                    "labels of test that train never shows: 2 x 'odd', first in test.csv:3 (row 'test.csv-3'); "
+                    "labels of test that train never shows: 2 x 'odd', first in test.csv:3 (row 'test.csv-3')\n  "
                     "add training rows, or write map_labels: {'odd': a label of train}",
                 )
             ],
@@ -162,7 +162,7 @@ def test_labels_that_differ_by_case_are_told_with_their_rows_and_the_map(tmp_pat
     first, _ = gate_task(tmp_path, STRICT).errors
     assert str(first).endswith(
         "AB-066 " + str(tmp_path / "raw") + ": 'Pos' and 'pos' are two labels, first in dev.csv:3 (row 'dev.csv-3') "
-        "and in train.csv:1 (row 'train.csv-1'); write map_labels: {'Pos': 'pos'} below "
+        "and in train.csv:1 (row 'train.csv-1')\n  write map_labels: {'Pos': 'pos'} below "
         "collect_task.raw"
     )
 
@@ -212,7 +212,7 @@ def test_another_tagging_scheme_is_an_error(tmp_path: Path) -> None:
     raw.task(tmp_path / "raw", iob1, raw.SPANS, tag_scheme="bio")
     errors = gate_task(tmp_path, STRICT).errors
     assert codes(errors) == [90, 90, 90], "no row is left and no label known, but that follows"
-    assert "2 of 2 rows are not bio; they look like io; write tag_scheme: io" in str(errors[0])
+    assert "2 of 2 rows are not bio; they look like io\n  write tag_scheme: io" in str(errors[0])
 
 
 def test_one_slip_among_many_rows_is_rejected(tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ def test_questions_without_an_answer(tmp_path: Path) -> None:
     splits = {**QUESTIONS, "dev": [*QUESTIONS["dev"], asked("Nobody.", "where?")]}
     (error,) = gate(tmp_path, splits, ANSWER, no_answer=False).errors
     assert str(error).endswith(
-        "1 questions without an answer, the first at dev.csv:2; unanswerable questions need no_answer: true"
+        "1 questions without an answer, the first at dev.csv:2\n  unanswerable questions need no_answer: true"
     )
     assert gate(tmp_path, splits, ANSWER, no_answer=True).errors == []
     assert kept(tmp_path, "dev")[1]["answers"] == []
@@ -252,14 +252,14 @@ def test_another_scheme_is_named_even_where_rows_may_be_mended(tmp_path: Path) -
     rows = tagged("iob1", ["I-X I-X O", "I-X B-X O", "I-X I-X O", "O I-Y B-Y", "I-X B-X I-X"])
     for repair in (False, True):
         errors = gate(tmp_path, rows, raw.SPANS, tag_scheme="bio", repair_tags=repair).errors
-        told = "3 of 3 rows are not bio; they look like iob1; write tag_scheme: iob1"
+        told = "3 of 3 rows are not bio; they look like iob1\n  write tag_scheme: iob1"
         assert [error.code for error in errors if told in str(error)] == [90]
 
 
 def test_a_mixture_is_told(tmp_path: Path) -> None:
     rows = tagged("bio", ["B-X I-X", "B-X I-X", "B-X I-X", "B-Y O", "I-X O"])
     errors = gate(tmp_path, rows, raw.SPANS, tag_scheme="bio").errors
-    assert "1 of 3 rows are not bio, and no other scheme fits more: a mixture?; repair_tags: true" in str(errors[0])
+    assert "1 of 3 rows are not bio, and no other scheme fits more: a mixture?\n  repair_tags: true" in str(errors[0])
     assert gate(tmp_path, rows, raw.SPANS, tag_scheme="bio", repair_tags=True).errors == []
 
 

@@ -8,6 +8,7 @@ import pytest
 from adaptbert.errors import BadData, Several
 from adaptbert.rows.layout import CORPUS, Layout
 from adaptbert.validation.schemas import faulty
+from tests.support.messages import messages_in
 from tests.support.raw import CLASS, SPANS, table
 
 
@@ -70,10 +71,10 @@ def test_missing_columns_are_told_together_with_the_nearest_name() -> None:
     frame = table(CLASS, [("1", "x", "y")], "f").to_pandas()
     with pytest.raises(Several) as several:
         faulty(frame.rename(columns={"text": "Text", "label": "class"}), CLASS, "raw.parquet")
-    assert str(several.value).splitlines() == [
-        "AB-058 raw.parquet: column 'text' missing; found id, Text, class, file, line (did you mean 'Text'?); "
+    assert messages_in(str(several.value)) == [
+        "AB-058 raw.parquet: column 'text' missing; found id, Text, class, file, line (did you mean 'Text'?)\n  "
         "rename it or map it in `columns`",
-        "AB-056 raw.parquet: column 'label' missing; found id, Text, class, file, line; "
+        "AB-056 raw.parquet: column 'label' missing; found id, Text, class, file, line\n  "
         "rename it or map it in `columns`",
     ]
 

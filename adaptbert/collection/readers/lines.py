@@ -281,7 +281,7 @@ def _is_chinese(line: bytes) -> bool:
 
 
 def _undecodable(line: bytes, error: UnicodeDecodeError, encoding: str, is_last: bool) -> Problem:
-    """Names the mistake; entries 1 and 5 to 8 of the catalogue."""
+    """Names the mistake."""
     byte = line[error.start]
     following = line[error.start + 1] if error.start + 1 < len(line) else 0
     if encoding != "utf-8":

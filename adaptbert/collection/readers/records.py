@@ -8,12 +8,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from adaptbert.codes import Code
+
 
 class Problem(NamedTuple):
     """Why something cannot be read. The reason never shows the text itself."""
 
-    code: int
-    """Entry of the catalogue of bad inputs (docs/errors.md)."""
+    code: Code
     reason: str
 
 

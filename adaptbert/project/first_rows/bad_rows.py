@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from adaptbert.codes import Code
 from adaptbert.errors import BadData, UserError
 from adaptbert.validation.accounts import Account, Reject, TooManyBad
 from adaptbert.validation.limits import Limits
@@ -124,5 +125,5 @@ def _counted(bad: Sequence[Reject], rows: int) -> str:
     )
 
 
-def _commonest(bad: Sequence[Reject]) -> int:
-    return Counter(reject.code for reject in bad).most_common(1)[0][0]
+def _commonest(bad: Sequence[Reject]) -> Code:
+    return Code(Counter(reject.code for reject in bad).most_common(1)[0][0])

@@ -28,8 +28,6 @@ _ONLY_WHOLE = {
 """Codes of what further rows can mend: too few rows, texts or classes; labels that train does not show yet."""
 _OF_A_SHARE = {Code.BINARY_FILE, Code.OFFSETS_IN_OTHER_UNITS, Code.OFFSETS_OF_NORMALISED_TEXT, Code.OTHER_TAG_SCHEME}
 """Codes of what holds for many of the rows: NUL, offsets, tags. Of a few first rows they say nothing."""
-_NONE_LEFT = Code.NOTHING_LEFT
-_UNKNOWN_LABEL = Code.UNKNOWN_LABEL
 
 C = TypeVar("C", bound=SourceConfig)
 
@@ -96,7 +94,7 @@ def unread(found: Iterable[UserError], key: str, extent: Extent) -> Iterator[Use
         extent: how much was read.
     """
     for error in found:
-        yield error if error.code != _NONE_LEFT or extent.is_enough else _open(error, error.place, key, extent)
+        yield error if error.code != Code.NOTHING_LEFT or extent.is_enough else _open(error, error.place, key, extent)
 
 
 def decided(
@@ -120,8 +118,8 @@ def decided(
     """
     for error in found:
         where, read = place(error.place), extent(error.place)
-        few = (error.code == _NONE_LEFT and not read.whole) or (error.code in _OF_A_SHARE and not read.is_enough)
-        if not whole and (error.code in _ONLY_WHOLE or (error.code == _UNKNOWN_LABEL and not has_labels)):
+        few = (error.code == Code.NOTHING_LEFT and not read.whole) or (error.code in _OF_A_SHARE and not read.is_enough)
+        if not whole and (error.code in _ONLY_WHOLE or (error.code == Code.UNKNOWN_LABEL and not has_labels)):
             continue
         yield _open(error, where, key, read) if few else BadData(error.code, where, error.problem, error.remedy)
 

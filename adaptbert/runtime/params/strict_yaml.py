@@ -56,7 +56,7 @@ class Fault(NamedTuple):
         place: `:line` or `:line:column`, to be put behind the name of the file; empty: the whole.
     """
 
-    code: int
+    code: Code
     place: str
     problem: str
     remedy: str

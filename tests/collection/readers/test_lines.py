@@ -57,7 +57,7 @@ POSTS = "味道很好\n送得太慢\n"
 
 @pytest.mark.parametrize(("name", "content"), [("a.csv", MOODS), ("a.txt", POSTS), ("a.jsonl", POSTS)])
 def test_the_encoding_of_chinese_is_named(tmp_path: Path, name: str, content: str) -> None:
-    with pytest.raises(BadData, match=r"AB-0(01|18) .*is not UTF-8: Chinese in GBK\?.*; declare encoding: gb18030$"):
+    with pytest.raises(BadData, match=r"AB-0(01|18) .*is not UTF-8: Chinese in GBK\?.*\n  declare encoding: gb18030$"):
         collect(write(tmp_path / name, content.encode("gbk")), tmp_path / "raw")
 
 
@@ -65,7 +65,7 @@ def test_the_encoding_of_chinese_is_named(tmp_path: Path, name: str, content: st
 def test_a_file_that_is_not_in_the_declared_encoding(tmp_path: Path, encoding: str) -> None:
     """It is declared already: what is told is that all files of a set share it."""
     odd = "送得太慢了\n".encode()
-    with pytest.raises(BadData, match=rf"not {encoding}.*, which is declared.*; the encoding is one for"):
+    with pytest.raises(BadData, match=rf"not {encoding}.*, which is declared.*\n  the encoding is one for"):
         collect(write(tmp_path / "a.txt", odd), tmp_path / "raw", encoding=encoding)
 
 

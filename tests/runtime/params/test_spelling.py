@@ -15,6 +15,7 @@ from adaptbert.runtime.params.params_file import flatten
 from adaptbert.runtime.params.strict_yaml import load
 from adaptbert.runtime.stage import check_all
 from tests.support.imports import ROOT
+from tests.support.messages import messages_in
 
 FILE = Path("params.yaml")
 SMOKE = (ROOT / "presets/smoke.yaml").read_text(encoding="utf-8")
@@ -24,7 +25,7 @@ def told(text: str) -> list[str]:
     try:
         check_all(load(text, FILE), FILE)
     except UserError as error:
-        return str(error).splitlines()
+        return messages_in(str(error))
     return []
 
 
@@ -106,7 +107,7 @@ def test_the_remedy(monkeypatch: pytest.MonkeyPatch, key: str, good: str, typed:
     pattern = re.compile(rf"\b{key}: {re.escape(good)}")
     assert pattern.search(SMOKE)
     found = told(pattern.sub(f"{key}: {typed}", SMOKE, count=1))
-    assert any(line.endswith(f"; {remedy}") for line in found), found
+    assert any(line.endswith(f"\n  {remedy}") for line in found), found
     if pasted:
         assert told(pattern.sub(f"{key}: {pasted}", SMOKE, count=1)) == []
 
@@ -115,7 +116,7 @@ def test_the_remedy(monkeypatch: pytest.MonkeyPatch, key: str, good: str, typed:
 def test_a_section_that_is_mistyped_is_told_once(monkeypatch: pytest.MonkeyPatch, section: str, typed: str) -> None:
     monkeypatch.chdir(ROOT)
     (line,) = told(re.sub(rf"^{section}:", f"{typed}:", SMOKE, count=1, flags=re.MULTILINE))
-    assert line.startswith(f"AB-099 params.yaml: {typed}: unknown section '{typed}' (did you mean '{section}'?); known")
+    assert line.startswith(f"AB-099 params.yaml: {typed}: unknown section '{typed}' (did you mean '{section}'?)\n  ")
 
 
 def test_a_column_of_another_target_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,7 +128,7 @@ def test_a_column_of_another_target_says_which(monkeypatch: pytest.MonkeyPatch) 
         document["collect_task"] = {**document["collect_task"], "posts": {**posts, "target": target}}
         (line,) = told(json.dumps(document))
         assert line == (
-            "AB-111 params.yaml: collect_task.posts: columns: 'label' is not a field of a single_sentence; our name "
+            "AB-111 params.yaml: collect_task.posts: columns: 'label' is not a field of a single_sentence\n  our name "
             f"stands left, that of the file right; fields are id, group, text, {field}; `target: {target}` wants "
             f"{field}, `target: {other}` wants label"
         )
@@ -158,7 +159,7 @@ def test_what_a_remedy_proposes_for_a_number_is_accepted(monkeypatch: pytest.Mon
     values = flatten(load(SMOKE, FILE))
     numbers = [key for key, value in values.items() if isinstance(value, int | float) and not isinstance(value, bool)]
     errors = {line.split(": ")[1]: line for line in told_of(dict.fromkeys(numbers, load(typed, FILE)))}
-    pattern = re.compile(r"; write (?:.*such as )?(-?[\d.]+(?:e-?\d+)?)(?: without quotes)?$")
+    pattern = re.compile(r"\n  write (?:.*such as )?(-?[\d.]+(?:e-?\d+)?)(?: without quotes)?$")
     remedies = {key: pattern.search(errors.get(key, "")) for key in numbers}
     proposed = {key: load(found[1], FILE) for key, found in remedies.items() if found is not None}
     assert len(proposed) > 20 or typed in ("-5", "0", "0.5")
@@ -176,6 +177,6 @@ def told_of(changes: dict[str, Any]) -> list[str]:
 def test_a_section_without_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     assert told(SMOKE[: SMOKE.index("  confidence:")]) == [
-        "AB-100 params.yaml: compare: expected a mapping, found nothing; write its keys below it, each line indented "
+        "AB-100 params.yaml: compare: expected a mapping, found nothing\n  write its keys below it, each line indented "
         "alike, as in presets/demo.yaml"
     ]

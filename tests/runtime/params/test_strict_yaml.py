@@ -16,6 +16,7 @@ from adaptbert.runtime.params import params_file as params
 from adaptbert.runtime.params.strict_yaml import load
 from adaptbert.runtime.stage import check_all
 from tests.support.imports import ROOT
+from tests.support.messages import messages_in
 
 FILE = Path("params.yaml")
 SMOKE_TEXT = (ROOT / "presets/smoke.yaml").read_text(encoding="utf-8")
@@ -31,7 +32,7 @@ def messages(text: str) -> list[str]:
     with pytest.raises(UserError) as raised:
         load(text, FILE)
     assert raised.value.exit_code == BAD_PARAMS
-    return str(raised.value).splitlines()
+    return messages_in(str(raised.value))
 
 
 @pytest.mark.parametrize(
@@ -50,17 +51,17 @@ def messages(text: str) -> list[str]:
     ],
 )
 def test_a_key_that_yaml_reads_as_something_else(key: str, kind: str) -> None:
-    expected = f'AB-187 params.yaml:3: YAML reads the key {key} as {kind}; write "{key}"'
+    expected = f'AB-187 params.yaml:3: YAML reads the key {key} as {kind}\n  write "{key}"'
     assert messages(f"collect:\n  a: 1\n  {key}: {{source: files}}\n") == [expected]
     assert load(f'collect:\n  a: 1\n  "{key}": 2\n', FILE) == {"collect": {"a": 1, key: 2}}
 
 
 def test_all_such_keys_are_told_together() -> None:
     assert messages("2024: 1\ntrue: 2\n: 3\n[a]: 4\n") == [
-        'AB-187 params.yaml:1: YAML reads the key 2024 as a number; write "2024"',
-        'AB-187 params.yaml:2: YAML reads the key true as a boolean; write "true"',
-        'AB-187 params.yaml:3: YAML reads an empty key as nothing; write "name"',
-        "AB-187 params.yaml:4: a key is a list or a mapping; write a name; put [ and { in quotes",
+        'AB-187 params.yaml:1: YAML reads the key 2024 as a number\n  write "2024"',
+        'AB-187 params.yaml:2: YAML reads the key true as a boolean\n  write "true"',
+        'AB-187 params.yaml:3: YAML reads an empty key as nothing\n  write "name"',
+        "AB-187 params.yaml:4: a key is a list or a mapping\n  write a name; put [ and { in quotes",
     ]
 
 
@@ -69,98 +70,100 @@ def test_all_such_keys_are_told_together() -> None:
     [
         pytest.param(
             "seed：1\nladder:\n  a: 1\n",
-            "AB-188 params.yaml:1:5: a full-width colon (U+FF1A); write a colon ':' and a blank",
+            "AB-188 params.yaml:1:5: a full-width colon (U+FF1A)\n  write a colon ':' and a blank",
             id="colon, and the next key is where YAML fails",
         ),
         pytest.param(
             'a: "：fine"  # ：fine\nb:\n  c： 1\n  d: 2\n',
-            "AB-188 params.yaml:3:4: a full-width colon (U+FF1A); write a colon ':' and a blank",
+            "AB-188 params.yaml:3:4: a full-width colon (U+FF1A)\n  write a colon ':' and a blank",
             id="not the one in quotes or in a comment",
         ),
         pytest.param(
             "optim: {rate: 1, decay：2, clip: 3}\n",
-            "AB-188 params.yaml:1:23: a full-width colon (U+FF1A) in the key 'decay：2'; write a colon ':' and a "
+            "AB-188 params.yaml:1:23: a full-width colon (U+FF1A) in the key 'decay：2'\n  write a colon ':' and a "
             "blank, or put the key in quotes",
             id="colon in braces, where YAML finds a key without a value",
         ),
         pytest.param(
             "a:\n\u00a0\u00a0b: 1\n",
-            "AB-188 params.yaml:2:1: a no-break space (U+00A0) in the key '\u00a0\u00a0b'; write a blank, "
+            "AB-188 params.yaml:2:1: a no-break space (U+00A0) in the key '\u00a0\u00a0b'\n  write a blank, "
             "or put the key in quotes",
             id="no-break space",
         ),
         pytest.param(
             "“seed”: 1\n",
-            "AB-188 params.yaml:1:1: a curly quote (U+201C) in the key '“seed”'; write '\"', or put the key in quotes",
+            "AB-188 params.yaml:1:1: a curly quote (U+201C) in the key '“seed”'\n  "
+            "write '\"', or put the key in quotes",
             id="curly quotes",
         ),
         pytest.param(
             "a:\n  b: ‘x y’\n",
-            'AB-188 params.yaml:2:6: a curly quote (U+2018) around x y; write "\'", or put the whole in quotes',
+            'AB-188 params.yaml:2:6: a curly quote (U+2018) around x y\n  write "\'", or put the whole in quotes',
             id="curly quotes around a value",
         ),
         pytest.param(
-            "a: {b: 1， c: 2}\n", "AB-188 params.yaml:1:9: a full-width comma (U+FF0C); write ','", id="comma"
+            "a: {b: 1， c: 2}\n", "AB-188 params.yaml:1:9: a full-width comma (U+FF0C)\n  write ','", id="comma"
         ),
-        pytest.param("a:\n  b: 1\n\tc: 2\n", "AB-188 params.yaml:3:1: a tab (U+0009); write blanks", id="tab"),
-        pytest.param("a: 1\nb: x\0y\n", "AB-188 params.yaml:2:5: NUL (U+0000); delete it", id="NUL"),
+        pytest.param("a:\n  b: 1\n\tc: 2\n", "AB-188 params.yaml:3:1: a tab (U+0009)\n  write blanks", id="tab"),
+        pytest.param("a: 1\nb: x\0y\n", "AB-188 params.yaml:2:5: NUL (U+0000)\n  delete it", id="NUL"),
         pytest.param(
-            "a: 1\r\nb: \x1b[2J\n", "AB-188 params.yaml:2:4: a hidden character (U+001B); delete it", id="escape"
+            "a: 1\r\nb: \x1b[2J\n", "AB-188 params.yaml:2:4: a hidden character (U+001B)\n  delete it", id="escape"
         ),
         pytest.param(
-            'a: "\\0"\n', "AB-188 params.yaml:1: a text holds NUL (U+0000); take it out", id="NUL as an escape"
+            'a: "\\0"\n', "AB-188 params.yaml:1: a text holds NUL (U+0000)\n  take it out", id="NUL as an escape"
         ),
         pytest.param(
             'a: ["\\udc80"]\n',
-            "AB-188 params.yaml:1: a text holds half of a character (U+DC80); take it out",
+            "AB-188 params.yaml:1: a text holds half of a character (U+DC80)\n  take it out",
             id="surrogate",
         ),
         pytest.param(
             "a: 2024-13-45\n",
-            "AB-100 params.yaml:1: '2024-13-45' is written like a date and is none; mend it, or put text in quotes",
+            "AB-100 params.yaml:1: '2024-13-45' is written like a date and is none\n  mend it, or put text in quotes",
             id="no such month",
         ),
         pytest.param(
             f"a: {'9' * 5000}\n",
-            f"AB-109 params.yaml:1: '{'9' * 80}... (5,000 characters)' is a number that no value takes; "
+            f"AB-109 params.yaml:1: '{'9' * 80}... (5,000 characters)' is a number that no value takes\n  "
             "write one below 2^64",
             id="an integer that Python does not print",
         ),
         pytest.param(
             "a: !!int x\n",
-            "AB-100 params.yaml:1: 'x' is written like a number and is none; mend it, or put text in quotes",
+            "AB-100 params.yaml:1: 'x' is written like a number and is none\n  mend it, or put text in quotes",
             id="a tag that lies",
         ),
         pytest.param(
-            "a: =\n", "AB-106 params.yaml:1: tag not allowed (!!value); write a plain value, text in quotes", id="="
+            "a: =\n", "AB-106 params.yaml:1: tag not allowed (!!value)\n  write a plain value, text in quotes", id="="
         ),
         pytest.param(
             "a: @user\n",
-            "AB-114 params.yaml:1: not YAML: found character '@' that cannot start any token; put the value in quotes",
+            "AB-114 params.yaml:1: not YAML: found character '@' that cannot start any token\n  "
+            "put the value in quotes",
             id="a value that begins with @",
         ),
         pytest.param(
             "a:\n  b: 'x\nc: 1\n",
-            "AB-114 params.yaml:2: not YAML: found unexpected end of stream; close the quote",
+            "AB-114 params.yaml:2: not YAML: found unexpected end of stream\n  close the quote",
             id="the line where the quote was opened",
         ),
         pytest.param(
             "a: [1, 2\nb: 3\n",
-            "AB-114 params.yaml:2: not YAML: expected ',' or ']', but got ':'; close the bracket, and put commas "
+            "AB-114 params.yaml:2: not YAML: expected ',' or ']', but got ':'\n  close the bracket, and put commas "
             "between its values",
             id="an open bracket",
         ),
-        pytest.param('a: "\\UFFFFFFFF"\n', "AB-114 params.yaml: not YAML: .*; write it as it is", id="an escape"),
-        pytest.param("- " * 100_000, "AB-105 params.yaml:1: nesting deeper than 50; flatten the file", id="dashes"),
-        pytest.param("? " * 100_000, "AB-105 params.yaml:1: nesting deeper than 50; flatten the file", id="marks"),
+        pytest.param('a: "\\UFFFFFFFF"\n', "AB-114 params.yaml: not YAML: .*\n  write it as it is", id="an escape"),
+        pytest.param("- " * 100_000, "AB-105 params.yaml:1: nesting deeper than 50\n  flatten the file", id="dashes"),
+        pytest.param("? " * 100_000, "AB-105 params.yaml:1: nesting deeper than 50\n  flatten the file", id="marks"),
         pytest.param(
             "".join(f"{' ' * level}a:\n" for level in range(1000)),
-            "AB-105 params.yaml:50: nesting deeper than 50; flatten the file",
+            "AB-105 params.yaml:50: nesting deeper than 50\n  flatten the file",
             id="indentation",
         ),
-        pytest.param("a: &a [*a]\n", "AB-104 params.yaml: more than 10,000 values; .*", id="itself"),
-        pytest.param("a: &a {<<: *a}\n", "AB-104 params.yaml: more than 10,000 values; .*", id="itself merged"),
-        pytest.param("a: [" + "1," * 300_000, "AB-104 params.yaml: more than 10,000 values; .*", id="a long list"),
+        pytest.param("a: &a [*a]\n", "AB-104 params.yaml: more than 10,000 values\n.*", id="itself"),
+        pytest.param("a: &a {<<: *a}\n", "AB-104 params.yaml: more than 10,000 values\n.*", id="itself merged"),
+        pytest.param("a: [" + "1," * 300_000, "AB-104 params.yaml: more than 10,000 values\n.*", id="a long list"),
     ],
 )
 def test_told(text: str, expected: str) -> None:
@@ -174,29 +177,29 @@ def test_told(text: str, expected: str) -> None:
         (
             "confidence: 0.95",
             "confidence: 0．95",
-            "AB-100 params.yaml: compare.confidence: expected a number, found text '0．95'; write 0.95",
+            "AB-100 params.yaml: compare.confidence: expected a number, found text '0．95'\n  write 0.95",
         ),
         (
             "betas: [0.9, 0.98]",
             "betas: [0.9，0.98]",
-            "AB-100 params.yaml: pretrain.optim.betas.0: expected a number, found text '0.9，0.98'; a full-width comma "
-            "(U+FF0C) stands in it: write ','",
+            "AB-100 params.yaml: pretrain.optim.betas.0: expected a number, found text '0.9，0.98'\n  "
+            "a full-width comma (U+FF0C) stands in it: write ','",
         ),
         (
             "source: train",
             "source: 2024",
-            'AB-100 params.yaml: tokenizer.source: expected text, found an integer 2024; write "2024"',
+            'AB-100 params.yaml: tokenizer.source: expected text, found an integer 2024\n  write "2024"',
         ),
         (
             "source: train",
             "source:",
-            "AB-100 params.yaml: tokenizer.source: expected text, found nothing; write a text",
+            "AB-100 params.yaml: tokenizer.source: expected text, found nothing\n  write a text",
         ),
         (
             "confidence: 0.95",
             f"confidence: {'x' * 900_000}",
             f"AB-100 params.yaml: compare.confidence: expected a number, found text '{'x' * 79}... (900,002 "
-            "characters); write a plain number without quotes, such as 0.5",
+            "characters)\n  write a plain number without quotes, such as 0.5",
         ),
     ],
 )
@@ -286,7 +289,7 @@ def test_any_edit_of_a_good_file_is_right_or_an_error(data: st.DataObject) -> No
 
 def test_a_name_that_is_not_utf8_is_printed_as_bytes() -> None:
     error = UserError(Code.NO_SUCH_FILE, Path("data/caf\udce9.csv"), "x\udcff\x1b[2J", "y")
-    assert str(error) == r"AB-050 data/caf\xe9.csv: x\xff\x1b[2J; y"
+    assert str(error) == r"AB-050 data/caf\xe9.csv: x\xff\x1b[2J" "\n  y"
 
 
 def test_read_keeps_what_it_kept(tmp_path: Path) -> None:

@@ -153,7 +153,7 @@ def test_the_fingerprint_changes_with_the_vocabulary_and_with_the_case_rule(tmp_
 
 
 def test_a_folder_without_a_tokenizer(tmp_path: Path) -> None:
-    with pytest.raises(BadData, match=r"AB-128 .*: no tokenizer in this folder; copy tokenizer.json or vocab.txt"):
+    with pytest.raises(BadData, match=r"AB-128 .*: no tokenizer in this folder\n  copy tokenizer.json or vocab.txt"):
         Tokenizer.load(tmp_path)
 
 
@@ -166,7 +166,7 @@ def test_a_damaged_tokenizer(tmp_path: Path) -> None:
 
 
 def test_a_name_that_is_not_on_the_hub() -> None:
-    with pytest.raises(BadData, match=r"AB-128 nobody/no-such-model: tokenizer cannot be loaded: .*; check the name"):
+    with pytest.raises(BadData, match=r"AB-128 nobody/no-such-model: tokenizer cannot be loaded: .*\n  check the name"):
         Tokenizer.load("nobody/no-such-model", "main")
 
 
@@ -175,7 +175,7 @@ def test_a_vocabulary_without_a_special_token(tmp_path: Path, missing: str) -> N
     tokens = [token for token in [*SPECIALS, "a", "b"] if token != missing]
     (tmp_path / "vocab.txt").write_text("\n".join(tokens) + "\n", encoding="utf-8")
     (tmp_path / "config.json").write_text('{"model_type": "bert"}', encoding="utf-8")
-    with pytest.raises(BadData, match=rf"AB-130 .*: the vocabulary has no \[{missing[1:-1]}\]; .*"):
+    with pytest.raises(BadData, match=rf"AB-130 .*: the vocabulary has no \[{missing[1:-1]}\]\n.*"):
         Tokenizer.load(tmp_path)
 
 

@@ -119,7 +119,11 @@ def test_label_studio_spans_that_do_not_fit(tmp_path: Path, mark: Any, code: int
     ("layout", "columns", "words"),
     [
         (SPANS, {"tags": "termx"}, r"no control 'termx' for tags; found label, term \(did you mean 'term'\?\)"),
-        (SPANS, {}, r"no control 'tags' for tags; found label, term; name one of them, e.g. `columns: {tags: label}`"),
+        (
+            SPANS,
+            {},
+            r"no control 'tags' for tags; found label, term\n  name one of them, e.g. `columns: {tags: label}`",
+        ),
         (CLASS, {"label": "moody"}, r"no control 'moody' for label; found .*mood.* \(did you mean 'mood'\?\)"),
     ],
 )
