@@ -182,7 +182,7 @@ def test_the_mean_over_tasks_is_said_to_average_different_metrics(comparison: Co
     for average in comparison.suite:
         assert f"<b>{100 * average.interval.mean:.1f}</b>" in table
     fewer = dataclasses.replace(comparison, suite=comparison.suite[1:])
-    assert sentences.suite(fewer)[1].en.endswith("so without a mean: scratch.")
+    assert sentences.suite(fewer)[1].en.endswith("a task or a seed are missing: scratch.")
     assert 'id="suite"' not in render(dataclasses.replace(comparison, suite=[]))
 
 
