@@ -159,7 +159,7 @@ def check() -> None:
         for key in seen.unopened:
             print(f"not checked, because it would take long: {key}")
         raise_all([*told_once(errors, PARAMS), *missing, *seen.errors])
-    files = "no errors in the first rows of the files that it names"
+    files = "the first rows of the files that it names are valid"
     if seen.notices:
         files = "the files that it names are readable, but see the notices above"
     print(f"{PARAMS}: {len(params.flatten(document))} values, all valid; {files}")
