@@ -249,7 +249,7 @@ def test_language_changes_and_is_remembered(chromium: "playwright.Browser", repo
         seen.page.locator("#language").focus()
         seen.page.keyboard.press("Enter")
         assert heading.inner_text() == "哪些步骤有效？"
-        assert seen.page.title() == "adaptbert：哪些步骤值得？"
+        assert seen.page.title() == "adaptbert：哪些步骤有效？"
         assert seen.page.evaluate("document.documentElement.lang") == "zh-Hans"
         assert "seed" not in seen.page.locator("#limits").inner_text()
         seen.page.reload()
@@ -288,7 +288,7 @@ def test_the_chosen_arm_unfolds_and_its_tables_sort(chromium: "playwright.Browse
         assert not table.is_visible(), "the page opens with the answer, not with the details"
         fold.locator("summary").press("Enter")
         assert table.is_visible()
-        for name, column in (("confidence", 2), ("wrong seeds", 1)):
+        for name, column in (("confidence", 2), ("seeds wrong", 1)):
             table.get_by_role("button", name=name).press("Enter")
             cells = "(rows, column) => rows.map(row => row.cells[column].dataset.value)"
             values = table.locator("tbody tr").evaluate_all(cells, column)
