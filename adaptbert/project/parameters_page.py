@@ -40,7 +40,7 @@ To change a value for one experiment, use `-S` of `dvc exp run`; see
 """
 
 OTHERWISE = {
-    "dev": "The development split: a file, or that of `train` (see `split`). The checkpoint with the best score on it is kept.",
+    "dev": "The development split: a file, or that of `train` (see `split`). It selects the checkpoint to keep.",
     "encoder.heads": "Attention heads; they divide `hidden_size`.",
     "encoder.hidden_size": "Width of the encoder.",
     "encoder.intermediate_size": "Width of the feed-forward layers.",

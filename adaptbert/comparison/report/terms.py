@@ -186,10 +186,10 @@ VERDICTS = {
 }
 STANDINGS = {
     "wins": Words("baseline better", "基线更好"),
-    "ties": Words("not distinguishable from the baseline", "与基线无明显差别"),
-    "loses": Words("better than the baseline", "优于基线"),
+    "ties": Words("no clear difference", "无明显差别"),
+    "loses": Words("arm better", "该组更好"),
     "higher": Words("baseline higher, not testable", "基线更高，无法检验"),
-    "lower": Words("baseline lower, not testable", "基线更低，无法检验"),
+    "lower": Words("arm higher, not testable", "该组更高，无法检验"),
 }
 """How the best baseline compares with the chosen arm."""
 METRICS = {

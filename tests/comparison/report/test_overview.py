@@ -136,10 +136,10 @@ def test_steps_are_told_by_the_arms_own_names(tmp_path: Path) -> None:
     ("control", "seeds", "standing"),
     [
         (0.99, (1, 2, 3), "baseline better"),
-        (None, (1, 2, 3), "not distinguishable from the baseline"),
-        (0.01, (1, 2, 3), "better than the baseline"),
+        (None, (1, 2, 3), "no clear difference"),
+        (0.01, (1, 2, 3), "arm better"),
         (0.99, (1, 2), "baseline higher, not testable"),
-        (0.01, (1,), "baseline lower, not testable"),
+        (0.01, (1,), "arm higher, not testable"),
     ],
 )
 def test_the_best_control_stands_on_the_card(
