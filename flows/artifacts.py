@@ -1,4 +1,4 @@
-"""What a flow run is called, and what it leaves beside itself in Prefect: scores, steps, the way to the report."""
+"""The name of a flow run, and its artifacts in Prefect: scores, steps, the path of the report."""
 
 from pathlib import Path
 from typing import Any

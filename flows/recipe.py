@@ -1,4 +1,4 @@
-"""The recipe as an occasion: the graph of dvc.yaml, climbed as far as `until` while Prefect watches.
+"""The recipe as a Prefect flow: the stages of dvc.yaml up to `until`.
 
 dvc.yaml, params.yaml -> what `dvc repro` leaves, a log with every line of every stage, a table of scores.
 

@@ -1,4 +1,4 @@
-"""All tasks together -> what the page begins with: on how many tasks each step gained, and a matrix step x task."""
+"""All tasks -> the start of the page: on how many tasks each step gained, and a matrix step x task."""
 
 from dataclasses import dataclass
 
