@@ -128,7 +128,7 @@ class Code(IntEnum):
     PICKLED_WEIGHTS = 119, "pickled weights"
     BAD_CONFIG = (
         122,
-        "a config.json, card.json or file of metrics that is damaged, holds an absurd size, or could run code",
+        "a damaged config.json, card.json or metrics file; one with an absurd size, or that could run code",
     )
     BAD_SAFETENSORS = 123, "a safetensors file that is cut or damaged"
     DAMAGED_WEIGHTS = 124, "damaged weights, or each savepoint of a stopped run is"

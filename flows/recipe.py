@@ -1,4 +1,4 @@
-"""The recipe as an occasion: the graph of dvc.yaml, climbed as far as `until` while Prefect watches.
+"""The recipe as a Prefect flow: the stages of dvc.yaml up to `until`.
 
 dvc.yaml, params.yaml -> what `dvc repro` leaves, a log with every line of every stage, a table of scores.
 
@@ -120,7 +120,7 @@ def bring_up_to_date(stage: str, on_gpu: bool, threads: str, failed: Event) -> S
 
 @flow(name="recipe", flow_run_name=run_name, persist_result=False)
 def recipe(until: str = "compare", jobs: Annotated[int, Field(ge=1, le=16)] = 2) -> None:
-    """Climb the ladder as far as `until`, independent stages side by side.
+    """Run the stages up to `until`, independent ones in parallel.
 
     Args:
         until: a stage (`finetune@section-domain`) or all stages of a name (`finetune`), with what they need.

@@ -16,19 +16,19 @@ from adaptbert.comparison.statistics import FEWEST_SEEDS
 
 BITS, TRAINING, STEPS, SUITE, INSPECTION = "bits_per_char", "training", "steps", "suite", "inspection"
 NO_TASKS = (BITS, TRAINING, SUITE, INSPECTION)
-"""What stands beside the tasks, so that no task can be called so; beside the arms of one stand `STEPS` and controls."""
+"""Keys beside the tasks, so no task can have these names; beside the arms of a task stand `STEPS` and baselines."""
 VERDICTS = {
     "gain": "gain shown",
     "loss": "loss shown",
     "likely_gain": "gain likely, not shown",
     "likely_loss": "loss likely, not shown",
     "not_shown": "not shown",
-    "untested": "cannot be said",
+    "untested": "not testable",
 }
 
 
 def comparison_table(summary: dict[str, Any]) -> str:
-    """Arms and controls of each task, the steps between them, the mean over tasks, bits per character of each rung."""
+    """Arms and baselines of each task, the steps between them, the mean over tasks, bits per character of each rung."""
     tasks = tasks_of(summary)
     parts = [_task(name, values, summary[TRAINING]) for name, values in tasks.items()]
     if SUITE in summary:
