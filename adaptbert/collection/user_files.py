@@ -15,6 +15,7 @@ from adaptbert.collection.readers.lines import check_name, check_regular
 from adaptbert.collection.readers.records import Problem, Record, Row, Unreadable
 from adaptbert.collection.readers.replacing import Allowance, OutOfTime
 from adaptbert.collection.readers.source_config import Format, SourceConfig
+from adaptbert.base.files import file_digest
 from adaptbert.errors import BadData, UserError, raise_all
 from adaptbert.rows.layout import Layout
 
@@ -229,8 +230,7 @@ class Files:
         place = self._place(name)
         if self.beginning is not None and place.stat().st_size > MOST_CHARACTERS:
             return hashlib.sha256(os.fsencode(_real(place))).hexdigest()
-        with place.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return file_digest(place)
 
     def _hinted(self, name: str) -> AbstractContextManager[None]:
         """A format that the user declared is not doubted."""

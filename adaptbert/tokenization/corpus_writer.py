@@ -11,6 +11,7 @@ Memory stays flat: rows, documents and counts pass through, a few batches at a t
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ import numpy as np
 from adaptbert.base.files import whole, write_json
 from adaptbert.errors import BadData, raise_all
 from adaptbert.runtime.worker_pool import in_order
-from adaptbert.tokenization.documents import Cutter
+from adaptbert.tokenization.documents import Cutter, Documents
 from adaptbert.tokenization.store.tokenizer import Tokenizer
 from adaptbert.tokenization.word_segmentation import Segmenter
 
@@ -55,8 +56,7 @@ def write(
     """
     place = f"{folder.parent.name}/{folder.name}"
     cutter = Cutter.of(tokenizer, max_length, segmenter)
-    digest = sha256()
-    texts = documents = tokens = characters = unknown = misaligned = 0
+    digest, texts = sha256(), 0
 
     def batches() -> Iterator[list[str]]:
         nonlocal texts
@@ -67,42 +67,60 @@ def write(
 
     with whole(folder) as part:
         part.mkdir()
-        with ExitStack() as opened:
-            made = opened.enter_context(closing(in_order(cutter, batches(), workers)))
-            ids, word_starts, offsets, lengths = (
-                opened.enter_context((part / f"{file}.bin").open("wb"))
-                for file in ("ids", "word_starts", "offsets", "characters")
-            )
-            offsets.write(np.zeros(1, np.int64).tobytes())
-            for cut in made:
-                ids.write(cut.ids.tobytes())
-                word_starts.write(cut.word_starts.tobytes())
-                offsets.write((tokens + np.cumsum(cut.lengths)).tobytes())
-                lengths.write(cut.characters.tobytes())
-                documents += len(cut.lengths)
-                tokens += len(cut.ids)
-                characters += int(cut.characters.sum())
-                unknown += cut.unknown
-                misaligned += cut.misaligned
-        pieces = tokens - 2 * documents
+        with closing(in_order(cutter, batches(), workers)) as cuts:
+            sums = _write_arrays(part, cuts)
+        pieces = sums.tokens - 2 * sums.documents
         if pieces == 0:
             remedy = "check the text; for held-out text raise tokenize.heldout_fraction"
             raise BadData(18, place, f"0 of {texts} texts have a token", remedy)
-        raise_all(unknown_errors(unknown, pieces, place))
+        raise_all(unknown_errors(sums.unknown, pieces, place))
         facts = {
             "name": name,
             "texts": texts,
-            "documents": documents,
-            "tokens": tokens,
-            "characters": characters,
-            "unknown_rate": unknown / pieces,
+            "documents": sums.documents,
+            "tokens": sums.tokens,
+            "characters": sums.characters,
+            "unknown_rate": sums.unknown / pieces,
             "dtype": cutter.dtype,
             "tokenizer": tokenizer.fingerprint,
             "digest": digest.hexdigest(),
-            "segmentation": {**segmenter.facts, "misaligned": misaligned},
+            "segmentation": {**segmenter.facts, "misaligned": sums.misaligned},
         }
         write_json(part / "corpus.json", facts)
     return facts
+
+
+@dataclass
+class _Sums:
+    """Over all documents of a corpus."""
+
+    documents: int = 0
+    tokens: int = 0
+    characters: int = 0
+    unknown: int = 0
+    misaligned: int = 0
+
+
+def _write_arrays(folder: Path, cuts: Iterable[Documents]) -> _Sums:
+    """The arrays of a corpus, batch by batch."""
+    sums = _Sums()
+    with ExitStack() as opened:
+        ids, word_starts, offsets, lengths = (
+            opened.enter_context((folder / f"{file}.bin").open("wb"))
+            for file in ("ids", "word_starts", "offsets", "characters")
+        )
+        offsets.write(np.zeros(1, np.int64).tobytes())
+        for cut in cuts:
+            ids.write(cut.ids.tobytes())
+            word_starts.write(cut.word_starts.tobytes())
+            offsets.write((sums.tokens + np.cumsum(cut.lengths)).tobytes())
+            lengths.write(cut.characters.tobytes())
+            sums.documents += len(cut.lengths)
+            sums.tokens += len(cut.ids)
+            sums.characters += int(cut.characters.sum())
+            sums.unknown += cut.unknown
+            sums.misaligned += cut.misaligned
+    return sums
 
 
 def unknown_errors(unknown: int, pieces: int, place: str | Path) -> list[BadData]:

@@ -76,8 +76,8 @@ def test_any_layout_of_files_gives_the_same_bytes(tmp_path: Path) -> None:
 MEMORY = """
 import random, resource, sys
 from pathlib import Path
-from adaptbert.token_writer import write
-from tests import tiny
+from adaptbert.tokenization.corpus_writer import write
+from tests.support import tiny
 
 def rows(count):
     draw = random.Random(count)
