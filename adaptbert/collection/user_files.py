@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from adaptbert.base.files import file_digest
 from adaptbert.collection.readers.fields import AS_IT_IS, TEXTS, Fields, Labelling, Read
 from adaptbert.collection.readers.format_guess import hinted, other_format
 from adaptbert.collection.readers.formats import SUFFIXES, check_columns_differ, format_of, records
@@ -15,7 +16,6 @@ from adaptbert.collection.readers.lines import check_name, check_regular
 from adaptbert.collection.readers.records import Problem, Record, Row, Unreadable
 from adaptbert.collection.readers.replacing import Allowance, OutOfTime
 from adaptbert.collection.readers.source_config import Format, SourceConfig
-from adaptbert.base.files import file_digest
 from adaptbert.errors import BadData, UserError, raise_all
 from adaptbert.rows.layout import Layout
 
