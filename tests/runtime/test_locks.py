@@ -60,7 +60,8 @@ def test_a_second_process_is_told_who_holds_the_stage() -> None:
 
 def test_a_file_in_the_place_of_the_folder_is_told_and_kept(inside: Path) -> None:
     ROOT.write_text("mine")
-    with pytest.raises(Blocked, match=r"AB-184 .work: not a folder, and one belongs there; move it away"), hold("a"):
+    refused = r"AB-184 .work: not a folder, and one belongs there; move it away"
+    with pytest.raises(Blocked, match=refused), hold("a"):
         pass
     assert ROOT.read_text() == "mine"
 
