@@ -1,7 +1,7 @@
 """One process at a time works on a stage: a lock in `.work/<stage>/` that dies with its holder.
 
-A folder `.work/<stage>/` also holds what an unfinished run needs to go on (adaptbert.training.resume); `sweep` removes
-it when it is no longer of use.
+A folder `.work/<stage>/` also holds what an unfinished run needs to go on (adaptbert.training.resume). `sweep` removes
+those that are of no more use.
 """
 
 import os
@@ -61,7 +61,7 @@ def _acquire(lock: FileLock, patience: float) -> bool:
     make_folder(folder)
     try:
         lock.acquire(timeout=patience)
-    except (Timeout, FileNotFoundError):  # not found: `sweep` of another process has just removed the folder
+    except (Timeout, FileNotFoundError):  # not found: `sweep` has just removed the folder
         return False
     return True
 
