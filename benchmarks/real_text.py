@@ -53,7 +53,7 @@ def prepare(rows: list[tuple[str, str]], folder: Path, vocabulary: int, heldout_
         parts["heldout/text" if is_heldout(text_id, HELDOUT) else "train"].append((text_id, text))
     for name, part in parts.items():
         (folder / name).parent.mkdir(exist_ok=True)
-        write(folder / name, "text", part, tokenizer, MAX_LENGTH)
+        write(folder / name, part, tokenizer, MAX_LENGTH)
     measured = MeasureConfig(probability=0.15, max_tokens=heldout_tokens, seed=0)
     corpus = TokenizedCorpus.load(folder / "train")
     return Text(tokenizer, corpus, HeldOut(folder / "heldout", measured, tokenizer, ROW))

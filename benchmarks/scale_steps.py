@@ -29,7 +29,7 @@ def tokenise(folder: Path) -> dict[str, float]:
     pieces = Tokenizer.load(folder / "tokenizer")
     began = time.perf_counter()
     rows = (row for row in texts(folder / "text.parquet") if not is_heldout(row[0], HELD_OUT))
-    facts = write(folder / "tokenized", "text", rows, pieces, MAX_LENGTH, workers())
+    facts = write(folder / "tokenized", rows, pieces, MAX_LENGTH, workers())
     seconds = time.perf_counter() - began
     return {"seconds": seconds, "texts": facts["texts"], "tokens": facts["tokens"], "workers": workers()}
 

@@ -30,7 +30,7 @@ def ours(folder: Path, processes: int) -> Callable[[], int]:
     pieces = Tokenizer.load(folder / "tokenizer")
 
     def run() -> int:
-        write(folder / "ours", "text", texts(folder / "text.parquet"), pieces, MAX_LENGTH, processes)
+        write(folder / "ours", texts(folder / "text.parquet"), pieces, MAX_LENGTH, processes)
         return sum(path.stat().st_size for path in (folder / "ours").iterdir())
 
     return run

@@ -88,7 +88,7 @@ class CollectTaskParams(SourceConfig):
 
     def labelling(self) -> Labelling:
         """How labels stand in the files."""
-        return Labelling(self.separator, self.map_labels or {})
+        return Labelling(self.separator, self.map_labels or {}, self.labels)
 
     @model_validator(mode="after")
     def _check_target(self) -> Self:
@@ -183,7 +183,7 @@ def read_into(
             paths["train"], params.shape, params.rows.model_dump()
         )
     else:
-        source = LabelledSource(paths, params.layout(), params, params.labels, shares, params.labelling(), beginning)
+        source = LabelledSource(paths, params.layout(), params, shares, params.labelling(), beginning)
     with RawWriter(folder, params.layout(), params.max_bad_fraction) as writer:
         for split, path in paths.items():
             writer.write(source.rows(split), split, path)

@@ -41,7 +41,7 @@ def compare(
     run: Run,
 ) -> None:
     """All cells and rungs to one table, one report and one sentence a step."""
-    from adaptbert.comparison.assemble import compare_all
+    from adaptbert.comparison.assemble import StageOutputs, compare_all
     from adaptbert.comparison.headlines import headlines
     from adaptbert.comparison.metrics_json import summary
     from adaptbert.comparison.plot_data import write_plots
@@ -49,15 +49,8 @@ def compare(
     from adaptbert.comparison.text_table import comparison_table
     from adaptbert.runtime.params.params_file import flatten
 
-    compared = compare_all(
-        ladder,
-        confidence=params.confidence,
-        baseline_seed=params.baseline_seed,
-        data=data,
-        manifests=manifests,
-        cells=cells,
-        predictions=predictions,
-    )
+    outputs = StageOutputs(data, manifests, cells, predictions)
+    compared = compare_all(ladder, outputs, confidence=params.confidence, baseline_seed=params.baseline_seed)
     found, page = summary(compared), render(compared)
     write_plots(compared, plots)
     with whole(report) as path:

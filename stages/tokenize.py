@@ -43,19 +43,19 @@ def tokenize(
     pieces, segmenter = Tokenizer.load(tokenizer), Segmenter.load(params.words, dictionary)
     facts: dict[str, dict[str, Any]] = {}
 
-    def store(folder: Path, name: str, rows: Iterator[tuple[str, str]]) -> None:
-        made = write(folder, name, rows, pieces, params.max_length, workers(), segmenter)
-        facts[f"{folder.parent.name}/{name}"] = made
-        print(f"  {folder.parent.name}/{name}: {made['documents']:,} documents, {made['tokens']:,} tokens")
+    def store(folder: Path, rows: Iterator[tuple[str, str]]) -> None:
+        made = write(folder, rows, pieces, params.max_length, workers(), segmenter)
+        facts[f"{folder.parent.name}/{folder.name}"] = made
+        print(f"  {folder.parent.name}/{folder.name}: {made['documents']:,} documents, {made['tokens']:,} tokens")
 
     with whole(out) as part:
         for path in sorted((validated / "corpora").glob("*.parquet")):
             for kind, wanted in (("corpora", False), ("heldout", True)):
                 chosen = (row for row in texts(path) if is_heldout(row[0], params.heldout_fraction) is wanted)
-                store(part / kind / path.stem, path.stem, chosen)
+                store(part / kind / path.stem, chosen)
         for folder in sorted(path for path in (validated / "tasks").iterdir() if path.is_dir()):
-            store(part / "tasks" / folder.name, folder.name, texts(folder / "train.parquet"))
-            store(part / "heldout" / folder.name, folder.name, texts(folder / "dev.parquet"))
+            store(part / "tasks" / folder.name, texts(folder / "train.parquet"))
+            store(part / "heldout" / folder.name, texts(folder / "dev.parquet"))
 
     write_json(metrics, facts)
     for name, made in facts.items():

@@ -4,7 +4,7 @@
 
 An edit of a comment, of a docstring or of the message of an error changes no result, but DVC sees other bytes and would
 train again. This command compares the code of today with the code that dvc.lock was written for, which git has: without
-comments, without docstrings, and without the strings of `raise SomeUserError(...)`. Where nothing else differs, it
+comments, docstrings, and the strings of errors that end a stage, such as `BadData(...)`. Where nothing else differs, it
 writes the new digest into dvc.lock; all else is left to `dvc repro`.
 """
 
@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import subprocess
+from collections import Counter
 from functools import cache
 from pathlib import Path, PurePosixPath
 
@@ -33,11 +34,27 @@ class Words(ast.NodeTransformer):
         is_text = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
         return ast.Pass() if is_text else self.generic_visit(node)
 
-    def visit_Raise(self, node: ast.Raise) -> ast.AST:
-        call = node.exc
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in NO_OUTPUT:
-            return _Silent().visit(node)  # type: ignore[no-any-return]
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        return _Silent().visit(node) if _ends_a_stage(node) else self.generic_visit(node)  # type: ignore[no-any-return]
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        """`problem = f"..."` is a part of the error, where nothing else reads it."""
+        of_errors = _names(*(call for call in ast.walk(node) if _ends_a_stage(call)))
+        only_there = {name for name, count in _names(node).items() if count == of_errors[name]}
+        for child in ast.walk(node):
+            if isinstance(child, ast.Assign) and {ast.unparse(target) for target in child.targets} <= only_there:
+                child.value = _Silent().visit(child.value)
         return self.generic_visit(node)
+
+
+def _ends_a_stage(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in NO_OUTPUT
+
+
+def _names(*nodes: ast.AST) -> Counter[str]:
+    """How often each variable is read."""
+    names = [child for node in nodes for child in ast.walk(node) if isinstance(child, ast.Name)]
+    return Counter(name.id for name in names if isinstance(name.ctx, ast.Load))
 
 
 class _Silent(ast.NodeTransformer):

@@ -77,4 +77,4 @@ def comparison(tmp_path_factory: pytest.TempPathFactory) -> "Comparison":
     from tests.support.simulated import simulate
 
     made = simulate(tmp_path_factory.mktemp("recipe"), seeds=(1, 2, 3), draw=2)
-    return compare_all(made.ladder, confidence=0.95, baseline_seed=1, **made.paths)
+    return compare_all(made.ladder, made.outputs, confidence=0.95, baseline_seed=1)

@@ -36,12 +36,11 @@ class LabelledSource:
         paths: Mapping[str, Path],
         layout: Layout,
         config: SourceConfig,
-        labels: list[str] | None,
         shares: dict[str, float],
         labelling: Labelling = AS_IT_IS,
         beginning: Beginning | None = None,
     ) -> None:
-        self.labels = labels
+        self.labels = labelling.known
         self._sources: dict[str, Files | HubDataset] = {
             split: Files(path, layout, config, split, labelling, beginning)
             if config.source == "files"

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -34,31 +35,31 @@ from adaptbert.rows import labelled_set as labelled
 from adaptbert.rows.task_description import TaskDescription
 
 
-def compare_all(
-    ladder: LadderConfig,
-    *,
-    confidence: float,
-    baseline_seed: int,
-    data: Path,
-    manifests: Path,
-    cells: Path,
-    predictions: Path,
-) -> Comparison:
-    """Read everything that the ladder plans and answer the questions.
+@dataclass(frozen=True)
+class StageOutputs:
+    """Folders that the stages wrote.
 
-    Args:
+    Attributes:
         data: data/validated/tasks.
         manifests: data/raw.
-        cells: the folder of the metrics files.
+        cells: the metrics of rungs and cells.
+        predictions: of the cells.
     """
+
+    data: Path
+    manifests: Path
+    cells: Path
+    predictions: Path
+
+
+def compare_all(ladder: LadderConfig, outputs: StageOutputs, *, confidence: float, baseline_seed: int) -> Comparison:
+    """Read everything that the ladder plans and answer the questions."""
+    cells = outputs.cells
     starts, rungs = ladder.starts(), dict[str, Rung]()
     for name in starts:
         _add_rung(name, starts, cells, rungs)
-    tasks = [
-        _task(task, ladder, confidence, baseline_seed, data / task, cells / "finetune", predictions, rungs)
-        for task in ladder.tasks()
-    ]
-    sources = _sources(manifests, read_json(cells / "validate.json"))
+    tasks = [_task(task, ladder, outputs, rungs, confidence, baseline_seed) for task in ladder.tasks()]
+    sources = _sources(outputs.manifests, read_json(cells / "validate.json"))
     measured = {name for rung in rungs.values() for name in rung.after}
     corpora = [source.name for source in sources if source.kind == "corpus"]
     heldout = sorted(measured, key=lambda name: (name != "general", name not in corpora, name))
@@ -126,13 +127,12 @@ def _bits(measured: Mapping[str, HeldOutMeasures]) -> dict[str, float]:
 def _task(
     name: str,
     ladder: LadderConfig,
+    outputs: StageOutputs,
+    rungs: dict[str, Rung],
     confidence: float,
     baseline_seed: int,
-    data: Path,
-    cells: Path,
-    predictions: Path,
-    rungs: dict[str, Rung],
 ) -> Task:
+    data, cells, predictions = outputs.data / name, outputs.cells / "finetune", outputs.predictions
     described = TaskDescription.read(data)
     planned = {key: cell for key, cell in ladder.finetune.items() if cell.task == name}
     trained = {key: CellMetrics.read(cells / f"{key}.json") for key in planned if (cells / f"{key}.json").is_file()}

@@ -1,7 +1,7 @@
 """Scripts that set no spaces between words, as ranges of a regular expression's class. Korean sets them.
 
 Each use has a choice of its own: which characters are words by themselves (readers), by which characters answers are
-compared (metrics). What BERT's tokenizer separates stands beside it: adaptbert.pretraining.token_classes.
+compared (metrics). What BERT's tokenizer separates stands beside it: adaptbert.pretraining.metrics.token_classes.
 """
 
 THAI_LAO = "\u0e00-\u0eff"

@@ -33,14 +33,13 @@ BATCH_CHARACTERS = 100_000
 
 def write(
     folder: Path,
-    name: str,
     rows: Iterable[tuple[str, str]],
     tokenizer: Tokenizer,
     max_length: int,
     workers: int = 0,
     segmenter: Segmenter = TOKENIZER_WORDS,
 ) -> dict[str, Any]:
-    """Tokenise rows into `folder`.
+    """Tokenise rows into a folder; the corpus has its name.
 
     Args:
         rows: ids and texts, read once.
@@ -66,7 +65,7 @@ def write(
             raise BadData(Code.NOTHING_LEFT, place, f"0 of {read.texts} texts have a token", remedy)
         raise_all(unknown_errors(written.unknown, pieces, place))
         facts = {
-            "name": name,
+            "name": folder.name,
             "texts": read.texts,
             "documents": written.documents,
             "tokens": written.tokens,

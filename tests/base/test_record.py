@@ -51,7 +51,7 @@ def test_a_point_of_a_curve_tells_its_measures() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"name": None}, r"file.json: name: expected a valid string, found null; restore the file .* run its stage"),
+        ({"name": None}, r"file.json: name: expected a valid string, found null\n  restore the file .* run its stage"),
         ({"counts": {"two": "2"}}, 'file.json: counts.two: expected a finite number, found "2"'),
         ({"counts": {"two": True}}, "file.json: counts.two: expected a finite number, found true"),
         ({"part": {}}, "file.json: part.share: Field required"),
@@ -78,5 +78,5 @@ def test_all_that_is_wrong_is_told_together(tmp_path: Path) -> None:
 def test_what_is_not_json_is_told(tmp_path: Path, content: str) -> None:
     path = tmp_path / "file.json"
     path.write_bytes(content.encode("latin-1"))
-    with pytest.raises(BadData, match=r"AB-122 .*file.json: not JSON; restore the file"):
+    with pytest.raises(BadData, match=r"AB-122 .*file.json: not JSON\n  restore the file"):
         Whole.read(path)

@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = simulate(tmp_path_factory.mktemp("recipe"))
     path = made.root / "index.html"
-    found = compare_all(made.ladder, confidence=0.95, baseline_seed=1, **made.paths)
+    found = compare_all(made.ladder, made.outputs, confidence=0.95, baseline_seed=1)
     path.write_text(render(found), encoding="utf-8")
     return path
 
@@ -128,7 +128,7 @@ def test_the_line_of_a_control_keeps_away_from_the_values_at_the_edge(
 ) -> None:
     """The best control lies where the axis ends, below the values with their intervals; no arm differs from another."""
     made = simulate(tmp_path, tasks=["section"], accuracy=dict.fromkeys(ACCURACY, 0.25))
-    found = compare_all(made.ladder, confidence=0.95, baseline_seed=1, **made.paths)
+    found = compare_all(made.ladder, made.outputs, confidence=0.95, baseline_seed=1)
     controls = {"majority": 0.077, "tfidf_logistic": 0.497}
     found = dataclasses.replace(found, tasks=[dataclasses.replace(found.tasks[0], controls=controls)], suite=[])
     path = tmp_path / "index.html"
@@ -226,7 +226,7 @@ def test_small_ladders_fit_their_width(
     """One arm with two seeds, and two domain corpora with long names."""
     made = rearmed(simulate(tmp_path, seeds=(1, 2), tasks=["section"]), arms)
     path = tmp_path / "index.html"
-    path.write_text(render(compare_all(made.ladder, confidence=0.95, baseline_seed=1, **made.paths)), "utf-8")
+    path.write_text(render(compare_all(made.ladder, made.outputs, confidence=0.95, baseline_seed=1)), "utf-8")
     with Watched(chromium, path, viewport={"width": width, "height": 900}) as seen:
         seen.unfold()
         assert seen.page.evaluate("document.documentElement.scrollWidth") == width

@@ -156,7 +156,7 @@ def splits(folder: Path, **contents: str) -> dict[str, Path]:
 
 
 def labelled(paths: dict[str, Path]) -> LabelledSource:
-    return LabelledSource(paths, CLASS, config(), None, {})
+    return LabelledSource(paths, CLASS, config(), {})
 
 
 def test_labels_of_mixed_types_are_refused_across_splits(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def seed(number: int, score: float) -> FewerLabelsSeed:
 
 @pytest.fixture(scope="module")
 def comparison(made: Simulated) -> Comparison:
-    return compare_all(made.ladder, confidence=0.95, baseline_seed=1, **made.paths)
+    return compare_all(made.ladder, made.outputs, confidence=0.95, baseline_seed=1)
 
 
 def test_the_table_has_every_number_of_labels_and_all_of_them_last(comparison: Comparison) -> None:

@@ -36,7 +36,7 @@ def asked(**arms: str) -> dict[str, tuple[str, str]]:
 
 
 def compared(made: Simulated) -> Comparison:
-    return compare_all(made.ladder, confidence=0.95, baseline_seed=1, **made.paths)
+    return compare_all(made.ladder, made.outputs, confidence=0.95, baseline_seed=1)
 
 
 def section(made: Simulated, **arms: tuple[str, str]) -> Task:

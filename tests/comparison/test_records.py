@@ -35,7 +35,7 @@ def comparison(simulated: Simulated) -> Comparison:
 
 
 def compared(simulated: Simulated) -> Comparison:
-    return compare_all(simulated.ladder, confidence=0.95, baseline_seed=1, **simulated.paths)
+    return compare_all(simulated.ladder, simulated.outputs, confidence=0.95, baseline_seed=1)
 
 
 def test_finds_the_lift_that_is_there_and_none_that_is_not(comparison: Comparison) -> None:
@@ -114,7 +114,7 @@ def test_the_dev_split_chooses(simulated: Simulated, tmp_path: Path) -> None:
 
 
 def test_controls_see_as_many_rows_as_the_arms(simulated: Simulated, comparison: Comparison) -> None:
-    folder = simulated.paths["data"] / "section"
+    folder = simulated.outputs.data / "section"
     assert [task.labels for task in comparison.tasks] == [250, 250]
     wanted = controls(
         TaskDescription(task_type="single_sentence", target="class", labels=[]),
@@ -291,7 +291,7 @@ def test_the_stage_writes_all_its_outputs_and_equal_bytes_again(
         compare(
             CompareParams(confidence=0.95, baseline_seed=1),
             ladder=simulated.ladder,
-            **simulated.paths,
+            **vars(simulated.outputs),
             report=folder / "reports/index.html",
             plots=folder / "reports/plots",
             comparison=folder / "metrics/comparison.json",

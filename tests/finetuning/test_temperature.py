@@ -128,6 +128,6 @@ def test_the_comparison_takes_it_from_the_chosen_arm(tmp_path: Path) -> None:
             error = 0.1 * number + 0.02 * seed["seed"]
             seed |= {"tuned": {"temperature": number + seed["seed"] / 4}, "ece": 0.9, "ece_tempered": error}
         write_json(path, cell)
-    (task,) = compare_all(made.ladder, confidence=0.95, baseline_seed=1, **made.paths).tasks
+    (task,) = compare_all(made.ladder, made.outputs, confidence=0.95, baseline_seed=1).tasks
     number = list(ARMS).index(str(task.chosen))
     assert task.tempered == Tempered({1: number + 0.25, 2: number + 0.5}, pytest.approx(0.1 * number + 0.03))

@@ -45,15 +45,7 @@ MOST_LINES, MOST_PARAMETERS = 60, 6
 
 LONGER = {"adaptbert.cli.predict"}
 """Functions of more lines: options of a command, each with its help."""
-WIDER = {
-    "adaptbert.cli.predict",
-    "adaptbert.prediction.command.predict",
-    "adaptbert.collection.labelled_source.__init__",
-    "adaptbert.collection.readers.formats.records",
-    "adaptbert.comparison.assemble.compare_all",
-    "adaptbert.comparison.assemble._task",
-    "adaptbert.tokenization.corpus_writer.write",
-}
+WIDER = {"adaptbert.cli.predict"}
 """Functions of more parameters."""
 
 # The core trains on a bare machine: torch, transformers, numpy, pyarrow.

@@ -119,7 +119,7 @@ def test_bfloat16_is_close(folder: Path) -> None:
 def test_too_little_text_to_be_asked_anything(tmp_path: Path) -> None:
     from adaptbert.tokenization.corpus_writer import write
 
-    write(tmp_path / "short", "short", [("a", "the")], tiny.tokenizer(), 16)
+    write(tmp_path / "short", [("a", "the")], tiny.tokenizer(), 16)
     ours = model()
     heldout = HeldOut(tmp_path, MeasureConfig(probability=0.01, max_tokens=10, seed=0), tiny.tokenizer(), 64)
     with pytest.raises(

@@ -61,7 +61,7 @@ def test_a_piece_is_what_a_tokenising_of_its_own_gives(tmp_path: Path) -> None:
     """Cut from documents of 64 tokens, or tokenised with max_length 16: the same documents, but for the cuts at 64."""
     rows = tiny.rows("domain", 80)
     for name, longest in (("long", 4_000), ("short", 16)):
-        write(tmp_path / name, name, rows, tiny.tokenizer(), longest)
+        write(tmp_path / name, rows, tiny.tokenizer(), longest)
     long, short = (TokenizedCorpus.load(tmp_path / name) for name in ("long", "short"))
     view = ShortDocuments(long, 16)
     assert view.lengths.tolist() == short.lengths.tolist()

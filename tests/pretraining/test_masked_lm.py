@@ -73,7 +73,7 @@ def test_the_loss_starts_at_chance(corpus: TokenizedCorpus) -> None:
 
 
 def test_twenty_documents_are_learnt_by_heart(tmp_path: Path) -> None:
-    write(tmp_path / "few", "few", tiny.rows("domain", 20), tiny.tokenizer(), 64)
+    write(tmp_path / "few", tiny.rows("domain", 20), tiny.tokenizer(), 64)
     few = TokenizedCorpus.load(tmp_path / "few")
     steps = 250
     module = MaskedLM(model(), tiny.optim(learning_rate=1e-2), steps)
@@ -91,7 +91,7 @@ def test_a_batch_without_a_mask_costs_nothing_and_breaks_nothing(tmp_path: Path)
     """One short document a batch: most of them have no mask, and one has no token that could have one."""
     pieces = tiny.tokenizer()
     assert pieces.encode(["日"])[0].ids == [pieces.unknown]
-    write(tmp_path / "short", "short", [*tiny.rows("domain", 60), ("unknown", "日")], pieces, 8)
+    write(tmp_path / "short", [*tiny.rows("domain", 60), ("unknown", "日")], pieces, 8)
     short = TokenizedCorpus.load(tmp_path / "short")
     batches = batches_of(short, 8, probability=0.01)
     module = MaskedLM(model(), tiny.optim(), 10)

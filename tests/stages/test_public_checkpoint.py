@@ -37,8 +37,8 @@ for folder in (cache, work / "models/local"):
     model.save_pretrained(str(folder))
     tokenizer.save(folder)
 rows = [(str(i), text) for i, text in enumerate(texts)]
-token_writer.write(work / "data/text", "general", rows, tokenizer, 32)
-token_writer.write(work / "data/heldout/general", "general", rows[:10], tokenizer, 32)
+token_writer.write(work / "data/text", rows, tokenizer, 32)
+token_writer.write(work / "data/heldout/general", rows[:10], tokenizer, 32)
 (work / "data/tokenizer").mkdir()
 tokenizer.save(work / "data/tokenizer")
 """

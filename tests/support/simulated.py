@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from adaptbert.base.files import write_json
 from adaptbert.base.ladder import LadderConfig
+from adaptbert.comparison.assemble import StageOutputs
 from adaptbert.finetuning.metrics.cell_metrics import CellMetrics
 from adaptbert.finetuning.metrics.scores import classification_metrics, span_metrics
 from adaptbert.pretraining.metrics.rung_metrics import RungMetrics
@@ -72,13 +73,13 @@ class Simulated:
     ladder: LadderConfig
 
     @property
-    def paths(self) -> dict[str, Path]:
-        return {
-            "data": self.root / "data/validated/tasks",
-            "manifests": self.root / "data/raw",
-            "cells": self.root / "metrics",
-            "predictions": self.root / "predictions",
-        }
+    def outputs(self) -> StageOutputs:
+        return StageOutputs(
+            data=self.root / "data/validated/tasks",
+            manifests=self.root / "data/raw",
+            cells=self.root / "metrics",
+            predictions=self.root / "predictions",
+        )
 
 
 def ladder_section(tasks: Sequence[str] = ("section", "mention")) -> dict[str, Any]:

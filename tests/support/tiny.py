@@ -105,7 +105,7 @@ def tokenizer(lowercase: bool = True) -> Tokenizer:
 
 
 def corpus(folder: Path, kind: str, count: int = 60, seed: int = 0, pieces: Tokenizer | None = None) -> TokenizedCorpus:
-    write(folder, folder.name, rows(kind, count, seed), pieces or tokenizer(), MAX_LENGTH)
+    write(folder, rows(kind, count, seed), pieces or tokenizer(), MAX_LENGTH)
     return TokenizedCorpus.load(folder)
 
 

@@ -26,13 +26,13 @@ def test_any_number_of_workers_and_any_batches_give_the_same_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = [*tiny.rows("general", 300), ("empty", ""), ("long", " ".join(tiny.sentences("domain", 50)))]
-    write(tmp_path / "plain", "text", rows, tiny.tokenizer(), 24)
+    write(tmp_path / "plain" / "text", rows, tiny.tokenizer(), 24)
     expected = tiny.folder_bytes(tmp_path / "plain")
     for limit, value in (("BATCH_TEXTS", 7), ("BATCH_TEXTS", 1), ("BATCH_CHARACTERS", 900)):
         with monkeypatch.context() as batches:
             batches.setattr(token_writer, limit, value)
             for workers in (0, 1, 3):
-                write(tmp_path / "again", "text", rows, tiny.tokenizer(), 24, workers)
+                write(tmp_path / "again" / "text", rows, tiny.tokenizer(), 24, workers)
                 assert tiny.folder_bytes(tmp_path / "again") == expected
 
 
@@ -68,7 +68,7 @@ def test_any_layout_of_files_gives_the_same_bytes(tmp_path: Path) -> None:
         raw.mkdir()
         with RawWriter(raw, CORPUS, None) as writer:
             writer.write(source.rows(), "text", raw)
-        write(tmp_path / "tokenized", "general", texts(raw / "text.parquet"), tiny.tokenizer(), 32)
+        write(tmp_path / "tokenized" / "general", texts(raw / "text.parquet"), tiny.tokenizer(), 32)
         found.append(tiny.folder_bytes(tmp_path / "tokenized"))
     assert found[0] == found[1] == found[2]
 
@@ -87,7 +87,7 @@ def rows(count):
 if __name__ == "__main__":
     pieces = tiny.tokenizer()
     for count in (20_000, 20_000, 80_000):
-        write(Path(sys.argv[1]), "text", rows(count), pieces, 64, int(sys.argv[2]))
+        write(Path(sys.argv[1]) / "text", rows(count), pieces, 64, int(sys.argv[2]))
         print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 

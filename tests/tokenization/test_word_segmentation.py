@@ -138,8 +138,8 @@ def test_what_is_stored(tmp_path: Path) -> None:
     pieces, segmenter = chinese.tokenizer(), Segmenter("rjieba", (Entry("今天北京"),))
     rows = [(str(number), text) for number, text in enumerate(chinese.posts(300))]
     sent = pickle.loads(pickle.dumps(segmenter))  # noqa: S301 - as to a worker process
-    facts = write(tmp_path / "posts", "posts", rows, pieces, 24, segmenter=sent)
-    again = write(tmp_path / "again", "posts", rows, pieces, 24, segmenter=segmenter)
+    facts = write(tmp_path / "posts", rows, pieces, 24, segmenter=sent)
+    again = write(tmp_path / "again" / "posts", rows, pieces, 24, segmenter=segmenter)
     assert facts == again
     assert facts["segmentation"]["segmenter"].startswith("rjieba 0.")
     encodings = pieces.encode([text for _, text in rows])
@@ -154,9 +154,9 @@ def test_what_is_stored(tmp_path: Path) -> None:
     assert len(corpus.lengths) > 300, "some texts are cut"
     assert (~begins).sum() > 1_000, "words have several characters"
 
-    other = write(tmp_path / "other", "posts", rows, pieces, 24, segmenter=Segmenter("rjieba"))
+    other = write(tmp_path / "other" / "posts", rows, pieces, 24, segmenter=Segmenter("rjieba"))
     assert other["segmentation"]["dictionary"] != facts["segmentation"]["dictionary"], "a savepoint is not taken for it"
-    assert write(tmp_path / "none", "posts", rows, pieces, 24)["segmentation"] == {
+    assert write(tmp_path / "none" / "posts", rows, pieces, 24)["segmentation"] == {
         "segmenter": "none",
         "dictionary": None,
         "misaligned": 0,

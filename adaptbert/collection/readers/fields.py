@@ -50,10 +50,12 @@ class Labelling(NamedTuple):
     Attributes:
         separator: what parts several labels that are one text, as in a cell of CSV; None: they are a list.
         names: a label of the file -> ours; of spans their types. Others are ours already.
+        known: the labels that there are, where params say so.
     """
 
     separator: str | None = None
     names: Mapping[str, str] = MappingProxyType({})
+    known: list[str] | None = None
 
 
 AS_IT_IS = Labelling()

@@ -30,7 +30,7 @@ def one_arm(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
 
 
 def compared(made: Simulated) -> Comparison:
-    return compare_all(made.ladder, confidence=0.95, baseline_seed=1, **made.paths)
+    return compare_all(made.ladder, made.outputs, confidence=0.95, baseline_seed=1)
 
 
 def judged(comparison: Comparison, *verdicts: Mapping[str, Verdict]) -> Comparison:

@@ -256,7 +256,7 @@ def test_names_from_data_cannot_become_markup(comparison: Comparison) -> None:
 @pytest.mark.parametrize("seeds", [(1,), (1, 2)])
 def test_a_page_of_few_seeds(tmp_path: Path, seeds: tuple[int, ...]) -> None:
     made = simulate(tmp_path, seeds=seeds, tasks=["section"])
-    found = compare_all(made.ladder, confidence=0.95, baseline_seed=1, **made.paths)
+    found = compare_all(made.ladder, made.outputs, confidence=0.95, baseline_seed=1)
     page = render(found)
     assert Reader(page).open == []
     count = f"{len(seeds)} seed{'s' * (len(seeds) > 1)}"
@@ -279,7 +279,7 @@ def test_holes_are_told(tmp_path: Path) -> None:
     cell = read_json(path)
     cell["seeds"][0]["degenerate"] = True
     write_json(path, cell)
-    page = render(compare_all(made.ladder, confidence=0.95, baseline_seed=1, **made.paths))
+    page = render(compare_all(made.ladder, made.outputs, confidence=0.95, baseline_seed=1))
     assert "section-domain was planned and has no result." in page
     assert "Not testable: section-domain has no result." in page
     assert "domain_transfer/domain has no measurements." in page
@@ -289,13 +289,13 @@ def test_holes_are_told(tmp_path: Path) -> None:
 def test_what_a_search_chose_and_cost_is_told(tmp_path: Path) -> None:
     made = simulate(tmp_path, tasks=["section"])
     told = "Hyper-parameter search on the dev split"
-    assert told not in render(compare_all(made.ladder, confidence=0.95, baseline_seed=1, **made.paths))
+    assert told not in render(compare_all(made.ladder, made.outputs, confidence=0.95, baseline_seed=1))
     path = made.root / "metrics/finetune/section-domain.json"
     run = {"global_batch_size": 16, "epochs": 3.0, "dev": {"f1_macro": 0.5}, "seeds": [0.5], "tokens": 1, "tflop": 0.1}
     trials = [TrialMetrics(learning_rate=rate, **run) for rate in (1e-4, 2.5e-4)]
     search = SearchMetrics(trials=trials, chosen=2, seeds=[7], tokens=12_300_000, tflop=456.78)
     write_json(path, CellMetrics.read(path).model_copy(update={"search": search}).as_json())
-    page = render(compare_all(made.ladder, confidence=0.95, baseline_seed=1, **made.paths))
+    page = render(compare_all(made.ladder, made.outputs, confidence=0.95, baseline_seed=1))
     table = page[page.index(told) :].partition("</table>")[0]
     assert re.findall(r"<td[^>]*>([^<]*)<", table) == ["0.00025", "16", "3", "2", "12.3", "457"]
     assert Reader(page).open == []
@@ -304,16 +304,16 @@ def test_what_a_search_chose_and_cost_is_told(tmp_path: Path) -> None:
 def test_a_rung_with_a_random_head_is_told(tmp_path: Path) -> None:
     made = simulate(tmp_path, tasks=["section"])
     told = "The masked-LM head of pretrain was never trained"
-    assert told not in render(compare_all(made.ladder, confidence=0.95, baseline_seed=1, **made.paths))
+    assert told not in render(compare_all(made.ladder, made.outputs, confidence=0.95, baseline_seed=1))
     path = made.root / "metrics/pretrain.json"
     write_json(path, {**read_json(path), "random_head": True})
-    assert told in render(compare_all(made.ladder, confidence=0.95, baseline_seed=1, **made.paths))
+    assert told in render(compare_all(made.ladder, made.outputs, confidence=0.95, baseline_seed=1))
 
 
 def test_a_page_without_any_result(tmp_path: Path) -> None:
     made = simulate(tmp_path, tasks=["section"], accuracy={})
     for path in [*(made.root / "metrics").glob("*_transfer/*.json"), made.root / "metrics/pretrain.json"]:
         path.unlink()
-    page = render(compare_all(made.ladder, confidence=0.95, baseline_seed=1, **made.paths))
+    page = render(compare_all(made.ladder, made.outputs, confidence=0.95, baseline_seed=1))
     assert Reader(page).open == []
     assert "No arm of this task has a result yet." in page

@@ -47,7 +47,7 @@ def alike(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
         for seed in cell["seeds"]:
             seed["dev/f1_macro"] = seed["test/f1_macro"] = SCORE
         write_json(path, cell)
-    return compare_all(made.ladder, confidence=0.95, baseline_seed=1, **made.paths)
+    return compare_all(made.ladder, made.outputs, confidence=0.95, baseline_seed=1)
 
 
 def test_three_seeds_that_do_not_differ_are_not_said_to_be_too_few(alike: Comparison) -> None:
@@ -66,7 +66,7 @@ def test_three_seeds_that_do_not_differ_are_not_said_to_be_too_few(alike: Compar
 
 def test_too_few_seeds_are_still_said_to_be_too_few(tmp_path: Path) -> None:
     made = simulate(tmp_path, tasks=["section"], seeds=(1, 2))
-    task = compare_all(made.ladder, confidence=0.95, baseline_seed=1, **made.paths).tasks[0]
+    task = compare_all(made.ladder, made.outputs, confidence=0.95, baseline_seed=1).tasks[0]
     assert captions.differences(task).en.endswith("An interval needs three seeds.")
     assert "an interval needs three seeds." in captions.arms(task, 0.95).en
     assert trust.against_controls(task, 0.95).en.endswith("has no interval with 2 seeds: the gap is not testable.")

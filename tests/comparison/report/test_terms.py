@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
 import pytest
-from adaptbert.pretraining.token_classes import CLASSES
 
 from adaptbert.base.ladder import ROLES
 from adaptbert.comparison import text_table
@@ -18,6 +17,7 @@ from adaptbert.comparison.report.terms import Words
 from adaptbert.comparison.report.trust_sentences import Standing
 from adaptbert.finetuning.metrics.targets import COMPARED_BY
 from adaptbert.pretraining.masking import MaskingConfig
+from adaptbert.pretraining.metrics.token_classes import CLASSES
 
 ALLOWED: dict[str, tuple[Mapping[Any, Any], Iterable[str]]] = {
     "terms.UNITS: masking.unit": (terms.UNITS, get_args(MaskingConfig.model_fields["unit"].annotation)),

@@ -144,7 +144,7 @@ def test_chinese_posts_by_words(tmp_path: Path) -> None:
     """From raw text to the audit: words by the segmenter, no post masked whole but by chance, none of it by mistake."""
     pieces = chinese.tokenizer()
     posts = [(str(number), text) for number, text in enumerate(chinese.posts(6_000, seed=4))]
-    write(tmp_path / "posts", "posts", posts, pieces, 64, segmenter=Segmenter("rjieba"))
+    write(tmp_path / "posts", posts, pieces, 64, segmenter=Segmenter("rjieba"))
     corpus = TokenizedCorpus.load(tmp_path / "posts")
     flat = corpus.read(np.arange(len(corpus.lengths)))
     audit = MaskingAudit(0.15, pieces.maskable, token_classes(pieces.tokens))

@@ -20,7 +20,7 @@ from tests.support.imports import ROOT
 def test_round_trip(tmp_path: Path) -> None:
     pieces = tiny.tokenizer()
     rows = tiny.rows("general", 80)
-    facts = write(tmp_path / "general", "general", rows, pieces, 128)
+    facts = write(tmp_path / "general", rows, pieces, 128)
     corpus = TokenizedCorpus.load(tmp_path / "general")
     order = np.random.default_rng(0).permutation(80)
     flat = corpus.read(order)
@@ -37,7 +37,7 @@ def test_round_trip(tmp_path: Path) -> None:
 def test_word_starts_are_the_starts_of_words(tmp_path: Path) -> None:
     pieces = tiny.tokenizer()
     rows = tiny.rows("domain", 40)
-    write(tmp_path / "domain", "domain", rows, pieces, 128)
+    write(tmp_path / "domain", rows, pieces, 128)
     corpus = TokenizedCorpus.load(tmp_path / "domain")
     for number, (_, text) in enumerate(rows):
         flat = corpus.read(np.array([number]))
@@ -51,7 +51,7 @@ def test_word_starts_are_the_starts_of_words(tmp_path: Path) -> None:
 def test_long_texts_are_cut_between_words(tmp_path: Path, max_length: int) -> None:
     pieces = tiny.tokenizer()
     text = " ".join(tiny.sentences("general", 20))
-    write(tmp_path / "long", "long", [("a", text)], pieces, max_length)
+    write(tmp_path / "long", [("a", text)], pieces, max_length)
     corpus = TokenizedCorpus.load(tmp_path / "long")
     assert int(corpus.lengths.max()) <= max_length
     inner: list[int] = []
@@ -70,7 +70,7 @@ def test_long_texts_are_cut_between_words(tmp_path: Path, max_length: int) -> No
 def test_a_word_longer_than_a_document_is_cut(tmp_path: Path) -> None:
     pieces = tiny.tokenizer()
     word = "estimatormatrixshapereturned" * 3  # 84 characters: one word, many pieces
-    write(tmp_path / "word", "word", [("a", word)], pieces, 8)
+    write(tmp_path / "word", [("a", word)], pieces, 8)
     corpus = TokenizedCorpus.load(tmp_path / "word")
     flat = corpus.read(np.arange(len(corpus.lengths)))
     assert int(corpus.characters.sum()) == len(word)
@@ -78,17 +78,17 @@ def test_a_word_longer_than_a_document_is_cut(tmp_path: Path) -> None:
 
 
 def test_an_empty_text_is_no_document(tmp_path: Path) -> None:
-    write(tmp_path / "some", "some", [("a", ""), ("b", "the house"), ("c", "\u200b")], tiny.tokenizer(), 16)
+    write(tmp_path / "some", [("a", ""), ("b", "the house"), ("c", "\u200b")], tiny.tokenizer(), 16)
     corpus = TokenizedCorpus.load(tmp_path / "some")
     assert len(corpus.lengths) == 1
 
 
 def test_equal_text_gives_equal_bytes_and_another_id_another_digest(tmp_path: Path) -> None:
     for name in ("one", "two"):
-        write(tmp_path / name, "text", tiny.rows("general", 30), tiny.tokenizer(), 32)
+        write(tmp_path / name / "text", tiny.rows("general", 30), tiny.tokenizer(), 32)
     assert tiny.folder_bytes(tmp_path / "one") == tiny.folder_bytes(tmp_path / "two")
     ids = {
-        write(tmp_path / "three", "text", rows, tiny.tokenizer(), 32)["digest"]
+        write(tmp_path / "three" / "text", rows, tiny.tokenizer(), 32)["digest"]
         for rows in ([("a", "the house")], [("b", "the house")], [("a", "the river")])
     }
     assert len(ids) == 3
@@ -147,14 +147,14 @@ def test_who_is_held_out_does_not_depend_on_the_rest() -> None:
 def test_a_vocabulary_that_does_not_fit(tmp_path: Path) -> None:
     rows = [(str(number), "ⴰⵎⴰⵣⵉⵖ ⵜⴰⵎⴰⵣⵉⵖⵜ the") for number in range(10)]
     with pytest.raises(BadData, match=r"AB-025 .*/tifinagh: unk rate 66.7% > 20 %: vocabulary does not fit this text"):
-        write(tmp_path / "tifinagh", "tifinagh", rows, tiny.tokenizer(), 32)
+        write(tmp_path / "tifinagh", rows, tiny.tokenizer(), 32)
     assert list(tmp_path.iterdir()) == [], "nothing is left"
 
 
 @pytest.mark.parametrize("rows", [[], [("a", ""), ("b", " \u200b")]])
 def test_no_text(tmp_path: Path, rows: list[tuple[str, str]]) -> None:
     with pytest.raises(BadData, match=f"AB-018 .*/nothing: 0 of {len(rows)} texts have a token"):
-        write(tmp_path / "nothing", "nothing", rows, tiny.tokenizer(), 32)
+        write(tmp_path / "nothing", rows, tiny.tokenizer(), 32)
     assert list(tmp_path.iterdir()) == []
 
 
