@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.cells import cell_len, set_cell_size
-
 from adaptbert.base.files import read_json
 from adaptbert.comparison.amounts import amount, at_least
 from adaptbert.comparison.statistics import FEWEST_SEEDS
@@ -118,6 +116,8 @@ def _bits(bits: dict[str, dict[str, float]]) -> str:
 
 def aligned(rows: Sequence[Sequence[str]], left: Sequence[int]) -> str:
     """Columns of equal width, a rule below the first row; the columns in `left` are set left, the others right."""
+    from rich.cells import cell_len, set_cell_size
+
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     lines = [
         "  ".join(

@@ -1,7 +1,7 @@
 """One process at a time works on a stage: a lock in `.work/<stage>/` that dies with its holder.
 
-A folder `.work/<stage>/` also holds what an unfinished run needs to go on (adaptbert.training.resume). `sweep` removes
-those that are of no more use.
+A folder `.work/<stage>/` also holds what an unfinished run needs to go on (adaptbert.training.resume).
+`sweep` removes those that are of no more use.
 """
 
 import os

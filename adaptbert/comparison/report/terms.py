@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup, escape
-from rich.cells import cell_len
 
 from adaptbert.base.task_types import Target, TaskType
 from adaptbert.comparison.amounts import amount
@@ -72,6 +71,8 @@ def svg_text(text: "str | Words", most: int | None = None) -> Markup:
 
 
 def _cut(text: str, most: int | None) -> Markup:
+    from rich.cells import cell_len
+
     room = len(text) if most is None else most
     kept = ""
     for character in text:

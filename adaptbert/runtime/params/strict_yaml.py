@@ -5,6 +5,7 @@ bounded. Nothing but a document or a BadParams comes out, whatever the text is.
 """
 
 import re
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -78,14 +79,16 @@ def load(text: str, path: Path) -> Any:
             deep, too many values once aliases are expanded, or a value that Python cannot hold.
     """
     from ruamel.yaml import YAML
-    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+    from ruamel.yaml.error import MarkedYAMLError, ReusedAnchorWarning, YAMLError
 
     if found := _NOT_ALLOWED.search(text):
         raise _error(path, _bad_character(text, found.start()))
     yaml = YAML(typ="safe", pure=True)
     yaml.Composer, yaml.Constructor = _classes()
     try:
-        return yaml.load(text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ReusedAnchorWarning)  # YAML allows it (section 3.2.2.2)
+            return yaml.load(text)
     except _Refused as refused:
         raise_all([_error(path, fault) for fault in refused.faults])
         raise

@@ -296,3 +296,7 @@ def test_read_keeps_what_it_kept(tmp_path: Path) -> None:
     path = tmp_path / "params.yaml"
     path.write_text("a: &a {x: 1}\nb: {<<: *a, ：: 1}\n".replace("：", "'：'"), encoding="utf-8")
     assert params.read(path) == {"a": {"x": 1}, "b": {"x": 1, "：": 1}}
+
+
+def test_an_anchor_may_be_used_anew() -> None:
+    assert load("a: &x 1\nb: &x 2\nc: *x\n", FILE) == {"a": 1, "b": 2, "c": 2}
