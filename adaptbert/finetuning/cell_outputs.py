@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from adaptbert.base.files import whole, write_json
+from adaptbert.base.files import atomic_write, write_json
 from adaptbert.finetuning.cell import TrainedCell
 from adaptbert.finetuning.metrics.cell_metrics import CellMetrics
 from adaptbert.finetuning.metrics.contract import contract
@@ -96,7 +96,7 @@ def provenance_of(trained: TrainedCell) -> Provenance:
 
 
 def _write_predictions(target: Path, seeds: list[pa.Table]) -> None:
-    with whole(target) as path:
+    with atomic_write(target) as path:
         pq.write_table(pa.concat_tables(seeds), path)
 
 

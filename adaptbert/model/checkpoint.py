@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from adaptbert.base.files import file_digest, whole, write_json
+from adaptbert.base.files import atomic_write, file_digest, write_json
 from adaptbert.codes import Code
 from adaptbert.errors import BadData, nearest
 from adaptbert.model.card import CARD, Card, Provenance, check_digests, read_card
@@ -259,7 +259,7 @@ def save(folder: Path, model: Any, tokenizer: Tokenizer, provenance: Provenance)
     Args:
         model: a Hugging Face model; or a config, for an architecture without weights.
     """
-    with whole(folder) as part, _quiet():
+    with atomic_write(folder) as part, _quiet():
         model.save_pretrained(str(part))
         (part / "generation_config.json").unlink(missing_ok=True)
         tokenizer.save(part)

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from adaptbert.base.files import whole, write_json
+from adaptbert.base.files import atomic_write, write_json
 from adaptbert.codes import Code
 from adaptbert.errors import BadData, raise_all
 from adaptbert.runtime.worker_pool import in_order
@@ -55,7 +55,7 @@ def write(
     """
     place = f"{folder.parent.name}/{folder.name}"
     cutter, read, written = Cutter.of(tokenizer, max_length, segmenter), _Read(), _Written()
-    with whole(folder) as part:
+    with atomic_write(folder) as part:
         part.mkdir()
         with closing(in_order(cutter, read.texts_of(rows), workers)) as batches:
             written.write(part, batches)

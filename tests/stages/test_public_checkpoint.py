@@ -22,7 +22,7 @@ import sys
 from pathlib import Path
 import torch
 from transformers import BertConfig, BertForMaskedLM
-from adaptbert.tokenization import corpus_writer as token_writer
+from adaptbert.tokenization import corpus_writer
 from adaptbert.tokenization.store.tokenizer import Tokenizer, VocabularyConfig
 
 cache, work = Path(sys.argv[1]), Path(sys.argv[2])
@@ -37,8 +37,8 @@ for folder in (cache, work / "models/local"):
     model.save_pretrained(str(folder))
     tokenizer.save(folder)
 rows = [(str(i), text) for i, text in enumerate(texts)]
-token_writer.write(work / "data/text", rows, tokenizer, 32)
-token_writer.write(work / "data/heldout/general", rows[:10], tokenizer, 32)
+corpus_writer.write(work / "data/text", rows, tokenizer, 32)
+corpus_writer.write(work / "data/heldout/general", rows[:10], tokenizer, 32)
 (work / "data/tokenizer").mkdir()
 tokenizer.save(work / "data/tokenizer")
 """
