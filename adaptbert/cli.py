@@ -138,8 +138,7 @@ def check() -> None:
     All errors are told at once. The exit code is 78 where params.yaml is wrong, 65 where a file is. Before that, what a
     killed DVC left half-written is put right.
     """
-    from adaptbert.project import dvc_files, first_rows, named_files
-    from adaptbert.project import section_rules as consistency
+    from adaptbert.project import dvc_files, first_rows, named_files, section_rules
     from adaptbert.runtime.params import params_file as params
     from adaptbert.runtime.params import sound_parts
     from adaptbert.runtime.stage import PARAMS, rule_errors, told_once, value_errors
@@ -153,7 +152,7 @@ def check() -> None:
         readable = sound_parts.for_files(document, values, PARAMS)
         missing = named_files.check(readable, PARAMS)
         seen = first_rows.check(readable, PARAMS, named_files.unusable(readable))
-        for notice in [*([] if errors else consistency.notices(document, PARAMS)), *seen.notices]:
+        for notice in [*([] if errors else section_rules.notices(document, PARAMS)), *seen.notices]:
             print(f"notice: {notice}")
         for key in seen.unopened:
             print(f"not opened, for it would take long: {key}")

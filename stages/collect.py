@@ -11,7 +11,7 @@ from typing import Self
 
 from pydantic import model_validator
 
-from adaptbert.base.files import whole
+from adaptbert.base.files import atomic_write
 from adaptbert.collection.readers.source_config import SourceConfig
 from adaptbert.rows.layout import CORPUS
 from adaptbert.runtime.stage import Stage
@@ -44,7 +44,7 @@ def collect(params: CollectParams, *, corpus: str, path: Path, out: Path, run: R
     else:
         source = HubDataset(path, CORPUS, params)
 
-    with whole(out) as folder:
+    with atomic_write(out) as folder:
         folder.mkdir()
         with RawWriter(folder, CORPUS, params.max_bad_fraction) as writer:
             writer.write(source.rows(), "text", path)

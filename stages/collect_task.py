@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 
 from adaptbert.base import bounds
 from adaptbert.base.config import Config, contradiction
-from adaptbert.base.files import whole
+from adaptbert.base.files import atomic_write
 from adaptbert.base.task_types import TARGETS, Shape, Target
 from adaptbert.collection.hash_split import CutConfig
 from adaptbert.collection.readers.fields import Labelling
@@ -144,7 +144,7 @@ def collect_task(
     params: CollectTaskParams, *, task: str, train: Path, dev: Path, test: Path, out: Path, run: Run
 ) -> None:
     """Bring a labelled set (train, dev, test) into data/raw."""
-    with whole(out) as folder:
+    with atomic_write(out) as folder:
         folder.mkdir()
         manifest = read_into(folder, params, {"train": train, "dev": dev, "test": test})
 

@@ -11,7 +11,7 @@ from typing import Annotated
 from pydantic import Field
 
 from adaptbert.base.config import Config
-from adaptbert.base.files import whole, write_json
+from adaptbert.base.files import atomic_write, write_json
 from adaptbert.base.ladder import LadderConfig
 from adaptbert.runtime.stage import Stage
 from adaptbert.runtime.tracking.run import Run
@@ -60,7 +60,7 @@ def compare(
     )
     found, page = summary(compared), render(compared)
     write_plots(compared, plots)
-    with whole(report) as path:
+    with atomic_write(report) as path:
         path.write_text(page, encoding="utf-8")
     write_json(comparison, found)
     write_json(metrics, headlines(found))

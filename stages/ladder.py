@@ -9,7 +9,7 @@ DVC takes no such stage from its run cache, and this one runs whenever the names
 from pathlib import Path
 
 from adaptbert.base.config import Names
-from adaptbert.base.files import whole
+from adaptbert.base.files import atomic_write
 from adaptbert.base.ladder import LadderConfig
 from adaptbert.runtime.stage import PARAMS, Stage
 
@@ -23,7 +23,7 @@ def ladder(params: LadderConfig, *, collect: Names, collect_task: Names, out: Pa
     names = {"ladder": params.model_dump(), "collect": collect.sorted(), "collect_task": collect_task.sorted()}
     for line in leftovers.remove(names, PARAMS):
         print(line)
-    with whole(out) as part:
+    with atomic_write(out) as part:
         part.write_text(TEXT, encoding="utf-8")
 
 

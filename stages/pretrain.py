@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import model_validator
 
 from adaptbert.base.config import contradiction
-from adaptbert.base.files import whole
+from adaptbert.base.files import atomic_write
 from adaptbert.model.architecture import EncoderConfig
 from adaptbert.pretraining.heldout_evaluation import MeasureConfig
 from adaptbert.pretraining.rung import Where, climb
@@ -78,7 +78,7 @@ def pretrain(
             print(f"vocabulary: {start.base.size:,} -> {start.tokenizer.size:,} tokens; the embeddings grow to match")
         pieces, config = start.tokenizer, start.config()
     card: dict[str, object] = {"stage": "pretrain", "rung": SCRATCH, "params": {}, "init": None}
-    with whole(scratch) as part:  # it appears when the rung above it does
+    with atomic_write(scratch) as part:  # it appears when the rung above it does
         checkpoint.save(part, config, pieces, card)
         if params.encoder is not None:
             start = Checkpoint.load(part)

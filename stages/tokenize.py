@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from adaptbert.base.files import whole, write_json
+from adaptbert.base.files import atomic_write, write_json
 from adaptbert.rows.parquet import texts
 from adaptbert.runtime.stage import Stage
 from adaptbert.runtime.tracking.run import Run
@@ -48,7 +48,7 @@ def tokenize(
         facts[f"{folder.parent.name}/{name}"] = made
         print(f"  {folder.parent.name}/{name}: {made['documents']:,} documents, {made['tokens']:,} tokens")
 
-    with whole(out) as part:
+    with atomic_write(out) as part:
         for path in sorted((validated / "corpora").glob("*.parquet")):
             for kind, wanted in (("corpora", False), ("heldout", True)):
                 chosen = (row for row in texts(path) if is_heldout(row[0], params.heldout_fraction) is wanted)

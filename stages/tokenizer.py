@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from adaptbert.base import bounds
 from adaptbert.base.config import Config, contradiction
-from adaptbert.base.files import whole, write_json
+from adaptbert.base.files import atomic_write, write_json
 from adaptbert.rows.parquet import texts
 from adaptbert.runtime.stage import Stage
 from adaptbert.runtime.tracking.run import Run
@@ -76,7 +76,7 @@ def tokenizer(params: TokenizerParams, *, corpora: Path, init: Path, out: Path, 
             f"extended by {len(extended.words):,} words: {brought['tokens_saved']:.1%} fewer tokens on this text,"
             f" unknown {brought['unknown_rate_before']:.2%} -> {brought['unknown_rate_after']:.2%}"
         )
-    with whole(out) as part:
+    with atomic_write(out) as part:
         part.mkdir()
         made.save(part)
     write_json(metrics, {"vocabulary": made.size, "fingerprint": made.fingerprint, **brought})

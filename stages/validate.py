@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from adaptbert.base.config import Names
-from adaptbert.base.files import whole, write_json
+from adaptbert.base.files import atomic_write, write_json
 from adaptbert.errors import raise_all
 from adaptbert.runtime.params.params_file import flatten
 from adaptbert.runtime.stage import Stage
@@ -37,7 +37,7 @@ def validate(
 ) -> None:
     """Reject rows that are not valid, come twice, or hold dev or test text; stop where a set cannot be used."""
     with ExitStack() as outputs:
-        kept, rejects = outputs.enter_context(whole(out)), outputs.enter_context(whole(rejected))
+        kept, rejects = outputs.enter_context(atomic_write(out)), outputs.enter_context(atomic_write(rejected))
         (kept / "tasks").mkdir(parents=True)  # later stages name it, also where the recipe has no task
         labelled = {
             name: pass_task(tasks / name, kept / "tasks" / name, rejects / "tasks" / f"{name}.parquet", params)

@@ -22,7 +22,7 @@ class Blocked(UserError):
 
 
 @contextmanager
-def whole(target: Path) -> Iterator[Path]:
+def atomic_write(target: Path) -> Iterator[Path]:
     """A path to write a file or folder to; it takes the place of `target` when the block ends well.
 
     The temporary name lies in the target's own folder (never in $TMPDIR, which may be another file system).
@@ -82,7 +82,7 @@ def _remove(path: Path) -> None:
 
 def write_json(target: Path, values: Mapping[str, Any]) -> None:
     """Keys as given, floats as Python prints them, no time and no run id: equal results have equal bytes."""
-    with whole(target) as path:
+    with atomic_write(target) as path:
         path.write_text(json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
 
 

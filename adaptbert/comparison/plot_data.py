@@ -13,7 +13,7 @@ People open such files in spreadsheets, too: a label that would run there begins
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from adaptbert.base.files import whole
+from adaptbert.base.files import atomic_write
 from adaptbert.comparison.baselines import OUTSIDE
 from adaptbert.comparison.records import Arm, Comparison
 from adaptbert.rows.spreadsheet import Table
@@ -21,7 +21,7 @@ from adaptbert.rows.spreadsheet import Table
 
 def write_plots(comparison: Comparison, folder: Path) -> None:
     """All files, or none."""
-    with whole(folder) as part:
+    with atomic_write(folder) as part:
         for task in comparison.tasks:
             scores = [(task.name, arm.name, seed, score) for arm in task.arms for seed, score in arm.scores.items()]
             _write(part / "scores" / f"{task.name}.csv", ("task", "arm", "seed", "score"), scores)

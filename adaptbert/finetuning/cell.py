@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from adaptbert.base.files import file_digest, whole, write_json
+from adaptbert.base.files import atomic_write, file_digest, write_json
 from adaptbert.finetuning import class_weights
 from adaptbert.finetuning.cell_config import CellConfig
 from adaptbert.finetuning.extra_runs import COSTS, Extra, choose, cost
@@ -277,7 +277,7 @@ def _write_predictions(target: Path, seeds: list[Any]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with whole(target) as path:
+    with atomic_write(target) as path:
         pq.write_table(pa.concat_tables(seeds), path)
 
 

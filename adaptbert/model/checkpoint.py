@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from adaptbert.base.files import file_digest, whole, write_json
+from adaptbert.base.files import atomic_write, file_digest, write_json
 from adaptbert.errors import BadData, nearest
 from adaptbert.model.card import CARD, check_digests, read_card
 from adaptbert.model.checkpoint_files import (
@@ -265,7 +265,7 @@ def save(
         model: a Hugging Face model; or a config, for an architecture without weights.
         card: stage, rung, params, texts, measured ...; the digests are added here.
     """
-    with whole(folder) as part, _quiet():
+    with atomic_write(folder) as part, _quiet():
         model.save_pretrained(str(part))
         (part / "generation_config.json").unlink(missing_ok=True)
         tokenizer.save(part)

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from adaptbert.base.files import whole
+from adaptbert.base.files import atomic_write
 from adaptbert.collection.readers.lines import check_name
 from adaptbert.errors import BadParams
 from adaptbert.prediction.predictor import ANSWERS, NO_CLASSES
@@ -69,7 +69,7 @@ def opened(path: Path, target: str, warnings: Counter[str], *, details: bool, bo
         finally:
             stdout.detach()
         return
-    with whole(path) as part:
+    with atomic_write(path) as part:
         if path.suffix == ".parquet":
             from adaptbert.rows.parquet_writer import Table
 

@@ -18,7 +18,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from adaptbert.base.files import Blocked, whole
+from adaptbert.base.files import Blocked, atomic_write
 from adaptbert.base.processes import has_ended
 from adaptbert.errors import BadData
 from adaptbert.runtime.locks import ROOT, Busy
@@ -253,5 +253,5 @@ def _is_file(path: Path) -> bool:
 
 
 def _replace(target: Path, content: bytes) -> None:
-    with whole(target) as part:
+    with atomic_write(target) as part:
         part.write_bytes(content)

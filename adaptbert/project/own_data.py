@@ -17,14 +17,14 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from adaptbert.base.files import whole
+from adaptbert.base.files import atomic_write
 from adaptbert.collection.readers.formats import SUFFIXES, format_of
 from adaptbert.collection.readers.lines import check_regular
 from adaptbert.comparison.amounts import bytes_of
 from adaptbert.errors import BadData, UserError, raise_all
 from adaptbert.project.copying import NotWritten, can_share_blocks, copy
 from adaptbert.project.repository import opened
-from adaptbert.runtime.locks import Busy, hold
+from adaptbert.runtime.locks import Busy, stage_lock
 
 if TYPE_CHECKING:
     from dvc.repo import Repo
@@ -87,7 +87,7 @@ def bring(folder: Path, *, force: bool) -> Brought:
         problem = "is, or lies behind, a link, and DVC records no files behind a link"
         raise BadData(199, OWN, problem, "remove the link (the files stay where they are), or say --in-place")
     sources, left_out = _survey(folder)
-    with hold("data-own"), _dvc() as repo:
+    with stage_lock("data-own"), _dvc() as repo:
         OWN.mkdir(parents=True, exist_ok=True)
         for left in OWN.glob(".*.part"):  # of a process that was killed: nobody else is here
             left.unlink()
@@ -199,7 +199,7 @@ def _copy_all(copies: Sequence[tuple[Path, Path]]) -> None:
     with Progress(*columns, console=console, transient=True, disable=quiet) as shown, ExitStack() as parts:
         bar = shown.add_task("", total=sum(source.stat().st_size for source, _ in copies))
         for source, target in copies:
-            copy(source, parts.enter_context(whole(target)), lambda size: shown.update(bar, advance=size))
+            copy(source, parts.enter_context(atomic_write(target)), lambda size: shown.update(bar, advance=size))
 
 
 @contextmanager

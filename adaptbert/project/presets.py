@@ -13,7 +13,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from adaptbert.base.files import whole
+from adaptbert.base.files import atomic_write
 from adaptbert.errors import BadParams, nearest
 
 if TYPE_CHECKING:
@@ -152,5 +152,5 @@ def _committed(target: Path) -> str | None:
 
 
 def _write(target: Path, content: bytes) -> None:
-    with whole(target) as path:
+    with atomic_write(target) as path:
         path.write_bytes(content)

@@ -1,7 +1,7 @@
 """One process at a time works on a stage: a lock in `.work/<stage>/` that dies with its holder.
 
 A folder `.work/<stage>/` also holds what an unfinished run needs to go on (adaptbert.training.resume).
-`sweep` removes those that are of no more use.
+`remove_finished` removes those that are of no more use.
 """
 
 import os
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from adaptbert.base.files import make_folder, whole
+from adaptbert.base.files import atomic_write, make_folder
 from adaptbert.errors import TEMPORARY, UserError
 
 ROOT = Path(".work")
@@ -29,7 +29,7 @@ class Busy(UserError):
 
 
 @contextmanager
-def hold(stage: str, patience: float = PATIENCE_SECONDS) -> Iterator[Path]:
+def stage_lock(stage: str, patience: float = PATIENCE_SECONDS) -> Iterator[Path]:
     """The folder of a stage, for this process alone: not for its forked children, and not after its death.
 
     Args:
@@ -60,7 +60,7 @@ def _acquire(lock: FileLock, patience: float) -> bool:
     make_folder(folder)
     try:
         lock.acquire(timeout=patience)
-    except (Timeout, FileNotFoundError):  # not found: `sweep` has just removed the folder
+    except (Timeout, FileNotFoundError):  # not found: `remove_finished` has just removed the folder
         return False
     return True
 
@@ -82,14 +82,14 @@ def _holder(folder: Path) -> str:
 def finish(folder: Path, metrics: Path) -> None:
     """The outputs of a stage are written; its folder may go as soon as dvc.lock knows this metrics file."""
     digest = md5(metrics.read_bytes(), usedforsecurity=False).hexdigest()
-    with whole(folder / FINISHED) as path:  # half of a digest, or none, is in any dvc.lock
+    with atomic_write(folder / FINISHED) as path:  # half of a digest, or none, is in any dvc.lock
         path.write_text(digest, encoding="utf-8")
 
 
-def sweep(dvc_lock: Path = Path("dvc.lock")) -> None:
+def remove_finished(dvc_lock: Path = Path("dvc.lock")) -> None:
     """Remove the state of finished stages that DVC has recorded: before that, a kill would train again from zero."""
     recorded = dvc_lock.read_text(encoding="utf-8") if dvc_lock.is_file() else ""
     for mark in sorted(ROOT.glob(f"*/{FINISHED}")):
-        with suppress(Busy, FileNotFoundError), hold(mark.parent.name, 0):
+        with suppress(Busy, FileNotFoundError), stage_lock(mark.parent.name, 0):
             if mark.read_text(encoding="utf-8") in recorded:
                 shutil.rmtree(mark.parent)

@@ -29,9 +29,9 @@ from typing import Any
 from adaptbert.base.config import Config
 from adaptbert.base.full_disk import full_disk
 from adaptbert.errors import BadParams, UserError, closest, nearest, raise_all, shortened
-from adaptbert.runtime import signals as interruption
+from adaptbert.runtime import signals
 from adaptbert.runtime.garbage import collect_seldom
-from adaptbert.runtime.locks import hold, sweep
+from adaptbert.runtime.locks import remove_finished, stage_lock
 from adaptbert.runtime.params import params_file, placeholders, sound_parts, written_numbers
 from adaptbert.runtime.params.written_numbers import Range
 from adaptbert.runtime.redaction import hide_in_tracebacks, redacted
@@ -104,12 +104,12 @@ class Stage:
         """The whole life of a stage's process; ends it with an exit code (adaptbert.errors)."""
         collect_seldom()
         hide_in_tracebacks()
-        interruption.raise_at_once()
+        signals.raise_at_once()
         sys.exit(_exit_code(lambda: self._run(argv)))
 
     def _run(self, argv: Sequence[str] | None) -> None:
         if placeholders.STAGE in os.environ:
-            interruption.die_with_parent()
+            signals.die_with_parent()
         os.environ.update({name: os.environ.get(name, value) for name, value in QUIET.items()})
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(line_buffering=True)  # below DVC stdout is a pipe, and progress is for now
@@ -122,7 +122,7 @@ class Stage:
                 parser.add_argument(f"--{name.replace('_', '-')}", required=True)
         words = vars(parser.parse_args(argv))
 
-        sweep()
+        remove_finished()
         document = params_file.read(PARAMS)
         check_all(document, PARAMS)
         words = placeholders.fill(words, document, self.name, self.foreach, PARAMS)
@@ -134,7 +134,7 @@ class Stage:
         with ExitStack() as stack:
             # By what it writes: two stages of one name (task_transfer from two rungs) may run side by side.
             written = arguments.get("out", Path(self.name))
-            folder = stack.enter_context(hold("-".join(part for part in written.parts if part != "/")))
+            folder = stack.enter_context(stage_lock("-".join(part for part in written.parts if part != "/")))
             if "work" in hints:
                 values["work"] = hints["work"](folder)
             if "run" in hints:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from adaptbert.base.processes import cores
 from adaptbert.errors import TEMPORARY, BadParams, UserError, shortened
-from adaptbert.runtime import signals as interruption
+from adaptbert.runtime import signals
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -102,8 +102,8 @@ _function: Callable[[Any], Any]
 def _begin(function: Callable[[Any], Any], parent: int) -> None:
     global _function
     _function = function
-    interruption.ignore()
-    interruption.die_with_parent(signal.SIGKILL)
+    signals.ignore()
+    signals.die_with_parent(signal.SIGKILL)
     if os.getppid() != parent:  # it ended while this process started
         os._exit(1)
 

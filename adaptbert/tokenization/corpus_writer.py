@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from adaptbert.base.files import whole, write_json
+from adaptbert.base.files import atomic_write, write_json
 from adaptbert.errors import BadData, raise_all
 from adaptbert.runtime.worker_pool import in_order
 from adaptbert.tokenization.documents import Cutter, Documents
@@ -65,7 +65,7 @@ def write(
             texts += len(batch)
             yield [text for _, text in batch]
 
-    with whole(folder) as part:
+    with atomic_write(folder) as part:
         part.mkdir()
         with closing(in_order(cutter, batches(), workers)) as cuts:
             sums = _write_arrays(part, cuts)

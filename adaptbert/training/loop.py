@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from adaptbert.base.counter_rng import seed_of
-from adaptbert.runtime import signals as interruption
+from adaptbert.runtime import signals
 from adaptbert.runtime.allocator import keep_freed_memory
 from adaptbert.runtime.peak_flops import matmul_peak
 from adaptbert.runtime.progress import Progress
@@ -78,15 +78,15 @@ def fit(
         print(f"  resumed after step {state.step:,} of {plan.steps:,}")
     may_end = frozenset(measure_at or ()) if best is not None else frozenset()
     job = _Job(module, batch, plan, follower.step, optimizer_part(state), torch.get_num_threads(), may_end)
-    with started(world, follow) as ranks, interruption.deferred(), progress.closing():
+    with started(world, follow) as ranks, signals.deferred(), progress.closing():
         _train(ranks.share(job), ranks, follower)
     return follower.fitted(module)
 
 
 def follow(rank: int, world: int, store: str) -> None:
     """The whole life of a process that trains on a further device; arguments as `ranks.joined` takes them."""
-    interruption.ignore()
-    interruption.die_with_parent(signal.SIGKILL)
+    signals.ignore()
+    signals.die_with_parent(signal.SIGKILL)
     warnings.simplefilter("ignore")  # rank 0 tells them
     with joined(rank, world, store) as ranks:
         _train(ranks.share(None), ranks)
@@ -158,8 +158,8 @@ class _Batches(torch.utils.data.Dataset[MicroBatch]):
 
 def _begin_worker(number: int) -> None:
     """A worker ends with its process, and lets that one answer the signals of a terminal."""
-    interruption.ignore()
-    interruption.die_with_parent(signal.SIGKILL)
+    signals.ignore()
+    signals.die_with_parent(signal.SIGKILL)
 
 
 class _Steps(pl.Callback):
@@ -174,9 +174,9 @@ class _Steps(pl.Callback):
     def on_train_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
         # Lightning has put its own handlers in place; theirs would end the process with 0.
         if self._follower is None:
-            interruption.ignore()
+            signals.ignore()
         else:
-            interruption.insist()
+            signals.insist()
             self._follower.begin()
         if self._job.first:
             _restore_optimizer(trainer, self._job.first, self._job.means)

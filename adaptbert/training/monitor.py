@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from adaptbert.base.files import write_json
 from adaptbert.errors import Diverged
-from adaptbert.runtime import signals as interruption
+from adaptbert.runtime import signals
 from adaptbert.runtime.progress import Progress
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.training.early_stopping import Best
@@ -135,7 +135,7 @@ class Follower:
             with self._progress.paused():
                 self._measure(module)
         last = self.step == self._plan.steps or self.is_over
-        stop = interruption.asked()
+        stop = signals.asked()
         logged = self.step % LOG_EVERY == 0 or last
         save = self._savepoints is not None and (
             last or bool(stop) or time.monotonic() - self._saved >= self._save_seconds
@@ -155,7 +155,7 @@ class Follower:
                 self._save(trainer, module)
         if stop and not last:
             kept = "" if save else "; nothing could be saved"
-            raise interruption.Interrupted(f"{stop} after step {self.step:,} of {self._plan.steps:,}{kept}")
+            raise signals.Interrupted(f"{stop} after step {self.step:,} of {self._plan.steps:,}{kept}")
 
     def _settle(self) -> None:
         """Look at the steps that were not looked at yet, in their order."""

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.base.files import whole, write_json
+from adaptbert.base.files import atomic_write, write_json
 from tests.support.project import ROOT, environment
 
 WRITER = """
 import sys, time
 from pathlib import Path
-from adaptbert.base.files import whole
-with whole(Path(sys.argv[1])) as part:
+from adaptbert.base.files import atomic_write
+with atomic_write(Path(sys.argv[1])) as part:
     if sys.argv[2] == "folder":
         part.mkdir()
         part = part / "inside"
@@ -67,7 +67,7 @@ def test_a_number_that_was_given_anew(tmp_path: Path) -> None:
         left = tmp_path / f".out.{pid}.part"
         left.mkdir()
         os.utime(left, (1e9, 1e9))
-    with whole(tmp_path / "out") as part:
+    with atomic_write(tmp_path / "out") as part:
         part.mkdir()
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 

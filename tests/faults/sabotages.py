@@ -48,7 +48,7 @@ def stale_lock() -> None:
     """A file with a number in place of a lock that the kernel holds."""
 
     @contextmanager
-    def hold(stage: str, patience: float = 0.0) -> Iterator[Path]:
+    def stage_lock(stage: str, patience: float = 0.0) -> Iterator[Path]:
         folder = exclusive.ROOT / stage
         folder.mkdir(parents=True, exist_ok=True)
         mark = folder / "pid"
@@ -58,7 +58,7 @@ def stale_lock() -> None:
         yield folder
         mark.unlink()
 
-    entry.hold = hold  # type: ignore[assignment]
+    entry.stage_lock = stage_lock  # type: ignore[assignment]
 
 
 ALL = ("no_seeds", "no_schedule", "one_too_far", "no_optimizer", "stale_lock")

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from adaptbert.base.files import Blocked
-from adaptbert.runtime.locks import FINISHED, ROOT, Busy, finish, hold, sweep
+from adaptbert.runtime.locks import FINISHED, ROOT, Busy, finish, remove_finished, stage_lock
 
 HOLDER = """
 import os, sys, time
-from adaptbert.runtime.locks import hold
-with hold("pretrain"):
+from adaptbert.runtime.locks import stage_lock
+with stage_lock("pretrain"):
     if sys.argv[1] == "fork" and os.fork() == 0:
         os.write(1, b"child\\n")
         time.sleep(60)
@@ -50,25 +50,25 @@ def test_a_second_process_is_told_who_holds_the_stage() -> None:
     with holder() as process:
         told = rf"AB-159 .work/pretrain: process {process.pid} on .* works on this stage"
         began = time.monotonic()
-        with pytest.raises(Busy, match=told) as caught, hold("pretrain", patience=0.5):
+        with pytest.raises(Busy, match=told) as caught, stage_lock("pretrain", patience=0.5):
             pass
         assert 0.4 < time.monotonic() - began < 5
         assert caught.value.exit_code == 75
-        with hold("finetune-section-domain", patience=0):
+        with stage_lock("finetune-section-domain", patience=0):
             pass
 
 
 def test_a_file_in_the_place_of_the_folder_is_told_and_kept(inside: Path) -> None:
     ROOT.write_text("mine")
     refused = r"AB-184 .work: not a folder, and one belongs there; move it away"
-    with pytest.raises(Blocked, match=refused), hold("a"):
+    with pytest.raises(Blocked, match=refused), stage_lock("a"):
         pass
     assert ROOT.read_text() == "mine"
 
 
 def test_who_waits_long_says_so(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("adaptbert.runtime.locks.SILENT_SECONDS", 0.3)
-    with holder() as process, pytest.raises(Busy), hold("pretrain", patience=1):
+    with holder() as process, pytest.raises(Busy), stage_lock("pretrain", patience=1):
         pass
     (line,) = capsys.readouterr().out.splitlines()
     assert line.startswith(f"process {process.pid} on ")
@@ -78,7 +78,7 @@ def test_who_waits_long_says_so(capsys: pytest.CaptureFixture[str], monkeypatch:
 def test_who_waits_gets_it_when_the_holder_ends() -> None:
     with holder() as process:
         process.send_signal(signal.SIGKILL)
-        with hold("pretrain", patience=5):
+        with stage_lock("pretrain", patience=5):
             pass
 
 
@@ -86,24 +86,24 @@ def test_a_forked_child_does_not_hold_it_for_its_dead_parent() -> None:
     with holder("fork") as process:
         process.send_signal(signal.SIGKILL)
         process.wait()
-        with hold("pretrain", patience=1):
+        with stage_lock("pretrain", patience=1):
             pass
 
 
 def test_state_goes_when_dvc_has_recorded_the_stage_and_not_before(inside: Path) -> None:
     metrics = inside / "metrics.json"
     metrics.write_text("{}")
-    with hold("pretrain") as folder:
+    with stage_lock("pretrain") as folder:
         (folder / "run").mkdir()
         finish(folder, metrics)
     lock = inside / "dvc.lock"
-    sweep(lock)
+    remove_finished(lock)
     lock.write_text("stages:\n  other:\n    md5: 0123\n")
-    sweep(lock)
+    remove_finished(lock)
     assert (ROOT / "pretrain/run").is_dir()
     lock.write_text(f"stages:\n  pretrain:\n    md5: {(ROOT / 'pretrain' / FINISHED).read_text()}\n")
     with holder():
-        sweep(lock)
+        remove_finished(lock)
         assert (ROOT / "pretrain/run").is_dir(), "somebody works on it"
-    sweep(lock)
+    remove_finished(lock)
     assert not (ROOT / "pretrain").exists()

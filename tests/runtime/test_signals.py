@@ -11,20 +11,20 @@ import pytest
 PROGRAM = """
 import sys, time
 from pathlib import Path
-from adaptbert.runtime import signals as interruption
+from adaptbert.runtime import signals
 from adaptbert.runtime.stage import _exit_code
-from adaptbert.base.files import whole
+from adaptbert.base.files import atomic_write
 
 def work():
-    interruption.raise_at_once()
+    signals.raise_at_once()
     if sys.argv[1] == "deferred":
-        with interruption.deferred():
+        with signals.deferred():
             print("ready", flush=True)
             for step in range(100):
                 time.sleep(0.05)
-                if interruption.asked():
-                    raise interruption.Interrupted(f"{interruption.asked()} after a whole step")
-    with whole(Path("out")) as part:
+                if signals.asked():
+                    raise signals.Interrupted(f"{signals.asked()} after a whole step")
+    with atomic_write(Path("out")) as part:
         part.write_text("half")
         print("ready", flush=True)
         time.sleep(60)
@@ -71,7 +71,7 @@ def test_the_second_signal_ends_the_process_on_the_spot(tmp_path: Path) -> None:
 
 DESTRUCTOR = """
 import sys, time
-from adaptbert.runtime import signals as interruption
+from adaptbert.runtime import signals
 from adaptbert.runtime.stage import _exit_code
 
 class Slow:
@@ -80,7 +80,7 @@ class Slow:
         time.sleep(2)
 
 def work():
-    interruption.raise_at_once()
+    signals.raise_at_once()
     Slow()
     time.sleep(60)
 
@@ -108,13 +108,13 @@ time.sleep(60)
 CHILD = """
 import os, time
 from pathlib import Path
-from adaptbert.runtime import signals as interruption
-interruption.raise_at_once()
-interruption.die_with_parent()
+from adaptbert.runtime import signals
+signals.raise_at_once()
+signals.die_with_parent()
 Path("child").write_text(str(os.getpid()))
 try:
     time.sleep(60)
-except interruption.Interrupted:
+except signals.Interrupted:
     Path("asked").write_text("to stop")
 """
 

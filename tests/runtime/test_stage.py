@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from adaptbert.base.files import whole
+from adaptbert.base.files import atomic_write
 from adaptbert.errors import BadData, BadParams, Diverged, UserError, raise_all
 from adaptbert.pretraining.heldout_evaluation import MeasureConfig
 from adaptbert.runtime.signals import Interrupted
@@ -199,7 +199,7 @@ def test_a_full_disk(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
 )
 def test_a_quota_that_is_used_up(project: Path, capsys: pytest.CaptureFixture[str], error: Exception) -> None:
     def domain_transfer(params: DomainTransferParams, *, out: Path) -> None:
-        with whole(out) as part:
+        with atomic_write(out) as part:
             part.write_bytes(b"x" * 5000)
             raise error
 
@@ -214,12 +214,12 @@ FILE_LIMIT = """
 import resource
 from pathlib import Path
 from adaptbert.runtime.stage import Stage
-from adaptbert.base.files import whole
+from adaptbert.base.files import atomic_write
 from stages.domain_transfer import DomainTransferParams
 
 def domain_transfer(params: DomainTransferParams, *, out: Path) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
-    with whole(out) as part:
+    with atomic_write(out) as part:
         part.mkdir()
         (part / "small").write_bytes(b"x")
         (part / "large").write_bytes(b"x" * 200_000)

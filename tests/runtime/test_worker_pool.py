@@ -103,13 +103,13 @@ def test_no_number_of_processes(
 
 PROGRAM = """
 import itertools, sys
-from adaptbert.runtime import signals as interruption
+from adaptbert.runtime import signals
 from adaptbert.runtime.stage import _exit_code
 from adaptbert.runtime.worker_pool import in_order
 from tests.runtime.test_worker_pool import square
 
 def work():
-    interruption.raise_at_once()
+    signals.raise_at_once()
     for _, process in in_order(square, itertools.count(), 2):
         print(process, flush=True)
 

@@ -16,7 +16,7 @@ from adaptbert.collection.readers.source_config import SourceConfig
 from adaptbert.collection.user_files import Files
 from adaptbert.rows.layout import CORPUS
 from adaptbert.rows.parquet import texts
-from adaptbert.tokenization import corpus_writer as token_writer
+from adaptbert.tokenization import corpus_writer
 from adaptbert.tokenization.corpus_writer import write
 from tests.support import tiny
 from tests.support.imports import ROOT
@@ -30,7 +30,7 @@ def test_any_number_of_workers_and_any_batches_give_the_same_bytes(
     expected = tiny.folder_bytes(tmp_path / "plain")
     for limit, value in (("BATCH_TEXTS", 7), ("BATCH_TEXTS", 1), ("BATCH_CHARACTERS", 900)):
         with monkeypatch.context() as batches:
-            batches.setattr(token_writer, limit, value)
+            batches.setattr(corpus_writer, limit, value)
             for workers in (0, 1, 3):
                 write(tmp_path / "again", "text", rows, tiny.tokenizer(), 24, workers)
                 assert tiny.folder_bytes(tmp_path / "again") == expected

@@ -12,7 +12,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from adaptbert.base.files import read_json, whole
+from adaptbert.base.files import atomic_write, read_json
 from adaptbert.base.ladder import SCRATCH
 from adaptbert.comparison.report import charts
 from adaptbert.comparison.report.svg import ROW
@@ -96,5 +96,5 @@ def _height(cells: dict[str, Any]) -> int:
 
 if __name__ == "__main__":
     source, target, *words = sys.argv[1:]
-    with whole(Path(target)) as path:
+    with atomic_write(Path(target)) as path:
         path.write_text(picture(read_json(Path(source)), *words), encoding="utf-8")
