@@ -24,13 +24,14 @@ export HF_HUB_DISABLE_TELEMETRY := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 export PREFECT_SERVER_ANALYTICS_ENABLED := false
 
-.PHONY: help install recipe test lint test-slow test-browser
+.PHONY: help install recipe test lint test-slow test-browser accept
 
 help:
 	@echo 'make recipe        the whole ladder on the text that params.yaml names, then a table and a report'
 	@echo 'make test          style, types and the quick tests'
 	@echo 'make test-slow     tests that train for minutes'
 	@echo 'make test-browser  tests that open pages in Chromium'
+	@echo 'make accept        after edits of comments, docstrings and messages: nothing runs again'
 
 install: $(installed)
 
@@ -63,3 +64,7 @@ test-slow: $(installed)
 
 test-browser: $(installed)
 	@$(PYTHON) -m pytest -m browser
+
+# dvc.lock takes the new digests of code in which only words have changed (tests/accept.py).
+accept: $(installed)
+	@$(PYTHON) -m tests.accept

@@ -21,6 +21,7 @@ from adaptbert.finetuning.module import FineTuning, LabelledBatches
 from adaptbert.finetuning.tasks.examples import whole
 from adaptbert.finetuning.tasks.shapes import shape_of
 from adaptbert.finetuning.tasks.single_sentence import SingleSentenceConfig
+from adaptbert.rows.task_description import TaskDescription
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.training.loop import fit
 from adaptbert.training.plan import Measure, Plan
@@ -29,7 +30,7 @@ from benchmarks.profile import profiled
 from benchmarks.rounds import OURS, Budget, Speed, Stopwatch, command, compared
 from benchmarks.workload import OPTIM, ROW, Documents, Setting, tokenizer
 
-LABELS = ("a", "b")
+LABELS = ["a", "b"]
 
 
 def labels(count: int) -> list[int]:
@@ -48,8 +49,8 @@ def train(
 ) -> list[dict[str, float]]:
     """`fit`, as every cell calls it; the curve. `around` may wrap what makes the batches."""
     torch.manual_seed(seed)
-    about = {"shape": "single_sentence", "target": "class", "labels": LABELS}
-    shape = shape_of(about, SingleSentenceConfig(long_text="head"))
+    task = TaskDescription(task_type="single_sentence", target="class", labels=LABELS)
+    shape = shape_of(task, SingleSentenceConfig(long_text="head"))
     count = len(documents.documents)
     examples = whole([ids.tolist() for ids in documents.documents], range(count), cut=0)
     examples = examples.labelled(np.array(labels(count)))

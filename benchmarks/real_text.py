@@ -7,7 +7,7 @@ from pathlib import Path
 
 from adaptbert.collection.installed_docs import InstalledDocs
 from adaptbert.collection.readers.records import Row
-from adaptbert.collection.readers.source_config import SourceConfig
+from adaptbert.collection.source_config import SourceConfig
 from adaptbert.collection.user_files import Files
 from adaptbert.pretraining.heldout_evaluation import HeldOut, MeasureConfig
 from adaptbert.rows.layout import CORPUS

@@ -12,7 +12,7 @@ from typing import Self
 from pydantic import model_validator
 
 from adaptbert.base.files import whole
-from adaptbert.collection.readers.source_config import SourceConfig
+from adaptbert.collection.source_config import SourceConfig
 from adaptbert.rows.layout import CORPUS
 from adaptbert.runtime.stage import Stage
 from adaptbert.runtime.tracking.run import Run

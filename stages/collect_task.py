@@ -17,15 +17,27 @@ from pydantic import Field, model_validator
 from adaptbert.base import bounds
 from adaptbert.base.config import Config, contradiction
 from adaptbert.base.files import whole
-from adaptbert.base.task_types import TARGETS, Shape, Target
+from adaptbert.base.task_types import TARGETS_OF, Target, TaskType
 from adaptbert.collection.hash_split import CutConfig
 from adaptbert.collection.readers.fields import Labelling
-from adaptbert.collection.readers.source_config import MARKED, SourceConfig
+from adaptbert.collection.source_config import SourceConfig
 from adaptbert.collection.user_files import Beginning
 from adaptbert.rows.layout import Layout
 from adaptbert.rows.tag_schemes import Scheme
 from adaptbert.runtime.stage import Stage
 from adaptbert.runtime.tracking.run import Run
+
+OF_SOME_TARGETS = (
+    "tag_scheme",
+    "repair_tags",
+    "no_answer",
+    "range",
+    "positive",
+    "separator",
+    "labels",
+    "map_labels",
+)
+"""Keys that belong to some targets; `TargetSpec.takes` says to which."""
 
 
 class RowsConfig(Config):
@@ -39,7 +51,7 @@ class RowsConfig(Config):
 class CollectTaskParams(SourceConfig):
     """One labelled set."""
 
-    shape: Shape
+    shape: TaskType
     target: Target
     """What is to be found. Of sentences and pairs: `class` (one label), `labels` (several, perhaps none) or `number`.
     Of `sequence_labelling`: `spans` (entities, chunks) or `tags` (each a class). Of `extractive_answer`: `answer`."""
@@ -80,27 +92,19 @@ class CollectTaskParams(SourceConfig):
 
     @model_validator(mode="after")
     def _check_target(self) -> Self:
-        if self.target not in TARGETS[self.shape]:
-            known = ", ".join(TARGETS[self.shape])
+        if self.target not in TARGETS_OF[self.shape]:
+            known = ", ".join(TARGETS_OF[self.shape])
             raise contradiction(f"shape '{self.shape}' has no target '{self.target}'", f"it has {known}")
         self.check_fields(self.layout())
-        spans, answer = self.target == "spans", self.target == "answer"
-        for key, belongs, required in (
-            ("tag_scheme", spans, spans and self.format not in MARKED),
-            ("repair_tags", spans, False),
-            ("no_answer", answer, answer),
-            ("range", self.target == "number", False),
-            ("positive", self.target == "class", False),
-            ("separator", self.target == "labels", False),
-            ("labels", self.target not in ("number", "answer"), False),
-            ("map_labels", self.target not in ("number", "answer"), False),
-        ):
-            given = getattr(self, key) is not None
-            if given and not belongs:
+        target = self.layout().output
+        for key in OF_SOME_TARGETS:
+            is_written = getattr(self, key) is not None
+            is_known = key == "tag_scheme" and self.has_character_marks
+            if is_written and key not in target.takes:
                 raise contradiction(f"target '{self.target}' takes no '{key}'", "leave it out")
-            if required and not given:
+            if key in target.needs and not is_known and not is_written:
                 raise contradiction(f"target '{self.target}' needs '{key}'", "add it")
-        if self.format in MARKED and self.tag_scheme not in (None, "bio"):
+        if self.has_character_marks and self.tag_scheme not in (None, "bio"):
             problem = f"format '{self.format}' marks characters: tag_scheme is bio, not {self.tag_scheme}"
             raise contradiction(problem, "leave tag_scheme out")
         if self.range is not None and self.range[0] >= self.range[1]:
@@ -170,21 +174,21 @@ def read_into(
         beginning: how much of each of the user's files is read; None: all.
     """
     from adaptbert.collection.demonstration_tasks import DemonstrationTask
-    from adaptbert.collection.labelled_source import LabelledSet
+    from adaptbert.collection.labelled_source import LabelledSource
     from adaptbert.collection.raw_writer import RawWriter
 
     shares = params.split.shares() if params.split is not None else {}
     if params.rows is not None:
-        source: DemonstrationTask | LabelledSet = DemonstrationTask(
+        source: DemonstrationTask | LabelledSource = DemonstrationTask(
             paths["train"], params.shape, params.rows.model_dump()
         )
     else:
-        source = LabelledSet(paths, params.layout(), params, params.labels, shares, params.labelling(), beginning)
+        source = LabelledSource(paths, params.layout(), params, params.labels, shares, params.labelling(), beginning)
     with RawWriter(folder, params.layout(), params.max_bad_fraction) as writer:
         for split, path in paths.items():
             writer.write(source.rows(split), split, path)
         labels = {"labels": source.labels} if source.labels else {}
-        cut = {"split": source.cut()} if isinstance(source, LabelledSet) and shares else {}
+        cut = {"split": source.cut()} if isinstance(source, LabelledSource) and shares else {}
         return writer.finish({**about(params), **labels, **cut, **source.provenance()}, source.warnings)
 
 

@@ -10,7 +10,6 @@ from typing import Annotated
 from pydantic import Field
 
 from adaptbert.pretraining.heldout_evaluation import MeasureConfig
-from adaptbert.pretraining.rung import Where, climb
 from adaptbert.pretraining.rung_config import RungConfig
 from adaptbert.runtime.stage import Stage
 from adaptbert.runtime.tracking.run import Run
@@ -39,19 +38,32 @@ def domain_transfer(
     work: Work,
     run: Run,
 ) -> None:
-    """Climb from the general rung to the rung of a corpus."""
+    """Train the rung of a corpus from the general rung."""
     from adaptbert.model.checkpoint import Checkpoint
+    from adaptbert.pretraining.rung import RungRun, train_rung
+    from adaptbert.pretraining.rung_outputs import RungPaths, keep_rung
     from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
 
     start = Checkpoint.load(init)
     training = TokenizedCorpus.load(text)
     if text != replay:
         training = training.mixed_with(TokenizedCorpus.load(replay), params.replay_fraction, seed)
-    where = Where("domain_transfer", f"domain_transfer/{corpus}", heldout, out, metrics)
-    climb(start, training, params, measure, seed, where, work, run)
+    rung = RungRun("domain_transfer", f"domain_transfer/{corpus}", start, training, params, measure, seed, heldout)
+    keep_rung(train_rung(rung, work, run), RungPaths(out, metrics), work, run)
 
 
-STAGE = Stage(domain_transfer, foreach="ladder.domain_transfer")
+STAGE = Stage(
+    domain_transfer,
+    foreach="ladder.domain_transfer",
+    code=(
+        "adaptbert/base",
+        "adaptbert/tokenization/store",
+        "adaptbert/model",
+        "adaptbert/training",
+        "adaptbert/pretraining",
+        "stages/domain_transfer.py",
+    ),
+)
 
 if __name__ == "__main__":
     STAGE.run()

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from adaptbert.finetuning.cell import Places, finetune_cell
 from adaptbert.finetuning.cell_config import CellConfig
 from adaptbert.runtime.stage import Stage
 from adaptbert.runtime.tracking.run import Run
@@ -27,12 +26,28 @@ def finetune(
     run: Run,
 ) -> None:
     """Fine-tune one cell, all its seeds."""
+    from adaptbert.finetuning.cell import CellRun, train_cell
+    from adaptbert.finetuning.cell_outputs import CellPaths, keep_cell
     from adaptbert.model.checkpoint import Checkpoint
 
-    finetune_cell(Checkpoint.load(init), params, task, arm, Places(data, out, predictions, metrics), work, run)
+    trained = train_cell(CellRun(task, arm, Checkpoint.load(init), params, data), work, run)
+    keep_cell(trained, CellPaths(out, predictions, metrics), work, run)
 
 
-STAGE = Stage(finetune, keyed_by="task", foreach="ladder.finetune")
+STAGE = Stage(
+    finetune,
+    keyed_by="task",
+    foreach="ladder.finetune",
+    code=(
+        "adaptbert/base",
+        "adaptbert/rows",
+        "adaptbert/tokenization/store",
+        "adaptbert/model",
+        "adaptbert/training",
+        "adaptbert/finetuning",
+        "stages/finetune.py",
+    ),
+)
 
 if __name__ == "__main__":
     STAGE.run()

@@ -11,7 +11,6 @@ from adaptbert.base.config import contradiction
 from adaptbert.base.files import whole
 from adaptbert.model.architecture import EncoderConfig
 from adaptbert.pretraining.heldout_evaluation import MeasureConfig
-from adaptbert.pretraining.rung import Where, climb
 from adaptbert.pretraining.rung_config import RungConfig
 from adaptbert.runtime.stage import Stage
 from adaptbert.runtime.tracking.run import Run
@@ -57,7 +56,10 @@ def pretrain(
 ) -> None:
     """Train the general rung, or take a public one and spend no step."""
     from adaptbert.model import checkpoint
+    from adaptbert.model.card import Provenance
     from adaptbert.model.checkpoint import Checkpoint
+    from adaptbert.pretraining.rung import RungRun, train_rung
+    from adaptbert.pretraining.rung_outputs import RungPaths, keep_rung
     from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
     from adaptbert.tokenization.store.tokenizer import Tokenizer
 
@@ -77,15 +79,26 @@ def pretrain(
         if start.base:
             print(f"vocabulary: {start.base.size:,} -> {start.tokenizer.size:,} tokens; the embeddings grow to match")
         pieces, config = start.tokenizer, start.config()
-    card: dict[str, object] = {"stage": "pretrain", "rung": SCRATCH, "params": {}, "init": None}
+    untrained = Provenance(stage="pretrain", rung=SCRATCH, params={}, init=None)
     with whole(scratch) as part:  # it appears when the rung above it does
-        checkpoint.save(part, config, pieces, card)
+        checkpoint.save(part, config, pieces, untrained)
         if params.encoder is not None:
             start = Checkpoint.load(part)
-        climb(start, corpus, params, measure, seed, Where("pretrain", "pretrain", heldout, out, metrics), work, run)
+        rung = RungRun("pretrain", "pretrain", start, corpus, params, measure, seed, heldout)
+        keep_rung(train_rung(rung, work, run), RungPaths(out, metrics), work, run)
 
 
-STAGE = Stage(pretrain)
+STAGE = Stage(
+    pretrain,
+    code=(
+        "adaptbert/base",
+        "adaptbert/tokenization/store",
+        "adaptbert/model",
+        "adaptbert/training",
+        "adaptbert/pretraining",
+        "stages/pretrain.py",
+    ),
+)
 
 if __name__ == "__main__":
     STAGE.run()

@@ -6,7 +6,6 @@ Masked-language modelling on the task's own text, many passes with fresh masks (
 from pathlib import Path
 
 from adaptbert.pretraining.heldout_evaluation import MeasureConfig
-from adaptbert.pretraining.rung import Where, climb
 from adaptbert.pretraining.rung_config import RungConfig
 from adaptbert.runtime.stage import Stage
 from adaptbert.runtime.tracking.run import Run
@@ -31,16 +30,30 @@ def task_transfer(
     work: Work,
     run: Run,
 ) -> None:
-    """Climb from a general or domain rung to the rung of a task."""
+    """Train the rung of a task from a general or domain rung."""
     from adaptbert.model.checkpoint import Checkpoint
+    from adaptbert.pretraining.rung import RungRun, train_rung
+    from adaptbert.pretraining.rung_outputs import RungPaths, keep_rung
     from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
 
-    where = Where("task_transfer", f"task_transfer/{out.name}", heldout, out, metrics)
     run.set_tags({"from": out.name.removeprefix(f"{task}-")})
-    climb(Checkpoint.load(init), TokenizedCorpus.load(text), params, measure, seed, where, work, run)
+    start, corpus = Checkpoint.load(init), TokenizedCorpus.load(text)
+    rung = RungRun("task_transfer", f"task_transfer/{out.name}", start, corpus, params, measure, seed, heldout)
+    keep_rung(train_rung(rung, work, run), RungPaths(out, metrics), work, run)
 
 
-STAGE = Stage(task_transfer, foreach="ladder.task_transfer")
+STAGE = Stage(
+    task_transfer,
+    foreach="ladder.task_transfer",
+    code=(
+        "adaptbert/base",
+        "adaptbert/tokenization/store",
+        "adaptbert/model",
+        "adaptbert/training",
+        "adaptbert/pretraining",
+        "stages/task_transfer.py",
+    ),
+)
 
 if __name__ == "__main__":
     STAGE.run()

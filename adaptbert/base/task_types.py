@@ -1,24 +1,19 @@
-"""Which kinds of task there are: what is read (shape) and what is asked (target)."""
+"""The names of task types (what a row holds: `shape` in params.yaml) and of targets (what is to be predicted from it).
 
-from typing import TYPE_CHECKING, Literal, get_args
+What each of them is stands in one table a package: adaptbert.rows.task_types and .targets, finetuning.metrics.targets,
+finetuning.tasks.shapes and .targets, comparison.baselines, comparison.report.terms. tests/base/test_task_types.py names
+the table that lacks one.
+"""
 
-if TYPE_CHECKING:
-    pass
+from typing import Literal
 
-
-Shape = Literal["single_sentence", "sentence_pair", "extractive_answer", "sequence_labelling"]
-
-
+TaskType = Literal["single_sentence", "sentence_pair", "extractive_answer", "sequence_labelling"]
 Target = Literal["class", "labels", "number", "answer", "spans", "tags"]
 
-
-SHAPES: tuple[Shape, ...] = get_args(Shape)
-
-
-TARGETS: dict[str, tuple[Target, ...]] = {
+TARGETS_OF: dict[TaskType, tuple[Target, ...]] = {
     "single_sentence": ("class", "labels", "number"),
     "sentence_pair": ("class", "labels", "number"),
     "extractive_answer": ("answer",),
     "sequence_labelling": ("spans", "tags"),
 }
-"""Shape -> the kinds of target that it can have."""
+"""Task type -> the targets that it can have."""

@@ -14,8 +14,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from adaptbert.collection.hash_split import split_of
 from adaptbert.collection.installed_docs import InstalledDocs, Passage
-from adaptbert.collection.prose import Sentence, letters
+from adaptbert.collection.prose import Sentence, sentence_key
 from adaptbert.collection.readers.records import Row
 
 SECTIONS = {
@@ -32,7 +33,7 @@ MENTIONS = ("CODE", "PARAM", "REF")
 LABELS = {"single_sentence": sorted(set(SECTIONS.values())), "sequence_labelling": list(MENTIONS)}
 
 SPLITS = ("train", "dev", "test")
-TEST_SHARE, DEV_SHARE = 0.25, 0.10
+SHARES = {"test": 0.25, "dev": 0.10}
 """Of the modules."""
 TOKEN = re.compile(r"\w+(?:[.'-]\w+)*|\S")
 """A word, with inner dots, hyphens and apostrophes; or one sign."""
@@ -66,10 +67,9 @@ class DemonstrationTask:
         return pool
 
 
-def split_of(module: str) -> str:
+def split_of_module(module: str) -> str:
     """By hash: the same module is always in the same split, whatever else is installed."""
-    share = int.from_bytes(hashlib.sha256(module.encode()).digest()[:6]) / 2**48
-    return "test" if share < TEST_SHARE else "dev" if share < TEST_SHARE + DEV_SHARE else "train"
+    return split_of(module, SHARES, salt="")
 
 
 def _once(
@@ -82,7 +82,7 @@ def _once(
         values = example(passage.sentence)
         if values is None:
             continue
-        key, split = letters(passage.text), split_of(passage.module)
+        key, split = sentence_key(passage.text), split_of_module(passage.module)
         labels[key].add(str(values.get("label")))
         if key not in found or SPLITS.index(split) > SPLITS.index(found[key][0]):
             found[key] = split, Row(passage.id, passage.file, passage.line, values)

@@ -16,6 +16,7 @@ from adaptbert.base.config import Config, contradiction
 from adaptbert.codes import Code
 from adaptbert.collection.readers.records import Row, Unreadable
 from adaptbert.errors import BadData
+from adaptbert.rows.cells import as_text
 from adaptbert.rows.cleaning import letters
 from adaptbert.rows.layout import Layout
 
@@ -48,7 +49,7 @@ class CutConfig(Config):
         return {name: share for name, share in (("test", self.test), ("dev", self.dev)) if share is not None}
 
 
-class Source(Protocol):
+class RowSource(Protocol):
     """What is cut."""
 
     @property
@@ -60,7 +61,7 @@ class Source(Protocol):
 class Cut:
     """The rows of one source by split; held in memory, and rows that cannot be read stay with train."""
 
-    def __init__(self, source: Source, layout: Layout, shares: dict[str, float]) -> None:
+    def __init__(self, source: RowSource, layout: Layout, shares: dict[str, float]) -> None:
         self.source, self.layout, self.shares = source, layout, shares
 
     def rows(self, split: str) -> list[Row | Unreadable]:
@@ -83,11 +84,7 @@ class Cut:
     def _key(self, row: Row) -> str:
         if row.group is not None:
             return f"group {row.group}"
-        return "\n".join(letters(_text(row.values[name])) for name in self._together)
-
-    @property
-    def _together(self) -> tuple[str, ...]:
-        return ("context",) if self.layout.shape == "extractive_answer" else self.layout.inputs
+        return "\n".join(letters(as_text(row.values[name])) for name in self.layout.shared)
 
     def describe(self, columns: Mapping[str, str]) -> dict[str, Any]:
         """The shares, and by what the rows are cut.
@@ -95,19 +92,19 @@ class Cut:
         Args:
             columns: our fields and what they are called in the file.
         """
-        by = columns["group"] if "group" in columns else " and ".join(self._together)
+        by = columns["group"] if "group" in columns else " and ".join(self.layout.shared)
         return {**self.shares, "by_hash_of": by}
 
 
-def split_of(key: str, shares: dict[str, float]) -> str:
-    """`train`, or one of the splits that have a share. Salted: other hashes of a text decide other things."""
-    draw = int.from_bytes(sha256(f"split {key}".encode()).digest()[:6]) / 2**48
+def split_of(key: str, shares: Mapping[str, float], salt: str = "split ") -> str:
+    """`train`, or one of the splits that have a share.
+
+    Args:
+        salt: before the key, so that other hashes of a text decide other things.
+    """
+    draw = int.from_bytes(sha256(f"{salt}{key}".encode()).digest()[:6]) / 2**48
     for name, share in shares.items():
         if draw < share:
             return name
         draw -= share
     return "train"
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else " ".join(value)

@@ -24,7 +24,7 @@ from adaptbert.base.config import Config
 from adaptbert.codes import Code
 from adaptbert.collection.readers.fields import AS_IT_IS, OPTIONAL, Fields, Labelling
 from adaptbert.collection.readers.records import Problem, Row, Unreadable
-from adaptbert.collection.readers.source_config import SourceConfig
+from adaptbert.collection.source_config import SourceConfig
 from adaptbert.errors import TEMPORARY, BadData, BadParams, UserError
 from adaptbert.rows.layout import Layout, of_another_target
 from adaptbert.runtime.params import params_file as params
@@ -167,7 +167,7 @@ def read_config(path: Path, layout: Layout) -> HubConfig:
     known = (*OPTIONAL, *layout.fields)
     for name in config.columns or {}:
         if name not in known:
-            problem = f"'{name}' is not a field of a {layout.shape}"
+            problem = f"'{name}' is not a field of a {layout.name}"
             remedy = f"our name stands left; fields are {', '.join(known)}{of_another_target(layout, name)}"
             raise BadParams(Code.UNKNOWN_KEY, f"{path}: columns", problem, remedy)
     return config

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from adaptbert.codes import Code
 from adaptbert.collection.docstrings import Docstring, docstrings
-from adaptbert.collection.prose import Sentence, letters, sentences
+from adaptbert.collection.prose import Sentence, sentence_key, sentences
 from adaptbert.collection.readers.records import Row
 from adaptbert.errors import BadData, nearest, raise_all
 from adaptbert.runtime.worker_pool import in_order, workers
@@ -54,7 +54,7 @@ class InstalledDocs:
         """Raises BadData at the end when there was hardly any text."""
         seen: set[bytes] = set()
         for passage in self.passages():
-            key = hashlib.blake2b(letters(passage.text).encode(), digest_size=16).digest()
+            key = hashlib.blake2b(sentence_key(passage.text).encode(), digest_size=16).digest()
             if key in seen:
                 self.warnings["sentences met before"] += 1
                 continue

@@ -12,13 +12,13 @@ from adaptbert.collection.hash_split import Cut
 from adaptbert.collection.hub import HubDataset
 from adaptbert.collection.readers.fields import AS_IT_IS, Labelling, check_label_kinds, no_labels
 from adaptbert.collection.readers.records import Row, Unreadable
-from adaptbert.collection.readers.source_config import SourceConfig
+from adaptbert.collection.source_config import SourceConfig
 from adaptbert.collection.user_files import Beginning, Files
 from adaptbert.errors import BadData
 from adaptbert.rows.layout import Layout
 
 
-class LabelledSet:
+class LabelledSource:
     """A source for each split, and what must hold across them.
 
     Args:

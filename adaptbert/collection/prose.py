@@ -91,7 +91,7 @@ def is_prose(text: str) -> bool:
     return sum(map(str.isalpha, text)) + text.count(" ") >= MIN_LETTERS * len(text)
 
 
-def letters(text: str) -> str:
+def sentence_key(text: str) -> str:
     """What is compared to call two sentences the same: letters alone, without case."""
     return "".join(filter(str.isalpha, text.casefold()))
 
@@ -117,13 +117,77 @@ def _entries(lines: list[str]) -> Iterator[str]:
 
 
 class _Paragraphs:
-    """Joins lines to paragraphs; see `_paragraphs`."""
+    """Joins lines to paragraphs, prose alone; see `_paragraphs`."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, entries: bool) -> None:
         self.done: list[str] = []
         self.lines: list[str] = []
         self.indent: int | None = None
         """Of the paragraph being joined; None: that of its next line, as below `name: begin of the text`."""
+        self.entries = entries
+        self.skip_below: int | None = None
+        """What is indented deeper belongs to a dropped block."""
+        self.google: int | None = None
+        """Indent of a Google header whose entries follow."""
+        self.doctest = self.table = self.fence = False
+
+    def read(self, line: str) -> None:
+        """Join the next line to its paragraph, or drop it."""
+        stripped = line.strip()
+        indent = len(line) - len(line.lstrip())
+        if not self._is_dropped(stripped, indent):
+            self.skip_below = None
+            if self.google is not None and indent <= self.google:
+                self.google = None
+            self._read_text(stripped, indent)
+
+    def _is_dropped(self, stripped: str, indent: int) -> bool:
+        """Whether the line belongs to a block that is no prose, or ends one; then it also ends a paragraph."""
+        if self.fence or stripped.startswith("```"):
+            self.fence = self.fence != (stripped.count("```") == 1)
+        elif not stripped:
+            self.doctest = self.table = False
+        elif self.skip_below is not None and indent > self.skip_below:
+            return True  # the paragraph goes on behind the block
+        elif self.doctest or stripped.startswith(">>>"):
+            self.doctest = True
+        elif self.table or TABLE_RULE.match(stripped) or stripped.startswith(("|", "+-")):
+            self.table = True
+        elif RULE.match(stripped):
+            if self.lines:
+                self.lines.pop()  # a title
+        else:
+            return False
+        self.end()
+        return True
+
+    def _read_text(self, stripped: str, indent: int) -> None:
+        """A line outside of such blocks: prose, the head of an entry, or what begins a dropped block."""
+        if directive := DIRECTIVE.match(stripped):
+            self.begin(directive[2] if directive[1] in ADMONITIONS else None)
+            self.skip_below = None if directive[1] in ADMONITIONS else indent
+        elif stripped.startswith(".. "):  # comment, footnote, target
+            self.end()
+            self.skip_below = indent
+        elif field := FIELD.match(stripped):
+            self.begin(None if "type" in field[1] else field[2])
+            self.skip_below = indent if "type" in field[1] else None
+        elif header := GOOGLE_HEADER.match(stripped):
+            self.end()
+            self.google = indent
+            self.skip_below = indent if header[1] in ("Example", "Examples", "Usage") else None
+        elif self.entries and indent == 0:
+            self.end()
+        elif (self.google is not None or stripped.endswith("):")) and (entry := GOOGLE_ENTRY.match(stripped)):
+            self.begin(entry[1])
+        elif bullet := BULLET.match(stripped):
+            self.begin(stripped[bullet.end() :])
+        elif stripped.endswith("::"):
+            self.add(stripped[:-1], indent)
+            self.end()
+            self.skip_below = indent
+        else:
+            self.add(stripped, indent)
 
     def add(self, line: str, indent: int) -> None:
         if self.lines and self.indent not in (None, indent):
@@ -148,60 +212,9 @@ def _paragraphs(lines: list[str], *, entries: bool) -> list[str]:
     Args:
         entries: lines at the margin are heads of entries (`x : int`), not prose.
     """
-    joined = _Paragraphs()
-    skip_below: int | None = None  # what is indented deeper belongs to a dropped block
-    google: int | None = None  # indent of a Google header whose entries follow
-    doctest = table = fence = False
+    joined = _Paragraphs(entries=entries)
     for line in lines:
-        stripped = line.strip()
-        indent = len(line) - len(line.lstrip())
-        if fence or stripped.startswith("```"):
-            joined.end()
-            fence = fence != (stripped.count("```") == 1)
-        elif not stripped:
-            joined.end()
-            doctest = table = False
-        elif skip_below is not None and indent > skip_below:
-            continue
-        elif doctest or stripped.startswith(">>>"):
-            joined.end()
-            doctest = True
-        elif table or TABLE_RULE.match(stripped) or stripped.startswith(("|", "+-")):
-            joined.end()
-            table = True
-        elif RULE.match(stripped):
-            if joined.lines:
-                joined.lines.pop()  # a title
-            joined.end()
-        else:
-            skip_below = None
-            if google is not None and indent <= google:
-                google = None
-            if directive := DIRECTIVE.match(stripped):
-                joined.begin(directive[2] if directive[1] in ADMONITIONS else None)
-                skip_below = None if directive[1] in ADMONITIONS else indent
-            elif stripped.startswith(".. "):  # comment, footnote, target
-                joined.end()
-                skip_below = indent
-            elif field := FIELD.match(stripped):
-                joined.begin(None if "type" in field[1] else field[2])
-                skip_below = indent if "type" in field[1] else None
-            elif header := GOOGLE_HEADER.match(stripped):
-                joined.end()
-                google = indent
-                skip_below = indent if header[1] in ("Example", "Examples", "Usage") else None
-            elif entries and indent == 0:
-                joined.end()
-            elif (google is not None or stripped.endswith("):")) and (entry := GOOGLE_ENTRY.match(stripped)):
-                joined.begin(entry[1])
-            elif bullet := BULLET.match(stripped):
-                joined.begin(stripped[bullet.end() :])
-            elif stripped.endswith("::"):
-                joined.add(stripped[:-1], indent)
-                joined.end()
-                skip_below = indent
-            else:
-                joined.add(stripped, indent)
+        joined.read(line)
     joined.end()
     return joined.done
 

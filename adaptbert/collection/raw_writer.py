@@ -34,7 +34,7 @@ class RawWriter:
 
     def __init__(self, folder: Path, layout: Layout, max_bad_fraction: float | None) -> None:
         self.folder, self.layout, self.max_bad_fraction = folder, layout, max_bad_fraction
-        self._is_corpus = layout.shape == "corpus"
+        self._is_corpus = layout.is_corpus
         self.rows: dict[str, int] = {}
         self.rows_in: dict[str, int] = {}
         self.characters = 0

@@ -1,4 +1,4 @@
-"""The user's own files -> rows: every format of `formats`, plain or gzip; one file or a folder of them."""
+"""The user's own files -> rows: every format of `readers.formats`, plain or gzip; one file or a folder of them."""
 
 import hashlib
 import os
@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 
 from adaptbert.codes import Code
 from adaptbert.collection.readers.fields import AS_IT_IS, TEXTS, Fields, Labelling, Read
-from adaptbert.collection.readers.format_guess import hinted, other_format
-from adaptbert.collection.readers.formats import SUFFIXES, check_columns_differ, format_of, records
+from adaptbert.collection.readers.formats.guess import hinted, other_format
+from adaptbert.collection.readers.formats.spec import FORMATS, Format, ReadRequest, format_of, known_suffixes
+from adaptbert.collection.readers.formats.tables import check_columns_differ
 from adaptbert.collection.readers.lines import check_name, check_regular
 from adaptbert.collection.readers.records import Problem, Record, Row, Unreadable
 from adaptbert.collection.readers.replacing import Allowance, OutOfTime
-from adaptbert.collection.readers.source_config import Format, SourceConfig
+from adaptbert.collection.source_config import SourceConfig
 from adaptbert.errors import BadData, UserError, raise_all
 from adaptbert.rows.layout import Layout
 
@@ -129,7 +130,8 @@ class Files:
                 self._check_format(place)
                 found[place.relative_to(self.path).as_posix()] = place
         if not found:
-            raise BadData(Code.NO_SUCH_FILE, self.path, "no file in this folder", f"put {_formats()} files into it")
+            problem = "no file in this folder"
+            raise BadData(Code.NO_SUCH_FILE, self.path, problem, f"put {known_suffixes()} files into it")
         real: dict[Path, str] = {}
         for name, place in sorted(found.items()):
             if (first := real.setdefault(_real(place), name)) != name:
@@ -144,13 +146,14 @@ class Files:
             raise BadData(Code.ARCHIVE, place, "archive, not text", "unpack it first")
         if self._format(place) is None:
             problem = "the name tells no known format"
-            raise BadData(Code.NO_SUCH_FILE, place, problem, f"known: {_formats()}; rename it or move it away")
+            raise BadData(Code.NO_SUCH_FILE, place, problem, f"known: {known_suffixes()}; rename it or move it away")
         if suffixes[-2:] == [".parquet", ".gz"]:
             raise BadData(Code.GZIP_NAME, place, "Parquet inside gzip", "unpack it; Parquet is compressed inside")
 
     def _check_types(self, name: str) -> None:
         """Parquet parts must agree on a column, and it must hold text; other formats have no types."""
-        if self._format(self._place(name)) != "parquet":
+        kind = self._format(self._place(name))
+        if kind is None or FORMATS[kind].made_of != "columns":
             return
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -186,19 +189,19 @@ class Files:
         stem = self._stem(name)
         kind = self._format(place)
         assert kind is not None, "survey refuses what has no format"
-        found = records(
+        request = ReadRequest(
             place,
             shown,
             stem,
             self.config.encoding,
-            kind,
             self.layout,
             self.fields.columns,
             lambda columns: self._check_columns(columns, shown, is_first=is_first),
             self.warnings,
         )
+        records = FORMATS[kind].read(request)
         readable = False
-        for line, values, problem in found if self.beginning is None else self._first(found, self.beginning.rows):
+        for line, values, problem in records if self.beginning is None else self._first(records, self.beginning.rows):
             read = Read(None, None, problem) if problem else self.fields.read(values, f"{shown}:{line}")
             identity = read.identity or f"{stem}-{line}"
             if isinstance(read.values, Problem):
@@ -212,7 +215,7 @@ class Files:
         if (
             not readable
             and self.config.format is None
-            and other_format(place, kind, self.config.encoding, self.layout.shape)
+            and other_format(place, kind, self.config.encoding, self.layout.task_type)
         ):
             raise BadData(Code.NOTHING_LEFT, shown, f"none of its rows can be read as {kind}", "name its format")
 
@@ -239,7 +242,7 @@ class Files:
         kind = self._format(self._place(name))
         if kind is None or self.config.format is not None:
             return nullcontext()
-        return hinted(self._place(name), kind, self.config.encoding, self.layout.shape, "`format: {}`")
+        return hinted(self._place(name), kind, self.config.encoding, self.layout.task_type, "`format: {}`")
 
     def _check_columns(self, found: list[str], shown: str, *, is_first: bool) -> None:
         mapping = f"{self.config.key}.columns" if self.config.key else "`columns`"
@@ -278,7 +281,3 @@ def _real(place: Path) -> Path:
 def _stamp(path: Path) -> tuple[int, int, int]:
     found = path.stat()
     return found.st_size, found.st_mtime_ns, found.st_ino
-
-
-def _formats() -> str:
-    return ", ".join(suffix.removeprefix(".") for suffix in SUFFIXES)

@@ -1,12 +1,12 @@
 """Metrics, predictions, labelled sets and manifests -> the `Comparison`: every question asked, every answer weighed."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from adaptbert.base.files import read_json
-from adaptbert.base.ladder import PRETRAIN, SCRATCH, LadderConfig
+from adaptbert.base.ladder import PRETRAIN, SCRATCH, Cell, LadderConfig
 from adaptbert.comparison.baselines import controls, fitted_on
 from adaptbert.comparison.inspection import inspect_cell
 from adaptbert.comparison.questions import Advice, Pair, advice, pairs, uncompared
@@ -27,8 +27,11 @@ from adaptbert.comparison.records import (
 )
 from adaptbert.comparison.statistics import Difference, Range, holm, mean_interval, paired_difference
 from adaptbert.comparison.suite_average import suite_averages
-from adaptbert.finetuning.metrics.contract import COMPARED_BY, limits
+from adaptbert.finetuning.metrics.cell_metrics import CellMetrics, FewerLabelsSeed, SearchMetrics, SeedMetrics
+from adaptbert.finetuning.metrics.targets import COMPARED_BY, limits
+from adaptbert.pretraining.metrics.rung_metrics import HeldOutMeasures, MaskingMetrics, RungMetrics
 from adaptbert.rows import labelled_set as labelled
+from adaptbert.rows.task_description import TaskDescription
 
 
 def compare_all(
@@ -59,7 +62,7 @@ def compare_all(
     measured = {name for rung in rungs.values() for name in rung.after}
     corpora = [source.name for source in sources if source.kind == "corpus"]
     heldout = sorted(measured, key=lambda name: (name != "general", name not in corpora, name))
-    began_from = read_json(cells / f"{PRETRAIN}.json")["from"] if not rungs[PRETRAIN].missing else None
+    began_from = RungMetrics.read(cells / f"{PRETRAIN}.json").start if not rungs[PRETRAIN].missing else None
     scores = {task.name: {arm.name: arm.scores for arm in task.arms} for task in tasks}
     suite = suite_averages(scores, confidence, {task.name: limits(task.metric) for task in tasks})
     return Comparison(confidence, tasks, list(rungs.values()), heldout, sources, began_from, suite)
@@ -79,34 +82,45 @@ def _rung(name: str, start: Rung | None, cells: Path) -> Rung:
     start_name = start.name if start is not None else None
     if not path.is_file():
         return Rung(name, start_name, True, 0, 0.0, None, {}, {}, [])
-    found = read_json(path)
-    before, after = _bits(found["before"]), _bits(found["after"])
+    metrics = RungMetrics.read(path)
+    before, after = _bits(metrics.before), _bits(metrics.after)
     if name == SCRATCH:
         # Random weights were measured before the first step of general pre-training, unless that began from others.
-        bits = before if found["from"] == SCRATCH else {}
+        bits = before if metrics.start == SCRATCH else {}
         return Rung(name, None, False, 0, 0.0, Cost(0, 0.0), bits, bits, [(0, bits)])
-    tokens, tflop, steps = int(found["tokens"]), float(found["tflop"]), max(1, int(found["steps"]))
     below = start.total if start is not None else None
-    total = Cost(below.tokens + tokens, below.tflop + tflop) if below is not None else None
+    return Rung(
+        name=name,
+        start=start_name,
+        missing=False,
+        tokens=metrics.tokens,
+        tflop=metrics.tflop,
+        total=Cost(below.tokens + metrics.tokens, below.tflop + metrics.tflop) if below is not None else None,
+        before=before,
+        after=after,
+        curve=_curve(metrics),
+        masks=_masks(metrics.masking),
+        random_head=bool(metrics.random_head),
+    )
+
+
+def _curve(metrics: RungMetrics) -> list[tuple[int, dict[str, float]]]:
     suffix = "/bits_per_char"
-    curve = [(0, before)]
-    for point in found["curve"]:
-        bits = {key.removesuffix(suffix): value for key, value in point.items() if key.endswith(suffix)}
-        curve.append((round(tokens * point["step"] / steps), bits))
-    if curve[-1][0] < tokens:
-        curve.append((tokens, after))
-    random = bool(found.get("random_head", False))  # written where one was found
-    masks = _masks(found["masking"])
-    return Rung(name, start_name, False, tokens, tflop, total, before, after, curve, masks, random)
+    curve = [(0, _bits(metrics.before))]
+    for point in metrics.curve:
+        bits = {name.removesuffix(suffix): bits for name, bits in point.measures.items() if name.endswith(suffix)}
+        curve.append((round(metrics.tokens * point.step / max(1, metrics.steps)), bits))
+    if curve[-1][0] < metrics.tokens:
+        curve.append((metrics.tokens, _bits(metrics.after)))
+    return curve
 
 
-def _masks(found: dict[str, Any]) -> Masks | None:
-    audit = {name: value for name, value in found.items() if name not in ("unit", "probability")}
-    return Masks(found["unit"], found["probability"], audit) if audit else None
+def _masks(masking: MaskingMetrics) -> Masks | None:
+    return Masks(masking.unit, masking.probability, masking.audit) if masking.audit else None
 
 
-def _bits(measured: dict[str, dict[str, float]]) -> dict[str, float]:
-    return {name: values["bits_per_char"] for name, values in measured.items()}
+def _bits(measured: Mapping[str, HeldOutMeasures]) -> dict[str, float]:
+    return {name: measures.bits_per_char for name, measures in measured.items()}
 
 
 def _task(
@@ -119,16 +133,12 @@ def _task(
     predictions: Path,
     rungs: dict[str, Rung],
 ) -> Task:
-    described = labelled.description(data)
+    described = TaskDescription.read(data)
     planned = {key: cell for key, cell in ladder.finetune.items() if cell.task == name}
-    found = {key: read_json(cells / f"{key}.json") for key in planned if (cells / f"{key}.json").is_file()}
-    target: str = described["target"]
-    metric = next((values["metric"] for values in found.values()), COMPARED_BY[target])
-    labels = next((values["labels"] for values in found.values()), 0) or described["rows"]["train"]
-    arms = [
-        _arm(cell.arm, cell.start, found.get(key), metric, confidence, rungs[cell.start].total)
-        for key, cell in planned.items()
-    ]
+    trained = {key: CellMetrics.read(cells / f"{key}.json") for key in planned if (cells / f"{key}.json").is_file()}
+    metric = next((cell.metric for cell in trained.values()), COMPARED_BY[described.target])
+    labels = next((cell.labels for cell in trained.values()), 0) or described.rows["train"]
+    arms = [_arm(cell, trained.get(key), metric, confidence, rungs[cell.start].total) for key, cell in planned.items()]
     tried = [arm for arm in arms if arm.dev]
     chosen = max(tried, key=lambda arm: sum(arm.dev.values()) / len(arm.dev)).name if tried else None
     key = next((key for key, cell in planned.items() if cell.arm == chosen), None)
@@ -139,18 +149,18 @@ def _task(
     scored = controls(described, fitting, fitted_on(described, dev), test, baseline_seed)
     return Task(
         name=name,
-        shape=described["shape"],
-        target=target,
+        task_type=described.task_type,
+        target=described.target,
         metric=metric,
         labels=labels,
-        rows=described["rows"],
+        rows=described.rows,
         arms=arms,
         controls={control: values[metric] for control, values in scored.items()},
         control_rows=len(fitting),
         steps=_steps(arms, pairs(ladder, name), confidence, limits(metric)),
         chosen=chosen,
-        inspection=inspect_cell(predicted, target) if key is not None and predicted.is_file() else None,
-        tempered=_tempered(found[key]["seeds"]) if key is not None else None,
+        inspection=inspect_cell(predicted, described.target) if key is not None and predicted.is_file() else None,
+        tempered=_tempered(trained[key].seeds) if key is not None else None,
         advice=_advice(ladder, name),
     )
 
@@ -162,45 +172,45 @@ def _advice(ladder: LadderConfig, task: str) -> list[Advice]:
     return [advice(ladder, task, group) for group in groups]
 
 
-def _tempered(seeds: Sequence[dict[str, Any]]) -> Tempered | None:
-    if not all("ece_tempered" in seed for seed in seeds):  # written where rows are classified
+def _tempered(seeds: Sequence[SeedMetrics]) -> Tempered | None:
+    errors = [seed.ece_tempered for seed in seeds if seed.ece_tempered is not None]
+    if len(errors) < len(seeds):  # there are some where rows are classified
         return None
-    temperatures = {int(seed["seed"]): float(seed["tuned"]["temperature"]) for seed in seeds}
-    return Tempered(temperatures, sum(float(seed["ece_tempered"]) for seed in seeds) / len(seeds))
+    temperatures = {seed.seed: float(seed.tuned["temperature"]) for seed in seeds}
+    return Tempered(temperatures, sum(errors) / len(errors))
 
 
-def _arm(name: str, rung: str, found: dict[str, Any] | None, metric: str, confidence: float, cost: Cost | None) -> Arm:
-    seeds = sorted(found["seeds"], key=lambda seed: int(seed["seed"])) if found is not None else []
+def _arm(cell: Cell, trained: CellMetrics | None, metric: str, confidence: float, cost: Cost | None) -> Arm:
+    seeds = sorted(trained.seeds, key=lambda seed: seed.seed) if trained is not None else []
     scores = _scores(seeds, metric)
     return Arm(
-        name=name,
-        rung=rung,
+        name=cell.arm,
+        rung=cell.start,
         scores=scores,
-        dev={int(seed["seed"]): float(seed[f"dev/{metric}"]) for seed in seeds},
+        dev={seed.seed: seed.dev[metric] for seed in seeds},
         interval=mean_interval(list(scores.values()), confidence, limits(metric)) if scores else None,
-        degenerate=[int(seed["seed"]) for seed in seeds if seed["degenerate"]],
+        degenerate=[seed.seed for seed in seeds if seed.degenerate],
         cost=cost,
-        learning_curve=_learning_curve(found, metric, confidence) if found is not None else [],
-        search=_search(found) if found is not None else None,
+        learning_curve=_learning_curve(trained, metric, confidence) if trained is not None else [],
+        search=_search(trained.search) if trained is not None and trained.search is not None else None,
     )
 
 
-def _search(found: dict[str, Any]) -> Search | None:
-    if (search := found.get("search")) is None:  # written where there was one
-        return None
-    trial = search["trials"][search["chosen"] - 1]
-    chosen = SearchPoint(trial["learning_rate"], trial["global_batch_size"], trial["epochs"])
-    return Search(len(search["trials"]), chosen, Cost(int(search["tokens"]), float(search["tflop"])))
+def _search(search: SearchMetrics) -> Search:
+    trial = search.trials[search.chosen - 1]
+    chosen = SearchPoint(trial.learning_rate, trial.global_batch_size, trial.epochs)
+    return Search(len(search.trials), chosen, Cost(search.tokens, search.tflop))
 
 
-def _scores(seeds: Sequence[dict[str, Any]], metric: str) -> dict[int, float]:
-    return {int(seed["seed"]): float(seed[f"test/{metric}"]) for seed in seeds}
+def _scores(seeds: Iterable[SeedMetrics | FewerLabelsSeed], metric: str) -> dict[int, float]:
+    return {seed.seed: seed.test[metric] for seed in seeds}
 
 
-def _learning_curve(found: dict[str, Any], metric: str, confidence: float) -> list[LearningPoint]:
-    points = found.get("learning_curve", [])  # written where it was asked for
-    whole = [{"labels": found["labels"], "seeds": found["seeds"]}] if points else []
-    by_labels = {int(point["labels"]): _scores(point["seeds"], metric) for point in [*points, *whole]}
+def _learning_curve(trained: CellMetrics, metric: str, confidence: float) -> list[LearningPoint]:
+    if trained.learning_curve is None:
+        return []
+    by_labels = {point.labels: _scores(point.seeds, metric) for point in trained.learning_curve}
+    by_labels[trained.labels] = _scores(trained.seeds, metric)
     return [
         LearningPoint(labels, scores, mean_interval(list(scores.values()), confidence, limits(metric)))
         for labels, scores in by_labels.items()

@@ -10,26 +10,23 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate, islice
 from typing import Any
 
+from adaptbert.base.task_types import Target, TaskType
 from adaptbert.finetuning.metrics import answer_overlap as answer_text
-from adaptbert.finetuning.metrics.contract import COMPARED_BY
-from adaptbert.finetuning.metrics.scores import (
-    answer_metrics,
-    classification_metrics,
-    label_metrics,
-    legal,
-    number_metrics,
-    span_metrics,
-    tag_metrics,
-)
+from adaptbert.finetuning.metrics.targets import COMPARED_BY, SCORING, right_answers
+from adaptbert.rows import tag_schemes
+from adaptbert.rows.layout import Layout
+from adaptbert.rows.targets import TARGETS
+from adaptbert.rows.task_description import TaskDescription
 
 Row = dict[str, Any]
 Rows = Sequence[Row]
-Score = Callable[[Rows, list[Any]], dict[str, float]]
+Answers = Callable[[Any], list[Any]]
+"""What a model looks at, to an answer for each row."""
 FEW_SPACES = 0.08
-OUTSIDE = "O"
 STRENGTHS = (1.0, 10.0, 100.0)
 """Inverse regularisation of the linear models, chosen on dev: the library's own 1.0 costs up to ten points."""
 MOST_CHARACTERS, MOST_WORDS = 10_000_000, 100_000
@@ -49,56 +46,32 @@ class Control:
     """
 
     read: Callable[[Rows], Any]
-    models: Sequence[Callable[[Any], list[Any]]]
+    models: Sequence[Answers]
 
 
-def controls(about: Mapping[str, Any], train: Rows, dev: Rows, test: Rows, seed: int) -> dict[str, dict[str, float]]:
+def controls(task: TaskDescription, train: Rows, dev: Rows, test: Rows, seed: int) -> dict[str, dict[str, float]]:
     """Name of a control -> its metrics on `test`.
 
     Args:
-        about: `shape`, `target` and `labels` of the task.
         train, dev: not more than `fitted_on` takes, or it will take long.
         seed: of the linear models.
     """
-    target = about["target"]
-    make = {"extractive_answer": _answers, "sequence_labelling": _words}.get(about["shape"], _texts)
-    score = _scores(target, about["labels"])
-    found = {}
-    for name, control in make(about, train, seed).items():
+
+    def score(rows: Rows, answers: list[Any]) -> dict[str, float]:
+        return SCORING[task.target].score(right_answers(rows, task.target), answers, task)
+
+    scores = {}
+    for name, control in BASELINES[task.task_type].make(task, train, seed).items():
         seen = control.read(dev)
-        best = max(control.models, key=lambda model: score(dev, model(seen))[COMPARED_BY[target]])
-        found[name] = score(test, best(control.read(test)))
-    return found
+        best = max(control.models, key=lambda model: score(dev, model(seen))[COMPARED_BY[task.target]])
+        scores[name] = score(test, best(control.read(test)))
+    return scores
 
 
-def fitted_on(about: Mapping[str, Any], rows: Rows) -> Rows:
+def fitted_on(task: TaskDescription, rows: Rows) -> Rows:
     """The first of them, as many as linear models are fitted on in a short time; mostly all, and one at least."""
-    if about["shape"] == "extractive_answer":  # nothing is fitted
-        return rows
-    if about["shape"] == "sequence_labelling":
-        sizes, most = (len(row["tokens"]) for row in rows), MOST_WORDS
-    else:
-        sizes, most = (sum(len(row[column]) for column in _columns(about)) for row in rows), MOST_CHARACTERS
-    return rows[: max(1, sum(size <= most for size in accumulate(sizes)))]
-
-
-def _columns(about: Mapping[str, Any]) -> tuple[str, ...]:
-    return ("text_a", "text_b") if about["shape"] == "sentence_pair" else ("text",)
-
-
-def _scores(target: str, labels: Sequence[str]) -> Score:
-    """How the answers to rows are scored."""
-    known: dict[str, Score] = {
-        "class": lambda rows, given: classification_metrics([row["label"] for row in rows], given),
-        "labels": lambda rows, given: label_metrics([row["labels"] for row in rows], given, labels),
-        "number": lambda rows, given: number_metrics([row["value"] for row in rows], given),
-        "answer": lambda rows, given: answer_metrics(
-            [[answer["text"] for answer in row["answers"]] for row in rows], given
-        ),
-        "spans": lambda rows, given: span_metrics([row["tags"] for row in rows], given),
-        "tags": lambda rows, given: tag_metrics([row["tags"] for row in rows], given),
-    }
-    return known[target]
+    baseline = BASELINES[task.task_type]
+    return rows[: max(1, sum(size <= baseline.most for size in accumulate(map(baseline.size, rows))))]
 
 
 def few_spaces(texts: Sequence[str]) -> bool:
@@ -114,26 +87,25 @@ def _as_they_are(rows: Rows) -> Rows:
     return rows
 
 
-def _texts(about: Mapping[str, Any], train: Rows, seed: int) -> dict[str, Control]:
+def _texts(task: TaskDescription, train: Rows, seed: int) -> dict[str, Control]:
     """The commonest answer (of numbers the mean) for every row; and a linear model on TF-IDF of one and two words.
 
     In a script without spaces, of characters. A pair is both of its texts, and the terms that they share. Without two
     different answers there is nothing to fit, and nothing to fit on where no text has a term.
     """
-    target = about["target"]
-    gold = [row[{"class": "label", "labels": "labels", "number": "value"}[target]] for row in train]
-    commonest = _mean(gold) if target == "number" else _commonest(gold)
-    found = {"majority": Control(_as_they_are, [lambda rows: [commonest] * len(rows)])}
+    model, inputs = TEXT_MODELS[task.target], Layout(task.task_type).inputs
+    gold = right_answers(train, task.target)
+    always = model.always(gold)
+    found = {"majority": Control(_as_they_are, [lambda rows: [always] * len(rows)])}
 
     def columns(rows: Rows) -> list[list[str]]:
-        return [[row[column] for row in rows] for column in _columns(about)]
+        return [[row[column] for row in rows] for column in inputs]
 
     terms = _Terms.of(columns(train)) if len({json.dumps(answer) for answer in gold}) > 1 else None
     if terms is not None:
         known = terms(columns(train))
-        models = [_linear(target, known, gold, about["labels"], strength, seed) for strength in STRENGTHS]
-        name = "tfidf_ridge" if target == "number" else "tfidf_logistic"
-        found[name] = Control(lambda rows: terms(columns(rows)), models)
+        models = [model.fit(known, gold, task.labels, strength, seed) for strength in STRENGTHS]
+        found[model.name] = Control(lambda rows: terms(columns(rows)), models)
     return found
 
 
@@ -169,22 +141,23 @@ class _Terms:
         return hstack([*found, shared, csr_matrix(shared.sum(1))]).tocsr()
 
 
-def _linear(
-    target: str, known: Any, gold: list[Any], labels: Sequence[str], strength: float, seed: int
-) -> Callable[[Any], list[Any]]:
-    """A trained model: features to answers."""
-    solver = "newton-cg" if len(gold) >= MANY_ROWS else "lbfgs"
-    if target == "number":
-        from sklearn.linear_model import Ridge
+def _ridge(known: Any, gold: list[Any], labels: Sequence[str], strength: float, seed: int) -> Answers:
+    from sklearn.linear_model import Ridge
 
-        ridge = Ridge(alpha=1 / strength, random_state=seed).fit(known, gold)
-        return lambda features: list(ridge.predict(features).tolist())
-    if target == "class":
-        model = _logistic(known, gold, strength, seed, solver)
-        return lambda features: list(model.predict(features))
+    ridge = Ridge(alpha=1 / strength, random_state=seed).fit(known, gold)
+    return lambda features: list(ridge.predict(features).tolist())
+
+
+def _one_label(known: Any, gold: list[Any], labels: Sequence[str], strength: float, seed: int) -> Answers:
+    model = _logistic(known, gold, strength, seed, _solver(gold))
+    return lambda features: list(model.predict(features))
+
+
+def _several_labels(known: Any, gold: list[Any], labels: Sequence[str], strength: float, seed: int) -> Answers:
+    """A model for each label that some rows have and others lack."""
     decided = {label: [label in answer for answer in gold] for label in labels}
     fitted = {
-        label: _logistic(known, [str(yes) for yes in column], strength, seed, solver)
+        label: _logistic(known, [str(yes) for yes in column], strength, seed, _solver(gold))
         for label, column in decided.items()
         if len(set(column)) > 1
     }
@@ -193,12 +166,31 @@ def _linear(
     def several(features: Any) -> list[Any]:
         columns = {label: model.predict(features) for label, model in fitted.items()}
         rows = range(features.shape[0])
-        return [sorted([*always, *(name for name, told in columns.items() if told[row] == "True")]) for row in rows]
+        return [sorted([*always, *(name for name, column in columns.items() if column[row] == "True")]) for row in rows]
 
     return several
 
 
-def _answers(about: Mapping[str, Any], train: Rows, seed: int) -> dict[str, Control]:
+def _solver(gold: Sequence[Any]) -> str:
+    return "newton-cg" if len(gold) >= MANY_ROWS else "lbfgs"
+
+
+@dataclass(frozen=True)
+class TextModel:
+    """What answers sentences and pairs.
+
+    Attributes:
+        always: what is right in the training rows, to the one answer that is given to every row.
+        name: of the control that is fitted.
+        fit: features, what is right, labels, strength and seed, to a trained model: features to answers.
+    """
+
+    always: Callable[[Sequence[Any]], Any]
+    name: str
+    fit: Callable[[Any, list[Any], Sequence[str], float, int], Answers]
+
+
+def _answers(task: TaskDescription, train: Rows, seed: int) -> dict[str, Control]:
     """No answer at all; and the sentence of the context that shares most with the question."""
 
     def overlap(row: Row) -> str:
@@ -209,28 +201,28 @@ def _answers(about: Mapping[str, Any], train: Rows, seed: int) -> dict[str, Cont
         return max(sentences, key=lambda sentence: len(asked & set(tokens(sentence))))
 
     found = {"question_overlap": Control(_as_they_are, [lambda rows: [overlap(row) for row in rows]])}
-    return ({"majority": Control(_as_they_are, [lambda rows: [""] * len(rows)])} if about["no_answer"] else {}) | found
+    return ({"majority": Control(_as_they_are, [lambda rows: [""] * len(rows)])} if task.no_answer else {}) | found
 
 
 _SENTENCES = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 
 
-def _words(about: Mapping[str, Any], train: Rows, seed: int) -> dict[str, Control]:
+def _words(task: TaskDescription, train: Rows, seed: int) -> dict[str, Control]:
     """The commonest tag of every word; and logistic regression on a word and two to each side.
 
     A new word gets O, or the commonest of all tags where every word has one.
     """
     from sklearn.feature_extraction import DictVectorizer
 
-    spans = about["target"] == "spans"
-    mended: Callable[[list[str]], list[str]] = legal if spans else list
+    spans = TARGETS[task.target].marks_spans
+    mended: Callable[[list[str]], list[str]] = partial(tag_schemes.legal, scheme="bio") if spans else list
     by_word: dict[str, list[str]] = {}
     for row in train:
         for word, tag in zip(row["tokens"], row["tags"], strict=True):
             by_word.setdefault(word, []).append(tag)
     lexicon = {word: _commonest(tags) for word, tags in by_word.items()}
     tags = [tag for row in train for tag in row["tags"]]
-    unknown = OUTSIDE if spans else _commonest(tags)
+    unknown = tag_schemes.OUTSIDE if spans else _commonest(tags)
 
     def look_up(rows: Rows) -> list[Any]:
         return [mended([lexicon.get(word, unknown) for word in row["tokens"]]) for row in rows]
@@ -292,3 +284,37 @@ def _commonest(values: Sequence[Any]) -> Any:
 
 def _mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values)
+
+
+def _characters(row: Row) -> int:
+    return sum(len(row[column]) for column in ("text", "text_a", "text_b") if column in row)
+
+
+TEXT_MODELS: Mapping[Target, TextModel] = {
+    "class": TextModel(_commonest, "tfidf_logistic", _one_label),
+    "labels": TextModel(_commonest, "tfidf_logistic", _several_labels),
+    "number": TextModel(_mean, "tfidf_ridge", _ridge),
+}
+"""Of the targets of sentences and pairs; the baselines of other task types know their targets themselves."""
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """The controls of one task type.
+
+    Attributes:
+        make: a task, its training rows and a seed, to the controls.
+        size: of a row; `most` of which are fitted on.
+    """
+
+    make: Callable[[TaskDescription, Rows, int], dict[str, Control]]
+    size: Callable[[Row], int]
+    most: int
+
+
+BASELINES: Mapping[TaskType, Baseline] = {
+    "single_sentence": Baseline(_texts, _characters, MOST_CHARACTERS),
+    "sentence_pair": Baseline(_texts, _characters, MOST_CHARACTERS),
+    "extractive_answer": Baseline(_answers, lambda row: 0, 0),  # nothing is fitted
+    "sequence_labelling": Baseline(_words, lambda row: len(row["tokens"]), MOST_WORDS),
+}

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from adaptbert.base.task_types import Target
 from adaptbert.comparison.predictions import Answer
-from adaptbert.finetuning.metrics.scores import numbered
+from adaptbert.finetuning.metrics.targets import SCORING
 
 
 @dataclass(frozen=True)
@@ -29,69 +30,22 @@ class ClassScores:
         return precision, recall, f1
 
 
-def class_table(by_seed: Mapping[int, Sequence[Answer]], target: str) -> list[ClassScores]:
+def class_table(by_seed: Mapping[int, Sequence[Answer]], target: Target) -> list[ClassScores]:
     """The classes that occur among the right answers, by name; none where the target has no classes."""
-    if target in ("number", "answer"):
+    count = SCORING[target].classes
+    if count is None:
         return []
-    count = {"spans": _spans, "labels": _several}.get(target, _single)
-    seeds = [count(answers) for answers in by_seed.values()]
+    seeds = [
+        count([answer.gold for answer in answers], [answer.predicted for answer in answers])
+        for answers in by_seed.values()
+    ]
     return [
         ClassScores(
             label,
-            precision=[found[label][0] for found in seeds],
-            recall=[found[label][1] for found in seeds],
-            f1=[found[label][2] for found in seeds],
+            precision=[scores[label][0] for scores in seeds],
+            recall=[scores[label][1] for scores in seeds],
+            f1=[scores[label][2] for scores in seeds],
             support=int(seeds[0][label][3]),
         )
         for label in sorted(seeds[0])
     ]
-
-
-_Scores = dict[str, tuple[float, float, float, float]]
-
-
-def _single(answers: Sequence[Answer]) -> _Scores:
-    """One label a row, or one tag a token."""
-    from sklearn.metrics import precision_recall_fscore_support
-
-    pairs = [(answer.gold, answer.predicted) for answer in answers]
-    if pairs and not isinstance(pairs[0][0], str):
-        pairs = [pair for rows in pairs for pair in zip(*rows, strict=True)]
-    gold, predicted = [gold for gold, _ in pairs], [predicted for _, predicted in pairs]
-    labels = sorted(set(gold))
-    columns = precision_recall_fscore_support(gold, predicted, labels=labels, average=None, zero_division=0)
-    return _named(labels, columns)
-
-
-def _several(answers: Sequence[Answer]) -> _Scores:
-    from sklearn.metrics import precision_recall_fscore_support
-
-    found = {}
-    for label in sorted({label for answer in answers for label in answer.gold}):
-        gold = [label in answer.gold for answer in answers]
-        predicted = [label in answer.predicted for answer in answers]
-        precision, recall, f1, _ = precision_recall_fscore_support(gold, predicted, average="binary", zero_division=0)
-        found[label] = (float(precision), float(recall), float(f1), float(sum(gold)))
-    return found
-
-
-def _named(labels: Sequence[str], columns: Sequence[Sequence[float]]) -> _Scores:
-    return {
-        label: (float(precision), float(recall), float(f1), float(support))
-        for label, precision, recall, f1, support in zip(labels, *columns, strict=True)
-    }
-
-
-def _spans(answers: Sequence[Answer]) -> _Scores:
-    from seqeval.metrics.v1 import classification_report
-    from seqeval.scheme import IOB2
-
-    numbers: dict[str, str] = {}
-    gold = numbered([answer.gold for answer in answers], numbers)
-    types = dict(numbers)  # of the right answers alone
-    if not types:
-        return {}
-    predicted = numbered([answer.predicted for answer in answers], numbers)
-    report = classification_report(gold, predicted, scheme=IOB2, zero_division=0, output_dict=True)
-    keys = ("precision", "recall", "f1-score", "support")
-    return {name: tuple(float(report[types[name]][key]) for key in keys) for name in sorted(types)}  # type: ignore[misc]

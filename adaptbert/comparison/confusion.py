@@ -4,8 +4,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from adaptbert.comparison.baselines import OUTSIDE
+from adaptbert.base.task_types import Target
 from adaptbert.comparison.predictions import Answer
+from adaptbert.finetuning.metrics.targets import SCORING
+from adaptbert.rows.tag_schemes import OUTSIDE
 
 
 @dataclass(frozen=True)
@@ -21,22 +23,14 @@ class Confusion:
     counts: dict[str, dict[str, float]]
 
 
-def confusion(by_seed: Mapping[int, Sequence[Answer]], target: str) -> Confusion | None:
+def confusion(by_seed: Mapping[int, Sequence[Answer]], target: Target) -> Confusion | None:
     """Counted over all seeds; None where a row has no single label."""
+    decisions = SCORING[target].pairs
+    if decisions is None:
+        return None
     counted: Counter[tuple[str, str]] = Counter()
     for answer in (answer for answers in by_seed.values() for answer in answers):
-        if target == "class":
-            counted[answer.gold, answer.predicted] += 1
-        elif target == "tags":
-            counted.update(zip(answer.gold, answer.predicted, strict=True))
-        elif target == "spans":
-            counted.update(zip(map(_type, answer.gold), map(_type, answer.predicted), strict=True))
-        else:
-            return None
+        counted.update(decisions(answer.gold, answer.predicted))
     labels = sorted({label for pair in counted for label in pair}, key=lambda label: (label != OUTSIDE, label))
     means = {gold: {predicted: counted[gold, predicted] / len(by_seed) for predicted in labels} for gold in labels}
     return Confusion(labels, means)
-
-
-def _type(tag: str) -> str:
-    return tag if tag == OUTSIDE else tag[2:]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from adaptbert.base.task_types import Target
 from adaptbert.comparison.class_scores import ClassScores, class_table
 from adaptbert.comparison.confusion import Confusion, confusion
 from adaptbert.comparison.predictions import Answer, judge, read_predictions
@@ -21,6 +22,7 @@ from adaptbert.finetuning.metrics.calibration import (
     expected_calibration_error,
     reliability,
 )
+from adaptbert.rows.targets import TARGETS
 
 ROWS_A_DOT, FEWEST_DOTS = 20, 5
 """Of the curve that is shown: the share of right ones among fewer rows is mostly chance."""
@@ -82,7 +84,7 @@ class Inspection:
     errors: list[Error]
 
 
-def inspect_cell(path: Path, target: str) -> Inspection:
+def inspect_cell(path: Path, target: Target) -> Inspection:
     """Read a cell's predictions and look at all its seeds.
 
     Args:
@@ -119,7 +121,7 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-def _errors(judged: Mapping[int, Sequence[tuple[Answer, bool]]], target: str) -> list[Error]:
+def _errors(judged: Mapping[int, Sequence[tuple[Answer, bool]]], target: Target) -> list[Error]:
     wrong: dict[str, list[Answer]] = {}
     for answers in judged.values():
         for answer, right in answers:
@@ -132,9 +134,9 @@ def _errors(judged: Mapping[int, Sequence[tuple[Answer, bool]]], target: str) ->
     return [_error(wrong[row], target) for row in sorted(wrong, key=lambda row: (-weight(row), row))[:ERRORS]]
 
 
-def _error(answers: Sequence[Answer], target: str) -> Error:
+def _error(answers: Sequence[Answer], target: Target) -> Error:
     first, gold, predicted = answers[0], None, None
-    if target in ("class", "labels"):
+    if TARGETS[target].classes == "row":
         given = Counter(_label(answer.predicted) for answer in answers)
         gold, predicted = _label(first.gold), min(given, key=lambda label: (-given[label], label))
     return Error(first.id, len(answers), _mean([answer.confidence for answer in answers]), gold, predicted)

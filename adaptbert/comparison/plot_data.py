@@ -14,9 +14,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from adaptbert.base.files import whole
-from adaptbert.comparison.baselines import OUTSIDE
 from adaptbert.comparison.records import Arm, Comparison
 from adaptbert.rows.spreadsheet import Table
+from adaptbert.rows.tag_schemes import OUTSIDE
 
 
 def write_plots(comparison: Comparison, folder: Path) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from adaptbert.base.ladder import role
+from adaptbert.base.task_types import Target, TaskType
 from adaptbert.comparison.inspection import Inspection
 from adaptbert.comparison.questions import Advice
 from adaptbert.comparison.statistics import Difference, Interval
@@ -29,7 +30,7 @@ class Masks:
     """What was asked of the masks of a rung, and what they really were.
 
     Attributes:
-        audit: `adaptbert.pretraining.masking_audit.audit_metrics`.
+        audit: `adaptbert.pretraining.metrics.masking_audit.audit_metrics`.
     """
 
     unit: str
@@ -171,8 +172,8 @@ class Task:
     """
 
     name: str
-    shape: str
-    target: str
+    task_type: TaskType
+    target: Target
     metric: str
     labels: int
     rows: dict[str, int]

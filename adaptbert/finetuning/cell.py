@@ -1,289 +1,212 @@
-"""One cell of the comparison: a task fine-tuned from the rung of an arm, once a seed; the test set is opened last."""
+"""One cell of the comparison: a task fine-tuned from the rung of an arm, once a seed; the test set is opened last.
+
+Here it is computed; adaptbert.finetuning.cell_outputs writes what came of it.
+"""
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from adaptbert.base.files import file_digest, whole, write_json
-from adaptbert.codes import Code
+import pyarrow as pa
+
+from adaptbert.base.files import file_digest
 from adaptbert.finetuning import class_weights
+from adaptbert.finetuning.cell_checks import check_cell
 from adaptbert.finetuning.cell_config import CellConfig
-from adaptbert.finetuning.extra_runs import COSTS, Extra, choose, cost
-from adaptbert.finetuning.search import Point
-from adaptbert.model.precision import settle
+from adaptbert.finetuning.extra_runs import ExtraRuns, learn_from_fewer, search_values
+from adaptbert.finetuning.heldout_rows import HeldOutRows, Measured
+from adaptbert.finetuning.metrics.cell_metrics import Cost, LearningPoint, SearchMetrics, SeedMetrics
+from adaptbert.finetuning.seed_run import ScoredSeed, SeedRun, run_seed
+from adaptbert.finetuning.tasks.shapes import Shape, shape_of
+from adaptbert.model.checkpoint import Checkpoint
+from adaptbert.model.precision import named_precision
+from adaptbert.rows import labelled_set
+from adaptbert.rows.task_description import TaskDescription
 from adaptbert.runtime.tracking.run import Run
+from adaptbert.training import distributed
+from adaptbert.training.resume import Work
 
-if TYPE_CHECKING:
-    from adaptbert.finetuning.heldout_rows import HeldOutRows, Measured
-    from adaptbert.finetuning.seed_run import Trained
-    from adaptbert.finetuning.tasks.shapes import Shape
-    from adaptbert.model.checkpoint import Checkpoint
-    from adaptbert.training.resume import Work
-    from adaptbert.training.savepoints import Savepoints
+Rows = list[dict[str, Any]]
+Unanswerable = dict[str, dict[str, int]]
 
 
 @dataclass(frozen=True)
-class Places:
-    """Where a cell reads and writes."""
+class CellRun:
+    """What a cell is trained from.
 
+    Attributes:
+        data: folder of the labelled set.
+    """
+
+    task: str
+    arm: str
+    start: Checkpoint
+    params: CellConfig
     data: Path
-    out: Path
-    predictions: Path
-    metrics: Path
+
+    @property
+    def name(self) -> str:
+        return f"{self.task}-{self.arm}"
 
 
-def finetune_cell(
-    start: "Checkpoint", params: CellConfig, task: str, arm: str, places: Places, work: "Work", run: Run
-) -> None:
-    """Fine-tune all seeds, from where an earlier process stopped.
+@dataclass(frozen=True)
+class TrainedCell:
+    """What came of a cell.
 
-    Writes their metrics, their predictions, and the checkpoint of the seed that is best on dev.
+    Attributes:
+        run: with the values that a search chose, and the precision by its name.
+        labels, examples: rows of the training split that were used, and what they were cut into.
+        best: the seed that is best on dev, the first of equals.
+        seeds, predictions: of each seed, in their order.
+        unanswerable: split -> reason -> rows whose right answer cannot be found.
+        search, learning_curve: None where params do not ask for them.
+    """
+
+    run: CellRun
+    described: TaskDescription
+    shape: Shape
+    labels: int
+    examples: int
+    best: ScoredSeed
+    seeds: list[SeedMetrics]
+    predictions: list[pa.Table]
+    unanswerable: Unanswerable
+    search: SearchMetrics | None
+    learning_curve: list[LearningPoint] | None
+
+    @property
+    def cost(self) -> Cost:
+        """Of all runs; seeds cost the same."""
+        seeds = [self.best.trained.cost] * len(self.seeds)
+        return Cost.total([*seeds, *([self.search] if self.search else []), *(self.learning_curve or [])])
+
+
+def train_cell(cell: CellRun, work: Work, run: Run) -> TrainedCell:
+    """Search, all seeds and the learning curve, from where an earlier process stopped.
 
     Raises:
         BadData: an architecture that cannot read the examples.
+        BadParams: values that the task, its labels or the checkpoint contradict.
     """
-    # All code is known when the run is named.
-    from adaptbert.errors import BadData, BadParams, Diverged
-    from adaptbert.finetuning.heldout_rows import HeldOutRows, Measured
-    from adaptbert.finetuning.metrics.contract import contract
-    from adaptbert.finetuning.seed_run import flop_of, one_seed
-    from adaptbert.finetuning.tasks.shapes import mismatch, shape_of
-    from adaptbert.model import checkpoint
-    from adaptbert.model.architecture import parameters
-    from adaptbert.model.card import CARD
-    from adaptbert.rows import labelled_set as labelled
-    from adaptbert.training import distributed as ranks
+    described = TaskDescription.read(cell.data)
+    rows = labelled_set.subset(labelled_set.split(cell.data, "train"), cell.params.labels)
+    check_cell(cell.task, cell.params, cell.start, described, len(rows))
+    cell = _begin(cell, described, work)
+    run.go_on(work.run)
+    run.set_tags({"init": cell.start.digest, "rung": cell.start.name, "precision": cell.params.precision})
+    run.log_input(f"tasks/{cell.task}", labelled_set.digest(rows), "training")
+    request = _seed_run(cell, described, rows, _held_out(cell, described))
+    run.log_metrics({"train/cut_share": request.examples.cut / len(rows)}, step=0)
+    print(f"{cell.name}: {len(rows):,} labels, {len(cell.params.seeds)} seeds, from {cell.start.source}")
+    unanswerable = _unanswerable(request.shape, run, train=Measured(rows, request.examples))
 
-    about = labelled.description(places.data)
-    if wrong := mismatch(params, about["shape"], about["target"], params.max_length):
-        raise BadParams(Code.CONTRADICTION, f"params.yaml: finetune.{task}", *wrong)
-    shape = shape_of(about, params.options())
-    _check_encoder(params, shape, start, task)
-    if params.class_weights is not None and (
-        problem := class_weights.problem(params.class_weights, about["target"], shape.classes)
-    ):
-        remedy = "give `balanced`, or each label its weight"
-        raise BadParams(Code.CONTRADICTION, f"params.yaml: finetune.{task}", problem, remedy)
-    if params.r_drop is not None and about["target"] == "number":
-        problem = "r_drop and target 'number': it compares probabilities, a number has none"
-        remedy = "remove r_drop, or take adversarial"
-        raise BadParams(Code.CONTRADICTION, f"params.yaml: finetune.{task}", problem, remedy)
-    train = labelled.subset(labelled.split(places.data, "train"), params.labels)
-    if params.label_counts is not None and params.label_counts[-1] >= len(train):
-        problem = f"label_counts {params.label_counts}, but there are {len(train)} labels, which are trained on anyway"
-        raise BadParams(Code.CONTRADICTION, f"params.yaml: finetune.{task}.label_counts", problem, "give fewer")
-    limit = start.config().max_position_embeddings
-    if params.max_length > limit:
-        problem = f"max_length {params.max_length} is larger than the {limit} positions of {start.name}"
-        raise BadData(Code.CONTRADICTION, f"params.yaml: finetune.{task}", problem, f"lower max_length to {limit}")
+    extra, search = ExtraRuns({"task": cell.task, "arm": cell.arm}, work, run), None
+    if cell.params.search is not None:
+        point, search = search_values(cell.params.search, request, extra)
+        cell = replace(cell, params=cell.params.at(point))
+        request = replace(request, params=cell.params)
+        run.set_tags({"chosen": json.dumps(asdict(point))})
+    best, seeds, predictions = _train_seeds(cell, request, work, run)
+    learning_curve = None
+    if cell.params.label_counts is not None:
+        learning_curve = [
+            learn_from_fewer(
+                _seed_run(cell, described, labelled_set.subset(rows, labels), request.held_out), labels, extra
+            )
+            for labels in cell.params.label_counts
+        ]
+    unanswerable |= _unanswerable(request.shape, run, dev=request.held_out.dev, test=request.held_out.test)
+    return TrainedCell(
+        run=cell,
+        described=described,
+        shape=request.shape,
+        labels=len(rows),
+        examples=len(request.examples),
+        best=best,
+        seeds=seeds,
+        predictions=predictions,
+        unanswerable=unanswerable,
+        search=search,
+        learning_curve=learning_curve,
+    )
 
-    digests = {path.name: file_digest(path) for path in sorted(places.data.iterdir())}
+
+def _begin(cell: CellRun, described: TaskDescription, work: Work) -> CellRun:
+    """Find the unfinished run with the same key, or begin one; in its precision."""
+    digests = {path.name: file_digest(path) for path in sorted(cell.data.iterdir())}
 
     def key(precision: str) -> dict[str, Any]:
-        return {
-            "params": {**params.model_dump(exclude={"seeds"}), "precision": precision},
-            "task": about,
-            "devices": ranks.count(params.global_batch_size // params.micro_batch_size),
-            "data": digests,
-            "init": [start.digest, start.tokenizer.fingerprint],
-        }
+        return _resume_key(cell, described, digests, precision)
 
-    precision = settle(f"finetune.{task}.precision", params.precision, lambda name: work.is_begun(key(name)))
-    params = params.model_copy(update={"precision": precision})
+    precision = named_precision(
+        f"finetune.{cell.task}.precision", cell.params.precision, lambda name: work.is_begun(key(name))
+    )
     work.begin(key(precision))
-    run.go_on(work.run)
-    run.set_tags({"init": start.digest, "rung": start.name, "precision": precision})
-    run.log_input(f"tasks/{task}", labelled.digest(train), "training")
-    examples = shape.examples(train, start.tokenizer, params.max_length)
-    targets = shape.targets(train, examples)
-    examples = examples.labelled(targets)
-    plain, shape = shape, _weighing(params, about, shape, targets)
-    held_out = HeldOutRows(places.data, lambda rows: shape.examples(rows, start.tokenizer, params.max_length))
-    run.log_metrics({"train/cut_share": examples.cut / len(train)}, step=0)
-    print(f"{task}-{arm}: {len(train):,} labels, {len(params.seeds)} seeds, from {start.source}")
-    lost = _lost(shape, run, train=Measured(train, examples))
+    return replace(cell, params=cell.params.model_copy(update={"precision": precision}))
 
-    extra = Extra(f"{task}-{arm}", {"task": task, "arm": arm}, work, run)
-    more: dict[str, Any] = {}
-    if params.search is not None:
-        usual = Point(params.optim.learning_rate, params.global_batch_size, params.epochs)
 
-        def trial(point: Point, seed: int, savepoints: "Savepoints", child: Run) -> dict[str, Any]:
-            try:
-                done = one_seed(start, params.at(point), shape, examples, held_out, seed, savepoints, child, test=False)
-            except Diverged as error:
-                child.set_tags({"diverged": str(error)})
-                return {f"dev/{shape.metric}": None, **_price(error.trained, start.config(), params, shape)}
-            return {**_scores(done), **_cost(done, params, shape)}
-
-        point, more["search"] = choose(params.search, usual, f"dev/{shape.metric}", trial, extra)
-        params = params.at(point)
-        run.set_tags({"chosen": json.dumps(asdict(point))})
-
-    seeds: list[dict[str, Any]] = []
-    predictions: list[Any] = []
-    best: tuple[float, Trained] | None = None
-    for seed in params.seeds:
-        with run.child(f"seed {seed} {arm} {task}", {"task": task, "arm": arm, "seed": str(seed)}) as child:
-            savepoints = work.savepoints(f"seed-{seed}")
-            child.go_on(savepoints.folder)
-            trained = one_seed(start, params, shape, examples, held_out, seed, savepoints, child)
-        seeds.append(trained.metrics)
-        predictions.append(trained.predictions)
-        dev = trained.metrics[f"dev/{shape.metric}"]
-        if best is None or dev > best[0]:
-            best = (dev, trained)
-    assert best is not None
-    model, counts = best[1].model, best[1].counts
-    tokens = counts["tokens"]
-
-    if params.label_counts is not None:
-        more["learning_curve"] = [
-            _on_fewer(start, params, about, plain, train, labels, held_out, extra) for labels in params.label_counts
-        ]
-    lost |= _lost(shape, run, dev=held_out.dev, test=held_out.test)
-    spent = [_cost(best[1], params, shape)] * len(seeds) + _spent(more)
-
-    facts = {
-        "task": task,
-        "arm": arm,
-        "from": start.name,
-        "shape": about["shape"],
-        "target": about["target"],
-        "metric": shape.metric,
-        "labels": len(train),
-        "examples": len(examples),
-        "epochs": params.epochs,
-        "steps": best[1].steps,
-        "tokens": tokens,
-        "tflop": round(flop_of(params, shape, model.config, counts) / 1e12, 3),
-        "parameters": parameters(model),
-        "contract": contract(about, best[1].ids),
-        **({"lost": lost} if lost["train"] else {}),
+def _resume_key(
+    cell: CellRun, described: TaskDescription, digests: Mapping[str, str], precision: str
+) -> dict[str, Any]:
+    """All that decides the result of a seed and is not code or machine."""
+    params = cell.params
+    return {
+        "params": {**params.model_dump(exclude={"seeds"}), "precision": precision},
+        "task": described.as_json(),
+        "devices": distributed.count(params.global_batch_size // params.micro_batch_size),
+        "data": digests,
+        "init": [cell.start.digest, cell.start.tokenizer.fingerprint],
     }
-    card = {
-        "stage": "finetune",
-        "rung": f"finetune/{task}-{arm}",
-        "params": params.model_dump(exclude_none=True),
-        "task": {
-            "name": task,
-            **{key: value for key, value in about.items() if key != "rows"},
-            "options": params.options().model_dump(exclude_none=True),
-            "max_length": params.max_length,
-            "tuned": best[1].metrics["tuned"],
-        },
-        "init": start.digest,
-        "texts": start.texts,
-        "measured": {},
-    }
-    saved = checkpoint.save(places.out, model, start.tokenizer, card)
-    _write_predictions(places.predictions, predictions)
-    write_json(places.metrics, {**facts, **({"cost": cost(spent)} if more else {}), "seeds": seeds, **more})
-    work.finish(places.metrics)
-
-    test = f"test/{shape.metric}"
-    run.log_metrics({**_means(seeds), **{f"cost/{name}": value for name, value in cost(spent).items()}})
-    run.set_tags({"checkpoint": str(saved["weights"])})
-    for path in (places.metrics, places.predictions, places.out / CARD):
-        run.log_artifact(path)
-    print(f"  {test}: " + ", ".join(f"{seed[test]:.3f}" for seed in seeds))
 
 
-def _check_encoder(params: CellConfig, shape: "Shape", start: "Checkpoint", task: str) -> None:
-    """Refuse layers that the encoder does not have."""
-    from adaptbert.errors import BadParams
-
-    layers = start.config().num_hidden_layers
-    problem = shape.reading.problem(layers)
-    if params.freeze is not None and params.freeze.layers != "all" and params.freeze.layers > layers:
-        problem = f"freeze.layers {params.freeze.layers}, but the encoder has {layers}"
-    if problem:
-        raise BadParams(Code.CONTRADICTION, f"params.yaml: finetune.{task}", problem, "give fewer layers, or `all`")
+def _held_out(cell: CellRun, described: TaskDescription) -> HeldOutRows:
+    shape = shape_of(described, cell.params.options())
+    return HeldOutRows(cell.data, lambda rows: shape.examples(rows, cell.start.tokenizer, cell.params.max_length))
 
 
-def _weighing(params: CellConfig, about: dict[str, Any], plain: "Shape", targets: Any) -> "Shape":
-    """The shape that is trained: with class weights, those of the rows that it is trained on."""
-    from adaptbert.finetuning.tasks.shapes import shape_of
+def _seed_run(cell: CellRun, described: TaskDescription, rows: Rows, held_out: HeldOutRows) -> SeedRun:
+    """What seeds are trained with on these rows: class weights are those of the rows."""
+    params = cell.params
+    shape = shape_of(described, params.options())
+    examples = shape.examples(rows, cell.start.tokenizer, params.max_length)
+    targets = shape.targets(rows, examples)
+    if params.class_weights is not None:
+        weights = class_weights.weights(params.class_weights, shape.classes, targets)
+        shown = ", ".join(f"{name} {weight:.3g}" for name, weight in zip(shape.classes, weights, strict=True))
+        print(f"  class weights: {shown}")
+        shape = shape_of(described, params.options(), weights)
+    return SeedRun(cell.start, params, shape, examples.labelled(targets), held_out)
 
-    if params.class_weights is None:
-        return plain
-    each = class_weights.weights(params.class_weights, about["target"], plain.classes, targets)
-    told = ", ".join(f"{name} {weight:.3g}" for name, weight in zip(plain.classes, each, strict=True))
-    print(f"  class weights: {told}")
-    return shape_of({**about, "class_weights": each}, params.options())
 
-
-def _lost(shape: "Shape", run: Run, **splits: "Measured") -> dict[str, dict[str, int]]:
+def _unanswerable(shape: Shape, run: Run, **splits: Measured) -> Unanswerable:
     """Of each split the rows whose right answer cannot be found, by reason: they bound every score."""
-    found = {name: shape.lost(*split) for name, split in splits.items()}
-    for name, reasons in found.items():
+    counts = {name: shape.unanswerable(*split) for name, split in splits.items()}
+    for name, reasons in counts.items():
         run.log_metrics({f"{name}/{reason}": count for reason, count in reasons.items()})
         if any(reasons.values()):
-            told = ", ".join(f"{reason} {count:,}" for reason, count in reasons.items())
-            print(f"  warning: {name}: {told} of {len(splits[name].rows):,} rows")
-    return found
+            shown = ", ".join(f"{reason} {count:,}" for reason, count in reasons.items())
+            print(f"  warning: {name}: {shown} of {len(splits[name].rows):,} rows")
+    return counts
 
 
-def _on_fewer(
-    start: "Checkpoint",
-    params: CellConfig,
-    about: dict[str, Any],
-    plain: "Shape",
-    train: list[dict[str, Any]],
-    labels: int,
-    held_out: "HeldOutRows",
-    extra: Extra,
-) -> dict[str, Any]:
-    """A point of the learning curve: all seeds on the first labels of the subset, scored on dev and test."""
-    from adaptbert.finetuning.seed_run import one_seed
-    from adaptbert.rows import labelled_set as labelled
-
-    rows = labelled.subset(train, labels)
-    examples = plain.examples(rows, start.tokenizer, params.max_length)
-    targets = plain.targets(rows, examples)
-    examples, shape = examples.labelled(targets), _weighing(params, about, plain, targets)
-
-    def one(seed: int, savepoints: "Savepoints", child: Run) -> dict[str, Any]:
-        done = one_seed(start, params, shape, examples, held_out, seed, savepoints, child)
-        return {**_scores(done), "degenerate": done.metrics["degenerate"], **_cost(done, params, shape)}
-
-    found = [
-        extra.once(f"{labels} labels", seed, {"labels": labels}, lambda *where, seed=seed: one(seed, *where))
-        for seed in params.seeds
-    ]
-    seeds = [{name: value for name, value in run.items() if name not in COSTS} for run in found]
-    return {"labels": labels, **cost(found), "seeds": seeds}
-
-
-def _scores(done: "Trained") -> dict[str, Any]:
-    return {name: done.metrics[name] for name in done.metrics if name == "seed" or name.startswith(("dev/", "test/"))}
-
-
-def _cost(done: "Trained", params: CellConfig, shape: "Shape") -> dict[str, Any]:
-    return _price(done.counts, done.model.config, params, shape)
-
-
-def _price(counts: Mapping[str, int], config: Any, params: CellConfig, shape: "Shape") -> dict[str, Any]:
-    from adaptbert.finetuning.seed_run import flop_of
-
-    return {"tokens": counts["tokens"], "tflop": round(flop_of(params, shape, config, counts) / 1e12, 3)}
-
-
-def _spent(more: dict[str, Any]) -> list[dict[str, Any]]:
-    """On the search and on fewer labels."""
-    return [*([more["search"]] if "search" in more else []), *more.get("learning_curve", [])]
-
-
-def _write_predictions(target: Path, seeds: list[Any]) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    with whole(target) as path:
-        pq.write_table(pa.concat_tables(seeds), path)
-
-
-def _means(seeds: list[dict[str, Any]]) -> dict[str, float]:
-    names = [name for name in seeds[0] if name.startswith(("test/", "dev/"))]
-    return {name: sum(seed[name] for seed in seeds) / len(seeds) for name in names}
+def _train_seeds(
+    cell: CellRun, request: SeedRun, work: Work, run: Run
+) -> tuple[ScoredSeed, list[SeedMetrics], list[pa.Table]]:
+    """The seed that is best on dev; metrics and predictions of all. Only one model is kept."""
+    best: ScoredSeed | None = None
+    metrics, predictions = [], []
+    for seed in cell.params.seeds:
+        tags = {"task": cell.task, "arm": cell.arm, "seed": str(seed)}
+        with run.child(f"seed {seed} {cell.arm} {cell.task}", tags) as child:
+            savepoints = work.savepoints(f"seed-{seed}")
+            child.go_on(savepoints.folder)
+            scored = run_seed(request, seed, savepoints, child)
+        metrics.append(scored.metrics)
+        predictions.append(scored.predictions)
+        decides = request.shape.metric
+        if best is None or scored.metrics.dev[decides] > best.metrics.dev[decides]:
+            best = scored
+    assert best is not None
+    return best, metrics, predictions

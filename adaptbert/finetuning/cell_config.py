@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 
 from adaptbert.base import bounds
 from adaptbert.base.config import contradiction
+from adaptbert.base.task_types import TARGETS_OF, TaskType
 from adaptbert.finetuning.adversarial import AdversarialConfig
 from adaptbert.finetuning.class_weights import ClassWeights
 from adaptbert.finetuning.freezing import FreezeConfig, GradualUnfreezingConfig
@@ -14,10 +15,16 @@ from adaptbert.finetuning.search import Point, SearchConfig
 from adaptbert.finetuning.tasks.shapes import ShapeConfig
 from adaptbert.model.optimizer import OptimConfig
 from adaptbert.model.precision import Precision
+from adaptbert.rows.targets import TARGETS
 from adaptbert.training.early_stopping import EarlyStoppingConfig
 
 Seed = Annotated[int, Field(ge=0, lt=2**64)]
 Count = Annotated[int, Field(gt=0, le=bounds.ROWS)]
+
+
+def _has_labelled_rows(task_type: TaskType) -> bool:
+    """Whether it has a target that gives labels to whole rows."""
+    return any(TARGETS[target].classes == "row" for target in TARGETS_OF[task_type])
 
 
 class CellConfig(ShapeConfig):
@@ -111,7 +118,7 @@ class CellConfig(ShapeConfig):
                 f"optim.layer_decay {self.optim.layer_decay} and all layers frozen: it would do nothing",
             ),
             (
-                self.class_weights is not None and {"extractive_answer", "sequence_labelling"} & {*self.given},
+                self.class_weights is not None and any(not _has_labelled_rows(name) for name in self.given),
                 f"class_weights and options of {' and '.join(self.given)}: only sentences and pairs have them",
             ),
         ):

@@ -7,15 +7,17 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from adaptbert.base.task_types import Target
 from adaptbert.rows.cleaning import spelled
+from adaptbert.rows.targets import TARGETS
 
 Weight = Annotated[float, Field(gt=0)]
 ClassWeights = Literal["balanced"] | dict[str, Weight]
 
 
-def problem(asked: ClassWeights, target: str, classes: Sequence[str]) -> str | None:
+def problem(asked: ClassWeights, target: Target, classes: Sequence[str]) -> str | None:
     """Why these weights do not belong to a task, if they do not."""
-    if target not in ("class", "labels"):
+    if TARGETS[target].classes != "row":
         return f"class_weights and target '{target}': only class and labels have classes to weigh"
     if asked == "balanced" or set(asked) == set(classes):
         return None
@@ -23,7 +25,7 @@ def problem(asked: ClassWeights, target: str, classes: Sequence[str]) -> str | N
     return f"class_weights of {weighed}, but the labels are {labels}"
 
 
-def weights(asked: ClassWeights, target: str, classes: Sequence[str], targets: NDArray[Any]) -> list[float]:
+def weights(asked: ClassWeights, classes: Sequence[str], targets: NDArray[Any]) -> list[float]:
     """The weight of each class, in their order.
 
     `balanced` gives every class the same say, n / (classes * n of the class); and where each label is a yes or no, the
@@ -34,7 +36,7 @@ def weights(asked: ClassWeights, target: str, classes: Sequence[str], targets: N
     """
     if isinstance(asked, Mapping):
         return [asked[name] for name in classes]
-    if target == "class":
+    if targets.ndim == 1:
         counts = np.bincount(targets, minlength=len(classes))
         balanced = len(targets) / (len(classes) * np.maximum(counts, 1))
     else:

@@ -1,47 +1,63 @@
 """Training runs of a cell beside those of its seeds: trials of the search, and fewer labels.
 
-In: what trains once. Out: scores and cost, which go into the cell's metrics. Each run is done once: what it found is
-written to the work folder and its savepoints are removed, so that a search that was killed goes on in the run where it
-stood, and room is needed for one run only.
+Each run is done once: its result is written to the work folder and its savepoints are removed, so that a search that
+was killed goes on in the run where it stood, and room is needed for one run only.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import isnan, nan
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
-from adaptbert.base.files import read_json, write_json
+from adaptbert.base.files import write_json
 from adaptbert.codes import Code
 from adaptbert.errors import Diverged
-from adaptbert.finetuning.search import Point, SearchConfig, Trial, best, search, search_seeds
+from adaptbert.finetuning.metrics.cell_metrics import (
+    Cost,
+    FewerLabelsSeed,
+    LearningPoint,
+    SearchMetrics,
+    TrialMetrics,
+)
+from adaptbert.finetuning.search import Point, SearchConfig, best, search, search_seeds
+from adaptbert.finetuning.seed_run import SeedRun, run_seed, train_seed
 from adaptbert.runtime.tracking.run import Run
-
-if TYPE_CHECKING:
-    from adaptbert.training.resume import Work
-    from adaptbert.training.savepoints import Savepoints
+from adaptbert.training.resume import Work
+from adaptbert.training.savepoints import Savepoints
 
 RESULT = "result.json"
-COSTS = ("tokens", "tflop")
-Found = dict[str, Any]
+
+
+class TrialRun(Cost):
+    """One seed of a trial; a run that diverged has no score."""
+
+    score: float | None
+
+
+class FewerLabelsRun(Cost):
+    """One seed on fewer labels."""
+
+    seed: FewerLabelsSeed
+
+
+R = TypeVar("R", TrialRun, FewerLabelsRun)
 
 
 @dataclass(frozen=True)
-class Extra:
+class ExtraRuns:
     """The runs of one cell.
 
     Attributes:
-        cell: its name, for messages.
         tags: its `task` and `arm`, for MLflow.
     """
 
-    cell: str
     tags: Mapping[str, str]
-    work: "Work"
+    work: Work
     run: Run
 
     def once(
-        self, what: str, seed: int, values: Mapping[str, Any], train: "Callable[[Savepoints, Run], Found]"
-    ) -> Found:
+        self, what: str, seed: int, values: Mapping[str, Any], kind: type[R], train: Callable[[Savepoints, Run], R]
+    ) -> R:
         """What `train` returns, from the disk where an earlier process was through with it; a child run of the cell."""
         tags = {**self.tags, "trial": what, "seed": str(seed)}
         savepoints = self.work.savepoints(f"{what.replace(' ', '-')}-seed-{seed}")
@@ -50,53 +66,94 @@ class Extra:
             child.log_params(values)
             result = savepoints.folder / RESULT
             if not result.is_file():
-                write_json(result, train(savepoints, child))
+                write_json(result, train(savepoints, child).as_json())
             for path in savepoints.folder.glob("*.safetensors"):
                 path.unlink()
-        return read_json(result)
+        return kind.read(result)
 
 
-def choose(
-    config: SearchConfig,
-    usual: Point,
-    metric: str,
-    train: "Callable[[Point, int, Savepoints, Run], Found]",
-    extra: Extra,
-) -> tuple[Point, Found]:
-    """The point with the best mean on the dev split, and the record of all trials.
-
-    Args:
-        usual: the values of the task itself.
-        metric: by which trials are compared, as `train` returns it: `dev/f1_macro`.
-        train: one run; never opens the test split. Where it diverges, its score is None.
+def search_values(config: SearchConfig, request: SeedRun, extra: ExtraRuns) -> tuple[Point, SearchMetrics]:
+    """The point with the best mean on the dev split, and the record of all trials; the test split is never opened.
 
     Raises:
         Diverged: every trial did.
     """
-    seeds, rows = search_seeds(config), list[Found]()
+    params, seeds, rows = request.params, search_seeds(config), list[TrialMetrics]()
+    usual, metric = Point(params.optim.learning_rate, params.global_batch_size, params.epochs), request.shape.metric
 
     def score(point: Point) -> float:
         what = f"trial {len(rows) + 1}"
-        found = [
-            extra.once(what, seed, asdict(point), lambda *where, seed=seed: train(point, seed, *where))
+        tried = replace(request, params=params.at(point))
+        runs = [
+            extra.once(what, seed, asdict(point), TrialRun, lambda *where, seed=seed: _trial(tried, seed, *where))
             for seed in seeds
         ]
-        scores = [run[metric] for run in found]
-        mean = None if None in scores else sum(scores) / len(scores)
-        rows.append({**asdict(point), metric: mean, "seeds": scores, **cost(found)})
-        told = ", ".join(f"{name} {value:g}" for name, value in asdict(point).items())
-        print(f"  {what}: {told}: " + ("diverged" if mean is None else f"{metric} {mean:.3f}"))
+        row = _trial_metrics(point, metric, runs)
+        rows.append(row)
+        mean = row.dev[metric]
+        values = ", ".join(f"{name} {value:g}" for name, value in asdict(point).items())
+        print(f"  {what}: {values}: " + ("diverged" if mean is None else f"dev/{metric} {mean:.3f}"))
         return nan if mean is None else mean
 
-    trials: list[Trial] = search(config, usual, score)
+    trials = search(config, usual, score)
     chosen = best(trials)
     if isnan(trials[chosen].score):
-        problem = f"all {len(trials)} trials diverged"
-        raise Diverged(Code.DIVERGED, f"{extra.cell}: search", problem, "lower search.learning_rate")
+        place = f"{extra.tags['task']}-{extra.tags['arm']}: search"
+        raise Diverged(Code.DIVERGED, place, f"all {len(trials)} trials diverged", "lower search.learning_rate")
     print(f"  chosen on dev: trial {chosen + 1} of {len(trials)}")
-    return trials[chosen].point, {"trials": rows, "chosen": chosen + 1, "seeds": seeds, **cost(rows)}
+    cost = Cost.total(rows)
+    record = SearchMetrics(trials=rows, chosen=chosen + 1, seeds=seeds, tokens=cost.tokens, tflop=cost.tflop)
+    return trials[chosen].point, record
 
 
-def cost(runs: list[Found]) -> dict[str, Any]:
-    """The sum of what runs cost."""
-    return {name: round(sum(run[name] for run in runs), 3) for name in COSTS}
+def learn_from_fewer(request: SeedRun, labels: int, extra: ExtraRuns) -> LearningPoint:
+    """A point of the learning curve: all seeds, scored on dev and test.
+
+    Args:
+        request: its examples are those of the first `labels` rows.
+    """
+    runs = [
+        extra.once(
+            f"{labels} labels",
+            seed,
+            {"labels": labels},
+            FewerLabelsRun,
+            lambda *where, seed=seed: _on_fewer(request, seed, *where),
+        )
+        for seed in request.params.seeds
+    ]
+    cost = Cost.total(runs)
+    return LearningPoint(labels=labels, tokens=cost.tokens, tflop=cost.tflop, seeds=[run.seed for run in runs])
+
+
+def _trial(request: SeedRun, seed: int, savepoints: Savepoints, run: Run) -> TrialRun:
+    try:
+        trained = train_seed(request, seed, savepoints, run)
+    except Diverged as error:
+        run.set_tags({"diverged": str(error)})
+        cost = request.cost(request.start.config(), error.trained)
+        return TrialRun(score=None, tokens=cost.tokens, tflop=cost.tflop)
+    cost = trained.cost
+    return TrialRun(score=trained.dev[request.shape.metric], tokens=cost.tokens, tflop=cost.tflop)
+
+
+def _trial_metrics(point: Point, metric: str, runs: list[TrialRun]) -> TrialMetrics:
+    scores = [run.score for run in runs]
+    there = [score for score in scores if score is not None]
+    cost = Cost.total(runs)
+    return TrialMetrics(
+        learning_rate=point.learning_rate,
+        global_batch_size=point.global_batch_size,
+        epochs=point.epochs,
+        dev={metric: sum(there) / len(there) if len(there) == len(scores) else None},
+        seeds=scores,
+        tokens=cost.tokens,
+        tflop=cost.tflop,
+    )
+
+
+def _on_fewer(request: SeedRun, seed: int, savepoints: Savepoints, run: Run) -> FewerLabelsRun:
+    scored = run_seed(request, seed, savepoints, run)
+    metrics, cost = scored.metrics, scored.trained.cost
+    kept = FewerLabelsSeed(seed=seed, test=metrics.test, dev=metrics.dev, degenerate=metrics.degenerate)
+    return FewerLabelsRun(seed=kept, tokens=cost.tokens, tflop=cost.tflop)

@@ -5,7 +5,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from adaptbert.rows.labelled_set import split
+from adaptbert.rows import labelled_set
 
 if TYPE_CHECKING:
     from adaptbert.finetuning.tasks.examples import Examples
@@ -39,5 +39,5 @@ class HeldOutRows:
         return self._opened("test")
 
     def _opened(self, name: str) -> Measured:
-        rows = split(self._folder, name)
+        rows = labelled_set.split(self._folder, name)
         return Measured(rows, self._examples(rows))

@@ -16,7 +16,8 @@ from adaptbert.finetuning.r_drop import RDropConfig
 from adaptbert.finetuning.tasks.examples import Examples
 from adaptbert.finetuning.tasks.layer_mix import means
 from adaptbert.finetuning.tasks.shapes import Shape
-from adaptbert.model.encoder import encode
+from adaptbert.model.encoder import Tokens, encode
+from adaptbert.model.evaluation import evaluating
 from adaptbert.model.optimizer import OptimConfig, adamw
 from adaptbert.model.packing import Rows, pack
 from adaptbert.model.parameter_depth import depths
@@ -95,8 +96,8 @@ class LabelledBatches:
 
 
 @dataclass(frozen=True)
-class Thawing:
-    """The same micro-batches, each of which knows what is frozen in its epoch: a function of k, as all of it.
+class UnfreezingBatches:
+    """The same micro-batches, each of which knows what is frozen in its epoch; a function of k, like the stream itself.
 
     Attributes:
         accumulate: micro-batches an optimizer step.
@@ -181,17 +182,12 @@ def logits(
     Args:
         batch_tokens: about so many tokens a pass, wherever that cuts; None: as said above.
     """
-    was_training = model.training
-    model.eval()
-    device, found = model.device, []
-    try:
-        with torch.no_grad(), torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16-mixed"):
-            for chosen in passes(examples, batch_tokens):
-                batch = batch_of(examples.take(chosen), block_size).to(device)
-                found.append(_logits(model, shape, batch).double().cpu().numpy())
-    finally:
-        model.train(was_training)
-    return np.concatenate(found)
+    scores = []
+    with evaluating(model, precision):
+        for chosen in passes(examples, batch_tokens):
+            batch = batch_of(examples.take(chosen), block_size).to(model.device)
+            scores.append(_logits(model, shape, batch).double().cpu().numpy())
+    return np.concatenate(scores)
 
 
 def passes(examples: Examples, batch_tokens: int | None = None) -> Iterator[NDArray[np.int64]]:
@@ -214,9 +210,10 @@ def _runs(numbers: NDArray[np.int64]) -> list[NDArray[np.int64]]:
 
 
 def _logits(model: Any, shape: Shape, batch: LabelledBatch, shift: Tensor | None = None) -> Tensor:
-    reading = shape.reading
-    needed = None if reading.mean else batch.places
-    hidden = encode(model.bert, batch.rows, batch.ids, needed, batch.segments, shift, reading.mixer(model))
-    if reading.mean:
+    pooling = shape.pooling
+    needed = None if pooling.mean else batch.places
+    tokens = Tokens(batch.ids, batch.segments, shift)
+    hidden = encode(model.bert, batch.rows, tokens, needed, pooling.mixer(model))
+    if pooling.mean:
         hidden = means(hidden, torch.as_tensor(batch.rows.bounds).diff())
     return shape.logits(model, hidden)

@@ -14,8 +14,8 @@ from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.checkpoint_files import WEIGHTS
 
 
-def opened(saved: Checkpoint) -> tuple[Any, Shape]:
-    """The model, in evaluation, and its shape; `saved.card["task"]` says the rest.
+def load_fine_tuned(saved: Checkpoint) -> tuple[Any, Shape]:
+    """The model, in evaluation, and its shape; `saved.card.task` says the rest.
 
     Raises:
         BadData: not fine-tuned by this project, or weights are missing or damaged.
@@ -23,10 +23,11 @@ def opened(saved: Checkpoint) -> tuple[Any, Shape]:
     import torch
     from safetensors import safe_open
 
-    if saved.card.get("task") is None:
+    task = saved.card.task if saved.card else None
+    if task is None:
         problem = "not a checkpoint of `finetune`"
         raise BadData(Code.NOT_A_CHECKPOINT, saved.source, problem, "name a folder below models/finetune")
-    shape = from_card(saved.card["task"])
+    shape = from_card(task.as_json())
     model, drawn = saved.model_and_drawn(shape.hugging_face_class(), 0)
     stock = {name for name, _ in model.named_parameters()}
     shape = shape.extend(model)

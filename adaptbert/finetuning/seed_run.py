@@ -1,167 +1,247 @@
-"""One seed of a cell: trained from a checkpoint, measured on dev by epochs, and scored on test at the end."""
+"""One seed of a cell: trained from a checkpoint and measured on dev by epochs; then, once, scored on test."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
+from adaptbert.base.record import CurvePoint
+from adaptbert.finetuning import temperature
+from adaptbert.finetuning.cell_config import CellConfig
+from adaptbert.finetuning.freezing import freeze
+from adaptbert.finetuning.heldout_rows import HeldOutRows
+from adaptbert.finetuning.metrics.cell_metrics import Cost, SeedMetrics
+from adaptbert.finetuning.module import FineTuning, LabelledBatches, UnfreezingBatches, logits
+from adaptbert.finetuning.tasks.examples import Examples
+from adaptbert.finetuning.tasks.shapes import Shape
+from adaptbert.model.checkpoint import Checkpoint
+from adaptbert.model.flops import training_flop
+from adaptbert.rows.targets import written
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.training.document_stream import BudgetConfig
-
-if TYPE_CHECKING:
-    from adaptbert.finetuning.cell_config import CellConfig
-    from adaptbert.finetuning.heldout_rows import HeldOutRows
-    from adaptbert.finetuning.tasks.examples import Examples
-    from adaptbert.finetuning.tasks.shapes import Shape
-    from adaptbert.model.checkpoint import Checkpoint
-    from adaptbert.training.savepoints import Savepoints
+from adaptbert.training.early_stopping import KeepBest
+from adaptbert.training.loop import fit
+from adaptbert.training.plan import Batches, Fitted, Measure, Plan
+from adaptbert.training.savepoints import Savepoints
 
 TUNED = "tuned/"  # what the names of values chosen on dev begin with on a curve
 
 
 @dataclass(frozen=True)
-class Trained:
-    """What a seed leaves.
+class SeedRun:
+    """What any seed is trained with.
 
     Attributes:
-        predictions: an Arrow table with a row for each row of the test split; None where it stayed closed.
-        counts: sums over all micro-batches.
-        ids: split -> the rows that scores are of.
+        shape: of the task; with class weights, those of the examples.
+        examples: with their targets.
     """
 
+    start: Checkpoint
+    params: CellConfig
+    shape: Shape
+    examples: Examples
+    held_out: HeldOutRows
+
+    @property
+    def steps(self) -> int:
+        """Optimizer steps."""
+        budget = BudgetConfig(passes=float(self.params.epochs))
+        return budget.optimizer_steps(len(self.examples), self.params.global_batch_size)
+
+    @property
+    def epoch(self) -> float:
+        """Optimizer steps of an epoch."""
+        return len(self.examples) / self.params.global_batch_size
+
+    @property
+    def accumulate(self) -> int:
+        """Micro-batches of an optimizer step."""
+        return self.params.global_batch_size // self.params.micro_batch_size
+
+    def cost(self, config: Any, counts: Mapping[str, int]) -> Cost:
+        """Of a run that was trained on so many tokens.
+
+        Args:
+            config: of its model.
+        """
+        tflop = round(flop_of(self.params, self.shape, config, counts) / 1e12, 3)
+        return Cost(tokens=counts["tokens"], tflop=tflop)
+
+
+@dataclass(frozen=True)
+class TrainedSeed:
+    """What training made of a seed; the test split is still closed.
+
+    Attributes:
+        shape: of the model.
+        steps: optimizer steps that were planned.
+        dev: metric -> score of the weights that are kept.
+        tuned: what was chosen on dev.
+        cost: of its training.
+    """
+
+    seed: int
     model: Any
-    metrics: dict[str, Any]
-    predictions: Any
+    shape: Shape
     steps: int
-    counts: dict[str, int]
+    fitted: Fitted
+    dev: dict[str, float]
+    tuned: dict[str, float]
+    cost: Cost
+
+
+@dataclass(frozen=True)
+class ScoredSeed:
+    """A trained seed and its scores on test.
+
+    Attributes:
+        predictions: an Arrow table with a row for each row of the test split.
+        ids: split -> the rows that scores are of.
+        cut_shares: split -> share of its rows that were cut.
+    """
+
+    trained: TrainedSeed
+    metrics: SeedMetrics
+    predictions: pa.Table
     ids: dict[str, list[str]]
+    cut_shares: dict[str, float]
 
 
-def one_seed(
-    start: "Checkpoint",
-    params: "CellConfig",
-    shape: "Shape",
-    examples: "Examples",
-    held_out: "HeldOutRows",
-    seed: int,
-    savepoints: "Savepoints",
-    run: Run,
-    *,
-    test: bool = True,
-) -> Trained:
-    """Train, and open the test split last; without `test` not at all."""
-    import numpy as np
-    import pyarrow as pa
-
-    from adaptbert.finetuning import temperature
-    from adaptbert.finetuning.freezing import freeze
-    from adaptbert.finetuning.module import FineTuning, LabelledBatches, Thawing, logits
-    from adaptbert.training.early_stopping import Best
-    from adaptbert.training.loop import fit
-    from adaptbert.training.plan import Plan
-
-    model = start.model(
-        shape.hugging_face_class(),
+def train_seed(request: SeedRun, seed: int, savepoints: Savepoints, run: Run) -> TrainedSeed:
+    """Train, from where an earlier process stopped."""
+    params = request.params
+    model = request.start.model(
+        request.shape.hugging_face_class(),
         seed,
-        **shape.config(),
+        **request.shape.config(),
         hidden_dropout_prob=params.dropout,
         attention_probs_dropout_prob=params.dropout,
         classifier_dropout=params.dropout,
     )
-    steps = BudgetConfig(passes=float(params.epochs)).optimizer_steps(len(examples), params.global_batch_size)
-    shape = shape.extend(model)
+    shape = request.shape.extend(model)
     if params.freeze is not None:
         freeze(model, params.freeze)
-    module = FineTuning(model, shape, params.optim, steps, params.r_drop or params.adversarial)
-    accumulate, epoch = params.global_batch_size // params.micro_batch_size, len(examples) / params.global_batch_size
-    stream = LabelledBatches(examples, seed, params.micro_batch_size, params.block_size)
-    thaw, layers = params.gradual_unfreezing, model.config.num_hidden_layers
-    batches = stream if thaw is None else Thawing(stream, thaw, accumulate, epoch, layers)
-
-    def scores(shape: "Shape", examples: "Examples") -> Any:
-        return logits(model, shape, examples, params.block_size, params.precision)
-
-    dev, dev_examples = held_out.dev
-
-    def measure(step: int) -> Mapping[str, float]:
-        found = scores(shape, dev_examples)
-        tuned = shape.tune(dev, dev_examples, found)
-        answers, _ = shape.answers(dev, dev_examples, found, tuned)
-        tuned |= temperature.fitted(shape, dev, dev_examples, found)
-        measured = shape.score(shape.gold(dev), answers)
-        return {f"dev/{name}": value for name, value in measured.items()} | {
-            f"{TUNED}{name}": value for name, value in tuned.items()
-        }
-
-    ends = [max(1, min(steps, round(number * epoch))) for number in range(1, int(params.epochs) + 1)]
-    measured_at = dict.fromkeys([*ends, steps], measure)
-    plan = Plan(steps, accumulate, params.optim.clip_norm, params.precision, seed, "train/loss")
-    rule = params.early_stopping
-    best = None if rule is None else Best(f"dev/{shape.metric}", rule.patience)
-
-    def flop(counts: Mapping[str, int]) -> float:
-        return flop_of(params, shape, model.config, counts)
-
-    fitted = fit(module, batches, plan, run, measured_at, savepoints, flop, best)
-
-    shape = shape.settle(model)
-    last = next(point for point in fitted.curve if point["step"] == fitted.step)
-    if best is not None:
+    module = FineTuning(model, shape, params.optim, request.steps, params.r_drop or params.adversarial)
+    batches = _batches(request, seed, model.config.num_hidden_layers)
+    plan = _plan(request, seed, shape, model.config)
+    fitted = fit(module, batches, plan, run, _measured_at(request, model, shape), savepoints)
+    if plan.keep_best is not None:
         print(
             f"  seed {seed}: kept is step {fitted.step:,}, the best on dev, of {fitted.curve[-1]['step']:,} that were"
-            f" trained and {steps:,} that were planned"
+            f" trained and {plan.steps:,} that were planned"
         )
-    tuned = {name.removeprefix(TUNED): value for name, value in last.items() if name.startswith(TUNED)}
-
-    if not test:
-        dev_scores = {name: value for name, value in last.items() if name.startswith("dev/")}
-        return Trained(model, {"seed": seed, **dev_scores}, None, steps, fitted.counts, {})
-
-    rows, test_examples = held_out.test
-    found = scores(shape, test_examples)
-    answers, confidence = shape.answers(rows, test_examples, found, tuned)
-    gold = shape.gold(rows)
-    tested = {f"test/{name}": value for name, value in shape.score(gold, answers).items()}
-    cut = {"dev/cut_share": dev_examples.cut / len(dev), "test/cut_share": test_examples.cut / len(rows)}
-    run.log_metrics({**tested, **cut}, steps)
-    metrics = {
-        "seed": seed,
-        **tested,
-        **{name: value for name, value in last.items() if name.startswith("dev/")},
-        "tuned": tuned,
-        **temperature.judged(shape, rows, test_examples, found, tuned),
-        "degenerate": shape.is_degenerate(answers),
-        "cut": examples.cut,
-        **({} if best is None else {"kept_step": fitted.step, "steps": fitted.curve[-1]["step"]}),
-    }
-    return Trained(
-        model,
-        {**metrics, "curve": fitted.curve},
-        pa.table(
-            {
-                "seed": np.full(len(rows), seed),
-                "id": [row["id"] for row in rows],
-                "gold": [*map(_text, gold)],
-                "predicted": [*map(_text, answers)],
-                "confidence": confidence,
-            }
-        ),
-        steps,
-        fitted.counts,
-        {"dev": [row["id"] for row in dev], "test": [row["id"] for row in rows]},
+    kept = next(point for point in fitted.curve if point["step"] == fitted.step)
+    return TrainedSeed(
+        seed=seed,
+        model=model,
+        shape=shape.fold_scale(model),
+        steps=plan.steps,
+        fitted=fitted,
+        dev=_below("dev/", kept),
+        tuned=_below(TUNED, kept),
+        cost=request.cost(model.config, fitted.counts),
     )
 
 
-def flop_of(params: "CellConfig", shape: "Shape", config: Any, counts: Mapping[str, int]) -> float:
-    """Floating-point operations of a run; layers that thaw in its course are counted as if they had always learnt."""
-    from adaptbert.model.flops import training_flop
+def score_seed(request: SeedRun, trained: TrainedSeed) -> ScoredSeed:
+    """Open the test split."""
+    shape, tuned = trained.shape, trained.tuned
+    dev, dev_examples = request.held_out.dev
+    rows, examples = request.held_out.test
+    scores = logits(trained.model, shape, examples, request.params.block_size, request.params.precision)
+    answers, confidence = shape.answers(rows, examples, scores, tuned)
+    gold = shape.gold(rows)
+    curve = [CurvePoint.model_validate(point) for point in trained.fitted.curve]
+    early = request.params.early_stopping is not None
+    metrics = SeedMetrics(
+        seed=trained.seed,
+        test=shape.score(gold, answers),
+        dev=trained.dev,
+        tuned=tuned,
+        **temperature.judged(shape, rows, examples, scores, tuned),
+        degenerate=shape.is_degenerate(answers),
+        cut=request.examples.cut,
+        kept_step=trained.fitted.step if early else None,
+        steps=curve[-1].step if early else None,
+        curve=curve,
+    )
+    predictions = pa.table(
+        {
+            "seed": np.full(len(rows), trained.seed),
+            "id": [row["id"] for row in rows],
+            "gold": [*map(written, gold)],
+            "predicted": [*map(written, answers)],
+            "confidence": confidence,
+        }
+    )
+    ids = {"dev": [row["id"] for row in dev], "test": [row["id"] for row in rows]}
+    cut_shares = {"dev": dev_examples.cut / len(dev), "test": examples.cut / len(rows)}
+    return ScoredSeed(trained, metrics, predictions, ids, cut_shares)
 
+
+def run_seed(request: SeedRun, seed: int, savepoints: Savepoints, run: Run) -> ScoredSeed:
+    """Train a seed, score it, and log its scores."""
+    trained = train_seed(request, seed, savepoints, run)
+    scored = score_seed(request, trained)
+    tested = {f"test/{name}": score for name, score in scored.metrics.test.items()}
+    cut = {f"{split}/cut_share": share for split, share in scored.cut_shares.items()}
+    run.log_metrics({**tested, **cut}, trained.steps)
+    return scored
+
+
+def flop_of(params: CellConfig, shape: Shape, config: Any, counts: Mapping[str, int]) -> float:
+    """Floating-point operations of a run; layers that are unfrozen in its course are counted as if they had always
+    learnt."""
     below = 0 if params.freeze is None else params.freeze.below(config.num_hidden_layers)
     second = params.r_drop or params.adversarial
-    needed = counts["tokens"] if shape.reading.mean else counts["places"]
+    needed = counts["tokens"] if shape.pooling.mean else counts["places"]
     passes = 1 if second is None else second.passes
     return passes * training_flop(config, counts["tokens"], params.block_size, needed, 0, below)
 
 
-def _text(answer: Any) -> str:
-    return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
+def _batches(request: SeedRun, seed: int, layers: int) -> Batches:
+    params = request.params
+    stream = LabelledBatches(request.examples, seed, params.micro_batch_size, params.block_size)
+    if params.gradual_unfreezing is None:
+        return stream
+    return UnfreezingBatches(stream, params.gradual_unfreezing, request.accumulate, request.epoch, layers)
+
+
+def _plan(request: SeedRun, seed: int, shape: Shape, config: Any) -> Plan:
+    params, rule = request.params, request.params.early_stopping
+    return Plan(
+        steps=request.steps,
+        accumulate=request.accumulate,
+        clip_norm=params.optim.clip_norm,
+        precision=params.precision,
+        seed=seed,
+        loss_name="train/loss",
+        flop=partial(flop_of, params, shape, config),
+        keep_best=None if rule is None else KeepBest(f"dev/{shape.metric}", rule.patience),
+    )
+
+
+def _measured_at(request: SeedRun, model: Any, shape: Shape) -> dict[int, Measure]:
+    """At the end of each epoch, and at the last step: scores on dev, and what is tuned there."""
+    rows, examples = request.held_out.dev
+
+    def measure(_step: int) -> dict[str, float]:
+        scores = logits(model, shape, examples, request.params.block_size, request.params.precision)
+        tuned = shape.tune(rows, examples, scores)
+        answers, _ = shape.answers(rows, examples, scores, tuned)
+        tuned |= temperature.fitted(shape, rows, examples, scores)
+        dev = shape.score(shape.gold(rows), answers)
+        return {f"dev/{name}": value for name, value in dev.items()} | {
+            f"{TUNED}{name}": value for name, value in tuned.items()
+        }
+
+    epochs = range(1, int(request.params.epochs) + 1)
+    ends = [max(1, min(request.steps, round(number * request.epoch))) for number in epochs]
+    return dict.fromkeys([*ends, request.steps], measure)
+
+
+def _below(prefix: str, point: Mapping[str, float]) -> dict[str, float]:
+    return {name.removeprefix(prefix): value for name, value in point.items() if name.startswith(prefix)}

@@ -4,14 +4,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from adaptbert.base.files import file_digest
 from adaptbert.base.ladder import SCRATCH
-from adaptbert.base.task_types import TARGETS, Shape, Target
+from adaptbert.base.record import Number, Record, validated
+from adaptbert.base.task_types import TARGETS_OF, Target, TaskType
 from adaptbert.codes import Code
 from adaptbert.errors import BadData
-from adaptbert.model.checkpoint_files import CONFIG, COPY, WEIGHTS, FileConfig, validated
+from adaptbert.model.checkpoint_files import CONFIG, COPY, WEIGHTS
 
 CARD = "card.json"
 _OURS = {"stage", "rung", "weights", "tokenizer"}
@@ -20,23 +21,32 @@ _OURS = {"stage", "rung", "weights", "tokenizer"}
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
-class TaskCard(FileConfig):
+class CardRecord(Record):
+    """A part of a card; what else stands there, in cards of other versions, is not looked at."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class TaskCard(CardRecord):
     """How a task was read when the checkpoint was evaluated."""
 
-    shape: Shape
+    name: str
+    shape: TaskType
     target: Target
     labels: list[str]
-    options: dict[str, Any]
-    """Of the shape; see `adaptbert.finetuning.tasks.shapes.from_card`."""
-    max_length: Annotated[int, Field(ge=3, le=1_000_000)]
-    tuned: dict[str, float]
+    range: list[Number] | None = None
+    """Of a number: the least and the largest training value."""
     no_answer: bool | None = None
     replace: list[Annotated[list[str], Field(min_length=2, max_length=2)]] | None = None
     positive: str | None = None
+    options: dict[str, Any]
+    """Of the shape; see `adaptbert.finetuning.tasks.shapes.from_card`."""
+    max_length: Annotated[int, Field(ge=3, le=1_000_000)]
+    tuned: dict[str, Number]
 
     @model_validator(mode="after")
     def _agree(self) -> "TaskCard":
-        if self.target not in TARGETS[self.shape]:
+        if self.target not in TARGETS_OF[self.shape]:
             raise ValueError(f"shape '{self.shape}' has no target '{self.target}'")
         if len(set(self.labels)) < len(self.labels):
             raise ValueError("a label twice")
@@ -46,43 +56,55 @@ class TaskCard(FileConfig):
 _OF_A_TASK = {name for name, field in TaskCard.model_fields.items() if field.is_required()}
 
 
-class Card(FileConfig):
-    """Of any rung, or of a cell."""
+class Provenance(CardRecord):
+    """How the weights of any rung, or of a cell, came to be."""
 
     stage: str
     rung: str
+    params: dict[str, Any]
+    task: TaskCard | None = None
+    """Of a cell."""
+    init: str | None
+    """Digest of the checkpoint that training began from; None: of nothing."""
+    texts: list[dict[str, Any]] | None = None
+    """The ledger: all text that the weights have seen, oldest first."""
+    measured: dict[str, dict[str, float]] | None = None
+    """By held-out text."""
+    vocabulary: dict[str, str | int] | None = None
+    """Where it was extended in this rung: from which tokenizer, by how many tokens."""
+    random_head: bool | None = None
+    """Whether the head of masked-language modelling still knows nothing; only where it began untrained."""
+
+
+class Card(Provenance):
+    """card.json."""
+
     weights: Digest | None
     """Of model.safetensors; None: an architecture, whose weights are drawn by whoever trains it."""
-    tokenizer: Digest
     config: Digest | None = None
     """Of config.json; older cards do not tell it."""
-    init: str | None
-    params: dict[str, Any]
-    texts: list[dict[str, Any]] = Field(default_factory=list)
-    measured: dict[str, dict[str, float]] = Field(default_factory=dict)
-    random_head: bool = False
-    task: TaskCard | None = None
+    tokenizer: Digest
 
 
-def read_card(values: Mapping[str, Any], file: Path) -> dict[str, Any]:
-    """What a card says, checked; nothing where it is a card of another project.
+def read_card(values: Mapping[str, Any], file: Path) -> Card | None:
+    """What a card says, checked; None where it is a card of another project.
 
     Raises:
         BadData: values are missing or of another type; or it says that there are no weights where there must be some.
     """
     if len(_OURS & values.keys()) < 2:
-        return {}
+        return None
     task = values.get("task")
     if isinstance(task, Mapping) and _OF_A_TASK - task.keys():
         raise untold(file)
-    card = validated(Card, values, file)
+    card = validated(Card, values, file, COPY)
     if card.weights is None and (card.rung != SCRATCH or card.task is not None):
         problem = f"`weights` is null, but {card.rung} was trained: its answers would be those of random weights"
         raise BadData(Code.NO_WEIGHTS, file, problem, COPY)
-    return dict(values)
+    return card
 
 
-def check_digests(card: Mapping[str, Any], folder: Path, fingerprint: str) -> None:
+def check_digests(card: Card, folder: Path, fingerprint: str) -> None:
     """Refuse files that are not those that the card was written for.
 
     Args:
@@ -90,10 +112,10 @@ def check_digests(card: Mapping[str, Any], folder: Path, fingerprint: str) -> No
         fingerprint: of the tokenizer that lies beside it.
     """
     weights = folder / WEIGHTS
-    if card["weights"] is None and weights.exists():
+    if card.weights is None and weights.exists():
         problem = f"`weights` is null, but there is {WEIGHTS}, which would not be read"
         raise BadData(Code.NO_WEIGHTS, folder / CARD, problem, COPY)
-    for file, expected in ((weights, card["weights"]), (folder / CONFIG, card.get("config"))):
+    for file, expected in ((weights, card.weights), (folder / CONFIG, card.config)):
         if expected is None:
             continue
         if not file.is_file():
@@ -103,8 +125,8 @@ def check_digests(card: Mapping[str, Any], folder: Path, fingerprint: str) -> No
             problem = f"sha256 mismatch: card {expected[:12]}, file {found[:12]}"
             remedy = "the file is damaged: restore it with `dvc checkout --force`"
             raise BadData(Code.DAMAGED_WEIGHTS, file, problem, remedy)
-    if card["tokenizer"] != fingerprint:
-        problem = f"tokenizer {fingerprint[:12]}, card says {card['tokenizer'][:12]}"
+    if card.tokenizer != fingerprint:
+        problem = f"tokenizer {fingerprint[:12]}, card says {card.tokenizer[:12]}"
         raise BadData(Code.OTHER_TOKENIZER, folder, problem, "restore the folder with `dvc checkout --force`")
 
 

@@ -6,7 +6,7 @@ model.safetensors: the name by which a checkpoint is known in the MLflow tags `i
 
 import logging
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any
 from adaptbert.base.files import file_digest, whole, write_json
 from adaptbert.codes import Code
 from adaptbert.errors import BadData, nearest
-from adaptbert.model.card import CARD, check_digests, read_card
+from adaptbert.model.card import CARD, Card, Provenance, check_digests, read_card
 from adaptbert.model.checkpoint_files import (
     CONFIG,
     COPY,
@@ -44,13 +44,13 @@ class Checkpoint:
         source: the folder, or the name.
         revision: of a model on the hub.
         tokenizer: the one that belongs to the weights.
-        card: empty for a checkpoint that this project did not write.
+        card: None for a checkpoint that this project did not write.
         base: the tokenizer of the weights as they lie there, where `tokenizer` extends it (`extended`).
     """
 
     source: str
     tokenizer: Tokenizer
-    card: dict[str, Any]
+    card: Card | None
     revision: str | None = None
     base: Tokenizer | None = None
 
@@ -78,7 +78,7 @@ class Checkpoint:
             problem = "only pickled weights (*.bin)"
             raise BadData(Code.PICKLED_WEIGHTS, folder, problem, "convert them to safetensors, which cannot run code")
         tokenizer = Tokenizer.load(folder)
-        card = read_card(read_object(card_file), card_file) if card_file.is_file() else {}
+        card = read_card(read_object(card_file), card_file) if card_file.is_file() else None
         found = cls(str(folder), tokenizer, card)
         found._check_vocabulary()
         if card:
@@ -100,7 +100,7 @@ class Checkpoint:
         config_file = downloaded(name, revision, CONFIG)
         assert config_file is not None
         check_architecture(read_object(config_file), name)
-        found = cls(name, Tokenizer.load(name, revision), {}, revision)
+        found = cls(name, Tokenizer.load(name, revision), None, revision)
         found._check_vocabulary()
         if weights := downloaded(
             name, revision, WEIGHTS, required=False
@@ -119,34 +119,34 @@ class Checkpoint:
     @property
     def name(self) -> str:
         """The rung; the source for a checkpoint that this project did not write."""
-        return str(self.card.get("rung") or self.source)
+        return self.card.rung if self.card else self.source
 
     @property
     def digest(self) -> str:
         """Of the weights; the name for a checkpoint without weights, and the revision with it for one of the hub."""
         if self.card:
-            return str(self.card["weights"] or self.name)
+            return self.card.weights or self.name
         return f"{self.source}@{self.revision}" if self.revision else file_digest(Path(self.source) / WEIGHTS)
 
     @property
     def texts(self) -> list[dict[str, Any]]:
         """The ledger: all text that the weights have seen as far as this project knows, oldest first."""
-        return list(self.card.get("texts", []))
+        return list(self.card.texts or []) if self.card else []
 
     @property
     def measured(self) -> dict[str, dict[str, float]]:
         """How the weights do on each held-out text; nothing when the vocabulary has changed since."""
-        return {} if self.base else dict(self.card.get("measured", {}))
+        return dict(self.card.measured or {}) if self.card and not self.base else {}
 
     @property
     def has_random_head(self) -> bool:
         """Whether the rung is marked as one whose head of masked-language modelling was never trained."""
-        return bool(self.card.get("random_head", False))
+        return bool(self.card and self.card.random_head)
 
     @property
     def has_weights(self) -> bool:
         """False for `scratch`: an architecture and a tokenizer; the weights are drawn by who asks."""
-        return not self.card or self.card["weights"] is not None
+        return self.card is None or self.card.weights is not None
 
     def config(self) -> Any:
         """The architecture as Hugging Face writes it."""
@@ -253,18 +253,11 @@ class Checkpoint:
             model.bert.pooler = encoder.pooler.to(model.device)
 
 
-def save(
-    folder: Path,
-    model: Any,
-    tokenizer: Tokenizer,
-    card: Mapping[str, Any],
-    write_more: Callable[[Path], None] | None = None,
-) -> dict[str, Any]:
-    """Write a checkpoint whole or not at all; returns its card.
+def save(folder: Path, model: Any, tokenizer: Tokenizer, provenance: Provenance) -> Card:
+    """Write a checkpoint whole or not at all; returns its card, in which the digests of its files are added.
 
     Args:
         model: a Hugging Face model; or a config, for an architecture without weights.
-        card: stage, rung, params, texts, measured ...; the digests are added here.
     """
     with whole(folder) as part, _quiet():
         model.save_pretrained(str(part))
@@ -275,11 +268,9 @@ def save(
             shutil.copymode(part / CONFIG, part / WEIGHTS)  # safetensors shuts everybody else out
             weights = file_digest(part / WEIGHTS)
         config = file_digest(part / CONFIG)
-        complete = {**card, "weights": weights, "config": config, "tokenizer": tokenizer.fingerprint}
-        write_json(part / CARD, complete)
-        if write_more is not None:
-            write_more(part)
-    return complete
+        card = Card(**dict(provenance), weights=weights, config=config, tokenizer=tokenizer.fingerprint)
+        write_json(part / CARD, card.as_json())
+    return card
 
 
 def _key_name(key: Any) -> str:

@@ -8,10 +8,11 @@ import json
 import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from adaptbert.base.record import shown, validated
 from adaptbert.codes import Code
 from adaptbert.errors import BadData, raise_all
 
@@ -34,8 +35,6 @@ _MAX_JSON = 16 * 1024 * 1024
 """Bytes of config.json or card.json; they come to some thousands."""
 _MAX_PARAMETERS = 20_000_000_000
 """The largest BERT that was published has 4 billion."""
-_SHOWN = 40
-"""Characters of a value that a message shows."""
 _BUFFERS = ("bert.embeddings.position_ids", "embeddings.position_ids")
 """What checkpoints of 2019 hold beside weights."""
 _SINCE_2019 = {"gamma": "weight", "beta": "bias"}
@@ -84,9 +83,6 @@ class Architecture(FileConfig):
         if (total := self.num_hidden_layers * layer + rows * self.hidden_size) > _MAX_PARAMETERS:
             raise ValueError(f"it describes {total:,} parameters, more than {_MAX_PARAMETERS:,}")
         return self
-
-
-F = TypeVar("F", bound=FileConfig)
 
 
 def check_regular(folder: Path) -> None:
@@ -144,26 +140,6 @@ def not_on_the_hub(name: str, error: Exception) -> BadData:
     return BadData(Code.NOT_A_CHECKPOINT, name, f"cannot be loaded from the hub: {reason}", remedy)
 
 
-def validated(cls: type[F], values: Mapping[str, Any], place: str | Path) -> F:
-    """The typed values of a file.
-
-    Raises:
-        BadData: with all that does not fit.
-    """
-    try:
-        return cls.model_validate(values)
-    except ValidationError as error:
-        failures = []
-        for found in error.errors():
-            key = ".".join(map(str, found["loc"]))
-            problem = found["msg"].removeprefix("Value error, ").replace("Input should be ", "expected ")
-            if found["type"] not in ("missing", "value_error"):
-                problem += f", found {_shown(found['input'])}"
-            failures.append(BadData(Code.BAD_CONFIG, f"{place}: {key}" if key else place, problem, COPY))
-        raise_all(failures)
-        raise
-
-
 def check_architecture(config: Mapping[str, Any], place: str | Path) -> None:
     """Refuse what is no BERT, what could run code, and absurd sizes.
 
@@ -173,7 +149,7 @@ def check_architecture(config: Mapping[str, Any], place: str | Path) -> None:
     """
     kind = config.get("model_type")
     if kind != "bert":
-        problem = f"model_type {kind if isinstance(kind, str) else _shown(kind)}, expected bert"
+        problem = f"model_type {kind if isinstance(kind, str) else shown(kind)}, expected bert"
         raise BadData(Code.OTHER_ARCHITECTURE, place, problem, "name a checkpoint of the BERT architecture")
     refused = [key for key in ("auto_map", "_attn_implementation_internal") if config.get(key)]
     if refused:
@@ -182,7 +158,7 @@ def check_architecture(config: Mapping[str, Any], place: str | Path) -> None:
     if config.get("quantization_config"):
         problem = "the weights are quantized"
         raise BadData(Code.OTHER_ARCHITECTURE, place, problem, "name the checkpoint that they were made from")
-    validated(Architecture, config, place)
+    validated(Architecture, config, place, COPY)
 
 
 def check_tensors(file: Path, config: Any, place: str | Path) -> None:
@@ -238,8 +214,3 @@ def _kind(path: Path) -> str:
     if path.is_dir():
         return "a folder"
     return "a link to nowhere" if path.is_symlink() and not path.exists() else "a pipe or a device"
-
-
-def _shown(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False, default=repr)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

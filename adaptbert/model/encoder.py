@@ -9,6 +9,7 @@ Under autocast matrices are multiplied in its type; the residual stream, LayerNo
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -20,13 +21,26 @@ from adaptbert.model.dropout import add_thinned, rate_of, thin
 from adaptbert.model.packing import Rows
 
 
+@dataclass(frozen=True)
+class Tokens:
+    """What the encoder reads, document after document.
+
+    Attributes:
+        ids: (tokens,).
+        segments: of each token in a pair, 0 or 1, (tokens,); all 0 if None.
+        shift: what is added to the embedding of each word, (tokens, hidden).
+    """
+
+    ids: Tensor
+    segments: Tensor | None = None
+    shift: Tensor | None = None
+
+
 def encode(
     bert: Any,
     rows: Rows,
-    ids: Tensor,
+    tokens: Tokens,
     needed: Tensor | None = None,
-    segments: Tensor | None = None,
-    shift: Tensor | None = None,
     mix: Callable[[Sequence[Tensor]], Tensor] | None = None,
 ) -> Tensor:
     """Hidden states of the last layer, or of several.
@@ -34,26 +48,23 @@ def encode(
     Args:
         bert: a BertModel; whether its dropout is on is asked of its modules.
         rows: where attention lays the tokens.
-        ids: document after document, (tokens,).
-        needed: tokens whose vectors are wanted, (needed,); all if None.
-        segments: of each token in a pair, 0 or 1, (tokens,); all 0 if None.
-        shift: what is added to the embedding of each word, (tokens, hidden).
+        needed: numbers of the tokens whose vectors are returned, (needed,); all if None.
         mix: makes the result of the hidden states of all layers, those of the embeddings first, (tokens or needed,
             hidden) each; the last is the result if None, and only it is kept.
 
     Returns:
         One vector a token, (tokens or needed, hidden).
     """
-    device = ids.device
+    device = tokens.ids.device
     dtype = torch.get_autocast_dtype(device.type) if torch.is_autocast_enabled(device.type) else torch.float32
     heads, width = bert.config.num_attention_heads, bert.config.hidden_size
     rate = max(rate_of(layer.attention.self.dropout) for layer in bert.encoder.layer)
     attention = Attention(rows, device, heads, width // heads, dtype, rate)
     with torch.autocast(device.type, enabled=False):
         positions = torch.as_tensor(rows.positions, device=device)
-        kinds = None if segments is None else attention.lay(segments)
-        moved = None if shift is None else attention.lay(shift)
-        hidden = _embed(bert.embeddings, attention.lay(ids), attention.lay(positions), kinds, moved)
+        segments = None if tokens.segments is None else attention.lay(tokens.segments)
+        shift = None if tokens.shift is None else attention.lay(tokens.shift)
+        hidden = _embed(bert.embeddings, attention.lay(tokens.ids), attention.lay(positions), segments, shift)
         wanted = attention.cells(needed)
         lower = []
         *layers, last = bert.encoder.layer

@@ -76,8 +76,10 @@ def chosen(precision: str) -> str:
     return best()[0] if precision == "auto" else precision
 
 
-def settle(key: str, precision: str, is_begun: Callable[[str], bool]) -> str:
-    """What a stage trains in, by name; it is told on stdout, and a slow one that params.yaml names as a warning.
+def named_precision(key: str, precision: str, is_begun: Callable[[str], bool]) -> str:
+    """The precision that a stage trains in, by its name; `auto` is decided here.
+
+    The decision is printed, and a warning where params.yaml names a precision that is slow on this device.
 
     Args:
         key: of the value in params.yaml.

@@ -51,7 +51,7 @@ def predict(
     outputs.check(output, source, bom=bom)
     predictor = Predictor.load(model, precision, batch_tokens)
     predictor.check_top(top)
-    rows = Input(source, predictor.shape, predictor.reader(columns), kind, encoding)
+    rows = Input(source, predictor.task_type, predictor.reader(columns), kind, encoding)
     faults = _Faults(rows.shown, strict=strict)
     total = None if source == STDIN else sum(1 for _ in faults.passing(rows.rows()))
     asked = rows.rows() if total is not None else faults.passing(rows.rows())

@@ -1,6 +1,6 @@
 """A file, or stdin, -> rows that want an answer, in their order and in flat memory.
 
-The formats and checks are those of labelled sets (adaptbert.collection.readers.formats).
+The formats and checks are those of labelled sets (adaptbert.collection.readers.formats.spec).
 """
 
 import sys
@@ -10,22 +10,18 @@ from contextlib import AbstractContextManager, nullcontext
 from io import BufferedReader
 from pathlib import Path
 from shlex import quote
-from typing import get_args
 
+from adaptbert.base.task_types import TaskType
 from adaptbert.codes import Code
 from adaptbert.collection.readers import encodings
-from adaptbert.collection.readers.format_guess import hinted
-from adaptbert.collection.readers.formats import SUFFIXES, format_of, records
+from adaptbert.collection.readers.formats.guess import hinted
+from adaptbert.collection.readers.formats.spec import FORMATS, Format, ReadRequest, format_of, known_suffixes
 from adaptbert.collection.readers.lines import check_name, check_regular
-from adaptbert.collection.readers.source_config import OF_SHAPE, Format
 from adaptbert.errors import BadData, BadParams, closest
 from adaptbert.prediction.request_rows import Asked, Reader
 from adaptbert.rows.layout import Layout
 
 STDIN = Path("-")
-FORMATS = get_args(Format)
-WHOLE = ("parquet", "squad", "label_studio")
-"""Formats that cannot be read from a stream."""
 
 
 class Input:
@@ -33,7 +29,7 @@ class Input:
 
     Args:
         path: of it; `-` for stdin, which can be read once.
-        shape: of the task.
+        task_type: of the task.
         reader: of its rows.
         declared: its format; None: what its name says.
         encoding: of text; None: UTF-8.
@@ -43,16 +39,18 @@ class Input:
         BadParams: a format that does not fit, or an encoding that nobody knows.
     """
 
-    def __init__(self, path: Path, shape: str, reader: Reader, declared: str | None, encoding: str | None) -> None:
+    def __init__(
+        self, path: Path, task_type: TaskType, reader: Reader, declared: str | None, encoding: str | None
+    ) -> None:
         self.path, self._encoding = path, encoding
         self.shown = "stdin" if path == STDIN else str(path)
         self.warnings: Counter[str] = Counter()
-        self._reader, self._layout = reader, Layout(shape)
+        self._reader, self._layout = reader, Layout(task_type)
         self._declared = declared is not None
         self._kind = self._format(declared)
-        if OF_SHAPE.get(self._kind, shape) != shape:
+        if not FORMATS[self._kind].holds(task_type):
             remedy = "write the rows as jsonl"
-            raise BadParams(Code.CONTRADICTION, "--format", f"'{self._kind}' holds no {shape}", remedy)
+            raise BadParams(Code.CONTRADICTION, "--format", f"'{self._kind}' holds no {task_type}", remedy)
         if encoding is not None and (problem := encodings.problem(encoding)):
             raise BadParams(Code.CONTRADICTION, "--encoding", problem, encodings.remedy())
 
@@ -68,13 +66,14 @@ class Input:
         if self.path == STDIN:
             assert isinstance(sys.stdin.buffer, BufferedReader)
             source = sys.stdin.buffer
-        if self._kind == "parquet":
+        if FORMATS[self._kind].made_of == "columns":
             self._check(_columns(self.path) or list(self._reader.columns.values()))
         with self._hinted():
             columns = self._reader.columns
-            for line, values, problem in records(
-                source, self.shown, "", self._encoding, self._kind, self._layout, columns, self._check, self.warnings
-            ):
+            request = ReadRequest(
+                source, self.shown, "", self._encoding, self._layout, columns, self._check, self.warnings
+            )
+            for line, values, problem in FORMATS[self._kind].read(request):
                 # A wrong answer is no problem here: prediction reads no answers.
                 if problem and problem.code != Code.ANSWER_NOT_AT_OFFSET:
                     yield Asked(str(line), line, {}, problem)
@@ -87,36 +86,36 @@ class Input:
         """A format that the user declared is not doubted."""
         if self._declared:
             return nullcontext()
-        return hinted(self.path, self._kind, self._encoding, self._layout.shape, "--format {}")
+        return hinted(self.path, self._kind, self._encoding, self._layout.task_type, "--format {}")
 
     def _check(self, found: list[str]) -> None:
         self._reader.check(found, f"{self.shown}:1", lambda name: _mapping(name, found))
 
     def _format(self, declared: str | None) -> Format:
-        if declared is not None and declared not in FORMATS:
+        named = next((name for name in FORMATS if name == declared), None)
+        if declared is not None and named is None:
             problem = f"'{declared}' is unknown"
             raise BadParams(Code.CONTRADICTION, "--format", problem, f"write one of {', '.join(FORMATS)}")
         if self.path == STDIN:
-            lines = ", ".join(name for name in FORMATS if name not in WHOLE)
-            if declared is None:
+            lines = ", ".join(name for name, spec in FORMATS.items() if spec.made_of == "lines")
+            if named is None:
                 problem = "stdin has no name to tell it"
                 raise BadParams(Code.CONTRADICTION, "--format", problem, f"write --format with one of {lines}")
-            if declared in WHOLE:
-                problem = f"'{declared}' cannot be read from stdin"
+            if FORMATS[named].made_of != "lines":
+                problem = f"'{named}' cannot be read from stdin"
                 raise BadParams(Code.CONTRADICTION, "--format", problem, f"give a file, or one of {lines}")
-            return declared  # type: ignore[return-value]
+            return named
         if self.path.is_dir():
             raise BadData(Code.NOT_A_FILE, self.path, "is a folder", "name one file of it")
         if not self.path.exists():
             raise BadData(Code.NO_SUCH_FILE, self.path, "no such file", "check the path")
         check_regular(self.path, self.shown)
-        kind = format_of(self.path, declared)  # type: ignore[arg-type]
-        if kind == "parquet":
-            check_name(self.path)
+        kind = format_of(self.path, named)
         if kind is None:
-            known = ", ".join(suffix.removeprefix(".") for suffix in SUFFIXES)
-            problem = "the name tells no known format"
-            raise BadData(Code.NO_SUCH_FILE, self.path, problem, f"known: {known}; or write --format")
+            remedy = f"known: {known_suffixes()}; or write --format"
+            raise BadData(Code.NO_SUCH_FILE, self.path, "the name tells no known format", remedy)
+        if FORMATS[kind].made_of == "columns":
+            check_name(self.path)
         return kind
 
     def _stamp(self) -> tuple[int, int, int]:

@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from adaptbert.base.files import whole
+from adaptbert.base.task_types import Target
 from adaptbert.codes import Code
 from adaptbert.collection.readers.lines import check_name
 from adaptbert.errors import BadParams
-from adaptbert.prediction.predictor import ANSWERS, NO_CLASSES
 from adaptbert.rows import spreadsheet
+from adaptbert.rows.cells import arrow_type
+from adaptbert.rows.targets import TARGETS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,7 +56,7 @@ def check(path: Path, source: Path, *, bom: bool = False) -> None:
 
 
 @contextmanager
-def opened(path: Path, target: str, warnings: Counter[str], *, details: bool, bom: bool = False) -> Iterator[Write]:
+def opened(path: Path, target: Target, warnings: Counter[str], *, details: bool, bom: bool = False) -> Iterator[Write]:
     """What writes an answer.
 
     Args:
@@ -83,31 +85,31 @@ def opened(path: Path, target: str, warnings: Counter[str], *, details: bool, bo
             yield _json_lines(file) if path.suffix == ".jsonl" else _csv(file, target, warnings, details=details)
 
 
-def columns(target: str, *, details: bool) -> "pa.Schema":
+def columns(target: Target, *, details: bool) -> "pa.Schema":
     """Of a table of answers."""
     import pyarrow as pa
 
+    output = TARGETS[target]
     text, number, count = pa.string(), pa.float64(), pa.int64()
-    kinds = {"value": number, "labels": pa.list_(text), "tags": pa.list_(text)}
-    found = [("id", text), (ANSWERS[target], kinds.get(ANSWERS[target], text))]
-    if target != "number":
-        found.append(("confidence", number))
-    if target == "spans":
+    fields = [("id", text), (output.answer, arrow_type(output.answer_cell))]
+    if output.has_confidence:
+        fields.append(("confidence", number))
+    if output.marks_spans:
         entity = pa.struct([("type", text), ("start", count), ("end", count), ("text", text)])
-        found.append(("entities", pa.list_(entity)))
-    if details and target == "answer":
-        found += [("start", count), ("end", count), ("no_answer_score", number)]
-    if details and target not in NO_CLASSES:
+        fields.append(("entities", pa.list_(entity)))
+    if details and output.cell == "answers":
+        fields += [("start", count), ("end", count), ("no_answer_score", number)]
+    if details and output.classes is not None:
         of_one = pa.map_(text, number)
-        found.append(("probabilities", pa.list_(of_one) if target in ("spans", "tags") else of_one))
-    return pa.schema([*found, ("error", text)])
+        fields.append(("probabilities", pa.list_(of_one) if output.classes == "word" else of_one))
+    return pa.schema([*fields, ("error", text)])
 
 
 def _json_lines(file: IO[str]) -> Write:
     return lambda answer: file.write(json.dumps(answer, ensure_ascii=False) + "\n")
 
 
-def _csv(file: IO[str], target: str, warnings: Counter[str], *, details: bool) -> Write:
+def _csv(file: IO[str], target: Target, warnings: Counter[str], *, details: bool) -> Write:
     names = columns(target, details=details).names
     table = spreadsheet.Table(file, names)
 

@@ -11,29 +11,29 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import Field
 
+from adaptbert.base.record import validated
+from adaptbert.base.task_types import Target, TaskType
 from adaptbert.codes import Code
 from adaptbert.collection.readers import replacing
 from adaptbert.collection.readers.lines import check_name
 from adaptbert.errors import BadData, BadParams
 from adaptbert.finetuning.tasks.shapes import Shape, from_card
-from adaptbert.model.card import CARD, untold
+from adaptbert.model.card import CARD, TaskCard, untold
 from adaptbert.model.checkpoint import Checkpoint
-from adaptbert.model.checkpoint_files import COPY, FileConfig, validated
+from adaptbert.model.checkpoint_files import COPY, FileConfig
 from adaptbert.model.precision import Precision, chosen
 from adaptbert.prediction.request_rows import Asked, Reader
 from adaptbert.rows import tag_schemes
 from adaptbert.rows.cleaning import moved_back
+from adaptbert.rows.targets import TARGETS
 
 if TYPE_CHECKING:
     from adaptbert.tokenization.store.tokenizer import Tokenizer
 
-ANSWERS = {"class": "label", "labels": "labels", "number": "value", "answer": "answer", "spans": "tags", "tags": "tags"}
-"""Target -> what an answer is called."""
 MANY_ROWS = 2048
 """Rows at once where forward passes are cut by tokens."""
 HELD = 4
 """Rows that are held at most, in groups: behind one that can be answered may come millions that cannot."""
-NO_CLASSES = ("number", "answer")
 PRECISIONS = get_args(Precision)
 
 
@@ -52,16 +52,16 @@ class Predictor:
         model: Any,
         shape: Shape,
         tokenizer: "Tokenizer",
-        card: Mapping[str, Any],
-        precision: str | None = None,
+        task: TaskCard,
+        evaluated: Evaluated,
         batch_tokens: int | None = None,
     ) -> None:
         self._model, self._shape, self._tokenizer = model, shape, tokenizer
-        self._task, self._block_size = card["task"], card["params"]["block_size"]
-        self._precision = chosen(precision or card["params"]["precision"])
+        self._task, self._block_size = task, evaluated.block_size
+        self._precision = evaluated.precision
         self._batch_tokens = batch_tokens
-        self.shape: str = self._task["shape"]
-        self.target: str = self._task["target"]
+        self.task_type: TaskType = task.shape
+        self.target: Target = task.target
 
     @classmethod
     def load(cls, folder: str | Path, precision: str | None = None, batch_tokens: int | None = None) -> "Predictor":
@@ -78,7 +78,7 @@ class Predictor:
         """
         import torch
 
-        from adaptbert.finetuning.restore import opened
+        from adaptbert.finetuning.restore import load_fine_tuned
 
         if precision is not None and precision not in PRECISIONS:
             problem = f"'{precision}' is unknown"
@@ -87,14 +87,15 @@ class Predictor:
             raise BadParams(Code.OUT_OF_RANGE, "batch_tokens", f"{batch_tokens} is out of range", "write 1 or more")
         check_name(Path(folder))
         found = Checkpoint.load(Path(folder))
-        _check(found, Path(folder))
+        task, evaluated = _evaluation(found, Path(folder))
         with torch.random.fork_rng():
-            model, shape = opened(found)
+            model, shape = load_fine_tuned(found)
         for weight in model.parameters():
             # Weights of a mapped file begin anywhere; where they begin decides how a library cuts the sum of a vector.
             weight.data = weight.data.clone()
         model.to("cuda" if torch.cuda.is_available() else "cpu")
-        return cls(model, shape, found.tokenizer, found.card, precision, batch_tokens)
+        evaluated = evaluated.model_copy(update={"precision": chosen(precision or evaluated.precision)})
+        return cls(model, shape, found.tokenizer, task, evaluated, batch_tokens)
 
     def answers(
         self, rows: Iterable[Mapping[str, Any]], *, probabilities: bool = False, top: int | None = None
@@ -102,8 +103,9 @@ class Predictor:
         """An answer for each row, in their order; rows are taken as they are needed.
 
         Args:
-            rows: the inputs of the shape by their names (`text`; `text_a`, `text_b`; `context`, `question`; `tokens`,
-                or `text` whose words are to be found), and `id` where there is one. What else they hold is not read.
+            rows: the inputs of the task type by their names (`text`; `text_a`, `text_b`; `context`, `question`;
+                `tokens`, or `text` whose words are to be found), and `id` where there is one. What else they hold is
+                not read.
             probabilities: tell those of all classes; of an extractive answer its place and the score of none.
             top: tell only so many, the most probable first.
 
@@ -125,7 +127,7 @@ class Predictor:
         Args:
             columns: our name of an input, or `id`, -> the user's.
         """
-        return Reader(self.shape, columns, self._task.get("replace"))
+        return Reader(self.task_type, columns, self._task.replace)
 
     def answered(
         self, rows: Iterable[Asked], *, probabilities: bool = False, top: int | None = None
@@ -150,7 +152,7 @@ class Predictor:
         """Refuse what cannot be told."""
         if top is not None and top < 1:
             raise BadParams(Code.OUT_OF_RANGE, "top", f"{top} is out of range", "write 1 or more")
-        if top is not None and self.target in NO_CLASSES:
+        if top is not None and TARGETS[self.target].classes is None:
             problem = f"the target '{self.target}' has no classes"
             raise BadParams(Code.CONTRADICTION, "top", problem, "leave it out")
 
@@ -167,15 +169,15 @@ class Predictor:
         from adaptbert.finetuning.module import logits
 
         rows = [row.values for row in asked]
-        shape, tuned = self._shape, self._task["tuned"]
-        examples = shape.examples(rows, self._tokenizer, self._task["max_length"])
+        shape, tuned, output = self._shape, self._task.tuned, TARGETS[self.target]
+        examples = shape.examples(rows, self._tokenizer, self._task.max_length)
         scores = logits(self._model, shape, examples, self._block_size, self._precision, self._batch_tokens)
         answers, confidence = shape.answers(rows, examples, scores, tuned)
-        found: list[dict[str, Any]] = [{ANSWERS[self.target]: answer} for answer in answers]
-        if self.target != "number":
+        found: list[dict[str, Any]] = [{output.answer: answer} for answer in answers]
+        if output.has_confidence:
             for told, sure in zip(found, confidence.tolist(), strict=True):
                 told["confidence"] = sure
-        if self.target == "spans":
+        if output.marks_spans:
             for told, row in zip(found, asked, strict=True):
                 told["entities"] = entities(told["tags"], row)
         if probabilities or top is not None:
@@ -208,25 +210,26 @@ def _best(probabilities: dict[str, float], top: int) -> dict[str, float]:
     return dict(sorted(probabilities.items(), key=lambda found: -found[1])[:top])
 
 
-def _check(found: Checkpoint, folder: Path) -> None:
-    """Refuse a card that does not say all, or not what config.json says, and a head that is another's."""
-    if found.card.get("task") is None:
+def _evaluation(found: Checkpoint, folder: Path) -> tuple[TaskCard, Evaluated]:
+    """How a cell was evaluated; a card that does not say all, or not what config.json says, and another's head are
+    refused."""
+    if found.card is None or found.card.task is None:
         problem = "not a checkpoint that was fine-tuned on a task"
         raise BadData(Code.NOT_FINE_TUNED, folder, problem, "name a folder below models/finetune")
     card = folder / CARD
-    task, config = found.card["task"], found.config()
+    task, config = found.card.task, found.config()
     try:
-        shape = from_card(task)
+        shape = from_card(task.as_json())
     except (KeyError, ValueError):
         raise untold(card) from None
-    if misread := replacing.problem(task.get("replace")):
+    if misread := replacing.problem(task.replace):
         raise BadData(Code.BAD_CONFIG, card, misread, COPY)
-    read = validated(Evaluated, found.card["params"], f"{card}: params")
+    read = validated(Evaluated, found.card.params, f"{card}: params", COPY)
     room = min(read.block_size, config.max_position_embeddings)
-    if misread := shape.reading.problem(config.num_hidden_layers):
+    if misread := shape.pooling.problem(config.num_hidden_layers):
         raise BadData(Code.BAD_CONFIG, card, misread, COPY)
-    if task["max_length"] > room:
-        problem = f"task.max_length {task['max_length']}, but the encoder reads {room} tokens"
+    if task.max_length > room:
+        problem = f"task.max_length {task.max_length}, but the encoder reads {room} tokens"
         raise BadData(Code.BAD_CONFIG, card, problem, COPY)
     head = shape.config()
     if config.num_labels != head["num_labels"]:
@@ -234,3 +237,4 @@ def _check(found: Checkpoint, folder: Path) -> None:
         raise BadData(Code.HEAD_DOES_NOT_FIT, folder, problem, COPY)
     if config.id2label != head.get("id2label", config.id2label):
         raise BadData(Code.HEAD_DOES_NOT_FIT, folder, "the labels of config.json are not those of card.json", COPY)
+    return task, read

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from math import isnan
 from typing import Any
 
+from adaptbert.base.task_types import TaskType
 from adaptbert.codes import Code
 from adaptbert.collection.readers.character_spans import words
 from adaptbert.collection.readers.fields import SURROGATE, Fields, half_character, kind
@@ -25,7 +26,7 @@ class Asked:
     Attributes:
         id: of its own, a whole number without a point; or the number of its line.
         line: where it begins, from 1.
-        values: the inputs of the shape; empty where there is a problem.
+        values: the inputs of the task type; empty where there is a problem.
         text: what `places` count in, as it was given.
         places: of a row to be tagged, first and last + 1 character of each word. In Unicode code points.
     """
@@ -42,22 +43,24 @@ class Reader:
     """Rows under the user's names.
 
     Args:
-        shape: of the task.
+        task_type: of the task.
         columns: our name of an input, or `id`, -> the user's; those left out have our name. An `id` is taken where
             there is one.
         replace: patterns and replacements for texts, as the task's own were read with.
 
     Raises:
-        BadParams: a name of ours that this shape does not have.
+        BadParams: a name of ours that this task type does not have.
     """
 
-    def __init__(self, shape: str, columns: Mapping[str, str], replace: Sequence[Sequence[str]] | None = None) -> None:
-        self._shape, self._names = shape, dict(columns)
+    def __init__(
+        self, task_type: TaskType, columns: Mapping[str, str], replace: Sequence[Sequence[str]] | None = None
+    ) -> None:
+        self._own, self._names = Layout(task_type), dict(columns)
         self._id = self._names.pop("id", None)
         known = dict.fromkeys(name for layout in self._layouts() for name in layout.inputs)
         for name in self._names:
             if name not in known:
-                problem = f"'{name}' is not an input of the shape {shape}"
+                problem = f"'{name}' is not an input of the shape {task_type}"
                 raise BadParams(Code.CONTRADICTION, "--columns", problem, f"map one of id, {', '.join(known)}")
         self._every = [Fields(layout, self._names, replace) for layout in self._layouts()]
         self._fields = self._every[0]
@@ -104,11 +107,11 @@ class Reader:
         values = self._fields.read(record, place).values
         if isinstance(values, Problem):
             return Asked(identity, line, {}, values)
-        if self._shape == "sequence_labelling":
+        if self._own.is_tagged:
             return _words(identity, line, values)
         cleaned = {name: clean(text)[0] for name, text in values.items()}
         if not all(cleaned.values()):
-            return _refused(identity, line, PAIR_MISSING if self._shape == "sentence_pair" else EMPTY)
+            return _refused(identity, line, PAIR_MISSING if "text_b" in values else EMPTY)
         return Asked(identity, line, cleaned, text=values.get("context", ""))
 
     def _identity(self, record: Mapping[str, Any]) -> str | Problem:
@@ -123,8 +126,7 @@ class Reader:
         return half_character(str(self._id)) if SURROGATE.search(str(found)) else str(found)
 
     def _layouts(self) -> list[Layout]:
-        own = Layout(self._shape)
-        return [own, CORPUS] if self._shape == "sequence_labelling" else [own]
+        return [self._own, CORPUS] if self._own.is_tagged else [self._own]
 
 
 def _words(identity: str, line: int, values: Mapping[str, Any]) -> Asked:

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adaptbert.base.counter_rng import seed_of
-from adaptbert.pretraining.length_schedule import OneAfterTheOther, ShortDocuments
+from adaptbert.pretraining.length_schedule import ConcatenatedBatches, ShortDocuments
 from adaptbert.pretraining.masked_lm import MaskedBatch, MaskedBatches
 from adaptbert.pretraining.masking import Masker
+from adaptbert.pretraining.metrics.token_classes import token_classes
 from adaptbert.pretraining.sentence_pairs import SentencePairs, head_of
-from adaptbert.pretraining.token_classes import token_classes
-from adaptbert.pretraining.untrained_head import WarmedUp
+from adaptbert.pretraining.untrained_head import HeadWarmupBatches
 from adaptbert.training.document_stream import DocumentStream
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Curriculum:
+class BatchSchedule:
     """A run's worth of micro-batches.
 
     Attributes:
@@ -45,7 +45,7 @@ class Curriculum:
     @classmethod
     def of(
         cls, corpus: "TokenizedCorpus", params: "RungConfig", tokenizer: "Tokenizer", longest: int, seed: int
-    ) -> "Curriculum":
+    ) -> "BatchSchedule":
         """What `params` ask for.
 
         Args:
@@ -71,8 +71,8 @@ class Curriculum:
             short = params.lengths.short_length
             first = batches_of(ShortDocuments(corpus, short), short, seed_of(seed, "short"))
             short_steps = params.lengths.short_steps(steps)
-            batches = OneAfterTheOther(first, short_steps * accumulate, batches)
+            batches = ConcatenatedBatches(first, short_steps * accumulate, batches)
             row += (short - row) * short_steps / max(1, steps)
         if params.head_warmup_steps:
-            batches = WarmedUp(batches, params.head_warmup_steps * accumulate)
+            batches = HeadWarmupBatches(batches, params.head_warmup_steps * accumulate)
         return cls(steps, body_steps, accumulate, batches, row)

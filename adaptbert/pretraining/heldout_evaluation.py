@@ -1,7 +1,6 @@
 """Measuring alike: every rung on the same held-out text, with the same masks."""
 
 import math
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,8 +11,10 @@ from adaptbert.base import bounds
 from adaptbert.base.config import Config
 from adaptbert.codes import Code
 from adaptbert.errors import BadData, Diverged
+from adaptbert.model.evaluation import evaluating
 from adaptbert.model.packing import pack
 from adaptbert.pretraining.masking import Masker, MaskingConfig
+from adaptbert.pretraining.metrics.heldout_measures import bits_per_char
 from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
 from adaptbert.tokenization.store.tokenizer import Tokenizer
 
@@ -62,20 +63,13 @@ class HeldOut:
             BadData: a set is too small for a single mask.
             Diverged: the loss is not finite.
         """
-        import torch
-
-        was_training = model.training
-        model.eval()
-        try:
-            with torch.no_grad(), torch.autocast(model.device.type, torch.bfloat16, enabled=precision == "bf16-mixed"):
-                return {name: self._measure(model, name) for name in self.sets}
-        finally:
-            model.train(was_training)
+        with evaluating(model, precision):
+            return {name: self._measure(model, name) for name in self.sets}
 
     def _measure(self, model: Any, name: str) -> dict[str, float]:
         import torch
 
-        from adaptbert.model.encoder import encode
+        from adaptbert.model.encoder import Tokens, encode
 
         corpus = self.sets[name]
         taken = max(1, int(np.searchsorted(np.cumsum(corpus.lengths), self.config.max_tokens, side="right")))
@@ -91,7 +85,7 @@ class HeldOut:
             if len(chosen) == 0:
                 continue
             places, hidden_ids = (torch.as_tensor(values, device=model.device) for values in (chosen, ids))
-            hidden = encode(model.bert, pack(flat.lengths, block), hidden_ids, places)
+            hidden = encode(model.bert, pack(flat.lengths, block), Tokens(hidden_ids), places)
             logits = model.cls.predictions(hidden).float()
             expected = torch.as_tensor(flat.ids[chosen], device=model.device)
             loss += float(torch.nn.functional.cross_entropy(logits, expected, reduction="sum"))
@@ -109,29 +103,3 @@ class HeldOut:
             "mlm_loss": mean,
             "masked_accuracy": correct / chosen_tokens,
         }
-
-
-def bits_per_char(mlm_loss: float, tokens: int, characters: int) -> float:
-    """Masked-LM loss as bits per character, which survives a change of vocabulary.
-
-    The mean loss (nats a token, over the masked tokens) is taken for every token of the text: a pseudo-likelihood
-    (Salazar et al. 2020), not a compression rate.
-
-    Args:
-        tokens: of the text, special tokens not counted.
-        characters: of the text.
-    """
-    return mlm_loss * tokens / characters / math.log(2)
-
-
-def named(measured: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    """`{"general": {"mlm_loss": 6.1}}` as `{"general/mlm_loss": 6.1}`."""
-    return {f"{text}/{metric}": value for text, values in measured.items() for metric, value in values.items()}
-
-
-def unnamed(values: Mapping[str, float], texts: Iterable[str]) -> dict[str, dict[str, float]]:
-    """The inverse of `named` for these texts; other values are left out."""
-    return {
-        text: {name.removeprefix(f"{text}/"): value for name, value in values.items() if name.startswith(f"{text}/")}
-        for text in texts
-    }

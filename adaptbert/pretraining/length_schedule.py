@@ -84,7 +84,7 @@ class ShortDocuments:
 
 
 @dataclass(frozen=True)
-class OneAfterTheOther(Generic[B]):
+class ConcatenatedBatches(Generic[B]):
     """Micro-batches 0 .. count-1 of one stream, then those of another from its 0 on: a function of k again."""
 
     first: Callable[[int], B]

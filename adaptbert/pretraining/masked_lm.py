@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from adaptbert.model.encoder import encode
+from adaptbert.model.encoder import Tokens, encode
 from adaptbert.model.optimizer import OptimConfig, adamw
 from adaptbert.model.packing import Rows, pack
 from adaptbert.model.to_device import pinned, to
 from adaptbert.pretraining.masking import Masker
-from adaptbert.pretraining.masking_audit import MaskingAudit
+from adaptbert.pretraining.metrics.masking_audit import MaskingAudit
 from adaptbert.pretraining.sentence_pairs import PairLabels, SentencePairs, answers
 from adaptbert.tokenization.store.tokenized_corpus import Documents, Flat
 from adaptbert.training.document_stream import DocumentStream
@@ -63,7 +63,7 @@ class MaskedBatches:
     """Micro-batch k of a run: documents by `stream`, masks by `masker`, rows of `block_size` tokens.
 
     Args:
-        classes: of tokens by id, for the audit (`adaptbert.pretraining.token_classes`).
+        classes: of tokens by id, for the audit (`adaptbert.pretraining.metrics.token_classes`).
         pairs: reads the documents as pairs for a sentence objective; `stream` goes by its lengths then.
     """
 
@@ -129,10 +129,10 @@ class MaskedLM(pl.LightningModule):
         """The loss; with pairs also its two parts and the share of right answers, by the names in `PAIR_PARTS`."""
         self._frozen = list(self.model.bert.parameters()) if batch.head_only else []
         if batch.pairs is None:
-            return self._masked_loss(encode(self.model.bert, batch.rows, batch.ids, batch.chosen), batch)
+            return self._masked_loss(encode(self.model.bert, batch.rows, Tokens(batch.ids), batch.chosen), batch)
         pairs = batch.pairs
         needed = torch.cat([batch.chosen, pairs.first])
-        hidden = encode(self.model.bert, batch.rows, batch.ids, needed, pairs.segments)
+        hidden = encode(self.model.bert, batch.rows, Tokens(batch.ids, pairs.segments), needed)
         hidden, first = hidden.tensor_split([len(batch.chosen)])
         scores = answers(self.model, first).float()
         asked = max(1, len(pairs.labels))

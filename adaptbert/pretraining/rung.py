@@ -1,199 +1,242 @@
-"""One step up the ladder: masked-language modelling from a checkpoint on a corpus, measured before and after.
+"""One rung of the ladder: masked-language modelling from a checkpoint on a corpus, measured before and after.
 
-pretrain, domain_transfer and task_transfer are this operation with three sets of values.
+pretrain, domain_transfer and task_transfer are this operation with three sets of values. Here it is computed;
+adaptbert.pretraining.rung_outputs writes what came of it.
 """
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from adaptbert.base.files import write_json
+from transformers import BertForMaskedLM, BertForPreTraining
+
 from adaptbert.codes import Code
-from adaptbert.model.precision import settle
-from adaptbert.pretraining.heldout_evaluation import HeldOut, MeasureConfig, named, unnamed
-from adaptbert.pretraining.masking_audit import audit_metrics
+from adaptbert.errors import BadData
+from adaptbert.model.architecture import parameters
+from adaptbert.model.checkpoint import Checkpoint
+from adaptbert.model.flops import training_flop
+from adaptbert.model.precision import named_precision
+from adaptbert.pretraining.batch_schedule import BatchSchedule
+from adaptbert.pretraining.heldout_evaluation import HeldOut, MeasureConfig
+from adaptbert.pretraining.masked_lm import LOSS_NAME, PAIR_PARTS, MaskedLM
+from adaptbert.pretraining.metrics.heldout_measures import named, unnamed
 from adaptbert.pretraining.rung_config import RungConfig
+from adaptbert.pretraining.sentence_evaluation import HeldOutPairs
 from adaptbert.pretraining.sentence_pairs import head_of
+from adaptbert.pretraining.untrained_head import is_near_chance, is_random
 from adaptbert.runtime.tracking.run import Run
-
-if TYPE_CHECKING:
-    from adaptbert.model.checkpoint import Checkpoint
-    from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
-    from adaptbert.training.resume import Work
+from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
+from adaptbert.training import distributed
+from adaptbert.training.loop import fit
+from adaptbert.training.plan import Fitted, Plan
+from adaptbert.training.resume import Work
+from adaptbert.training.savepoints import Savepoints
 
 RANDOM_HEAD = (
     "the head of masked-language modelling in {name} was never trained: bits per character of this rung mean nothing,"
     " and no comparison with it does; set head_warmup_steps (some hundreds) to train the head alone first"
 )
 
+Measures = dict[str, dict[str, float]]
+
 
 @dataclass(frozen=True)
-class Where:
-    """Names and places of a rung.
+class RungRun:
+    """What a rung is trained from.
 
     Attributes:
         stage: that trains it.
         rung: its folder below models/.
         heldout: folder of the held-out sets.
-        out: the checkpoint to write.
-        metrics: the JSON file to write.
     """
 
     stage: str
     rung: str
+    start: Checkpoint
+    corpus: TokenizedCorpus
+    params: RungConfig
+    measure: MeasureConfig
+    seed: int
     heldout: Path
-    out: Path
-    metrics: Path
 
 
-def climb(
-    start: "Checkpoint",
-    corpus: "TokenizedCorpus",
-    params: RungConfig,
-    measure: MeasureConfig,
-    seed: int,
-    where: Where,
-    work: "Work",
-    run: Run,
-) -> None:
-    """Train from `start` on `corpus`, from where an earlier process stopped; write the checkpoint and its metrics.
+@dataclass(frozen=True)
+class TrainedRung:
+    """What training made of a rung.
+
+    Attributes:
+        run: with the precision that was trained in, by its name.
+        model: has the head of masked-language modelling.
+        parameters: of the model.
+        row: tokens of a packed row, the mean over all steps.
+        before, after: held-out text -> `mlm_loss`, `bits_per_char`, `masked_accuracy`.
+        untrained_head: whether the head still knows nothing; None where it had been trained before.
+    """
+
+    run: RungRun
+    model: Any
+    parameters: int
+    steps: int
+    row: float
+    fitted: Fitted
+    before: Measures
+    after: Measures
+    untrained_head: bool | None
+
+    @property
+    def tokens(self) -> int:
+        """As params ask for; documents that are read whole make it a little more or less."""
+        return round(self.steps * self.run.params.global_batch_tokens)
+
+    @property
+    def tflop(self) -> float:
+        """10^12 floating-point operations."""
+        decoded = self.fitted.counts.get("chosen", 0)
+        needed = decoded + self.fitted.counts.get("pairs", 0)
+        return round(training_flop(self.model.config, self.tokens, self.row, needed, decoded) / 1e12, 3)
+
+
+def train_rung(rung: RungRun, work: Work, run: Run) -> TrainedRung:
+    """Train, from where an earlier process stopped.
 
     Raises:
         BadData: the corpus was made with another tokenizer, or its documents do not fit rows or positions.
     """
-    from transformers import BertForMaskedLM, BertForPreTraining
+    _check(rung)
+    start, tokenizer = rung.start, rung.start.tokenizer
+    model, drawn = _model(rung)
+    room = min(rung.params.block_size, model.config.max_position_embeddings)
+    schedule = BatchSchedule.of(rung.corpus, rung.params, tokenizer, room, rung.seed)
+    heldout = HeldOut(rung.heldout, rung.measure, tokenizer, rung.params.block_size)
+    evaluation = _Evaluation(model, heldout, _heldout_pairs(rung, heldout, room))
 
-    from adaptbert.errors import BadData
-    from adaptbert.model import checkpoint
-    from adaptbert.model.architecture import parameters
-    from adaptbert.model.card import CARD
-    from adaptbert.model.flops import training_flop
-    from adaptbert.pretraining.batch_schedule import Curriculum
-    from adaptbert.pretraining.masked_lm import LOSS_NAME, PAIR_PARTS, MaskedLM
-    from adaptbert.pretraining.sentence_evaluation import HeldOutPairs
-    from adaptbert.pretraining.untrained_head import is_near_chance, is_random
-    from adaptbert.training import distributed as ranks
-    from adaptbert.training.loop import fit
-    from adaptbert.training.plan import Plan
-
-    start.check_tokenizer(corpus.fingerprint, corpus.texts[0]["name"])
-    tokenizer = start.tokenizer
-    head = head_of(params.sentence_objective)
-    model, drawn = start.model_and_drawn(
-        BertForPreTraining if head else BertForMaskedLM,
-        seed,
-        hidden_dropout_prob=params.dropout,
-        attention_probs_dropout_prob=params.dropout,
+    rung = _begin(rung, schedule, heldout, work)
+    run.go_on(work.run)
+    module = MaskedLM(model, rung.params.optim, schedule.body_steps, rung.params.head_warmup_steps)
+    before = start.measured or heldout.measure(model, rung.params.precision)
+    began_untrained = start.has_weights and (
+        start.has_random_head or (start.card is None and is_random(drawn, before, tokenizer.size))
     )
-    longest = int(corpus.lengths.max())
-    for limit, name in ((params.block_size, "block_size"), (model.config.max_position_embeddings, "max_positions")):
+    _report_beginning(rung, schedule, before, began_untrained, run)
+    fitted = _fit(module, rung, schedule, evaluation, work.savepoints(), run)
+    after = unnamed(fitted.curve[-1], heldout.sets) if fitted.curve else before
+    return TrainedRung(
+        run=rung,
+        model=model,
+        parameters=parameters(model),
+        steps=schedule.steps,
+        row=schedule.row,
+        fitted=fitted,
+        before=before,
+        after=after,
+        untrained_head=(schedule.steps == 0 or is_near_chance(after, tokenizer.size)) if began_untrained else None,
+    )
+
+
+def _check(rung: RungRun) -> None:
+    """Refuse text that cannot be trained on."""
+    rung.start.check_tokenizer(rung.corpus.fingerprint, rung.corpus.texts[0]["name"])
+    longest = int(rung.corpus.lengths.max())
+    positions = rung.start.config().max_position_embeddings
+    for limit, name in ((rung.params.block_size, "block_size"), (positions, "max_positions")):
         if longest > limit:
             problem = f"a document has {longest} tokens, {name} is {limit}"
             remedy = f"lower tokenize.max_length or raise {name}"
-            raise BadData(Code.CONTRADICTION, f"params.yaml: {where.stage}", problem, remedy)
+            raise BadData(Code.CONTRADICTION, f"params.yaml: {rung.stage}", problem, remedy)
 
-    room = min(params.block_size, model.config.max_position_embeddings)
-    curriculum = Curriculum.of(corpus, params, tokenizer, room, seed)
-    steps, row = curriculum.steps, curriculum.row
-    heldout = HeldOut(where.heldout, measure, tokenizer, params.block_size)
-    heldout_pairs = HeldOutPairs(heldout, head, room) if head else None
+
+def _model(rung: RungRun) -> tuple[Any, frozenset[str]]:
+    """The model, and the names of the weights that were drawn."""
+    return rung.start.model_and_drawn(
+        BertForPreTraining if head_of(rung.params.sentence_objective) else BertForMaskedLM,
+        rung.seed,
+        hidden_dropout_prob=rung.params.dropout,
+        attention_probs_dropout_prob=rung.params.dropout,
+    )
+
+
+def _begin(rung: RungRun, schedule: BatchSchedule, heldout: HeldOut, work: Work) -> RungRun:
+    """Find the unfinished run with the same key, or begin one; in its precision."""
 
     def key(precision: str) -> dict[str, Any]:
-        return {
-            "params": {**params.model_dump(), "precision": precision},
-            "seed": seed,
-            "devices": ranks.count(curriculum.accumulate),
-            "measure": measure.model_dump(),
-            "init": [start.digest, start.tokenizer.fingerprint, start.base.fingerprint if start.base else None],
-            "texts": [*corpus.texts, len(corpus.lengths), *corpus.segmentation],
-            "heldout": heldout.digests,
-        }
+        return _resume_key(rung, precision, distributed.count(schedule.accumulate), heldout.digests)
 
-    precision = settle(f"{where.stage}.precision", params.precision, lambda name: work.is_begun(key(name)))
-    params = params.model_copy(update={"precision": precision})
+    precision = named_precision(f"{rung.stage}.precision", rung.params.precision, lambda name: work.is_begun(key(name)))
     work.begin(key(precision))
-    run.go_on(work.run)
-    module = MaskedLM(model, params.optim, curriculum.body_steps, params.head_warmup_steps)
-    before = start.measured or heldout.measure(model, params.precision)
-    began_random = start.has_weights and (
-        start.has_random_head or (not start.card and is_random(drawn, before, tokenizer.size))
-    )
-    if began_random:
-        print(f"  warning: {RANDOM_HEAD.format(name=start.name)}")
-    run.log_metrics(named(before), step=0)
-    for text in corpus.texts:
-        run.log_input(str(text["name"]), str(text["digest"]), "training")
-    run.set_tags({"rung": where.rung, "init": start.digest, "precision": precision})
-    print(f"{where.rung}: {corpus.tokens:,} tokens of text, {steps:,} steps of {params.global_batch_tokens:,} tokens")
+    return replace(rung, params=rung.params.model_copy(update={"precision": precision}))
 
-    def measure_now(step: int) -> Mapping[str, float]:
-        sentences = heldout_pairs.measure(model, params.precision) if heldout_pairs else {}
-        return {**named(heldout.measure(model, params.precision)), **sentences}
 
-    points = measured_steps(steps, params.measurements)
-
-    def flop(counts: Mapping[str, int]) -> float:
-        return training_flop(model.config, counts["tokens"], row, counts["chosen"], counts["chosen"])
-
-    names = ("train/loss", PAIR_PARTS) if head else (LOSS_NAME, ())
-    plan = Plan(steps, curriculum.accumulate, params.optim.clip_norm, params.precision, seed, *names)
-    fitted = fit(module, curriculum.batches, plan, run, dict.fromkeys(points, measure_now), work.savepoints(), flop)
-    after = unnamed(fitted.curve[-1], heldout.sets) if fitted.curve else before
-
-    tokens, decoded = round(steps * params.global_batch_tokens), fitted.counts.get("chosen", 0)
-    needed = decoded + fitted.counts.get("pairs", 0)
-    facts: dict[str, Any] = {
-        "rung": where.rung,
-        "from": start.name,
-        "tokens": tokens,
-        "steps": steps,
-        "tflop": round(training_flop(model.config, tokens, row, needed, decoded) / 1e12, 3),
-        "parameters": parameters(model),
+def _resume_key(rung: RungRun, precision: str, devices: int, heldout: Mapping[str, str]) -> dict[str, Any]:
+    """All that decides the result and is not code or machine."""
+    start = rung.start
+    return {
+        "params": {**rung.params.model_dump(), "precision": precision},
+        "seed": rung.seed,
+        "devices": devices,
+        "measure": rung.measure.model_dump(),
+        "init": [start.digest, start.tokenizer.fingerprint, start.base.fingerprint if start.base else None],
+        "texts": [*rung.corpus.texts, len(rung.corpus.lengths), *rung.corpus.segmentation],
+        "heldout": heldout,
     }
-    still_random = began_random and (steps == 0 or is_near_chance(after, tokenizer.size))
-    notes: dict[str, Any] = {}  # what is told only where it is so
-    if start.base:
-        notes["vocabulary"] = {"from": start.base.fingerprint, "new_tokens": tokenizer.size - start.base.size}
-    if began_random:
-        notes["random_head"] = still_random
-        run.set_tags({"random_head": "yes" if still_random else "warmed up"})
-    ledger = [*start.texts, *({**text, "trained_tokens": tokens} for text in corpus.texts)] if steps else start.texts
-    start.hand_on_pooler(model)
-    card = checkpoint.save(
-        where.out,
-        model,
-        tokenizer,
-        {
-            "stage": where.stage,
-            "rung": where.rung,
-            "params": {**params.model_dump(), "seed": seed},
-            "init": start.digest,
-            "texts": ledger,
-            "measured": after,
-            **notes,
-        },
+
+
+def _report_beginning(
+    rung: RungRun, schedule: BatchSchedule, before: Measures, began_untrained: bool, run: Run
+) -> None:
+    if began_untrained:
+        print(f"  warning: {RANDOM_HEAD.format(name=rung.start.name)}")
+    run.log_metrics(named(before), step=0)
+    for text in rung.corpus.texts:
+        run.log_input(str(text["name"]), str(text["digest"]), "training")
+    run.set_tags({"rung": rung.rung, "init": rung.start.digest, "precision": rung.params.precision})
+    batch = rung.params.global_batch_tokens
+    print(f"{rung.rung}: {rung.corpus.tokens:,} tokens of text, {schedule.steps:,} steps of {batch:,} tokens")
+
+
+@dataclass(frozen=True)
+class _Evaluation:
+    """A model on held-out text; `pairs` where there is a sentence objective."""
+
+    model: Any
+    heldout: HeldOut
+    pairs: HeldOutPairs | None
+
+    def measures(self, precision: str) -> dict[str, float]:
+        """By their names on a curve."""
+        sentences = self.pairs.measure(self.model, precision) if self.pairs else {}
+        return {**named(self.heldout.measure(self.model, precision)), **sentences}
+
+
+def _heldout_pairs(rung: RungRun, heldout: HeldOut, room: int) -> HeldOutPairs | None:
+    head = head_of(rung.params.sentence_objective)
+    return HeldOutPairs(heldout, head, room) if head else None
+
+
+def _fit(
+    module: MaskedLM, rung: RungRun, schedule: BatchSchedule, evaluation: _Evaluation, savepoints: Savepoints, run: Run
+) -> Fitted:
+    params = rung.params
+    loss_name, parts = ("train/loss", PAIR_PARTS) if evaluation.pairs else (LOSS_NAME, ())
+    plan = Plan(
+        schedule.steps,
+        schedule.accumulate,
+        params.optim.clip_norm,
+        params.precision,
+        rung.seed,
+        loss_name,
+        parts,
+        partial(_flop, module.model.config, schedule.row),
     )
-    if head:
-        facts["sentence"] = {
-            "objective": params.sentence_objective,
-            **{name: fitted.counts.get(name, 0) for name in ("pairs", "unpaired")},
-        }
-        print(f"  {facts['sentence']['pairs']:,} pairs, {facts['sentence']['unpaired']:,} documents too short for one")
-    audit = audit_metrics(fitted.counts)
-    masking = {"unit": params.masking.unit, "probability": params.masking.probability, **audit}
-    measures = {"before": before, "after": after, "curve": fitted.curve, "masking": masking}
-    write_json(where.metrics, {**facts, **notes, **measures})
-    work.finish(where.metrics)
-    run.set_tags({"checkpoint": str(card["weights"])})
-    run.log_metrics({"cost/tokens": tokens, "cost/tflop": facts["tflop"], **{f"mask/{k}": v for k, v in audit.items()}})
-    run.log_artifact(where.out / CARD)
-    run.log_artifact(where.metrics)
-    print(
-        "  bits per character: "
-        + ", ".join(f"{t} {before[t]['bits_per_char']:.3f} -> {after[t]['bits_per_char']:.3f}" for t in after)
-    )
+    points = measured_steps(schedule.steps, params.measurements)
+    measure_at = dict.fromkeys(points, lambda _step: evaluation.measures(params.precision))
+    return fit(module, schedule.batches, plan, run, measure_at, savepoints)
+
+
+def _flop(config: Any, row: float, counts: Mapping[str, int]) -> float:
+    return training_flop(config, counts["tokens"], row, counts["chosen"], counts["chosen"])
 
 
 def measured_steps(steps: int, count: int) -> list[int]:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adaptbert.model.evaluation import evaluating
 from adaptbert.model.packing import pack
 from adaptbert.pretraining.heldout_evaluation import BATCH_DOCUMENTS, HeldOut
 from adaptbert.pretraining.sentence_pairs import Head, SentencePairs, answers, can_pair
@@ -25,21 +26,14 @@ class HeldOutPairs:
 
     def measure(self, model: "BertForPreTraining", precision: str) -> dict[str, float]:
         """`sentence_loss/<set>` (nats a pair) and `sentence_accuracy/<set>`; the model's mode is as before."""
-        import torch
-
-        was_training = model.training
-        model.eval()
-        try:
-            with torch.no_grad(), torch.autocast(model.device.type, torch.bfloat16, enabled=precision == "bf16-mixed"):
-                found = {name: self._measure(model, pairs) for name, pairs in self._sets.items()}
-        finally:
-            model.train(was_training)
-        return {f"{metric}/{name}": value for name, values in found.items() for metric, value in values.items()}
+        with evaluating(model, precision):
+            measured = {name: self._measure(model, pairs) for name, pairs in self._sets.items()}
+        return {f"{metric}/{name}": value for name, values in measured.items() for metric, value in values.items()}
 
     def _measure(self, model: Any, pairs: SentencePairs) -> dict[str, float]:
         import torch
 
-        from adaptbert.model.encoder import encode
+        from adaptbert.model.encoder import Tokens, encode
 
         taken = max(1, int(np.searchsorted(np.cumsum(pairs.lengths), self._max_tokens, side="right")))
         scores, labels = [], []
@@ -49,7 +43,7 @@ class HeldOutPairs:
             begins = (np.cumsum(flat.lengths) - flat.lengths)[label >= 0]
             ids, kinds, places = (torch.as_tensor(v, device=model.device) for v in (flat.ids, segments, begins))
             rows = pack(flat.lengths, max(self._block_size, int(flat.lengths.max())))
-            scores.append(answers(model, encode(model.bert, rows, ids, places, kinds)).float().cpu())
+            scores.append(answers(model, encode(model.bert, rows, Tokens(ids, kinds), places)).float().cpu())
             labels.append(torch.from_numpy(label[label >= 0]))
         given, expected = torch.cat(scores), torch.cat(labels)
         if len(expected) == 0:  # long documents of a single word

@@ -36,7 +36,7 @@ def is_near_chance(measured: Mapping[str, Mapping[str, float]], vocabulary: int)
 
 
 @dataclass(frozen=True)
-class WarmedUp:
+class HeadWarmupBatches:
     """The same micro-batches, of which the first `count` train nothing but the head: a function of k as before."""
 
     batches: Callable[[int], MaskedBatch]

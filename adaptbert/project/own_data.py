@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from adaptbert.base.files import whole
 from adaptbert.codes import Code
-from adaptbert.collection.readers.formats import SUFFIXES, format_of
+from adaptbert.collection.readers.formats.spec import SUFFIXES, format_of
 from adaptbert.collection.readers.lines import check_regular
 from adaptbert.comparison.amounts import bytes_of
 from adaptbert.errors import BadData, UserError, raise_all

@@ -18,7 +18,8 @@ from adaptbert.comparison.report.terms import CONTROLS, would_show
 from adaptbert.comparison.statistics import FEWEST_SEEDS
 from adaptbert.comparison.text_table import NO_TASKS, STEPS
 from adaptbert.errors import BadParams, UserError, nearest, raise_all, shortened
-from adaptbert.finetuning.tasks.shapes import MAKERS, ShapeConfig, mismatch
+from adaptbert.finetuning.tasks.shapes import SHAPES, ShapeConfig, mismatch
+from adaptbert.rows.targets import TARGETS
 from adaptbert.runtime.params import params_file as params
 from adaptbert.runtime.params.sound_parts import Incomplete, Sound
 
@@ -172,12 +173,13 @@ def _shapes(document: Mapping[str, Any], file: Path) -> Iterator[UserError]:
     """The options of a task belong to its shape and target."""
     for task, values in document.get("finetune", {}).items():
         if task in document["collect_task"]:
-            options = ShapeConfig.model_validate({name: values[name] for name in MAKERS if name in values})
+            options = ShapeConfig.model_validate({name: values[name] for name in SHAPES if name in values})
             collected = document["collect_task"][task]
             if found := mismatch(options, collected["shape"], collected["target"], values["max_length"]):
                 yield BadParams(Code.CONTRADICTION, f"{file}: finetune.{task}", *found)
-            for key in sorted(OF_CLASSES & values.keys()) if collected["target"] == "number" else ():
-                problem = f"{key} and target 'number': a number has no classes"
+            has_classes = TARGETS[collected["target"]].has_confidence
+            for key in sorted(OF_CLASSES & values.keys()) if not has_classes else ():
+                problem = f"{key} and target '{collected['target']}': a number has no classes"
                 yield BadParams(Code.CONTRADICTION, f"{file}: finetune.{task}.{key}", problem, "remove the key")
 
 

@@ -3,26 +3,14 @@
 import json
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from adaptbert.base.files import read_json
 from adaptbert.rows import parquet as tables
-
-if TYPE_CHECKING:
-    pass
 
 
 def split(folder: Path, name: str) -> list[dict[str, Any]]:
     """The rows of `train`, `dev` or `test`."""
     return list(tables.rows(folder / f"{name}.parquet"))
-
-
-def description(folder: Path) -> dict[str, Any]:
-    """task.json: `shape`, `target`, `labels`, `rows`; of a number also `range`, of answers `no_answer`.
-
-    `replace` where texts were changed as they were read.
-    """
-    return read_json(folder / "task.json")
 
 
 def subset(rows: list[dict[str, Any]], labels: int) -> list[dict[str, Any]]:

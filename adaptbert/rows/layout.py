@@ -1,7 +1,7 @@
-"""What a row of each kind consists of: its columns by shape and target, the same in data/raw and data/validated.
+"""What a row of each kind consists of: its columns by task type and target, the same in data/raw and data/validated.
 
-A row of a corpus is a text. A row of a labelled set has the inputs of its shape and the output of its target; on disk
-`id` stands before them (and, in data/raw, `file` and `line` after).
+A row of a corpus is a text. A row of a labelled set has the inputs of its task type and the output of its target; on
+disk `id` stands before them (and, in data/raw, `file` and `line` after).
 """
 
 from collections.abc import Iterable, Sequence
@@ -9,24 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from adaptbert.base.task_types import TARGETS_OF, Target, TaskType
 from adaptbert.codes import Code
 from adaptbert.errors import BadData, nearest
+from adaptbert.rows.cells import CellType, arrow_type
+from adaptbert.rows.targets import TARGETS, TargetSpec
+from adaptbert.rows.task_types import TASK_TYPES, TaskTypeSpec
 
 if TYPE_CHECKING:
     import pyarrow as pa
-from adaptbert.base.task_types import TARGETS
 
-_INPUTS = {
-    "corpus": ("text",),
-    "single_sentence": ("text",),
-    "sentence_pair": ("text_a", "text_b"),
-    "extractive_answer": ("context", "question"),
-    "sequence_labelling": ("tokens",),
-}
-_OUTPUTS = {
-    "": (), "class": ("label",), "labels": ("labels",), "number": ("value",),
-    "answer": ("answers",), "spans": ("tags",), "tags": ("tags",),
-}  # fmt: skip
+_CORPUS = TaskTypeSpec({"text": "text"})
 
 
 @dataclass(frozen=True)
@@ -34,22 +27,52 @@ class Layout:
     """The columns of one kind of row.
 
     Attributes:
-        shape: `corpus`, or the shape of a task.
-        target: of a task; a corpus has none.
+        task_type: None for a corpus.
+        target: of a task; None where what is right does not matter, as for a corpus and for rows to predict.
     """
 
-    shape: str
-    target: str = ""
+    task_type: TaskType | None
+    target: Target | None = None
+
+    @property
+    def name(self) -> str:
+        """What messages call such a row."""
+        return self.task_type or "corpus"
+
+    @property
+    def is_corpus(self) -> bool:
+        return self.task_type is None
+
+    @property
+    def is_tagged(self) -> bool:
+        """Whether a model reads words, each of which has a tag."""
+        return "tokens" in self.inputs
 
     @property
     def inputs(self) -> tuple[str, ...]:
         """What a model reads."""
-        return _INPUTS[self.shape]
+        return tuple(self._task_type.inputs)
+
+    @property
+    def shared(self) -> tuple[str, ...]:
+        """The inputs by which rows belong together: all, or those that several rows have in common."""
+        return self._task_type.shared or self.inputs
+
+    @property
+    def aligned(self) -> str:
+        """What points into the inputs, see `TaskTypeSpec`."""
+        return self._task_type.aligned
 
     @property
     def outputs(self) -> tuple[str, ...]:
         """What it answers; none for a corpus."""
-        return _OUTPUTS[self.target]
+        return () if self.target is None else (self.output.column,)
+
+    @property
+    def output(self) -> TargetSpec:
+        """What is right, of a labelled set."""
+        assert self.target is not None, "a corpus has no target"
+        return TARGETS[self.target]
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -62,21 +85,26 @@ class Layout:
         return ["id", *self.fields]
 
     def arrow(self) -> "pa.Schema":
-        """The Parquet schema of `columns`. Offsets of answers count Unicode code points of the context."""
+        """The Parquet schema of `columns`."""
         import pyarrow as pa
 
-        strings = pa.list_(pa.string())
-        answers = pa.list_(pa.struct([("text", pa.string()), ("start", pa.int64())]))
-        kinds = {"labels": strings, "tokens": strings, "tags": strings, "value": pa.float64(), "answers": answers}
-        return pa.schema([(name, kinds.get(name, pa.string())) for name in self.columns])
+        cells: dict[str, CellType] = {"id": "text", **self._task_type.inputs}
+        if self.target is not None:
+            cells[self.output.column] = self.output.cell
+        return pa.schema([(name, arrow_type(cell)) for name, cell in cells.items()])
+
+    @property
+    def _task_type(self) -> TaskTypeSpec:
+        return _CORPUS if self.task_type is None else TASK_TYPES[self.task_type]
 
 
-CORPUS = Layout("corpus")
+CORPUS = Layout(None)
 
 
 def of_another_target(layout: Layout, name: str) -> str:
-    """The end of a remedy where a field is the output of another target of the shape; else nothing."""
-    others = [target for target in TARGETS.get(layout.shape, ()) if name in Layout(layout.shape, target).outputs]
+    """The end of a remedy where a field is the output of another target of the task type; else nothing."""
+    targets = TARGETS_OF[layout.task_type] if layout.task_type is not None else ()
+    others = [target for target in targets if name in Layout(layout.task_type, target).outputs]
     if not others:
         return ""
     return f"; `target: {layout.target}` wants {', '.join(layout.outputs)}, `target: {others[0]}` wants {name}"

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from adaptbert.base.task_types import SHAPES
+from adaptbert.rows.cells import as_text
 from adaptbert.rows.layout import CORPUS, Layout
+from adaptbert.rows.task_types import TASK_TYPES
 
-LAYOUTS = [CORPUS, *map(Layout, SHAPES)]
+LAYOUTS = [CORPUS, *map(Layout, TASK_TYPES)]
 BATCH = 1_000
 """Rows at once: a text may be a whole article."""
 
@@ -31,4 +32,4 @@ def texts(path: Path) -> Iterator[tuple[str, str]]:
         for batch in file.iter_batches(BATCH, columns=["id", *inputs]):
             cells = [batch[name].to_pylist() for name in inputs]
             for text_id, *values in zip(batch["id"].to_pylist(), *cells, strict=True):
-                yield text_id, " ".join(value if isinstance(value, str) else " ".join(value) for value in values)
+                yield text_id, " ".join(map(as_text, values))

@@ -15,11 +15,12 @@ from typing import Literal
 Scheme = Literal["io", "bio", "iob1", "iobes"]
 Span = tuple[int, int, str]
 
+OUTSIDE = "O"
 SCHEMES: tuple[Scheme, ...] = ("bio", "io", "iob1", "iobes")
 """The likeliest first: rows that fit several are said to be of the first of these."""
 
 _PREFIXED = re.compile(r"([BIESLUM])-(.+)", re.DOTALL)
-_PREFIXES = {"io": "I", "bio": "BI", "iob1": "BI", "iobes": "BIES"}
+PREFIXES: Mapping[Scheme, str] = {"io": "I", "bio": "BI", "iob1": "BI", "iobes": "BIES"}
 _SAME = {"L": "E", "U": "S", "M": "I"}
 """Letters of BILOU and BMES, as iobes writes them."""
 
@@ -44,7 +45,7 @@ def tags(spans: Iterable[Span], length: int, scheme: Scheme) -> list[str]:
     Args:
         length: tokens of the row.
     """
-    return [f"{prefix}-{kind}" if kind else "O" for prefix, kind in _written(spans, length, scheme)]
+    return _as_tags(_written(spans, length, scheme))
 
 
 def legal(tags: Sequence[str], scheme: Scheme) -> list[str]:
@@ -56,7 +57,7 @@ def legal(tags: Sequence[str], scheme: Scheme) -> list[str]:
     Raises:
         ValueError: a tag is neither O nor a prefix of the scheme with a type.
     """
-    return [f"{prefix}-{kind}" if kind else "O" for prefix, kind in _written(_read(tags, scheme), len(tags), scheme)]
+    return _as_tags(_written(_read(tags, scheme), len(tags), scheme))
 
 
 def fits(tags: Sequence[str], scheme: Scheme) -> bool:
@@ -108,6 +109,10 @@ def _written(spans: Iterable[Span], length: int, scheme: Scheme) -> list[tuple[s
     return row
 
 
+def _as_tags(parsed: Iterable[tuple[str, str]]) -> list[str]:
+    return [f"{prefix}-{kind}" if kind else OUTSIDE for prefix, kind in parsed]
+
+
 def _prefixes(length: int, scheme: Scheme, *, touches: bool) -> str:
     """Of one entity; `touches`: the token before it is in an entity of the same type."""
     if scheme == "iobes":
@@ -117,7 +122,7 @@ def _prefixes(length: int, scheme: Scheme, *, touches: bool) -> str:
 
 
 def _parsed(tag: str, scheme: Scheme) -> tuple[str, str]:
-    if tag == "O":
+    if tag == OUTSIDE:
         return "", ""
     found = _PREFIXED.fullmatch(tag)
     if found is None and scheme == "io" and tag:
@@ -125,6 +130,6 @@ def _parsed(tag: str, scheme: Scheme) -> tuple[str, str]:
     prefix = "" if found is None else found[1]
     if scheme == "iobes":
         prefix = _SAME.get(prefix, prefix)
-    if found is None or prefix not in _PREFIXES[scheme]:
+    if found is None or prefix not in PREFIXES[scheme]:
         raise ValueError(f"a tag is not of {scheme}")
     return prefix, found[2]

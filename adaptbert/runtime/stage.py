@@ -60,11 +60,14 @@ class Stage:
         function: named like its module, its DVC stage and its section.
         keyed_by: the argument that picks a sub-section, e.g. `corpus` for `collect.general`.
         foreach: the part of params.yaml of which dvc.yaml makes a stage each, e.g. `ladder.finetune`.
+        code: the folders and files of code that dvc.yaml has among its deps. A stage with a work folder names them,
+            because an unfinished run goes on only with the code that it began with (adaptbert.training.resume).
     """
 
     function: Callable[..., None]
     keyed_by: str | None = None
     foreach: str | None = None
+    code: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -137,7 +140,7 @@ class Stage:
             written = arguments.get("out", Path(self.name))
             folder = stack.enter_context(hold("-".join(part for part in written.parts if part != "/")))
             if "work" in hints:
-                values["work"] = hints["work"](folder)
+                values["work"] = hints["work"](folder, self.code)
             if "run" in hints:
                 logged = {key: params_file.section(document, key, PARAMS)}
                 logged.update({name: document[name] for name in self.sections()})

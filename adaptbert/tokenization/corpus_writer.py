@@ -21,7 +21,7 @@ from adaptbert.base.files import whole, write_json
 from adaptbert.codes import Code
 from adaptbert.errors import BadData, raise_all
 from adaptbert.runtime.worker_pool import in_order
-from adaptbert.tokenization.documents import Cutter
+from adaptbert.tokenization.documents import Cutter, Documents
 from adaptbert.tokenization.store.tokenizer import Tokenizer
 from adaptbert.tokenization.word_segmentation import Segmenter
 
@@ -55,55 +55,70 @@ def write(
         BadData: no text, or a vocabulary that does not fit it.
     """
     place = f"{folder.parent.name}/{folder.name}"
-    cutter = Cutter.of(tokenizer, max_length, segmenter)
-    digest = sha256()
-    texts = documents = tokens = characters = unknown = misaligned = 0
-
-    def batches() -> Iterator[list[str]]:
-        nonlocal texts
-        for batch in _batches(rows):
-            digest.update("".join(f"{text_id}\0{text}\0" for text_id, text in batch).encode())
-            texts += len(batch)
-            yield [text for _, text in batch]
-
+    cutter, read, written = Cutter.of(tokenizer, max_length, segmenter), _Read(), _Written()
     with whole(folder) as part:
         part.mkdir()
-        with ExitStack() as opened:
-            made = opened.enter_context(closing(in_order(cutter, batches(), workers)))
-            ids, word_starts, offsets, lengths = (
-                opened.enter_context((part / f"{file}.bin").open("wb"))
-                for file in ("ids", "word_starts", "offsets", "characters")
-            )
-            offsets.write(np.zeros(1, np.int64).tobytes())
-            for cut in made:
-                ids.write(cut.ids.tobytes())
-                word_starts.write(cut.word_starts.tobytes())
-                offsets.write((tokens + np.cumsum(cut.lengths)).tobytes())
-                lengths.write(cut.characters.tobytes())
-                documents += len(cut.lengths)
-                tokens += len(cut.ids)
-                characters += int(cut.characters.sum())
-                unknown += cut.unknown
-                misaligned += cut.misaligned
-        pieces = tokens - 2 * documents
+        with closing(in_order(cutter, read.texts_of(rows), workers)) as batches:
+            written.write(part, batches)
+        pieces = written.tokens - 2 * written.documents
         if pieces == 0:
             remedy = "check the text; for held-out text raise tokenize.heldout_fraction"
-            raise BadData(Code.NOTHING_LEFT, place, f"0 of {texts} texts have a token", remedy)
-        raise_all(unknown_errors(unknown, pieces, place))
+            raise BadData(Code.NOTHING_LEFT, place, f"0 of {read.texts} texts have a token", remedy)
+        raise_all(unknown_errors(written.unknown, pieces, place))
         facts = {
             "name": name,
-            "texts": texts,
-            "documents": documents,
-            "tokens": tokens,
-            "characters": characters,
-            "unknown_rate": unknown / pieces,
+            "texts": read.texts,
+            "documents": written.documents,
+            "tokens": written.tokens,
+            "characters": written.characters,
+            "unknown_rate": written.unknown / pieces,
             "dtype": cutter.dtype,
             "tokenizer": tokenizer.fingerprint,
-            "digest": digest.hexdigest(),
-            "segmentation": {**segmenter.facts, "misaligned": misaligned},
+            "digest": read.digest.hexdigest(),
+            "segmentation": {**segmenter.facts, "misaligned": written.misaligned},
         }
         write_json(part / "corpus.json", facts)
     return facts
+
+
+class _Read:
+    """Rows on their way to the tokenizer: how many there were, and the digest of their ids and texts."""
+
+    def __init__(self) -> None:
+        self.texts, self.digest = 0, sha256()
+
+    def texts_of(self, rows: Iterable[tuple[str, str]]) -> Iterator[list[str]]:
+        """Batches of texts."""
+        for batch in _batches(rows):
+            self.digest.update("".join(f"{text_id}\0{text}\0" for text_id, text in batch).encode())
+            self.texts += len(batch)
+            yield [text for _, text in batch]
+
+
+class _Written:
+    """Documents on their way to the disk: sums of their counts."""
+
+    def __init__(self) -> None:
+        self.documents = self.tokens = self.characters = self.unknown = self.misaligned = 0
+
+    def write(self, folder: Path, batches: Iterable[Documents]) -> None:
+        """The files of arrays, batch by batch."""
+        with ExitStack() as stack:
+            ids, word_starts, offsets, lengths = (
+                stack.enter_context((folder / f"{file}.bin").open("wb"))
+                for file in ("ids", "word_starts", "offsets", "characters")
+            )
+            offsets.write(np.zeros(1, np.int64).tobytes())
+            for documents in batches:
+                ids.write(documents.ids.tobytes())
+                word_starts.write(documents.word_starts.tobytes())
+                offsets.write((self.tokens + np.cumsum(documents.lengths)).tobytes())
+                lengths.write(documents.characters.tobytes())
+                self.documents += len(documents.lengths)
+                self.tokens += len(documents.ids)
+                self.characters += int(documents.characters.sum())
+                self.unknown += documents.unknown
+                self.misaligned += documents.misaligned
 
 
 def unknown_errors(unknown: int, pieces: int, place: str | Path) -> list[BadData]:

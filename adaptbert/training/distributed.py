@@ -24,6 +24,7 @@ from torch import Tensor
 
 from adaptbert.codes import Code
 from adaptbert.errors import INTERNAL, TEMPORARY, BadParams, UserError
+from adaptbert.training import rank_process
 
 VARIABLE = "ADAPTBERT_DEVICES"
 PATIENCE = timedelta(days=1)  # of one rank with another, which may be measuring or saving; a dead one is seen at once
@@ -194,9 +195,10 @@ def joined(rank: int, world: int, store: str, lost: Callable[[], RankLost | None
 
 def _start(rank: int, world: int, store: str, follow: Follow) -> "subprocess.Popen[bytes]":
     """A fresh interpreter: a forked one could use neither CUDA nor the threads of this one."""
-    code = f"import sys; from {follow.__module__} import {follow.__name__} as f; f({rank}, {world}, sys.argv[1])"
+    name = f"{follow.__module__}:{follow.__name__}"
+    command = [sys.executable, "-m", rank_process.__name__, name, str(rank), str(world), store]
     path = {"PYTHONPATH": os.pathsep.join(sys.path)}
-    return subprocess.Popen([sys.executable, "-c", code, store], env=os.environ | path, stdin=subprocess.DEVNULL)
+    return subprocess.Popen(command, env=os.environ | path, stdin=subprocess.DEVNULL)
 
 
 def _end(others: Others) -> None:

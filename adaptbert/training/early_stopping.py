@@ -21,27 +21,37 @@ class EarlyStoppingConfig(Config):
     """The run ends when so many epochs one after the other were not better."""
 
 
+@dataclass(frozen=True)
+class KeepBest:
+    """The rule: which measured step is kept, and when training ends.
+
+    Attributes:
+        metric: its name among the measures, higher is better.
+        patience: measurements without a better one, after which the run ends.
+    """
+
+    metric: str
+    patience: int
+
+
 @dataclass
 class Best:
     """What was best so far; the whole state of the rule.
 
     Attributes:
-        metric: its name among the measures, higher is better.
-        patience: measurements without a better one, after which the run ends.
         step: of the best one, 0 before the first.
         value: of the best one.
         worse: measurements since then.
     """
 
-    metric: str
-    patience: int
+    rule: KeepBest
     step: int = 0
     value: float = -math.inf
     worse: int = 0
 
     def observe(self, step: int, measures: Mapping[str, float]) -> bool:
         """Whether this one is the best so far; of equal ones the first is. NaN is no better than anything."""
-        value = measures[self.metric]
+        value = measures[self.rule.metric]
         if self.step and not value > self.value:
             self.worse += 1
             return False
@@ -51,7 +61,7 @@ class Best:
     @property
     def is_over(self) -> bool:
         """Whether patience is at its end."""
-        return self.worse >= self.patience
+        return self.worse >= self.rule.patience
 
     def state(self) -> dict[str, Any]:
         """For a savepoint."""

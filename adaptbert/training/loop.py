@@ -10,7 +10,7 @@ import logging
 import os
 import signal
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,8 +25,7 @@ from adaptbert.runtime.peak_flops import matmul_peak
 from adaptbert.runtime.progress import Progress
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.training.distributed import Ranks, count, joined, started
-from adaptbert.training.early_stopping import Best
-from adaptbert.training.monitor import Follower, optimizer_part
+from adaptbert.training.monitor import Monitor, optimizer_part
 from adaptbert.training.plan import Batches, Fitted, Measure, MicroBatch, Plan
 from adaptbert.training.savepoints import Savepoints
 
@@ -38,8 +37,6 @@ def fit(
     run: Run,
     measure_at: Mapping[int, Measure] | None = None,
     savepoints: Savepoints | None = None,
-    flop: Callable[[Mapping[str, int]], float] | None = None,
-    best: Best | None = None,
 ) -> Fitted:
     """Train a module, from the newest savepoint if there is one.
 
@@ -49,8 +46,6 @@ def fit(
         run: gets loss, learning rate and speed by optimizer step.
         measure_at: after which optimizer steps to measure what; called with the step.
         savepoints: every minute (ADAPTBERT_SAVE_SECONDS), on a signal and at the end the state is saved there.
-        flop: floating-point operations of what has such counts, to tell the share of the machine's peak.
-        best: which measured step is kept, and when to stop; without it the last one is.
 
     Batches are made in this process, or in ADAPTBERT_WORKERS others; the bits are the same. With ADAPTBERT_DEVICES
     devices they are the same but for the order in which gradients are added up.
@@ -68,19 +63,19 @@ def fit(
         raise AssertionError(f"{asleep[0]} is in eval mode: its dropout would be off")
     world = count(plan.accumulate)
     dtype = torch.bfloat16 if plan.precision == "bf16-mixed" else torch.float32
-    progress = Progress(plan.steps, run, flop, lambda: world * matmul_peak(dtype))
-    follower = Follower(plan, run, measure_at or {}, savepoints, progress, best)
+    progress = Progress(plan.steps, run, plan.flop, lambda: world * matmul_peak(dtype))
+    monitor = Monitor(plan, run, measure_at or {}, savepoints, progress)
     state = savepoints.latest() if savepoints else None
     if state is not None:
-        follower.restore(module, state)
-        if state.step == plan.steps or follower.is_over:
-            return follower.fitted(module)
+        monitor.restore(module, state)
+        if state.step == plan.steps or monitor.is_over:
+            return monitor.fitted(module)
         print(f"  resumed after step {state.step:,} of {plan.steps:,}")
-    may_end = frozenset(measure_at or ()) if best is not None else frozenset()
-    job = _Job(module, batch, plan, follower.step, optimizer_part(state), torch.get_num_threads(), may_end)
+    may_end = frozenset(measure_at or ()) if plan.keep_best is not None else frozenset()
+    job = _Job(module, batch, plan, monitor.step, optimizer_part(state), torch.get_num_threads(), may_end)
     with started(world, follow) as ranks, interruption.deferred(), progress.closing():
-        _train(ranks.share(job), ranks, follower)
-    return follower.fitted(module)
+        _train(ranks.share(job), ranks, monitor)
+    return monitor.fitted(module)
 
 
 def follow(rank: int, world: int, store: str) -> None:
@@ -112,7 +107,7 @@ class _Job:
     may_end: frozenset[int]
 
 
-def _train(job: _Job, ranks: Ranks, follower: Follower | None = None) -> None:
+def _train(job: _Job, ranks: Ranks, monitor: Monitor | None = None) -> None:
     logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
     torch.set_num_threads(job.threads)
     keep_freed_memory()
@@ -124,7 +119,7 @@ def _train(job: _Job, ranks: Ranks, follower: Follower | None = None) -> None:
         max_epochs=1,
         precision=plan.precision,  # type: ignore[arg-type]
         accumulate_grad_batches=plan.accumulate // ranks.world,
-        callbacks=[_Steps(job, ranks, numbers, follower)],
+        callbacks=[_Steps(job, ranks, numbers, monitor)],
         logger=False,
         enable_checkpointing=False,
         enable_progress_bar=False,
@@ -163,21 +158,21 @@ def _begin_worker(number: int) -> None:
 
 
 class _Steps(pl.Callback):
-    """What every rank does: seeds every micro-batch, guards every step; `follower`, in rank 0, does the rest."""
+    """What every rank does: seeds every micro-batch, guards every step; `monitor`, in rank 0, does the rest."""
 
-    def __init__(self, job: _Job, ranks: Ranks, numbers: range, follower: Follower | None) -> None:
-        self._job, self._ranks, self._numbers, self._follower = job, ranks, numbers, follower
+    def __init__(self, job: _Job, ranks: Ranks, numbers: range, monitor: Monitor | None) -> None:
+        self._job, self._ranks, self._numbers, self._monitor = job, ranks, numbers, monitor
         self._losses: list[Tensor] = []
         self._counts: dict[str, int] = {}
         self._norm = torch.zeros(())
 
     def on_train_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
         # Lightning has put its own handlers in place; theirs would end the process with 0.
-        if self._follower is None:
+        if self._monitor is None:
             interruption.ignore()
         else:
             interruption.insist()
-            self._follower.begin()
+            self._monitor.begin()
         if self._job.first:
             _restore_optimizer(trainer, self._job.first, self._job.means)
 
@@ -209,11 +204,11 @@ class _Steps(pl.Callback):
         losses, counts = torch.stack(self._losses).sum(0), self._ranks.total(self._counts)
         self._ranks.mean([losses])
         self._losses, self._counts = [], {}
-        if self._follower is not None:
-            self._follower.after_step(trainer, module, losses, self._norm, counts)
+        if self._monitor is not None:
+            self._monitor.after_step(trainer, module, losses, self._norm, counts)
         step = self._job.first + (index + 1) // trainer.accumulate_grad_batches
         if step in self._job.may_end:
-            trainer.should_stop = self._ranks.share(self._follower is not None and self._follower.is_over)
+            trainer.should_stop = self._ranks.share(self._monitor is not None and self._monitor.is_over)
 
 
 def _restore_optimizer(trainer: pl.Trainer, step: int, tensors: Mapping[str, Tensor]) -> None:

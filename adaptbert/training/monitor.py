@@ -1,4 +1,4 @@
-"""Rank 0's eyes on a run of training: the curve, health, log, measures, savepoints, and the best weights so far."""
+"""What rank 0 alone does in a run of training: the curve, checks, log, measures, savepoints, and the best weights."""
 
 import math
 import os
@@ -27,8 +27,8 @@ MEANS = "optimizer/"  # what the names of its tensors in a savepoint begin with
 BEST = "best/"  # and of the weights that were best so far
 
 
-class Follower:
-    """Rank 0's eyes on a run: keeps the curve, looks after its health, logs, measures and saves."""
+class Monitor:
+    """Rank-0 logging, evaluation and saving: keeps the curve, and checks that losses and gradients are finite."""
 
     def __init__(
         self,
@@ -37,10 +37,10 @@ class Follower:
         measure_at: Mapping[int, Measure],
         savepoints: Savepoints | None,
         progress: Progress,
-        best: Best | None,
     ) -> None:
         self._plan, self._run, self._measure_at, self._savepoints = plan, run, measure_at, savepoints
-        self._progress, self._best = progress, best
+        self._progress = progress
+        self._best = None if plan.keep_best is None else Best(plan.keep_best)
         self._best_weights: dict[str, Tensor] = {}
         self.step = 0
         self._curve: list[dict[str, float]] = []

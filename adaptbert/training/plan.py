@@ -6,6 +6,8 @@ from typing import Protocol
 
 import torch
 
+from adaptbert.training.early_stopping import KeepBest
+
 
 class MicroBatch(Protocol):
     """What a module's `training_step` gets."""
@@ -40,6 +42,9 @@ class Plan:
         seed: of dropout, micro-batch by micro-batch.
         loss_name: of the loss on the curves, e.g. `train/mlm_loss`.
         parts: what else `training_step` returns by these names goes on the curves, as means over micro-batches.
+        flop: floating-point operations of what has such counts, to tell the share of the machine's peak; for several
+            devices it can be pickled, as batches are.
+        keep_best: which measured step is kept, and when to stop; without it the last one is, after all steps.
     """
 
     steps: int
@@ -49,6 +54,8 @@ class Plan:
     seed: int
     loss_name: str
     parts: tuple[str, ...] = ()
+    flop: Callable[[Mapping[str, int]], float] | None = None
+    keep_best: KeepBest | None = None
 
 
 @dataclass(frozen=True)

@@ -54,14 +54,24 @@ class Health:
 
     def values(self) -> dict[str, Any]:
         """For a savepoint."""
-        named = {name.lstrip("_"): value for name, value in vars(self).items()}
-        return {**named, "norms": list(self._norms), "bad": list(self._bad)}
+        return {
+            "skipped": self.skipped,
+            "spikes": self.spikes,
+            "seen": self._seen,
+            "in_a_row": self._in_a_row,
+            "mean": self._mean,
+            "variance": self._variance,
+            "norms": list(self._norms),
+            "bad": list(self._bad),
+        }
 
     def restore(self, values: dict[str, Any]) -> None:
         """What `values` gave."""
-        for name in vars(self):
-            value = values[name.lstrip("_")]
-            setattr(self, name, deque(value, maxlen=WINDOW) if isinstance(value, list) else value)
+        self.skipped, self.spikes = values["skipped"], values["spikes"]
+        self._seen, self._in_a_row = values["seen"], values["in_a_row"]
+        self._mean, self._variance = values["mean"], values["variance"]
+        self._norms = deque(values["norms"], maxlen=WINDOW)
+        self._bad = deque(values["bad"], maxlen=WINDOW)
 
     @property
     def bad_steps(self) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from adaptbert.codes import Code
 from adaptbert.errors import BadData, UserError, nearest
 from adaptbert.rows.cleaning import name_key, seen, spelled
+from adaptbert.rows.layout import Layout
 
 _SHOWN = 5
 """Labels of a split told one by one."""
@@ -74,27 +75,28 @@ def label_errors(
     return errors
 
 
-_FEWEST = {"class": 2, "tags": 2, "labels": 1, "spans": 1}
-
-
-def class_errors(labels: Counter[str], target: str, place: str | Path) -> list[UserError]:
+def class_errors(labels: Counter[str], layout: Layout, place: str | Path) -> list[UserError]:
     """A choice needs two classes in train; where there may be none, one is enough."""
-    fewest = _FEWEST.get(target, 0)
+    fewest = layout.output.fewest_labels
     if len(labels) >= fewest:
         return []
     return [
         BadData(
             Code.TOO_FEW_CLASSES,
             place,
-            f"{len(labels)} class in train; '{target}' needs {fewest}",
+            f"{len(labels)} class in train; '{layout.target}' needs {fewest}",
             "check the label column",
         )
     ]
 
 
-def number_errors(values: Sequence[float], target: str, place: str | Path) -> list[UserError]:
-    """A correlation needs two values in train."""
-    if target != "number" or len(set(values)) != 1:
+def number_errors(values: Sequence[float], place: str | Path) -> list[UserError]:
+    """A correlation needs two values in train.
+
+    Args:
+        values: none where the target is no number.
+    """
+    if len(set(values)) != 1:
         return []
     return [
         BadData(

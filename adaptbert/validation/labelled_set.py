@@ -12,7 +12,7 @@ import logging
 from dataclasses import dataclass
 from pathlib import Path
 
-from adaptbert.base.files import read_json, write_json
+from adaptbert.base.files import read_json
 from adaptbert.codes import Code
 from adaptbert.errors import BadData, UserError
 from adaptbert.validation.accounts import Account, RejectFile
@@ -40,7 +40,7 @@ _SHOWN = 5
 
 
 @dataclass
-class LabelledSet:
+class JudgedSet:
     """A task that went through the gate."""
 
     accounts: dict[str, Account]
@@ -50,7 +50,7 @@ class LabelledSet:
     errors: list[UserError]
 
 
-def pass_task(raw: Path, kept: Path, rejected: Path, limits: Limits) -> LabelledSet:
+def pass_task(raw: Path, kept: Path, rejected: Path, limits: Limits) -> JudgedSet:
     """The three splits of one labelled set.
 
     Args:
@@ -81,9 +81,9 @@ def pass_task(raw: Path, kept: Path, rejected: Path, limits: Limits) -> Labelled
     trained = labels["train"].counts
     if accounts["train"].kept and not any(misread.values()):  # the labels of what is left would say the same once more
         errors += label_errors(labels, rules.labels, rules.renamed, raw)
-        errors += class_errors(trained, rules.layout.target, raw)
+        errors += class_errors(trained, rules.layout, raw)
         errors += positive_errors(trained, rules.positive, raw)
-        errors += number_errors(splits["train"].numbers(), rules.layout.target, raw)
+        errors += number_errors(splits["train"].numbers(), raw)
     accounts["train"].warnings.update(label_warnings(labels))
     for rows in splits.values():
         _warn(rows)
@@ -95,9 +95,9 @@ def pass_task(raw: Path, kept: Path, rejected: Path, limits: Limits) -> Labelled
             kept_file.write_table(rows.table())
     known = sorted(rules.labels or trained)
     counts = {split: account.kept for split, account in accounts.items()}
-    write_json(kept / "task.json", rules.describe(known, counts, splits["train"].numbers()))
+    rules.describe(known, counts, splits["train"].numbers()).write(kept)
     held_out = [text for split in ("dev", "test") for row in splits[split].texts() for text in row]
-    return LabelledSet(accounts, held_out, errors)
+    return JudgedSet(accounts, held_out, errors)
 
 
 def _take_out_copies(holder: Split, looser: Split, holder_name: str, looser_name: str) -> list[UserError]:
@@ -130,9 +130,10 @@ def _count_shared_texts(holder: Split, looser: Split, holder_name: str) -> None:
     """Contexts, or single texts of pairs, that `looser` has in common with `holder`."""
     if len(holder.rules.layout.inputs) < 2:
         return
-    shareable = slice(0, 1) if holder.rules.layout.shape == "extractive_answer" else slice(None)
-    held = {text for row in holder.compared() for text in row[shareable]}
-    if shared := sum(not held.isdisjoint(row[shareable]) for row in looser.compared()):
+    layout = holder.rules.layout
+    places = [layout.inputs.index(name) for name in layout.shared]
+    held = {row[place] for row in holder.compared() for place in places}
+    if shared := sum(any(row[place] in held for place in places) for row in looser.compared()):
         looser.account.warnings[f"rows_sharing_a_text_with_{holder_name}"] = shared
 
 
@@ -141,7 +142,7 @@ def _warn(rows: Split) -> None:
     keys = rows.same()
     if repeated := len(keys) - len(set(keys)):
         rows.account.warnings["repeated_texts"] = repeated
-    if rows.rules.layout.shape == "sequence_labelling":
+    if rows.rules.layout.is_tagged:
         return
     if found := conflicts(zip(rows.places(), keys, rows.outputs(), strict=True)):
         rows.account.warnings["texts_with_conflicting_labels"] = len(found)

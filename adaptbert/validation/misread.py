@@ -21,7 +21,7 @@ _MOST = 0.9
 
 def offset_errors(split: Split, limits: Limits) -> list[UserError]:
     """When too many answers miss their place: is there one way of counting by which they do not?"""
-    if split.rules.layout.target != "answer":
+    if split.rules.layout.output.cell != "answers":
         return []
     missed = [row for row, reason in split.invalid.items() if reason in (ANSWER_ELSEWHERE, OFFSET_OUTSIDE)]
     if not missed or len(missed) <= limits.max_bad_fraction * split.account.rows_in:

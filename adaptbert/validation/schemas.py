@@ -71,19 +71,19 @@ def schema(layout: Layout, rules: Rules) -> "pa.DataFrameSchema":
 
     low, high = rules.range
     fields = {
-        "text": lambda: _text([_check(EMPTY, _not_blank)] if layout.outputs else []),
-        "text_a": lambda: _text([_check(PAIR_MISSING, _not_blank)]),
-        "text_b": lambda: _text([_check(PAIR_MISSING, _not_blank)]),
-        "context": lambda: _text([_check(EMPTY, _not_blank)]),
-        "question": lambda: _text([_check(EMPTY, _not_blank)]),
+        "text": lambda: _text_column([_check(EMPTY, _not_blank)] if layout.outputs else []),
+        "text_a": lambda: _text_column([_check(PAIR_MISSING, _not_blank)]),
+        "text_b": lambda: _text_column([_check(PAIR_MISSING, _not_blank)]),
+        "context": lambda: _text_column([_check(EMPTY, _not_blank)]),
+        "question": lambda: _text_column([_check(EMPTY, _not_blank)]),
         "label": lambda: pa.Column(str, [_check(LABEL_MISSING, _not_blank)], description="class"),
-        "labels": lambda: _list(
+        "labels": lambda: _list_column(
             [_check(LABEL_MISSING, lambda found: all(map(_named, found)))], "classes, perhaps none"
         ),
         "value": lambda: pa.Column(
             float, [_check(OUT_OF_RANGE, lambda x: isfinite(x) and low <= x <= high)], description="number to be found"
         ),
-        "tokens": lambda: _list(
+        "tokens": lambda: _list_column(
             [
                 _check(TOKENS_NULL, lambda tokens: len(tokens) > 0),
                 _check(TOKEN_EMPTY, lambda tokens: all(token and not token.isspace() for token in tokens)),
@@ -91,12 +91,12 @@ def schema(layout: Layout, rules: Rules) -> "pa.DataFrameSchema":
             ],
             "words, one piece of text each",
         ),
-        "tags": lambda: _list([_tag_check(layout, rules)], "one a token"),
-        "answers": lambda: _list([], "texts and their offsets in the context, perhaps none"),
+        "tags": lambda: _list_column([_tag_check(layout, rules)], "one a token"),
+        "answers": lambda: _list_column([], "texts and their offsets in the context, perhaps none"),
     }
-    wide = {
-        "sequence_labelling": [pa.Check(_equally_long, error=LENGTHS.text)],
-        "extractive_answer": [
+    together = {  # column of what is right -> checks of it against the inputs
+        "tags": [pa.Check(_equally_long, error=LENGTHS.text)],
+        "answers": [
             pa.Check(_each_answer(_inside), error=OFFSET_OUTSIDE.text),
             pa.Check(_each_answer(_at_its_offset), error=ANSWER_ELSEWHERE.text),
         ],
@@ -108,7 +108,7 @@ def schema(layout: Layout, rules: Rules) -> "pa.DataFrameSchema":
             "file": pa.Column(str, description="where the row was read from"),
             "line": pa.Column(int, description="line or row in that file, from 1"),
         },
-        checks=wide.get(layout.shape, []),
+        checks=[check for name in layout.outputs for check in together.get(name, [])],
     )
 
 
@@ -170,20 +170,20 @@ def _check(reason: Reason, holds: Callable[[Any], bool]) -> "pa.Check":
     return pa.Check(holds, element_wise=True, error=reason.text)
 
 
-def _text(checks: "list[pa.Check]") -> "pa.Column":
+def _text_column(checks: "list[pa.Check]") -> "pa.Column":
     import pandera.pandas as pa
 
     return pa.Column(str, checks, description="one document or sentence")
 
 
-def _list(checks: "list[pa.Check]", what: str) -> "pa.Column":
+def _list_column(checks: "list[pa.Check]", what: str) -> "pa.Column":
     import pandera.pandas as pa
 
     return pa.Column(object, checks, description=what)
 
 
 def _tag_check(layout: Layout, rules: Rules) -> "pa.Check":
-    if layout.target == "tags":
+    if not layout.output.marks_spans:
         return _check(LABEL_MISSING, lambda tags: all(map(_named, tags)))
     return _check(TAG_ILLEGAL, lambda tags: fits([str(tag) for tag in tags], rules.scheme))
 

@@ -1,7 +1,6 @@
 """One split of a labelled set while it is judged: its rows, cleaned, and why some are rejected."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ import pyarrow.parquet as pq
 
 from adaptbert.codes import Code
 from adaptbert.errors import BadData, UserError
+from adaptbert.rows.cells import as_text
 from adaptbert.rows.cleaning import clean, key, letters
 from adaptbert.validation.accounts import Account
 from adaptbert.validation.answer_offsets import moved
@@ -40,7 +40,7 @@ class Split:
         self.frame: pd.DataFrame = pq.read_table(source).to_pandas()
         self.account = Account(rows_in=len(self.frame))
         self.misfits = 0
-        if rules.layout.target == "spans" and "tags" in self.frame:
+        if rules.layout.output.marks_spans and "tags" in self.frame:
             self.frame["tags"], self.misfits = mended(self.frame["tags"].tolist(), rules)
             if rules.repair and self.misfits:
                 self.account.warnings["tags_mended"] = self.misfits
@@ -76,17 +76,14 @@ class Split:
 
     def outputs(self) -> list[str]:
         """What is to be found in the rows that are kept, to be compared."""
-        (column,) = self.rules.layout.outputs
+        column = self.rules.layout.output.column
         return [str(list(cell) if isinstance(cell, list) else cell) for cell in self._kept(column)]
 
     def labels(self) -> Labels:
         """Of the rows that are kept: their classes, the types of their entities, or their tags."""
-        of_row = _LABELS.get(self.rules.layout.target)
-        if of_row is None:
-            return Labels.of([])
-        (column,) = self.rules.layout.outputs
-        rows = zip(self._kept(column), self.places(), strict=True)
-        return Labels.of((label, place) for cell, place in rows for label in of_row(cell))
+        output = self.rules.layout.output
+        rows = zip(self._kept(output.column), self.places(), strict=True)
+        return Labels.of((label, place) for cell, place in rows for label in output.labels(cell))
 
     def places(self) -> list[str]:
         """Of the rows that are kept, for messages: file, line and id."""
@@ -95,11 +92,12 @@ class Split:
 
     def numbers(self) -> list[float]:
         """Of the rows that are kept; none where the target is another."""
-        return self._kept("value") if self.rules.layout.target == "number" else []
+        output = self.rules.layout.output
+        return self._kept(output.column) if output.cell == "number" else []
 
     def unanswered(self) -> list[UserError]:
         """Questions without an answer, where there may be none."""
-        if self.rules.layout.target != "answer" or self.rules.no_answer:
+        if self.rules.layout.output.cell != "answers" or self.rules.no_answer:
             return []
         none = [row for row in self.left if not self.frame["answers"].iloc[row]]
         if not none:
@@ -139,15 +137,15 @@ class Split:
             if row in self.invalid:
                 self._texts.append(("",) * len(layout.inputs))
                 continue
-            if layout.target == "answer":
+            if layout.output.cell == "answers":
                 answers = moved(cells["context"][row], cells["answers"][row])
                 if isinstance(answers, Reason):
                     self.invalid[row] = answers
                 cells["answers"][row] = answers
             for name in layout.inputs:
                 cells[name][row] = self._cleaned(cells[name][row])
-            self._texts.append(tuple(_text(cells[name][row]) for name in layout.inputs))
-            if layout.target == "spans":
+            self._texts.append(tuple(as_text(cells[name][row]) for name in layout.inputs))
+            if layout.output.marks_spans:
                 cells["tags"][row] = as_bio(cells["tags"][row], self.rules.scheme)
         for name, column in cells.items():
             self.frame[name] = column
@@ -157,16 +155,3 @@ class Split:
         for _, hidden in pieces:
             self.account.cleaned.update(hidden)
         return pieces[0][0] if isinstance(cell, str) else [text for text, _ in pieces]
-
-
-_LABELS: dict[str, Callable[[Any], Iterable[str]]] = {
-    "class": lambda label: [label],
-    "labels": lambda labels: labels,
-    "spans": lambda tags: [tag[2:] for tag in tags if tag.startswith("B-")],
-    "tags": lambda tags: tags,
-}
-"""Target -> the labels of a cell; the others have none."""
-
-
-def _text(cell: str | list[str]) -> str:
-    return cell if isinstance(cell, str) else " ".join(cell)

@@ -7,6 +7,7 @@ from typing import Any
 
 from adaptbert.rows.layout import Layout
 from adaptbert.rows.tag_schemes import Scheme
+from adaptbert.rows.task_description import TaskDescription
 from adaptbert.validation.schemas import Rules
 
 
@@ -56,7 +57,7 @@ class TaskRules:
         """As the schema wants them."""
         return Rules(self.scheme, self.range)
 
-    def describe(self, labels: Sequence[str], rows: Mapping[str, int], numbers: Sequence[float]) -> dict[str, Any]:
+    def describe(self, labels: Sequence[str], rows: Mapping[str, int], numbers: Sequence[float]) -> TaskDescription:
         """What task.json says.
 
         Args:
@@ -64,18 +65,16 @@ class TaskRules:
             rows: split -> rows kept.
             numbers: the training values, where the target is a number.
         """
-        about: dict[str, Any] = {
-            "shape": self.layout.shape,
-            "target": self.layout.target,
-            "labels": list(labels),
-            "rows": dict(rows),
-        }
-        if self.layout.target == "number":
-            about["range"] = [min(numbers, default=None), max(numbers, default=None)]
-        if self.layout.target == "answer":
-            about["no_answer"] = self.no_answer
-        if self.replace:
-            about["replace"] = self.replace
-        if self.positive is not None:
-            about["positive"] = self.positive
-        return about
+        assert self.layout.task_type is not None
+        assert self.layout.target is not None
+        cell = self.layout.output.cell
+        return TaskDescription(
+            task_type=self.layout.task_type,
+            target=self.layout.target,
+            labels=list(labels),
+            rows=dict(rows),
+            range=[min(numbers, default=None), max(numbers, default=None)] if cell == "number" else None,
+            no_answer=self.no_answer if cell == "answers" else None,
+            replace=self.replace or None,
+            positive=self.positive,
+        )

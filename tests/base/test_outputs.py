@@ -14,7 +14,7 @@ from tests.support.project import ROOT, environment
 WRITER = """
 import sys, time
 from pathlib import Path
-from adaptbert.outputs import whole
+from adaptbert.base.files import whole
 with whole(Path(sys.argv[1])) as part:
     if sys.argv[2] == "folder":
         part.mkdir()

@@ -8,9 +8,9 @@ import pytest
 
 from adaptbert.codes import Code
 from adaptbert.collection.hash_split import Cut, split_of
-from adaptbert.collection.labelled_source import LabelledSet
+from adaptbert.collection.labelled_source import LabelledSource
 from adaptbert.collection.readers.records import Problem, Row, Unreadable
-from adaptbert.collection.readers.source_config import SourceConfig
+from adaptbert.collection.source_config import SourceConfig
 from adaptbert.errors import BadData
 from adaptbert.rows.layout import Layout
 
@@ -106,7 +106,7 @@ def test_dev_is_cut_and_test_has_a_file_of_its_own(tmp_path: Path) -> None:
     train = write(tmp_path / "train.csv", [f"text {n},x,a{n}" for n in range(100)])
     test = write(tmp_path / "test.csv", ["other,x,z"])
     config = SourceConfig.model_validate({"source": "files", "columns": {"group": "author"}})
-    made = LabelledSet({"train": train, "dev": train, "test": test}, CLASS, config, None, {"dev": 0.3})
+    made = LabelledSource({"train": train, "dev": train, "test": test}, CLASS, config, None, {"dev": 0.3})
     counts = {split: len(list(made.rows(split))) for split in ("train", "dev", "test")}
     assert counts["train"] + counts["dev"] == 100
     assert counts["dev"] > 10
@@ -118,7 +118,7 @@ def test_dev_is_cut_and_test_has_a_file_of_its_own(tmp_path: Path) -> None:
 def test_a_group_in_two_files_is_refused(tmp_path: Path) -> None:
     paths = {split: write(tmp_path / f"{split}.csv", [f"{split},x,ann"]) for split in ("train", "dev", "test")}
     config = SourceConfig.model_validate({"source": "files", "columns": {"group": "author"}})
-    made = LabelledSet(paths, CLASS, config, None, {})
+    made = LabelledSource(paths, CLASS, config, None, {})
     assert len(list(made.rows("train"))) == 1
     with pytest.raises(BadData, match=r"AB-072 dev.csv:2: the group of row 'dev-2' is in train, too") as raised:
         list(made.rows("dev"))

@@ -11,7 +11,7 @@ import pytest
 
 from adaptbert.collection.hub import HubDataset
 from adaptbert.collection.readers.records import Row, Unreadable
-from adaptbert.collection.readers.source_config import SourceConfig
+from adaptbert.collection.source_config import SourceConfig
 from adaptbert.errors import BadData, BadParams, UserError
 from adaptbert.rows.layout import CORPUS, Layout
 from tests.support.raw import CLASS, SPANS

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.collection.demonstration_tasks import LABELS, DemonstrationTask, choose, split_of
+from adaptbert.collection.demonstration_tasks import LABELS, DemonstrationTask, choose, split_of_module
 from adaptbert.collection.docstrings import docstrings
 from adaptbert.collection.installed_docs import InstalledDocs, read_names
-from adaptbert.collection.prose import is_prose, letters, sentences
+from adaptbert.collection.prose import is_prose, sentence_key, sentences
 from adaptbert.collection.readers.records import Row
 from adaptbert.errors import BadData, Several
 
@@ -128,7 +128,7 @@ def test_what_counts_as_prose() -> None:
     assert not is_prose("a[0] + b[1] - c[2] == d[3] * (e[4] / f[5])")
     assert not is_prose("word " * 81)
     assert not is_prose("There is a `tick that is left.")
-    assert letters("The `A`, b: 1!") == letters("the a B 2")
+    assert sentence_key("The `A`, b: 1!") == sentence_key("the a B 2")
 
 
 def test_docstrings_are_read_without_running_anything() -> None:
@@ -251,7 +251,7 @@ def test_a_real_package_gives_the_same_prose_twice(networkx: Path) -> None:
     first, second = list(InstalledDocs(networkx).rows()), list(InstalledDocs(networkx).rows())
     assert first == second
     assert sum(len(row.values["text"]) for row in first) > 500_000
-    assert len({row.id for row in first}) == len(first) == len({letters(row.values["text"]) for row in first})
+    assert len({row.id for row in first}) == len(first) == len({sentence_key(row.values["text"]) for row in first})
     assert not any("`" in row.values["text"] or ">>>" in row.values["text"] for row in first)
     assert not any("tests/" in row.file for row in first)
 
@@ -263,10 +263,10 @@ def test_no_module_and_no_sentence_is_in_two_splits(tasks: dict[str, dict[str, l
     for split, rows in tasks[shape].items():
         assert len(rows) == CAPS[split]
         modules[split] = {row.file for row in rows}
-        seen[split] = {letters(row.values.get("text") or "".join(row.values["tokens"])) for row in rows}
+        seen[split] = {sentence_key(row.values.get("text") or "".join(row.values["tokens"])) for row in rows}
         assert len(seen[split]) == len(rows)
         names = {file.removesuffix(".py").replace("/", ".").removesuffix(".__init__") for file in modules[split]}
-        assert {split_of(name) for name in names} == {split}
+        assert {split_of_module(name) for name in names} == {split}
     for one, other in (("train", "dev"), ("train", "test"), ("dev", "test")):
         assert not modules[one] & modules[other]
         assert not seen[one] & seen[other]
@@ -303,6 +303,6 @@ def test_mentions_are_legal_bio_without_back_ticks(tasks: dict[str, dict[str, li
 
 
 def test_about_a_quarter_of_modules_is_test() -> None:
-    counts = Counter(split_of(f"package.module_{number}") for number in range(4000))
+    counts = Counter(split_of_module(f"package.module_{number}") for number in range(4000))
     assert counts["test"] / 4000 == pytest.approx(0.25, abs=0.03)
     assert counts["dev"] / 4000 == pytest.approx(0.10, abs=0.02)

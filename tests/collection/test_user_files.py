@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from adaptbert.collection.labelled_source import LabelledSet
+from adaptbert.collection.labelled_source import LabelledSource
 from adaptbert.errors import BadData
 from tests.support.raw import CLASS, SPANS
 from tests.support.reading import MANY, collect, config, parquet, read, texts, write
@@ -155,8 +155,8 @@ def splits(folder: Path, **contents: str) -> dict[str, Path]:
     return {split: write(folder / f"{split}.jsonl", content) for split, content in contents.items()}
 
 
-def labelled(paths: dict[str, Path]) -> LabelledSet:
-    return LabelledSet(paths, CLASS, config(), None, {})
+def labelled(paths: dict[str, Path]) -> LabelledSource:
+    return LabelledSource(paths, CLASS, config(), None, {})
 
 
 def test_labels_of_mixed_types_are_refused_across_splits(tmp_path: Path) -> None:

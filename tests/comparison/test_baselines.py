@@ -1,15 +1,19 @@
 """The controls learn what a linear model can learn, and nothing else."""
 
+import dataclasses
 import random
 
 import pytest
 
-from adaptbert.comparison.baselines import controls, few_spaces, fitted_on, legal, windows
-from adaptbert.finetuning.metrics.contract import COMPARED_BY
+from adaptbert.comparison.baselines import BASELINES, controls, few_spaces, fitted_on, windows
+from adaptbert.comparison.report.terms import CONTROLS
+from adaptbert.finetuning.metrics.targets import COMPARED_BY
+from adaptbert.rows.task_description import TaskDescription
 from tests.support import tiny
 
-SENTENCES = {"shape": "single_sentence", "target": "class", "labels": []}
-WORDS = {"shape": "sequence_labelling", "target": "spans", "labels": []}
+SENTENCES = TaskDescription(task_type="single_sentence", target="class", labels=[])
+WORDS = TaskDescription(task_type="sequence_labelling", target="spans", labels=[])
+PAIRS = SENTENCES.model_copy(update={"task_type": "sentence_pair"})
 
 
 def sentences(count: int, seed: int, informative: bool = True) -> list[dict[str, str]]:
@@ -34,22 +38,24 @@ def test_texts_without_a_word_leave_the_majority_alone() -> None:
     rows = [{"text": "🙂 🙂 !", "label": "glad"}, {"text": "🙁 . 🙁", "label": "sad"}, {"text": "🙁 ?", "label": "sad"}]
     assert list(controls(SENTENCES, rows, rows, rows, seed=1)) == ["majority"]
     pairs = [{"text_a": row["text"], "text_b": "…", "label": row["label"]} for row in rows]
-    assert list(controls({**SENTENCES, "shape": "sentence_pair"}, pairs, pairs, pairs, seed=1)) == ["majority"]
+    assert list(controls(PAIRS, pairs, pairs, pairs, seed=1)) == ["majority"]
 
 
 def test_large_sets_are_fitted_on_their_first_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     rows, words = sentences(50, 1), tagged(50, 1)
     assert fitted_on(SENTENCES, rows) == rows
     assert fitted_on(WORDS, words) == words
-    monkeypatch.setattr("adaptbert.comparison.baselines.MOST_CHARACTERS", sum(len(row["text"]) for row in rows[:20]))
-    monkeypatch.setattr("adaptbert.comparison.baselines.MOST_WORDS", 5 * 12 + 4)
+    few = {"single_sentence": sum(len(row["text"]) for row in rows[:20]), "sequence_labelling": 5 * 12 + 4}
+    for task_type, most in (few | {"sentence_pair": few["single_sentence"]}).items():
+        fewer = dataclasses.replace(BASELINES[task_type], most=most)
+        monkeypatch.setitem(BASELINES, task_type, fewer)
     assert fitted_on(SENTENCES, rows) == rows[:20]
     assert fitted_on(WORDS, words) == words[:12]
     pairs = [{"text_a": row["text"], "text_b": row["text"]} for row in rows]
-    assert fitted_on({**SENTENCES, "shape": "sentence_pair"}, pairs) == pairs[:10]
+    assert fitted_on(PAIRS, pairs) == pairs[:10]
     questions = [{"context": row["text"], "question": "?"} for row in rows]
-    assert fitted_on({"shape": "extractive_answer"}, questions) == questions, "nothing is fitted on them"
-    monkeypatch.setattr("adaptbert.comparison.baselines.MOST_CHARACTERS", 3)
+    assert fitted_on(tiny.described("extractive_answer"), questions) == questions, "nothing is fitted on them"
+    monkeypatch.setitem(BASELINES, "single_sentence", dataclasses.replace(BASELINES["single_sentence"], most=3))
     assert fitted_on(SENTENCES, rows) == rows[:1]
 
 
@@ -61,7 +67,7 @@ def test_both_ways_of_fitting_texts_lead_to_one_optimum(target: str, monkeypatch
     found = []
     for rows in (10**9, 1):
         monkeypatch.setattr("adaptbert.comparison.baselines.MANY_ROWS", rows)
-        scored = controls(tiny.about("single_sentence", target), train, dev, test, seed=1)
+        scored = controls(tiny.described("single_sentence", target), train, dev, test, seed=1)
         found.append(scored["tfidf_logistic"]["f1_macro"])
     assert found[0] == pytest.approx(found[1], abs=0.01)
     assert found[0] > 0.65
@@ -117,19 +123,6 @@ def test_a_new_word_is_outside() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("tags", "repaired"),
-    [
-        (["I-A", "I-A", "O"], ["B-A", "I-A", "O"]),
-        (["B-A", "I-B", "I-B"], ["B-A", "B-B", "I-B"]),
-        (["O", "B-A", "B-A", "I-A"], ["O", "B-A", "B-A", "I-A"]),
-        ([], []),
-    ],
-)
-def test_spans_are_given_a_beginning(tags: list[str], repaired: list[str]) -> None:
-    assert legal(tags) == repaired
-
-
 def test_a_window_ends_with_its_sentence() -> None:
     first = windows(["Use", "x"])[0]
     assert {key for key in first if key.startswith("word")} == {"word+0", "word+1"}
@@ -159,11 +152,12 @@ def test_every_kind_of_task_has_controls_that_learn(shape: str, target: str) -> 
     train, dev, test = (
         tiny.labelled("domain", shape, count, seed, target) for count, seed in ((400, 1), (60, 2), (80, 3))
     )
-    found = controls(tiny.about(shape, target), train, dev, test, seed=1)
+    found = controls(tiny.described(shape, target), train, dev, test, seed=1)
     metric = COMPARED_BY[target]
     names = list(found)
     assert names[0] in ("majority", "word_majority")
     assert len(names) == 2
+    assert set(names) <= set(CONTROLS), "adaptbert/comparison/report/terms.py: CONTROLS"
     if shape != "extractive_answer":  # its baseline knows nothing of the training rows
         assert found[names[1]][metric] >= found[names[0]][metric]
         assert found[names[1]][metric] > 0.65
@@ -175,11 +169,11 @@ def test_the_overlap_control_takes_the_sentence_of_the_question() -> None:
         "question": "When was the mill built?",
         "answers": [{"text": "1820", "start": 44}],
     }
-    about = {"shape": "extractive_answer", "target": "answer", "labels": [], "no_answer": True}
-    found = controls(about, [row], [row], [row], seed=1)
+    task = tiny.described("extractive_answer")
+    found = controls(task, [row], [row], [row], seed=1)
     assert found["majority"] == {"f1_answer": 0.0, "exact_match": 0.0}
     assert found["question_overlap"]["f1_answer"] == 2 * 1 / (1 + 7), "articles do not count"
-    assert "majority" not in controls({**about, "no_answer": False}, [row], [row], [row], seed=1)
+    assert "majority" not in controls(tiny.described("extractive_answer", no_answer=False), [row], [row], [row], seed=1)
 
 
 def test_a_pair_needs_both_of_its_texts_and_what_they_share() -> None:
@@ -191,5 +185,5 @@ def test_a_pair_needs_both_of_its_texts_and_what_they_share() -> None:
         first, other = draw.sample([f"thing{n}" for n in range(30)], 2)
         pair = {"text_a": f"here is {first}", "text_b": f"we saw {first if same else other}"}
         rows.append({**pair, "label": "same" if same else "other", "id": str(number)})
-    about = {"shape": "sentence_pair", "target": "class", "labels": ["other", "same"]}
-    assert controls(about, rows[:200], rows[200:300], rows[300:], seed=1)["tfidf_logistic"]["f1_macro"] > 0.95
+    task = PAIRS.model_copy(update={"labels": ["other", "same"]})
+    assert controls(task, rows[:200], rows[200:300], rows[300:], seed=1)["tfidf_logistic"]["f1_macro"] > 0.95

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.base.files import read_json, write_json
+from adaptbert.base.files import write_json
 from adaptbert.comparison.assemble import compare_all
 from adaptbert.comparison.metrics_json import summary
 from adaptbert.comparison.plot_data import write_plots
@@ -15,6 +15,7 @@ from adaptbert.comparison.records import Comparison
 from adaptbert.comparison.report import curves
 from adaptbert.comparison.report.page import render
 from adaptbert.comparison.statistics import mean_interval
+from adaptbert.finetuning.metrics.cell_metrics import CellMetrics, FewerLabelsSeed, LearningPoint
 from tests.support.simulated import Simulated, simulate
 
 SCORES = {
@@ -29,11 +30,15 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Simulated:
     for arm, points in SCORES.items():
         path = made.root / f"metrics/finetune/section-{arm}.json"
         curve = [
-            {"labels": labels, "seeds": [{"seed": n + 1, "test/f1_macro": score} for n, score in enumerate(scores)]}
+            LearningPoint(labels=labels, tokens=1_000, tflop=0.1, seeds=[*map(seed, (1, 2, 3), scores)])
             for labels, scores in points.items()
         ]
-        write_json(path, {**read_json(path), "learning_curve": curve})
+        write_json(path, CellMetrics.read(path).model_copy(update={"learning_curve": curve}).as_json())
     return made
+
+
+def seed(number: int, score: float) -> FewerLabelsSeed:
+    return FewerLabelsSeed(seed=number, test={"f1_macro": score}, dev={"f1_macro": score}, degenerate=False)
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,7 @@ from adaptbert.comparison.records import Comparison
 from adaptbert.comparison.report import rung_sentences as rungs
 from adaptbert.comparison.text_table import aligned, comparison_table
 from adaptbert.rows.labelled_set import split, subset
+from adaptbert.rows.task_description import TaskDescription
 from stages.compare import CompareParams, compare
 from tests.support.simulated import ACCURACY, ARMS, BITS, LABELS, TYPES, Simulated, simulate
 
@@ -116,7 +117,7 @@ def test_controls_see_as_many_rows_as_the_arms(simulated: Simulated, comparison:
     folder = simulated.paths["data"] / "section"
     assert [task.labels for task in comparison.tasks] == [250, 250]
     wanted = controls(
-        {"shape": "single_sentence", "target": "class", "labels": []},
+        TaskDescription(task_type="single_sentence", target="class", labels=[]),
         subset(split(folder, "train"), 250),
         split(folder, "dev"),
         split(folder, "test"),

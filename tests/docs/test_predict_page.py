@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from adaptbert.base.task_types import TARGETS
+from adaptbert.base.task_types import TARGETS_OF
 from adaptbert.cli import app
 from adaptbert.prediction.outputs import columns
-from adaptbert.prediction.predictor import ANSWERS
+from adaptbert.rows.targets import TARGETS
 from tests.support.cells import Project
 from tests.support.markdown import blocks, prose
 
@@ -36,5 +36,5 @@ def test_every_option_is_told() -> None:
 
 def test_every_field_is_told() -> None:
     told = set(re.findall(r"`(\w+)`", prose(PAGE)))
-    for target in {target for targets in TARGETS.values() for target in targets}:
-        assert set(columns(target, details=True).names) | {ANSWERS[target], target} <= told
+    for target in {target for targets in TARGETS_OF.values() for target in targets}:
+        assert set(columns(target, details=True).names) | {TARGETS[target].answer, target} <= told

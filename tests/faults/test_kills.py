@@ -12,9 +12,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -23,29 +24,13 @@ import pytest
 
 from adaptbert.runtime.locks import ROOT as WORK
 from adaptbert.runtime.params import params_file as params
+from adaptbert.runtime.tracking.run import Run
+from adaptbert.training.resume import Work
 from tests.faults import sabotages
-from tests.support import tiny
+from tests.faults.small_project import COMMANDS, MADE, make
 from tests.support.project import ROOT, environment
 
 KILLED = -signal.SIGKILL
-
-COMMANDS = {
-    "pretrain": "--init models/init --tokenizer data/tokenizer --text data/tokenized/corpora/general"
-    " --heldout data/tokenized/heldout --scratch models/scratch --out models/pretrain --metrics metrics/pretrain.json",
-    "domain_transfer": "--corpus domain --init models/pretrain --text data/tokenized/corpora/domain"
-    " --replay data/tokenized/corpora/general --heldout data/tokenized/heldout"
-    " --out models/domain_transfer/domain --metrics metrics/domain_transfer/domain.json",
-    "task_transfer": "--task section --init models/domain_transfer/domain"
-    " --text data/tokenized/tasks/section --heldout data/tokenized/heldout"
-    " --out models/task_transfer/section-domain --metrics metrics/task_transfer/section-domain.json",
-    "finetune section": "--task section --arm scratch --init models/scratch --data data/validated/tasks/section"
-    " --out models/finetune/section-scratch --predictions predictions/section-scratch.parquet"
-    " --metrics metrics/finetune/section-scratch.json",
-    "finetune mention": "--task mention --arm domain --init models/domain_transfer/domain"
-    " --data data/validated/tasks/mention --out models/finetune/mention-domain"
-    " --predictions predictions/mention-domain.parquet --metrics metrics/finetune/mention-domain.json",
-}
-MADE = ("--out", "--scratch", "--metrics", "--predictions")
 
 
 @dataclass
@@ -131,51 +116,10 @@ class World:
         return ", ".join(sorted(name for name in here.keys() | wanted.keys() if here.get(name) != wanted.get(name)))
 
 
-def values(accumulate: int) -> dict[str, Any]:
-    """The smoke preset, smaller still, with dropout everywhere."""
-    document = params.read(ROOT / "presets/smoke.yaml")
-    for rung in ("pretrain", "domain_transfer", "task_transfer"):
-        document[rung] |= {
-            "budget": {"steps": 14},
-            "global_batch_tokens": 128 * accumulate,
-            "micro_batch_tokens": 128,
-            "block_size": tiny.MAX_LENGTH,
-            "dropout": 0.1,
-            "measurements": 3,
-        }
-    document["pretrain"]["encoder"] = {
-        "layers": 2,
-        "hidden_size": 32,
-        "heads": 2,
-        "intermediate_size": 64,
-        "max_positions": tiny.POSITIONS,
-    }
-    for task in ("section", "mention"):
-        document["finetune"][task] |= {
-            "labels": 0,
-            "epochs": 2,
-            "seeds": [1, 2],
-            "global_batch_size": 8 * accumulate,
-            "micro_batch_size": 8,
-            "max_length": tiny.MAX_LENGTH,
-            "block_size": tiny.MAX_LENGTH,
-        }
-    return document
-
-
 @pytest.fixture(scope="module", params=[1, 3], ids=["no accumulation", "accumulation of 3"])
 def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     root = tmp_path_factory.mktemp("project")
-    (root / "params.yaml").write_text(json.dumps(values(request.param)), encoding="utf-8")
-    shutil.copytree(ROOT / "stages", root / "stages", ignore=shutil.ignore_patterns("__pycache__"))
-    (root / "data/tokenizer").mkdir(parents=True)
-    tiny.tokenizer().save(root / "data/tokenizer")
-    for kind in tiny.WORDS:
-        tiny.corpus(root / "data/tokenized/corpora" / kind, kind, 120)
-    tiny.corpus(root / "data/tokenized/tasks/section", "domain", 40, seed=10)
-    tiny.heldout(root / "data/tokenized/heldout")
-    tiny.task(root / "data/validated/tasks/section", "single_sentence")
-    tiny.task(root / "data/validated/tasks/mention", "sequence_labelling")
+    make(root, request.param)
     env = {"OMP_NUM_THREADS": "1", "ADAPTBERT_SAVE_SECONDS": "0.05", "TOKENIZERS_PARALLELISM": "false"}
     with subprocess.Popen(
         [sys.executable, "-m", "tests.faults.server"],
@@ -208,6 +152,64 @@ def test_undisturbed_it_repeats(world: World, stage: str) -> None:
     world.remove_outputs(stage)
     assert world.run(stage, workers=2) == 0, world.log()
     assert world.content(stage) == world.golden[stage]
+
+
+def as_function(world: World, stage: str, run: Run, work: Path) -> None:
+    """The stage without a process, a lock, a command line or a record: its function, called with what it needs."""
+    known = import_module(f"stages.{stage.split()[0]}").STAGE
+    hints, document = known.hints(), params.read(Path("params.yaml"))
+    words = COMMANDS[stage].split()
+    arguments = {option[2:]: hints[option[2:]](value) for option, value in zip(words[::2], words[1::2], strict=True)}
+    key = known.name if known.keyed_by is None else f"{known.name}.{arguments[known.keyed_by]}"
+    sections = {
+        name: document[name] if kind is int else kind.model_validate(document[name])
+        for name, kind in known.sections().items()
+    }
+    values = hints["params"].model_validate(params.section(document, key, Path("params.yaml")))
+    world.remove_outputs(stage)
+    known.function(values, **sections, **arguments, work=Work(work, code=[]), run=run)
+
+
+class Greedy(Run):
+    """A record that keeps what it is given for itself."""
+
+    def log_metrics(self, metrics: Mapping[str, float], step: int = 0) -> None:
+        assert isinstance(metrics, dict)
+        metrics.clear()
+
+    def log_params(self, params: Mapping[str, Any]) -> None:
+        assert isinstance(params, dict)
+        params.clear()
+
+    def set_tags(self, tags: Mapping[str, str]) -> None:
+        assert isinstance(tags, dict)
+        tags.clear()
+
+    @contextmanager
+    def child(self, name: str, tags: Mapping[str, str]) -> Iterator[Run]:
+        yield Greedy()
+
+
+@pytest.fixture
+def copy(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    """The same project in another folder, in which this process stands."""
+    monkeypatch.chdir(shutil.copytree(world.root, tmp_path / "copy"))
+    return replace(world, root=tmp_path / "copy")
+
+
+@pytest.mark.parametrize("stage", COMMANDS)
+def test_what_carries_changes_no_bit(copy: World, stage: str, tmp_path: Path) -> None:
+    """adaptbert.runtime is a dependency of no stage: process, progress, locks, savepoints and MLflow decide nothing."""
+    as_function(copy, stage, Run(), tmp_path / "work")
+    assert copy.content(stage) == copy.golden[stage]
+
+
+@pytest.mark.parametrize("stage", ["pretrain", "finetune section"])
+def test_a_record_that_decides_is_seen(copy: World, stage: str, tmp_path: Path) -> None:
+    """The test above is worth something: here the record takes the numbers away that it is given."""
+    with suppress(KeyError):
+        as_function(copy, stage, Greedy(), tmp_path / "work")
+    assert copy.content(stage) != copy.golden[stage]
 
 
 def check(world: World, stage: str, seeds: range) -> None:

@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 
 from adaptbert.base.files import read_json
 from adaptbert.errors import BadData, BadParams
-from adaptbert.finetuning import cell
+from adaptbert.finetuning import cell_outputs
 from adaptbert.finetuning.metrics.scores import classification_metrics, span_metrics
 from adaptbert.finetuning.module import logits
 from adaptbert.finetuning.tasks.shapes import from_card
@@ -111,7 +111,10 @@ def test_the_checkpoint_is_the_seed_that_is_best_on_dev(project: Project, task: 
     dev = f"dev/{metrics['metric']}"
     best = max(metrics["seeds"], key=lambda seed: seed[dev])  # the first of equals
     saved = Checkpoint.load(project.root / f"models/finetune/{task}-general")
-    shape = from_card(saved.card["task"])
+    assert saved.card is not None
+    task_card = saved.card.task
+    assert task_card is not None
+    shape = from_card(task_card.as_json())
     config = saved.config()
     assert [config.id2label[number] for number in range(len(shape.classes))] == shape.classes
 
@@ -119,7 +122,7 @@ def test_the_checkpoint_is_the_seed_that_is_best_on_dev(project: Project, task: 
     rows = labelled.split(project.root / "data" / task, "test")
     examples = shape.examples(rows, saved.tokenizer, tiny.MAX_LENGTH)
     scores = logits(model, shape, examples, 64, "32-true")
-    answers, confidence = shape.answers(rows, examples, scores, saved.card["task"]["tuned"])
+    answers, confidence = shape.answers(rows, examples, scores, task_card.tuned)
     expected = [row for row in project.predictions(f"{task}-general") if row["seed"] == best["seed"]]
     found = [answer if isinstance(answer, str) else json.dumps(answer) for answer in answers]
     assert found == [row["predicted"] for row in expected]
@@ -212,7 +215,7 @@ def test_each_split_is_opened_and_tokenised_once_and_test_last(fresh: Project, m
 
     spy("adaptbert.rows.labelled_set.split", lambda given: f"opens {given[1]}")
     spy("adaptbert.finetuning.tasks.sentences.Sentences.examples", lambda given: f"tokenises {len(given[1])}")
-    spy("adaptbert.training.loop.fit", lambda _: "trains")
+    spy("adaptbert.finetuning.seed_run.fit", lambda _: "trains")
     fresh.finetune("section", "general", seeds=[1, 2], epochs=2.0, label_counts=[32])
     train, dev, test = (["opens " + name, f"tokenises {rows}"] for name, rows in SPLITS.items())
     assert told == [*train, *dev, "trains", *test, "trains", "tokenises 32", "trains", "trains"]
@@ -257,13 +260,13 @@ def test_answers_that_cannot_be_found_are_told_and_kept(tmp_path: Path, capsys: 
 def test_predictions_wait_as_a_table_a_seed(fresh: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of Python would take some hundred bytes each until all seeds are through."""
     held: list[Any] = []
-    real = cell._write_predictions
+    real = cell_outputs._write_predictions
 
     def write(target: Path, seeds: list[Any]) -> None:
         held.extend(seeds)
         real(target, seeds)
 
-    monkeypatch.setattr(cell, "_write_predictions", write)
+    monkeypatch.setattr(cell_outputs, "_write_predictions", write)
     fresh.finetune("section", "general", seeds=[1, 2], epochs=0.2)
     assert [table.num_rows for table in held] == [32, 32]
     assert all(table.nbytes < 80 * table.num_rows for table in held)

@@ -10,10 +10,10 @@ from adaptbert.finetuning import class_weights
 
 def test_balanced_weights() -> None:
     targets = np.array([0, 0, 0, 1])
-    assert class_weights.weights("balanced", "class", ["a", "b"], targets) == pytest.approx([4 / 6, 2.0])
+    assert class_weights.weights("balanced", ["a", "b"], targets) == pytest.approx([4 / 6, 2.0])
     several = np.array([[1, 0, 1], [0, 0, 1], [0, 0, 1], [0, 0, 1]], np.float32)
-    assert class_weights.weights("balanced", "labels", ["a", "b", "c"], several) == [3.0, 1.0, 1.0]
-    assert class_weights.weights({"b": 5.0, "a": 1.0}, "class", ["a", "b"], targets) == [1.0, 5.0]
+    assert class_weights.weights("balanced", ["a", "b", "c"], several) == [3.0, 1.0, 1.0]
+    assert class_weights.weights({"b": 5.0, "a": 1.0}, ["a", "b"], targets) == [1.0, 5.0]
 
 
 def test_the_loss_is_weighted() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from adaptbert.finetuning.freezing import FreezeConfig, GradualUnfreezingConfig
-from adaptbert.finetuning.module import Thawing
+from adaptbert.finetuning.module import UnfreezingBatches
 from adaptbert.model.optimizer import adamw
 from adaptbert.model.parameter_depth import depths
 from adaptbert.training.loop import fit
@@ -89,6 +89,6 @@ def test_layers_thaw_from_the_top_epoch_by_epoch() -> None:
     for epochs in range(1, 5):
         module, batches = made()
         before = weights(module)
-        fit(module, Thawing(batches, config, 2, EPOCH, 2), plan(int(epochs * EPOCH)), tiny.no_record())
+        fit(module, UnfreezingBatches(batches, config, 2, EPOCH, 2), plan(int(epochs * EPOCH)), tiny.no_record())
         learnt = {depths(before)[name] for name in changed(before, weights(module))}
         assert learnt == set(range(max(0, 4 - epochs), 4)), f"after {epochs} epochs"

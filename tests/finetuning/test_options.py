@@ -14,9 +14,9 @@ from adaptbert.errors import BadData, BadParams, UserError
 from adaptbert.finetuning.adversarial import AdversarialConfig
 from adaptbert.finetuning.cell_config import CellConfig
 from adaptbert.finetuning.freezing import FreezeConfig, GradualUnfreezingConfig
-from adaptbert.finetuning.module import FineTuning, LabelledBatch, Thawing, batch_of, logits
+from adaptbert.finetuning.module import FineTuning, LabelledBatch, UnfreezingBatches, batch_of, logits
 from adaptbert.finetuning.r_drop import RDropConfig
-from adaptbert.finetuning.restore import opened
+from adaptbert.finetuning.restore import load_fine_tuned
 from adaptbert.finetuning.seed_run import flop_of
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.flops import training_flop
@@ -51,7 +51,7 @@ def test_a_resumed_run_has_the_same_bits(tmp_path: Path, name: str) -> None:
         module, stream = made(**OPTIONS[name])
         batches: Callable[[int], LabelledBatch] = stream
         if name == "gradual":
-            batches = Thawing(stream, GradualUnfreezingConfig(layers_per_epoch=1), 2, EPOCH, 2)
+            batches = UnfreezingBatches(stream, GradualUnfreezingConfig(layers_per_epoch=1), 2, EPOCH, 2)
 
         fit(module, until(batches, stop_at), plan(), tiny.no_record(), savepoints=Savepoints(folder))
         return weights(module)
@@ -135,11 +135,13 @@ def test_it_does_something_and_the_folder_is_enough_to_predict(usual: Any, name:
     assert found != without[task]
 
     saved = Checkpoint.load(project.root / f"models/finetune/{task}-general")
-    model, shape = opened(saved)
+    model, shape = load_fine_tuned(saved)
+    assert saved.card is not None
+    assert saved.card.task is not None
     rows = labelled.split(project.root / "data" / task, "test")
     examples = shape.examples(rows, saved.tokenizer, tiny.MAX_LENGTH)
     scores = logits(model, shape, examples, 64, "32-true")
-    answers, confidence = shape.answers(rows, examples, scores, saved.card["task"]["tuned"])
+    answers, confidence = shape.answers(rows, examples, scores, saved.card.task.tuned)
     assert [answer if isinstance(answer, str) else json.dumps(answer) for answer in answers] == [a for a, _ in found]
     assert confidence.tolist() == pytest.approx([sure for _, sure in found], abs=1e-5)
     if "early_stopping" in more:
@@ -164,7 +166,7 @@ def test_stock_transformers_opens_what_has_tensors_of_ours(usual: Any) -> None:
 
 def test_only_what_finetune_wrote_is_opened(tmp_path: Path) -> None:
     with pytest.raises(BadData, match="not a checkpoint of `finetune`"):
-        opened(tiny.pretrained(tmp_path / "pretrain"))
+        load_fine_tuned(tiny.pretrained(tmp_path / "pretrain"))
 
 
 def test_a_crf_is_trained_on_windows_as_well() -> None:

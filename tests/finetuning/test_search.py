@@ -225,7 +225,7 @@ def test_no_trial_opens_the_test_set(tmp_path: Path, monkeypatch: pytest.MonkeyP
         return train(*given)
 
     monkeypatch.setattr("adaptbert.rows.labelled_set.split", split)
-    monkeypatch.setattr("adaptbert.training.loop.fit", fit)
+    monkeypatch.setattr("adaptbert.finetuning.seed_run.fit", fit)
     project.finetune("section", "general", seeds=[1, 2], epochs=1.0, search=config(**GRID))
     assert told == ["train", "dev", *["trains"] * 8, "trains", "test", "trains"], (
         "by the first seed, after its training"
@@ -286,7 +286,7 @@ def test_a_killed_search_goes_on_in_its_trial(tmp_path: Path, monkeypatch: pytes
         return step(self, *arguments)
 
     monkeypatch.setattr(FineTuning, "training_step", counted)
-    monkeypatch.setattr(tiny, "work", lambda beside: Work(tmp_path / ".work"))
+    monkeypatch.setattr(tiny, "work", lambda beside: Work(tmp_path / ".work", code=[]))
     with pytest.raises(Killed):
         broken.finetune("section", "general", **values)
     before, steps = steps, 100

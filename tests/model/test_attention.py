@@ -18,7 +18,7 @@ from transformers import AutoModelForMaskedLM, BertForMaskedLM
 from adaptbert.model import attention, checkpoint
 from adaptbert.model import to_device as batch
 from adaptbert.model.attention import flash_fits
-from adaptbert.model.encoder import encode
+from adaptbert.model.encoder import Tokens, encode
 from adaptbert.model.packing import pack
 from adaptbert.pretraining.masked_lm import MaskedBatches, MaskedLM
 from adaptbert.training.document_stream import DocumentStream
@@ -152,7 +152,7 @@ def on_cuda(dropout: float = 0.0) -> BertForMaskedLM:
 def placed(ours: Any, texts: list[np.ndarray], dtype: torch.dtype) -> Tensor:
     rows = batch.to(pack(np.array([len(text) for text in texts]), 24), CUDA)
     with torch.autocast("cuda", dtype, enabled=dtype != torch.float32):
-        return encode(ours.bert, rows, torch.as_tensor(np.concatenate(texts), device=CUDA))
+        return encode(ours.bert, rows, Tokens(torch.as_tensor(np.concatenate(texts), device=CUDA)))
 
 
 @pytest.mark.gpu

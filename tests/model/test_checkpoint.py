@@ -21,7 +21,7 @@ from adaptbert.base.files import file_digest
 from adaptbert.errors import BadData, UserError
 from adaptbert.model import checkpoint
 from adaptbert.model.checkpoint import Checkpoint
-from adaptbert.model.encoder import encode
+from adaptbert.model.encoder import Tokens, encode
 from adaptbert.model.packing import pack
 from tests.support import tiny
 
@@ -58,7 +58,7 @@ def test_stock_transformers_opens_it_and_gives_equal_outputs(tmp_path: Path) -> 
     rows = pack(torch.tensor([length]).numpy(), tiny.POSITIONS)
     with torch.no_grad():
         theirs = stock(**batch).logits[0]
-        mine = ours.cls(encode(ours.bert, rows, batch["input_ids"][0]))
+        mine = ours.cls(encode(ours.bert, rows, Tokens(batch["input_ids"][0])))
         encoder = AutoModel.from_pretrained(str(tmp_path / "saved")).eval()(**batch).last_hidden_state[0]
     torch.testing.assert_close(mine, theirs, atol=1e-5, rtol=0)
     torch.testing.assert_close(stock.cls(encoder), theirs, atol=1e-5, rtol=0)
@@ -75,14 +75,12 @@ def test_round_trip(folder: Path, tmp_path: Path) -> None:
     model = start.model(BertForMaskedLM, seed=0)
     texts = [{"name": "general", "digest": "d", "tokens": 5, "trained_tokens": 9}]
     measured = {"general": {"mlm_loss": 1.0}}
-    card = checkpoint.save(
-        tmp_path / "again", model, start.tokenizer, tiny.card("x") | {"texts": texts, "measured": measured}
-    )
+    card = checkpoint.save(tmp_path / "again", model, start.tokenizer, tiny.card("x", texts=texts, measured=measured))
     again = Checkpoint.load(tmp_path / "again")
     assert again.card == card
     assert again.texts == texts
     assert again.measured == measured
-    assert again.digest == card["weights"] == file_digest(tmp_path / "again/model.safetensors")
+    assert again.digest == card.weights == file_digest(tmp_path / "again/model.safetensors")
     assert again.tokenizer.fingerprint == start.tokenizer.fingerprint
     for name, tensor in again.model(BertForMaskedLM, seed=9).state_dict().items():
         assert torch.equal(tensor, model.state_dict()[name]), name
@@ -112,7 +110,7 @@ def test_scratch_is_an_architecture_and_each_seed_draws_its_own_weights(tmp_path
     scratch = tiny.scratch(tmp_path / "scratch")
     assert not (tmp_path / "scratch/model.safetensors").exists()
     assert not scratch.has_weights
-    assert scratch.card["weights"] is None
+    assert scratch.card.weights is None
     one, same, other = (scratch.model(BertForMaskedLM, seed) for seed in (1, 1, 2))
     name = "bert.encoder.layer.0.attention.self.query.weight"
     assert torch.equal(one.state_dict()[name], same.state_dict()[name])
@@ -148,16 +146,17 @@ def test_an_encoder_without_any_head_is_enough(tmp_path: Path) -> None:
         assert torch.equal(found.bert.encoder.state_dict()[name], tensor)
 
 
-def test_nothing_is_left_when_saving_fails(tmp_path: Path, folder: Path) -> None:
-    def refuse(_: Path) -> None:
+def test_nothing_is_left_when_saving_fails(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     start = Checkpoint.load(folder)
+    monkeypatch.setattr(checkpoint, "write_json", full)
     with pytest.raises(UserError, match="no space left"):
-        checkpoint.save(tmp_path / "new", start.model(BertForMaskedLM, 0), start.tokenizer, {}, refuse)
+        checkpoint.save(tmp_path / "new", start.model(BertForMaskedLM, 0), start.tokenizer, tiny.card("new"))
     before = tiny.folder_bytes(folder)
     with pytest.raises(UserError, match="no space left"):
-        checkpoint.save(folder, start.model(BertForMaskedLM, 0), start.tokenizer, {}, refuse)
+        checkpoint.save(folder, start.model(BertForMaskedLM, 0), start.tokenizer, tiny.card("new"))
     assert tiny.folder_bytes(folder) == before, "the old one stays"
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
@@ -286,4 +285,4 @@ def test_half_precision_weights_become_float32(folder: Path) -> None:
 
 def test_a_card_that_another_project_wrote(folder: Path) -> None:
     (folder / "card.json").write_text('{"license": "mit"}', encoding="utf-8")
-    assert Checkpoint.load(folder).card == {}, "not ours: the folder is taken as any other"
+    assert Checkpoint.load(folder).card is None, "not ours: the folder is taken as any other"

@@ -5,7 +5,7 @@ import pytest
 import torch
 from transformers import BertConfig, BertForMaskedLM
 
-from adaptbert.model.encoder import encode
+from adaptbert.model.encoder import Tokens, encode
 from adaptbert.model.packing import pack
 
 VOCABULARY = 60
@@ -35,7 +35,7 @@ def packed(
     bert: torch.nn.Module, texts: list[np.ndarray], block: int, needed: torch.Tensor | None = None
 ) -> torch.Tensor:
     rows = pack(np.array([len(text) for text in texts]), block)
-    return encode(bert, rows, torch.as_tensor(np.concatenate(texts)), needed)
+    return encode(bert, rows, Tokens(torch.as_tensor(np.concatenate(texts))), needed)
 
 
 @pytest.mark.parametrize("block", [16, 24, 40])

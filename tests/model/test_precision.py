@@ -21,7 +21,7 @@ import torch
 
 from adaptbert.base.files import read_json
 from adaptbert.model import checkpoint, precision
-from adaptbert.model.precision import BF16, FLOAT32, Speeds, best, chosen, settle, speeds
+from adaptbert.model.precision import BF16, FLOAT32, Speeds, best, chosen, named_precision, speeds
 from adaptbert.prediction.predictor import Predictor
 from adaptbert.pretraining import rung
 from adaptbert.project import doctor
@@ -49,7 +49,7 @@ def processor(monkeypatch: pytest.MonkeyPatch, found: Speeds) -> None:
 
 def measured(code: str, **environment: str) -> Any:
     """What `found` is after this code, in a process of its own."""
-    before = "import json; from adaptbert import doctor; from adaptbert.model.precision import best"
+    before = "import json; from adaptbert.project import doctor; from adaptbert.model.precision import best"
     code = f"{before}; {code}; print(json.dumps(found))"
     env = {**os.environ, **environment}
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=env, capture_output=True, text=True, check=True)
@@ -150,7 +150,7 @@ def test_what_is_told(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], found: Speeds, value: str, name: str, line: str
 ) -> None:
     processor(monkeypatch, found)
-    assert settle("pretrain.precision", value, lambda _: False) == name
+    assert named_precision("pretrain.precision", value, lambda _: False) == name
     assert capsys.readouterr().out == line
 
 
@@ -233,7 +233,7 @@ def test_an_unfinished_run_keeps_its_precision(
     name = BF16 if began is FAST else FLOAT32
     undisturbed, ladder = Ladder(tmp_path / "undisturbed"), Ladder(tmp_path / "ladder")
     undisturbed.pretrain(precision=name)
-    monkeypatch.setattr(tiny, "work", lambda _: Work(tmp_path / "work"))
+    monkeypatch.setattr(tiny, "work", lambda _: Work(tmp_path / "work", code=[]))
     processor(monkeypatch, began)
     with monkeypatch.context() as broken:
         broken.setattr(rung, "write_json", lambda *_: 1 / 0)

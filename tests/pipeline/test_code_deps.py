@@ -6,11 +6,12 @@ what it writes, and so are dependencies of nothing.
 
 import ast
 from collections import defaultdict
+from importlib import import_module
 
 import pytest
 
 from adaptbert.runtime.params import params_file
-from tests.support.imports import ROOT, modules, package, reached, source
+from tests.support.imports import ROOT, is_code, modules, package, reached, source
 
 CARRYING = ("runtime", "project")
 STAGES = params_file.read(ROOT / "dvc.yaml")["stages"]
@@ -47,6 +48,13 @@ def test_code_deps_are_the_folders_that_are_imported(stage: str) -> None:
 
 def covers(declared: str, folder: str) -> bool:
     return folder == declared or folder.startswith(f"{declared}.")
+
+
+@pytest.mark.parametrize("name", sorted(STAGES))
+def test_an_unfinished_run_is_known_by_the_code_that_its_stage_depends_on(name: str) -> None:
+    stage = import_module(f"stages.{name}").STAGE
+    deps = [dep for dep in STAGES[name].get("do", STAGES[name])["deps"] if is_code(dep)]
+    assert list(stage.code) == (deps if "work" in stage.hints() else [])
 
 
 def test_no_stage_depends_on_code_that_carries() -> None:

@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 
 import pytest
@@ -20,7 +21,7 @@ MAY_IMPORT = {
     "training": "model base runtime",
     "pretraining": "training model tokenization base runtime",
     "finetuning": "training model tokenization rows base runtime",
-    "comparison": "finetuning.metrics rows base",
+    "comparison": "finetuning.metrics pretraining.metrics rows base",
     "prediction": "finetuning validation collection.readers model tokenization.store rows base runtime",
     "project": "prediction comparison finetuning pretraining training model tokenization validation collection rows "
     "base runtime",
@@ -30,14 +31,30 @@ line) and stages/ may import everything."""
 
 WITHIN = {
     "base": "",
+    "collection.readers.formats": "collection.readers rows base",
     "collection.readers": "rows base",
     "finetuning.metrics": "rows base",
+    "pretraining.metrics": "base",
     "finetuning.tasks": "finetuning.metrics model tokenization.store rows base",
     "tokenization.store": "base",
 }
 """Packages inside of others that may import less than these."""
 
 MOST_PACKAGES, FEWEST_FILES, MOST_FILES = 14, 4, 15
+MOST_LINES, MOST_PARAMETERS = 60, 6
+
+LONGER = {"adaptbert.cli.predict"}
+"""Functions of more lines: options of a command, each with its help."""
+WIDER = {
+    "adaptbert.cli.predict",
+    "adaptbert.prediction.command.predict",
+    "adaptbert.collection.labelled_source.__init__",
+    "adaptbert.collection.readers.formats.records",
+    "adaptbert.comparison.assemble.compare_all",
+    "adaptbert.comparison.assemble._task",
+    "adaptbert.tokenization.corpus_writer.write",
+}
+"""Functions of more parameters."""
 
 # The core trains on a bare machine: torch, transformers, numpy, pyarrow.
 CORE = ("base", "model", "training", "pretraining", "finetuning", "tokenization.store")
@@ -79,6 +96,30 @@ def test_the_house_stays_small() -> None:
     for name in filter(None, FOLDERS):
         files = [path for path in (ROOT / "adaptbert" / name.replace(".", "/")).glob("*.py") if path.stem != "__init__"]
         assert FEWEST_FILES <= len(files) <= MOST_FILES, f"{name}: {len(files)} files"
+
+
+def functions() -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """Every function of the library, by its module and its own name."""
+    for module in LIBRARY:
+        path = source(module)
+        assert path is not None
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield f"{module}.{node.name}", node
+
+
+def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """How many a caller gives."""
+    given = function.args
+    every = [*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, [given.vararg, given.kwarg])]
+    return sum(parameter.arg not in ("self", "cls") for parameter in every)
+
+
+def test_functions_stay_short_and_narrow() -> None:
+    """Stage functions, whose parameters are the options of their command, lie in stages/ and may have more."""
+    long = {name for name, function in functions() if (function.end_lineno or 0) - function.lineno >= MOST_LINES}
+    assert long == LONGER
+    assert {name for name, function in functions() if parameters(function) > MOST_PARAMETERS} == WIDER
 
 
 def test_each_package_says_what_it_is() -> None:

@@ -12,7 +12,8 @@ from adaptbert.base.files import read_json, write_json
 from adaptbert.finetuning.module import PREDICT_ROWS, PREDICT_TOKENS, passes
 from adaptbert.finetuning.tasks.examples import Examples
 from adaptbert.prediction import Predictor
-from adaptbert.prediction.predictor import ANSWERS, HELD
+from adaptbert.prediction.predictor import HELD
+from adaptbert.rows.targets import TARGETS
 from tests.support import tiny
 from tests.support.cells import Project
 from tests.support.predicting import KINDS, json_lines, model, read, rows_of, run
@@ -38,7 +39,7 @@ def test_it_answers_what_evaluation_answered(project: Project, task: str, tmp_pa
     out = tmp_path / "out.jsonl"
     done = run(model(project, task), project.root / "data" / task / "test.parquet", "-o", out)
     assert done.exit_code == 0, done.output
-    answer = ANSWERS[KINDS[task][1]]
+    answer = TARGETS[KINDS[task][1]].answer
     found, expected = read(out), project.predictions(f"{task}-general")
     assert len(found) == len(expected) == ROWS[2]
     for told, row in zip(found, expected, strict=True):
@@ -303,7 +304,7 @@ def test_what_stock_models_lack_answers_as_evaluation_did(tmp_path: Path, task: 
     found = list(Predictor.load(model(made, task)).answers(rows, probabilities=True))
     assert [told["confidence"] for told in found] == [row["confidence"] for row in expected]
     for told, row in zip(found, expected, strict=True):
-        answer = told[ANSWERS[KINDS[task][1]]]
+        answer = told[TARGETS[KINDS[task][1]].answer]
         assert answer == (row["predicted"] if isinstance(answer, str) else json.loads(row["predicted"]))
     every = [word for told in found for word in as_list(told["probabilities"])]
     assert [sum(word.values()) for word in every] == pytest.approx([1.0] * len(every), abs=1e-4)

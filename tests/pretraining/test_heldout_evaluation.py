@@ -12,7 +12,8 @@ from transformers import BertForMaskedLM
 
 from adaptbert.errors import BadData
 from adaptbert.model import encoder
-from adaptbert.pretraining.heldout_evaluation import HeldOut, MeasureConfig, bits_per_char, named
+from adaptbert.pretraining.heldout_evaluation import HeldOut, MeasureConfig
+from adaptbert.pretraining.metrics.heldout_measures import bits_per_char, named
 from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
 from tests.support import tiny
 
@@ -82,7 +83,7 @@ def test_the_same_masks_for_every_model_and_every_time(folder: Path, monkeypatch
     for seed in (1, 2, 2):
         asked: list[torch.Tensor] = []
         ours = model(seed)
-        spy = lambda bert, rows, ids, needed, to=asked: to.append(ids) or real(bert, rows, ids, needed)  # noqa: E731
+        spy = lambda bert, rows, read, needed, to=asked: to.append(read.ids) or real(bert, rows, read, needed)  # noqa: E731
         monkeypatch.setattr("adaptbert.model.encoder.encode", spy)
         torch.manual_seed(seed * 7)
         np.random.seed(seed)

@@ -10,7 +10,7 @@ import torch
 from transformers import BertForMaskedLM
 
 from adaptbert.pretraining.masked_lm import CHOSEN_STEP, NO_ANSWER, MaskedBatches, MaskedLM
-from adaptbert.pretraining.masking_audit import audit_metrics
+from adaptbert.pretraining.metrics.masking_audit import audit_metrics
 from adaptbert.tokenization.corpus_writer import write
 from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
 from adaptbert.training.document_stream import DocumentStream

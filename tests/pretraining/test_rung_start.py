@@ -113,7 +113,7 @@ def no_training(monkeypatch: pytest.MonkeyPatch) -> None:
     def fit(*_: object) -> None:
         raise AssertionError("training has begun")
 
-    monkeypatch.setattr("adaptbert.training.loop.fit", fit)
+    monkeypatch.setattr("adaptbert.pretraining.rung.fit", fit)
 
 
 @pytest.mark.usefixtures("no_training")

@@ -15,7 +15,7 @@ from transformers import AutoModel, AutoModelForPreTraining, BertForMaskedLM, Be
 from adaptbert.errors import BadData
 from adaptbert.model import checkpoint
 from adaptbert.model.checkpoint import Checkpoint
-from adaptbert.pretraining.length_schedule import OneAfterTheOther, ShortDocuments
+from adaptbert.pretraining.length_schedule import ConcatenatedBatches, ShortDocuments
 from adaptbert.pretraining.masked_lm import PAIR_PARTS, MaskedBatches, MaskedLM
 from adaptbert.pretraining.sentence_pairs import (
     SHORTEST,
@@ -277,7 +277,7 @@ def test_a_stopped_run_goes_on_with_equal_bits(tmp_path: Path) -> None:
         pairs = SentencePairs(documents, NextSentenceHead(), 0, block)
         return MaskedBatches(documents, DocumentStream(pairs.lengths, 0, 150), tiny.masker(), block, pairs=pairs)
 
-    both = OneAfterTheOther(batches(ShortDocuments(corpus, 16), 16), 6, batches(corpus, 64))
+    both = ConcatenatedBatches(batches(ShortDocuments(corpus, 16), 16), 6, batches(corpus, 64))
     sent = pickle.dumps(both)  # to the process of another device
     assert len(sent) < 10_000
     for k in (0, 5, 6, 9):

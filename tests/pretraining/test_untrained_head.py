@@ -13,8 +13,9 @@ from adaptbert.base.files import read_json
 from adaptbert.model import checkpoint
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.pretraining.masked_lm import MaskedBatches, MaskedLM
-from adaptbert.pretraining.rung import Where, climb
-from adaptbert.pretraining.untrained_head import WarmedUp, is_random
+from adaptbert.pretraining.rung import RungRun, train_rung
+from adaptbert.pretraining.rung_outputs import RungPaths, keep_rung
+from adaptbert.pretraining.untrained_head import HeadWarmupBatches, is_random
 from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
 from adaptbert.training.document_stream import BudgetConfig, DocumentStream
 from adaptbert.training.loop import fit
@@ -49,7 +50,7 @@ def train(corpus: TokenizedCorpus, steps: int, folder: Path | None = None, stop:
 
     points = {} if stop is None else {stop + 1: cut}
     try:
-        fit(made, WarmedUp(batches, 2 * HEAD), plan, tiny.no_record(), points, folder and Savepoints(folder))
+        fit(made, HeadWarmupBatches(batches, 2 * HEAD), plan, tiny.no_record(), points, folder and Savepoints(folder))
     except Cut:
         assert stop is not None
     return made
@@ -118,9 +119,10 @@ class Public:
         return self.root / "models" / name
 
     def climb(self, start: Checkpoint, name: str, steps: int, **changes: object) -> dict[str, object]:
-        where = Where("pretrain", name, self.root / "heldout", self.folder(name), self.root / f"{name}.json")
         params = tiny.rung(budget=BudgetConfig(steps=steps), optim=tiny.optim(learning_rate=1e-2), **changes)
-        climb(start, self.text, params, tiny.MEASURE, 1, where, tiny.work(self.root), tiny.no_record())
+        rung = RungRun("pretrain", name, start, self.text, params, tiny.MEASURE, 1, self.root / "heldout")
+        work, run = tiny.work(self.root), tiny.no_record()
+        keep_rung(train_rung(rung, work, run), RungPaths(self.folder(name), self.root / f"{name}.json"), work, run)
         return read_json(self.root / f"{name}.json")
 
 

@@ -291,7 +291,8 @@ def test_killed_while_it_copies(project: Path, text: Path) -> None:
     """Half a file never has the name of a whole one, and the next call removes it."""
     code = """
 import os, signal, sys
-from adaptbert import cli, own_data
+from adaptbert import cli
+from adaptbert.project import own_data
 before = own_data.copy
 def copy(source, target, advance):
     before(source, target, advance)

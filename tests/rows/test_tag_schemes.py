@@ -60,6 +60,7 @@ def test_the_nearest_legal_row_keeps_types_and_is_its_own(row: list[str]) -> Non
     ("scheme", "row", "mended"),
     [
         ("bio", "I-X I-X O I-Y B-X I-Y", "B-X I-X O B-Y B-X B-Y"),
+        ("bio", "B-X I-Y I-Y", "B-X B-Y I-Y"),
         ("iob1", "B-X I-X O I-Y I-X B-X", "I-X I-X O I-Y I-X B-X"),
         ("iobes", "E-X B-X O I-X I-X S-X I-X", "S-X S-X O B-X E-X S-X S-X"),
     ],

@@ -6,7 +6,7 @@ import sys
 PROGRAM = """
 import resource, sys
 import torch
-from adaptbert.allocator import keep_freed_memory
+from adaptbert.runtime.allocator import keep_freed_memory
 if sys.argv[1] == "kept":
     assert keep_freed_memory()
 def step():

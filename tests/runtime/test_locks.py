@@ -16,7 +16,7 @@ from adaptbert.runtime.locks import FINISHED, ROOT, Busy, finish, hold, sweep
 
 HOLDER = """
 import os, sys, time
-from adaptbert.exclusive import hold
+from adaptbert.runtime.locks import hold
 with hold("pretrain"):
     if sys.argv[1] == "fork" and os.fork() == 0:
         os.write(1, b"child\\n")

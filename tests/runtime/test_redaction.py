@@ -77,8 +77,8 @@ def test_what_this_process_has(variables: dict[str, str]) -> None:
 
 
 RECORDED = """
-from adaptbert.entry import Stage
-from adaptbert.tracking import Run
+from adaptbert.runtime.stage import Stage
+from adaptbert.runtime.tracking.run import Run
 from stages.domain_transfer import DomainTransferParams
 
 def domain_transfer(params: DomainTransferParams, *, corpus: str, run: Run) -> None:

@@ -11,9 +11,9 @@ import pytest
 PROGRAM = """
 import sys, time
 from pathlib import Path
-from adaptbert import interruption
-from adaptbert.entry import _exit_code
-from adaptbert.outputs import whole
+from adaptbert.runtime import signals as interruption
+from adaptbert.runtime.stage import _exit_code
+from adaptbert.base.files import whole
 
 def work():
     interruption.raise_at_once()
@@ -71,8 +71,8 @@ def test_the_second_signal_ends_the_process_on_the_spot(tmp_path: Path) -> None:
 
 DESTRUCTOR = """
 import sys, time
-from adaptbert import interruption
-from adaptbert.entry import _exit_code
+from adaptbert.runtime import signals as interruption
+from adaptbert.runtime.stage import _exit_code
 
 class Slow:
     def __del__(self):
@@ -108,7 +108,7 @@ time.sleep(60)
 CHILD = """
 import os, time
 from pathlib import Path
-from adaptbert import interruption
+from adaptbert.runtime import signals as interruption
 interruption.raise_at_once()
 interruption.die_with_parent()
 Path("child").write_text(str(os.getpid()))

@@ -238,8 +238,8 @@ def test_a_quota_that_is_used_up(project: Path, capsys: pytest.CaptureFixture[st
 FILE_LIMIT = """
 import resource
 from pathlib import Path
-from adaptbert.entry import Stage
-from adaptbert.outputs import whole
+from adaptbert.runtime.stage import Stage
+from adaptbert.base.files import whole
 from stages.domain_transfer import DomainTransferParams
 
 def domain_transfer(params: DomainTransferParams, *, out: Path) -> None:
@@ -271,8 +271,8 @@ def test_a_file_that_does_not_fit_leaves_the_old_output(project: Path) -> None:
 
 RECORDED = """
 from pathlib import Path
-from adaptbert.entry import Stage
-from adaptbert.tracking import Run
+from adaptbert.runtime.stage import Stage
+from adaptbert.runtime.tracking.run import Run
 from stages.domain_transfer import DomainTransferParams
 
 def domain_transfer(params: DomainTransferParams, *, corpus: str, seed: int, out: Path, run: Run) -> None:

@@ -86,10 +86,10 @@ def test_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
 
 PROGRAM = """
 import itertools, sys
-from adaptbert import interruption
-from adaptbert.entry import _exit_code
-from adaptbert.parallel import in_order
-from tests.test_parallel import square
+from adaptbert.runtime import signals as interruption
+from adaptbert.runtime.stage import _exit_code
+from adaptbert.runtime.worker_pool import in_order
+from tests.runtime.test_worker_pool import square
 
 def work():
     interruption.raise_at_once()

@@ -22,8 +22,8 @@ import sys
 from pathlib import Path
 import torch
 from transformers import BertConfig, BertForMaskedLM
-from adaptbert import token_writer
-from adaptbert.tokenization import Tokenizer, VocabularyConfig
+from adaptbert.tokenization import corpus_writer as token_writer
+from adaptbert.tokenization.store.tokenizer import Tokenizer, VocabularyConfig
 
 cache, work = Path(sys.argv[1]), Path(sys.argv[2])
 texts = [f"the {a} cat saw a {b} dog near the {c} house" for a in ("red", "old") for b in ("big", "sad")
@@ -46,10 +46,10 @@ tokenizer.save(work / "data/tokenizer")
 CLIMB = """
 import sys
 from pathlib import Path
-from adaptbert.measurement import MeasureConfig
-from adaptbert.params import parse
-from adaptbert.tracking import Run
-from adaptbert.work import Work
+from adaptbert.pretraining.heldout_evaluation import MeasureConfig
+from adaptbert.runtime.params.params_file import parse
+from adaptbert.runtime.tracking.run import Run
+from adaptbert.training.resume import Work
 from stages.pretrain import PretrainParams, pretrain
 import json
 
@@ -57,7 +57,7 @@ params = parse(PretrainParams, json.loads(sys.argv[1]), "pretrain", Path("params
 pretrain(params, seed=1, measure=MeasureConfig(probability=0.15, max_tokens=1000, seed=0), init=Path("models/init"),
          tokenizer=Path("data/tokenizer"), text=Path("data/text"), heldout=Path("data/heldout"),
          scratch=Path("models/scratch"), out=Path("models/pretrain"), metrics=Path("metrics/pretrain.json"),
-         work=Work(Path(".work")), run=Run())
+         work=Work(Path(".work"), code=[]), run=Run())
 """
 
 PARAMS = {

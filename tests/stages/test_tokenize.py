@@ -129,7 +129,7 @@ def test_a_task_is_trained_on_its_train_split_and_measured_on_its_dev_split(made
 SCRIPT = """
 import json, sys
 from pathlib import Path
-from tests.test_tokenize import run
+from tests.stages.test_tokenize import run
 run(Path(sys.argv[1]), Path(sys.argv[2]))
 """
 

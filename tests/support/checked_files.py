@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from adaptbert.base.task_types import SHAPES
+from adaptbert.base.task_types import TARGETS_OF
 from adaptbert.cli import app
 from adaptbert.runtime.params import params_file as params
 from tests.support.imports import ROOT
@@ -67,7 +67,7 @@ def write(collect: Mapping[str, Any] | None = None, options: Mapping[str, Any] |
     document = params.read(ROOT / "presets/smoke.yaml")
     for name, values in (collect or {}).items():
         document["collect"][name] = {"source": "files", "path": values}
-    base = {k: v for k, v in document["finetune"]["section"].items() if k not in SHAPES}
+    base = {k: v for k, v in document["finetune"]["section"].items() if k not in TARGETS_OF}
     for name, values in tasks.items():
         document["collect_task"][name] = values
         document["ladder"]["finetune"][f"{name}-x"] = {"task": name, "arm": "x", "from": "pretrain"}

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from adaptbert.collection.readers.records import Row, Unreadable
-from adaptbert.collection.readers.source_config import SourceConfig
+from adaptbert.collection.source_config import SourceConfig
 from adaptbert.collection.user_files import Files
 from adaptbert.rows.layout import Layout
 

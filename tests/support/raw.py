@@ -52,7 +52,7 @@ def task(folder: Path, splits: Mapping[str, Sequence[tuple[Any, ...]]], layout: 
     folder.mkdir(parents=True, exist_ok=True)
     for split, rows in splits.items():
         pq.write_table(table(layout, rows, f"{split}.csv"), folder / f"{split}.parquet")
-    manifest = {"shape": layout.shape, "target": layout.target, **about}
+    manifest = {"shape": layout.task_type, "target": layout.target, **about}
     (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
     return folder
 

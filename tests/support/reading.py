@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 
 from adaptbert.collection.raw_writer import RawWriter
 from adaptbert.collection.readers.records import Row, Unreadable
-from adaptbert.collection.readers.source_config import SourceConfig
+from adaptbert.collection.source_config import SourceConfig
 from adaptbert.collection.user_files import Files
 from adaptbert.rows.layout import CORPUS, Layout
 

@@ -17,7 +17,9 @@ import pyarrow.parquet as pq
 
 from adaptbert.base.files import write_json
 from adaptbert.base.ladder import LadderConfig
+from adaptbert.finetuning.metrics.cell_metrics import CellMetrics
 from adaptbert.finetuning.metrics.scores import classification_metrics, span_metrics
+from adaptbert.pretraining.metrics.rung_metrics import RungMetrics
 
 LABELS = ["Lead", "Notes", "Parameters", "Raises", "Returns"]
 TYPES = ["CODE", "PARAM", "REF"]
@@ -191,11 +193,10 @@ def _rung(root: Path, rung: str, ladder: LadderConfig, dice: random.Random) -> N
             ]
         )
         curve.append(
-            {"step": steps * point // points, "train/mlm_loss": 6 - done}
+            {"step": steps * point // points, "tokens": tokens * point // points, "train/mlm_loss": 6 - done}
             | {f"{name}/bits_per_char": values["bits_per_char"] for name, values in now.items()}
         )
-    write_json(
-        root / f"metrics/{rung}.json",
+    metrics = RungMetrics.model_validate(
         {
             "rung": rung,
             "from": starts.get(rung, "pretrain"),
@@ -207,8 +208,9 @@ def _rung(root: Path, rung: str, ladder: LadderConfig, dice: random.Random) -> N
             "after": measured(after),
             "curve": curve,
             "masking": MASKING,
-        },
+        }
     )
+    write_json(root / f"metrics/{rung}.json", metrics.as_json())
 
 
 def _sentence(row_id: str, dice: random.Random) -> dict[str, Any]:
@@ -271,10 +273,13 @@ def _cell(
         predicted = [_predict(value, hard, chance, dice) for value, hard in zip(gold, difficulty, strict=True)]
         scores = classification_metrics(gold, predicted) if single else span_metrics(gold, predicted)
         dev = chance + dice.gauss(0, 0.002)
-        curve = [{"epoch": n, f"dev/{metric}": dev * n / 8, "train/loss": 1.6 / n} for n in range(1, 9)]
+        curve = [
+            {"step": 8 * n, "tokens": 8_000 * n, f"dev/{metric}": dev * n / 8, "train/loss": 1.6 / n}
+            for n in range(1, 9)
+        ]
         seeds.append(
-            {"seed": seed, f"dev/{metric}": dev, "degenerate": False, "curve": curve}
-            | {f"test/{name}": value for name, value in scores.items()}
+            {"seed": seed, "dev": {metric: dev}, "test": scores, "tuned": {}, "degenerate": False, "cut": 0}
+            | {"curve": curve}
         )
         records += [
             {
@@ -289,19 +294,23 @@ def _cell(
     path = root / f"predictions/{task}-{arm}.parquet"
     path.parent.mkdir(exist_ok=True)
     pq.write_table(pa.Table.from_pylist(records), path)
-    write_json(
-        root / f"metrics/finetune/{task}-{arm}.json",
+    metrics = CellMetrics.model_validate(
         {
             "task": task,
             "arm": arm,
             "from": ARMS[arm].format(task=task),
             "shape": shape,
+            "target": "class" if single else "spans",
             "metric": metric,
             "labels": 250,
+            "examples": 250,
             "epochs": 8,
             "steps": 63,
             "tokens": 64_000,
+            "tflop": 0.4,
             "parameters": 5_300_000,
+            "contract": {},
             "seeds": seeds,
-        },
+        }
     )
+    write_json(root / f"metrics/finetune/{task}-{arm}.json", metrics.as_json())

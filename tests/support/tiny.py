@@ -19,12 +19,14 @@ from adaptbert.finetuning.tasks import shapes
 from adaptbert.finetuning.tasks.shapes import Shape, ShapeConfig
 from adaptbert.model import checkpoint
 from adaptbert.model.architecture import EncoderConfig
+from adaptbert.model.card import Provenance
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.optimizer import OptimConfig
 from adaptbert.pretraining.heldout_evaluation import MeasureConfig
 from adaptbert.pretraining.masking import Masker, MaskingConfig
 from adaptbert.pretraining.rung_config import RungConfig
 from adaptbert.rows import tag_schemes
+from adaptbert.rows.task_description import TaskDescription
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.tokenization.corpus_writer import write
 from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
@@ -120,8 +122,10 @@ def config() -> Any:
     return shape.hugging_face(tokenizer().size, tokenizer().pad)
 
 
-def card(rung: str) -> dict[str, Any]:
-    return {"stage": "pretrain", "rung": rung, "params": {}, "init": None, "texts": [], "measured": {}}
+def card(rung: str, **changes: Any) -> Provenance:
+    return Provenance(
+        **{"stage": "pretrain", "rung": rung, "params": {}, "init": None, "texts": [], "measured": {}, **changes}
+    )
 
 
 def scratch(folder: Path) -> Checkpoint:
@@ -221,6 +225,11 @@ def about(shape: str, target: str | None = None) -> dict[str, Any]:
     return {"shape": shape, "target": target, "labels": LABELS[target], **more.get(target, {})}
 
 
+def described(shape: str, target: str | None = None, **changes: Any) -> TaskDescription:
+    """The same as it is read."""
+    return TaskDescription.of(about(shape, target) | changes)
+
+
 def options(shape: str, target: str | None = None, **changes: Any) -> Any:
     """Of a shape; windows overlap by half. None takes an option away."""
     usual: dict[str, dict[str, Any]] = {
@@ -234,7 +243,7 @@ def options(shape: str, target: str | None = None, **changes: Any) -> Any:
 
 
 def shape_of(shape: str, target: str | None = None, **changes: Any) -> Shape:
-    return shapes.shape_of(about(shape, target), options(shape, target, **changes))
+    return shapes.shape_of(described(shape, target), options(shape, target, **changes))
 
 
 def task(folder: Path, shape: str, rows_of: tuple[int, int, int] = (64, 24, 24), target: str | None = None) -> Path:
@@ -299,7 +308,7 @@ def rung(**changes: Any) -> RungConfig:
 
 def cell_values(**changes: Any) -> dict[str, Any]:
     """Of a `CellConfig`; of a single sentence unless `changes` has the options of another shape."""
-    shape = {} if changes.keys() & shapes.MAKERS.keys() else {"single_sentence": options("single_sentence")}
+    shape = {} if changes.keys() & shapes.SHAPES.keys() else {"single_sentence": options("single_sentence")}
     return {
         **shape,
         "seeds": [1, 2],
@@ -326,7 +335,7 @@ def no_record() -> Run:
 
 def work(beside: Path) -> Work:
     """A work folder that no run has used, so that nothing is resumed."""
-    return Work(Path(tempfile.mkdtemp(prefix=".work-", dir=beside.parent)))
+    return Work(Path(tempfile.mkdtemp(prefix=".work-", dir=beside.parent)), code=[])
 
 
 def folder_bytes(folder: Path) -> dict[str, bytes]:

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from adaptbert.collection.raw_writer import RawWriter
-from adaptbert.collection.readers.source_config import SourceConfig
+from adaptbert.collection.source_config import SourceConfig
 from adaptbert.collection.user_files import Files
 from adaptbert.rows.layout import CORPUS
 from adaptbert.rows.parquet import texts
@@ -76,8 +76,8 @@ def test_any_layout_of_files_gives_the_same_bytes(tmp_path: Path) -> None:
 MEMORY = """
 import random, resource, sys
 from pathlib import Path
-from adaptbert.token_writer import write
-from tests import tiny
+from adaptbert.tokenization.corpus_writer import write
+from tests.support import tiny
 
 def rows(count):
     draw = random.Random(count)

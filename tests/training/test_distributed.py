@@ -171,16 +171,16 @@ def test_killed_and_resumed_processes_end_in_the_same_bits(
     body = f"""
 from pathlib import Path
 import pytest
-from adaptbert import follower, training
-from adaptbert.savepoints import Savepoints
-from adaptbert.token_store import TokenizedCorpus
-from tests import test_ranks
-follower.SAVE_SHARE = 0
+from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
+from adaptbert.training import monitor
+from adaptbert.training.savepoints import Savepoints
+from tests.training import test_distributed
+monitor.SAVE_SHARE = 0
 corpus = TokenizedCorpus.load(Path({str(corpus._parts[0]._folder)!r}))
-module, batch = test_ranks.masked(corpus) if {task!r} == "masked" else test_ranks.labelled()
-spied = test_ranks.Spied(batch, Path({str(tmp_path / "trace")!r}), at={3 * world}, event="SIGKILL")
+module, batch = test_distributed.masked(corpus) if {task!r} == "masked" else test_distributed.labelled()
+spied = test_distributed.Spied(batch, Path({str(tmp_path / "trace")!r}), at={3 * world}, event="SIGKILL")
 with pytest.MonkeyPatch.context() as patch:
-    test_ranks.trained((module, spied), {world}, {world}, patch, Savepoints(Path({str(tmp_path / "saved")!r})))
+    test_distributed.trained((module, spied), {world}, {world}, patch, Savepoints(Path({str(tmp_path / "saved")!r})))
 """
     with script(tmp_path, body) as process:
         _, told = process.communicate(timeout=120)
@@ -248,13 +248,14 @@ def test_a_rank_that_is_lost_while_rank_0_waits_where_no_exception_comes(
     body = f"""
 import os, time
 from pathlib import Path
-from adaptbert import ranks, training
-from adaptbert.token_store import TokenizedCorpus
-from tests import test_ranks, tiny
-ranks.GRACE_SECONDS = 1.0
-module, batch = test_ranks.masked(TokenizedCorpus.load(Path({str(corpus._parts[0]._folder)!r})))
-spied = test_ranks.Spied(batch, Path({str(tmp_path / "trace")!r}), at=5, event="SIGKILL")
-training.fit(module, spied, test_ranks.plan(2), tiny.no_record(), {{2: lambda step: time.sleep(600)}})
+from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
+from adaptbert.training import distributed, loop
+from tests.support import tiny
+from tests.training import test_distributed
+distributed.GRACE_SECONDS = 1.0
+module, batch = test_distributed.masked(TokenizedCorpus.load(Path({str(corpus._parts[0]._folder)!r})))
+spied = test_distributed.Spied(batch, Path({str(tmp_path / "trace")!r}), at=5, event="SIGKILL")
+loop.fit(module, spied, test_distributed.plan(2), tiny.no_record(), {{2: lambda step: time.sleep(600)}})
 """
     with script(tmp_path, body) as process:
         _, told = process.communicate(timeout=60)

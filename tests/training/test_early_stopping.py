@@ -1,6 +1,7 @@
 """The best weights on dev are kept, and patience ends a run, on two devices and after a resume as well."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,9 +9,9 @@ import pytest
 import torch
 
 from adaptbert.finetuning.freezing import GradualUnfreezingConfig
-from adaptbert.finetuning.module import Thawing
+from adaptbert.finetuning.module import UnfreezingBatches
 from adaptbert.finetuning.r_drop import RDropConfig
-from adaptbert.training.early_stopping import Best
+from adaptbert.training.early_stopping import Best, KeepBest
 from adaptbert.training.loop import fit
 from adaptbert.training.plan import Fitted
 from adaptbert.training.savepoints import Savepoints
@@ -23,9 +24,10 @@ SCORES = {2: 0.3, 4: 0.6, 6: 0.5, 8: 0.6, 10: 0.4, 12: 0.9}
 def stopped(folder: Path, patience: int | None, stop_at: int | None = None) -> tuple[Fitted, dict[str, torch.Tensor]]:
     """Dev scores are given: the third measurement in a row that is not better is the fifth."""
     module, batches = made()
-    best = None if patience is None else Best("dev/score", patience)
+    rule = None if patience is None else KeepBest("dev/score", patience)
     measure_at = dict.fromkeys(SCORES, lambda step: {"dev/score": SCORES[step]})
-    fitted = fit(module, until(batches, stop_at), plan(12), tiny.no_record(), measure_at, Savepoints(folder), best=best)
+    how = replace(plan(12), keep_best=rule)
+    fitted = fit(module, until(batches, stop_at), how, tiny.no_record(), measure_at, Savepoints(folder))
     return fitted, weights(module)
 
 
@@ -49,9 +51,10 @@ def test_two_processes_stop_together(tmp_path: Path, monkeypatch: pytest.MonkeyP
     def run(devices: int) -> tuple[Fitted, dict[str, torch.Tensor]]:
         monkeypatch.setenv("ADAPTBERT_DEVICES", str(devices))
         module, stream = made(second_pass=RDropConfig(weight=1.0), optim={"layer_decay": 0.8})
-        batches = Thawing(stream, GradualUnfreezingConfig(layers_per_epoch=1), 2, EPOCH, 2)
+        batches = UnfreezingBatches(stream, GradualUnfreezingConfig(layers_per_epoch=1), 2, EPOCH, 2)
         measure_at = dict.fromkeys(SCORES, lambda step: {"dev/score": SCORES[step]})
-        fitted = fit(module, batches, plan(12), tiny.no_record(), measure_at, best=Best("dev/score", 3))
+        how = replace(plan(12), keep_best=KeepBest("dev/score", 3))
+        fitted = fit(module, batches, how, tiny.no_record(), measure_at)
         return fitted, weights(module)
 
     (alone, one), (together, two) = run(1), run(2)
@@ -75,10 +78,10 @@ def test_a_resumed_run_keeps_and_stops_alike(tmp_path: Path, stop_at: int) -> No
 
 
 def test_a_score_that_is_no_number_is_never_best() -> None:
-    best = Best("dev/pearson", 2)
+    best = Best(KeepBest("dev/pearson", 2))
     seen = [best.observe(step, {"dev/pearson": value}) for step, value in enumerate([np.nan, 0.1, np.nan, 0.1], 1)]
     assert seen == [True, True, False, False]
     assert (best.step, best.is_over) == (2, True)
-    again = Best("dev/pearson", 2)
+    again = Best(KeepBest("dev/pearson", 2))
     again.restore(json.loads(json.dumps(best.state())))
     assert again == best

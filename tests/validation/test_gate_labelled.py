@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from adaptbert.base.files import read_json
 from adaptbert.rows.cleaning import letters
-from adaptbert.validation.labelled_set import LabelledSet, pass_task
+from adaptbert.validation.labelled_set import JudgedSet, pass_task
 from adaptbert.validation.limits import Limits
 from tests.support import raw
 from tests.support.raw import LIMITS, STRICT, rows
 
 
-def gate_task(tmp_path: Path, limits: Limits = LIMITS) -> LabelledSet:
+def gate_task(tmp_path: Path, limits: Limits = LIMITS) -> JudgedSet:
     return pass_task(tmp_path / "raw", tmp_path / "kept", tmp_path / "rejected.parquet", limits)
 
 

@@ -14,7 +14,7 @@ from adaptbert.rows.cleaning import clean
 from adaptbert.rows.layout import Layout
 from adaptbert.rows.parquet import texts
 from adaptbert.validation.answer_offsets import moved
-from adaptbert.validation.labelled_set import LabelledSet, pass_task
+from adaptbert.validation.labelled_set import JudgedSet, pass_task
 from adaptbert.validation.limits import Limits
 from tests.support import raw
 
@@ -28,7 +28,7 @@ PAIR, LABELS, TAGS = (
 )
 
 
-def gate(folder: Path, splits: Any, layout: Layout, limits: Limits = STRICT, **about: Any) -> LabelledSet:
+def gate(folder: Path, splits: Any, layout: Layout, limits: Limits = STRICT, **about: Any) -> JudgedSet:
     raw.task(folder / "raw", splits, layout, **about)
     return pass_task(folder / "raw", folder / "kept", folder / "rejected.parquet", limits)
 

@@ -18,11 +18,12 @@ from unicodedata import category
 from adaptbert.codes import Code
 from adaptbert.collection.readers.records import Problem
 from adaptbert.errors import BadData
+from adaptbert.rows import scripts
 from adaptbert.rows.cleaning import clean, moved_back
 from adaptbert.rows.tag_schemes import tags
 
 _JOINERS = "\u200c\u200d"
-_ALONE = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_ALONE = re.compile(f"[{scripts.KANA}{scripts.CHINESE}]")
 
 
 class CharacterSpan(NamedTuple):

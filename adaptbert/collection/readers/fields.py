@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -83,7 +83,7 @@ class Fields:
         names = (*(name for name in OPTIONAL if name in given), *layout.fields)
         self.columns = {name: given.get(name, name) for name in names}
         self.label_kinds: dict[str, str] = {}
-        self._labelling, self._has_spans = labelling, layout.target == "spans"
+        self._labelling, self._has_spans = labelling, layout.target is not None and layout.output.marks_spans
         self._outputs = [self.columns[name] for name in layout.outputs]
         self._replace = Replacer(replace, patterns)
 
@@ -156,7 +156,7 @@ class Fields:
             return Problem(Code.PAIR_INCOMPLETE, f"{name} missing")
         if name in TEXTS:
             return self._text(found, name, column, place)
-        return getattr(self, f"_{name}")(found, column, place)
+        return READERS[name](self, found, column, place)
 
     def _text(self, found: object, name: str, column: str, place: str) -> str | Problem:
         if found is None:
@@ -207,9 +207,6 @@ class Fields:
             return Problem(Code.BAD_VALUE, "value is not a number")
         return Problem(Code.LABEL_MISSING, "value missing") if math.isnan(number) else number
 
-    def _tokens(self, found: object, column: str, place: str) -> list[str] | Problem:
-        return self._strings(found, column, place)
-
     def _tags(self, found: object, column: str, place: str) -> list[str] | Problem:
         tags, names = self._strings(found, column, place), self._labelling.names
         if isinstance(tags, Problem) or not names:
@@ -249,8 +246,7 @@ class Fields:
                 answers.append(answer)
         return answers
 
-    @staticmethod
-    def _strings(found: object, column: str, place: str) -> list[str] | Problem:
+    def _strings(self, found: object, column: str, place: str) -> list[str] | Problem:
         if found is None:
             return Problem(Code.TEXT_NULL, f"column '{column}' is null")
         if isinstance(found, str):
@@ -259,6 +255,17 @@ class Fields:
         if not isinstance(found, list) or not all(isinstance(item, str) for item in found):
             return Problem(Code.LABEL_TYPE, f"column '{column}' is not a list of text")
         return half_character(column) if any(map(SURROGATE.search, found)) else found
+
+
+READERS: Mapping[str, Callable[[Fields, object, str, str], Any]] = {
+    "label": Fields._label,
+    "labels": Fields._labels,
+    "value": Fields._value,
+    "tokens": Fields._strings,
+    "tags": Fields._tags,
+    "answers": Fields._answers,
+}
+"""Field that is no plain text -> what reads its cell, or says what is wrong with it."""
 
 
 def check_label_kinds(kinds: Mapping[str, str]) -> None:

@@ -17,7 +17,7 @@ GUTTER = 10
 
 
 @dataclass(frozen=True)
-class Line:
+class Curve:
     """One rung's curve: (tokens trained so far, bits per character)."""
 
     label: str
@@ -35,7 +35,7 @@ class Learnt:
     points: Sequence[tuple[int, float, float | None, float | None]]
 
 
-def curves(lines: Sequence[Line], described_by: str) -> Markup:
+def curves(lines: Sequence[Curve], described_by: str) -> Markup:
     """Bits per character over tokens along the ladder; every line begins where the rung below it ended."""
     values = [value for line in lines for _, value in line.points]
     ticks = nice_ticks(min(values, default=0.0), max(values, default=1.0))

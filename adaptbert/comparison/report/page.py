@@ -195,7 +195,7 @@ def _curves(comparison: Comparison, heldout: str, described_by: str) -> Markup:
         below = rung.total.tokens - rung.tokens
         points = [(below + tokens, bits[heldout]) for tokens, bits in rung.curve if heldout in bits]
         if points:
-            lines.append(curves.Line(rung.name, rung.role, points, dashed=rung.name.startswith("task_transfer/")))
+            lines.append(curves.Curve(rung.name, rung.role, points, dashed=rung.name.startswith("task_transfer/")))
     return curves.curves(lines, described_by)
 
 

@@ -2,11 +2,12 @@
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
+from adaptbert.base.task_types import Target, TaskType
 from adaptbert.comparison.amounts import amount
 from adaptbert.comparison.questions import Advice
 
@@ -30,12 +31,13 @@ def _code(text: str) -> Markup:
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
-def control(name: str, target: str) -> Words:
+def control(name: str, target: Target) -> Words:
     """What a control is called in a task with this target."""
-    return MAJORITY[target] if name == "majority" and target in MAJORITY else CONTROLS[name]
+    of_target = TARGET_WORDS[target].majority if name == "majority" else None
+    return of_target or CONTROLS[name]
 
 
-def learns(name: str, target: str) -> bool:
+def learns(name: str, target: Target) -> bool:
     """Whether a control has learned from the training rows."""
     return name != "question_overlap" and (name, target) != ("majority", "answer")
 
@@ -158,12 +160,6 @@ CONTROLS = {
     "word_majority": Words("commonest tag of each word", "逐词最常见标签"),
     "window_logistic": Words("windowed logistic regression", "窗口特征 + 逻辑回归"),
 }
-MAJORITY = {
-    "labels": Words("commonest set of labels", "最常见的标签组合"),
-    "number": Words("mean of the training values", "训练值的平均数"),
-    "answer": Words("no answer at all", "一律回答“无答案”"),
-}
-"""What the control `majority` answers where that is no single label, by target."""
 STEPS = {
     "pretrain": Words("General pre-training", "通用预训练"),
     "more_training": Words("More training alone", "单纯增加训练"),
@@ -212,7 +208,7 @@ TOKEN_CLASSES = {
     "punctuation": Words("punctuation", "标点"),
     "other": Words("other", "其他"),
 }
-KINDS = {
+KINDS: Mapping[tuple[TaskType, Target], Words] = {
     ("single_sentence", "class"): Words("a label for each sentence", "单句分类"),
     ("single_sentence", "labels"): Words("any number of labels for each sentence", "单句多标签分类"),
     ("single_sentence", "number"): Words("a number for each sentence", "单句回归"),
@@ -223,23 +219,43 @@ KINDS = {
     ("sequence_labelling", "tags"): Words("a tag for each word", "序列标注：逐词标签"),
     ("extractive_answer", "answer"): Words("an answer from a passage", "抽取式问答"),
 }
-"""What a task asks, by shape and target."""
+"""What a task asks, by task type and target."""
+
+
+@dataclass(frozen=True)
+class TargetWords:
+    """What the page says of one target.
+
+    Attributes:
+        right: when the answer to a row counts as right; None: no answer is simply right.
+        majority: what the control of that name answers, where it is not the commonest label.
+    """
+
+    right: Words | None
+    majority: Words | None = None
+
+
 _ALL_TAGS = Words(
     "all its tags are; its confidence is that of its least sure tag, too high for all of them together",
     "所有标签都正确；其置信度取最没把握的标签，因此对整行而言偏高",
 )
-RIGHT = {
-    "class": Words("its label is right", "标签正确"),
-    "labels": Words(
-        "its whole set of labels is right; its confidence is that of its least sure label, too high for all of them "
-        "together",
-        "全部标签都正确；其置信度取最没把握的标签，因此对整行而言偏高",
+TARGET_WORDS: Mapping[Target, TargetWords] = {
+    "class": TargetWords(Words("its label is right", "标签正确")),
+    "labels": TargetWords(
+        Words(
+            "its whole set of labels is right; its confidence is that of its least sure label, too high for all of "
+            "them together",
+            "全部标签都正确；其置信度取最没把握的标签，因此对整行而言偏高",
+        ),
+        majority=Words("commonest set of labels", "最常见的标签组合"),
     ),
-    "spans": _ALL_TAGS,
-    "tags": _ALL_TAGS,
-    "answer": Words("the answer is met exactly", "答案完全匹配"),
+    "number": TargetWords(None, majority=Words("mean of the training values", "训练值的平均数")),
+    "answer": TargetWords(
+        Words("the answer is met exactly", "答案完全匹配"), majority=Words("no answer at all", "一律回答“无答案”")
+    ),
+    "spans": TargetWords(_ALL_TAGS),
+    "tags": TargetWords(_ALL_TAGS),
 }
-"""When the answer to a row counts as right, by target."""
 
 
 def arm_is(name: str, role: str, rung: str) -> Words:

@@ -5,8 +5,9 @@ from typing import Literal
 
 from adaptbert.comparison.amounts import at_least
 from adaptbert.comparison.records import Task
-from adaptbert.comparison.report.terms import RIGHT, Words, control, learns, listed, percent, points
+from adaptbert.comparison.report.terms import TARGET_WORDS, Words, control, learns, listed, percent, points
 from adaptbert.comparison.statistics import FEWEST_SEEDS
+from adaptbert.rows.targets import TARGETS
 
 CALIBRATED_WITHIN = 1.5
 """Times the error that chance alone gives: above, confidences are said to be off."""
@@ -17,7 +18,8 @@ def calibration(task: Task) -> Words | None:
     found = task.inspection.calibration if task.inspection is not None else None
     if found is None:
         return None
-    right = RIGHT[task.target]
+    right = TARGET_WORDS[task.target].right
+    assert right is not None, f"{task.target}: answers are right or wrong, and terms.py does not say when"
     claimed, came_true = points(found.claimed), points(found.came_true)
     ece, width, chance = (at_least(100 * error, 1) for error in (found.ece, found.ece_width, found.chance))
     brier = at_least(found.brier, 3)
@@ -143,7 +145,7 @@ def degenerate(task: Task) -> Words | None:
     ]
     if not parts:
         return None
-    what = _ONE_ANSWER[task.target in ("number", "answer")]
+    what = _ONE_ANSWER[TARGETS[task.target].classes is None]
     return Words(f"Seeds that {what.en}: {listed(parts).en}.", f"{what.zh}的种子：{listed(parts).zh}。")
 
 
@@ -158,7 +160,7 @@ def troubles(task: Task) -> list[Words]:
     """Missing cells, seeds that predict one class, arms with too few seeds."""
     found = []
     most = max((len(arm.scores) for arm in task.arms), default=0)
-    what = _ONE_ANSWER[task.target in ("number", "answer")]
+    what = _ONE_ANSWER[TARGETS[task.target].classes is None]
     for arm in task.arms:
         n, wrong = len(arm.scores), len(arm.degenerate)
         if arm.missing:

@@ -7,15 +7,12 @@ from collections import Counter
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
+from adaptbert.rows import scripts
+
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _MARKS = str.maketrans("", "", string.punctuation)
-_UNSPACED = re.compile(
-    "[\u0e00-\u0eff"  # Thai, Lao
-    "\u1000-\u109f\u1780-\u17ff"  # Myanmar, Khmer
-    "\u3040-\u30ff"  # Hiragana, Katakana
-    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"  # Chinese characters
-)
-"""Scripts that set no spaces between words. Korean does."""
+_UNSPACED = re.compile(f"[{scripts.THAI_LAO}{scripts.MYANMAR_KHMER}{scripts.KANA}{scripts.CHINESE}]")
+"""Characters of scripts that set no spaces between words."""
 
 
 def by_characters(texts: Sequence[str]) -> bool:

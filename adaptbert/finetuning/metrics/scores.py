@@ -2,8 +2,8 @@
 
 scikit-learn, scipy and seqeval count. Answers are the exception: the two definitions in use differ in how a text falls
 into tokens, which no library covers for both; tests/finetuning/metrics/test_scores.py holds ours against torchmetrics
-and against the definitions written anew. docs/metrics.md says what each name means;
-`adaptbert.finetuning.metrics.contract` records it.
+and against the definitions written anew. docs/metrics.md says what each name means,
+adaptbert.finetuning.metrics.targets which target has it.
 """
 
 import warnings
@@ -155,15 +155,3 @@ def answer_metrics(gold: Sequence[Sequence[str]], predicted: Sequence[str]) -> d
         "f1_answer": sum(f1 for f1, _ in scores) / len(scores),
         "exact_match": sum(exact for _, exact in scores) / len(scores),
     }
-
-
-def legal(tags: Sequence[str]) -> list[str]:
-    """BIO tags in which every span begins with B: an I-X that does not continue an X becomes B-X.
-
-    Tags that are chosen word by word break this often, and the strict score would drop the span.
-    """
-    mended: list[str] = []
-    for tag in tags:
-        open_type = mended[-1][2:] if mended and mended[-1] != "O" else None
-        mended.append(f"B-{tag[2:]}" if tag.startswith("I-") and tag[2:] != open_type else tag)
-    return mended

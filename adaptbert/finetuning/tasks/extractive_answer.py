@@ -15,13 +15,14 @@ from pydantic import Field
 
 from adaptbert.base import bounds
 from adaptbert.base.config import contradiction
+from adaptbert.base.task_types import Target
 from adaptbert.finetuning.metrics import answer_overlap as answer_text
-from adaptbert.finetuning.metrics.contract import COMPARED_BY
-from adaptbert.finetuning.metrics.scores import answer_metrics
+from adaptbert.finetuning.metrics.targets import COMPARED_BY, SCORING, right_answers
 from adaptbert.finetuning.tasks.best_spans import BestSpan, best_spans, best_threshold
 from adaptbert.finetuning.tasks.examples import Batch, Examples, arranged
-from adaptbert.finetuning.tasks.pooling import LayersConfig, Reading
+from adaptbert.finetuning.tasks.pooling import LayersConfig, Pooling
 from adaptbert.finetuning.tasks.windows import windows
+from adaptbert.rows.task_description import TaskDescription
 from adaptbert.tokenization.store.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -44,7 +45,6 @@ class ExtractiveAnswerConfig(LayersConfig):
     """Tokens of the longest answer."""
 
     def check_room(self, max_length: int) -> None:
-        """Refuse windows that would leave out tokens."""
         room = max_length - 3 - self.max_question
         if room < 1:
             problem = f"max_question {self.max_question} leaves no room for the context in max_length {max_length}"
@@ -56,24 +56,28 @@ class ExtractiveAnswerConfig(LayersConfig):
             )
             raise contradiction(problem, f"write a stride of at most {room}")
 
+    @classmethod
+    def example(cls, target: Target, max_length: int) -> str:
+        question = max_length // 4
+        return f"{{max_question: {question}, stride: {(max_length - question) // 2}, max_answer: {question}}}"
+
 
 class ExtractiveAnswer:
     """A part of the context, or nothing where a set has questions without an answer.
 
     Args:
-        about: `no_answer` says whether there are such questions.
-        options: of this shape.
+        task: `no_answer` says whether there are such questions.
+        options: of this task type.
     """
 
-    metric = COMPARED_BY["answer"]
-
-    def __init__(self, about: Mapping[str, Any], options: ExtractiveAnswerConfig) -> None:
+    def __init__(self, task: TaskDescription, options: ExtractiveAnswerConfig) -> None:
         self.classes: list[str] = []
-        self._options, self._may_be_none = options, bool(about["no_answer"])
-        self.reading = Reading(options.layers)
+        self.metric = COMPARED_BY[task.target]
+        self._task, self._options, self._may_be_none = task, options, bool(task.no_answer)
+        self.pooling = Pooling(options.layers)
 
     def extend(self, model: Any) -> "ExtractiveAnswer":
-        self.reading.extend(model)
+        self.pooling.extend(model)
         return self
 
     def hugging_face_class(self) -> Any:
@@ -138,7 +142,7 @@ class ExtractiveAnswer:
             targets[~known[examples.rows[examples.owners()]]] = 0
         return targets
 
-    def lost(self, rows: Sequence[Mapping[str, Any]], examples: Examples) -> dict[str, int]:
+    def unanswerable(self, rows: Sequence[Mapping[str, Any]], examples: Examples) -> dict[str, int]:
         """Of the rows with an answer: `answers_cut_away`, of which no window holds one, and `answers_too_long`, of
         which some do, but only with more than `max_answer` tokens.
         """
@@ -168,8 +172,12 @@ class ExtractiveAnswer:
         scores = logits.float()
         return scores - _log_sums(scores, batch.owners, batch.size)[batch.owners]
 
-    def settle(self, model: Any) -> "ExtractiveAnswer":
+    def fold_scale(self, model: Any) -> "ExtractiveAnswer":
         return self
+
+    def check_tuned(self, tuned: Mapping[str, float]) -> None:
+        if self._may_be_none and THRESHOLD not in tuned:
+            raise KeyError(THRESHOLD)
 
     def tune(self, rows: Sequence[Mapping[str, Any]], examples: Examples, logits: Float64) -> dict[str, float]:
         """By how much no answer must be above the best span, so that the mean F1 of these rows is highest."""
@@ -177,7 +185,7 @@ class ExtractiveAnswer:
             return {}
         found = best_spans(examples, logits, len(rows), self._options.max_answer)
         margin = np.array([best.none - best.score for best in found])
-        texts = [_text(row, best) for row, best in zip(rows, found, strict=True)]
+        texts = [_answer_text(row, best) for row, best in zip(rows, found, strict=True)]
         gold = self.gold(rows)
         characters = answer_text.by_characters([text for rights in gold for text in rights])
         answered = [answer_text.agreement(*pair, characters)[0] for pair in zip(gold, texts, strict=True)]
@@ -190,7 +198,7 @@ class ExtractiveAnswer:
         """The best span as it stands in the context, or nothing, and the probability of its start times its end's."""
         found = best_spans(examples, logits, len(rows), self._options.max_answer)
         silent = self._silent(found, tuned)
-        texts = ["" if no else _text(row, best) for row, best, no in zip(rows, found, silent, strict=True)]
+        texts = ["" if no else _answer_text(row, best) for row, best, no in zip(rows, found, silent, strict=True)]
         sure = [best.sure_none if no else best.sure for best, no in zip(found, silent, strict=True)]
         return texts, np.array(sure)
 
@@ -214,10 +222,10 @@ class ExtractiveAnswer:
         return [best.none - best.score > threshold for best in found]
 
     def gold(self, rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
-        return [[answer["text"] for answer in row["answers"]] for row in rows]
+        return right_answers(rows, self._task.target)
 
     def score(self, gold: Sequence[list[str]], answers: Sequence[str]) -> dict[str, float]:
-        return answer_metrics(gold, answers)
+        return SCORING[self._task.target].score(gold, answers, self._task)
 
     def is_degenerate(self, answers: Sequence[str]) -> bool:
         return len(set(answers)) < 2
@@ -250,7 +258,7 @@ def whole_characters(context: str, offsets: Sequence[tuple[int, int]]) -> list[t
     return found
 
 
-def _text(row: Mapping[str, Any], best: BestSpan) -> str:
+def _answer_text(row: Mapping[str, Any], best: BestSpan) -> str:
     text: str = row["context"][slice(*best.span)]
     return text
 

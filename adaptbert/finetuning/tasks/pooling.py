@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from adaptbert.base.config import Config
+from adaptbert.base.task_types import Target
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -18,11 +19,23 @@ FOUR = 4
 
 
 class LayersConfig(Config):
-    """Which layers are read, whatever the shape."""
+    """Options that every task type has."""
 
     layers: Layers | None = None
     """Which layers the vectors come from: a learned mix of all (Peters et al. 2018), or the mean of the last four. Left
     out: the last one, as stock transformers does."""
+
+    def check_room(self, max_length: int) -> None:
+        """Refuse windows that would leave out tokens."""
+
+    def mismatch(self, target: Target) -> tuple[str, str] | None:
+        """Why they do not belong to a task with this target, and what to write; None where they do."""
+        return None
+
+    @classmethod
+    def example(cls, target: Target, max_length: int) -> str:
+        """What may be written, for a message."""
+        raise NotImplementedError
 
 
 class VectorConfig(LayersConfig):
@@ -32,9 +45,13 @@ class VectorConfig(LayersConfig):
     """The pooler on [CLS], pre-trained where the rung has one; [CLS] as it is; or the mean of all tokens. Left out: the
     pooler, as stock transformers does."""
 
+    @classmethod
+    def example(cls, target: Target, max_length: int) -> str:
+        return "{long_text: head}"
+
 
 @dataclass(frozen=True)
-class Reading:
+class Pooling:
     """How the vectors of a head come from the encoder.
 
     Attributes:

@@ -16,9 +16,6 @@ class SentencePairConfig(VectorConfig):
     """Of a pair longer than `max_length` the longer text is cut first, then both alike. What is kept of a text: its
     beginning; or the first quarter and the rest from the end."""
 
-    def check_room(self, max_length: int) -> None:
-        """Every length will do."""
-
 
 def arrange(
     config: SentencePairConfig, rows: Sequence[Mapping[str, Any]], tokenizer: Tokenizer, max_length: int

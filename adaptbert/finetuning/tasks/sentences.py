@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from adaptbert.finetuning.metrics.targets import COMPARED_BY, SCORING, right_answers
 from adaptbert.finetuning.tasks.examples import Batch, Examples
-from adaptbert.finetuning.tasks.pooling import Reading, VectorConfig
-from adaptbert.finetuning.tasks.targets import Target
+from adaptbert.finetuning.tasks.pooling import Pooling, VectorConfig
+from adaptbert.finetuning.tasks.targets import Head
+from adaptbert.rows.task_description import TaskDescription
 from adaptbert.tokenization.store.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -24,21 +26,22 @@ Arrange = Callable[[Sequence[Mapping[str, Any]], Tokenizer, int], Examples]
 
 
 class Sentences:
-    """The shapes `single_sentence` and `sentence_pair`.
+    """The task types `single_sentence` and `sentence_pair`.
 
     Args:
+        task: what is scored.
         arrange: which tokens there are.
-        target: what is asked.
+        head: what is predicted.
         options: which vector stands for the text.
     """
 
-    def __init__(self, arrange: Arrange, target: Target, options: VectorConfig) -> None:
-        self._arrange, self._target, self._options = arrange, target, options
-        self.classes, self.metric = target.classes, target.metric
-        self.reading = Reading(options.layers, mean=options.pooling == "mean")
+    def __init__(self, task: TaskDescription, arrange: Arrange, head: Head, options: VectorConfig) -> None:
+        self._task, self._arrange, self._head, self._options = task, arrange, head, options
+        self.classes, self.metric = head.classes, COMPARED_BY[task.target]
+        self.pooling = Pooling(options.layers, mean=options.pooling == "mean")
 
     def extend(self, model: Any) -> "Sentences":
-        self.reading.extend(model)
+        self.pooling.extend(model)
         return self
 
     def hugging_face_class(self) -> Any:
@@ -47,30 +50,33 @@ class Sentences:
         return BertForSequenceClassification
 
     def config(self) -> dict[str, Any]:
-        return self._target.config()
+        return self._head.config()
 
     def examples(self, rows: Sequence[Mapping[str, Any]], tokenizer: Tokenizer, max_length: int) -> Examples:
         return self._arrange(rows, tokenizer, max_length)
 
     def targets(self, rows: Sequence[Mapping[str, Any]], examples: Examples) -> NDArray[Any]:
-        return self._target.targets(rows)[examples.rows]
+        return self._head.targets(rows)[examples.rows]
 
-    def lost(self, rows: Sequence[Mapping[str, Any]], examples: Examples) -> dict[str, int]:
+    def unanswerable(self, rows: Sequence[Mapping[str, Any]], examples: Examples) -> dict[str, int]:
         return {}
 
     def logits(self, model: Any, hidden: "Tensor") -> "Tensor":
         if self._options.pooling in (None, "pooler"):
             hidden = model.bert.pooler(hidden[:, None])
-        return self._target.head(model, model.dropout(hidden))
+        return self._head.head(model, model.dropout(hidden))
 
     def loss(self, logits: "Tensor", batch: Batch) -> "Tensor":
-        return self._target.loss(logits, batch.targets)
+        return self._head.loss(logits, batch.targets)
 
     def log_probabilities(self, logits: "Tensor", batch: Batch) -> "Tensor":
-        return self._target.log_probabilities(logits)
+        return self._head.log_probabilities(logits)
 
-    def settle(self, model: Any) -> "Sentences":
-        return Sentences(self._arrange, self._target.settle(model), self._options)
+    def fold_scale(self, model: Any) -> "Sentences":
+        return Sentences(self._task, self._arrange, self._head.fold_scale(model), self._options)
+
+    def check_tuned(self, tuned: Mapping[str, float]) -> None:
+        """Nothing is needed."""
 
     def tune(
         self, rows: Sequence[Mapping[str, Any]], examples: Examples, logits: NDArray[np.float64]
@@ -84,7 +90,7 @@ class Sentences:
         logits: NDArray[np.float64],
         tuned: Mapping[str, float],
     ) -> tuple[list[Any], NDArray[np.float64]]:
-        return self._target.answers(_means(len(rows), examples, logits))
+        return self._head.answers(_means(len(rows), examples, logits))
 
     def details(
         self,
@@ -95,14 +101,14 @@ class Sentences:
     ) -> list[dict[str, Any]]:
         if not self.classes:
             return [{} for _ in rows]
-        found = self._target.probabilities(_means(len(rows), examples, logits)).tolist()
+        found = self._head.probabilities(_means(len(rows), examples, logits)).tolist()
         return [{"probabilities": dict(zip(self.classes, row, strict=True))} for row in found]
 
     def gold(self, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
-        return self._target.gold(rows)
+        return right_answers(rows, self._task.target)
 
     def score(self, gold: Sequence[Any], answers: Sequence[Any]) -> dict[str, float]:
-        return self._target.score(gold, answers)
+        return SCORING[self._task.target].score(gold, answers, self._task)
 
     def is_degenerate(self, answers: Sequence[Any]) -> bool:
         return len({json.dumps(answer) for answer in answers}) < 2

@@ -15,13 +15,15 @@ from pydantic import Field
 
 from adaptbert.base import bounds
 from adaptbert.base.config import contradiction
-from adaptbert.finetuning.metrics.contract import COMPARED_BY
-from adaptbert.finetuning.metrics.scores import span_metrics, tag_metrics
+from adaptbert.base.task_types import Target
+from adaptbert.finetuning.metrics.targets import COMPARED_BY, SCORING, right_answers
 from adaptbert.finetuning.tasks.examples import Batch, Examples, arranged, gather, ranges
-from adaptbert.finetuning.tasks.pooling import LayersConfig, Reading
+from adaptbert.finetuning.tasks.pooling import LayersConfig, Pooling
 from adaptbert.finetuning.tasks.targets import cross_entropy, named, softmax
 from adaptbert.finetuning.tasks.windows import owners, word_windows
 from adaptbert.rows import tag_schemes
+from adaptbert.rows.targets import TARGETS
+from adaptbert.rows.task_description import TaskDescription
 from adaptbert.tokenization.store.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -31,14 +33,12 @@ if TYPE_CHECKING:
 
 Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
-OUTSIDE = "O"
 STORED: tag_schemes.Scheme = "bio"
 """How the gate writes spans, whatever they are trained as."""
 TOGETHER = 256  # rows that are decoded at once
 COMMONEST = "commonest_tag"
 CRF_NAME = "crf"
 BEGINS, ENDS = 1, 2  # bits
-PREFIXES = {"io": "I", "bio": "BI", "iobes": "BIES"}
 
 
 class SequenceLabellingConfig(LayersConfig):
@@ -53,42 +53,54 @@ class SequenceLabellingConfig(LayersConfig):
     softmax. Illegal rows are never answered by either."""
 
     def check_room(self, max_length: int) -> None:
-        """Refuse windows that would leave out tokens."""
         if self.stride > max_length - 2:
             problem = f"stride {self.stride} leaves out tokens: max_length {max_length} holds two less"
             raise contradiction(problem, f"write a stride of at most {max_length - 2}")
+
+    def mismatch(self, target: Target) -> tuple[str, str] | None:
+        if (self.tag_scheme is not None) == TARGETS[target].marks_spans:
+            return None
+        problem = f"target '{target}' and tag_scheme '{self.tag_scheme}': spans need one, tags take none"
+        remedy = "write tag_scheme: bio into" if TARGETS[target].marks_spans else "take tag_scheme out of"
+        return problem, f"{remedy} sequence_labelling"
+
+    @classmethod
+    def example(cls, target: Target, max_length: int) -> str:
+        scheme = "tag_scheme: bio, " if TARGETS[target].marks_spans else ""
+        return f"{{{scheme}stride: {max_length // 2}}}"
 
 
 class SequenceLabelling:
     """Spans of some types, or a tag for every word.
 
     Args:
-        about: `target` and `labels` of the task: types of spans, or tags.
-        options: of this shape; with a `tag_scheme` for spans.
+        task: its labels are types of spans, or tags.
+        options: of this task type; with a `tag_scheme` for spans.
         crf: of the model whose shape this is.
     """
 
-    def __init__(self, about: Mapping[str, Any], options: SequenceLabellingConfig, crf: "CRF | None" = None) -> None:
-        target, labels = about["target"], list(about["labels"])
-        self.metric = COMPARED_BY[target]
-        self.reading = Reading(options.layers)
-        self._about, self._options, self._crf = about, options, crf
+    def __init__(self, task: TaskDescription, options: SequenceLabellingConfig, crf: "CRF | None" = None) -> None:
+        labels = list(task.labels)
+        self.metric = COMPARED_BY[task.target]
+        self.pooling = Pooling(options.layers)
+        self._task, self._options, self._crf = task, options, crf
         self._scheme, self._stride = options.tag_scheme, options.stride
         if self._scheme is None:
             self.classes = labels
         else:
-            self.classes = [OUTSIDE, *(f"{prefix}-{label}" for label in labels for prefix in PREFIXES[self._scheme])]
+            prefixes = tag_schemes.PREFIXES[self._scheme]
+            self.classes = [tag_schemes.OUTSIDE, *(f"{prefix}-{label}" for label in labels for prefix in prefixes)]
         self._number = {tag: number for number, tag in enumerate(self.classes)}
 
     def extend(self, model: Any) -> "SequenceLabelling":
-        self.reading.extend(model)
+        self.pooling.extend(model)
         if self._options.decoder != "crf":
             return self
         from adaptbert.finetuning.tasks.crf import CRF
 
         crf = CRF(self.classes, self._scheme)
         model.add_module(CRF_NAME, crf)
-        return SequenceLabelling(self._about, self._options, crf)
+        return SequenceLabelling(self._task, self._options, crf)
 
     def hugging_face_class(self) -> Any:
         from transformers import BertForTokenClassification
@@ -148,7 +160,7 @@ class SequenceLabelling:
                 found[places[-1], 1] |= ENDS
         return found
 
-    def lost(self, rows: Sequence[Mapping[str, Any]], examples: Examples) -> dict[str, int]:
+    def unanswerable(self, rows: Sequence[Mapping[str, Any]], examples: Examples) -> dict[str, int]:
         return {}
 
     def _trained(self, tags: Sequence[str]) -> Sequence[str]:
@@ -184,8 +196,12 @@ class SequenceLabelling:
     def log_probabilities(self, logits: "Tensor", batch: Batch) -> "Tensor":
         return logits.float().log_softmax(-1)
 
-    def settle(self, model: Any) -> "SequenceLabelling":
+    def fold_scale(self, model: Any) -> "SequenceLabelling":
         return self
+
+    def check_tuned(self, tuned: Mapping[str, float]) -> None:
+        if self._scheme is None and not 0 <= tuned[COMMONEST] < len(self.classes):
+            raise ValueError(f"{COMMONEST} is not the number of a label")
 
     def tune(self, rows: Sequence[Mapping[str, Any]], examples: Examples, logits: Float64) -> dict[str, float]:
         """The number of the commonest tag, for a word without a piece; spans need none, it is outside of them."""
@@ -283,10 +299,10 @@ class SequenceLabelling:
         return tags if scheme == STORED else tag_schemes.tags(tag_schemes.spans(tags, scheme), len(tags), STORED)
 
     def gold(self, rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
-        return [list(row["tags"]) for row in rows]
+        return right_answers(rows, self._task.target)
 
     def score(self, gold: Sequence[Sequence[str]], answers: Sequence[Sequence[str]]) -> dict[str, float]:
-        return tag_metrics(gold, answers) if self._scheme is None else span_metrics(gold, answers)
+        return SCORING[self._task.target].score(gold, answers, self._task)
 
     def is_degenerate(self, answers: Sequence[Sequence[str]]) -> bool:
         """Whether every word gets the same tag."""

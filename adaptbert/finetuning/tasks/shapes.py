@@ -1,9 +1,10 @@
-"""Shapes by name; a new shape is one new file, and three lines here.
+"""Task types by name: a new one is a file of its own, an entry of `SHAPES` and a field of `ShapeConfig`.
 
-A task of a user's own needs nothing here when its shape and target are known: params name them.
+A task of a user's own needs nothing here when its task type and target are known: params name them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -11,15 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adaptbert.base.config import Config
+from adaptbert.base.task_types import Target, TaskType
 from adaptbert.finetuning.tasks import sentence_pair, single_sentence
 from adaptbert.finetuning.tasks.examples import Batch, Examples
-from adaptbert.finetuning.tasks.extractive_answer import THRESHOLD, ExtractiveAnswer, ExtractiveAnswerConfig
-from adaptbert.finetuning.tasks.pooling import Reading
+from adaptbert.finetuning.tasks.extractive_answer import ExtractiveAnswer, ExtractiveAnswerConfig
+from adaptbert.finetuning.tasks.pooling import LayersConfig, Pooling
 from adaptbert.finetuning.tasks.sentence_pair import SentencePairConfig
 from adaptbert.finetuning.tasks.sentences import Sentences
-from adaptbert.finetuning.tasks.sequence_labelling import COMMONEST, SequenceLabelling, SequenceLabellingConfig
+from adaptbert.finetuning.tasks.sequence_labelling import SequenceLabelling, SequenceLabellingConfig
 from adaptbert.finetuning.tasks.single_sentence import SingleSentenceConfig
-from adaptbert.finetuning.tasks.targets import SETTLED, target_of
+from adaptbert.finetuning.tasks.targets import FOLDED, HEADS, Weights
+from adaptbert.rows.task_description import TaskDescription
 from adaptbert.tokenization.store.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -33,14 +36,14 @@ class Shape(Protocol):
 
     Attributes:
         classes: of the head, in the order of their numbers; none where it does not tell classes apart.
-        metric: by which cells are compared, see `adaptbert.finetuning.metrics.contract.COMPARED_BY`.
+        metric: by which cells are compared, see `adaptbert.finetuning.metrics.targets.COMPARED_BY`.
     """
 
     classes: list[str]
     metric: str
 
     @property
-    def reading(self) -> Reading:
+    def pooling(self) -> Pooling:
         """How the vectors of the head come from the encoder."""
         ...
 
@@ -64,7 +67,7 @@ class Shape(Protocol):
         """What is right at each place of the examples of these rows, (places, ...)."""
         ...
 
-    def lost(self, rows: Sequence[Row], examples: Examples) -> dict[str, int]:
+    def unanswerable(self, rows: Sequence[Row], examples: Examples) -> dict[str, int]:
         """Rows whose right answer cannot be found in their examples, by reason; the same reasons for all rows."""
         ...
 
@@ -80,8 +83,12 @@ class Shape(Protocol):
         """Of all outcomes of each thing that is asked, in any layout."""
         ...
 
-    def settle(self, model: Any) -> "Shape":
+    def fold_scale(self, model: Any) -> "Shape":
         """After training: the model answers by itself as it will when it is opened elsewhere. Returns its shape."""
+        ...
+
+    def check_tuned(self, tuned: Mapping[str, float]) -> None:
+        """Refuse values that cannot be what `tune` has chosen: KeyError, ValueError."""
         ...
 
     def tune(self, rows: Sequence[Row], examples: Examples, logits: NDArray[np.float64]) -> dict[str, float]:
@@ -116,7 +123,7 @@ class Shape(Protocol):
 
 
 class ShapeConfig(Config):
-    """The options of a shape, under its name: one of these, that of the task."""
+    """The options of a task type, under its name: one of these, that of the task."""
 
     single_sentence: SingleSentenceConfig | None = None
     sentence_pair: SentencePairConfig | None = None
@@ -124,76 +131,83 @@ class ShapeConfig(Config):
     sequence_labelling: SequenceLabellingConfig | None = None
 
     @property
-    def given(self) -> list[str]:
-        """The shapes whose options there are; it should be one."""
-        return [name for name in MAKERS if getattr(self, name) is not None]
+    def given(self) -> list[TaskType]:
+        """The task types whose options there are; it should be one."""
+        return [name for name in SHAPES if getattr(self, name) is not None]
 
-    def options(self) -> Any:
-        """Of the one shape."""
-        (shape,) = self.given
-        return getattr(self, shape)
+    def options(self) -> LayersConfig:
+        """Of the one task type."""
+        (task_type,) = self.given
+        found: LayersConfig = getattr(self, task_type)
+        return found
 
 
-MAKERS: dict[str, Callable[[Mapping[str, Any], Any], Shape]] = {
-    "single_sentence": lambda about, options: Sentences(
-        partial(single_sentence.arrange, options), target_of(about), options
+@dataclass(frozen=True)
+class ShapeSpec:
+    """One task type.
+
+    Attributes:
+        options: of it, in params and in cards.
+        make: a task, its options and weights of its labels to its shape.
+    """
+
+    options: type[LayersConfig]
+    make: Callable[[TaskDescription, Any, Weights], Shape]
+
+
+def _single_sentence(task: TaskDescription, options: SingleSentenceConfig, weights: Weights) -> Shape:
+    return Sentences(task, partial(single_sentence.arrange, options), HEADS[task.target](task, weights), options)
+
+
+def _sentence_pair(task: TaskDescription, options: SentencePairConfig, weights: Weights) -> Shape:
+    return Sentences(task, partial(sentence_pair.arrange, options), HEADS[task.target](task, weights), options)
+
+
+SHAPES: Mapping[TaskType, ShapeSpec] = {
+    "single_sentence": ShapeSpec(SingleSentenceConfig, _single_sentence),
+    "sentence_pair": ShapeSpec(SentencePairConfig, _sentence_pair),
+    "extractive_answer": ShapeSpec(
+        ExtractiveAnswerConfig, lambda task, options, weights: ExtractiveAnswer(task, options)
     ),
-    "sentence_pair": lambda about, options: Sentences(
-        partial(sentence_pair.arrange, options), target_of(about), options
+    "sequence_labelling": ShapeSpec(
+        SequenceLabellingConfig, lambda task, options, weights: SequenceLabelling(task, options)
     ),
-    "extractive_answer": ExtractiveAnswer,
-    "sequence_labelling": SequenceLabelling,
 }
-"""Shape -> from task.json and the options to the shape."""
 
 
-def shape_of(about: Mapping[str, Any], options: Config) -> Shape:
+def shape_of(task: TaskDescription, options: LayersConfig, class_weights: Weights = None) -> Shape:
     """The shape of a task.
 
     Args:
-        about: task.json; while it is trained with `class_weights`, one for each of its labels.
-        options: of this shape.
+        options: of its task type.
+        class_weights: one for each of its labels, while it is trained with them.
     """
-    return MAKERS[about["shape"]](about, options)
+    return SHAPES[task.task_type].make(task, options, class_weights)
 
 
-def from_card(task: Mapping[str, Any]) -> Shape:
+def from_card(card: Mapping[str, Any]) -> Shape:
     """The shape of a fine-tuned checkpoint.
 
     Args:
-        task: of its card; `max_length` and `tuned` stand there, too.
+        card: `task` of its card; `options`, `max_length` and `tuned` stand there, too.
 
     Raises:
         KeyError, ValueError: it does not say all.
     """
-    config = ShapeConfig.model_validate({task["shape"]: task["options"]})
-    if problem := mismatch(config, task["shape"], task["target"], task["max_length"]):
+    config, task = ShapeConfig.model_validate({card["shape"]: card["options"]}), TaskDescription.of(card)
+    if problem := mismatch(config, task.task_type, task.target, card["max_length"]):
         raise ValueError(problem[0])
-    settled = {"range": SETTLED} if task["target"] == "number" else {}
-    if task["target"] == "tags" and not 0 <= task["tuned"][COMMONEST] < len(task["labels"]):
-        raise ValueError(f"{COMMONEST} is not the number of a label")
-    if task["target"] == "answer" and task["no_answer"] and THRESHOLD not in task["tuned"]:
-        raise KeyError(THRESHOLD)
-    return shape_of({**task, **settled}, config.options())
+    if task.range is not None:  # the unit of a number is in the weights
+        task = task.model_copy(update={"range": list(FOLDED)})
+    shape = shape_of(task, config.options())
+    shape.check_tuned(card["tuned"])
+    return shape
 
 
-def mismatch(config: ShapeConfig, shape: str, target: str, max_length: int) -> tuple[str, str] | None:
-    """Why the options do not belong to a task of this shape and target, and what to write; None where they do."""
-    if config.given != [shape]:
-        problem = f"options of {' and '.join(config.given) or 'no shape'}, but the task's shape is {shape}"
-        return problem, f"write `{_block(shape, target, max_length)}`{' in their place' if config.given else ''}"
-    if shape == "sequence_labelling" and (config.options().tag_scheme is None) != (target == "tags"):
-        problem = f"target '{target}' and tag_scheme '{config.options().tag_scheme}': spans need one, tags take none"
-        return problem, f"{'take tag_scheme out of' if target == 'tags' else 'write tag_scheme: bio into'} {shape}"
-    return None
-
-
-def _block(shape: str, target: str, max_length: int) -> str:
-    """Options of a shape as they may stand below finetune.<task>."""
-    if shape == "extractive_answer":
-        question = max_length // 4
-        return f"{shape}: {{max_question: {question}, stride: {(max_length - question) // 2}, max_answer: {question}}}"
-    if shape == "sequence_labelling":
-        scheme = "tag_scheme: bio, " if target == "spans" else ""
-        return f"{shape}: {{{scheme}stride: {max_length // 2}}}"
-    return f"{shape}: {{long_text: head}}"
+def mismatch(config: ShapeConfig, task_type: TaskType, target: Target, max_length: int) -> tuple[str, str] | None:
+    """Why the options do not belong to a task of this type and target, and what to write; None where they do."""
+    if config.given != [task_type]:
+        problem = f"options of {' and '.join(config.given) or 'no shape'}, but the task's shape is {task_type}"
+        example = SHAPES[task_type].options.example(target, max_length)
+        return problem, f"write `{task_type}: {example}`{' in their place' if config.given else ''}"
+    return config.options().mismatch(target)

@@ -29,7 +29,6 @@ class SingleSentenceConfig(VectorConfig):
         return self
 
     def check_room(self, max_length: int) -> None:
-        """Refuse windows that would leave out tokens."""
         if self.stride is not None and self.stride > max_length - 2:
             problem = f"stride {self.stride} leaves out tokens: max_length {max_length} holds two less"
             raise contradiction(problem, f"write a stride of at most {max_length - 2}")

@@ -3,35 +3,34 @@
 Rows to targets, scores of the head to a loss and to answers; what the head looks at is the business of the shapes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from adaptbert.finetuning.metrics.contract import COMPARED_BY
-from adaptbert.finetuning.metrics.scores import classification_metrics, label_metrics, number_metrics
+from adaptbert.base.task_types import Target
+from adaptbert.rows.task_description import TaskDescription
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 Float64 = NDArray[np.float64]
 Row = Mapping[str, Any]
+Weights = Sequence[float] | None
 HALF = 0.5
-SETTLED = (-1.0, 1.0)
-"""The range of a number whose unit is in the weights."""
+FOLDED = (-1.0, 1.0)
+"""The range of a number whose unit was folded into the weights."""
 
 
-class Target(Protocol):
+class Head(Protocol):
     """One answer a row, from a linear layer on one vector.
 
     Attributes:
         classes: of the head, in the order of their numbers; none for a number.
-        metric: by which cells are compared.
     """
 
     classes: list[str]
-    metric: str
 
     def config(self) -> dict[str, Any]:
         """What the Hugging Face config says of the head."""
@@ -41,7 +40,7 @@ class Target(Protocol):
         """Scores, (vectors, classes or 1)."""
         ...
 
-    def settle(self, model: Any) -> "Target":
+    def fold_scale(self, model: Any) -> "Head":
         """After training: the model answers by itself, as it will when it is opened elsewhere."""
         ...
 
@@ -65,29 +64,16 @@ class Target(Protocol):
         """Of each class, (rows, classes)."""
         ...
 
-    def gold(self, rows: Sequence[Row]) -> list[Any]:
-        """The right answers."""
-        ...
-
-    def score(self, gold: Sequence[Any], answers: Sequence[Any]) -> dict[str, float]:
-        """Metrics by name."""
-        ...
-
 
 class OneLabel:
     """One of the labels: softmax and cross-entropy; an answer is as sure as its label is probable.
 
     Args:
         weights: of the labels, by which the loss of a row with that label counts more; None: all alike.
-        positive: the label whose own F1 is reported beside; None: of no one.
     """
 
-    metric = COMPARED_BY["class"]
-
-    def __init__(
-        self, labels: Sequence[str], weights: Sequence[float] | None = None, positive: str | None = None
-    ) -> None:
-        self.classes, self._weights, self._positive = list(labels), weights, positive
+    def __init__(self, labels: Sequence[str], weights: Sequence[float] | None = None) -> None:
+        self.classes, self._weights = list(labels), weights
 
     def config(self) -> dict[str, Any]:
         return named(self.classes) | {"problem_type": "single_label_classification"}
@@ -95,7 +81,7 @@ class OneLabel:
     def head(self, model: Any, vectors: "Tensor") -> "Tensor":
         return _linear(model, vectors)
 
-    def settle(self, model: Any) -> "OneLabel":
+    def fold_scale(self, model: Any) -> "OneLabel":
         return self
 
     def targets(self, rows: Sequence[Row]) -> NDArray[Any]:
@@ -115,12 +101,6 @@ class OneLabel:
     def probabilities(self, scores: Float64) -> Float64:
         return softmax(scores)
 
-    def gold(self, rows: Sequence[Row]) -> list[str]:
-        return [row["label"] for row in rows]
-
-    def score(self, gold: Sequence[str], answers: Sequence[str]) -> dict[str, float]:
-        return classification_metrics(gold, answers, self._positive)
-
 
 class SeveralLabels:
     """Any number of labels, none too: a sigmoid and binary cross-entropy each.
@@ -131,8 +111,6 @@ class SeveralLabels:
         weights: of the labels, by which the loss counts more where the label is right; None: yes and no alike.
     """
 
-    metric = COMPARED_BY["labels"]
-
     def __init__(self, labels: Sequence[str], weights: Sequence[float] | None = None) -> None:
         self.classes, self._weights = list(labels), weights
 
@@ -142,7 +120,7 @@ class SeveralLabels:
     def head(self, model: Any, vectors: "Tensor") -> "Tensor":
         return _linear(model, vectors)
 
-    def settle(self, model: Any) -> "SeveralLabels":
+    def fold_scale(self, model: Any) -> "SeveralLabels":
         return self
 
     def targets(self, rows: Sequence[Row]) -> NDArray[Any]:
@@ -172,24 +150,16 @@ class SeveralLabels:
         found: Float64 = expit(scores)
         return found
 
-    def gold(self, rows: Sequence[Row]) -> list[list[str]]:
-        return [list(row["labels"]) for row in rows]
-
-    def score(self, gold: Sequence[list[str]], answers: Sequence[list[str]]) -> dict[str, float]:
-        return label_metrics(gold, answers, self.classes)
-
 
 class Number:
     """A number: squared error. No answer is surer than another.
 
-    The head learns where the training values are -1 to 1, whatever their unit; `settle` writes the unit into its
+    The head learns where the training values are -1 to 1, whatever their unit; `fold_scale` writes the unit into its
     weights, so that the saved model answers in it.
 
     Args:
-        low, high: of the training values; `SETTLED` for a model that is trained.
+        low, high: of the training values; `FOLDED` for a model that is trained.
     """
-
-    metric = COMPARED_BY["number"]
 
     def __init__(self, low: float, high: float) -> None:
         self.classes: list[str] = []
@@ -205,13 +175,13 @@ class Number:
         with torch.autocast(vectors.device.type, enabled=False):
             return _linear(model, vectors.float()) * self._half + self._middle
 
-    def settle(self, model: Any) -> "Number":
+    def fold_scale(self, model: Any) -> "Number":
         import torch
 
         with torch.no_grad():
             model.classifier.weight.mul_(self._half)
             model.classifier.bias.mul_(self._half).add_(self._middle)
-        return Number(*SETTLED)
+        return Number(*FOLDED)
 
     def targets(self, rows: Sequence[Row]) -> NDArray[Any]:
         return np.array([row["value"] for row in rows], np.float32)
@@ -229,20 +199,22 @@ class Number:
     def probabilities(self, scores: Float64) -> Float64:
         return np.empty((len(scores), 0))
 
-    def gold(self, rows: Sequence[Row]) -> list[float]:
-        return [row["value"] for row in rows]
 
-    def score(self, gold: Sequence[float], answers: Sequence[float]) -> dict[str, float]:
-        return number_metrics(gold, answers)
+def _number(task: TaskDescription, weights: Weights) -> Head:
+    assert task.range is not None, "a description of a number has its range"
+    low, high = task.range
+    assert low is not None, "validation lets no set without rows pass"
+    assert high is not None
+    return Number(low, high)
 
 
-def target_of(about: Mapping[str, Any]) -> Target:
-    """The target of a set of sentences or pairs, as task.json describes it."""
-    if about["target"] == "number":
-        return Number(*about["range"])
-    if about["target"] == "labels":
-        return SeveralLabels(about["labels"], about.get("class_weights"))
-    return OneLabel(about["labels"], about.get("class_weights"), about.get("positive"))
+HEADS: Mapping[Target, Callable[[TaskDescription, Weights], Head]] = {
+    "class": lambda task, weights: OneLabel(task.labels, weights),
+    "labels": lambda task, weights: SeveralLabels(task.labels, weights),
+    "number": _number,
+}
+"""Target of sentences and pairs -> its head, for a task and the weights of its labels. Other task types have one head
+for all their targets."""
 
 
 def named(classes: Sequence[str]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from adaptbert.collection.hub import HubDataset
 from adaptbert.collection.installed_docs import InstalledDocs
 from adaptbert.collection.raw_writer import RawWriter
 from adaptbert.collection.readers.replacing import Allowance
-from adaptbert.collection.readers.source_config import SourceConfig
+from adaptbert.collection.source_config import SourceConfig
 from adaptbert.collection.user_files import Files
 from adaptbert.errors import UserError
 from adaptbert.project.first_rows.bad_rows import Extent, Notice, at_gate, limits_of, told, without_shares

@@ -12,6 +12,7 @@ from adaptbert.codes import Code
 from adaptbert.collection.hub import HubDataset
 from adaptbert.collection.installed_docs import InstalledDocs
 from adaptbert.collection.raw_writer import RawWriter
+from adaptbert.collection.readers.formats.spec import FORMATS
 from adaptbert.collection.readers.replacing import Allowance, OutOfTime
 from adaptbert.collection.user_files import Beginning, Files
 from adaptbert.errors import BadParams, UserError
@@ -25,7 +26,6 @@ from adaptbert.validation.limits import Limits
 SPLITS = ("train", "dev", "test")
 _LARGEST_DOCUMENT = 20_000_000
 """Bytes of a file in a format that can only be read whole."""
-_WHOLE_FORMATS = ("squad", "label_studio")
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,8 @@ class LabelledLook:
 
     def is_too_large(self) -> bool:
         sizes = (path.stat().st_size for path in self.paths.values() if path.is_file())
-        return self.config.format in _WHOLE_FORMATS and max(sizes, default=0) > _LARGEST_DOCUMENT
+        is_document = self.config.format is not None and FORMATS[self.config.format].made_of == "document"
+        return is_document and max(sizes, default=0) > _LARGEST_DOCUMENT
 
     def findings(self) -> Iterable[UserError | Notice]:
         shares = self.config.split.shares() if self.config.split is not None else {}

@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 from adaptbert.codes import Code
 from adaptbert.collection.readers.replacing import Allowance
-from adaptbert.collection.readers.source_config import SourceConfig
+from adaptbert.collection.source_config import SourceConfig
 from adaptbert.collection.user_files import MOST_FILES, Beginning
 from adaptbert.errors import BadData, UserError
 from adaptbert.project.first_rows.bad_rows import Extent, Notice

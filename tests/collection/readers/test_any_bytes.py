@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 
 from adaptbert.collection.raw_writer import RawWriter
 from adaptbert.collection.readers.encodings import KNOWN
-from adaptbert.collection.readers.source_config import OF_SHAPE, Format, SourceConfig
+from adaptbert.collection.readers.formats.spec import FORMATS as SPECS
+from adaptbert.collection.readers.formats.spec import Format
+from adaptbert.collection.source_config import SourceConfig
 from adaptbert.collection.user_files import Files
 from adaptbert.errors import UserError
 from adaptbert.prediction.inputs import Input
@@ -75,9 +77,9 @@ def rows_or_why(folder: Path, kind: Format, layout: Layout, content: bytes, enco
         files = Files(path, layout, config, "" if layout == CORPUS else "train")
         writer.write(files.rows(), "train", path)
         writer.finish(files.provenance(), files.warnings)
-    if layout != CORPUS and OF_SHAPE.get(kind, layout.shape) == layout.shape:
+    if layout.task_type is not None and SPECS[kind].holds(layout.task_type):
         with suppress(UserError):
-            list(Input(path, layout.shape, Reader(layout.shape, {}), kind, encoding).rows())
+            list(Input(path, layout.task_type, Reader(layout.task_type, {}), kind, encoding).rows())
 
 
 ENCODINGS = st.none() | st.sampled_from(sorted(KNOWN))

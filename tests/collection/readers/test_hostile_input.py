@@ -24,7 +24,7 @@ from adaptbert.collection.readers import replacing
 from adaptbert.collection.readers.encodings import KNOWN, problem
 from adaptbert.collection.readers.fields import Fields
 from adaptbert.collection.readers.replacing import Replacer
-from adaptbert.collection.readers.source_config import SourceConfig
+from adaptbert.collection.source_config import SourceConfig
 from adaptbert.errors import BadData, BadParams, UserError
 from adaptbert.prediction import Predictor, outputs
 from adaptbert.prediction.inputs import Input

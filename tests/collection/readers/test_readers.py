@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adaptbert.collection.labelled_source import LabelledSet
+from adaptbert.collection.labelled_source import LabelledSource
 from adaptbert.collection.readers.records import Row
-from adaptbert.collection.readers.source_config import SourceConfig
+from adaptbert.collection.source_config import SourceConfig
 from adaptbert.errors import BadData, UserError
 from adaptbert.rows.layout import Layout
 from tests.support.labelled_files import ANSWER, CLASS, FOUR, LABELS, PAIR, SPANS, TAGS, load, problems, squad, values
@@ -85,7 +85,7 @@ def test_documents_of_two_files_are_two(tmp_path: Path) -> None:
         for name in ("a", "b"):
             (folder / f"{name}.conll").write_text(f"-DOCSTART- O\n\n{name} O\n\n{split} B-X\n", encoding="utf-8")
     config = SourceConfig.model_validate({"source": "files", "columns": {"group": "document"}})
-    found = LabelledSet(folders, SPANS, config, None, {})
+    found = LabelledSource(folders, SPANS, config, None, {})
     groups = [row.group for split in folders for row in found.rows(split) if isinstance(row, Row)]
     assert (len(groups), len(set(groups))) == (12, 6)
 

@@ -19,6 +19,7 @@ from adaptbert.comparison.report import terms as words
 from adaptbert.comparison.report import trust_sentences as trust
 from adaptbert.comparison.report.page import render
 from adaptbert.comparison.text_table import comparison_table
+from adaptbert.finetuning.metrics.cell_metrics import CellMetrics, SearchMetrics, TrialMetrics
 from tests.support.simulated import ARMS, simulate
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
@@ -214,7 +215,7 @@ def test_every_kind_of_task_has_its_words(comparison: Comparison, shape: str, ta
     assert task.inspection is not None
     nothing = {"confusion": None} | ({"calibration": None, "errors": [], "classes": []} if target == "number" else {})
     inspection = dataclasses.replace(task.inspection, **nothing)  # type: ignore[arg-type]
-    other = dataclasses.replace(task, shape=shape, target=target, metric=metric, inspection=inspection)
+    other = dataclasses.replace(task, task_type=shape, target=target, metric=metric, inspection=inspection)
     other = dataclasses.replace(other, controls={"majority": 0.1})
     page = render(dataclasses.replace(comparison, tasks=[other], suite=[]))
     read = Reader(page)
@@ -291,9 +292,10 @@ def test_what_a_search_chose_and_cost_is_told(tmp_path: Path) -> None:
     told = escape("What each arm's search chose on dev")
     assert told not in render(compare_all(made.ladder, confidence=0.95, baseline_seed=1, **made.paths))
     path = made.root / "metrics/finetune/section-domain.json"
-    trials = [{"learning_rate": rate, "global_batch_size": 16, "epochs": 3.0} for rate in (1e-4, 2.5e-4)]
-    search = {"trials": trials, "chosen": 2, "seeds": [7], "tokens": 12_300_000, "tflop": 456.78}
-    write_json(path, {**read_json(path), "search": search})
+    run = {"global_batch_size": 16, "epochs": 3.0, "dev": {"f1_macro": 0.5}, "seeds": [0.5], "tokens": 1, "tflop": 0.1}
+    trials = [TrialMetrics(learning_rate=rate, **run) for rate in (1e-4, 2.5e-4)]
+    search = SearchMetrics(trials=trials, chosen=2, seeds=[7], tokens=12_300_000, tflop=456.78)
+    write_json(path, CellMetrics.read(path).model_copy(update={"search": search}).as_json())
     page = render(compare_all(made.ladder, confidence=0.95, baseline_seed=1, **made.paths))
     table = page[page.index(told) :].partition("</table>")[0]
     assert re.findall(r"<td[^>]*>([^<]*)<", table) == ["0.00025", "16", "3", "2", "12.3", "457"]

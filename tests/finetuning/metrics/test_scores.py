@@ -20,16 +20,18 @@ from torchmetrics.functional.regression import mean_squared_error, pearson_corrc
 from torchmetrics.functional.text import squad
 
 from adaptbert.finetuning.metrics.answer_overlap import by_characters, character_tokens, word_tokens
-from adaptbert.finetuning.metrics.contract import COMPARED_BY, METRICS, contract
+from adaptbert.finetuning.metrics.contract import contract
 from adaptbert.finetuning.metrics.scores import (
     answer_metrics,
     classification_metrics,
     label_metrics,
-    legal,
     number_metrics,
     span_metrics,
     tag_metrics,
 )
+from adaptbert.finetuning.metrics.targets import COMPARED_BY, SCORING
+from adaptbert.rows.tag_schemes import legal
+from tests.support import tiny
 
 LABELS = ["a", "b", "c", "d"]
 TAGS = ["O", "B-X", "I-X", "B-Y", "I-Y"]
@@ -59,7 +61,7 @@ def test_a_label_that_is_only_predicted_lowers_others_but_has_no_score_of_its_ow
 
 
 def random_tags(draw: random.Random, length: int) -> list[str]:
-    return legal([draw.choice(TAGS) for _ in range(length)])
+    return legal([draw.choice(TAGS) for _ in range(length)], "bio")
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -293,7 +295,7 @@ def test_the_contract_names_every_metric_that_is_computed() -> None:
         "answer": answer_metrics([["a cat"]], ["cat"]),
     }
     assert {target: set(scores) for target, scores in computed.items()} == {
-        target: set(metrics) for target, metrics in METRICS.items()
+        target: set(scoring.metrics) for target, scoring in SCORING.items()
     }
     assert COMPARED_BY == {
         "class": "f1_macro",
@@ -306,7 +308,7 @@ def test_the_contract_names_every_metric_that_is_computed() -> None:
 
 
 def test_the_contract_says_how_and_on_which_rows() -> None:
-    spans = {"target": "spans"}
+    spans = tiny.described("sequence_labelling", "spans")
     found = contract(spans, {"dev": ["d1"], "test": ["t1", "t2"]})
     assert list(found) == ["dev", "test"]
     assert found["test"][0] == {
@@ -320,6 +322,6 @@ def test_the_contract_says_how_and_on_which_rows() -> None:
     }
     assert contract(spans, {"test": ["t2", "t1"]})["test"] == found["test"], "the order of the rows does not count"
     assert contract(spans, {"test": ["t2", "t3"]})["test"] != found["test"]
-    one = {"target": "class"}
+    one = tiny.described("single_sentence", "class")
     assert [entry["metric"] for entry in contract(one, {"dev": []})["dev"]] == ["dev/f1_macro", "dev/accuracy"]
-    assert contract(one | {"positive": "1"}, {"dev": []})["dev"][-1]["metric"] == "dev/f1_positive"
+    assert contract(one.model_copy(update={"positive": "1"}), {"dev": []})["dev"][-1]["metric"] == "dev/f1_positive"

@@ -12,7 +12,7 @@ from transformers import AutoTokenizer, pipeline
 
 from adaptbert.base.files import read_json
 from adaptbert.comparison.inspection import inspect_cell
-from adaptbert.finetuning.metrics.contract import COMPARED_BY
+from adaptbert.finetuning.metrics.targets import COMPARED_BY
 from adaptbert.finetuning.module import logits
 from adaptbert.finetuning.tasks.shapes import from_card
 from adaptbert.model.checkpoint import Checkpoint
@@ -48,15 +48,17 @@ def test_it_learns_what_can_be_learnt(project: Project, task: str) -> None:
 def test_what_the_card_says_is_enough_to_predict(project: Project, task: str) -> None:
     """From the folder alone, row by row what evaluation wrote."""
     saved = Checkpoint.load(project.root / f"models/finetune/{task}-general")
-    told = saved.card["task"]
-    shape = from_card(told)
+    assert saved.card is not None
+    task_card = saved.card.task
+    assert task_card is not None
+    shape = from_card(task_card.as_json())
     model = shape.hugging_face_class().from_pretrained(saved.source)
     rows = labelled.split(project.root / "data" / task, "test")
-    examples = shape.examples(rows, saved.tokenizer, told["max_length"])
+    examples = shape.examples(rows, saved.tokenizer, task_card.max_length)
     scores = logits(model, shape, examples, 64, "32-true")
-    answers, confidence = shape.answers(rows, examples, scores, told["tuned"])
+    answers, confidence = shape.answers(rows, examples, scores, task_card.tuned)
     expected = project.predictions(f"{task}-general")
-    if told["target"] == "number":
+    if task_card.target == "number":
         assert answers == pytest.approx([json.loads(row["predicted"]) for row in expected], abs=1e-3)
         assert np.isnan(confidence).all()
     else:
@@ -65,8 +67,8 @@ def test_what_the_card_says_is_enough_to_predict(project: Project, task: str) ->
         assert confidence.tolist() == pytest.approx([row["confidence"] for row in expected], abs=1e-5)
     tuned = {"class": {"temperature"}, "labels": {"temperature"}, "tags": {"commonest_tag"}}
     tuned |= {"answer": {"no_answer_threshold"}}
-    assert set(told["tuned"]) == tuned.get(told["target"], set())
-    assert read_json(project.root / f"metrics/{task}-general.json")["seeds"][0]["tuned"] == told["tuned"]
+    assert set(task_card.tuned) == tuned.get(task_card.target, set())
+    assert read_json(project.root / f"metrics/{task}-general.json")["seeds"][0]["tuned"] == task_card.tuned
 
 
 PIPELINES = {"single_sentence": "text-classification", "sentence_pair": "text-classification"}

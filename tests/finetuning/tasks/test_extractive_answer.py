@@ -116,11 +116,11 @@ def test_answers_that_cannot_be_found_are_counted() -> None:
     lost = [answered(TOO_WIDE), answered(ACROSS), answered(TOO_WIDE, TOO_LONG), answered(TOO_LONG)]
     rows = [*lost, answered("values of"), answered(TOO_WIDE, TOO_LONG, "matrix"), row(LONG)]
     examples = shape.examples(rows, tiny.tokenizer(), 14)
-    assert shape.lost(rows, examples) == {"answers_cut_away": 2, "answers_too_long": 2}
+    assert shape.unanswerable(rows, examples) == {"answers_cut_away": 2, "answers_too_long": 2}
     scores = certain(shape, rows, examples)
     found = [answer != "" for answer in shape.answers(rows, examples, scores, PERMISSIVE)[0]]
     assert found[:2] + found[4:5] == [False, False, True], "as one that knows answers"
-    assert shape.lost(rows[-1:], shape.examples(rows[-1:], tiny.tokenizer(), 14)) == dict.fromkeys(
+    assert shape.unanswerable(rows[-1:], shape.examples(rows[-1:], tiny.tokenizer(), 14)) == dict.fromkeys(
         ["answers_cut_away", "answers_too_long"], 0
     )
 
@@ -128,8 +128,8 @@ def test_answers_that_cannot_be_found_are_counted() -> None:
 @pytest.mark.parametrize("may_be_none", [False, True])
 def test_no_window_is_trained_to_say_no_where_each_question_has_an_answer(may_be_none: bool) -> None:
     """Of a row whose answer none holds; the windows of another that lack its answer point to [CLS] as ever."""
-    about = tiny.about("extractive_answer") | {"no_answer": may_be_none}
-    shape, rows = shape_of(about, tiny.options("extractive_answer", **NARROW)), [answered(ACROSS), answered("values")]
+    task = tiny.described("extractive_answer", no_answer=may_be_none)
+    shape, rows = shape_of(task, tiny.options("extractive_answer", **NARROW)), [answered(ACROSS), answered("values")]
     examples = shape.examples(rows, tiny.tokenizer(), 14)
     targets = shape.targets(rows, examples)
     batch = batch_of(examples.labelled(targets), 64)
@@ -250,7 +250,7 @@ def test_no_answer_when_it_is_better_than_the_best_span_by_more_than_the_thresho
     scores[context[1]] = 1.0  # 2 against 6
     assert shape.answers(rows, examples, scores, {THRESHOLD: 3.9})[0] == [""]
     assert shape.answers(rows, examples, scores, {THRESHOLD: 4.1})[0] == ["house"]
-    always = tiny.about("extractive_answer") | {"no_answer": False}
+    always = tiny.described("extractive_answer", no_answer=False)
     answering = shape_of(always, tiny.options("extractive_answer", stride=4, max_question=3))
     assert answering.tune(rows, examples, scores) == {}
     assert answering.answers(rows, examples, scores, {})[0] == ["house"], "a set in which every question has one"

@@ -19,7 +19,7 @@ from adaptbert.finetuning import module as finetuning
 from adaptbert.finetuning.module import FineTuning, LabelledBatches, logits
 from adaptbert.finetuning.tasks.examples import Examples
 from adaptbert.finetuning.tasks.shapes import Shape, shape_of
-from adaptbert.finetuning.tasks.targets import SETTLED
+from adaptbert.finetuning.tasks.targets import FOLDED
 from adaptbert.model.packing import Rows, pack
 from adaptbert.pretraining import masked_lm
 from adaptbert.pretraining.masked_lm import MaskedBatches, MaskedLM
@@ -143,8 +143,8 @@ def small(name: str, target: str, count: int) -> tuple[Shape, list[dict[str, Any
     rows = tiny.labelled("domain", name, count, 1, target)
     if target != "number":
         return tiny.shape_of(name, target), rows
-    about = {**tiny.about(name, target), "range": SETTLED}
-    return shape_of(about, tiny.options(name)), [{**row, "value": (row["value"] - 100) / 70} for row in rows]
+    task = tiny.described(name, target, range=list(FOLDED))
+    return shape_of(task, tiny.options(name)), [{**row, "value": (row["value"] - 100) / 70} for row in rows]
 
 
 def positions(part: Examples) -> dict[str, torch.Tensor]:

@@ -6,7 +6,7 @@ import torch
 from transformers import BertModel
 
 from adaptbert.finetuning.tasks.layer_mix import means
-from adaptbert.finetuning.tasks.pooling import Reading
+from adaptbert.finetuning.tasks.pooling import Pooling
 from adaptbert.model.encoder import encode
 from tests.support import tiny
 from tests.support.short_runs import first_batch
@@ -20,7 +20,7 @@ def test_vectors_are_those_of_the_hidden_states_of_transformers() -> None:
     bert = BertModel(config).eval()
     mixed = torch.nn.Module()
     mixed.config = config
-    Reading("mix").extend(mixed)
+    Pooling("mix").extend(mixed)
     with torch.no_grad():
         mixed.layer_mix.weights.copy_(torch.randn(6))
         mixed.layer_mix.scale.fill_(1.5)
@@ -29,8 +29,8 @@ def test_vectors_are_those_of_the_hidden_states_of_transformers() -> None:
     lengths = torch.as_tensor(batch.rows.bounds).diff()
     with torch.no_grad():
         told = [bert(ids[None], output_hidden_states=True).hidden_states for ids in batch.ids.split(lengths.tolist())]
-        last_four = encode(bert, batch.rows, batch.ids, batch.places, mix=Reading("last_four").mixer(mixed))
-        mix = encode(bert, batch.rows, batch.ids, mix=Reading("mix").mixer(mixed))
+        last_four = encode(bert, batch.rows, batch.ids, batch.places, mix=Pooling("last_four").mixer(mixed))
+        mix = encode(bert, batch.rows, batch.ids, mix=Pooling("mix").mixer(mixed))
         mean = means(encode(bert, batch.rows, batch.ids), lengths)
     close = partial(torch.testing.assert_close, atol=1e-5, rtol=1e-4)
     close(last_four, torch.stack([torch.stack(states[-4:]).mean(0)[0, 0] for states in told]))

@@ -11,8 +11,7 @@ from transformers import BertForSequenceClassification
 
 from adaptbert.finetuning.module import logits
 from adaptbert.finetuning.tasks.sentence_pair import rooms
-from adaptbert.finetuning.tasks.shapes import Shape
-from adaptbert.finetuning.tasks.targets import target_of
+from adaptbert.finetuning.tasks.shapes import Shape, shape_of
 from tests.support import tiny
 
 LONG = " ".join(f"{word} matrix" for word in ("the", "house", "of", "values", "that", "axis", "shape", "is", "by", "a"))
@@ -141,7 +140,7 @@ def test_a_settled_number_is_in_its_own_unit() -> None:
     examples = shape.examples(rows, tiny.tokenizer(), 64)
     before, _ = shape.answers(rows, examples, logits(model, shape, examples, 64, "32-true"), NOTHING)
     assert all(130 < value < 140 for value in before), "an untrained head is near the middle of the range"
-    settled = shape.settle(model)
+    settled = shape.fold_scale(model)
     after, _ = settled.answers(rows, examples, logits(model, settled, examples, 64, "32-true"), NOTHING)
     assert after == pytest.approx(before, abs=1e-4)
     text = tiny.tokenizer().hugging_face(rows[0]["text"], return_tensors="pt")
@@ -177,8 +176,12 @@ def test_windows_that_would_leave_out_tokens_are_refused(shape: str, changes: di
 
 
 def test_the_f1_of_a_label_where_the_task_calls_it_positive() -> None:
-    about = {"target": "class", "labels": ["0", "1"]}
     gold, answers = ["1", "1", "0", "0"], ["1", "0", "0", "0"]
-    assert "f1_positive" not in target_of(about).score(gold, answers)
-    assert target_of(about | {"positive": "1"}).score(gold, answers)["f1_positive"] == pytest.approx(2 / 3)
-    assert target_of(about | {"positive": "0"}).score(gold, answers)["f1_positive"] == pytest.approx(0.8)
+
+    def score(positive: str | None) -> dict[str, float]:
+        task = tiny.described("single_sentence", "class", labels=["0", "1"], positive=positive)
+        return shape_of(task, tiny.options("single_sentence")).score(gold, answers)
+
+    assert "f1_positive" not in score(None)
+    assert score("1")["f1_positive"] == pytest.approx(2 / 3)
+    assert score("0")["f1_positive"] == pytest.approx(0.8)

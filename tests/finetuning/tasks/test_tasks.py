@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adaptbert.finetuning.metrics.contract import COMPARED_BY
+from adaptbert.base.files import read_json
+from adaptbert.finetuning.metrics.targets import COMPARED_BY
 from adaptbert.finetuning.tasks.examples import ROW, Examples, gather
-from adaptbert.finetuning.tasks.shapes import MAKERS, ShapeConfig, from_card, mismatch
+from adaptbert.finetuning.tasks.shapes import SHAPES, ShapeConfig, from_card, mismatch
 from adaptbert.rows import labelled_set as labelled
+from adaptbert.rows.task_description import TaskDescription
 from tests.support import tiny
 from tests.support.peak import peak
 
@@ -147,7 +149,7 @@ def test_options_belong_to_a_shape(options: dict[str, Any], told: tuple[str, str
 
 
 def test_the_options_of_one_shape_are_given() -> None:
-    assert set(MAKERS) == set(ShapeConfig.model_fields)
+    assert set(SHAPES) == set(ShapeConfig.model_fields)
     assert ShapeConfig().given == []
     two = ShapeConfig.model_validate({"single_sentence": {"long_text": "head"}, "sequence_labelling": {"stride": 4}})
     assert two.given == ["single_sentence", "sequence_labelling"]
@@ -169,5 +171,5 @@ def test_a_subset_of_the_labels_is_a_prefix_of_every_larger_one() -> None:
 @pytest.mark.parametrize(("shape", "target"), tiny.KINDS)
 def test_a_set_is_read_as_it_was_written(tmp_path: Path, shape: str, target: str) -> None:
     folder = tiny.task(tmp_path / "set", shape, target=target)
-    assert labelled.description(folder) == {**tiny.about(shape, target), "rows": {"train": 64, "dev": 24, "test": 24}}
+    assert TaskDescription.read(folder).as_json() == read_json(folder / "task.json")
     assert labelled.split(folder, "dev") == tiny.labelled("domain", shape, 24, 11, target)

@@ -162,8 +162,8 @@ LARGE = """
 import json, resource, sys
 from pathlib import Path
 import numpy as np
-from adaptbert.stream import DocumentStream
-from adaptbert.token_store import TokenizedCorpus
+from adaptbert.training.document_stream import DocumentStream
+from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
 
 limit = 300 * 2**20
 resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))

@@ -40,7 +40,7 @@ RARE = "".join(chr(0x4E00 + number) + " " for number in range(300))  # each once
 IN_ANOTHER_PROCESS = """
 import sys
 from pathlib import Path
-from adaptbert.tokenization import Tokenizer, VocabularyConfig
+from adaptbert.tokenization.store.tokenizer import Tokenizer, VocabularyConfig
 texts = Path(sys.argv[1]).read_text(encoding="utf-8").split("|")
 made = Tokenizer.train(lambda: texts, VocabularyConfig(vocabulary_size=200, lowercase=True, min_frequency=1))
 made.save(Path(sys.argv[2]))
@@ -90,7 +90,7 @@ def test_a_saved_tokenizer_is_opened_without_torch_and_is_what_auto_tokenizer_op
     code = """
 import sys
 from pathlib import Path
-from adaptbert.tokenization import Tokenizer
+from adaptbert.tokenization.store.tokenizer import Tokenizer
 opened = Tokenizer.load(Path(sys.argv[1])).hugging_face
 assert "torch" not in sys.modules
 from transformers import AutoTokenizer

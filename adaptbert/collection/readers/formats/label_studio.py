@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from adaptbert.codes import Code
 from adaptbert.collection.readers.character_spans import CharacterSpan, tagged
-from adaptbert.collection.readers.doccano import labelled
+from adaptbert.collection.readers.formats.doccano import labelled
 from adaptbert.collection.readers.records import CheckColumns, Problem, Record
 from adaptbert.errors import BadData, nearest
 from adaptbert.rows.layout import Layout
@@ -45,7 +45,7 @@ def records(
         yield from _asked(document, check)
         return
     (output,) = layout.outputs
-    is_tagged = layout.shape == "sequence_labelling"
+    is_tagged = layout.is_tagged
     inputs = {columns[name] for name in layout.inputs}
     tasks = [_task(task, inputs, warnings, is_tagged=is_tagged) for task in document]
     control = columns[output]
@@ -59,6 +59,11 @@ def records(
             yield _spans(Record(number, data), marks.get(control, []), shown, columns)
         else:
             yield labelled(Record(number, data), columns[output], _chosen(marks.get(control), layout), layout)
+
+
+def looks_like(text: str) -> bool:
+    """Whether a file may begin so."""
+    return text.startswith("[") and ('"annotations"' in text or '"annotation_id"' in text)
 
 
 class _Task(NamedTuple):
@@ -133,7 +138,7 @@ def _mappings(found: Any) -> list[Mapping[str, Any]]:
 def _chosen(value: Any, layout: Layout) -> Any:
     """What was chosen, as a list where it may be several; nothing chosen is no label."""
     chosen = value.get("choices") if isinstance(value, Mapping) else value
-    if layout.target == "labels":
+    if layout.output.cell == "texts":
         return [] if chosen is None else [chosen] if isinstance(chosen, str) else chosen
     return chosen
 

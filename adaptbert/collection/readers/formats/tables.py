@@ -1,93 +1,40 @@
-"""A file of a known format -> records: the line where each begins and its columns.
+"""Plain tables: text a line, CSV, TSV, Parquet -> records: the line where each begins and its columns.
 
 txt: a document a line; a blank line is none in a corpus, and a row like others among those that want an answer. csv: a
-header, commas, quotes doubled inside quotes. tsv: a header, tabs, no quoting. parquet: columns. Formats with a file of
-their own: json_files (an object a line), conll, squad, doccano, label_studio. Nothing is converted: `NA` and `007` stay
-text.
+header, commas, quotes doubled inside quotes. tsv: a header, tabs, no quoting. parquet: columns. Nothing is converted:
+`NA` and `007` stay text.
 """
 
 import csv
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from io import BufferedReader
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from adaptbert.codes import Code
-from adaptbert.collection.readers import conll, doccano, json_files, label_studio, squad
-from adaptbert.collection.readers.lines import MAX_LINE, Line, check_regular, decoding_remedy, read_lines
+from adaptbert.collection.readers.lines import MAX_LINE, Line, check_regular, decoding_remedy
 from adaptbert.collection.readers.records import CheckColumns, Problem, Record
-from adaptbert.collection.readers.source_config import Format
 from adaptbert.errors import BadData
-from adaptbert.rows.layout import CORPUS, Layout
+from adaptbert.rows.layout import Layout
 
-SUFFIXES: dict[str, Format] = {
-    ".txt": "txt", ".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
-    ".parquet": "parquet", ".conll": "conll",
-}  # fmt: skip
 BATCH = 4096
 
 
-def format_of(path: Path, declared: Format | None = None) -> Format | None:
-    """As declared; else by the name, `.gz` apart."""
-    return declared or SUFFIXES.get(Path(path.name.lower().removesuffix(".gz")).suffix)
-
-
-def records(
-    source: Path | BufferedReader,
-    shown: str,
-    stem: str,
-    encoding: str | None,
-    kind: Format,
-    layout: Layout,
-    columns: Mapping[str, str],
-    check: CheckColumns,
-    warnings: Counter[str],
-) -> Iterator[Record]:
-    """Every record of the file.
-
-    Args:
-        source: a file; or a stream, of a format that is made of lines.
-        stem: begins the names of what the file itself only counts.
-        columns: our fields and what they are called in the file (Parquet reads no others).
-    """
-    if kind == "parquet":
-        assert isinstance(source, Path)
-        yield from _parquet(source, shown, list(columns.values()), check)
-    elif kind in ("squad", "label_studio"):
-        assert isinstance(source, Path)
-        document = json_files.document(source, shown, encoding, warnings)
-        if kind == "squad":
-            yield from squad.records(document, shown, check, warnings)
-        else:
-            yield from label_studio.records(document, shown, layout, columns, check, warnings)
-    else:
-        lines = read_lines(source, shown, encoding, warnings)
-        if kind == "jsonl":
-            yield from json_files.lines(lines, shown, check)
-        elif kind == "doccano":
-            yield from doccano.records(lines, shown, layout, columns, check)
-        elif kind == "conll":
-            yield from conll.records(lines, shown, stem, columns, check)
-        elif kind == "txt":
-            check(["text"])
-            yield from _txt(lines, shown, blanks=layout.shape != CORPUS.shape)
-        else:
-            yield from _csv(lines, shown, check, tabs=kind == "tsv")
-
-
-def _txt(lines: Iterator[Line], shown: str, *, blanks: bool) -> Iterator[Record]:
+def txt(lines: Iterator[Line], shown: str, layout: Layout, check: CheckColumns) -> Iterator[Record]:
+    """A text a line."""
+    check(["text"])
     number = documents = 0
     for number, text, problem in lines:
         has_text = problem is not None or bool(text.strip())
         documents += has_text
-        if has_text or blanks:
+        if has_text or not layout.is_corpus:
             yield Record(number, {"text": text}, problem)
     if not documents:
         raise BadData(Code.NO_ROWS, shown, f"0 documents in {number:,} lines", "write one document a line")
 
 
-def _csv(lines: Iterator[Line], shown: str, check: CheckColumns, *, tabs: bool) -> Iterator[Record]:
+def separated(lines: Iterator[Line], shown: str, check: CheckColumns, *, tabs: bool) -> Iterator[Record]:
+    """CSV, or TSV."""
     problems: list[Problem] = []
     delimiter = "\t" if tabs else ","
     csv.field_size_limit(MAX_LINE)
@@ -168,7 +115,8 @@ def check_columns_differ(found: Sequence[str], read: Iterable[str], place: str) 
             raise BadData(Code.COLUMN_TWICE, place, f"column '{name}' twice", "rename one of the two")
 
 
-def _parquet(path: Path, shown: str, columns: list[str], check: CheckColumns) -> Iterator[Record]:
+def parquet(path: Path, shown: str, columns: list[str], check: CheckColumns) -> Iterator[Record]:
+    """Rows of the columns that are read."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -33,6 +33,11 @@ def records(document: Any, shown: str, check: CheckColumns, warnings: Counter[st
         yield _record(number, question, warnings)
 
 
+def looks_like(text: str) -> bool:
+    """Whether a file may begin so."""
+    return text.startswith(("[", "{")) and '"qas"' in text
+
+
 def _questions(articles: list[Any]) -> Iterator[dict[str, Any]]:
     for article in articles:
         for paragraph in _inner(article, "paragraphs"):

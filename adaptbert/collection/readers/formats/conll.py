@@ -8,6 +8,7 @@ to be mapped as a group.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -17,6 +18,9 @@ from adaptbert.collection.readers.records import CheckColumns, Problem, Record
 from adaptbert.errors import BadData
 
 BREAK = "-DOCSTART-"
+_LINES = 40
+_ALIKE = 0.75
+"""Share of the first lines with as many columns as most of them, in a file that looks like this format."""
 _SPACES = re.compile(" +")
 
 
@@ -48,6 +52,16 @@ def records(
     if not sentences:
         remedy = "write a token and its tag a line, and a blank line after a sentence"
         raise BadData(Code.NO_ROWS, shown, "0 sentences", remedy)
+
+
+def looks_like(text: str) -> bool:
+    """Whether a file may begin so: blank lines, and others that mostly have as many columns."""
+    if text.startswith(("[", "{")):
+        return False
+    lines = [line.strip() for line in text.splitlines()[:_LINES] if not line.startswith(BREAK)]
+    widths = Counter(len(line.split("\t" if "\t" in line else None)) for line in lines if line)
+    (width, count), *_ = widths.most_common(1) or [(0, 0)]
+    return width > 1 and count > _ALIKE * widths.total() and "" in lines
 
 
 def _sentences(lines: Iterator[Line]) -> Iterator[list[Line]]:

@@ -4,12 +4,13 @@
 with {start_offset, end_offset, label}, as newer exports and those with relations have it.
 """
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from adaptbert.codes import Code
-from adaptbert.collection.readers import json_files
 from adaptbert.collection.readers.character_spans import CharacterSpan, tagged
+from adaptbert.collection.readers.formats import json_files
 from adaptbert.collection.readers.lines import Line
 from adaptbert.collection.readers.records import CheckColumns, Problem, Record
 from adaptbert.rows.layout import Layout
@@ -42,7 +43,7 @@ def records(
             continue
         values = dict(record.values)
         marks = next((values[key] for key in keys if key in values), None)
-        if layout.shape != "sequence_labelling":
+        if not layout.is_tagged:
             yield labelled(record, column, marks, layout)
             continue
         text = values.get(columns["tokens"])
@@ -59,9 +60,18 @@ def records(
             yield record._replace(values=values | {columns["tokens"]: row[0], column: row[1]})
 
 
+def looks_like(text: str) -> bool:
+    """Whether a file may begin so: texts with labels or spans in lists."""
+    try:
+        first = json.loads(text.split("\n", 1)[0])
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(first, dict) and "text" in first and any(isinstance(first.get(key), list) for key in KEYS)
+
+
 def labelled(record: Record, column: str, marks: Any, layout: Layout) -> Record:
     """The marks of a text in its column: a list for the target `labels`, else the only one of them."""
-    if layout.target == "labels" or not isinstance(marks, list):
+    if layout.output.cell == "texts" or not isinstance(marks, list):
         return record._replace(values={**record.values, column: marks})
     if len(marks) > 1:
         return record._replace(

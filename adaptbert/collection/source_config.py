@@ -7,20 +7,12 @@ from pydantic import Field, model_validator
 from adaptbert.base import bounds
 from adaptbert.base.config import Config, contradiction
 from adaptbert.collection.readers import encodings, replacing
+from adaptbert.collection.readers.formats.spec import FORMATS, Format
 from adaptbert.rows.layout import Layout, of_another_target
-
-Format = Literal["txt", "csv", "tsv", "jsonl", "parquet", "conll", "squad", "doccano", "label_studio"]
 
 ONLY_FILES = ("columns", "encoding", "format")
 NOT_DOCS = (*ONLY_FILES, "replace", "max_bad_fraction")
-LABELLED_FORMATS = ("conll", "squad", "doccano", "label_studio")
-MARKED = ("doccano", "label_studio")
-"""Formats that mark characters of a text, whose words become the tokens."""
 Replacement = Annotated[list[str], Field(min_length=2, max_length=2)]
-OF_SHAPE = {"squad": "extractive_answer", "conll": "sequence_labelling"}
-"""Formats that hold rows of one shape alone."""
-ALIGNED = ("sequence_labelling", "extractive_answer")
-"""Shapes whose output points into their input."""
 
 
 class SourceConfig(Config):
@@ -58,7 +50,7 @@ class SourceConfig(Config):
 
     def check_fields(self, layout: Layout) -> None:
         """Refuse what a row of this kind does not have or cannot bear."""
-        labelled = layout.shape != "corpus"
+        labelled = not layout.is_corpus
         fields = ("text", *layout.outputs) if self._marks_characters(layout) else layout.fields
         known = ("id", *(("group",) if labelled else ()), *fields)
         for name in self.columns or {}:
@@ -66,12 +58,14 @@ class SourceConfig(Config):
                 told = ", ".join(known)
                 remedy = f"our name stands left, that of the file right; fields are {told}"
                 remedy += of_another_target(layout, name)
-                raise contradiction(f"columns: '{name}' is not a field of a {layout.shape}", remedy)
-        if self.replace is not None and layout.shape in ALIGNED:
-            what = "tokens and tags" if layout.shape == "sequence_labelling" else "answers and their offsets"
-            raise contradiction(f"shape '{layout.shape}' takes no 'replace': {what} must stay aligned", "leave it out")
-        if not labelled and self.format in LABELLED_FORMATS:
-            raise contradiction(f"format '{self.format}' is for labelled sets", "write txt, csv, tsv, jsonl or parquet")
+                raise contradiction(f"columns: '{name}' is not a field of a {layout.name}", remedy)
+        if self.replace is not None and layout.aligned:
+            raise contradiction(
+                f"shape '{layout.name}' takes no 'replace': {layout.aligned} must stay aligned", "leave it out"
+            )
+        if not labelled and self.format is not None and FORMATS[self.format].is_labelled:
+            *most, last = (name for name, spec in FORMATS.items() if not spec.is_labelled)
+            raise contradiction(f"format '{self.format}' is for labelled sets", f"write {', '.join(most)} or {last}")
 
     def names(self, layout: Layout) -> dict[str, str]:
         """Field -> its name in the file, of those that the user mapped; where characters are marked, the tokens have
@@ -80,4 +74,9 @@ class SourceConfig(Config):
         return {"tokens": given.pop("text", "text"), **given} if self._marks_characters(layout) else given
 
     def _marks_characters(self, layout: Layout) -> bool:
-        return layout.shape == "sequence_labelling" and self.format in MARKED
+        return layout.is_tagged and self.has_character_marks
+
+    @property
+    def has_character_marks(self) -> bool:
+        """Whether the format marks characters of a text."""
+        return self.format is not None and FORMATS[self.format].marks_characters

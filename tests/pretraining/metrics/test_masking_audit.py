@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from adaptbert.pretraining.masking import Masker, NgramConfig
-from adaptbert.pretraining.masking_audit import MaskingAudit, audit_metrics
-from adaptbert.pretraining.token_classes import CLASSES, token_classes
+from adaptbert.pretraining.metrics.masking_audit import MaskingAudit, audit_metrics
+from adaptbert.pretraining.metrics.token_classes import CLASSES, token_classes
 from adaptbert.tokenization.corpus_writer import write
 from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
 from adaptbert.tokenization.word_segmentation import Segmenter

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adaptbert.pretraining.token_classes import CLASSES
+from adaptbert.pretraining.metrics.token_classes import CLASSES
 
 BINS = 40
 """Of the rates of documents: bin b holds those in ((b - 1) / BINS, b / BINS], bin 0 those without a mask."""

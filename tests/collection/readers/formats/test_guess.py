@@ -40,7 +40,7 @@ def test_the_same_in_prediction(tmp_path: Path, case: str) -> None:
     name, layout, content, told = UNNAMED[case]
     (tmp_path / name).write_text(content, encoding="utf-8")
     with pytest.raises(BadData, match=f"(?s){told}"):
-        list(Input(tmp_path / name, layout.shape, Reader(layout.shape, {}), None, None).rows())
+        list(Input(tmp_path / name, layout.task_type, Reader(layout.task_type, {}), None, None).rows())
 
 
 def test_squad_in_one_line_that_is_too_long(tmp_path: Path) -> None:

@@ -1,0 +1,146 @@
+"""Every format of the user's files: what it is called, what it holds, how it is read and how it is recognised.
+
+A new format is a file beside this one with its reader, its name in `Format`, and an entry of `FORMATS`.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from io import BufferedReader
+from pathlib import Path
+from typing import Any, Literal
+
+from adaptbert.base.task_types import TaskType
+from adaptbert.collection.readers.formats import conll, doccano, json_files, label_studio, squad, tables
+from adaptbert.collection.readers.lines import Line, read_lines
+from adaptbert.collection.readers.records import CheckColumns, Record
+from adaptbert.rows.layout import Layout
+
+Format = Literal["txt", "csv", "tsv", "jsonl", "parquet", "conll", "squad", "doccano", "label_studio"]
+
+
+@dataclass(frozen=True)
+class ReadRequest:
+    """A file, and what is read from it.
+
+    Attributes:
+        source: a file; or a stream, of a format that is made of lines.
+        shown: the name for messages.
+        stem: begins the names of what the file itself only counts.
+        encoding: of text; None: UTF-8.
+        layout: of the rows.
+        columns: our fields and what they are called in the file (Parquet reads no others).
+        check: called with the columns as soon as they are known.
+        warnings: what was mended or left out, and how often; added to.
+    """
+
+    source: Path | BufferedReader
+    shown: str
+    stem: str
+    encoding: str | None
+    layout: Layout
+    columns: Mapping[str, str]
+    check: CheckColumns
+    warnings: Counter[str]
+
+    def lines(self) -> Iterator[Line]:
+        return read_lines(self.source, self.shown, self.encoding, self.warnings)
+
+    def path(self) -> Path:
+        """Of what is no stream."""
+        assert isinstance(self.source, Path)
+        return self.source
+
+    def document(self) -> Any:
+        """The one JSON value of the file."""
+        return json_files.document(self.path(), self.shown, self.encoding, self.warnings)
+
+
+@dataclass(frozen=True)
+class FormatSpec:
+    """One format.
+
+    Attributes:
+        read: every record of a file.
+        suffixes: of the names of its files, `.gz` apart; none: it has to be declared.
+        made_of: `lines`, which may come as a stream; one `document`, which is held in memory; or typed `columns`, of
+            which a part can be read.
+        title: what messages call it.
+        task_type: the only one whose rows it holds; None: any.
+        is_labelled: whether it is for labelled sets alone.
+        marks_characters: whether spans are those of characters, so that the words of the text become the tokens.
+        looks_like: whether the beginning of a file looks like it; None: that cannot be told.
+    """
+
+    read: Callable[[ReadRequest], Iterator[Record]]
+    suffixes: tuple[str, ...] = ()
+    made_of: Literal["lines", "document", "columns"] = "lines"
+    title: str = ""
+    task_type: TaskType | None = None
+    is_labelled: bool = False
+    marks_characters: bool = False
+    looks_like: Callable[[str], bool] | None = None
+
+    def holds(self, task_type: TaskType) -> bool:
+        """Whether it can hold rows of the task type."""
+        return self.task_type in (None, task_type)
+
+
+FORMATS: Mapping[Format, FormatSpec] = {
+    "txt": FormatSpec(lambda file: tables.txt(file.lines(), file.shown, file.layout, file.check), (".txt",)),
+    "csv": FormatSpec(lambda file: tables.separated(file.lines(), file.shown, file.check, tabs=False), (".csv",)),
+    "tsv": FormatSpec(lambda file: tables.separated(file.lines(), file.shown, file.check, tabs=True), (".tsv",)),
+    "jsonl": FormatSpec(
+        lambda file: json_files.lines(file.lines(), file.shown, file.check), (".jsonl", ".ndjson", ".json")
+    ),
+    "parquet": FormatSpec(
+        lambda file: tables.parquet(file.path(), file.shown, list(file.columns.values()), file.check),
+        (".parquet",),
+        made_of="columns",
+    ),
+    "conll": FormatSpec(
+        lambda file: conll.records(file.lines(), file.shown, file.stem, file.columns, file.check),
+        (".conll",),
+        title="CoNLL",
+        task_type="sequence_labelling",
+        is_labelled=True,
+        looks_like=conll.looks_like,
+    ),
+    "squad": FormatSpec(
+        lambda file: squad.records(file.document(), file.shown, file.check, file.warnings),
+        made_of="document",
+        title="SQuAD or CMRC",
+        task_type="extractive_answer",
+        is_labelled=True,
+        looks_like=squad.looks_like,
+    ),
+    "doccano": FormatSpec(
+        lambda file: doccano.records(file.lines(), file.shown, file.layout, file.columns, file.check),
+        title="doccano",
+        is_labelled=True,
+        marks_characters=True,
+        looks_like=doccano.looks_like,
+    ),
+    "label_studio": FormatSpec(
+        lambda file: label_studio.records(
+            file.document(), file.shown, file.layout, file.columns, file.check, file.warnings
+        ),
+        made_of="document",
+        title="Label Studio",
+        is_labelled=True,
+        marks_characters=True,
+        looks_like=label_studio.looks_like,
+    ),
+}
+
+SUFFIXES: Mapping[str, Format] = {suffix: name for name, spec in FORMATS.items() for suffix in spec.suffixes}
+
+
+def format_of(path: Path, declared: Format | None = None) -> Format | None:
+    """As declared; else by the name, `.gz` apart."""
+    return declared or SUFFIXES.get(Path(path.name.lower().removesuffix(".gz")).suffix)
+
+
+def known_suffixes() -> str:
+    """For messages."""
+    return ", ".join(suffix.removeprefix(".") for suffix in SUFFIXES)

@@ -1,0 +1,109 @@
+"""What is kept of a cell: metrics, predictions and the best checkpoint as files, figures in the tracking run."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from adaptbert.base.files import whole, write_json
+from adaptbert.finetuning.cell import TrainedCell
+from adaptbert.finetuning.metrics.cell_metrics import CellMetrics
+from adaptbert.finetuning.metrics.contract import contract
+from adaptbert.model import checkpoint
+from adaptbert.model.architecture import parameters
+from adaptbert.model.card import CARD, Card, Provenance, TaskCard
+from adaptbert.runtime.tracking.run import Run
+from adaptbert.training.resume import Work
+
+
+@dataclass(frozen=True)
+class CellPaths:
+    """Where a cell is written.
+
+    Attributes:
+        out: folder of the checkpoint.
+        predictions: a parquet file.
+        metrics: a JSON file.
+    """
+
+    out: Path
+    predictions: Path
+    metrics: Path
+
+
+def keep_cell(trained: TrainedCell, paths: CellPaths, work: Work, run: Run) -> None:
+    """Write, log and report; the metrics file is written last."""
+    start, model = trained.run.start, trained.best.trained.model
+    metrics = metrics_of(trained)
+    card = checkpoint.save(paths.out, model, start.tokenizer, provenance_of(trained))
+    _write_predictions(paths.predictions, trained.predictions)
+    write_json(paths.metrics, metrics.as_json())
+    work.finish(paths.metrics)
+    _log(trained, card, run)
+    for path in (paths.metrics, paths.predictions, paths.out / CARD):
+        run.log_artifact(path)
+    scores = [seed.test[metrics.metric] for seed in metrics.seeds]
+    print(f"  test/{metrics.metric}: " + ", ".join(f"{score:.3f}" for score in scores))
+
+
+def metrics_of(trained: TrainedCell) -> CellMetrics:
+    """The metrics file; what stands for one run is that of the best seed."""
+    cell, best = trained.run, trained.best.trained
+    has_extra_runs = trained.search is not None or trained.learning_curve is not None
+    return CellMetrics(
+        task=cell.task,
+        arm=cell.arm,
+        start=cell.start.name,
+        shape=trained.described.task_type,
+        target=trained.described.target,
+        metric=trained.shape.metric,
+        labels=trained.labels,
+        examples=trained.examples,
+        epochs=cell.params.epochs,
+        steps=best.steps,
+        tokens=best.cost.tokens,
+        tflop=best.cost.tflop,
+        parameters=parameters(best.model),
+        contract=contract(trained.described, trained.best.ids),
+        unanswerable=trained.unanswerable if trained.unanswerable["train"] else None,
+        cost=trained.cost if has_extra_runs else None,
+        seeds=trained.seeds,
+        search=trained.search,
+        learning_curve=trained.learning_curve,
+    )
+
+
+def provenance_of(trained: TrainedCell) -> Provenance:
+    """The card, but for the digests of the files beside it."""
+    cell = trained.run
+    task = {
+        "name": cell.task,
+        **{key: value for key, value in trained.described.as_json().items() if key != "rows"},
+        "options": cell.params.options().model_dump(exclude_none=True),
+        "max_length": cell.params.max_length,
+        "tuned": trained.best.metrics.tuned,
+    }
+    return Provenance(
+        stage="finetune",
+        rung=f"finetune/{cell.name}",
+        params=cell.params.model_dump(exclude_none=True),
+        task=TaskCard.model_validate(task),
+        init=cell.start.digest,
+        texts=cell.start.texts,
+        measured={},
+    )
+
+
+def _write_predictions(target: Path, seeds: list[pa.Table]) -> None:
+    with whole(target) as path:
+        pq.write_table(pa.concat_tables(seeds), path)
+
+
+def _log(trained: TrainedCell, card: Card, run: Run) -> None:
+    seeds = trained.seeds
+    test = {f"test/{name}": sum(seed.test[name] for seed in seeds) / len(seeds) for name in seeds[0].test}
+    dev = {f"dev/{name}": sum(seed.dev[name] for seed in seeds) / len(seeds) for name in seeds[0].dev}
+    cost = {f"cost/{name}": value for name, value in trained.cost.as_json().items()}
+    run.log_metrics({**test, **dev, **cost})
+    run.set_tags({"checkpoint": str(card.weights)})

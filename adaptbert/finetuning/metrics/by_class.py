@@ -1,0 +1,89 @@
+"""What was right and what was predicted, row by row -> precision, recall, F1 and support of each class, as the metrics
+count them. Only classes that occur among the right answers have scores."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from adaptbert.finetuning.metrics.scores import numbered
+from adaptbert.rows.tag_schemes import OUTSIDE
+
+ClassScores = dict[str, tuple[float, float, float, float]]
+"""Class -> precision, recall, F1, how often it is the right answer."""
+Pair = tuple[str, str]
+"""A right label and the one that was predicted in its place."""
+
+
+def one_label(gold: str, predicted: str) -> Iterable[Pair]:
+    """The one decision on a row."""
+    return [(gold, predicted)]
+
+
+def each_word(gold: Sequence[str], predicted: Sequence[str]) -> Iterable[Pair]:
+    """A decision on each word of a row."""
+    return zip(gold, predicted, strict=True)
+
+
+def each_type(gold: Sequence[str], predicted: Sequence[str]) -> Iterable[Pair]:
+    """Of each word of a row the type of the span that it is in."""
+    return zip(map(_type, gold), map(_type, predicted), strict=True)
+
+
+def _type(tag: str) -> str:
+    return tag if tag == OUTSIDE else tag[2:]
+
+
+def of_pairs(pairs: Iterable[Pair]) -> ClassScores:
+    """Each decision chose one label."""
+    from sklearn.metrics import precision_recall_fscore_support
+
+    found = list(pairs)
+    gold, predicted = [gold for gold, _ in found], [predicted for _, predicted in found]
+    labels = sorted(set(gold))
+    columns = precision_recall_fscore_support(gold, predicted, labels=labels, average=None, zero_division=0)
+    return {
+        label: (float(precision), float(recall), float(f1), float(support))
+        for label, precision, recall, f1, support in zip(labels, *columns, strict=True)
+    }
+
+
+def of_one_label(gold: Sequence[str], predicted: Sequence[str]) -> ClassScores:
+    return of_pairs(zip(gold, predicted, strict=True))
+
+
+def of_words(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> ClassScores:
+    return of_pairs(pair for rows in zip(gold, predicted, strict=True) for pair in zip(*rows, strict=True))
+
+
+def of_several_labels(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> ClassScores:
+    """Each label of each row is a yes or a no."""
+    from sklearn.metrics import precision_recall_fscore_support
+
+    found = {}
+    for label in sorted({label for labels in gold for label in labels}):
+        right, said = [label in labels for labels in gold], [label in labels for labels in predicted]
+        precision, recall, f1, _ = precision_recall_fscore_support(right, said, average="binary", zero_division=0)
+        found[label] = (float(precision), float(recall), float(f1), float(sum(right)))
+    return found
+
+
+def of_spans(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> ClassScores:
+    """By type; a span counts when both ends and the type agree."""
+    from seqeval.metrics.v1 import classification_report
+    from seqeval.scheme import IOB2
+
+    numbers: dict[str, str] = {}
+    right = numbered(gold, numbers)
+    types = dict(numbers)  # of the right answers alone
+    if not types:
+        return {}
+    report: Any = classification_report(
+        right, numbered(predicted, numbers), scheme=IOB2, zero_division=0, output_dict=True
+    )
+
+    def value(name: str, key: str) -> float:
+        return float(report[types[name]][key])
+
+    return {
+        name: (value(name, "precision"), value(name, "recall"), value(name, "f1-score"), value(name, "support"))
+        for name in sorted(types)
+    }

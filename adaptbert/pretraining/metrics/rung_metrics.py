@@ -1,0 +1,74 @@
+"""metrics/pretrain.json, domain_transfer/*.json and task_transfer/*.json: what training did to a rung, and its cost.
+
+Written by adaptbert.pretraining.rung_outputs, read by adaptbert.comparison.
+"""
+
+from pydantic import ConfigDict, Field
+
+from adaptbert.base.record import CurvePoint, Number, Record
+
+
+class HeldOutMeasures(Record):
+    """How a model does on one held-out text."""
+
+    bits_per_char: float
+    mlm_loss: float
+    """Nats a masked token."""
+    masked_accuracy: float
+
+
+class SentenceCounts(Record):
+    """What a sentence objective found to read."""
+
+    objective: str
+    pairs: int
+    unpaired: int
+    """Documents too short to be cut."""
+
+
+class VocabularyGrowth(Record):
+    """Of a rung whose tokenizer has words that the weights it began with did not know."""
+
+    start: str = Field(alias="from")
+    """Fingerprint of the tokenizer of those weights."""
+    new_tokens: int
+
+
+class MaskingMetrics(Record):
+    """What was asked of the masks, and what they were; the audit is empty where no document was masked."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Number] = Field(init=False)
+
+    unit: str
+    probability: float
+
+    @property
+    def audit(self) -> dict[str, Number]:
+        """As `adaptbert.pretraining.metrics.masking_audit.audit_metrics` gives it."""
+        return self.__pydantic_extra__
+
+
+class RungMetrics(Record):
+    """One rung."""
+
+    rung: str
+    """Its folder below models/."""
+    start: str = Field(alias="from")
+    """The rung, the folder or the model of the hub that it began from."""
+    tokens: int
+    """As params ask for: steps times tokens a step."""
+    steps: int
+    tflop: float
+    parameters: int
+    sentence: SentenceCounts | None = None
+    """Where there is a sentence objective."""
+    vocabulary: VocabularyGrowth | None = None
+    """Where the vocabulary was extended."""
+    random_head: bool | None = None
+    """Whether the head of masked-language modelling still knows nothing; only where it began untrained."""
+    before: dict[str, HeldOutMeasures]
+    """By held-out text."""
+    after: dict[str, HeldOutMeasures]
+    curve: list[CurvePoint]
+    masking: MaskingMetrics

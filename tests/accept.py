@@ -1,0 +1,128 @@
+"""Take over edits that change words only: `make accept`, or
+
+    python -m tests.accept
+
+An edit of a comment, of a docstring or of the message of an error changes no result, but DVC sees other bytes and would
+train again. This command compares the code of today with the code that dvc.lock was written for, which git has: without
+comments, without docstrings, and without the strings of `raise SomeUserError(...)`. Where nothing else differs, it
+writes the new digest into dvc.lock; all else is left to `dvc repro`.
+"""
+
+import ast
+import hashlib
+import json
+import os
+import subprocess
+from functools import cache
+from pathlib import Path, PurePosixPath
+
+from dvc.repo import Repo
+
+from tests.support.imports import is_code
+
+COMMITS = 1000
+"""So many of the last commits that touch a path are looked at for the code that dvc.lock was written for."""
+NO_OUTPUT = {"UserError", "BadData", "BadParams", "Diverged", "TooManyBad", "contradiction"}
+"""What ends a stage: the words of such an error go to the user and into no output."""
+
+
+class Words(ast.NodeTransformer):
+    """Takes out what a person reads: strings that stand alone, and those of errors that end a stage."""
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
+        is_text = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        return ast.Pass() if is_text else self.generic_visit(node)
+
+    def visit_Raise(self, node: ast.Raise) -> ast.AST:
+        call = node.exc
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in NO_OUTPUT:
+            return _Silent().visit(node)  # type: ignore[no-any-return]
+        return self.generic_visit(node)
+
+
+class _Silent(ast.NodeTransformer):
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        return ast.Constant("") if isinstance(node.value, str) else node
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
+        values = [value for value in node.values if not isinstance(value, ast.Constant)]
+        return ast.JoinedStr(values) if values else ast.Constant("")
+
+
+def meaning(name: str, content: bytes) -> str:
+    """Equal for two versions of a file that differ in words only."""
+    if not name.endswith(".py"):
+        return hashlib.sha256(content).hexdigest()
+    return ast.dump(Words().visit(ast.parse(content)))
+
+
+def accept(root: Path) -> list[str]:
+    """Write the digests of equal code into dvc.lock; what was done, a line for each folder or file of code."""
+    verdicts: dict[tuple[str, str], tuple[str, bool]] = {}
+    with Repo(str(root)) as repo, repo.lock:
+        for stage in repo.index.stages:
+            is_touched = False
+            for dep in stage.deps:
+                recorded = dep.hash_info.value if is_code(dep.def_path) else None
+                if recorded is None or not dep.changed_checksum():
+                    continue
+                if (dep.def_path, recorded) not in verdicts:
+                    verdicts[dep.def_path, recorded] = judge(root, dep.def_path, recorded)
+                if verdicts[dep.def_path, recorded][1]:
+                    dep.save()
+                    is_touched = True
+            if is_touched:
+                stage.dump(update_pipeline=False)
+    return sorted(f"{path}: {line}" for (path, _), (line, _) in verdicts.items()) or ["no code has changed"]
+
+
+def judge(root: Path, path: str, digest: str) -> tuple[str, bool]:
+    """Whether the code below a path means what it meant when DVC gave it this digest."""
+    before = version(root, path, digest)
+    if before is None:
+        return "no commit has the code that dvc.lock was written for; `dvc repro` runs it", False
+    here = root / path
+    names = git(root, "ls-files", "-co", "--exclude-standard", "--", path).split("\n")
+    after = {name: (root / name).read_bytes() for name in filter(None, names) if (root / name).is_file()}
+    others = sorted(
+        name
+        for name in before.keys() | after.keys()
+        if name not in before or name not in after or meaning(name, before[name]) != meaning(name, after[name])
+    )
+    if others:
+        return f"more than words differs in {', '.join(others)}; `dvc repro` runs it", False
+    return f"only words differ{' in its files' if here.is_dir() else ''}: taken over", True
+
+
+def version(root: Path, path: str, digest: str) -> dict[str, bytes] | None:
+    """The files below a path, by name, in the last commit in which DVC would give the path this digest."""
+    for commit in git(root, "rev-list", "-n", str(COMMITS), "HEAD", "--", path).split():
+        lines = [line.split(maxsplit=3) for line in git(root, "ls-tree", "-r", commit, "--", path).splitlines()]
+        files = {name: blob for _, _, blob, name in lines}
+        if digest_of(root, path, files) == digest:
+            return {name: content(root, blob) for name, blob in files.items()}
+    return None
+
+
+def digest_of(root: Path, path: str, files: dict[str, str]) -> str:
+    """What DVC 3 records for a file, or for a folder: the MD5 of a sorted list of its files with theirs."""
+    sums = {name: hashlib.md5(content(root, blob), usedforsecurity=False).hexdigest() for name, blob in files.items()}
+    if set(files) == {path}:
+        return sums[path]
+    entries = [{"md5": md5, "relpath": PurePosixPath(name).relative_to(path).as_posix()} for name, md5 in sums.items()]
+    listed = json.dumps(sorted(entries, key=lambda entry: entry["relpath"]), sort_keys=True)
+    return hashlib.md5(listed.encode(), usedforsecurity=False).hexdigest() + ".dir"
+
+
+@cache
+def content(root: Path, blob: str) -> bytes:
+    return subprocess.run(["git", "cat-file", "blob", blob], cwd=root, capture_output=True, check=True).stdout
+
+
+def git(root: Path, *arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=True).stdout
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("DVC_NO_ANALYTICS", "1")
+    print("\n".join(accept(Path.cwd())))

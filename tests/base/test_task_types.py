@@ -1,0 +1,94 @@
+"""A task type or a target that params allow is known everywhere: each table has all of them, and no others."""
+
+from collections.abc import Iterable
+from typing import get_args
+
+import pytest
+
+from adaptbert.base.task_types import TARGETS_OF, Target, TaskType
+from adaptbert.collection.readers import fields
+from adaptbert.comparison import baselines
+from adaptbert.comparison.report import terms
+from adaptbert.finetuning.metrics import targets as scores
+from adaptbert.finetuning.tasks import shapes
+from adaptbert.finetuning.tasks import targets as heads
+from adaptbert.finetuning.tasks.pooling import VectorConfig
+from adaptbert.prediction import outputs
+from adaptbert.rows import targets, task_types
+from adaptbert.rows.layout import CORPUS, Layout
+from adaptbert.validation import schemas
+from stages import collect_task
+from tests.support import tiny
+
+TASK_TYPES, TARGETS = set(get_args(TaskType)), set(get_args(Target))
+PAIRS = [(task_type, target) for task_type, of_it in TARGETS_OF.items() for target in of_it]
+OF_VECTORS = {
+    target
+    for task_type, target in PAIRS
+    if task_type in shapes.SHAPES and issubclass(shapes.SHAPES[task_type].options, VectorConfig)
+}
+"""Targets of task types with a head on one vector; other task types have a head of their own."""
+ARE_RIGHT = {target for target, scoring in scores.SCORING.items() if scoring.right([]) is not None}
+
+TABLES = {
+    "base/task_types.py: TARGETS_OF": (TARGETS_OF, TASK_TYPES),
+    "base/task_types.py: the values of TARGETS_OF": ({target for _, target in PAIRS}, TARGETS),
+    "rows/task_types.py: TASK_TYPES": (task_types.TASK_TYPES, TASK_TYPES),
+    "rows/targets.py: TARGETS": (targets.TARGETS, TARGETS),
+    "finetuning/metrics/targets.py: SCORING": (scores.SCORING, TARGETS),
+    "finetuning/tasks/shapes.py: SHAPES": (shapes.SHAPES, TASK_TYPES),
+    "finetuning/tasks/shapes.py: ShapeConfig": (shapes.ShapeConfig.model_fields, TASK_TYPES),
+    "finetuning/tasks/targets.py: HEADS": (heads.HEADS, OF_VECTORS),
+    "comparison/baselines.py: BASELINES": (baselines.BASELINES, TASK_TYPES),
+    "comparison/baselines.py: TEXT_MODELS": (baselines.TEXT_MODELS, OF_VECTORS),
+    "comparison/report/terms.py: TARGET_WORDS": (terms.TARGET_WORDS, TARGETS),
+    "comparison/report/terms.py: KINDS": (terms.KINDS, set(PAIRS)),
+    "comparison/report/terms.py: TARGET_WORDS with `right`": (
+        [target for target, words in terms.TARGET_WORDS.items() if words.right is not None],
+        ARE_RIGHT,
+    ),
+    "tests/support/tiny.py: KINDS": (tiny.KINDS, set(PAIRS)),
+}
+
+
+@pytest.mark.parametrize("place", TABLES)
+def test_every_table_knows_what_params_allow(place: str) -> None:
+    known, allowed = TABLES[place]
+    assert allowed - {*known} == set(), f"adaptbert/{place} lacks these"
+    assert {*known} - allowed == set(), f"adaptbert/{place} has these, which params do not allow"
+
+
+def lacking(columns: Iterable[str], known: Iterable[str]) -> list[str]:
+    return sorted({*columns} - {*known})
+
+
+def test_every_column_is_read_and_checked() -> None:
+    layouts = [CORPUS, *(Layout(task_type, target) for task_type, target in PAIRS)]
+    columns = {name for layout in layouts for name in layout.fields}
+    assert lacking(columns, {*fields.TEXTS, *fields.READERS}) == [], "collection/readers/fields.py: TEXTS or READERS"
+    for layout in layouts:
+        try:
+            schemas.schema(layout, schemas.ANYTHING)
+        except KeyError as error:
+            pytest.fail(f"validation/schemas.py has no check of the column {error}")
+
+
+def test_every_key_that_a_target_takes_is_one_of_collect_task() -> None:
+    keys = {key for spec in targets.TARGETS.values() for key in (*spec.takes, *spec.needs)}
+    assert keys == {*collect_task.OF_SOME_TARGETS}, "stages/collect_task.py: OF_SOME_TARGETS"
+    assert lacking(keys, collect_task.CollectTaskParams.model_fields) == [], "stages/collect_task.py"
+    assert all({*spec.needs} <= {*spec.takes} for spec in targets.TARGETS.values())
+
+
+@pytest.mark.parametrize(("task_type", "target"), PAIRS)
+def test_every_target_has_a_head_and_an_answer(task_type: TaskType, target: Target) -> None:
+    shape, spec = tiny.shape_of(task_type, target), targets.TARGETS[target]
+    assert shape.metric == scores.COMPARED_BY[target]
+    assert bool(shape.classes) == (spec.classes is not None) == bool(tiny.LABELS[target])
+    assert (spec.classes is None) == (scores.SCORING[target].classes is None)
+    example = shapes.SHAPES[task_type].options.example(target, 64)
+    assert example.startswith("{"), f"the options of {task_type} say nothing of what may be written"
+    written = outputs.columns(target, details=True).names
+    assert spec.answer in written
+    assert ("confidence" in written) == spec.has_confidence
+    assert ("probabilities" in written) == (spec.classes is not None)

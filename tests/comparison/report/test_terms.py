@@ -1,0 +1,62 @@
+"""The page has words, in both languages, for every value that params allow and every verdict there can be.
+
+What lacks its words fails here, not in `compare` after hours of training.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, get_args
+
+import pytest
+from adaptbert.pretraining.token_classes import CLASSES
+
+from adaptbert.base.ladder import ROLES
+from adaptbert.comparison import text_table
+from adaptbert.comparison.questions import QUESTIONS
+from adaptbert.comparison.records import Verdict
+from adaptbert.comparison.report import overview, terms
+from adaptbert.comparison.report.terms import Words
+from adaptbert.comparison.report.trust_sentences import Standing
+from adaptbert.finetuning.metrics.targets import COMPARED_BY
+from adaptbert.pretraining.masking import MaskingConfig
+
+ALLOWED: dict[str, tuple[Mapping[Any, Any], Iterable[str]]] = {
+    "terms.UNITS: masking.unit": (terms.UNITS, get_args(MaskingConfig.model_fields["unit"].annotation)),
+    "terms.TOKEN_CLASSES: classes of the masking audit": (terms.TOKEN_CLASSES, CLASSES),
+    "terms.METRICS: metrics that cells are compared by": (terms.METRICS, COMPARED_BY.values()),
+    "terms.ARMS: roles of rungs": (terms.ARMS, ROLES),
+    "terms.STEPS: questions": (terms.STEPS, QUESTIONS),
+    "terms.VERDICTS": (terms.VERDICTS, get_args(Verdict)),
+    "terms.STANDINGS": (terms.STANDINGS, get_args(Standing)),
+    "text_table.VERDICTS": (text_table.VERDICTS, get_args(Verdict)),
+}
+"""Words, and the values that they are for; targets and task types: tests/base/test_task_types.py, names of baselines:
+tests/comparison/test_baselines.py."""
+
+
+@pytest.mark.parametrize("place", ALLOWED)
+def test_every_value_has_words(place: str) -> None:
+    words, allowed = ALLOWED[place]
+    assert {*allowed} - {*words} == set(), f"adaptbert/comparison: {place} lack these"
+    assert {*words} - {*allowed} == set(), f"adaptbert/comparison: {place} have words that nothing needs"
+
+
+def tables() -> dict[str, Words]:
+    """Every text of every table, by its name."""
+    pages = {**vars(terms), **{f"overview.{name}": value for name, value in vars(overview).items()}}
+    found = {
+        f"{name}[{key}]": text
+        for name, table in pages.items()
+        if isinstance(table, dict)
+        for key, text in table.items()
+    }
+    found |= {f"{key}.right": words.right for key, words in terms.TARGET_WORDS.items()}
+    found |= {f"{key}.majority": words.majority for key, words in terms.TARGET_WORDS.items()}
+    return {name: text for name, text in found.items() if isinstance(text, Words)}
+
+
+def test_words_are_in_both_languages() -> None:
+    texts = tables()
+    assert len(texts) > 60
+    for name, text in texts.items():
+        assert text.en.isascii(), name
+        assert any("\u4e00" <= character <= "\u9fff" for character in text.zh), f"{name}: no Chinese"

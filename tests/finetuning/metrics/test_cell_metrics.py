@@ -1,0 +1,51 @@
+"""The metrics of a cell: scores stand flat in the file and by metric in the model, and nothing is lost between them."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adaptbert.base.files import read_json
+from adaptbert.finetuning.metrics.cell_metrics import CellMetrics, Cost, SeedMetrics, TrialMetrics
+from tests.support import tiny
+from tests.support.cells import Project
+
+KINDS = {"section": ("single_sentence", "class"), "asked": ("extractive_answer", "answer")}
+SCORES = st.dictionaries(st.sampled_from(["f1_macro", "accuracy", "rmse"]), st.floats(0, 1), min_size=1)
+
+
+@given(test=SCORES, dev=SCORES, ece=st.none() | st.floats(0, 1), steps=st.none() | st.integers(1, 9))
+def test_a_seed_comes_back(test: dict[str, float], dev: dict[str, float], ece: float | None, steps: int | None) -> None:
+    more = {"tuned": {"temperature": 1}, "degenerate": False, "cut": 0, "curve": []}
+    metrics = SeedMetrics(seed=3, test=test, dev=dev, ece=ece, kept_step=steps, **more)
+    written = metrics.as_json()
+    flat = [f"test/{name}" for name in test] + [f"dev/{name}" for name in dev]
+    order = ["seed", *flat, "tuned", "ece", "degenerate", "cut", "kept_step", "curve"]
+    absent = {name for name, value in (("ece", ece), ("kept_step", steps)) if value is None}
+    assert list(written) == [name for name in order if name not in absent]
+    assert SeedMetrics.model_validate(json.loads(json.dumps(written))) == metrics
+
+
+def test_a_trial_that_diverged_has_no_score() -> None:
+    point = {"learning_rate": 1.0, "global_batch_size": 16, "epochs": 2.0}
+    trial = TrialMetrics(**point, dev={"f1_macro": None}, seeds=[None, 0.5], tokens=3, tflop=0.1)
+    expected = {**point, "dev/f1_macro": None, "seeds": [None, 0.5], "tokens": 3, "tflop": 0.1}
+    assert trial.as_json() == expected
+
+
+def test_costs_add_up() -> None:
+    runs = [Cost(tokens=2, tflop=0.0004), Cost(tokens=3, tflop=0.0004)]
+    assert Cost.total(runs) == Cost(tokens=5, tflop=0.001)
+
+
+@pytest.mark.parametrize("task", KINDS)
+def test_what_a_stage_writes_is_read_whole(tmp_path: Path, task: str) -> None:
+    project = Project(tmp_path, KINDS)
+    early = {"early_stopping": {"patience": 1}} if task == "section" else {}
+    project.finetune(task, "general", seeds=[1], epochs=2.0, optim=tiny.optim(), label_counts=[32], **early)
+    path = tmp_path / f"metrics/{task}-general.json"
+    metrics = CellMetrics.read(path)
+    assert json.dumps(metrics.as_json()) == json.dumps(read_json(path))
+    assert (metrics.unanswerable is None) == (task == "section")

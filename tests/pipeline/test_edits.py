@@ -1,0 +1,137 @@
+"""Which stages an edit of the code makes run again, by a real DVC: a package is what some set of stages reads."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.accept import accept
+from tests.support.graph import changed, commit, edit, git, graph
+from tests.support.imports import ROOT
+from tests.support.project import Project
+
+RUNGS = {"pretrain", "domain_transfer", "task_transfer"}
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    project = graph(tmp_path_factory.mktemp("graph"))
+    assert changed(project) == set()
+    return project
+
+
+@pytest.fixture
+def project(kept: Project) -> Project:
+    """As it was committed."""
+    git(kept, "reset", "-q", "--hard", "HEAD")
+    git(kept, "clean", "-q", "-f", "-d")
+    return kept
+
+
+EDITS = {
+    "adaptbert/errors.py": set(),
+    "adaptbert/cli.py": set(),
+    "adaptbert/runtime/progress.py": set(),
+    "adaptbert/runtime/stage.py": set(),
+    "adaptbert/runtime/tracking/run.py": set(),
+    "adaptbert/runtime/params/params_file.py": set(),
+    "adaptbert/project/presets.py": set(),
+    "adaptbert/prediction/predictor.py": set(),
+    "adaptbert/comparison/statistics.py": {"compare"},
+    "adaptbert/comparison/report/page.py": {"compare"},
+    "adaptbert/comparison/report/page.css": {"compare"},
+    "adaptbert/collection/readers/conll.py": {"collect", "collect_task"},
+    "adaptbert/validation/contamination.py": {"validate"},
+    "adaptbert/tokenization/documents.py": {"tokenizer", "tokenize"},
+    "adaptbert/tokenization/store/tokenizer.py": {"tokenizer", "tokenize", "finetune", *RUNGS},
+    "adaptbert/pretraining/masking.py": RUNGS,
+    "adaptbert/model/encoder.py": {"finetune", *RUNGS},
+    "adaptbert/finetuning/cell.py": {"finetune"},
+    "adaptbert/finetuning/metrics/calibration.py": {"finetune", "compare"},
+    "stages/pretrain.py": {"pretrain"},
+}
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_an_edit_reaches_the_stages_that_read_it(project: Project, name: str) -> None:
+    with (project.root / name).open("a", encoding="utf-8") as file:
+        file.write("\nMORE = 1\n")
+    assert changed(project) == EDITS[name]
+
+
+def test_what_editors_and_python_leave_reaches_none(project: Project) -> None:
+    for name in ("__pycache__/masking.cpython-311.pyc", ".masking.py.swp", "masking.py~", ".#masking.py", ".DS_Store"):
+        path = project.root / "adaptbert/pretraining" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("left")
+    (project.root / "adaptbert/pretraining/masking.py").touch()
+    assert changed(project) == set()
+
+
+def test_words_are_taken_over(project: Project) -> None:
+    """A docstring, a comment, and the message of an error."""
+    path = project.root / "adaptbert/pretraining/masking.py"
+    path.write_text(
+        path.read_text(encoding="utf-8").replace('"""', '"""Said better: ', 1) + "# why\n", encoding="utf-8"
+    )
+    edit(project, "adaptbert/pretraining/rung.py", "lower tokenize.max_length or raise", "lower max_length, or raise")
+    assert changed(project) == RUNGS
+    assert accept(project.root) == ["adaptbert/pretraining: only words differ in its files: taken over"]
+    assert changed(project) == set()
+    assert accept(project.root) == ["no code has changed"]
+
+
+def test_words_are_taken_over_after_they_were_committed(project: Project) -> None:
+    path = project.root / "stages/pretrain.py"
+    path.write_text(path.read_text(encoding="utf-8").replace('"""', '"""Said better: ', 1), encoding="utf-8")
+    commit(project)
+    try:
+        assert changed(project) == {"pretrain"}
+        assert accept(project.root) == ["stages/pretrain.py: only words differ: taken over"]
+        assert changed(project) == set()
+    finally:
+        git(project, "reset", "-q", "--hard", "HEAD~")
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("adaptbert/pretraining/masking.py", "import", "import os\nimport"),
+        ("adaptbert/model/encoder.py", None, "\nMORE = 'a string that is used'\n"),
+    ],
+)
+def test_code_is_not(project: Project, name: str, old: str | None, new: str) -> None:
+    """Nor are the words of the same folder, until `dvc repro` has run."""
+    path = project.root / name
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text + new if old is None else text.replace(old, new, 1), encoding="utf-8")
+    before = changed(project)
+    assert before
+    (line,) = accept(project.root)
+    assert line == f"{Path(name).parent.as_posix()}: more than words differs in {name}; `dvc repro` runs it"
+    assert changed(project) == before
+
+
+def test_a_file_more_is_not_taken_over(project: Project) -> None:
+    (project.root / "adaptbert/model/more.py").write_text('"""Nothing."""\n')
+    (line,) = accept(project.root)
+    assert "more than words differs in adaptbert/model/more.py" in line
+
+
+def test_an_error_whose_words_reach_an_output_is_code(project: Project) -> None:
+    """`Unreadable` and its like are rows: their reason is written to data/raw."""
+    path = project.root / "adaptbert/base/files.py"
+    path.write_text(path.read_text(encoding="utf-8") + '\ndef f():\n    raise ValueError("a")\n', encoding="utf-8")
+    commit(project)
+    project.run("dvc", "repro", "-q")
+    commit(project)
+    try:
+        edit(project, "adaptbert/base/files.py", 'raise ValueError("a")', 'raise ValueError("b")')
+        (line,) = accept(project.root)
+        assert "more than words differs in adaptbert/base/files.py" in line
+    finally:
+        git(project, "reset", "-q", "--hard", "HEAD~2")
+
+
+def test_the_project_itself_ignores_what_editors_leave() -> None:
+    lines = (ROOT / ".dvcignore").read_text(encoding="utf-8").splitlines()
+    assert {"__pycache__", "*.swp", "*~", ".#*"} <= set(lines)
