@@ -1,9 +1,9 @@
-# Two commands to begin with: `make recipe` climbs the ladder and prints what it showed; `make test` checks the house.
+# `make recipe` runs all stages and prints the result table; `make test` runs linters, type checks and quick tests.
 #
-# A virtual environment .venv is made and filled when needed. Other ways:
-#   make recipe BASE_PYTHON=python3.12     the interpreter that .venv is made with
+# Both create and fill the virtual environment .venv when needed. Options:
+#   make recipe BASE_PYTHON=python3.12     the interpreter that creates .venv
 #   make recipe TORCH_INDEX=<address>      an extra package index, for torch without CUDA (pytorch.org names it)
-#   make test PYTHON=/some/bin/python      an interpreter that has everything; nothing is installed
+#   make test PYTHON=/some/bin/python      an interpreter with all packages; nothing is installed
 
 BASE_PYTHON ?= python3
 
@@ -17,7 +17,7 @@ endif
 # `python` in the commands of dvc.yaml is the same interpreter.
 export PATH := $(abspath $(dir $(shell command -v $(PYTHON) || echo $(PYTHON)))):$(PATH)
 
-# Nothing is sent home.
+# No telemetry.
 export DO_NOT_TRACK := true
 export DVC_NO_ANALYTICS := 1
 export HF_HUB_DISABLE_TELEMETRY := 1
@@ -27,11 +27,11 @@ export PREFECT_SERVER_ANALYTICS_ENABLED := false
 .PHONY: help install recipe test lint test-slow test-browser accept
 
 help:
-	@echo 'make recipe        the whole ladder on the text that params.yaml names, then a table and a report'
-	@echo 'make test          style, types and the quick tests'
+	@echo 'make recipe        run all stages with the values of params.yaml; print the table, write the report'
+	@echo 'make test          linters, type checks and quick tests'
 	@echo 'make test-slow     tests that train for minutes'
 	@echo 'make test-browser  tests that open pages in Chromium'
-	@echo 'make accept        after edits of comments, docstrings and messages: nothing runs again'
+	@echo 'make accept        after edits of comments, docstrings and messages: update dvc.lock, run nothing'
 
 install: $(installed)
 
@@ -42,7 +42,7 @@ install: $(installed)
 	    $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) -c constraints.txt -e '.[dev]'
 	@touch $@
 
-# Without git (an unpacked archive) DVC has to be told.
+# Without git (an unpacked archive) DVC needs core.no_scm.
 recipe: $(installed)
 	@git rev-parse --git-dir >/dev/null 2>&1 || $(PYTHON) -m dvc config --local core.no_scm true
 	@$(PYTHON) -m adaptbert.cli check
@@ -55,7 +55,7 @@ lint: $(installed)
 	@$(PYTHON) -m ruff format --check .
 	@$(PYTHON) -m mypy
 
-# Two processes, each test file in one of them: what a file sets up is set up once.
+# Two processes; a test file runs in one of them, so that its fixtures are set up once.
 test: lint
 	@$(PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 

@@ -1,1 +1,1 @@
-"""adaptbert: which steps of domain adaptation pay on your text, what they cost, and whether to trust the answer."""
+"""adaptbert: measures which steps of domain adaptation improve BERT on a task, and what each step costs."""

@@ -1,12 +1,12 @@
-"""The command line: choose a recipe, check it, look whether this machine can run it.
+"""The command line: choose a preset, check params.yaml and files, check the machine, predict.
 
-    adaptbert use weibo --data ~/text    write params.yaml from a preset, bring your files below data/own
-    adaptbert use --data ~/text          bring your files, and leave params.yaml as it is
-    adaptbert check                      is every value in params.yaml all right, and every file there?
-    adaptbert doctor                     versions, room, device, environment
-    adaptbert predict MODEL INPUT        answers of a fine-tuned checkpoint
+    adaptbert use weibo --data ~/text    write params.yaml from a preset, copy your files into data/own
+    adaptbert use --data ~/text          copy your files, and leave params.yaml unchanged
+    adaptbert check                      validate params.yaml and the files that it names
+    adaptbert doctor                     check versions, disk space, device, environment
+    adaptbert predict MODEL INPUT        predict on new data with a fine-tuned checkpoint
 
-All but the last runs in the folder of the project. The work itself is started with `dvc repro` or Prefect, not here.
+All commands but the last run in the project folder. `dvc repro` or Prefect run the stages.
 """
 
 import os
@@ -21,24 +21,23 @@ import typer
 
 from adaptbert.base.full_disk import full_disk
 from adaptbert.codes import Code
-from adaptbert.errors import UserError
+from adaptbert.errors import BAD_DATA, IO_ERROR, BadParams, UserError, raise_all
 from adaptbert.runtime.garbage import collect_seldom
 from adaptbert.runtime.redaction import redacted
 
 if TYPE_CHECKING:
+    from adaptbert.prediction.command import Request
     from adaptbert.project.own_data import Brought
 
 BROKEN_PIPE = 128 + 13
 """As a program ends that SIGPIPE ends."""
 
 IN_PLACE = (
-    "warning: params.yaml names the files by their place on this machine, so that no other clone can run it; without "
-    "--in-place they are copied into data/own, and DVC shares them"
+    "warning: params.yaml contains paths of this machine, so no other clone can run it; without --in-place the files "
+    "are copied into data/own, where DVC shares them"
 )
 CHECK = "now run: adaptbert check"
-CHECK_NAMES = (
-    "now write the names of your files and columns into params.yaml where it has others, and run: adaptbert check"
-)
+CHECK_NAMES = "now correct the names of files and columns in params.yaml, and run: adaptbert check"
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 
@@ -55,7 +54,7 @@ def about(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Which steps of domain adaptation pay on your text."""
+    """Measure which steps of domain adaptation improve BERT on your task."""
     collect_seldom()
     # The stages lie in the project's folder, where `python -m` finds them but an installed command does not.
     sys.path.insert(0, str(Path.cwd()))
@@ -67,20 +66,23 @@ def use(
         str | None,
         typer.Argument(
             metavar="[PRESET]",
-            help="demo, smoke, weibo, biomed or gpu-base; left out: bring the files of --data, write no params.yaml.",
+            help="demo, smoke, weibo, biomed or gpu-base; without it, only copy the files of --data.",
         ),
     ] = None,
-    data: Annotated[Path | None, typer.Option(help="Folder with your files; copied into data/own, for DVC.")] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="Folder with your files, copied into data/own and tracked by DVC.")
+    ] = None,
     in_place: Annotated[
-        bool, typer.Option("--in-place", help="Copy nothing: params.yaml names the files of --data where they are.")
+        bool, typer.Option("--in-place", help="Copy nothing: params.yaml contains the paths of the files of --data.")
     ] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Overwrite params.yaml, or files in data/own, that exist nowhere else.")
+        bool,
+        typer.Option("--force", help="Overwrite params.yaml or files in data/own even if they exist nowhere else."),
     ] = False,
 ) -> None:
     """Write params.yaml from a preset.
 
-    With --data your files are brought into the project first; without a preset that is all.
+    With --data, your files are copied into the project first. Without a preset, only the files are copied.
     """
     from adaptbert.project import own_data, presets
 
@@ -94,7 +96,7 @@ def use(
             brought = own_data.bring(folder, force=force)
             own_data.record(brought.files)
             _tell(brought)
-            print("params.yaml is as it was")
+            print("params.yaml is unchanged")
     print(CHECK if data is None else CHECK_NAMES)
 
 
@@ -135,10 +137,9 @@ def _tell(brought: "Brought") -> None:
 def check() -> None:
     """Check params.yaml and the files that it names.
 
-    All errors are told at once. The exit code is 78 where params.yaml is wrong, 65 where a file is. Before that, what a
-    killed DVC left half-written is put right.
+    All errors are reported together. The exit code is 78 if params.yaml is invalid, 65 if a file is. First, the
+    command repairs partial files that a killed DVC left.
     """
-    from adaptbert.errors import raise_all
     from adaptbert.project import dvc_files, first_rows, named_files
     from adaptbert.project import section_rules as consistency
     from adaptbert.runtime.params import params_file as params
@@ -157,19 +158,19 @@ def check() -> None:
         for notice in [*([] if errors else consistency.notices(document, PARAMS)), *seen.notices]:
             print(f"notice: {notice}")
         for key in seen.unopened:
-            print(f"not opened, for it would take long: {key}")
+            print(f"not checked, because it would take long: {key}")
         raise_all([*told_once(errors, PARAMS), *missing, *seen.errors])
-    files = "so are the files that it names, as far as their first rows show"
+    files = "the first rows of the files that it names are valid"
     if seen.notices:
-        files = "the files that it names can be read, but see above"
-    print(f"{PARAMS}: {len(params.flatten(document))} values, all right; {files}")
+        files = "the files that it names are readable, but see the notices above"
+    print(f"{PARAMS}: {len(params.flatten(document))} values, all valid; {files}")
 
 
 @app.command()
 def doctor() -> None:
-    """Look whether this machine can run the recipe.
+    """Check whether this machine can run the recipe.
 
-    That is versions, room, device and environment. The exit code is 1 where something would stop it.
+    Checks versions, disk space, device and environment. The exit code is 1 if a check fails.
     """
     from rich.console import Console
     from rich.table import Table
@@ -185,7 +186,7 @@ def doctor() -> None:
     if fails or warnings:
         print(f"FAIL {fails}, warn {warnings} of {len(findings)}: the last column says what to do")
     else:
-        print(f"{len(findings)} looked at, all well: this machine can run the recipe")
+        print(f"{len(findings)} checks passed: this machine can run the recipe")
     if fails:
         raise typer.Exit(1)
 
@@ -206,40 +207,43 @@ def predict(
         Path, typer.Option("-o", "--output", help="A file .jsonl, .csv or .parquet; - for JSON lines to stdout.")
     ] = Path("-"),
     columns: Annotated[
-        list[str] | None, typer.Option(metavar="OURS=YOURS", help="What an input is called in the file; repeatable.")
+        list[str] | None, typer.Option(metavar="OURS=YOURS", help="Column of an input in the file; repeatable.")
     ] = None,
-    kind: Annotated[str | None, typer.Option("--format", help="Of INPUT, where its name does not tell.")] = None,
-    encoding: Annotated[str | None, typer.Option(help="Of text, e.g. gb18030; left out: UTF-8.")] = None,
+    kind: Annotated[str | None, typer.Option("--format", help="Format of INPUT, if its name does not show it.")] = None,
+    encoding: Annotated[str | None, typer.Option(help="Encoding of text, e.g. gb18030; default: UTF-8.")] = None,
     probabilities: Annotated[
-        bool, typer.Option("--probabilities", help="Of all classes; of an answer its place and the score of none.")
+        bool,
+        typer.Option(
+            "--probabilities",
+            help="Add the probabilities of all classes; for answers, offsets and the no-answer score.",
+        ),
     ] = False,
-    top: Annotated[int | None, typer.Option(help="Probabilities of so many classes, the best first.")] = None,
-    precision: Annotated[str | None, typer.Option(help="auto, bf16-mixed or 32-true; left out: as evaluated.")] = None,
-    batch_tokens: Annotated[
-        int | None, typer.Option(help="Tokens of a forward pass; left out: as in evaluation, to the last bit.")
+    top: Annotated[
+        int | None, typer.Option(help="Add the probabilities of that many classes, the highest first.")
     ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Write nothing where a row cannot be answered.")] = False,
-    bom: Annotated[bool, typer.Option("--bom", help="Begin a .csv with a byte-order mark, as Excel wants it.")] = False,
+    precision: Annotated[
+        str | None, typer.Option(help="auto, bf16-mixed or 32-true; default: that of evaluation.")
+    ] = None,
+    batch_tokens: Annotated[
+        int | None,
+        typer.Option(help="Tokens per forward pass; default: batches as in evaluation, with bit-identical results."),
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Write nothing if a row cannot be predicted.")] = False,
+    bom: Annotated[bool, typer.Option("--bom", help="Start a .csv with a byte-order mark, for Excel.")] = False,
 ) -> None:
-    """Answer the rows of a file.
+    """Predict on the rows of a file.
 
-    The exit code is 65 where some of them could not be answered.
+    The exit code is 65 if some rows could not be predicted.
     """
-    from adaptbert.errors import BAD_DATA, IO_ERROR, BadParams
-    from adaptbert.prediction import command
+    from adaptbert.prediction.command import Request
 
     with _told():
-        pairs = [pair.partition("=") for pair in columns or []]
-        for ours, _, yours in pairs:
-            if not ours or not yours:
-                problem = f"'{ours}' is no pair"
-                raise BadParams(Code.CONTRADICTION, "--columns", problem, "write OURS=YOURS, e.g. text=content")
-        try:
-            bad = command.predict(
+        unanswered = _answer(
+            Request(
                 model,
                 source,
                 output,
-                columns={ours: yours for ours, _, yours in pairs},
+                columns=_pairs(columns or []),
                 kind=kind,
                 encoding=encoding,
                 probabilities=probabilities,
@@ -249,16 +253,35 @@ def predict(
                 strict=strict,
                 bom=bom,
             )
-        except BrokenPipeError:  # who reads has seen enough; Python would complain once more when it flushes at the end
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit(BROKEN_PIPE) from None
-        except OSError as error:
-            if full_disk(error):
-                raise
-            print(f"error: {error.filename or output}: {error.strerror}", file=sys.stderr)
-            raise typer.Exit(IO_ERROR) from None
-    if bad:
+        )
+    if unanswered:
         raise typer.Exit(BAD_DATA)
+
+
+def _pairs(columns: list[str]) -> dict[str, str]:
+    """OURS=YOURS -> our name: yours."""
+    pairs = [pair.partition("=") for pair in columns]
+    for ours, _, yours in pairs:
+        if not ours or not yours:
+            problem = f"'{ours}' is no pair"
+            raise BadParams(Code.CONTRADICTION, "--columns", problem, "write OURS=YOURS, e.g. text=content")
+    return {ours: yours for ours, _, yours in pairs}
+
+
+def _answer(request: "Request") -> int:
+    """Rows that could not be answered; a stream that cannot be written to ends the program as it ends others."""
+    from adaptbert.prediction import command
+
+    try:
+        return command.predict(request)
+    except BrokenPipeError:  # who reads has seen enough; Python would complain once more when it flushes at the end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(BROKEN_PIPE) from None
+    except OSError as error:
+        if full_disk(error):
+            raise
+        print(f"error: {error.filename or request.output}: {error.strerror}", file=sys.stderr)
+        raise typer.Exit(IO_ERROR) from None
 
 
 @contextmanager

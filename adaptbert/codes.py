@@ -126,7 +126,10 @@ class Code(IntEnum):
     NOT_FINITE = 117, "a number that is not finite", _BAD_PARAMS
     # ---- checkpoints and tokenizers
     PICKLED_WEIGHTS = 119, "pickled weights"
-    BAD_CONFIG = 122, "a config.json, card.json or metrics file that is damaged, holds an absurd size or could run code"
+    BAD_CONFIG = (
+        122,
+        "a damaged config.json, card.json or metrics file; one with an absurd size, or that could run code",
+    )
     BAD_SAFETENSORS = 123, "a safetensors file that is cut or damaged"
     DAMAGED_WEIGHTS = 124, "damaged weights, or each savepoint of a stopped run is"
     WEIGHTS_NOT_FINITE = 125, "NaN or Inf in the weights"

@@ -1,1 +1,1 @@
-"""Prefect flows: who climbs the ladder, when and where. What there is to climb stands in dvc.yaml."""
+"""Prefect flows: run and schedule the stages that dvc.yaml defines."""

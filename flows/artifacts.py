@@ -1,4 +1,4 @@
-"""What a flow run is called, and what it leaves beside itself in Prefect: scores, steps, the way to the report."""
+"""The name of a flow run, and its artifacts in Prefect: scores, steps, the path of the report."""
 
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ def leave_artifacts() -> None:
     """The scores and the steps as tables; the comparison in words and the way to the report."""
     summary = read_json(COMPARISON)
     create_table_artifact(table=score_rows(summary), key="arm-scores", description="Scores times 100, by task and arm")
-    create_table_artifact(table=step_rows(summary), key="steps", description="What each step brought, and its cost")
+    create_table_artifact(table=step_rows(summary), key="steps", description="Difference and cost of each step")
     path = REPORT.resolve()
     text = f"[{REPORT}]({path.as_uri()}) at `{path}`\n\n```\n{comparison_table(summary)}\n```"
     create_markdown_artifact(markdown=text, key="report", description="The comparison, and where the report lies")

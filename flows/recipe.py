@@ -1,4 +1,4 @@
-"""The recipe as an occasion: the graph of dvc.yaml, climbed as far as `until` while Prefect watches.
+"""The recipe as a Prefect flow: the stages of dvc.yaml up to `until`.
 
 dvc.yaml, params.yaml -> what `dvc repro` leaves, a log with every line of every stage, a table of scores.
 
@@ -38,6 +38,7 @@ from prefect.futures import PrefectFuture, as_completed, wait
 from prefect.states import Cancelled
 from pydantic import Field
 
+from adaptbert.base.processes import cores
 from adaptbert.codes import Code
 from adaptbert.errors import BAD_PARAMS, INTERNAL, TEMPORARY, BadParams, UserError, nearest
 from adaptbert.runtime.redaction import hide_in_tracebacks, redacted
@@ -119,7 +120,7 @@ def bring_up_to_date(stage: str, on_gpu: bool, threads: str, failed: Event) -> S
 
 @flow(name="recipe", flow_run_name=run_name, persist_result=False)
 def recipe(until: str = "compare", jobs: Annotated[int, Field(ge=1, le=16)] = 2) -> None:
-    """Climb the ladder as far as `until`, independent stages side by side.
+    """Run the stages up to `until`, independent ones in parallel.
 
     Args:
         until: a stage (`finetune@section-domain`) or all stages of a name (`finetune`), with what they need.
@@ -211,11 +212,6 @@ class Graph:
 
     def writers_of(self, path: Path) -> frozenset[str]:
         return frozenset(stage for stage, paths in self.outputs.items() if path.as_posix() in paths)
-
-
-def cores() -> int:
-    """That this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def check_params() -> None:

@@ -1,4 +1,4 @@
-"""One thin file a DVC stage: what goes in, what comes out, and the function that does it."""
+"""One short file per DVC stage: its inputs, its outputs, and the function that computes them."""
 
 import sys
 from importlib.util import find_spec

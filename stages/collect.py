@@ -1,4 +1,4 @@
-"""Collect: bring a corpus of unlabelled text into data/raw.
+"""Collect: read a corpus of unlabelled text into data/raw.
 
 installed packages | the user's files | a data set of the hub -> text.parquet, unreadable.parquet, manifest.json
 

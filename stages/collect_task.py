@@ -1,4 +1,4 @@
-"""Collect a task: bring a labelled set into data/raw.
+"""Collect a task: read a labelled set into data/raw.
 
 installed packages | the user's files | a data set of the hub -> {train,dev,test}.parquet, unreadable.parquet,
 manifest.json

@@ -1,4 +1,4 @@
-"""The gate: raw corpora and labelled sets -> those that may be trained on, and the rejected rows with a reason.
+"""Validation: raw corpora and labelled sets -> valid rows for training, and rejected rows with a reason.
 
 data/raw -> data/validated + data/rejected + metrics/validate.json (rows in = rows kept + rows rejected, for each set)
 """

@@ -1,1 +1,1 @@
-"""What every result stands on: typed configs, atomic files, counted random numbers, the names of the ladder."""
+"""Shared by all packages: typed configs, atomic files, counter-based random numbers, the names of the ladder."""

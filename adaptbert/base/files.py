@@ -1,12 +1,12 @@
 """Files that appear whole or not at all: written beside their place under another name, then renamed."""
 
+import hashlib
 import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from glob import escape
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -96,11 +96,8 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def file_digest(path: Path) -> str:
     """sha256 of a file's bytes."""
-    digest = sha256()
     with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def sync(path: Path) -> None:

@@ -1,6 +1,11 @@
-"""Other processes: has the one that left this ended, and has the one that started us?"""
+"""This process and others: its cores; has the one that left this ended, and has the one that started us?"""
 
 import os
+
+
+def cores() -> int:
+    """That this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def has_ended(pid: int, moment: float) -> bool:

@@ -1,1 +1,1 @@
-"""From any source to data/raw: installed documentation, the user's own files, data sets of the Hugging Face hub."""
+"""Reads corpora and labelled sets (installed docstrings, files, the Hugging Face hub) into data/raw."""

@@ -20,19 +20,19 @@ class SourceConfig(Config):
 
     source: Literal["installed_docs", "files", "hub"]
     columns: dict[str, str] | None = None
-    """Our name -> the name in the file, e.g. `{text: content, id: post_id}`; fields left out have our name in the file.
-    `id` and `group` are read only where they are written here, `{id: id}`: rows are named after file and line
-    otherwise. (`hub`: in the YAML file instead.)"""
+    """Field name -> column in the file, e.g. `{text: content, id: post_id}`; a field that is not mapped is read from
+    the column of the same name. `id` and `group` are read only if they are mapped, `{id: id}`; otherwise rows are
+    named after file and line. (`hub`: in the YAML file instead.)"""
     format: Format | None = None
-    """Of the files; left out: what their names say (txt, csv, tsv, jsonl or json, parquet, conll)."""
+    """Format of the files; default: by their names (txt, csv, tsv, jsonl or json, parquet, conll)."""
     encoding: str | None = None
-    """Of text files, e.g. gb18030; left out: UTF-8."""
+    """Encoding of text files, e.g. gb18030; default: UTF-8."""
     replace: Annotated[list[Replacement], Field(max_length=bounds.PATTERNS)] | None = None
     r"""Pairs [regular expression, replacement], applied to the text in this order, e.g. `['@\S+', '@user']`.
     A pattern that takes five seconds for one text is an error, which names the row, and so are patterns that make a
     text longer than ten times its length and 10,000 characters."""
     max_bad_fraction: Annotated[float, Field(ge=0, le=1)] | None = None
-    """Stop when more rows than this share cannot be read; left out: the gate alone decides (validate)."""
+    """The stage fails when a larger share of rows is unreadable; default: only `validate.max_bad_fraction` applies."""
 
     @model_validator(mode="after")
     def _agree(self) -> Self:

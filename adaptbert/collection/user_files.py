@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from adaptbert.base.files import file_digest
 from adaptbert.codes import Code
 from adaptbert.collection.readers.fields import AS_IT_IS, TEXTS, Fields, Labelling, Read
 from adaptbert.collection.readers.formats.guess import hinted, other_format
@@ -234,8 +235,7 @@ class Files:
         place = self._place(name)
         if self.beginning is not None and place.stat().st_size > MOST_CHARACTERS:
             return hashlib.sha256(os.fsencode(_real(place))).hexdigest()
-        with place.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return file_digest(place)
 
     def _hinted(self, name: str) -> AbstractContextManager[None]:
         """A format that the user declared is not doubted."""

@@ -1,1 +1,1 @@
-"""All cells and rungs -> what each step brought, what it cost, and what cannot be said."""
+"""Compares the arms of each task: paired differences over seeds, intervals, baselines and training cost."""

@@ -1,4 +1,4 @@
-"""Metrics, predictions, labelled sets and manifests -> the `Comparison`: every question asked, every answer weighed."""
+"""Metrics, predictions, labelled sets and manifests -> the `Comparison`, built from the outputs of all stages."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Controls without a network: what the labels alone are worth.
+"""Baselines without a neural network: most frequent answers and linear models.
 
 Labelled rows (as in data/validated/tasks) -> scores on the test rows, by the same metrics as the cells and from the
 same number of training rows; what is chosen, is chosen on the dev rows. An arm below these has not earned its training.

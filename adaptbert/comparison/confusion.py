@@ -1,4 +1,4 @@
-"""Answers of a cell -> what is taken for what."""
+"""Answers of a cell -> its confusion matrix."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

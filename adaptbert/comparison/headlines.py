@@ -1,4 +1,4 @@
-"""The few numbers by which two recipes are put side by side: the score of every arm, and what each step brought.
+"""The metrics that compare two recipes: the score of every arm, and the difference of each step.
 
 The whole comparison is in metrics/comparison.json (adaptbert.comparison.metrics_json); these go to
 metrics/metrics.json, which `dvc metrics show`, `dvc metrics diff` and `dvc exp show` lay out in a column each, and to

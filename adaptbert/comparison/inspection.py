@@ -1,4 +1,4 @@
-"""One cell looked at closely: its predictions -> classes, what is taken for what, calibration, the surest errors.
+"""Details of one cell: predictions -> class scores, confusion matrix, calibration, most confident errors.
 
 Row ids and labels come out, never text.
 """

@@ -1,4 +1,4 @@
-"""Comparison -> metrics/comparison.json: all that was found, for the table, the flow and programs of your own.
+"""Comparison -> metrics/comparison.json: all results, for the table, the flow and other programs.
 
 A planned cell without metrics is an empty mapping.
 

@@ -1,4 +1,4 @@
-"""Which arms of a task are compared: by what their rungs are, whatever the arms are called. Pure."""
+"""Which arms of a task are compared: by the roles of their rungs, not by the names of the arms."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

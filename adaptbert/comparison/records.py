@@ -1,4 +1,4 @@
-"""One plain structure of all cells and rungs: what each step brought, what it cost, and what cannot be said.
+"""Records of all cells and rungs: the difference and cost of each step, and what is not testable.
 
 The table, the report, the plots and metrics.json are views of the `Comparison`, which adaptbert.comparison.assemble
 makes. Every planned cell is in it, a missing one too, and no seed is dropped.

@@ -1,4 +1,4 @@
-"""Scores by seed -> means, intervals, paired differences, what was shown and what could have been.
+"""Scores by seed -> means, intervals, paired differences, verdicts and detectable effects.
 
 Pure: numbers in, numbers out. Seeds are the only source of spread that is seen here, so every interval speaks of
 fine-tuning seeds alone; one pre-training run stays one draw.

@@ -4,10 +4,11 @@ python -m adaptbert.comparison.text_table metrics/comparison.json
 """
 
 import sys
-import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from rich.cells import cell_len, set_cell_size
 
 from adaptbert.base.files import read_json
 from adaptbert.comparison.amounts import amount, at_least
@@ -15,19 +16,19 @@ from adaptbert.comparison.statistics import FEWEST_SEEDS
 
 BITS, TRAINING, STEPS, SUITE, INSPECTION = "bits_per_char", "training", "steps", "suite", "inspection"
 NO_TASKS = (BITS, TRAINING, SUITE, INSPECTION)
-"""What stands beside the tasks, so that no task can be called so; beside the arms of one stand `STEPS` and controls."""
+"""Keys beside the tasks, so no task can have these names; beside the arms of a task stand `STEPS` and baselines."""
 VERDICTS = {
     "gain": "gain shown",
     "loss": "loss shown",
     "likely_gain": "gain likely, not shown",
     "likely_loss": "loss likely, not shown",
     "not_shown": "not shown",
-    "untested": "cannot be said",
+    "untested": "not testable",
 }
 
 
 def comparison_table(summary: dict[str, Any]) -> str:
-    """Arms and controls of each task, the steps between them, the mean over tasks, bits per character of each rung."""
+    """Arms and baselines of each task, the steps between them, the mean over tasks, bits per character of each rung."""
     tasks = tasks_of(summary)
     parts = [_task(name, values, summary[TRAINING]) for name, values in tasks.items()]
     if SUITE in summary:
@@ -117,25 +118,20 @@ def _bits(bits: dict[str, dict[str, float]]) -> str:
 
 def aligned(rows: Sequence[Sequence[str]], left: Sequence[int]) -> str:
     """Columns of equal width, a rule below the first row; the columns in `left` are set left, the others right."""
-    widths = [max(_width(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = []
-    for row in rows:
-        cells = []
-        for column, (cell, width) in enumerate(zip(row, widths, strict=True)):
-            space = " " * (width - _width(cell))
-            cells.append(cell + space if column in left else space + cell)
-        lines.append("  ".join(cells).rstrip())
-    return "\n".join([lines[0], "-" * max(map(_width, lines)), *lines[1:]])
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(
+            set_cell_size(cell, width) if column in left else " " * (width - cell_len(cell)) + cell
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+    return "\n".join([lines[0], "-" * max(map(cell_len, lines)), *lines[1:]])
 
 
 def _points(score: float, *, signed: bool = False) -> str:
     points = round(100 * score, 1) + 0.0  # + 0.0 turns -0.0 into 0.0
     return f"{points:{'+' if signed and points else ''}.1f}"
-
-
-def _width(text: str) -> int:
-    """Columns of a terminal: Chinese characters take two."""
-    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""One cell of the comparison: a task fine-tuned from a rung, with seeds, search and learning curve."""
+"""Fine-tunes one cell (a task and an arm) over its seeds, with search and learning curve."""

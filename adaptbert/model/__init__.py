@@ -1,1 +1,1 @@
-"""The encoder and its checkpoint: unpadded BERT, its optimizer, and the folder that it is saved in."""
+"""The encoder: BERT without padding, its optimizer and its checkpoint folder."""

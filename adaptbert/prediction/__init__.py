@@ -1,4 +1,4 @@
-"""Answers of a fine-tuned checkpoint to rows that nobody has labelled, as evaluation would give them.
+"""Predicts on new, unlabelled rows with a fine-tuned checkpoint, exactly as evaluation does.
 
 from adaptbert.prediction import Predictor
 

@@ -4,12 +4,12 @@ So what would stop the run stops it before the first forward pass, and the time 
 reading.
 """
 
-import shutil
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from adaptbert.collection.readers import encodings
@@ -18,28 +18,37 @@ from adaptbert.prediction import outputs
 from adaptbert.prediction.inputs import STDIN, Input
 from adaptbert.prediction.predictor import Predictor
 from adaptbert.prediction.request_rows import Asked
-from adaptbert.runtime.progress import BAR_SECONDS, CLEAR, LINE_SECONDS
+from adaptbert.runtime.progress import StatusLine
 
 SHOWN = 20
 """Rows that cannot be answered, told one by one."""
 
 
-def predict(
-    model: Path,
-    source: Path,
-    output: Path,
-    *,
-    columns: Mapping[str, str],
-    kind: str | None = None,
-    encoding: str | None = None,
-    probabilities: bool = False,
-    top: int | None = None,
-    precision: str | None = None,
-    batch_tokens: int | None = None,
-    strict: bool = False,
-    bom: bool = False,
-) -> int:
-    """Answer every row of `source`; see `adaptbert.cli.predict`.
+@dataclass(frozen=True)
+class Request:
+    """What `adaptbert predict` is called with; its help says what each option means.
+
+    Attributes:
+        columns: our name of an input -> its name in the file.
+        kind: the format of `source`; None: as its name says.
+    """
+
+    model: Path
+    source: Path
+    output: Path
+    columns: Mapping[str, str]
+    kind: str | None = None
+    encoding: str | None = None
+    probabilities: bool = False
+    top: int | None = None
+    precision: str | None = None
+    batch_tokens: int | None = None
+    strict: bool = False
+    bom: bool = False
+
+
+def predict(request: Request) -> int:
+    """Answer every row of a file.
 
     Returns:
         Rows that could not be answered; they are told on stderr.
@@ -48,21 +57,23 @@ def predict(
         BadData: the model or the file cannot be used, or (`strict`) one of its rows.
         BadParams: options that do not fit.
     """
-    outputs.check(output, source, bom=bom)
-    predictor = Predictor.load(model, precision, batch_tokens)
-    predictor.check_top(top)
-    rows = Input(source, predictor.task_type, predictor.reader(columns), kind, encoding)
-    faults = _Faults(rows.shown, strict=strict)
-    total = None if source == STDIN else sum(1 for _ in faults.passing(rows.rows()))
+    outputs.check(request.output, request.source, bom=request.bom)
+    predictor = Predictor.load(request.model, request.precision, request.batch_tokens)
+    predictor.check_top(request.top)
+    reader = predictor.reader(request.columns)
+    rows = Input(request.source, predictor.task_type, reader, request.kind, request.encoding)
+    faults = _Faults(rows.shown, strict=request.strict)
+    total = None if request.source == STDIN else sum(1 for _ in faults.passing(rows.rows()))
     asked = rows.rows() if total is not None else faults.passing(rows.rows())
     progress = _Progress(total)
-    details = probabilities or top is not None
+    details = request.probabilities or request.top is not None
     written: Counter[str] = Counter()
-    with progress.closing(), outputs.opened(output, predictor.target, written, details=details, bom=bom) as write:
-        for answer in predictor.answered(asked, probabilities=probabilities, top=top):
+    output = outputs.opened(request.output, predictor.target, written, details=details, bom=request.bom)
+    with progress.closing(), output as write:
+        for answer in predictor.answered(asked, probabilities=request.probabilities, top=request.top):
             write(answer)
             progress.tell()
-    for place, warnings in ((rows.shown, rows.warnings), (output, written)):
+    for place, warnings in ((rows.shown, rows.warnings), (request.output, written)):
         for warning, count in sorted(warnings.items()):
             print(f"{place}: {warning} ({count:,})", file=sys.stderr)
     faults.sum_up()
@@ -103,44 +114,33 @@ class _Faults:
 
 
 class _Progress:
-    """Rows, speed and time left on stderr: a line that is written over in a terminal, elsewhere one every few seconds.
+    """Rows, speed and time left on stderr, and at last the sum.
 
     Args:
         total: rows; None where nobody knows.
     """
 
     def __init__(self, total: int | None) -> None:
-        self._total, self._done, self._bar = total, 0, sys.stderr.isatty()
-        self._began = self._told = time.monotonic()
+        self._total, self._done, self._began = total, 0, time.monotonic()
+        self._line = StatusLine(sys.stderr, total)
 
     @contextmanager
     def closing(self) -> Iterator[None]:
-        """After this block, however it ends, what is printed begins on a line of its own; at last the sum."""
-        try:
+        """After this block, however it ends, what is printed begins on a line of its own."""
+        with self._line.closing():
             yield
-            self._show(self._text(max(1e-9, time.monotonic() - self._began)))
-        finally:
-            if self._bar:
-                print(file=sys.stderr)
+            self._show()
 
     def tell(self) -> None:
         """One more row is done."""
         self._done += 1
-        now = time.monotonic()
-        if now - self._told > (BAR_SECONDS if self._bar else LINE_SECONDS):
-            self._told = now
-            self._show(self._text(now - self._began))
+        if self._line.is_due():
+            self._show()
 
-    def _text(self, seconds: float) -> str:
-        speed = self._done / seconds
-        if self._total is None:
-            return f"  {self._done:,} rows  {speed:,.0f} rows/s"
-        left = int((self._total - self._done) * seconds / max(1, self._done))
-        return f"  {self._done:,}/{self._total:,} rows  {speed:,.0f} rows/s  {left // 60}:{left % 60:02d} left"
-
-    def _show(self, text: str) -> None:
-        if self._bar:
-            sys.stderr.write(CLEAR + text[: shutil.get_terminal_size().columns - 1])
-        else:
-            sys.stderr.write(text + "\n")
-        sys.stderr.flush()
+    def _show(self) -> None:
+        seconds = max(1e-9, time.monotonic() - self._began)
+        rows, speed, left = f"{self._done:,}", f"{self._done / seconds:,.0f} rows/s", ""
+        if self._total is not None:
+            rest = int((self._total - self._done) * seconds / max(1, self._done))
+            rows, left = f"{rows}/{self._total:,}", f"  {rest // 60}:{rest % 60:02d} left"
+        self._line.show(self._done, f"{rows} rows  {speed}{left}")

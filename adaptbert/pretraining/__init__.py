@@ -1,1 +1,1 @@
-"""Masked-language modelling from a checkpoint on a corpus: general pre-training, DAPT and TAPT."""
+"""Trains one rung: masked-language modelling from a checkpoint on a corpus (pre-training, DAPT, TAPT)."""

@@ -1,1 +1,1 @@
-"""The user's project folder: presets, own data, rules between sections, `adaptbert check` and `doctor`."""
+"""Manages the user's project folder: presets, own data, `adaptbert check` and `adaptbert doctor`."""

@@ -17,6 +17,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
+from adaptbert.base.processes import cores
 from adaptbert.errors import UserError
 from adaptbert.model.precision import BF16, best, speeds
 from adaptbert.runtime.params import params_file as params
@@ -140,8 +141,7 @@ def device() -> Finding:
         return Finding(Verdict.FAIL, "device", "torch cannot be imported", INSTALL)
     if torch.cuda.is_available():
         return Finding(Verdict.OK, "device", f"{torch.cuda.get_device_name()}, torch {torch.__version__}")
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return Finding(Verdict.OK, "device", f"CPU, {cores} cores")
+    return Finding(Verdict.OK, "device", f"CPU, {cores()} cores")
 
 
 def precision(named: list[str]) -> Finding:

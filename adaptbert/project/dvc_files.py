@@ -1,4 +1,4 @@
-"""What DVC writes in place, and what a kill leaves of it; put right before the next `dvc repro` stops at it.
+"""Partial files that a killed DVC leaves, repaired before the next `dvc repro` fails on them.
 
 dvc.lock             cut short: the copy of the last look takes its place, or none; DVC then takes what it lacks from
                      its run cache instead of running it; gone: told, not touched

@@ -1,4 +1,4 @@
-"""The files that params.yaml names: where one is wrong, it is told before DVC starts, with what lies beside it.
+"""The files that params.yaml names: missing or unusable ones are reported before DVC starts.
 
 In: the sections that are valid; out: an error for each path. DVC itself would stop at the first of them, with no
 more than "no such file".

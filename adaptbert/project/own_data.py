@@ -1,4 +1,4 @@
-"""The user's files, brought below the project and recorded by DVC, so that a second clone can pull them.
+"""The user's files, copied into the project and tracked by DVC, so that a second clone can pull them.
 
 A folder anywhere -> data/own/<file>, and data/own/<file>.dvc, which git keeps. Each file has a record of its own, so
 that one that is missing is a missing file to DVC, and not a folder that became smaller.

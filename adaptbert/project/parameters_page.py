@@ -29,18 +29,18 @@ HEAD = """\
 
 Every key of `params.yaml`. This file is written by `python -m adaptbert.project.parameters_page > docs/parameters.md`.
 
-A key without "optional" is required: no default that changes a result hides in code. The column "demo" is the value in
+A key without "optional" is required: the code has no default that changes a result. The column "demo" is the value in
 `presets/demo.yaml`. `<corpus>`, `<task>` and `<key>` are names that you choose. An unknown key, a wrong type or a value
 out of range is refused before anything runs (`adaptbert check`); see [errors.md](errors.md).
 
-Below `finetune.<task>` stand the options of four shapes; a task gives those of its own shape and no others.
+Below `finetune.<task>` stand the options of four task types (`shape`); a task has only those of its own type.
 
-A value is changed for one experiment by `-S` of `dvc exp run`, not by a flag of ours; see
+To change a value for one experiment, use `-S` of `dvc exp run`; see
 [how-to/experiments.md](how-to/experiments.md).
 """
 
 OTHERWISE = {
-    "dev": "The development split: a file, or that of `train` (see `split`). It chooses the checkpoint that is kept.",
+    "dev": "The development split: a file, or that of `train` (see `split`). It selects the checkpoint to keep.",
     "encoder.heads": "Attention heads; they divide `hidden_size`.",
     "encoder.hidden_size": "Width of the encoder.",
     "encoder.intermediate_size": "Width of the feed-forward layers.",
@@ -50,21 +50,21 @@ OTHERWISE = {
     "finetune.<key>.arm": "Name of the arm; `<key>` is `<task>-<arm>`.",
     "finetune.<key>.from": "The rung whose weights are fine-tuned.",
     "finetune.<key>.task": "A task of `collect_task`.",
-    "measure.probability": "Of a token to be masked when a rung is measured.",
-    "measure.seed": "Of the masks; fixed, so that every rung sees the same ones.",
-    "rows.dev": "Most rows of the development split.",
-    "rows.test": "Most rows of the test split.",
-    "rows.train": "Most rows of the training split. `rows` is for `installed_docs` only; your sets are taken whole.",
-    "seed": "Order of documents, masks and dropout are functions of it. Fine-tuning has its own seeds.",
-    "shape": "What a row is: a text, a pair of texts, a question about a context, or tokens with tags.",
+    "measure.probability": "Masking probability of the evaluation on held-out text.",
+    "measure.seed": "Seed of the evaluation masks, which are the same for every rung.",
+    "rows.dev": "Maximum number of rows of the development split.",
+    "rows.test": "Maximum number of rows of the test split.",
+    "rows.train": "Maximum number of rows of the training split. `rows` is for `installed_docs` only.",
+    "seed": "Determines document order, masks and dropout. Fine-tuning has its own seeds.",
+    "shape": "Rows of the task: a text, a pair of texts, a question about a context, or tokens with tags.",
     "source": "`installed_docs` (the demonstration), `files` (yours) or `hub` (a data set by name and revision).",
-    "task_transfer.<key>.task": "The task whose training text is read; its labels are not.",
-    "test": "The test split: a file, or that of `train` (see `split`). Opened once a seed, at the end.",
-    "tokenizer.lowercase": "Lower-case and strip accents before a word is looked up. To train.",
-    "tokenizer.min_frequency": "A piece that occurs less often is not kept. To train.",
-    "tokenizer.vocabulary_size": "Pieces of the vocabulary. To train.",
+    "task_transfer.<key>.task": "The task whose training text is used, without its labels.",
+    "test": "The test split: a file, or that of `train` (see `split`). Evaluated once per seed, after training.",
+    "tokenizer.lowercase": "Lower-case and strip accents. For `source: train`.",
+    "tokenizer.min_frequency": "Subword tokens that occur less often are dropped. For `source: train`.",
+    "tokenizer.vocabulary_size": "Number of tokens of the vocabulary. For `source: train`.",
     "train": "The training split: a file, or a list of packages.",
-    "weight_decay": "Decoupled; not on biases and LayerNorm.",
+    "weight_decay": "Decoupled weight decay; not applied to biases and LayerNorm.",
 }
 """End of a dotted key -> what it means, where its class does not say; the longest end counts."""
 

@@ -6,21 +6,22 @@ their folder stands there instead: where the preset says data/own/posts.jsonl.gz
 """
 
 import json
-import re
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from shlex import quote
+from typing import TYPE_CHECKING
 
 from adaptbert.base.files import whole
 from adaptbert.codes import Code
 from adaptbert.errors import BadParams, nearest
 
-FOLDER = Path("presets")
+if TYPE_CHECKING:
+    from ruamel.yaml.nodes import Node, ScalarNode
 
-_OWN = re.compile(r"(?<=: )data/own/(\S+)")
-_MOVED = re.compile(r'(?<=: )"/(?:[^"\\\n]|\\.)*?/([^"/\\\n]+)"')
+FOLDER = Path("presets")
+OWN = "data/own/"
 
 
 def names() -> list[str]:
@@ -46,13 +47,47 @@ def text(name: str, data: Path | None, *, in_place: bool = False) -> str:
             problem = "without --data nothing is brought"
             raise BadParams(Code.CONTRADICTION, "--in-place", problem, "name the folder: --data FOLDER")
         return preset
-    if not _OWN.search(preset):
+    if not _own_files(preset):
         remedy = f"leave --data out, or the preset, to bring the files alone: {bring_alone(data)}"
         raise BadParams(Code.CONTRADICTION, f"--data {data}", f"preset '{name}' brings its own text", remedy)
     if not in_place:
         return preset
-    folder = data.resolve().as_posix()
-    return _OWN.sub(lambda found: json.dumps(f"{folder}/{found[1]}", ensure_ascii=False), preset)
+    return _moved(preset, data.resolve().as_posix())
+
+
+def _own_files(preset: str) -> list["ScalarNode"]:
+    """The values that name files below data/own, in the order of the text."""
+    from ruamel.yaml import YAML
+
+    return [node for node in _values(YAML(typ="safe", pure=True).compose(preset)) if node.value.startswith(OWN)]
+
+
+def _values(node: "Node") -> Iterator["ScalarNode"]:
+    from ruamel.yaml.nodes import MappingNode, ScalarNode
+
+    if isinstance(node, ScalarNode):
+        yield node
+    else:
+        for inside in node.value:
+            yield from _values(inside[1] if isinstance(node, MappingNode) else inside)
+
+
+def _moved(preset: str, folder: str) -> str:
+    """The preset with `folder` in place of data/own; comments and the columns of its tables stay."""
+    for node in reversed(_own_files(preset)):
+        path = json.dumps(f"{folder}/{node.value.removeprefix(OWN)}", ensure_ascii=False)
+        preset = preset[: node.start_mark.index] + path + preset[node.end_mark.index :]
+    return preset
+
+
+def _is_moved(text: str, preset: str) -> bool:
+    """Whether `_moved` made the text of this preset, for whatever folder."""
+    files = _own_files(preset)
+    try:  # before the first of these values, both texts are alike
+        path, _ = json.JSONDecoder().raw_decode(text, files[0].start_mark.index)
+    except (IndexError, ValueError):
+        return False
+    return isinstance(path, str) and text == _moved(preset, path.removesuffix(files[0].value.removeprefix(OWN))[:-1])
 
 
 @contextmanager
@@ -99,8 +134,9 @@ def check_replaceable(target: Path, data: Path | None = None) -> None:
     if not target.is_file():
         return
     here = target.read_text(encoding="utf-8", errors="replace")
-    presets = {(FOLDER / f"{name}.yaml").read_text(encoding="utf-8") for name in names()}
-    if not {here, _MOVED.sub(r"data/own/\1", here)} & presets and here != _committed(target):
+    presets = [(FOLDER / f"{name}.yaml").read_text(encoding="utf-8") for name in names()]
+    is_preset = any(here == preset or _is_moved(here, preset) for preset in presets)
+    if not is_preset and here != _committed(target):
         problem = "holds changes that are neither committed nor a preset"
         files = "" if data is None else f"; to keep it and bring the files alone: {bring_alone(data)}"
         raise BadParams(Code.CONTRADICTION, target, problem, f"commit it (git commit {target}), or say --force{files}")

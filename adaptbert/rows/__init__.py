@@ -1,1 +1,1 @@
-"""What a row is: its columns, how it is cleaned, and the parquet files and labelled sets that it lies in."""
+"""Defines rows: their columns, text cleaning, Parquet files and labelled sets."""

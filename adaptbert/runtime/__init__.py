@@ -1,1 +1,1 @@
-"""The life of a process: its command line, locks, signals, memory, workers and progress; decides no result."""
+"""Runs a stage as a process: params, locks, signals, workers, progress, tracking; it changes no result."""

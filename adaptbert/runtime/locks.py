@@ -1,25 +1,25 @@
 """One process at a time works on a stage: a lock in `.work/<stage>/` that dies with its holder.
 
-A folder `.work/<stage>/` also holds what an unfinished run needs to go on (adaptbert.training.resume); `sweep` removes
-it when it is no longer of use.
+A folder `.work/<stage>/` also holds what an unfinished run needs to go on (adaptbert.training.resume). `sweep` removes
+those that are of no more use.
 """
 
-import fcntl
 import os
 import shutil
 import socket
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from hashlib import md5
 from pathlib import Path
+
+from filelock import FileLock, Timeout
 
 from adaptbert.base.files import make_folder, whole
 from adaptbert.codes import Code
 from adaptbert.errors import TEMPORARY, UserError
 
 ROOT = Path(".work")
-PATIENCE_SECONDS, SILENT_SECONDS = 60.0, 3.0
+PATIENCE_SECONDS, SILENT_SECONDS, POLL_SECONDS = 60.0, 3.0, 0.2
 LOCK, FINISHED = "lock", "finished"
 
 
@@ -31,7 +31,7 @@ class Busy(UserError):
 
 @contextmanager
 def hold(stage: str, patience: float = PATIENCE_SECONDS) -> Iterator[Path]:
-    """The folder of a stage, for this process alone.
+    """The folder of a stage, for this process alone: not for its forked children, and not after its death.
 
     Args:
         stage: told from others by what it writes, e.g. `models-finetune-section-domain`.
@@ -43,30 +43,41 @@ def hold(stage: str, patience: float = PATIENCE_SECONDS) -> Iterator[Path]:
         BadData: a file stands where the folder belongs.
     """
     folder = ROOT / stage
-    make_folder(folder)
-    began, is_told = time.monotonic(), False
-    with (folder / LOCK).open("a+", encoding="utf-8") as file:
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                waited = time.monotonic() - began
-                file.seek(0)
-                holder = file.read().strip() or "another process"
-                if waited > patience:
-                    remedy = "wait for it, or stop it, and run again"
-                    raise Busy(Code.LOCKED, folder, f"{holder} works on this stage", remedy) from None
-                if waited > SILENT_SECONDS and not is_told:
-                    print(f"{holder} works on this stage: waiting {patience:.0f} s for it to end", flush=True)
-                    is_told = True
-                time.sleep(0.2)
-        # A forked child inherits the lock and would hold it after this process was killed.
-        os.register_at_fork(after_in_child=lambda: _release(file.fileno()) if not file.closed else None)
-        file.truncate(0)
-        file.write(f"process {os.getpid()} on {socket.gethostname()}")
-        file.flush()
+    lock = FileLock(folder / LOCK, poll_interval=POLL_SECONDS, on_acquired=_sign)
+    if not _acquire(lock, min(patience, SILENT_SECONDS)):
+        if patience > SILENT_SECONDS:
+            print(f"{_holder(folder)} works on this stage: waiting {patience:.0f} s for it to end", flush=True)
+        if not _acquire(lock, max(0, patience - SILENT_SECONDS)):
+            remedy = "wait for it, or stop it, and run again"
+            raise Busy(Code.LOCKED, folder, f"{_holder(folder)} works on this stage", remedy)
+    try:
         yield folder
+    finally:
+        lock.release()
+
+
+def _acquire(lock: FileLock, patience: float) -> bool:
+    folder = Path(lock.lock_file).parent
+    make_folder(folder)
+    try:
+        lock.acquire(timeout=patience)
+    except (Timeout, FileNotFoundError):  # not found: `sweep` has just removed the folder
+        return False
+    return True
+
+
+def _sign(descriptor: int) -> None:
+    """Write into the lock who holds it."""
+    os.ftruncate(descriptor, 0)
+    os.write(descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode())
+
+
+def _holder(folder: Path) -> str:
+    """Who holds the lock, as a message says it; in the moment before it is signed nobody knows."""
+    with suppress(FileNotFoundError):
+        if signature := (folder / LOCK).read_text(encoding="utf-8"):
+            return signature
+    return "another process"
 
 
 def finish(folder: Path, metrics: Path) -> None:
@@ -83,8 +94,3 @@ def sweep(dvc_lock: Path = Path("dvc.lock")) -> None:
         with suppress(Busy, FileNotFoundError), hold(mark.parent.name, 0):
             if mark.read_text(encoding="utf-8") in recorded:
                 shutil.rmtree(mark.parent)
-
-
-def _release(descriptor: int) -> None:
-    with suppress(OSError):
-        os.close(descriptor)

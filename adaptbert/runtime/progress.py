@@ -3,17 +3,82 @@
 Step, loss, speed, share of what the machine can do at most, and the time left.
 """
 
-import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, TextIO
 
 from adaptbert.runtime.tracking.run import Run
 
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+
 LINE_SECONDS = 5.0
 BAR_SECONDS = 0.5
-CLEAR = "\r\x1b[K"
+BAR_WIDTH = 30
+
+
+class StatusLine:
+    """How far a run is: a bar with a text in a terminal, elsewhere the text as a line every few seconds.
+
+    Args:
+        stream: stdout or stderr. What others print to it stands above the bar.
+        total: how much there is to do; None where nobody knows, and no bar is drawn.
+    """
+
+    def __init__(self, stream: TextIO, total: int | None) -> None:
+        self._stream, self._total = stream, total
+        self._bar = _bar(stream, total) if stream.isatty() else None
+        self.begin()
+
+    def begin(self) -> None:
+        """The work begins now."""
+        self._shown = time.monotonic()
+
+    def is_due(self) -> bool:
+        """Whether what is shown is some time old."""
+        return time.monotonic() - self._shown > (LINE_SECONDS if self._bar is None else BAR_SECONDS)
+
+    def show(self, done: int, text: str) -> None:
+        """So much of the total is done."""
+        self._shown = time.monotonic()
+        if self._bar is None:
+            print(f"  {text}", file=self._stream, flush=True)
+        else:
+            self._bar.update(self._bar.task_ids[0], completed=done, description=text, refresh=True)
+
+    @contextmanager
+    def closing(self) -> Iterator[None]:
+        """The bar is drawn in this block; after it, what is printed begins on a line of its own."""
+        if self._bar is None:
+            yield
+            return
+        with self._bar:
+            self._bar.console.show_cursor()  # which rich hides, and a process that is killed could not bring back
+            yield
+
+
+def _bar(stream: TextIO, total: int | None) -> "Bar | None":
+    """None for a terminal that cannot write over a line. Importing rich takes a tenth of a second, hence here."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+    from rich.table import Column
+
+    console = Console(file=stream)
+    if not console.is_interactive:
+        return None
+    text = TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True))
+    shown = Progress(
+        *([] if total is None else [BarColumn(BAR_WIDTH)]),
+        text,
+        console=console,
+        auto_refresh=False,  # no thread beside training
+        redirect_stdout=stream is sys.stdout,  # the other stream may be a file
+        redirect_stderr=stream is sys.stderr,
+    )
+    shown.add_task("", total=total)
+    return shown
 
 
 class Progress:
@@ -35,17 +100,18 @@ class Progress:
         peak: Callable[[], float] = lambda: float("inf"),
     ) -> None:
         self._steps, self._run, self._flop, self._peak = steps, run, flop, peak
-        self._bar, self._open = sys.stdout.isatty(), False
+        self._line = StatusLine(sys.stdout, steps)
         self.begin(0, {})
 
     def begin(self, step: int, counts: Mapping[str, int]) -> None:
         """Training begins after `step` steps with these counts."""
         self._first, self._counts = step, dict(counts)
-        self._began = self._told = self._recorded = time.monotonic()
+        self._began = self._recorded = time.monotonic()
+        self._line.begin()
 
     def is_due(self) -> bool:
         """Whether what is shown is some time old."""
-        return time.monotonic() - self._told > (BAR_SECONDS if self._bar else LINE_SECONDS)
+        return self._line.is_due()
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -56,19 +122,13 @@ class Progress:
         finally:
             self._began += time.monotonic() - paused
 
-    @contextmanager
-    def closing(self) -> Iterator[None]:
+    def closing(self) -> AbstractContextManager[None]:
         """After this block, however it ends, what is printed begins on a line of its own."""
-        try:
-            yield
-        finally:
-            if self._open:
-                print()
+        return self._line.closing()
 
     def note(self, text: str) -> None:
         """Print a line, above the bar if there is one."""
-        print(f"{CLEAR if self._bar else ''}  {text}")
-        self._open = False
+        print(f"  {text}")
 
     def tell(self, step: int, counts: Mapping[str, int], loss: float) -> None:
         """Show how far training is after `step` steps with these counts, and record the speed."""
@@ -80,11 +140,11 @@ class Progress:
                 peak = self._peak()
             figures["train/share_of_peak"] = self._flop(done) / seconds / peak
         self._show(step, loss, figures, seconds / (step - self._first) * (self._steps - step))
-        self._told = time.monotonic()
-        if step == self._steps or self._told - self._recorded > LINE_SECONDS:
+        now = time.monotonic()
+        if step == self._steps or now - self._recorded > LINE_SECONDS:
             self._run.log_metrics(figures, step)
             self._run.log_machine(step)
-            self._recorded = self._told
+            self._recorded = now
 
     def _show(self, step: int, loss: float, figures: Mapping[str, float], left: float) -> None:
         share = figures.get("train/share_of_peak")
@@ -95,14 +155,4 @@ class Progress:
             *([f"{share:.0%} of peak"] if share is not None else []),
             f"{int(left) // 60}:{int(left) % 60:02d} left",
         ]
-        text = "  ".join(parts)
-        if self._bar:
-            columns = shutil.get_terminal_size().columns
-            width = max(1, min(30, columns - len(text) - 8))
-            full = width * step // self._steps
-            line = f"  [{'#' * full}{'-' * (width - full)}]  {text}"
-            sys.stdout.write(CLEAR + line[: columns - 1])  # a line that wraps could not be written over
-            self._open = True
-        else:
-            sys.stdout.write(f"  {text}\n")
-        sys.stdout.flush()
+        self._line.show(step, "  ".join(parts))

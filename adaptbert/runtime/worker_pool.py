@@ -14,8 +14,9 @@ from concurrent.futures.process import BrokenProcessPool
 from itertools import chain, islice
 from typing import Any, TypeVar
 
+from adaptbert.base.processes import cores
 from adaptbert.codes import Code
-from adaptbert.errors import TEMPORARY, UserError
+from adaptbert.errors import TEMPORARY, BadParams, UserError, shortened
 from adaptbert.runtime import signals as interruption
 
 Item = TypeVar("Item")
@@ -34,9 +35,30 @@ class WorkerLost(UserError):
 
 
 def workers() -> int:
-    """ADAPTBERT_WORKERS, or else one a core where there are several; 0 means that no other process is started."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return int(os.environ.get("ADAPTBERT_WORKERS", min(cores, MOST) if cores > 1 else 0))
+    """Processes that read and tokenize text: ADAPTBERT_WORKERS, or else one a core where there are several.
+
+    Raises:
+        BadParams: the variable is no number.
+    """
+    there = cores()
+    return _number("ADAPTBERT_WORKERS", min(there, MOST) if there > 1 else 0)
+
+
+def batch_workers() -> int:
+    """Processes that make batches for one that trains: ADAPTBERT_BATCH_WORKERS, or else none, for a step takes longer.
+
+    Raises:
+        BadParams: the variable is no number.
+    """
+    return _number("ADAPTBERT_BATCH_WORKERS", 0)
+
+
+def _number(variable: str, default: int) -> int:
+    value = os.environ.get(variable, "")
+    if value and not value.isdecimal():
+        problem = f"expected a number of processes, found {shortened(repr(value))}"
+        raise BadParams(Code.WRONG_TYPE, variable, problem, "write e.g. 4, or 0 for none beside the stage's own")
+    return int(value) if value else default
 
 
 def in_order(function: Callable[[Item], Answer], items: Iterable[Item], workers: int) -> Generator[Answer, None, None]:

@@ -1,1 +1,1 @@
-"""Vocabularies and token arrays are made: training or extending WordPiece, word boundaries, corpora on disk."""
+"""Builds vocabularies and tokenized corpora: WordPiece training and extension, word boundaries."""

@@ -1,1 +1,1 @@
-"""One training loop, resumable bit for bit."""
+"""The training loop: budget, savepoints, bit-identical resume, stability checks, several devices."""

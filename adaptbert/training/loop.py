@@ -7,7 +7,6 @@ out among them, and the gradient is their mean as before: the same documents, ma
 """
 
 import logging
-import os
 import signal
 import warnings
 from collections.abc import Mapping
@@ -24,6 +23,7 @@ from adaptbert.runtime.allocator import keep_freed_memory
 from adaptbert.runtime.peak_flops import matmul_peak
 from adaptbert.runtime.progress import Progress
 from adaptbert.runtime.tracking.run import Run
+from adaptbert.runtime.worker_pool import batch_workers
 from adaptbert.training.distributed import Ranks, count, joined, started
 from adaptbert.training.monitor import Monitor, optimizer_part
 from adaptbert.training.plan import Batches, Fitted, Measure, MicroBatch, Plan
@@ -47,8 +47,8 @@ def fit(
         measure_at: after which optimizer steps to measure what; called with the step.
         savepoints: every minute (ADAPTBERT_SAVE_SECONDS), on a signal and at the end the state is saved there.
 
-    Batches are made in this process, or in ADAPTBERT_WORKERS others; the bits are the same. With ADAPTBERT_DEVICES
-    devices they are the same but for the order in which gradients are added up.
+    Batches are made in this process, or in ADAPTBERT_BATCH_WORKERS others; the bits are the same. With
+    ADAPTBERT_DEVICES devices they are the same but for the order in which gradients are added up.
 
     Raises:
         BadParams: the devices cannot share the micro-batches.
@@ -127,7 +127,7 @@ def _train(job: _Job, ranks: Ranks, monitor: Monitor | None = None) -> None:
         num_sanity_val_steps=0,
         use_distributed_sampler=False,
     )
-    workers = int(os.environ.get("ADAPTBERT_WORKERS", "0"))
+    workers = batch_workers()
     loader = torch.utils.data.DataLoader(
         _Batches(job.batch, numbers),
         batch_size=None,

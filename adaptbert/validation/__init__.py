@@ -1,7 +1,7 @@
-"""The gate: raw rows in; kept rows, rejected rows with a reason, and the books out.
+"""Validates raw rows: keeps valid rows, rejects the others with a reason, and counts both.
 
-Each row of a corpus is valid (adaptbert.validation.schemas), cleaned (adaptbert.rows.cleaning), long enough, not too
-long, not a copy of an earlier row, and neither equals nor contains a text of any task's dev or test split. Labelled
-sets are valid, cleaned and have consistent labels, spans are stored as BIO, answers are at their offsets, and no input
-stands in two splits.
+A row of a corpus is kept when it matches the schema (adaptbert.validation.schemas), has an allowed length after
+cleaning (adaptbert.rows.cleaning), duplicates no earlier row, and neither equals nor contains a dev or test text of any
+task. Labelled sets must match their schema and have consistent labels; spans are stored as BIO, answers must be at
+their offsets, and no input may occur in two splits.
 """

@@ -1,4 +1,4 @@
-"""The books of the gate: rows in = rows kept + rows rejected, each rejected row with its reason.
+"""Row counts of validation: rows in = rows kept + rows rejected, each rejected row with its reason.
 
 In: decisions about rows. Out: the figures of metrics/validate.json and the reject files below data/rejected, which hold
 ids, places and reasons, never the text, and are readable by their owner only.
@@ -77,7 +77,7 @@ class RejectFile:
 
 @dataclass
 class Account:
-    """The books of one corpus, or of one split of a labelled set."""
+    """Row counts of one corpus, or of one split of a labelled set."""
 
     rows_in: int = 0
     kept: int = 0

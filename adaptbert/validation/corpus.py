@@ -1,4 +1,4 @@
-"""One corpus through the gate: raw rows in; kept rows, rejected rows and the books out.
+"""Validation of one corpus: raw rows in; kept rows, rejected rows and row counts out.
 
 Rows stream through in batches; what is held of them is the digest of each distinct text and the ids.
 """
@@ -37,7 +37,7 @@ _OVERLAP_WARNING = 0.5
 
 @dataclass
 class Corpus:
-    """A corpus that went through the gate."""
+    """A validated corpus."""
 
     account: Account
     keys: npt.NDArray[np.uint64]

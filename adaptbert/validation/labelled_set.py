@@ -1,8 +1,8 @@
-"""One labelled set through the gate: raw splits in; kept rows, rejected rows and the books out.
+"""Validation of one labelled set: raw splits in; kept rows, rejected rows and row counts out.
 
 A row whose whole input is in the test split is taken out of dev and train, and one that is in dev out of train. Copies
 across splits are usual in public sets (up to a third of the test split), so they are removed and counted; when more
-than half of a split is in one that must not have it, the split itself is wrong and the gate stops (70). Rows that share
+than half of a split is in one that must not have it, the split is invalid and the stage fails (70). Rows that share
 only one of two texts with dev or test (a context, a sentence of a pair) are kept and counted.
 
 A row is never rejected for being short: its label still counts. It is for being empty, or longer than any row may be.
@@ -41,10 +41,10 @@ _SHOWN = 5
 
 @dataclass
 class JudgedSet:
-    """A task that went through the gate."""
+    """A validated task."""
 
     accounts: dict[str, Account]
-    """Split -> its books."""
+    """Split -> its row counts."""
     held_out: list[str]
     """Texts of dev and test."""
     errors: list[UserError]

@@ -12,11 +12,11 @@ class Limits(Config):
     """What a row may be like."""
 
     min_characters: Annotated[int, Field(ge=0, le=bounds.CHARACTERS)]
-    """Of a row of a corpus; a labelled row is only rejected when it is empty."""
+    """Minimum of a corpus row; labelled rows are only rejected when they are empty."""
     max_characters: Annotated[int, Field(ge=1, le=bounds.CHARACTERS)]
-    """Of any row."""
+    """Maximum of any row."""
     max_bad_fraction: Annotated[float, Field(ge=0, le=1)]
-    """Share of the rows of a set that may be unreadable or not valid, before the gate stops."""
+    """The stage fails when a larger share of the rows of a set is unreadable or invalid."""
 
     @model_validator(mode="after")
     def _ordered(self) -> "Limits":

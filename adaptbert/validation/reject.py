@@ -1,4 +1,4 @@
-"""What corpora and labelled sets have in common at the gate: reading, rejecting and writing rows."""
+"""Reading, rejecting and writing rows, common to corpora and labelled sets."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path

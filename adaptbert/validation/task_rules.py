@@ -1,4 +1,4 @@
-"""What the gate knows of a labelled set before it sees a row: the manifest of `collect_task` in, rules out."""
+"""Rules that validate a labelled set, derived from the manifest of `collect_task`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

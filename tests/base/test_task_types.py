@@ -31,19 +31,19 @@ OF_VECTORS = {
 ARE_RIGHT = {target for target, scoring in scores.SCORING.items() if scoring.right([]) is not None}
 
 TABLES = {
-    "base/task_types.py: TARGETS_OF": (TARGETS_OF, TASK_TYPES),
-    "base/task_types.py: the values of TARGETS_OF": ({target for _, target in PAIRS}, TARGETS),
-    "rows/task_types.py: TASK_TYPES": (task_types.TASK_TYPES, TASK_TYPES),
-    "rows/targets.py: TARGETS": (targets.TARGETS, TARGETS),
-    "finetuning/metrics/targets.py: SCORING": (scores.SCORING, TARGETS),
-    "finetuning/tasks/shapes.py: SHAPES": (shapes.SHAPES, TASK_TYPES),
-    "finetuning/tasks/shapes.py: ShapeConfig": (shapes.ShapeConfig.model_fields, TASK_TYPES),
-    "finetuning/tasks/targets.py: HEADS": (heads.HEADS, OF_VECTORS),
-    "comparison/baselines.py: BASELINES": (baselines.BASELINES, TASK_TYPES),
-    "comparison/baselines.py: TEXT_MODELS": (baselines.TEXT_MODELS, OF_VECTORS),
-    "comparison/report/terms.py: TARGET_WORDS": (terms.TARGET_WORDS, TARGETS),
-    "comparison/report/terms.py: KINDS": (terms.KINDS, set(PAIRS)),
-    "comparison/report/terms.py: TARGET_WORDS with `right`": (
+    "adaptbert/base/task_types.py: TARGETS_OF": (TARGETS_OF, TASK_TYPES),
+    "adaptbert/base/task_types.py: the values of TARGETS_OF": ({target for _, target in PAIRS}, TARGETS),
+    "adaptbert/rows/task_types.py: TASK_TYPES": (task_types.TASK_TYPES, TASK_TYPES),
+    "adaptbert/rows/targets.py: TARGETS": (targets.TARGETS, TARGETS),
+    "adaptbert/finetuning/metrics/targets.py: SCORING": (scores.SCORING, TARGETS),
+    "adaptbert/finetuning/tasks/shapes.py: SHAPES": (shapes.SHAPES, TASK_TYPES),
+    "adaptbert/finetuning/tasks/shapes.py: ShapeConfig": (shapes.ShapeConfig.model_fields, TASK_TYPES),
+    "adaptbert/finetuning/tasks/targets.py: HEADS": (heads.HEADS, OF_VECTORS),
+    "adaptbert/comparison/baselines.py: BASELINES": (baselines.BASELINES, TASK_TYPES),
+    "adaptbert/comparison/baselines.py: TEXT_MODELS": (baselines.TEXT_MODELS, OF_VECTORS),
+    "adaptbert/comparison/report/terms.py: TARGET_WORDS": (terms.TARGET_WORDS, TARGETS),
+    "adaptbert/comparison/report/terms.py: KINDS": (terms.KINDS, set(PAIRS)),
+    "adaptbert/comparison/report/terms.py: TARGET_WORDS with `right`": (
         [target for target, words in terms.TARGET_WORDS.items() if words.right is not None],
         ARE_RIGHT,
     ),
@@ -54,8 +54,8 @@ TABLES = {
 @pytest.mark.parametrize("place", TABLES)
 def test_every_table_knows_what_params_allow(place: str) -> None:
     known, allowed = TABLES[place]
-    assert allowed - {*known} == set(), f"adaptbert/{place} lacks these"
-    assert {*known} - allowed == set(), f"adaptbert/{place} has these, which params do not allow"
+    assert allowed - {*known} == set(), f"{place} lacks these"
+    assert {*known} - allowed == set(), f"{place} has these, which params do not allow"
 
 
 def lacking(columns: Iterable[str], known: Iterable[str]) -> list[str]:

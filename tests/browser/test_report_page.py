@@ -245,24 +245,24 @@ def test_names_and_numbers_in_charts_do_not_cover_each_other(
 def test_language_changes_and_is_remembered(chromium: "playwright.Browser", report: Path) -> None:
     with Watched(chromium, report) as seen:
         heading = seen.page.locator("h1")
-        assert heading.inner_text() == "Which steps paid?"
+        assert heading.inner_text() == "Which steps helped?"
         seen.page.locator("#language").focus()
         seen.page.keyboard.press("Enter")
-        assert heading.inner_text() == "哪些步骤值得？"
-        assert seen.page.title() == "adaptbert：哪些步骤值得？"
+        assert heading.inner_text() == "哪些步骤有效？"
+        assert seen.page.title() == "adaptbert：哪些步骤有效？"
         assert seen.page.evaluate("document.documentElement.lang") == "zh-Hans"
         assert "seed" not in seen.page.locator("#limits").inner_text()
         seen.page.reload()
-        assert heading.inner_text() == "哪些步骤值得？"
+        assert heading.inner_text() == "哪些步骤有效？"
         seen.page.get_by_role("button", name="English").click()
-        assert heading.inner_text() == "Which steps paid?"
+        assert heading.inner_text() == "Which steps helped?"
 
 
 def test_a_chinese_browser_gets_chinese(chromium: "playwright.Browser", report: Path) -> None:
     context = chromium.new_context(locale="zh-CN")
     page = context.new_page()
     page.goto(report.as_uri())
-    assert page.locator("h1").inner_text() == "哪些步骤值得？"
+    assert page.locator("h1").inner_text() == "哪些步骤有效？"
     context.close()
 
 
@@ -288,7 +288,7 @@ def test_the_chosen_arm_unfolds_and_its_tables_sort(chromium: "playwright.Browse
         assert not table.is_visible(), "the page opens with the answer, not with the details"
         fold.locator("summary").press("Enter")
         assert table.is_visible()
-        for name, column in (("confidence", 2), ("wrong seeds", 1)):
+        for name, column in (("confidence", 2), ("seeds wrong", 1)):
             table.get_by_role("button", name=name).press("Enter")
             cells = "(rows, column) => rows.map(row => row.cells[column].dataset.value)"
             values = table.locator("tbody tr").evaluate_all(cells, column)

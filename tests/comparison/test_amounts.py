@@ -76,7 +76,7 @@ def test_the_page(cheap: Comparison) -> None:
     page = render(cheap)
     assert page.count('<td data-value="0.037">0.0370</td>') == len(cheap.tasks[0].arms) - 1 + len(cheap.rungs) - 1
     assert '<td data-value="2048">0.00205</td>' in page
-    assert "Price: 0.00205 M more tokens of training." in page
+    assert "Cost: 0.00205 M more training tokens." in page
     assert "0.00205 M tokens" in page
     assert re.findall(r"(?<![\d.])0\.00 M", page) == []
     assert 'title="1.0">&lt;1</td>' in page, "one row of a thousand is mistaken"

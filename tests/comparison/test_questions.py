@@ -164,8 +164,8 @@ def test_an_arm_alone_claims_no_gain_and_is_told_what_would_compare_it(made: Sim
     task = section(made, **{arm: (arm, ARMS[arm].format(task="section"))})
     assert task.steps == []
     found = sentences.without_gain(task)
-    assert found.en.startswith("No step was compared. An arm from `")
-    assert f" beside {arm} would show what " in found.en
+    assert found.en.startswith("No step was compared. To measure ")
+    assert f" to compare with {arm}." in found.en
     assert found.zh.startswith("没有比较任何一步。")
     page = render(compared(rearmed(made, {arm: (arm, ARMS[arm].format(task="section"))})))
     assert "No step was compared." in page
@@ -185,8 +185,8 @@ def test_an_arm_outside_of_all_steps_is_named_beside_them(made: Simulated) -> No
     task = compared(Simulated(made.root, LadderConfig.model_validate(config))).tasks[0]
     assert [step.name for step in task.steps] == ["domain_transfer"]
     assert sentences.without_gain(task).en.endswith(
-        "domain_task is compared with no other arm. An arm from `domain_transfer/law` (domain) beside domain_task "
-        "would show what task transfer after domain brings."
+        "domain_task is compared with no other arm. To measure task transfer after domain, add an arm from "
+        "`domain_transfer/law` (domain) to compare with domain_task."
     )
 
 

@@ -156,7 +156,7 @@ def test_a_public_checkpoint_is_not_taken_for_random_weights(tmp_path: Path) -> 
     assert public.began_from == "models/init"
     assert public.rung("scratch").after == {}
     assert public.rung("pretrain").after["general"] == 3.05
-    assert "went on from models/init" in rungs.reading(public)[0].en
+    assert "started from models/init" in rungs.reading(public)[0].en
 
 
 def test_what_is_missing_is_shown_as_missing(tmp_path: Path) -> None:

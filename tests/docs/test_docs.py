@@ -1,8 +1,9 @@
-"""The documents are true: what they name exists, what is generated is fresh, and what exists is told.
+"""The documents are true: what they name exists, what is generated is fresh, and what exists is documented.
 
-`python -m tests.documents` mends what is generated.
+`python -m tests.documents` writes what is generated.
 """
 
+import ast
 import re
 import subprocess
 from pathlib import Path
@@ -120,6 +121,44 @@ def test_every_document_can_be_reached() -> None:
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_nothing_of_a_workplace(name: str) -> None:
     assert WORKPLACE.findall(read(name)) == []
+
+
+# ---- the tree of files in the README
+
+
+TREE = {"README.md": ("## Files\n", ": "), "README.zh-CN.md": ("## 文件\n", "：")}
+
+
+def tree(name: str) -> tuple[set[str], dict[str, str]]:
+    """The files and folders at the top; package of adaptbert -> its sentence."""
+    heading, colon = TREE[name]
+    items = re.findall(r"^( *)- (.+(?:\n +[^- ].*)*)", read(name).split(heading)[1].split("\n## ")[0], re.MULTILINE)
+    top, packages = set(), {}
+    for indent, item in items:
+        names, _, sentence = " ".join(item.split()).partition(colon)
+        if indent:
+            packages[names.strip("`/")] = sentence
+        else:
+            top |= {span.rstrip("/") for span in re.findall(r"[`\[]([\w./-]+)[`\]]", names)}
+    return top, packages
+
+
+@pytest.mark.parametrize("name", READMES)
+def test_the_tree_names_the_files_that_there_are(name: str) -> None:
+    done = subprocess.run(["git", "ls-files"], capture_output=True, text=True)
+    if done.returncode != 0:
+        pytest.skip("no git repository")
+    tracked = {line.split("/")[0] for line in done.stdout.splitlines() if line[0] != "."}
+    top, packages = tree(name)
+    assert top - tracked == set()
+    assert {path for path in tracked - top if "." not in path} == {"LICENSE"}, "folders and files without a line"
+    assert set(packages) == {path.parent.name for path in (ROOT / "adaptbert").glob("*/__init__.py")}
+
+
+def test_the_tree_says_what_the_packages_say() -> None:
+    for package, sentence in tree("README.md")[1].items():
+        docstring = ast.get_docstring(ast.parse(read(f"adaptbert/{package}/__init__.py"))) or ""
+        assert " ".join(docstring.split("\n\n")[0].split()) == f"{sentence}.", package
 
 
 # ---- what is generated, and what is claimed

@@ -108,7 +108,7 @@ def test_other_programs_know_the_command_and_its_options(program: str) -> None:
     [
         (["adaptbert.cli", "--help"], "doctor"),
         (["adaptbert.cli", "doctor"], "device"),
-        (["adaptbert.cli", "check"], "values, all right"),
+        (["adaptbert.cli", "check"], "values, all valid"),
         (["dvc", "dag", "--collapse-foreach-matrix", "--mermaid"], '["domain_transfer"]'),
     ],
     ids=["help", "doctor", "check", "dag"],

@@ -49,7 +49,7 @@ class World:
             "cwd": str(self.root),
             "stage": stage.split()[0],
             "argv": COMMANDS[stage].split(),
-            "env": self.env | {"ADAPTBERT_WORKERS": str(workers)},
+            "env": self.env | {"ADAPTBERT_BATCH_WORKERS": str(workers)},
             "log": str(self.root / "log.txt"),
             "sabotage": sabotage,
         }

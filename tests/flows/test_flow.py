@@ -17,8 +17,9 @@ from typing import Any
 
 import pytest
 
+from adaptbert.base.processes import cores
 from adaptbert.runtime.params import params_file as params
-from flows.recipe import cores, has_cuda
+from flows.recipe import has_cuda
 from tests.support.project import ROOT, Project, alive, environment, free_port, stopped_at_the_end, wait_until
 
 TOY_STAGE = """

@@ -25,6 +25,7 @@ TAKEN = {
     "progress.Progress": "prints; no value comes back",
     "tracking.run.Run": "records; no value comes back",
     "worker_pool.in_order": "gives back what the function gave, in order (tests/runtime/test_worker_pool.py)",
+    "worker_pool.batch_workers": "how many processes; batches are functions of seed and number",
     "worker_pool.workers": "how many processes; the answers are the same for any number",
 }
 """What code that decides a result takes from code that carries, and why that cannot change the result."""

@@ -174,7 +174,7 @@ def test_check_passes(project: Path) -> None:
     done = run("check")
     assert (
         done.exit_code,
-        done.output.endswith("values, all right; so are the files that it names, as far as their first rows show\n"),
+        done.output.endswith("values, all valid; the first rows of the files that it names are valid\n"),
     ) == (0, True)
 
 
@@ -190,7 +190,7 @@ def test_check_names_the_arms_that_no_step_compares(project: Path) -> None:
         "notice: params.yaml: ladder.finetune.section-domain_task",
         "notice: params.yaml: ladder.finetune.mention-domain",
     ]
-    assert last.endswith("as far as their first rows show")
+    assert last.endswith("the first rows of the files that it names are valid")
 
 
 def test_check_tells_all_errors(project: Path) -> None:

@@ -73,7 +73,7 @@ def test_bad_first_rows_of_a_large_file_are_told(
             f"valid (not a JSON object: {bad}), the first at posts.jsonl:3: not a JSON object; if as many of all rows "
             f"are, the set is refused before training: {stops}\n"
         ) in found
-        assert "all right; the files that it names can be read, but see above" in found
+        assert "all valid; the files that it names are readable, but see the notices above" in found
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_what_was_not_opened_is_told_beside_errors(project: Path, monkeypatch: p
     write({"general": "data/own/nowhere.txt"}, mood=mood())
     done = CliRunner().invoke(app, ["check"])
     assert "AB-050 params.yaml: collect.general.path: " in done.stderr
-    assert "not opened, for it would take long: collect_task.mood\n" in done.stdout
+    assert "not checked, because it would take long: collect_task.mood\n" in done.stdout
 
 
 def test_many_large_files_cost_seconds(project: Path) -> None:

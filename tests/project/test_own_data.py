@@ -90,7 +90,7 @@ def test_files_come_below_the_project_and_under_dvc(project: Path, text: Path) -
         "data/own: 5 files, 142 bytes, 5 of them copied now",
         "left out (a folder, or a name that tells no known format): notes.md, posts/",
         *(["DVC put 5 records (data/own/*.dvc) into git's index, for your next commit"] * Path(".git").is_dir()),
-        "now write the names of your files and columns into params.yaml where it has others, and run: adaptbert check",
+        "now correct the names of files and columns in params.yaml, and run: adaptbert check",
     ]
     assert Path("params.yaml").read_text(encoding="utf-8") == WEIBO, "relative paths, for everybody"
     assert own_files() == sorted([*NAMES, *(f"{name}.dvc" for name in NAMES)])
@@ -146,8 +146,8 @@ def test_files_alone_leave_params_as_it_is(project: Path, text: Path) -> None:
     done = CliRunner().invoke(app, shlex.split(command)[1:])
     assert done.exit_code == 0, done.output
     assert done.output.splitlines()[-2:] == [
-        "params.yaml is as it was",
-        "now write the names of your files and columns into params.yaml where it has others, and run: adaptbert check",
+        "params.yaml is unchanged",
+        "now correct the names of files and columns in params.yaml, and run: adaptbert check",
     ]
     assert (OWN / NAMES[0]).read_text() == "other posts"
     assert Path("params.yaml").read_text(encoding="utf-8") == edited
@@ -177,7 +177,7 @@ def test_in_place_nothing_is_copied_and_a_warning_says_what_that_means(project: 
     folder = text.rename(text.with_name("text"))
     done = use(folder, "--in-place")
     assert (done.exit_code, own_files(), cached()) == (0, [], [])
-    assert "warning: params.yaml names the files by their place on this machine, so that no other clone" in done.output
+    assert "warning: params.yaml contains paths of this machine, so no other clone can run it" in done.output
     assert params.read(Path("params.yaml"))["collect"]["general"]["path"] == f"{folder}/zh_general.jsonl.gz"
     assert use(folder).exit_code == 0, "a preset with another folder is no work of the user's"
     assert Path("params.yaml").read_text(encoding="utf-8") == WEIBO

@@ -300,8 +300,8 @@ def test_arms_that_no_step_compares_are_told_and_are_no_error() -> None:
     document = {**DEMO, "ladder": {**DEMO["ladder"], "finetune": cells}}
     assert errors(ladder__finetune=cells) == []
     assert notices(document, FILE) == [
-        "params.yaml: ladder.finetune.section-domain: no step compares this arm with another. An arm from `pretrain` "
-        "(general) beside domain would show what domain transfer brings."
+        "params.yaml: ladder.finetune.section-domain: no step compares this arm with another. To measure domain "
+        "transfer, add an arm from `pretrain` (general) to compare with domain."
     ]
 
 

@@ -1,6 +1,7 @@
 """What a user sees while a model trains, and what the record gets of it."""
 
 import io
+import sys
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,10 +12,12 @@ from mlflow import MlflowClient
 
 from adaptbert.runtime import progress
 from adaptbert.runtime.peak_flops import matmul_peak
-from adaptbert.runtime.progress import Progress
+from adaptbert.runtime.progress import Progress, StatusLine
 from adaptbert.runtime.tracking import run as tracking
 from adaptbert.runtime.tracking.run import open_run
 from tests.training.test_loop import Kept
+
+ERASE, SHOWN_CURSOR = "\r\x1b[2K", "\x1b[?25h"
 
 
 class Clock:
@@ -83,10 +86,22 @@ def test_without_a_count_of_operations_no_share_is_told(clock: Clock, capsys: py
     assert capsys.readouterr().out == "  step     10/10  loss 1.000  100 tokens/s  0:00 left\n"
 
 
+def in_terminal(monkeypatch: pytest.MonkeyPatch, stream: str = "stdout", columns: int = 100) -> Terminal:
+    """To be called in the test itself: before it, pytest sets the streams once more."""
+    terminal = Terminal()
+    monkeypatch.setattr(sys, stream, terminal)
+    for name, value in {"TERM": "xterm", "COLUMNS": str(columns), "NO_COLOR": "1"}.items():
+        monkeypatch.setenv(name, value)
+    return terminal
+
+
+def written_over(terminal: Terminal) -> list[str]:
+    """What stood in the line of the bar, one after the other; without what it begins with, a bar of nothing."""
+    return terminal.getvalue().split(ERASE)[1:]
+
+
 def test_in_a_terminal_a_bar_is_written_over(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal, run = Terminal(), Kept()
-    monkeypatch.setattr("sys.stdout", terminal)
-    monkeypatch.setenv("COLUMNS", "100")
+    terminal, run = in_terminal(monkeypatch), Kept()
     shown = Progress(20, run)
     shown.begin(0, {})
     with shown.closing():
@@ -95,25 +110,50 @@ def test_in_a_terminal_a_bar_is_written_over(clock: Clock, monkeypatch: pytest.M
             assert shown.is_due()
             shown.tell(step, {"tokens": 100 * step}, 1.0)
         shown.note("warning: a spike")
-        shown.tell(20, {"tokens": 2_000}, 1.0)
-    lines = terminal.getvalue().split(progress.CLEAR)[1:]
-    assert [line.count("#") for line in lines] == [7, 15, 22, 30, 0, 30]
-    assert lines[4] == "  warning: a spike\n"
-    assert all(len(line) < 100 for line in lines)
-    assert lines[5].endswith("0:00 left\n"), "what is printed next has a line of its own"
-    assert "\n" not in "".join(lines[:4])
+    bars = written_over(terminal)
+    assert [bar.count("━") for bar in bars[:4]] == [7, 15, 22, 30]
+    assert all(bar.endswith(" left") for bar in bars[:4])
+    assert bars[4].startswith("  warning: a spike\n"), "above the bar, on a line of its own"
+    assert "\n" not in "".join(bars[:4])
+    assert bars[-1].endswith(f"0:00 left\n{SHOWN_CURSOR}"), "what is printed next has a line of its own"
     assert {step for _, _, step in run.metrics} == {20}, "the record is not asked twice a second"
 
 
+def test_a_killed_process_leaves_the_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = in_terminal(monkeypatch)
+    with StatusLine(terminal, 20).closing():
+        assert terminal.getvalue().endswith(SHOWN_CURSOR)
+
+
 def test_a_narrow_terminal_does_not_wrap(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = Terminal()
-    monkeypatch.setattr("sys.stdout", terminal)
-    monkeypatch.setenv("COLUMNS", "40")
+    terminal = in_terminal(monkeypatch, columns=40)
     shown = Progress(20, Kept())
     clock.now += 1
-    shown.tell(10, {"tokens": 100}, 1.0)
-    (line,) = terminal.getvalue().split(progress.CLEAR)[1:]
-    assert len(line) == 39
+    with shown.closing():
+        shown.tell(10, {"tokens": 100}, 1.0)
+    assert written_over(terminal)[0] == "step     10/20  loss 1.000  100 tokens/…"
+
+
+def test_a_terminal_that_cannot_write_over_a_line_gets_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = in_terminal(monkeypatch)
+    monkeypatch.setenv("TERM", "dumb")
+    line = StatusLine(terminal, 20)
+    with line.closing():
+        line.show(10, "half")
+    assert terminal.getvalue() == "  half\n"
+
+
+def test_what_is_printed_to_another_stream_stays_there(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`adaptbert predict -o -`: answers go to stdout, a bar to stderr."""
+    terminal = in_terminal(monkeypatch, "stderr")
+    with StatusLine(terminal, None).closing():
+        print("an answer")
+        print("a warning", file=sys.stderr)
+    assert capsys.readouterr().out == "an answer\n"
+    assert "a warning\n" in terminal.getvalue()
+    assert "an answer" not in terminal.getvalue()
 
 
 def test_the_peak_of_this_machine() -> None:

@@ -5,15 +5,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
 
 import pytest
 
-from adaptbert.errors import TEMPORARY
-from adaptbert.runtime.worker_pool import FEW, WorkerLost, in_order, workers
+from adaptbert.errors import TEMPORARY, BadParams
+from adaptbert.runtime.worker_pool import FEW, WorkerLost, batch_workers, in_order, workers
 from tests.support.imports import ROOT
 
 
@@ -82,6 +82,23 @@ def test_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
     for cores, expected in ((1, 0), (2, 2), (64, 4)):
         monkeypatch.setattr(os, "sched_getaffinity", lambda _, cores=cores: set(range(cores)))
         assert workers() == expected
+    assert batch_workers() == 0
+    monkeypatch.setenv("ADAPTBERT_BATCH_WORKERS", "2")
+    assert (batch_workers(), workers()) == (2, 4)
+
+
+@pytest.mark.parametrize("value", ["all", "-1", "2.5", " 3"])
+@pytest.mark.parametrize(
+    ("variable", "read"), [("ADAPTBERT_WORKERS", workers), ("ADAPTBERT_BATCH_WORKERS", batch_workers)]
+)
+def test_no_number_of_processes(
+    monkeypatch: pytest.MonkeyPatch, variable: str, read: Callable[[], int], value: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(BadParams) as refused:
+        read()
+    assert (refused.value.code, refused.value.place) == (100, variable)
+    assert refused.value.problem == f"expected a number of processes, found '{value}'"
 
 
 PROGRAM = """

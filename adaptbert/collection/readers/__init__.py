@@ -1,1 +1,1 @@
-"""A file of a known format -> records with the fields that params.yaml names."""
+"""Parses files of the known formats into records with the fields that params.yaml maps."""

@@ -1,1 +1,1 @@
-"""reports/index.html: one page without a network, in English and Chinese, that says what was shown and what was not."""
+"""Renders reports/index.html: a self-contained page, in English and Chinese, with all results."""

@@ -1,4 +1,4 @@
-"""Comparison -> what the captions of the page say, no more than the pictures show."""
+"""Comparison -> captions of the figures; a caption mentions only what its figure shows."""
 
 from collections.abc import Iterable
 
@@ -12,10 +12,10 @@ def arms(task: Task, confidence: float) -> Words:
     caption = Words("Mean over seeds, a dot for each seed;", "种子均值，每个点是一个种子；")
     caption += _intervals((arm.interval for arm in task.arms), Words("whisker", "须线"), confidence)
     if task.controls:
-        caption += Words("Dashed: controls without pre-training.", "虚线为不用预训练的对照。")
+        caption += Words("Dashed: baselines without pre-training.", "虚线为不用预训练的基线。")
     if task.best_on_dev:
         mark = best_on_dev(task)
-        caption += Words(f"✓: {mark.en}, whatever the test split says.", f"✓：{mark.zh}，与测试集得分无关。")
+        caption += Words(f"✓: {mark.en}; test scores are not considered.", f"✓：{mark.zh}，不考虑测试集得分。")
     return caption
 
 
@@ -32,11 +32,12 @@ def differences(task: Task) -> Words:
     known = [step.difference for step in task.steps if step.difference is not None]
     if any(difference.detectable is not None for difference in known):
         return caption + Words(
-            "The grey band is what so many seeds could not have found.", "灰带表示这么多种子也发现不了的效应。"
+            "Effects inside the grey band are too small for this number of seeds.",
+            "灰带内的效应太小，以目前的种子数检测不出。",
         )
     if any(difference.interval.n >= FEWEST_SEEDS for difference in known):
         return caption + Words(
-            "A difference that is the same with every seed has no interval.", "各种子差值相同时，没有区间。"
+            "A difference that is equal for all seeds has no interval.", "各种子差值相同时，没有区间。"
         )
     return caption + Words("An interval needs three seeds.", "区间至少需要三个种子。")
 
@@ -54,7 +55,7 @@ def _intervals(intervals: Iterable[Interval | None], drawn: Words, confidence: f
     if any(interval.low is not None for interval in shown):
         return Words(f"{drawn.en}: {level} % interval.", f"{drawn.zh}为 {level}% 区间。")
     if any(interval.n >= FEWEST_SEEDS for interval in shown):
-        return Words("no interval, for the seeds do not differ.", "各种子结果相同，没有区间。")
+        return Words("no interval, because all seeds give the same result.", "各种子结果相同，没有区间。")
     return Words("an interval needs three seeds.", "区间至少需要三个种子。")
 
 
@@ -67,10 +68,10 @@ def demonstration(comparison: Comparison) -> Words | None:
     if len(names) < len(comparison.sources):
         text = Words(f"A part of the text ({listed(names).en}) is text", f"一部分文本（{listed(names).zh}）是")
         return text + Words(
-            "that is at hand on any machine. Figures that rest on it do not say what a step will bring on your text.",
+            "that is available on any machine. Figures that depend on it do not predict the effect on your text.",
             "任何机器上都有的文本，依赖它的数字不代表在您自己的文本上的效果。",
         )
     return text + Words(
-        "that is at hand on any machine. They show that the pipeline works, not what it will bring on your text.",
+        "that is available on any machine. They show that the pipeline works, not how it performs on your text.",
         "任何机器上都有的文本，只说明流程可用，不代表在您自己的文本上的效果。",
     )

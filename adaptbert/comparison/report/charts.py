@@ -1,6 +1,6 @@
 """Figures -> SVG with a row for each thing that is measured, as pure functions.
 
-Colours come from the page's style sheet: `role-*` names how far up the ladder.
+Colours come from the page's style sheet: `role-*` names the role of the rung.
 """
 
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Whisker:
-    """A difference with its interval; `detectable` is the effect that could have been found."""
+    """A difference with its interval; `detectable` is the smallest effect with 80 % power."""
 
     label: Words
     verdict: str
@@ -61,7 +61,7 @@ class Move:
 
 
 def bars(rows: Sequence[Bar], marks: Sequence[Mark], described_by: str) -> Markup:
-    """Arms as bars from 0, to the left where a correlation is negative; controls as dashed lines, named below them."""
+    """Arms as bars from 0, to the left where a correlation is negative; baselines as dashed lines, named below them."""
     values = [value for row in rows for value in (row.mean, row.low, row.high, *row.dots) if value is not None]
     values += [mark.value for mark in marks]
     ticks = nice_ticks(min([*values, 0.0]), max([*values, 0.05]))
@@ -94,7 +94,7 @@ def _bar(row: Bar, scale: Scale, y: int) -> list[Markup]:
 
 
 def whiskers(rows: Sequence[Whisker], described_by: str) -> Markup:
-    """Differences around 0; the band is what so many seeds could not have seen."""
+    """Differences around 0; effects inside the band are too small to detect with this number of seeds."""
     seen = [abs(value) for row in rows for value in (row.mean, row.low, row.high) if value is not None]
     reach = max([*seen, LEAST_REACH])
     lowest = min([0.0, *(value for row in rows for value in (row.mean, row.low) if value is not None)])
@@ -109,7 +109,7 @@ def whiskers(rows: Sequence[Whisker], described_by: str) -> Markup:
         y = ROW * index
         body.append(text(svg_text(row.label, ROOM), "0%", y + NAMED_AT, "row-label"))
         if row.mean is None:
-            body.append(text(svg_text(Words("cannot be said", "无法判断")), "100%", y + NAMED_AT, "missing", "end"))
+            body.append(text(svg_text(Words("not testable", "无法检验")), "100%", y + NAMED_AT, "missing", "end"))
             continue
         body.append(text(change(row.mean), "100%", y + NAMED_AT, "row-value", "end"))
         body.append(whisker(scale, row.low, row.high, y + 29, f"whisker verdict-{row.verdict}"))

@@ -104,7 +104,7 @@ def learning(lines: Sequence[Learnt], described_by: str) -> Markup:
 
 
 def reliability(curve: Sequence[tuple[float, float]], described_by: str) -> Markup:
-    """Share of right answers (upward) over confidence (across), from 0 to 100 %; on the diagonal confidence is true."""
+    """Accuracy (upward) over confidence (across), from 0 to 100 %; on the diagonal they are equal."""
     height = 240
     ticks = (0.0, 0.25, 0.5, 0.75, 1.0)
     levels, body = _levels(ticks, Scale(1.0, 0.0), height, lambda share: tick(100 * share))

@@ -1,4 +1,4 @@
-"""All tasks together -> what the page begins with: on how many tasks each step gained, and a matrix step x task."""
+"""All tasks -> the start of the page: on how many tasks each step gained, and a matrix step x task."""
 
 from dataclasses import dataclass
 
@@ -60,12 +60,12 @@ def verdict(comparison: Comparison) -> list[Words]:
         found.append(Words(f"Neither gain nor loss was shown for {names.en}.", f"提升与下降均未证实：{names.zh}。"))
     if unjudged := [within(row.name) for row in rows if not row.judged]:
         names = listed(unjudged)
-        found.append(Words(f"Could not be judged on any task: {names.en}.", f"在任何任务上都无法判断：{names.zh}。"))
+        found.append(Words(f"Not testable on any task: {names.en}.", f"在任何任务上都无法检验：{names.zh}。"))
     if judged:
         found.append(
             Words(
-                "Only fine-tuning was repeated, over seeds; each rung was trained once, and another run of it may land "
-                "elsewhere.",
+                "Only fine-tuning was repeated, over seeds. Each rung was trained once; training it again may give "
+                "another result.",
                 "重复的只有微调（换种子）；每一级只训练了一次，重新训练可能得到不同的结果。",
             )
         )
@@ -88,5 +88,5 @@ def price(step: Step, task: Task) -> Words | None:
         return None
     tokens = arm.cost.tokens - other.cost.tokens
     if tokens == 0:
-        return Words("no more tokens", "词元数相同")
+        return Words("same number of tokens", "词元数相同")
     return Words(f"{millions(tokens)} M tokens", f"{millions(tokens)} 百万词元")

@@ -1,4 +1,4 @@
-"""Rungs -> sentences in both languages: what each did to held-out text, and whether its masks were those asked for."""
+"""Rungs -> sentences in both languages: bits per character on held-out text, and the masking audit."""
 
 from collections.abc import Sequence
 
@@ -8,19 +8,19 @@ from adaptbert.comparison.report.terms import MINUS, Words, bits_change, listed,
 
 MASKING_RATE_TOLERANCE = 0.01
 MASKING_SHARE_TOLERANCE = 0.005
-"""Differences below these are chance on a short run, and worth no sentence on a long one."""
+"""Smaller differences arise by chance on a short run and do not matter on a long one."""
 MASKED_WHOLE_MOST = 0.01
 EVERY_RUNG = Words("every trained rung", "每个训练过的级")
 
 
 def reading(comparison: Comparison) -> list[Words]:
-    """What each domain-transfer rung did to held-out text; general text on top of it is what was forgotten."""
+    """How each domain-transfer rung changed bits per character; an increase on general text is forgetting."""
     found = []
     if comparison.began_from not in (None, SCRATCH):
         begun = comparison.began_from
         found.append(
             Words(
-                f"General pre-training went on from {begun}. Its training elsewhere is in no sum on this page.",
+                f"General pre-training started from {begun}, whose earlier training is not counted on this page.",
                 f"通用预训练从 {begun} 开始；它此前在别处的训练不计入本页的任何合计。",
             )
         )
@@ -32,9 +32,9 @@ def reading(comparison: Comparison) -> list[Words]:
         elif rung.random_head:
             found.append(
                 Words(
-                    f"The masked-LM head of {rung.name} was never trained: its bits per character mean nothing, "
-                    "and it is no baseline for those of another rung.",
-                    f"{rung.name} 的掩码语言模型头从未训练：它的每字符比特数没有意义，也不能作为其他检查点的基线。",
+                    f"The masked-LM head of {rung.name} was never trained: its bits per character are meaningless and "
+                    "cannot be compared with those of other rungs.",
+                    f"{rung.name} 的掩码语言模型头从未训练：它的每字符比特数没有意义，不能与其他级比较。",
                 )
             )
         elif corpus != rung.name and corpus in rung.after:
@@ -43,7 +43,7 @@ def reading(comparison: Comparison) -> list[Words]:
         found.append(
             Words(
                 "The ladder has no rung above general pre-training.",
-                "梯子在通用预训练之上没有别的级。",
+                "阶梯在通用预训练之上没有别的级。",
             )
         )
     return found
@@ -67,9 +67,9 @@ def _reading(rung: Rung, corpus: str, corpora: Sequence[str]) -> Words:
         moved = bits_change(after - before)
         word = Words("worse", "变差") if moved.startswith("+") else Words("better", "变好")
         if name == "general" and moved.startswith("+"):
-            word = Words("so much was forgotten", "即遗忘的量")
+            word = Words("forgetting", "遗忘")
         if float(moved.replace(MINUS, "-")) == 0:
-            word = Words("the same", "不变")
+            word = Words("unchanged", "不变")
         sentence += Words(
             f"On {name} text: {before:.2f} to {after:.2f} ({moved}, {word.en}).",
             f"{name} 文本：{before:.2f} 到 {after:.2f}（{moved}，{word.zh}）。",
@@ -78,7 +78,7 @@ def _reading(rung: Rung, corpus: str, corpora: Sequence[str]) -> Words:
 
 
 def masking(comparison: Comparison) -> list[Words]:
-    """Rungs whose masks were not what was asked for, and those without an audit; one sentence where all were."""
+    """Rungs whose masks differ from the configuration, and those without an audit; else one sentence."""
     masked = [(rung.name, rung.masks) for rung in comparison.rungs if rung.masks is not None]
     found = [trouble for name, masks in masked for trouble in _mask_troubles(name, masks)]
     unknown = [same(rung.name) for rung in comparison.rungs if rung.start is not None and rung.masks is None]
@@ -86,13 +86,13 @@ def masking(comparison: Comparison) -> list[Words]:
         names = listed([same(name) for name, _ in masked]) if unknown or len(masked) == 1 else EVERY_RUNG
         found.append(
             Words(
-                f"On {names.en} the masks are what was asked for, and no special token was masked.",
+                f"The masks of {names.en} match the configuration, and no special token was masked.",
                 f"{names.zh}的掩码都符合设定，没有特殊词元被掩盖。",
             )
         )
     if masked and unknown:
         names = listed(unknown)
-        found.append(Words(f"Without an audit: {names.en}.", f"没有掩码审计：{names.zh}。"))
+        found.append(Words(f"No masking audit: {names.en}.", f"没有掩码审计：{names.zh}。"))
     return found
 
 
@@ -101,41 +101,41 @@ def _mask_troubles(name: str, masks: Masks) -> list[Words]:
     if audit["specials"]:
         found.append(
             Words(
-                f"{name}: {audit['specials']:,.0f} special tokens were masked; not one should be.",
+                f"{name}: {audit['specials']:,.0f} special tokens were masked; none should be.",
                 f"{name}：有 {audit['specials']:,.0f} 个特殊词元被掩盖，本应一个也没有。",
             )
         )
     if abs(audit["rate"] - masks.probability) > MASKING_RATE_TOLERANCE:
-        is_, asked = points(audit["rate"]), points(masks.probability)
+        actual, configured = points(audit["rate"]), points(masks.probability)
         found.append(
             Words(
-                f"{name}: {is_} % of the tokens were masked, not {asked} %.",
-                f"{name}：实际掩盖了 {is_}% 的词元，而非 {asked}%。",
+                f"{name}: {actual} % of the tokens were masked (configured: {configured} %).",
+                f"{name}：实际掩盖了 {actual}% 的词元（设定为 {configured}%）。",
             )
         )
     kinds = {
-        "documents_without": Words("have no mask at all", "完全没有掩码"),
-        "documents_whole": Words("are masked from end to end", "从头到尾都被掩盖"),
+        "documents_without": Words("have no mask", "完全没有掩码"),
+        "documents_whole": Words("are masked completely", "全部被掩盖"),
     }
     for key, what in kinds.items():
         expected = audit[f"{key}_expected"]
         error = (expected * (1 - expected) / audit["documents"]) ** 0.5
         if abs(audit[key] - expected) > max(MASKING_SHARE_TOLERANCE, 5 * error):
-            is_, asked = points(audit[key]), points(expected)
+            actual, due = points(audit[key]), points(expected)
             found.append(
                 Words(
-                    f"{name}: {is_} % of the documents {what.en}; by their lengths {asked} % would be expected.",
-                    f"{name}：{is_}% 的文档{what.zh}，而按长度应为 {asked}%。",
+                    f"{name}: {actual} % of the documents {what.en}; {due} % are expected from their lengths.",
+                    f"{name}：{actual}% 的文档{what.zh}，而按长度应为 {due}%。",
                 )
             )
     if audit["documents_whole"] > MASKED_WHOLE_MOST:
         share = points(audit["documents_whole"])
         found.append(
             Words(
-                f"{name}: {share} % of the documents are masked from end to end and leave nothing to guess from: their "
-                "units are as long as they are. Shorter units or longer documents mend it.",
-                f"{name}：{share}% 的文档从头到尾都被掩盖，没有可供推断的上下文：一个掩码单位就有整个文档那么长。"
-                "缩短掩码单位或加长文档即可改善。",
+                f"{name}: {share} % of the documents are masked completely and leave no context to predict from, "
+                "because one masking unit spans the whole document. Use shorter units or longer documents.",
+                f"{name}：{share}% 的文档全部被掩盖，没有可供预测的上下文：一个掩码单位就有整个文档那么长。"
+                "请缩短掩码单位或加长文档。",
             )
         )
     return found

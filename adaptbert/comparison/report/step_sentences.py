@@ -1,6 +1,6 @@
 """Comparison -> sentences in both languages: what was shown, with its numbers, and what was not.
 
-The sentences follow from the figures by rule; nothing here praises a step that the figures do not carry.
+The sentences follow from the figures by rule.
 """
 
 from adaptbert.comparison.records import Comparison, Step, Task, Verdict
@@ -25,7 +25,7 @@ from adaptbert.comparison.statistics import FEWEST_SEEDS, Interval
 
 
 def best(task: Task, confidence: float) -> Words:
-    """Which arm the dev split chooses, and what it scores on the test split."""
+    """Which arm scores highest on the dev split, and its score on the test split."""
     arm = task.arm(task.chosen) if task.chosen is not None else None
     if arm is None or arm.interval is None:
         return Words("No arm of this task has a result yet.", "这个任务还没有任何结果。")
@@ -40,14 +40,15 @@ def best(task: Task, confidence: float) -> Words:
     if len(task.best_on_dev) > 1:
         names = listed([same(name) for name in task.best_on_dev])
         return Words(
-            f"On the dev split {names.en} are equal, and {arm.name} is the first of them; on the test split it scores "
-            f"{score} ({metric.en}, {interval.en}).",
+            f"{names.en} score equally on the dev split, and {arm.name} is the first of them; on the test split it "
+            f"scores {score} ({metric.en}, {interval.en}).",
             f"开发集上 {names.zh} 得分相同，取其中第一个 {arm.name}；它在测试集上的{metric.zh} 为 {score}"
             f"（{interval.zh}）。",
         )
     return Words(
-        f"The dev split chooses {arm.name}; on the test split it scores {score} ({metric.en}, {interval.en}).",
-        f"按开发集选出 {arm.name}；它在测试集上的{metric.zh} 为 {score}（{interval.zh}）。",
+        f"{arm.name} scores highest on the dev split; on the test split it scores {score} ({metric.en}, "
+        f"{interval.en}).",
+        f"{arm.name} 在开发集上得分最高；它在测试集上的{metric.zh} 为 {score}（{interval.zh}）。",
     )
 
 
@@ -57,7 +58,7 @@ def _interval(interval: Interval, confidence: float, *, signed: bool) -> Words:
     if interval.n < FEWEST_SEEDS:
         return Words(f"{seeds.en}; an interval needs three seeds", f"{seeds.zh}；区间至少需要三个种子")
     if interval.low is None or interval.high is None:
-        return Words(f"no interval, for all {seeds.en} give the same", f"{seeds.zh}结果相同，没有区间")
+        return Words(f"no interval, because all {seeds.en} give the same score", f"{seeds.zh}结果相同，没有区间")
     low, high, level = write(interval.low), write(interval.high), percent(confidence)
     if signed and too_small(interval.low) and too_small(interval.high):
         return Words(f"{level} % interval within 0.1 of 0, {seeds.en}", f"{level}% 区间距 0 不到 0.1，{seeds.zh}")
@@ -65,7 +66,7 @@ def _interval(interval: Interval, confidence: float, *, signed: bool) -> Words:
 
 
 def step(step: Step, task: Task, confidence: float) -> Words:
-    """The answer to one question, and what the step cost."""
+    """The result of one comparison, and the cost of the step."""
     return _answer(step, task, confidence) + _price(step, task)
 
 
@@ -80,12 +81,12 @@ def _answer(step: Step, task: Task, confidence: float) -> Words:
     if step.verdict in ("gain", "loss"):
         return Words(f"Shown: {en}", f"已证实：{zh}")
     if step.verdict in ("likely_gain", "likely_loss"):
-        asked = sum(other.p_holm is not None for other in task.steps)
+        compared = sum(other.p_holm is not None for other in task.steps)
         return Words(
-            f"Likely, not shown: {en} The interval by itself excludes 0, but {asked} questions were asked of this "
-            "task, and with so many one such interval may come by chance.",
-            f"可能，但未证实：{zh}单看区间不含 0，但对这个任务共提了 {asked} 个问题，"
-            "问题一多，偶然也会出现这样的区间。",
+            f"Likely, not shown: {en} The unadjusted interval excludes 0, but {compared} comparisons were made on this "
+            "task, and among that many one such interval can occur by chance.",
+            f"可能，但未证实：{zh}未校正的区间不含 0，但在这个任务上共做了 {compared} 次比较，"
+            "比较一多，偶然也会出现这样的区间。",
         )
     return Words(f"Not shown: {en}", f"未证实：{zh}") + _detectable(
         step.difference.detectable, step.difference.interval.n
@@ -93,17 +94,16 @@ def _answer(step: Step, task: Task, confidence: float) -> Words:
 
 
 def _detectable(least: float, n: int) -> Words:
-    """What would have been found, had it been there."""
+    """The smallest effect that the test detects."""
     if too_small(least):
         return Words(
-            f"With {n} seeds that differ as little as these do, even an effect of less than 0.1 points would have been "
-            "found four times in five.",
-            f"目前种子间的波动很小，{n} 个种子对不到 0.1 分的效应也有八成把握发现。",
+            f"With {n} seeds and a spread this small, the test detects an effect below 0.1 points with 80 % power.",
+            f"种子间的波动很小，{n} 个种子对不到 0.1 分的效应也有 80% 的检验功效。",
         )
     return Words(
-        f"With {n} seeds that differ as these do, an effect of {points(least)} points or more would have been found "
-        "four times in five; a smaller one may exist.",
-        f"按目前种子间的波动，{n} 个种子只有在效应达到 {points(least)} 分时才有八成把握发现；更小的效应仍可能存在。",
+        f"With {n} seeds and this spread, the test detects an effect of {points(least)} points or more with 80 % "
+        "power; a smaller effect may exist.",
+        f"按目前种子间的波动，{n} 个种子在效应达到 {points(least)} 分时检验功效才有 80%；更小的效应仍可能存在。",
     )
 
 
@@ -112,18 +112,18 @@ def _untested(step: Step, task: Task) -> Words:
     if missing:
         names = listed(missing)
         verb = "have" if len(missing) > 1 else "has"
-        return Words(f"Cannot be said: {names.en} {verb} no result.", f"无法判断：{names.zh} 没有结果。")
+        return Words(f"Not testable: {names.en} {verb} no result.", f"无法检验：{names.zh} 没有结果。")
     if step.difference is None:
-        return Words("Cannot be said: the two arms share no seed.", "无法判断：两组没有共同的种子。")
+        return Words("Not testable: the two arms share no seed.", "无法检验：两组没有共同的种子。")
     size, n = moved(step.difference.interval.mean), step.difference.interval.n
     if n < FEWEST_SEEDS:
         return Words(
-            f"Cannot be said: {size.en} points on {n} seed{'s' * (n > 1)}; an interval needs three seeds.",
-            f"无法判断：{n} 个种子的差值为 {size.zh} 分；区间至少需要三个种子。",
+            f"Not testable: {size.en} points on {n} seed{'s' * (n > 1)}; an interval needs three seeds.",
+            f"无法检验：{n} 个种子的差值为 {size.zh} 分；区间至少需要三个种子。",
         )
     return Words(
-        f"Cannot be said: the difference is {size.en} points on each of {n} seeds, without any spread to judge it by.",
-        f"无法判断：{n} 个种子的差值都是 {size.zh} 分，没有波动可供判断。",
+        f"Not testable: the difference is {size.en} points for each of {n} seeds, so it has no variance.",
+        f"无法检验：{n} 个种子的差值都是 {size.zh} 分，没有波动可供检验。",
     )
 
 
@@ -138,12 +138,12 @@ def _price(step: Step, task: Task) -> Words:
         return Words("", "")
     tokens = arm.cost.tokens - other.cost.tokens
     if arm.cost.tokens == other.cost.tokens == 0:
-        return Words("Neither arm's weights were trained here.", "两组的权重都没有在此训练。")
+        return Words("Neither arm was pre-trained in this project.", "两组都没有在本项目中预训练。")
     if tokens == 0:
-        return Words("Both arms were trained here on equally many tokens.", "两组在此训练的词元数相同。")
+        return Words("Both arms were pre-trained on the same number of tokens.", "两组预训练的词元数相同。")
     sign = Words("more", "多") if tokens > 0 else Words("fewer", "少")
     amount = millions(abs(tokens))
-    return Words(f"Price: {amount} M {sign.en} tokens of training.", f"代价：训练词元{sign.zh} {amount} 百万。")
+    return Words(f"Cost: {amount} M {sign.en} training tokens.", f"代价：训练词元{sign.zh} {amount} 百万。")
 
 
 def lift(task: Task, confidence: float) -> list[Words]:
@@ -161,17 +161,17 @@ def lift(task: Task, confidence: float) -> list[Words]:
     return found
 
 
-_NOT_SHOWN = Words("That the text itself helps is not shown.", "文本本身有用，这一点未证实。")
+_NOT_SHOWN = Words("A gain from the domain text itself is not shown.", "领域文本本身带来提升，这一点未证实。")
 TEXT_HELPS: dict[Verdict, Words] = {
-    "gain": Words("That the text itself helps is shown.", "文本本身有用，这一点已证实。"),
+    "gain": Words("A gain from the domain text itself is shown.", "领域文本本身带来提升，这一点已证实。"),
     "loss": Words(
-        "The domain text does worse than general text here, and that is shown.",
-        "在这里领域文本不如通用文本，这一点已证实。",
+        "A loss from the domain text, compared with general text, is shown.",
+        "领域文本不如通用文本，这一点已证实。",
     ),
     "likely_gain": _NOT_SHOWN,
     "likely_loss": _NOT_SHOWN,
     "not_shown": _NOT_SHOWN,
-    "untested": Words("Whether the text itself helps cannot be said.", "文本本身是否有用，无法判断。"),
+    "untested": Words("A gain from the domain text itself is not testable.", "领域文本本身是否带来提升，无法检验。"),
 }
 
 
@@ -192,22 +192,17 @@ def _lift(task: Task, whole: Step, training: Step, text: Step, confidence: float
     by, by_more, by_text = (moved(interval.mean) for interval in (changed, more, rest))
     more_interval, text_interval = (_interval(interval, confidence, signed=True) for interval in (more, rest))
     sentence = Words(
-        f"{name.en} changes the score by {by.en} points. {_begun(by_more).en} of them are there with {much.en} "
-        f"({more_interval.en}): that part is more training. {_begun(by_text).en} are left for the domain text itself "
+        f"{name.en} changes the score by {by.en} points. Of these, {by_more.en} are also obtained with {much.en} "
+        f"({more_interval.en}) and are due to more training; {by_text.en} are due to the domain text itself "
         f"({text_interval.en}).",
         f"{name.zh}使得分变化 {by.zh} 分。其中 {by_more.zh} 分，{much.zh}也能得到（{more_interval.zh}），"
-        f"这部分只是训练更多；归于领域文本本身的是 {by_text.zh} 分（{text_interval.zh}）。",
+        f"来自训练量的增加；来自领域文本本身的是 {by_text.zh} 分（{text_interval.zh}）。",
     )
     return [sentence + TEXT_HELPS[text.verdict]]
 
 
-def _begun(name: Words) -> Words:
-    """A name that begins a sentence."""
-    return Words(name.en[0].upper() + name.en[1:], name.zh)
-
-
 def _as_much(task: Task, domain: str, control: str) -> Words:
-    """What was spent on the control: in passes over texts of unlike length it may be another number of tokens."""
+    """The training of the control; with a budget in passes it may have another number of tokens."""
     spent = [
         arm.cost.tokens if arm is not None and arm.cost is not None else None
         for arm in map(task.arm, (domain, control))
@@ -234,11 +229,11 @@ def suite(comparison: Comparison) -> list[Words]:
     ]
     found = [
         Words(
-            f"The plain mean of {listed(parts).en}, as in GLUE. The parts measure unlike things: the mean ranks arms "
-            "that ran the same tasks, and is a share of nothing. Its interval is over seeds, the scores of each seed "
-            "taken together.",
-            f"{listed(parts).zh}的简单平均，做法同 GLUE。各部分衡量的东西并不相同：这个平均只用来给跑过同样任务的"
-            "各组排序，本身不是任何比例。区间按种子计算，同一种子的各任务得分配在一起。",
+            f"The unweighted mean of {listed(parts).en}, as in GLUE. The metrics differ: the mean ranks arms that ran "
+            "the same tasks and has no absolute meaning. The scores of one seed are averaged over tasks first; the "
+            "interval is over seeds.",
+            f"{listed(parts).zh}的不加权平均，做法同 GLUE。各项指标不同：这个平均只用来给跑过同样任务的各组排序，"
+            "没有绝对意义。先对同一种子在各任务上的得分求平均，区间按种子计算。",
         )
     ]
     averaged = {average.arm for average in comparison.suite}
@@ -247,20 +242,20 @@ def suite(comparison: Comparison) -> list[Words]:
     if left_out:
         found.append(
             Words(
-                f"Without a result for every task with the same seeds, and so without a mean: {listed(left_out).en}.",
-                f"并非每个任务都有相同种子的结果，因此没有平均值：{listed(left_out).zh}。",
+                f"No mean, because results of a task or a seed are missing: {listed(left_out).en}.",
+                f"缺少某个任务或种子的结果，因此没有平均值：{listed(left_out).zh}。",
             )
         )
     return found
 
 
 def without_gain(task: Task) -> Words:
-    """Which steps brought nothing that could be shown; which arms are in no step, and what it would take."""
+    """Steps without a shown gain; arms that are compared with no other, and the arm that would be needed."""
     groups = [
-        (("loss",), Words("Made it worse", "使结果变差")),
-        (("not_shown", "likely_loss"), Words("Brought nothing that could be shown", "没有可证实的收获")),
-        (("likely_gain",), Words("Likely a gain, but not shown", "可能有提升，但未证实")),
-        (("untested",), Words("Cannot be said", "无法判断")),
+        (("loss",), Words("Loss shown", "已证实下降")),
+        (("not_shown", "likely_loss"), Words("No gain shown", "未证实有提升")),
+        (("likely_gain",), Words("Gain likely, not shown", "可能有提升，但未证实")),
+        (("untested",), Words("Not testable", "无法检验")),
     ]
     found = Words("", "")
     for verdicts, lead in groups:
@@ -277,7 +272,7 @@ def without_gain(task: Task) -> Words:
 
 
 def _uncompared(task: Task) -> Words:
-    """Arms that are in no step. Without any step there is nothing to say but that."""
+    """Arms that are in no step."""
     if not task.arms:
         return Words("", "")
     found = Words("", "") if task.steps else Words("No step was compared.", "没有比较任何一步。")

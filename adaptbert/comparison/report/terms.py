@@ -1,11 +1,11 @@
 """Words in both languages, and numbers as they are written in both."""
 
 import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup, escape
+from rich.cells import cell_len
 
 from adaptbert.base.task_types import Target, TaskType
 from adaptbert.comparison.amounts import amount
@@ -32,13 +32,13 @@ def _code(text: str) -> Markup:
 
 
 def control(name: str, target: Target) -> Words:
-    """What a control is called in a task with this target."""
+    """What a baseline is called in a task with this target."""
     of_target = TARGET_WORDS[target].majority if name == "majority" else None
     return of_target or CONTROLS[name]
 
 
 def learns(name: str, target: Target) -> bool:
-    """Whether a control has learned from the training rows."""
+    """Whether a baseline is fitted on the training rows."""
     return name != "question_overlap" and (name, target) != ("majority", "answer")
 
 
@@ -75,7 +75,7 @@ def _cut(text: str, most: int | None) -> Markup:
     room = len(text) if most is None else most
     kept = ""
     for character in text:
-        room -= 2 if unicodedata.east_asian_width(character) in "WF" else 1
+        room -= cell_len(character)
         if most is not None and room < 0:
             return Markup("{}…<title>{}</title>").format(kept[:-1], text)
         kept += character
@@ -153,11 +153,11 @@ ARMS = {
 }
 """What an arm is, by the role of its rung."""
 CONTROLS = {
-    "majority": Words("commonest label", "最常见类别"),
+    "majority": Words("most frequent label", "最常见类别"),
     "tfidf_logistic": Words("TF-IDF + logistic regression", "TF-IDF + 逻辑回归"),
     "tfidf_ridge": Words("TF-IDF + ridge regression", "TF-IDF + 岭回归"),
-    "question_overlap": Words("sentence nearest to the question", "与问题最接近的句子"),
-    "word_majority": Words("commonest tag of each word", "逐词最常见标签"),
+    "question_overlap": Words("sentence most similar to the question", "与问题最相似的句子"),
+    "word_majority": Words("most frequent tag of each word", "逐词最常见标签"),
     "window_logistic": Words("windowed logistic regression", "窗口特征 + 逻辑回归"),
 }
 STEPS = {
@@ -169,7 +169,7 @@ STEPS = {
     "task_transfer_after_domain": Words("Task transfer after domain", "领域迁移之后的任务迁移"),
     "task_transfer_after_general_long": Words("Task transfer after more training", "增加训练之后的任务迁移"),
     "task_transfer_from_scratch": Words("Task transfer from random weights", "从随机权重开始的任务迁移"),
-    "climb": Words("The whole climb to domain", "从随机权重到领域迁移"),
+    "climb": Words("Pre-training and domain transfer", "通用预训练加领域迁移"),
 }
 """What a step is called, by its question."""
 VERDICTS = {
@@ -178,16 +178,16 @@ VERDICTS = {
     "likely_gain": Words("gain likely, not shown", "可能提升，未证实"),
     "likely_loss": Words("loss likely, not shown", "可能下降，未证实"),
     "not_shown": Words("not shown", "未证实"),
-    "untested": Words("cannot be said", "无法判断"),
+    "untested": Words("not testable", "无法检验"),
 }
 STANDINGS = {
-    "wins": Words("baseline wins", "基线更好"),
-    "ties": Words("baseline ties", "与基线不分高下"),
-    "loses": Words("above the baseline", "高于基线"),
-    "higher": Words("baseline higher, not judged", "基线更高，尚不能判断"),
-    "lower": Words("baseline lower, not judged", "基线更低，尚不能判断"),
+    "wins": Words("baseline better", "基线更好"),
+    "ties": Words("no clear difference", "无明显差别"),
+    "loses": Words("arm better", "该组更好"),
+    "higher": Words("baseline higher, not testable", "基线更高，无法检验"),
+    "lower": Words("arm higher, not testable", "该组更高，无法检验"),
 }
-"""How the best control stands beside the chosen arm."""
+"""How the best baseline compares with the chosen arm."""
 METRICS = {
     "f1_macro": Words("macro-F1", "宏平均 F1"),
     "f1_span": Words("strict span F1", "严格片段 F1"),
@@ -198,10 +198,10 @@ METRICS = {
 UNITS = {
     "token": Words("token", "词元"),
     "word": Words("word", "整词"),
-    "ngram": Words("run of words", "连续多词"),
+    "ngram": Words("n-gram of words", "词的 n 元组"),
 }
 TOKEN_CLASSES = {
-    "continuation": Words("inside a word", "词内续片"),
+    "continuation": Words("continuation (##)", "后续子词（##）"),
     "chinese": Words("Chinese", "汉字"),
     "latin": Words("Latin", "拉丁字母"),
     "digit": Words("digits", "数字"),
@@ -209,17 +209,17 @@ TOKEN_CLASSES = {
     "other": Words("other", "其他"),
 }
 KINDS: Mapping[tuple[TaskType, Target], Words] = {
-    ("single_sentence", "class"): Words("a label for each sentence", "单句分类"),
-    ("single_sentence", "labels"): Words("any number of labels for each sentence", "单句多标签分类"),
-    ("single_sentence", "number"): Words("a number for each sentence", "单句回归"),
-    ("sentence_pair", "class"): Words("a label for each pair of sentences", "句对分类"),
-    ("sentence_pair", "labels"): Words("any number of labels for each pair of sentences", "句对多标签分类"),
-    ("sentence_pair", "number"): Words("a number for each pair of sentences", "句对回归"),
-    ("sequence_labelling", "spans"): Words("spans of words", "序列标注：片段"),
-    ("sequence_labelling", "tags"): Words("a tag for each word", "序列标注：逐词标签"),
-    ("extractive_answer", "answer"): Words("an answer from a passage", "抽取式问答"),
+    ("single_sentence", "class"): Words("single-sentence classification", "单句分类"),
+    ("single_sentence", "labels"): Words("single-sentence multi-label classification", "单句多标签分类"),
+    ("single_sentence", "number"): Words("single-sentence regression", "单句回归"),
+    ("sentence_pair", "class"): Words("sentence-pair classification", "句对分类"),
+    ("sentence_pair", "labels"): Words("sentence-pair multi-label classification", "句对多标签分类"),
+    ("sentence_pair", "number"): Words("sentence-pair regression", "句对回归"),
+    ("sequence_labelling", "spans"): Words("sequence labelling: spans", "序列标注：片段"),
+    ("sequence_labelling", "tags"): Words("sequence labelling: a tag per word", "序列标注：逐词标签"),
+    ("extractive_answer", "answer"): Words("extractive question answering", "抽取式问答"),
 }
-"""What a task asks, by task type and target."""
+"""What a task is called, by task type and target."""
 
 
 @dataclass(frozen=True)
@@ -228,7 +228,7 @@ class TargetWords:
 
     Attributes:
         right: when the answer to a row counts as right; None: no answer is simply right.
-        majority: what the control of that name answers, where it is not the commonest label.
+        majority: what the baseline of that name answers, where it is not the most frequent label.
     """
 
     right: Words | None
@@ -236,22 +236,22 @@ class TargetWords:
 
 
 _ALL_TAGS = Words(
-    "all its tags are; its confidence is that of its least sure tag, too high for all of them together",
-    "所有标签都正确；其置信度取最没把握的标签，因此对整行而言偏高",
+    "all its tags are correct; its confidence is that of its least confident tag, which is too high for the whole row",
+    "所有标签都正确；其置信度取置信度最低的标签，因此对整行而言偏高",
 )
 TARGET_WORDS: Mapping[Target, TargetWords] = {
-    "class": TargetWords(Words("its label is right", "标签正确")),
+    "class": TargetWords(Words("its label is correct", "标签正确")),
     "labels": TargetWords(
         Words(
-            "its whole set of labels is right; its confidence is that of its least sure label, too high for all of "
-            "them together",
-            "全部标签都正确；其置信度取最没把握的标签，因此对整行而言偏高",
+            "all its labels are correct; its confidence is that of its least confident label, which is too high for "
+            "the whole row",
+            "全部标签都正确；其置信度取置信度最低的标签，因此对整行而言偏高",
         ),
-        majority=Words("commonest set of labels", "最常见的标签组合"),
+        majority=Words("most frequent label set", "最常见的标签组合"),
     ),
     "number": TargetWords(None, majority=Words("mean of the training values", "训练值的平均数")),
     "answer": TargetWords(
-        Words("the answer is met exactly", "答案完全匹配"), majority=Words("no answer at all", "一律回答“无答案”")
+        Words("the answer matches exactly", "答案完全匹配"), majority=Words("always “no answer”", "一律回答“无答案”")
     ),
     "spans": TargetWords(_ALL_TAGS),
     "tags": TargetWords(_ALL_TAGS),
@@ -275,13 +275,13 @@ def within(name: Words) -> Words:
 
 
 def would_show(advice: Advice) -> Words:
-    """Which arm would be compared with those that are there, and what that would answer."""
+    """Which additional arm would be compared with these arms, and the steps that this would measure."""
     steps = [within(STEPS[question]) for question in advice.questions]
     what = listed([Words(step.en, f"“{step.zh}”") for step in steps])
-    beside, verb = listed([same(arm) for arm in advice.beside]), "bring" if len(advice.questions) > 1 else "brings"
+    beside = listed([same(arm) for arm in advice.beside])
     return Words(
-        f"An arm from `{advice.rung}` ({advice.role}) beside {beside.en} would show what {what.en} {verb}.",
-        f"在 {beside.zh} 之外再加一个从 `{advice.rung}` 开始的组（{advice.role}），就能看出{what.zh}带来了什么。",
+        f"To measure {what.en}, add an arm from `{advice.rung}` ({advice.role}) to compare with {beside.en}.",
+        f"要测量{what.zh}的作用，请再加一个从 `{advice.rung}` 开始的组（{advice.role}），与 {beside.zh} 比较。",
     )
 
 

@@ -1,4 +1,4 @@
-"""A task -> sentences in both languages on how far its figures carry: confidences, controls, seeds that went wrong."""
+"""A task -> sentences in both languages on calibration, baselines and degenerate or missing seeds."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,11 +10,11 @@ from adaptbert.comparison.statistics import FEWEST_SEEDS
 from adaptbert.rows.targets import TARGETS
 
 CALIBRATED_WITHIN = 1.5
-"""Times the error that chance alone gives: above, confidences are said to be off."""
+"""Multiple of the error expected by chance; above it the report calls the model over- or underconfident."""
 
 
 def calibration(task: Task) -> Words | None:
-    """Whether the chosen arm is as often right as it is sure; None where nothing is simply right."""
+    """Calibration of the chosen arm; None where answers are not right or wrong."""
     found = task.inspection.calibration if task.inspection is not None else None
     if found is None:
         return None
@@ -24,20 +24,20 @@ def calibration(task: Task) -> Words | None:
     ece, width, chance = (at_least(100 * error, 1) for error in (found.ece, found.ece_width, found.chance))
     brier = at_least(found.brier, 3)
     if found.ece <= CALIBRATED_WITHIN * found.chance:
-        verdict = Words("As far as these rows can tell, that is true.", "就这些行而言，看不出偏差。")
+        verdict = Words("No miscalibration is detectable on these rows.", "在这些行上检测不出校准偏差。")
     elif found.claimed > found.came_true:
-        verdict = Words("It is surer than it should be.", "模型过于自信。")
+        verdict = Words("The model is overconfident.", "模型过于自信。")
     else:
-        verdict = Words("It is less sure than it could be.", "模型不够自信。")
+        verdict = Words("The model is underconfident.", "模型不够自信。")
     return Words(
-        f"A row counts as right when {right.en}. The mean confidence is {claimed} %, and {came_true} % are right.",
-        f"一行算作正确，是指{right.zh}。平均置信度为 {claimed}%，正确率为 {came_true}%。",
+        f"A row counts as correct when {right.en}. Mean confidence: {claimed} %; accuracy: {came_true} %.",
+        f"一行算作正确，是指{right.zh}。平均置信度为 {claimed}%，准确率为 {came_true}%。",
     ) + (
         verdict
         + Words(
-            f"Expected calibration error: {ece} in bins of equally many rows ({width} in bins of equal width); true "
-            f"confidences would get {chance} by chance. Brier score: {brier}.",
-            f"期望校准误差：等量分箱 {ece}（等宽分箱 {width}），置信度完全真实时仅因偶然也会有 {chance}。"
+            f"Expected calibration error: {ece} with equal-count bins ({width} with equal-width bins); by chance, a "
+            f"perfectly calibrated model would get {chance}. Brier score: {brier}.",
+            f"期望校准误差：等量分箱 {ece}（等宽分箱 {width}）；校准完美的模型仅因偶然也会有 {chance}。"
             f"Brier 分数：{brier}。",
         )
         + _tempered(task, ece)
@@ -45,27 +45,28 @@ def calibration(task: Task) -> Words | None:
 
 
 def _tempered(task: Task, before: str) -> Words:
-    """What one number a seed, fitted on dev, would do for the confidences."""
+    """The effect of temperature scaling, fitted on the dev split, on the calibration error."""
     if task.tempered is None:
         return Words("", "")
     values = sorted(task.tempered.temperatures.values())
     low, high, after = f"{values[0]:.2f}", f"{values[-1]:.2f}", at_least(100 * task.tempered.ece, 1)
     told = Words(low, low) if low == high else Words(f"{low} to {high}", f"{low} 到 {high}")
     return Words(
-        f"A temperature that is fitted on dev ({told.en}; above 1 is too sure) takes it from {before} to {after} in "
-        "bins of equally many rows. It changes no answer, and is not applied to the confidences shown here.",
-        f"在开发集上拟合的温度（{told.zh}，大于 1 表示过于自信）会把等量分箱的误差从 {before} 变为 {after}。"
-        "它不改变任何答案，这里显示的置信度也未使用它。",
+        f"Temperature scaling, fitted on the dev split ({told.en}; above 1 means overconfident), changes the error "
+        f"from {before} to {after} with equal-count bins. It changes no prediction and is not applied to the "
+        "confidences shown here.",
+        f"在开发集上拟合的温度缩放（{told.zh}，大于 1 表示过于自信）会把等量分箱的误差从 {before} 变为 {after}。"
+        "它不改变任何预测，这里显示的置信度也未使用它。",
     )
 
 
 Standing = Literal["wins", "ties", "loses", "higher", "lower"]
-"""Of a control beside the chosen arm: below, inside and above its interval; without one the mean alone."""
+"""A baseline against the chosen arm: above, inside and below its interval; without one, by the mean alone."""
 
 
 @dataclass(frozen=True)
 class Baseline:
-    """The control that does best on the test split: no choice is made by it."""
+    """The baseline with the highest test score; no choice depends on it."""
 
     name: str
     score: float
@@ -73,7 +74,7 @@ class Baseline:
 
 
 def baseline(task: Task) -> Baseline | None:
-    """None without a chosen arm, and without controls."""
+    """None without a chosen arm or without baselines."""
     arm = task.arm(task.chosen) if task.chosen is not None else None
     if arm is None or arm.interval is None or not task.controls:
         return None
@@ -85,13 +86,13 @@ def baseline(task: Task) -> Baseline | None:
 
 
 def against_controls(task: Task, confidence: float) -> Words:
-    """The chosen arm beside the control that is hardest to beat."""
+    """The chosen arm compared with the best baseline."""
     arm, found = task.arm(task.chosen) if task.chosen is not None else None, baseline(task)
     if arm is None or arm.interval is None or found is None:
         return Words("", "")
     level, rows = percent(confidence), _rows_of(found.name, task)
-    best = "The control that does best" if len(task.controls) > 1 else "The only control"
-    best_zh = "得分最高的对照" if len(task.controls) > 1 else "唯一的对照"
+    best = "The best baseline" if len(task.controls) > 1 else "The only baseline"
+    best_zh = "得分最高的基线" if len(task.controls) > 1 else "唯一的基线"
     named = control(found.name, task.target)
     beside = Words(
         f"{best} on the test split ({named.en}, {rows.en}) scores {points(found.score)}:",
@@ -100,31 +101,31 @@ def against_controls(task: Task, confidence: float) -> Words:
     mean, n = points(arm.interval.mean), arm.interval.n
     if found.standing in ("higher", "lower") and n >= FEWEST_SEEDS:
         return beside + Words(
-            f"{arm.name} scores {mean} with each of its {n} seeds, without any spread to judge the gap by.",
-            f"{arm.name} 的 {n} 个种子都是 {mean} 分，没有波动可供判断差距是否可靠。",
+            f"{arm.name} scores {mean} with each of its {n} seeds, so there is no variance to test the gap with.",
+            f"{arm.name} 的 {n} 个种子都是 {mean} 分，没有波动可供检验差距是否可靠。",
         )
     if found.standing in ("higher", "lower"):
         return beside + Words(
-            f"{arm.name} scores {mean} and has no interval from {n} seed{'s' * (n > 1)}: the gap cannot be judged.",
-            f"{arm.name} 为 {mean} 分，{n} 个种子给不出区间，差距是否可靠无法判断。",
+            f"{arm.name} scores {mean} and has no interval with {n} seed{'s' * (n > 1)}: the gap is not testable.",
+            f"{arm.name} 为 {mean} 分，{n} 个种子给不出区间，差距是否可靠无法检验。",
         )
     if found.standing == "loses":
-        return beside + Words(f"{arm.name} lies above it.", f"{arm.name} 明显高于它。")
+        return beside + Words(f"{arm.name} scores higher.", f"{arm.name} 明显更高。")
     if found.standing == "wins":
         return beside + Words(
-            f"{arm.name} lies below it. At this budget that control is the better choice.",
-            f"{arm.name} 明显低于它。在这个预算下，这个对照是更好的选择。",
+            f"{arm.name} scores lower. At this budget that baseline is the better choice.",
+            f"{arm.name} 明显更低。在这个预算下，这个基线是更好的选择。",
         )
     return beside + Words(
-        f"it lies inside the {level} % interval of {arm.name}; neither is ahead for certain.",
-        f"它落在 {arm.name} 的 {level}% 区间之内，分不出高下。",
+        f"that is inside the {level} % interval of {arm.name}, so neither is clearly better.",
+        f"它落在 {arm.name} 的 {level}% 区间之内，两者没有明显差别。",
     )
 
 
 def _rows_of(name: str, task: Task) -> Words:
-    """What a control has learned from."""
+    """What a baseline was fitted on."""
     if not learns(name, task.target):
-        return Words("trained on nothing", "不经训练")
+        return Words("not trained", "不经训练")
     if task.control_rows < task.labels:
         return Words(
             f"trained on the first {task.control_rows:,} of the same {task.labels:,} rows",
@@ -134,7 +135,7 @@ def _rows_of(name: str, task: Task) -> Words:
 
 
 def degenerate(task: Task) -> Words | None:
-    """Arms with seeds that learned to give one answer; None where there are none."""
+    """Arms with degenerate seeds, which predict the same for every row; None where there are none."""
     parts = [
         Words(
             f"{arm.name} ({len(arm.degenerate)} of {len(arm.scores)})",
@@ -151,7 +152,7 @@ def degenerate(task: Task) -> Words | None:
 
 _ONE_ANSWER = (
     Words("predict one class only", "只预测一个类别"),
-    Words("answer every row alike", "对每一行给出同一答案"),
+    Words("give every row the same answer", "对每一行给出同一答案"),
 )
 """What a degenerate seed does: of classes, of anything else."""
 
@@ -180,7 +181,7 @@ def troubles(task: Task) -> list[Words]:
         if wrong:
             found.append(
                 Words(
-                    f"{arm.name}: {wrong} of {n} seeds {what.en}. They are counted in the mean.",
+                    f"{arm.name}: {wrong} of {n} seeds {what.en}. They are included in the mean.",
                     f"{arm.name}：{n} 个种子中有 {wrong} 个{what.zh}，均已计入平均值。",
                 )
             )

@@ -1,1 +1,1 @@
-"""Gold and predicted answers -> numbers."""
+"""Scores predicted answers against gold answers, and measures calibration."""

@@ -1,1 +1,1 @@
-"""Task types: rows become tokens, a head sits on the encoder, and its outputs become answers."""
+"""Task types: each encodes rows as tokens, puts a head on the encoder and decodes its outputs."""

@@ -22,6 +22,7 @@ from adaptbert.finetuning.tasks.sentences import Sentences
 from adaptbert.finetuning.tasks.sequence_labelling import SequenceLabelling, SequenceLabellingConfig
 from adaptbert.finetuning.tasks.single_sentence import SingleSentenceConfig
 from adaptbert.finetuning.tasks.targets import FOLDED, HEADS, Weights
+from adaptbert.rows.targets import TARGETS
 from adaptbert.rows.task_description import TaskDescription
 from adaptbert.tokenization.store.tokenizer import Tokenizer
 
@@ -194,11 +195,11 @@ def from_card(card: Mapping[str, Any]) -> Shape:
     Raises:
         KeyError, ValueError: it does not say all.
     """
-    config, task = ShapeConfig.model_validate({card["shape"]: card["options"]}), TaskDescription.of(card)
+    config = ShapeConfig.model_validate({card["shape"]: card["options"]})
+    is_number = TARGETS[card["target"]].cell == "number"  # its unit is in the weights, whatever range the card names
+    task = TaskDescription.of({**card, "range": list(FOLDED)} if is_number else card)
     if problem := mismatch(config, task.task_type, task.target, card["max_length"]):
         raise ValueError(problem[0])
-    if task.range is not None:  # the unit of a number is in the weights
-        task = task.model_copy(update={"range": list(FOLDED)})
     shape = shape_of(task, config.options())
     shape.check_tuned(card["tuned"])
     return shape

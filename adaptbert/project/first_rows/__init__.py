@@ -1,9 +1,8 @@
-"""The first rows of the files that params.yaml names, read as the stages will read them: what is wrong with any of
-them is told before DVC starts.
+"""Validates the first rows of the files that params.yaml names, as the stages will, before DVC starts.
 
-Rows go through the readers and the gate of `collect`, `collect_task` and `validate`, into a folder that is thrown away.
-A small set is read whole and judged as it will be; of a larger one only that is told which its first rows decide.
-Nothing is fetched from the hub, and no docstring is read.
+The rows go through the readers of `collect` and `collect_task` and through `validate`, into a temporary folder. A small
+set is validated as a whole; for a larger one, only problems that its first rows prove are reported. Nothing is fetched
+from the hub, and no docstring is read.
 """
 
 import logging

@@ -1,1 +1,1 @@
-"""params.yaml is read strictly, and what is wrong in it is reported with its place and remedy."""
+"""Reads params.yaml strictly and reports every problem with its location and fix."""

@@ -5,7 +5,6 @@ one. Nothing heavy is imported here: a bad value is told in milliseconds, before
 """
 
 import math
-import re
 from collections.abc import Mapping
 from datetime import date, datetime
 from pathlib import Path
@@ -129,8 +128,7 @@ def _told_once(errors: list[ErrorDetails], values: Mapping[str, Any]) -> list[Er
             shallow.setdefault(error["loc"][:at], []).append(error)
     for place, found in shallow.items():
         if not any(error["loc"][: len(place)] == place for error in told):
-            wanted = " or ".join(error["msg"].removeprefix("Input should be ") for error in found)
-            told.append({**found[0], "loc": place, "msg": f"Input should be {wanted}"})
+            told.append({**found[0], "loc": place, "ctx": {"expected": " or ".join(map(_expected, found))}})
     return told
 
 
@@ -162,31 +160,51 @@ def _translate(details: ErrorDetails, cls: type[Config], key: str, file: Path) -
         )
     if kind == "finite_number":
         return BadParams(Code.NOT_FINITE, place, f"{value} is not finite", "write a number")
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and "than" in kind:
-        remedy = details["msg"].replace("Input should", "it should") + written_numbers.as_share(
-            value, _range(cls, path)
-        )
+    if kind in _BOUNDS and isinstance(value, int | float):
+        remedy = f"it should be {_expected(details)}{written_numbers.as_share(value, _range(cls, path))}"
         return BadParams(Code.OUT_OF_RANGE, place, f"{value} is out of range", remedy)
     if kind == "too_long":
         limits = details["ctx"]
         problem = f"{limits['actual_length']} values are too many"
         return BadParams(Code.OUT_OF_RANGE, place, problem, f"write at most {limits['max_length']}")
-    wanted = details["msg"].replace("Input should be ", "expected ")
-    for pattern, plain in _PLAIN.items():
-        wanted = re.sub(pattern, plain, wanted)
-    keys = _fields(cls, path, only_required=True), _fields(cls, path)
-    remedy = spelling(kind, value, details["msg"], keys, _range(cls, path), path[-1] if path else "")
-    return BadParams(Code.WRONG_TYPE, place, f"{wanted}, found {_shown(value)}", remedy)
+    expected, keys = _expected(details), (_fields(cls, path, only_required=True), _fields(cls, path))
+    remedy = spelling(kind, value, expected, keys, _range(cls, path), path[-1] if path else "")
+    return BadParams(Code.WRONG_TYPE, place, f"expected {expected}, found {_shown(value)}", remedy)
 
 
-_PLAIN = {
-    r"a valid dictionary( or instance of \w+)?": "a mapping",
-    r"a valid string": "text",
-    r"a valid boolean": "true or false",
-    r"a valid ": "a ",
-    r"a integer": "an integer",
+_BOUNDS = {
+    "greater_than": "greater than",
+    "greater_than_equal": "greater than or equal to",
+    "less_than": "less than",
+    "less_than_equal": "less than or equal to",
 }
-"""What pydantic calls a type -> what users call it."""
+"""What pydantic calls an error -> the words before the bound, the one value of its `ctx`."""
+
+_TYPES = {
+    "bool_type": "true or false",
+    "dict_type": "a mapping",
+    "float_type": "a number",
+    "int_type": "an integer",
+    "list_type": "a list",
+    "model_type": "a mapping",
+    "string_type": "text",
+}
+"""What pydantic calls an error -> what users call the type."""
+
+_TOO_SHORT = {"string_too_short": "{} or more characters", "too_short": "a list of {} or more"}
+
+
+def _expected(details: ErrorDetails) -> str:
+    """What the value should be: one of several choices, in quotes; within its bound; of its type."""
+    kind, context = details["type"], details.get("ctx", {})
+    if "expected" in context:
+        return str(context["expected"])
+    if kind in _BOUNDS:
+        (bound,) = context.values()
+        return f"{_BOUNDS[kind]} {int(bound) if bound == int(bound) else bound}"
+    if kind in _TOO_SHORT:
+        return _TOO_SHORT[kind].format(context["min_length"])
+    return _TYPES.get(kind, details["msg"])
 
 
 def _fields(cls: type[Config], path: list[str], *, only_required: bool = False) -> list[str]:

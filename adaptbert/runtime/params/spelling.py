@@ -15,7 +15,7 @@ _RANGE = re.compile(r"(\d{1,3}) *(?:-|\.\.|to) *(\d{1,3})")
 def spelling(
     kind: str,
     value: object,
-    message: str,
+    expected: str,
     keys: tuple[Sequence[str], Sequence[str]],
     allowed: Range = ANY,
     name: str = "",
@@ -24,13 +24,13 @@ def spelling(
 
     Args:
         kind: of the error, as pydantic calls it.
-        message: of pydantic; of a choice it names all.
+        expected: what the value should be; of a choice all of them, in quotes.
         keys: of a mapping that is wanted: those that must be there, and all.
         allowed: of a number that is wanted.
         name: the last part of the key.
     """
-    if " or '" in message or "' or " in message:
-        meant = closest(value, re.findall(r"'([^']+)'", message)) if isinstance(value, str) else None
+    if " or '" in expected or "' or " in expected:
+        meant = closest(value, re.findall(r"'([^']+)'", expected)) if isinstance(value, str) else None
         return f"write {meant}" if meant else "write one of them"
     if value is None:
         return "write a text" if kind.startswith("string") else "write a value behind the colon"

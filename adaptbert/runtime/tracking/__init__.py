@@ -1,1 +1,1 @@
-"""How a stage's record reaches MLflow: who calls it and for how long, what is called, what is kept of a failure."""
+"""Logs a run to MLflow without delaying the training: the calls, their time limits, and failures."""

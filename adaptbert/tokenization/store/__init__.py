@@ -1,1 +1,1 @@
-"""What training reads: the tokenizer, and token arrays that are mapped into memory."""
+"""What training reads: the tokenizer and memory-mapped token arrays."""

@@ -65,9 +65,9 @@ def test_gains_are_counted_over_the_tasks_on_which_a_step_could_be_judged(compar
         "A gain was shown for domain transfer on 1 of 2 tasks.",
         "A loss was shown for task transfer on 1 of 2 tasks.",
         "Neither gain nor loss was shown for the domain text itself (2 tasks).",
-        "Could not be judged on any task: the whole climb to domain.",
-        "Only fine-tuning was repeated, over seeds; each rung was trained once, and another run of it may land "
-        "elsewhere.",
+        "Not testable on any task: pre-training and domain transfer.",
+        "Only fine-tuning was repeated, over seeds. Each rung was trained once; training it again may give "
+        "another result.",
     ]
     assert all(sorted(re.findall(r"\d", each.en)) == sorted(re.findall(r"\d", each.zh)) for each in told)
     page = render(found)
@@ -106,7 +106,7 @@ def test_the_matrix_holds_difference_verdict_and_cost_of_every_step_on_every_tas
     assert f"{100 * step.difference.interval.mean:+.1f}" in cells[2 * place]
     assert "2.00 M tokens" in cells[2 * place]
     assert f"verdict-{step.verdict}" in cells[2 * place]
-    assert "no more tokens" in matrix, "the control costs as much as domain transfer"
+    assert "same number of tokens" in matrix, "the control costs as much as domain transfer"
 
 
 def test_steps_are_told_by_the_arms_own_names(tmp_path: Path) -> None:
@@ -135,11 +135,11 @@ def test_steps_are_told_by_the_arms_own_names(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("control", "seeds", "standing"),
     [
-        (0.99, (1, 2, 3), "baseline wins"),
-        (None, (1, 2, 3), "baseline ties"),
-        (0.01, (1, 2, 3), "above the baseline"),
-        (0.99, (1, 2), "baseline higher, not judged"),
-        (0.01, (1,), "baseline lower, not judged"),
+        (0.99, (1, 2, 3), "baseline better"),
+        (None, (1, 2, 3), "no clear difference"),
+        (0.01, (1, 2, 3), "arm better"),
+        (0.99, (1, 2), "baseline higher, not testable"),
+        (0.01, (1,), "arm higher, not testable"),
     ],
 )
 def test_the_best_control_stands_on_the_card(
@@ -159,7 +159,7 @@ def test_the_best_control_stands_on_the_card(
     assert "TF-IDF + logistic regression" in card
     assert standing in card
     alone = trust.against_controls(dataclasses.replace(task, controls={"majority": score}), 0.95).en
-    assert alone.startswith("The only control on the test split (commonest label")
+    assert alone.startswith("The only baseline on the test split (most frequent label")
 
 
 def test_seeds_that_give_one_answer_are_on_the_card(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_seeds_that_give_one_answer_are_on_the_card(tmp_path: Path) -> None:
     number = dataclasses.replace(found.tasks[0], target="number")
     told = trust.degenerate(number)
     assert told is not None
-    assert told.en == "Seeds that answer every row alike: task (1 of 3)."
+    assert told.en == "Seeds that give every row the same answer: task (1 of 3)."
 
 
 def test_a_page_has_one_kind_of_minus(comparison: Comparison) -> None:
@@ -220,7 +220,7 @@ def test_a_single_result_was_not_chosen(one_arm: Comparison, tmp_path: Path) -> 
     assert sentences.best(one_arm.tasks[0], 0.95).en.startswith("The only arm with a result is domain;")
     assert "✓" not in captions.arms(one_arm.tasks[0], 0.95).en
     several = compared(simulate(tmp_path, tasks=["section"]))
-    assert "✓: best on dev, whatever the test split says." in captions.arms(several.tasks[0], 0.95).en
+    assert "✓: best on dev; test scores are not considered." in captions.arms(several.tasks[0], 0.95).en
     assert "Dashed" not in captions.arms(dataclasses.replace(several.tasks[0], controls={}), 0.95).en
 
 
@@ -228,7 +228,7 @@ def test_arms_that_are_equal_on_dev_were_not_told_apart_by_it(comparison: Compar
     task = comparison.tasks[0]
     arms = [dataclasses.replace(arm, dev={1: 0.3, 2: 0.3, 3: 0.3}) for arm in task.arms[:2]]
     told = sentences.best(dataclasses.replace(task, arms=arms, chosen="scratch"), 0.95)
-    assert told.en.startswith("On the dev split scratch and general are equal, and scratch is the first of them;")
+    assert told.en.startswith("scratch and general score equally on the dev split, and scratch is the first of them;")
     assert told.zh.startswith("开发集上 scratch 和 general 得分相同，取其中第一个 scratch；")
 
 
@@ -264,8 +264,8 @@ def test_what_stands_of_masks_is_said_of_the_rungs_that_have_an_audit(comparison
     ]
     told = [sentence.en for sentence in rungs.masking(dataclasses.replace(comparison, rungs=some))]
     assert told == [
-        "On pretrain the masks are what was asked for, and no special token was masked.",
-        f"Without an audit: {some[2].name}.",
+        "The masks of pretrain match the configuration, and no special token was masked.",
+        f"No masking audit: {some[2].name}.",
     ]
     none = [dataclasses.replace(rung, masks=None) for rung in comparison.rungs]
     assert rungs.masking(dataclasses.replace(comparison, rungs=none)) == []
@@ -274,7 +274,7 @@ def test_what_stands_of_masks_is_said_of_the_rungs_that_have_an_audit(comparison
 def test_text_that_did_not_change_became_no_better(comparison: Comparison) -> None:
     still = [dataclasses.replace(rung, before=rung.after) for rung in comparison.rungs]
     told = " ".join(sentence.en for sentence in rungs.reading(dataclasses.replace(comparison, rungs=still)))
-    assert "(0.00, the same)" in told
+    assert "(0.00, unchanged)" in told
     assert "better" not in told
     assert "worse" not in told
 
@@ -301,7 +301,7 @@ def test_weights_that_were_not_trained_here_cost_nothing(comparison: Comparison)
     step = task.step("pretrain")
     assert step is not None
     told = sentences.step(step, dataclasses.replace(task, arms=free), 0.95).en
-    assert told.endswith("Neither arm's weights were trained here.")
+    assert told.endswith("Neither arm was pre-trained in this project.")
 
 
 def split(task: Task, **verdicts: Verdict) -> Task:
@@ -313,7 +313,7 @@ def test_parts_of_a_lift_are_told_only_where_they_add_up(comparison: Comparison)
     task = comparison.tasks[0]
     assert len(sentences.lift(task, 0.95)) == 1
     assert sentences.lift(split(task, domain_text="untested"), 0.95)[0].en.endswith(
-        "the text itself helps cannot be said."
+        "A gain from the domain text itself is not testable."
     )
 
     def moved(step: Step) -> Step:
@@ -343,4 +343,4 @@ def test_text_that_is_partly_a_demonstration_is_said_to_be_so(comparison: Compar
     own = [dataclasses.replace(source, demonstration=source.name == "general") for source in comparison.sources]
     told = captions.demonstration(dataclasses.replace(comparison, sources=own))
     assert told is not None
-    assert told.en.startswith("A part of the text (general) is text that is at hand on any machine.")
+    assert told.en.startswith("A part of the text (general) is text that is available on any machine.")

@@ -6,7 +6,6 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from markupsafe import escape
 
 from adaptbert.base.files import read_json, write_json
 from adaptbert.comparison.assemble import compare_all
@@ -101,8 +100,8 @@ def test_no_number_of_a_sentence_differs_between_the_languages(comparison: Compa
 def test_the_page_says_what_it_must(comparison: Comparison, page: str) -> None:
     assert "Demonstration corpus" in page
     assert "演示语料" in page
-    assert "Intervals cover fine-tuning seeds only" in page
-    assert "one pre-training run is one draw" in page
+    assert "Intervals cover the variation between fine-tuning seeds only" in page
+    assert "the variation between pre-training runs is not measured" in page
     for arm in ARMS:
         assert f"<code>{arm}</code>" in page
     for task in comparison.tasks:
@@ -120,28 +119,28 @@ def test_the_masking_audit_is_told(comparison: Comparison, page: str) -> None:
         "<b>15.0</b>",
         "6.0–26.2<",
         "mean length 1.00 tokens",
-        "inside a word",
-        "词内续片",
+        "continuation (##)",
+        "后续子词（##）",
         "expected",
         "应为",
     ):
         assert shown in table
     assert "Chinese</span>" not in table, "a class that does not occur has no column"
     assert [told.en for told in rungs.masking(comparison)] == [
-        "On every trained rung the masks are what was asked for, and no special token was masked."
+        "The masks of every trained rung match the configuration, and no special token was masked."
     ]
 
 
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"specials": 3}, "pretrain: 3 special tokens were masked; not one should be."),
-        ({"rate": 0.171}, "pretrain: 17.1 % of the tokens were masked, not 15.0 %."),
-        ({"documents_without": 0.84}, "pretrain: 84.0 % of the documents have no mask at all; by their lengths 1.1 %"),
-        ({"documents_whole": 0.009}, "pretrain: 0.9 % of the documents are masked from end to end; by their lengths 0"),
+        ({"specials": 3}, "pretrain: 3 special tokens were masked; none should be."),
+        ({"rate": 0.171}, "pretrain: 17.1 % of the tokens were masked (configured: 15.0 %)."),
+        ({"documents_without": 0.84}, "pretrain: 84.0 % of the documents have no mask; 1.1 % are expected from"),
+        ({"documents_whole": 0.009}, "pretrain: 0.9 % of the documents are masked completely; 0.0 % are expected"),
         (
             {"documents_whole": 0.16, "documents_whole_expected": 0.16},
-            "pretrain: 16.0 % of the documents are masked from end to end and leave nothing to guess from",
+            "pretrain: 16.0 % of the documents are masked completely and leave no context to predict from",
         ),
     ],
 )
@@ -177,14 +176,14 @@ def test_the_chosen_arm_is_looked_at_closely(comparison: Comparison, page: str) 
     assert "<details open" not in page
 
 
-def test_tasks_together_are_named_as_a_mean_of_unlike_things(comparison: Comparison, page: str) -> None:
+def test_the_mean_over_tasks_is_said_to_average_different_metrics(comparison: Comparison, page: str) -> None:
     table = page[page.index('id="suite"') : page.index('id="reading"')]
-    assert "The plain mean of macro-F1 of section and strict span F1 of mention" in table
-    assert "share of nothing" in table
+    assert "The unweighted mean of macro-F1 of section and strict span F1 of mention" in table
+    assert "has no absolute meaning" in table
     for average in comparison.suite:
         assert f"<b>{100 * average.interval.mean:.1f}</b>" in table
     fewer = dataclasses.replace(comparison, suite=comparison.suite[1:])
-    assert sentences.suite(fewer)[1].en.endswith("so without a mean: scratch.")
+    assert sentences.suite(fewer)[1].en.endswith("a task or a seed are missing: scratch.")
     assert 'id="suite"' not in render(dataclasses.replace(comparison, suite=[]))
 
 
@@ -282,14 +281,14 @@ def test_holes_are_told(tmp_path: Path) -> None:
     write_json(path, cell)
     page = render(compare_all(made.ladder, confidence=0.95, baseline_seed=1, **made.paths))
     assert "section-domain was planned and has no result." in page
-    assert "Cannot be said: section-domain has no result." in page
+    assert "Not testable: section-domain has no result." in page
     assert "domain_transfer/domain has no measurements." in page
-    assert "task: 1 of 3 seeds predict one class only. They are counted in the mean." in page
+    assert "task: 1 of 3 seeds predict one class only. They are included in the mean." in page
 
 
 def test_what_a_search_chose_and_cost_is_told(tmp_path: Path) -> None:
     made = simulate(tmp_path, tasks=["section"])
-    told = escape("What each arm's search chose on dev")
+    told = "Hyper-parameter search on the dev split"
     assert told not in render(compare_all(made.ladder, confidence=0.95, baseline_seed=1, **made.paths))
     path = made.root / "metrics/finetune/section-domain.json"
     run = {"global_batch_size": 16, "epochs": 3.0, "dev": {"f1_macro": 0.5}, "seeds": [0.5], "tokens": 1, "tflop": 0.1}

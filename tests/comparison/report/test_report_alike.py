@@ -53,12 +53,12 @@ def alike(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
 def test_three_seeds_that_do_not_differ_are_not_said_to_be_too_few(alike: Comparison) -> None:
     task = alike.tasks[0]
     told = captions.differences(task)
-    assert told.en.endswith("paired by seed. A difference that is the same with every seed has no interval.")
+    assert told.en.endswith("paired by seed. A difference that is equal for all seeds has no interval.")
     assert told.zh.endswith("各种子差值相同时，没有区间。")
-    assert "no interval, for the seeds do not differ." in captions.arms(task, 0.95).en
+    assert "no interval, because all seeds give the same result." in captions.arms(task, 0.95).en
     beside = trust.against_controls(task, 0.95)
-    assert beside.en.endswith("scores 7.8 with each of its 3 seeds, without any spread to judge the gap by.")
-    assert beside.zh.endswith("的 3 个种子都是 7.8 分，没有波动可供判断差距是否可靠。")
+    assert beside.en.endswith("scores 7.8 with each of its 3 seeds, so there is no variance to test the gap with.")
+    assert beside.zh.endswith("的 3 个种子都是 7.8 分，没有波动可供检验差距是否可靠。")
     above_limits = render(alike).partition('id="limits"')[0]
     assert "needs three seeds" not in above_limits
     assert "至少需要三个种子" not in above_limits
@@ -69,7 +69,7 @@ def test_too_few_seeds_are_still_said_to_be_too_few(tmp_path: Path) -> None:
     task = compare_all(made.ladder, confidence=0.95, baseline_seed=1, **made.paths).tasks[0]
     assert captions.differences(task).en.endswith("An interval needs three seeds.")
     assert "an interval needs three seeds." in captions.arms(task, 0.95).en
-    assert trust.against_controls(task, 0.95).en.endswith("has no interval from 2 seeds: the gap cannot be judged.")
+    assert trust.against_controls(task, 0.95).en.endswith("has no interval with 2 seeds: the gap is not testable.")
 
 
 @pytest.fixture
@@ -86,12 +86,11 @@ def test_an_effect_too_small_for_its_digits_is_not_called_zero(hardly: Task) -> 
     told = sentences.step(step, hardly, 0.95)
     assert told.en.startswith(
         "Not shown: between 0 and +0.1 points (95 % interval within 0.1 of 0, 3 seeds; Holm-adjusted p = 0.423). "
-        "With 3 seeds that differ as little as these do, even an effect of less than 0.1 points would have been found "
-        "four times in five."
+        "With 3 seeds and a spread this small, the test detects an effect below 0.1 points with 80 % power."
     )
     assert told.zh.startswith(
         "未证实：0 至 +0.1 分（95% 区间距 0 不到 0.1，3 个种子；Holm 校正 p = 0.423）。"
-        "目前种子间的波动很小，3 个种子对不到 0.1 分的效应也有八成把握发现。"
+        "种子间的波动很小，3 个种子对不到 0.1 分的效应也有 80% 的检验功效。"
     )
 
 
@@ -110,4 +109,4 @@ def test_a_lift_of_nothing_is_one_plain_sentence(alike: Comparison, comparison: 
         "Domain transfer does not change the mean score, and neither does as much further training on general text."
     )
     assert told.zh == "领域迁移没有改变平均得分，用同样多的通用文本继续训练也没有。"
-    assert "that part is more training" in sentences.lift(comparison.tasks[0], 0.95)[0].en
+    assert "are due to more training" in sentences.lift(comparison.tasks[0], 0.95)[0].en
