@@ -22,8 +22,6 @@ from adaptbert.prediction.request_rows import Asked, Reader
 from adaptbert.rows.layout import Layout
 
 STDIN = Path("-")
-WRONG_ANSWER = Code.ANSWER_NOT_AT_OFFSET
-"""A problem with what is right, which prediction does not ask for."""
 
 
 class Input:
@@ -76,7 +74,8 @@ class Input:
                 source, self.shown, "", self._encoding, self._layout, columns, self._check, self.warnings
             )
             for line, values, problem in FORMATS[self._kind].read(request):
-                if problem and problem.code != WRONG_ANSWER:
+                # A wrong answer is no problem here: prediction reads no answers.
+                if problem and problem.code != Code.ANSWER_NOT_AT_OFFSET:
                     yield Asked(str(line), line, {}, problem)
                 else:
                     yield self._reader.read(values, line, f"{self.shown}:{line}")
