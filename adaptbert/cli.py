@@ -190,45 +190,54 @@ def doctor() -> None:
         raise typer.Exit(1)
 
 
+# The options of `predict`, each with its help.
+_Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A fine-tuned checkpoint: models/finetune/<task>-<arm>.")]
+_Source = Annotated[
+    Path,
+    typer.Argument(
+        metavar="INPUT",
+        help="txt, csv, tsv, jsonl, parquet, conll, squad, doccano or label_studio; text also .gz; - for stdin.",
+    ),
+]
+_Output = Annotated[
+    Path, typer.Option("-o", "--output", help="A file .jsonl, .csv or .parquet; - for JSON lines to stdout.")
+]
+_Columns = Annotated[
+    list[str] | None, typer.Option(metavar="OURS=YOURS", help="Column of an input in the file; repeatable.")
+]
+_Kind = Annotated[str | None, typer.Option("--format", help="Format of INPUT, if its name does not show it.")]
+_Encoding = Annotated[str | None, typer.Option(help="Encoding of text, e.g. gb18030; default: UTF-8.")]
+_Probabilities = Annotated[
+    bool,
+    typer.Option(
+        "--probabilities",
+        help="Add the probabilities of all classes; for answers, offsets and the no-answer score.",
+    ),
+]
+_Top = Annotated[int | None, typer.Option(help="Add the probabilities of that many classes, the highest first.")]
+_Precision = Annotated[str | None, typer.Option(help="auto, bf16-mixed or 32-true; default: that of evaluation.")]
+_BatchTokens = Annotated[
+    int | None,
+    typer.Option(help="Tokens per forward pass; default: batches as in evaluation, with bit-identical results."),
+]
+_Strict = Annotated[bool, typer.Option("--strict", help="Write nothing if a row cannot be predicted.")]
+_Bom = Annotated[bool, typer.Option("--bom", help="Start a .csv with a byte-order mark, for Excel.")]
+
+
 @app.command()
 def predict(
-    model: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="A fine-tuned checkpoint: models/finetune/<task>-<arm>.")
-    ],
-    source: Annotated[
-        Path,
-        typer.Argument(
-            metavar="INPUT",
-            help="txt, csv, tsv, jsonl, parquet, conll, squad, doccano or label_studio; text also .gz; - for stdin.",
-        ),
-    ],
-    output: Annotated[
-        Path, typer.Option("-o", "--output", help="A file .jsonl, .csv or .parquet; - for JSON lines to stdout.")
-    ] = Path("-"),
-    columns: Annotated[
-        list[str] | None, typer.Option(metavar="OURS=YOURS", help="Column of an input in the file; repeatable.")
-    ] = None,
-    kind: Annotated[str | None, typer.Option("--format", help="Format of INPUT, if its name does not show it.")] = None,
-    encoding: Annotated[str | None, typer.Option(help="Encoding of text, e.g. gb18030; default: UTF-8.")] = None,
-    probabilities: Annotated[
-        bool,
-        typer.Option(
-            "--probabilities",
-            help="Add the probabilities of all classes; for answers, offsets and the no-answer score.",
-        ),
-    ] = False,
-    top: Annotated[
-        int | None, typer.Option(help="Add the probabilities of that many classes, the highest first.")
-    ] = None,
-    precision: Annotated[
-        str | None, typer.Option(help="auto, bf16-mixed or 32-true; default: that of evaluation.")
-    ] = None,
-    batch_tokens: Annotated[
-        int | None,
-        typer.Option(help="Tokens per forward pass; default: batches as in evaluation, with bit-identical results."),
-    ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Write nothing if a row cannot be predicted.")] = False,
-    bom: Annotated[bool, typer.Option("--bom", help="Start a .csv with a byte-order mark, for Excel.")] = False,
+    model: _Model,
+    source: _Source,
+    output: _Output = Path("-"),
+    columns: _Columns = None,
+    kind: _Kind = None,
+    encoding: _Encoding = None,
+    probabilities: _Probabilities = False,
+    top: _Top = None,
+    precision: _Precision = None,
+    batch_tokens: _BatchTokens = None,
+    strict: _Strict = False,
+    bom: _Bom = False,
 ) -> None:
     """Predict on the rows of a file.
 
