@@ -140,7 +140,8 @@ def check() -> None:
     All errors are reported together. The exit code is 78 if params.yaml is invalid, 65 if a file is. First, the
     command repairs partial files that a killed DVC left.
     """
-    from adaptbert.project import dvc_files, first_rows, named_files, section_rules
+    from adaptbert.project import dvc_files, named_files, section_rules
+    from adaptbert.project.first_rows import check as first_rows
     from adaptbert.runtime.params import params_file as params
     from adaptbert.runtime.params import sound_parts
     from adaptbert.runtime.stage import PARAMS, rule_errors, told_once, value_errors

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from adaptbert.cli import app
 from adaptbert.errors import UserError
-from adaptbert.project import first_rows
+from adaptbert.project.first_rows import check as first_rows
 from adaptbert.runtime.params import params_file as params
 from adaptbert.validation.labelled_set import pass_task
 from adaptbert.validation.limits import Limits

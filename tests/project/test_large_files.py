@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from adaptbert.cli import app
 from adaptbert.collection.readers import replacing
-from adaptbert.project import first_rows
+from adaptbert.project.first_rows import check as first_rows
 from adaptbert.runtime.params import params_file as params
 from tests.support.checked_files import SEEDS, good, in_a_project, lines, mood, told, words, write
 

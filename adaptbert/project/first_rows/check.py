@@ -1,0 +1,122 @@
+"""Validates the first rows of the files that params.yaml names, as the stages will, before DVC starts.
+
+The rows go through the readers of `collect` and `collect_task` and through `validate`, into a temporary folder. A small
+set is validated as a whole; for a larger one, only problems that its first rows prove are reported. Nothing is fetched
+from the hub, and no docstring is read.
+"""
+
+import logging
+import time
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+from adaptbert.collection.readers.replacing import Allowance, OutOfTime
+from adaptbert.errors import BadData, UserError
+from adaptbert.project.first_rows.corpus import CorpusLook
+from adaptbert.project.first_rows.dictionary import DictionaryLook
+from adaptbert.project.first_rows.labelled_set import SPLITS, LabelledLook
+from adaptbert.project.first_rows.look import Look, folder
+from adaptbert.project.known_words import KnownWords
+from adaptbert.project.section_rules import is_name
+from adaptbert.runtime.params import params_file as params
+from adaptbert.tokenization.word_segmentation import SegmentationConfig
+from adaptbert.validation.limits import Limits
+
+SECONDS = 10.0
+"""After so many no further set is opened."""
+PATTERN_SECONDS = 8.0
+"""Of the processor, for all patterns of `replace` and all sets together."""
+SHOWN = 10
+"""Errors of a set told one by one."""
+
+
+class Seen(NamedTuple):
+    """What the first rows show.
+
+    Attributes:
+        errors: what stops the recipe.
+        notices: what may stop it, depending on the rows that were not read.
+        unopened: keys of sets that were not opened.
+    """
+
+    errors: list[UserError]
+    notices: list[str]
+    unopened: list[str]
+
+
+def check(document: Mapping[str, Any], file: Path, missing: Collection[str] = ()) -> Seen:
+    """What is wrong with the files as far as their first rows show.
+
+    Args:
+        document: the sections that are valid; without `validate` nothing is looked at.
+        file: for the messages.
+        missing: paths that are known not to be there.
+    """
+    end, seen = time.monotonic() + SECONDS, Seen([], [], [])
+    with TemporaryDirectory() as scratch, _without_warnings():
+        for look in _looks(document, file, missing, Path(scratch)):
+            if time.monotonic() > end or look.is_too_large():
+                seen.unopened.append(look.key)
+            else:
+                _look_at(look, seen)
+    return seen
+
+
+def _looks(document: Mapping[str, Any], file: Path, missing: Collection[str], scratch: Path) -> Iterator[Look]:
+    if "validate" not in document:
+        return
+    limits = params.parse(Limits, document["validate"], "validate", file)
+    words, patterns = KnownWords.at_hand(document), Allowance(PATTERN_SECONDS)
+    stage = import_module("stages.collect")  # by name: no module of the library imports a stage
+    for name, values in document.get("collect", {}).items():
+        if is_name(name) and values["path"] not in missing:
+            config = params.parse(stage.CollectParams, values, f"collect.{name}", file)
+            yield CorpusLook(name, config, Path(values["path"]), limits, words, patterns, folder(scratch))
+    stage = import_module("stages.collect_task")
+    for name, values in document.get("collect_task", {}).items():
+        if not is_name(name):  # it would be that of a folder
+            continue
+        config = params.parse(stage.CollectTaskParams, values, f"collect_task.{name}", file)
+        paths = {split: Path(values[split]) for split in SPLITS if values[split] not in missing}
+        tuning = document.get("finetune", {}).get(name, {})
+        yield LabelledLook(name, stage, config, paths, limits, words, tuning, file, patterns, folder(scratch))
+    if "tokenize" not in document:
+        return
+    segmentation = params.parse(SegmentationConfig, document["tokenize"]["words"], "tokenize.words", file)
+    if segmentation.dictionary not in missing:
+        yield DictionaryLook(segmentation)
+
+
+def _look_at(look: Look, seen: Seen) -> None:
+    found: list[UserError] = []
+    try:
+        for finding in look.findings():
+            if isinstance(finding, UserError):
+                found.append(finding)
+            else:
+                seen.notices.append(str(finding))
+    except UserError as error:
+        found.extend(getattr(error, "failures", [error]))
+    except OutOfTime:
+        late = f"the patterns of `replace` took {PATTERN_SECONDS:g} seconds; what comes of them was not looked at"
+        seen.notices.append(f"{look.key}: {late}")
+    more = len(found) - SHOWN
+    if more > 1:
+        last = BadData(found[SHOWN].code, look.key, f"and {more} more errors", "mend these first, then check again")
+        found[SHOWN:] = [last]
+    seen.errors.extend(found)
+
+
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    """What is odd and not wrong, the stages tell."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        yield
+    finally:
+        logging.disable(before)
