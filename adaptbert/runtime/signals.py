@@ -1,8 +1,8 @@
 """Signals: SIGTERM, SIGINT and SIGHUP end a stage in such a way that the same command goes on where it stopped.
 
-Outside training they raise at once, and unfinished files are removed on the way out. During training the handler only
-sets a flag, for it may have struck in the middle of a backward pass: whoever trains looks at the flag between two
-optimizer steps, where a savepoint is possible. A second signal ends the process on the spot.
+Outside training they raise at once, and unfinished files are removed. During training the handler only sets a flag,
+because it may run in the middle of a backward pass: the training loop checks the flag between two optimizer steps,
+where it can save its state. A second signal ends the process at once.
 """
 
 import os
@@ -19,12 +19,12 @@ from adaptbert.errors import TEMPORARY
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
-_asked: list[signal.Signals] = []
+_received: list[signal.Signals] = []
 _hooks: list[Callable[[Any], object]] = []
 
 
 class Interrupted(BaseException):
-    """Stopped by a signal; not an `Exception`, so that nothing which mends errors takes it for one."""
+    """Stopped by a signal; not an `Exception`, so that `except Exception` does not catch it."""
 
     exit_code = TEMPORARY
 
@@ -39,7 +39,7 @@ def raise_at_once() -> None:
 
 @contextmanager
 def deferred() -> Iterator[None]:
-    """In this block a signal is only noted; see `asked` and `insist`."""
+    """In this block a signal is only noted; see `received` and `insist`."""
     before = {number: signal.getsignal(number) for number in SIGNALS}
     insist()
     try:
@@ -56,21 +56,21 @@ def insist() -> None:
 
 
 def ignore() -> None:
-    """Leave signals to the process that started this one: a terminal sends them to both."""
+    """Ignore signals: a terminal sends them to the parent as well, which ends this process."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
 
 
-def asked() -> str:
+def received() -> str:
     """The name of the signal that was noted, or nothing."""
-    return _asked[0].name if _asked else ""
+    return _received[0].name if _received else ""
 
 
 def die_with_parent(number: signal.Signals = signal.SIGTERM) -> None:
     """Get a signal when the process that started this one ends, however it ends; Linux only.
 
-    DVC that is killed would leave its stage behind as an orphan, and the next `dvc repro` would start a second one. It
-    may have been killed while this process was starting: then its place is taken by a process of another group.
+    Otherwise a killed DVC would leave its stage running, and the next `dvc repro` would start a second one. DVC may
+    also have been killed while this process was starting: then the parent is a process of another group.
     """
     if is_orphan():
         os.kill(os.getpid(), number)
@@ -81,7 +81,7 @@ def die_with_parent(number: signal.Signals = signal.SIGTERM) -> None:
     parent = os.getppid()
     pr_set_pdeathsig = 1
     ctypes.CDLL(None, use_errno=True).prctl(pr_set_pdeathsig, number, 0, 0, 0)
-    if os.getppid() != parent:  # it ended before the line above
+    if os.getppid() != parent:  # the parent ended before the line above
         os.kill(os.getpid(), number)
 
 
@@ -92,34 +92,34 @@ def _take(handler: Callable[[int, FrameType | None], None]) -> None:
 
 
 def _is_main() -> bool:
-    """Python takes signals in its main thread only; elsewhere (a notebook's executor) the owner of that one decides."""
+    """Python takes signals in its main thread only; in other threads (a notebook's executor) nothing is installed."""
     return threading.current_thread() is threading.main_thread()
 
 
 def _note(number: int, frame: FrameType | None) -> None:
-    if _asked:
+    if _received:
         os._exit(128 + number)
-    _asked.append(signal.Signals(number))
+    _received.append(signal.Signals(number))
 
 
 def _raise(number: int, frame: FrameType | None) -> None:
     _note(number, frame)
-    raise Interrupted(f"stopped by {asked()}")
+    raise Interrupted(f"stopped by {received()}")
 
 
-def _raise_again(lost: Any) -> None:
-    """What is raised inside a destructor Python only prints: then a moment later, outside of it.
+def _raise_again(unraisable: Any) -> None:
+    """Python only prints an exception raised in a destructor: raise `Interrupted` again a moment later, outside of it.
 
     Args:
         lost: as `sys.unraisablehook` gets it.
     """
-    if isinstance(lost.exc_value, Interrupted) and _is_main():
+    if isinstance(unraisable.exc_value, Interrupted) and _is_main():
         signal.signal(signal.SIGALRM, _raise_where_allowed)
         signal.setitimer(signal.ITIMER_REAL, 0.01)
     else:
-        _hooks[-1](lost)
+        _hooks[-1](unraisable)
 
 
 def _raise_where_allowed(number: int, frame: FrameType | None) -> None:
-    if signal.getsignal(_asked[0]) is _raise:  # else whoever trains looks at `asked`
-        raise Interrupted(f"stopped by {asked()}")
+    if signal.getsignal(_received[0]) is _raise:  # else whoever trains checks `received`
+        raise Interrupted(f"stopped by {received()}")

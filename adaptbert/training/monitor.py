@@ -136,7 +136,7 @@ class Monitor:
             with self._progress.paused():
                 self._measure(module)
         last = self.step == self._plan.steps or self.is_over
-        stop = signals.asked()
+        stop = signals.received()
         logged = self.step % LOG_EVERY == 0 or last
         save = self._savepoints is not None and (
             last or bool(stop) or time.monotonic() - self._saved >= self._save_seconds

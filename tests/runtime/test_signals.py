@@ -22,8 +22,8 @@ def work():
             print("ready", flush=True)
             for step in range(100):
                 time.sleep(0.05)
-                if signals.asked():
-                    raise signals.Interrupted(f"{signals.asked()} after a whole step")
+                if signals.received():
+                    raise signals.Interrupted(f"{signals.received()} after a whole step")
     with atomic_write(Path("out")) as part:
         part.write_text("half")
         print("ready", flush=True)
@@ -46,9 +46,9 @@ def start(how: str, folder: Path) -> subprocess.Popen[str]:
 def test_outside_training_it_ends_at_once_and_leaves_nothing_half(tmp_path: Path, number: signal.Signals) -> None:
     with start("at once", tmp_path) as process:
         process.send_signal(number)
-        _, told = process.communicate(timeout=10)
+        _, printed = process.communicate(timeout=10)
     assert process.returncode == 75
-    assert told == f"stopped by {number.name}; the same command goes on from here\n"
+    assert printed == f"stopped by {number.name}; the same command goes on from here\n"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -56,9 +56,9 @@ def test_outside_training_it_ends_at_once_and_leaves_nothing_half(tmp_path: Path
 def test_during_training_it_is_noted_and_the_step_is_finished(tmp_path: Path, number: signal.Signals) -> None:
     with start("deferred", tmp_path) as process:
         process.send_signal(number)
-        _, told = process.communicate(timeout=10)
+        _, printed = process.communicate(timeout=10)
     assert process.returncode == 75
-    assert told == f"{number.name} after a whole step; the same command goes on from here\n"
+    assert printed == f"{number.name} after a whole step; the same command goes on from here\n"
 
 
 def test_the_second_signal_ends_the_process_on_the_spot(tmp_path: Path) -> None:
@@ -89,15 +89,15 @@ sys.exit(_exit_code(work))
 
 
 @SIGNALS
-def test_a_signal_that_strikes_in_a_destructor_is_not_lost(tmp_path: Path, number: signal.Signals) -> None:
+def test_a_signal_inside_a_destructor_is_raised_after_it(tmp_path: Path, number: signal.Signals) -> None:
     """Python prints what is raised there and goes on: the stage of a killed DVC went on for minutes."""
     command = [sys.executable, "-c", DESTRUCTOR]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         process.send_signal(number)
-        _, told = process.communicate(timeout=10)
-    assert (process.returncode, told) == (75, f"stopped by {number.name}; the same command goes on from here\n")
+        _, printed = process.communicate(timeout=10)
+    assert (process.returncode, printed) == (75, f"stopped by {number.name}; the same command goes on from here\n")
 
 
 PARENT = """
@@ -115,23 +115,23 @@ Path("child").write_text(str(os.getpid()))
 try:
     time.sleep(60)
 except signals.Interrupted:
-    Path("asked").write_text("to stop")
+    Path("signalled").write_text("to stop")
 """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel's parent-death signal")
-def test_a_stage_is_asked_to_stop_when_its_parent_is_killed(tmp_path: Path) -> None:
+def test_a_stage_gets_a_signal_when_its_parent_is_killed(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", PARENT, CHILD], cwd=tmp_path) as parent:
         wait_for(tmp_path / "child")
         parent.kill()
-    wait_for(tmp_path / "asked")
+    wait_for(tmp_path / "signalled")
 
 
 LATE = "import time; time.sleep(1.5)\n" + CHILD
 
 
 def test_a_stage_whose_parent_was_killed_before_it_could_ask_stops(tmp_path: Path) -> None:
-    """Importing takes a second or two, in which nobody tells it that DVC has ended."""
+    """Importing takes a second or two, in which it gets no signal that DVC has ended."""
     with subprocess.Popen([sys.executable, "-c", PARENT, LATE], cwd=tmp_path, start_new_session=True) as parent:
         time.sleep(0.5)
         parent.kill()
