@@ -21,7 +21,7 @@ INDENT = "  "
 
 
 class UserError(Exception):
-    """Something that the user can mend.
+    """An error that the user can correct.
 
     The message has two lines:
 
@@ -56,7 +56,7 @@ class Diverged(UserError):
     """A loss or a gradient that is no longer a number.
 
     Args:
-        trained: sums over the micro-batches until then, for what the run has cost; empty where nothing was trained.
+        trained: sums over the micro-batches until then, for the cost; empty where nothing was trained.
     """
 
     exit_code = INTERNAL
@@ -69,7 +69,7 @@ class Diverged(UserError):
 
 
 class Several(UserError):
-    """All failures of one check at once, one below the other."""
+    """All failures of one check, one below the other."""
 
     def __init__(self, failures: Sequence[UserError]) -> None:
         first = failures[0]
@@ -82,7 +82,7 @@ class Several(UserError):
 
 
 def raise_all(failures: Sequence[UserError]) -> None:
-    """Raise what was found: nothing, the one failure, or all of them together."""
+    """Raise nothing, the one failure, or all of them together."""
     if len(failures) == 1:
         raise failures[0]
     if failures:
@@ -93,18 +93,18 @@ _NOT_PRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def printable(text: str) -> str:
-    """A text that every stream can print and no terminal obeys: a name of a file may be bytes that are not UTF-8, which
-    Python holds as lone surrogates, and hold control characters."""
-    return _NOT_PRINTABLE.sub(lambda found: f"\\x{ord(found[0]) & 0xFF:02x}", text)
+    """The text with escapes for what a stream cannot encode or a terminal would execute: a file name may have control
+    characters, and bytes that are not UTF-8, which Python represents as lone surrogates."""
+    return _NOT_PRINTABLE.sub(lambda match: f"\\x{ord(match[0]) & 0xFF:02x}", text)
 
 
 def shortened(text: str, most: int = 80) -> str:
-    """A value as a message shows it: its beginning, and how long it is where that is not all."""
+    """A value as a message shows it: its beginning, and its length where it is cut."""
     return text if len(text) <= most else f"{text[:most]}... ({len(text):,} characters)"
 
 
 _ALIKE = 0.65
-"""Share of the letters that two words have in common, in order, to be taken for one another: `label_name` and `label`
+"""Share of the letters that two words have in common, in order, to count as similar: `label_name` and `label`
 do, `ner` and `general` do not."""
 _SLIP = 0.8
 """The same, for a name that is in use itself: `sectoin` is `section` mistyped, `mention` is another name."""
@@ -113,8 +113,8 @@ _WORD = re.compile(r"[^\W_]+")
 
 def nearest(name: str, known: Sequence[str], in_use: Collection[str] = ()) -> str:
     """` (did you mean 'text'?)` where a known name is close, else nothing; see `closest`."""
-    found = closest(name, known, in_use)
-    return "" if found is None else f" (did you mean '{shortened(found)}'?)"
+    best = closest(name, known, in_use)
+    return "" if best is None else f" (did you mean '{shortened(best)}'?)"
 
 
 def closest(name: str, known: Sequence[str], in_use: Collection[str] = ()) -> str | None:

@@ -1,7 +1,7 @@
 """The most that a value of params.yaml may be where it becomes an allocation or the length of a loop.
 
 Each lies well above what anyone has trained with, and below what ends in minutes of silence or a killed process: a zero
-too many is told at once. What is possible on a machine, memory and patience decide.
+too many is reported at once. What a machine can do is limited by its memory, not by these bounds.
 """
 
 LAYERS = 96
@@ -23,7 +23,7 @@ BATCH_EXAMPLES = 65_536
 """The largest batch of LAMB (You et al. 2020)."""
 VOCABULARY = 1_000_000
 TOKENS = 100_000_000_000_000
-"""Of a budget. The largest corpora have some 10^13."""
+"""Of a training budget. The largest corpora have some 10^13."""
 STEPS = 100_000_000
 """At one a millisecond a day."""
 PASSES = 10_000

@@ -1,4 +1,4 @@
-"""Typed values of params.yaml: what every section is made of."""
+"""Typed values of params.yaml: the base class of every section."""
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr
 
@@ -11,7 +11,7 @@ class Config(BaseModel):
 
     @property
     def key(self) -> str:
-        """Where the values stand in the file, for messages; empty where they come from elsewhere."""
+        """Dotted key of the section in params.yaml, for messages; empty for values from elsewhere."""
         return self._key
 
 

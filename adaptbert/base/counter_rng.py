@@ -15,7 +15,7 @@ def seed_of(*key: int | str) -> int:
 
 
 def uniforms(key: Uint64 | int, counter: Uint64) -> NDArray[np.float64]:
-    """A number in [0, 1) for each (key, counter), independent of every other and of the order of asking.
+    """A number in [0, 1) for each (key, counter), independent of every other and of the order of the calls.
 
     The finaliser of SplitMix64 (Steele, Lea and Flood 2014, section 4), applied to a counter instead of a state.
     """

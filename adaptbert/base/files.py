@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all: written beside their place under another name, then renamed."""
+"""Atomic writes: a file or folder is written beside its target under a temporary name, then renamed."""
 
 import hashlib
 import json
@@ -17,18 +17,18 @@ from adaptbert.errors import IO_ERROR, UserError
 
 
 class Blocked(UserError):
-    """Something else stands where a file or folder of ours belongs."""
+    """Something else is in the place of one of our files or folders."""
 
     exit_code = IO_ERROR
 
 
 @contextmanager
 def atomic_write(target: Path) -> Iterator[Path]:
-    """A path to write a file or folder to; it takes the place of `target` when the block ends well.
+    """A path to write a file or folder to; it replaces `target` when the block ends without an exception.
 
     The temporary name lies in the target's own folder (never in $TMPDIR, which may be another file system).
-    When the block raises, what it wrote is removed and `target` stays as it was. What a process left that was killed in
-    the block is removed when the same target is written again.
+    When the block raises, its files are removed and `target` stays unchanged. Files of a process that was killed in
+    the block are removed when the same target is written again.
 
     Raises:
         FullDisk: there is no room for it.
@@ -53,7 +53,7 @@ def atomic_write(target: Path) -> Iterator[Path]:
 
 
 def make_folder(path: Path) -> None:
-    """A folder, with those above it; none of it is made anew.
+    """Create a folder and its parents where they do not exist.
 
     Raises:
         Blocked: something else stands where one of them belongs.
@@ -67,7 +67,7 @@ def make_folder(path: Path) -> None:
 
 
 def _remove_leftovers(target: Path) -> None:
-    """Those that a live process is writing stay."""
+    """Temporary files of processes that have ended; those of live processes stay."""
     for path in target.parent.glob(f".{escape(target.name)}.*.part"):
         with suppress(FileNotFoundError):  # its process has just ended well
             pid = path.name.removesuffix(".part").rpartition(".")[2]
@@ -83,7 +83,7 @@ def _remove(path: Path) -> None:
 
 
 def write_json(target: Path, values: Mapping[str, Any]) -> None:
-    """Keys as given, floats as Python prints them, no time and no run id: equal results have equal bytes."""
+    """Keys in their order, floats as Python prints them, no time and no run id: equal results have equal bytes."""
     with atomic_write(target) as path:
         path.write_text(json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
 
@@ -101,7 +101,7 @@ def file_digest(path: Path) -> str:
 
 
 def sync(path: Path) -> None:
-    """Make a file, or the names in a folder, outlast a power cut."""
+    """Flush a file, or the names in a folder, to disk, so that they survive a power cut."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""A disk that takes no more: the error of the operating system or of a library in, one that says path and bytes out."""
+"""A disk that cannot be written: turns the error of the system or of a library into one with the path and the bytes."""
 
 import errno
 import os
@@ -10,24 +10,24 @@ from adaptbert.codes import Code
 from adaptbert.errors import IO_ERROR, UserError
 
 _CODES = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
-_TOLD = re.compile(r"\bos error (\d+)\b|\[Errno (\d+)\]")
-"""As libraries that raise no OSError tell it: safetensors, pyarrow."""
+_ERRNO = re.compile(r"\bos error (\d+)\b|\[Errno (\d+)\]")
+"""In the messages of libraries that raise no OSError: safetensors, pyarrow."""
 
 
 class FullDisk(UserError):
-    """Nothing can be written where something should be."""
+    """An output cannot be written."""
 
     exit_code = IO_ERROR
 
 
 def full_disk(error: Exception, place: Path | None = None, written: int | None = None) -> FullDisk | None:
-    """The error for users, if it is one of a disk.
+    """The error for users, if the disk is the cause; else None.
 
     Args:
         place: what was to be written; None: what the error names.
         written: bytes of it that lie on the disk.
     """
-    code = error.errno if isinstance(error, OSError) and error.errno is not None else _told(error)
+    code = error.errno if isinstance(error, OSError) and error.errno is not None else _errno_in(error)
     if code not in _CODES:
         return None
     named = place or (Path(os.fsdecode(error.filename)) if isinstance(error, OSError) and error.filename else None)
@@ -46,15 +46,15 @@ def full_disk(error: Exception, place: Path | None = None, written: int | None =
 
 def size(path: Path) -> int:
     """Bytes of a file, or of all files of a folder."""
-    return sum(found.stat().st_size for found in [path, *path.rglob("*")] if found.is_file())
+    return sum(entry.stat().st_size for entry in [path, *path.rglob("*")] if entry.is_file())
 
 
-def _told(error: Exception) -> int | None:
-    found = _TOLD.search(str(error))
-    return int(found[1] or found[2]) if found else None
+def _errno_in(error: Exception) -> int | None:
+    match = _ERRNO.search(str(error))
+    return int(match[1] or match[2]) if match else None
 
 
 def _free(path: Path) -> int:
-    """Bytes that a file may grow by where it lies or will lie."""
+    """Free bytes of the disk that holds the path, or will hold it."""
     here = next((folder for folder in [path, *path.absolute().parents] if folder.is_dir()), Path("/"))
     return shutil.disk_usage(here).free

@@ -24,7 +24,7 @@ ROLES = {
     "scratch_task": f"task_transfer/<task>-<from> from {SCRATCH}",
     "general_long_task": f"task_transfer/<task>-<from> from domain_transfer/{GENERAL}",
 }
-"""How far up the ladder a rung stands -> the rungs that stand there. An arm of such a name starts from such a rung."""
+"""Role of a rung -> the rungs that have it. An arm with the name of a role starts from a rung of that role."""
 
 _WITH_TASK_TEXT = {
     "scratch": "scratch_task",
@@ -35,7 +35,7 @@ _WITH_TASK_TEXT = {
 
 
 def role(rung: str, start: str | None) -> str:
-    """One of `ROLES`, by what the rung is; what its arms are called has no say.
+    """The role of a rung, a key of `ROLES`; it does not depend on the names of arms.
 
     Args:
         start: the rung whose weights it began with.

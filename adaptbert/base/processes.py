@@ -1,18 +1,18 @@
-"""This process and others: its cores; has the one that left this ended, and has the one that started us?"""
+"""Processes: the cores of this one, whether another one has ended, and whether the parent has."""
 
 import os
 
 
 def cores() -> int:
-    """That this process may use."""
+    """CPU cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def has_ended(pid: int, moment: float) -> bool:
-    """Whether the process that had this number has ended. Numbers are given anew, after a restart the same ones.
+    """Whether the process with this id has ended. The system reuses ids, after a restart the same ones.
 
     Args:
-        moment: when it was alive, in seconds since the epoch.
+        moment: a time when it was alive, in seconds since the epoch.
     """
     import psutil
 

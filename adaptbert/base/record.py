@@ -1,7 +1,7 @@
-"""What one stage writes into a JSON file and others read: one typed model for the writer and for every reader.
+"""JSON files that one stage writes and others read: one typed model for the writer and every reader.
 
-pydantic rather than dataclasses: a file comes back from a disk, where anything can have happened to it, and pydantic
-checks each field of each nested object and names the one that is wrong.
+pydantic rather than dataclasses: a file may have been damaged or edited, and pydantic checks each field of each nested
+object and names the one that is wrong.
 """
 
 import json
@@ -71,7 +71,7 @@ class Record(BaseModel):
         return self.model_dump()
 
     def laid_out(self, values: dict[str, Any]) -> dict[str, Any]:
-        """The keys of the file from those of the fields; a subclass whose file is laid out in another way says how."""
+        """The values by the keys of the file; a subclass with another file layout overrides this."""
         return values
 
     @model_serializer(mode="wrap")

@@ -1,7 +1,7 @@
-"""Memory that training frees is kept for its next step.
+"""Keeps the memory that a training step frees for the next step.
 
-glibc hands large blocks back to the kernel the moment they are freed, and every step pays for the same pages again:
-on a CPU that is a sixth of a masked-LM step with 3,500 tokens and 30,000 pieces.
+glibc returns large blocks to the kernel when they are freed, and every step pays for the same pages again: on a CPU a
+sixth of a masked-LM step with 3,500 tokens and a vocabulary of 30,000.
 """
 
 import ctypes
@@ -11,7 +11,7 @@ PAD = 2**26
 
 
 def keep_freed_memory() -> bool:
-    """Ask the C library not to return freed memory; whether it could be asked. Speed alone depends on it."""
+    """Set the C library to keep freed memory; returns whether that worked. It changes speed, not results."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None:
         return False

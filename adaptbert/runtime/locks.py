@@ -1,7 +1,7 @@
-"""One process at a time works on a stage: a lock in `.work/<stage>/` that dies with its holder.
+"""One process at a time works on a stage: a lock in `.work/<stage>/`, which the kernel releases with its process.
 
 A folder `.work/<stage>/` also holds what an unfinished run needs to go on (adaptbert.training.resume).
-`remove_finished` removes those that are of no more use.
+`remove_finished` removes those of finished stages.
 """
 
 import os
@@ -34,9 +34,9 @@ def stage_lock(stage: str, patience: float = PATIENCE_SECONDS) -> Iterator[Path]
     """The folder of a stage, for this process alone: not for its forked children, and not after its death.
 
     Args:
-        stage: told from others by what it writes, e.g. `models-finetune-section-domain`.
-        patience: seconds to wait for a holder that may just be ending, such as the stage of a DVC that was killed: it
-            finishes its optimizer step and saves its state. After the first few a line says so.
+        stage: named by its output, e.g. `models-finetune-section-domain`.
+        patience: seconds to wait for a holder that may be about to end, such as the stage of a killed DVC, which still
+            finishes its optimizer step and saves its state. After three seconds it prints that it waits.
 
     Raises:
         Busy: another process holds it.
@@ -73,7 +73,7 @@ def _sign(descriptor: int) -> None:
 
 
 def _holder(folder: Path) -> str:
-    """Who holds the lock, as a message says it; in the moment before it is signed nobody knows."""
+    """The holder of the lock, for messages; unknown until it has signed."""
     with suppress(FileNotFoundError):
         if signature := (folder / LOCK).read_text(encoding="utf-8"):
             return signature
@@ -83,7 +83,7 @@ def _holder(folder: Path) -> str:
 def finish(folder: Path, metrics: Path) -> None:
     """The outputs of a stage are written; its folder may go as soon as dvc.lock knows this metrics file."""
     digest = md5(metrics.read_bytes(), usedforsecurity=False).hexdigest()
-    with atomic_write(folder / FINISHED) as path:  # half of a digest, or none, is in any dvc.lock
+    with atomic_write(folder / FINISHED) as path:  # atomic: half of a digest, or an empty one, would match any dvc.lock
         path.write_text(digest, encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""What a device can compute at most: the speed of one large matrix product, by which training is measured."""
+"""Peak speed of a device, measured by a large matrix product: the reference for the speed of training."""
 
 import time
 from functools import cache
@@ -11,11 +11,11 @@ SIZES = {"cpu": 1024, "cuda": 8192}
 
 @cache
 def matmul_peak(dtype: torch.dtype, seconds: float = 0.25) -> float:
-    """Floating-point operations a second of a product of square matrices, the best of some, on one device.
+    """Floating-point operations per second of a product of square matrices on one device, the best of several runs.
 
     Args:
         dtype: of the matrices.
-        seconds: for which it is tried; once a process.
+        seconds: time for the runs; measured once per process.
     """
     device = "cuda" if torch.cuda.is_available() else "cpu"
     size = SIZES[device]

@@ -1,6 +1,6 @@
-"""Progress of a training run: a bar in a terminal, elsewhere a line every few seconds, and the same in the record.
+"""Progress of a training run: a bar in a terminal, elsewhere a line every few seconds; the tracking run has the speed.
 
-Step, loss, speed, share of what the machine can do at most, and the time left.
+Step, loss, speed, share of the peak speed of the machine, and the time left.
 """
 
 import sys
@@ -23,8 +23,8 @@ class StatusLine:
     """How far a run is: a bar with a text in a terminal, elsewhere the text as a line every few seconds.
 
     Args:
-        stream: stdout or stderr. What others print to it stands above the bar.
-        total: how much there is to do; None where nobody knows, and no bar is drawn.
+        stream: stdout or stderr. Lines that others print to it appear above the bar.
+        total: the amount of work; None where it is unknown, and no bar is drawn.
     """
 
     def __init__(self, stream: TextIO, total: int | None) -> None:
@@ -37,11 +37,11 @@ class StatusLine:
         self._shown = time.monotonic()
 
     def is_due(self) -> bool:
-        """Whether what is shown is some time old."""
+        """Whether it is time to show progress again."""
         return time.monotonic() - self._shown > (LINE_SECONDS if self._bar is None else BAR_SECONDS)
 
     def show(self, done: int, text: str) -> None:
-        """So much of the total is done."""
+        """Show that `done` of the total is done."""
         self._shown = time.monotonic()
         if self._bar is None:
             print(f"  {text}", file=self._stream, flush=True)
@@ -55,12 +55,12 @@ class StatusLine:
             yield
             return
         with self._bar:
-            self._bar.console.show_cursor()  # which rich hides, and a process that is killed could not bring back
+            self._bar.console.show_cursor()  # rich hides it, and a killed process could not restore it
             yield
 
 
 def _bar(stream: TextIO, total: int | None) -> "Bar | None":
-    """None for a terminal that cannot write over a line. Importing rich takes a tenth of a second, hence here."""
+    """None for a terminal that cannot overwrite a line. rich is imported here because that takes 0.1 s."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
     from rich.table import Column
@@ -82,14 +82,13 @@ def _bar(stream: TextIO, total: int | None) -> "Bar | None":
 
 
 class Progress:
-    """Speed and time left, of what this process has trained; pauses (measuring, saving) are not counted.
+    """Speed and time left of the training of this process, without pauses (measuring, saving).
 
     Args:
         steps: at which the run ends.
-        run: gets `train/tokens_per_second`, `train/share_of_peak` and how busy the machine is.
-        flop: floating-point operations for counts as `MicroBatch.counts` names them; None where nobody knows.
-        peak: floating-point operations a second of the devices together at most; asked once, and only if there is
-            something to tell.
+        run: gets `train/tokens_per_second`, `train/share_of_peak` and the load of the machine.
+        flop: counts of `MicroBatch.counts` -> floating-point operations; None where unknown.
+        peak: peak floating-point operations per second of all devices; called only when progress is shown.
     """
 
     def __init__(
@@ -110,7 +109,7 @@ class Progress:
         self._line.begin()
 
     def is_due(self) -> bool:
-        """Whether what is shown is some time old."""
+        """Whether it is time to show progress again."""
         return self._line.is_due()
 
     @contextmanager

@@ -1,9 +1,9 @@
-"""Passwords and keys do not leave in messages, logs or the record: `redacted` before a text goes out.
+"""Removes credentials from messages, logs and tracking runs: texts pass through `redacted` first.
 
-What looks like a credential is replaced wherever it stands: what is before the @ of an address, values of parameters
-called token, key, password or the like, and the tokens of Hugging Face and AWS. What this process has of credentials
-is replaced however it looks, for libraries quote it in forms of their own: values of environment variables called
-..._PASSWORD, ..._TOKEN, ..._KEY, and the credentials of addresses in any variable.
+Two kinds are replaced. What looks like a credential: the part before the @ of an address, values of parameters such as
+token, key or password, and the tokens of Hugging Face and AWS. And the credentials of this process in any encoding,
+because libraries quote them in several: values of environment variables called ..._PASSWORD, ..._TOKEN, ..._KEY, and
+the credentials of addresses in any variable.
 """
 
 import os
@@ -51,7 +51,7 @@ def hide_in_tracebacks() -> None:
 
 
 def _secrets(environment: Mapping[str, str]) -> Iterator[str]:
-    """In every form in which a library may quote them."""
+    """In every encoding in which a library may quote them."""
     for name, value in environment.items():
         if _SECRET_NAME.search(name):
             yield from _forms(value)
@@ -59,10 +59,12 @@ def _secrets(environment: Mapping[str, str]) -> Iterator[str]:
             _, _, password = login.partition(":")
             yield b64encode(unquote(login).encode()).decode()  # as in the header `Authorization`
             yield from _forms(password)
-        if address := _ADDRESS.search(value):  # also with a blank in the password, where the others stop
+        if address := _ADDRESS.search(
+            value
+        ):  # also with a blank in the password, which the other patterns do not match
             yield from _forms(address[1].partition(":")[2])
-        for found in _PARAMETER.finditer(value):
-            yield from _forms(found.group().partition("=")[2])
+        for parameter in _PARAMETER.finditer(value):
+            yield from _forms(parameter.group().partition("=")[2])
 
 
 def _forms(secret: str) -> Iterator[str]:

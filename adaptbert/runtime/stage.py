@@ -1,8 +1,7 @@
 """From a command line in dvc.yaml to a call of a stage function.
 
 Paths and names travel by argv (`--out models/pretrain`, with placeholders for what differs from key to key, see
-adaptbert.runtime.params.placeholders), values by params.yaml; a stage function's signature says which is which, so
-there is no second list to keep:
+adaptbert.runtime.params.placeholders), values by params.yaml; the signature of a stage function says which is which:
 
     def domain_transfer(params: DomainTransferParams, *, corpus: str, seed: int, measure: MeasureConfig,
                         init: Path, out: Path, metrics: Path, run: Run) -> None:
@@ -54,7 +53,7 @@ QUIET = {
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage function together with how its parameters are found.
+    """A stage function and where its parameters come from.
 
     Attributes:
         function: named like its module, its DVC stage and its section.
@@ -88,24 +87,26 @@ class Stage:
         }
 
     def check(self, document: Mapping[str, Any], file: Path) -> list[UserError]:
-        """Every error in the sections that this stage reads; a rung that the ladder does not have needs none."""
-        found: list[UserError] = []
+        """Every error in the sections that this stage reads; rungs that are not in the ladder need none."""
+        errors: list[UserError] = []
         ladder = document.get("ladder")
         if self.name not in document and isinstance(ladder, Mapping) and ladder.get(self.name) in ([], {}):
-            return found
+            return errors
         own = self.hints()["params"]
         if self.keyed_by is not None and isinstance(document.get(self.name), Mapping):
-            for key, values in document[self.name].items():  # a key with a dot is no way to a value, and refused later
+            for key, values in document[
+                self.name
+            ].items():  # a key with a dot cannot be addressed; section_rules refuses it
                 place = f"{self.name}.{key}"
-                _collect(found, lambda values=values, place=place: params_file.parse(own, values, place, file))  # type: ignore[misc]
+                _collect(errors, lambda values=values, place=place: params_file.parse(own, values, place, file))  # type: ignore[misc]
         else:
-            _collect(found, lambda: self._parse(document, self.name, own, file))
+            _collect(errors, lambda: self._parse(document, self.name, own, file))
         for name, kind in self.sections().items():
-            _collect(found, lambda name=name, kind=kind: self._parse(document, name, kind, file))  # type: ignore[misc]
-        return found
+            _collect(errors, lambda name=name, kind=kind: self._parse(document, name, kind, file))  # type: ignore[misc]
+        return errors
 
     def run(self, argv: Sequence[str] | None = None) -> None:
-        """The whole life of a stage's process; ends it with an exit code (adaptbert.errors)."""
+        """Run the stage as a process; exits with a code of adaptbert.errors."""
         collect_seldom()
         hide_in_tracebacks()
         signals.raise_at_once()
@@ -116,7 +117,9 @@ class Stage:
             signals.die_with_parent()
         os.environ.update({name: os.environ.get(name, value) for name, value in QUIET.items()})
         if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(line_buffering=True)  # below DVC stdout is a pipe, and progress is for now
+            sys.stdout.reconfigure(
+                line_buffering=True
+            )  # under DVC stdout is a pipe; progress must not wait in its buffer
         logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
         _silence_libraries()
         hints = self.hints()
@@ -136,7 +139,7 @@ class Stage:
         values["params"] = self._parse(document, key, hints["params"], PARAMS)
         labels = {name: str(value) for name, value in arguments.items() if hints[name] is str}
         with ExitStack() as stack:
-            # By what it writes: two stages of one name (task_transfer from two rungs) may run side by side.
+            # Locked by output: two stages of one name (task_transfer from two rungs) may run at the same time.
             written = arguments.get("out", Path(self.name))
             folder = stack.enter_context(stage_lock("-".join(part for part in written.parts if part != "/")))
             if "work" in hints:
@@ -151,31 +154,31 @@ class Stage:
 
     @staticmethod
     def _parse(document: Mapping[str, Any], key: str, kind: type, file: Path) -> Any:
-        found = params_file.section(document, key, file)
+        value = params_file.section(document, key, file)
         if kind is int:
-            if not isinstance(found, int) or isinstance(found, bool):
-                shown = f"expected an integer, found {shortened(repr(found))}"
+            if not isinstance(value, int) or isinstance(value, bool):
+                shown = f"expected an integer, found {shortened(repr(value))}"
                 raise BadParams(
-                    Code.WRONG_TYPE, f"{file}: {key}", shown, written_numbers.remedy(found, _SEED, whole=True)
+                    Code.WRONG_TYPE, f"{file}: {key}", shown, written_numbers.remedy(value, _SEED, whole=True)
                 )
-            if not 0 <= found < 2**64:
-                problem = f"{found} is out of range"
+            if not 0 <= value < 2**64:
+                problem = f"{value} is out of range"
                 raise BadParams(Code.SEED_OUT_OF_RANGE, f"{file}: {key}", problem, "choose one from 0 to 2^64 - 1")
-            return found
-        return params_file.parse(kind, found, key, file)
+            return value
+        return params_file.parse(kind, value, key, file)
 
 
 def check_all(document: Mapping[str, Any], file: Path) -> None:
-    """Refuse what `value_errors` and `rule_errors` find, whichever stage is about to run."""
+    """Raise all errors of `value_errors` and `rule_errors`, of all stages."""
     values = value_errors(document, file)
-    raise_all(told_once([*values, *rule_errors(document, file, values)], file))
+    raise_all(without_consequences([*values, *rule_errors(document, file, values)], file))
 
 
 class UnknownSection(BadParams):
     """A top-level section that no stage reads.
 
     Attributes:
-        meant: the known one that it is like, if there is one.
+        meant: the most similar known section, if one is similar.
     """
 
     def __init__(self, name: str, known: Sequence[str], file: Path) -> None:
@@ -184,39 +187,39 @@ class UnknownSection(BadParams):
         super().__init__(Code.UNKNOWN_KEY, f"{file}: {name}", problem, f"known: {', '.join(known)}")
 
 
-def told_once(errors: Sequence[UserError], file: Path) -> list[UserError]:
-    """Without those that say that a section is missing where another is that section, mistyped."""
+def without_consequences(errors: Sequence[UserError], file: Path) -> list[UserError]:
+    """Without errors that follow from another: a section counts as missing where its name is mistyped."""
     mistyped = {f"{file}: {error.meant}" for error in errors if isinstance(error, UnknownSection)}
     return [error for error in errors if error.code != Code.UNKNOWN_KEY or error.place not in mistyped]
 
 
 def rule_errors(document: Mapping[str, Any], file: Path, values: Sequence[UserError]) -> list[UserError]:
-    """What sections say that does not go together; sections with errors in single values are left out."""
-    found: list[UserError] = []
+    """Contradictions between sections; sections with errors in single values are left out."""
+    errors: list[UserError] = []
     wrong = sound_parts.wrong_sections(values, file)
-    _collect(found, lambda: importlib.import_module("adaptbert.project.section_rules").check(document, file, wrong))
-    return found
+    _collect(errors, lambda: importlib.import_module("adaptbert.project.section_rules").check(document, file, wrong))
+    return errors
 
 
 def value_errors(document: Mapping[str, Any], file: Path) -> list[UserError]:
-    """What is wrong with single sections, all of it.
+    """All errors within single sections.
 
-    Imports by name, so that a stage's `deps` need not list the other stages: this can refuse, never change a result.
+    Imports by name, so that the `deps` of a stage need not list the other stages: a check cannot change a result.
     """
-    found: list[UserError] = []
+    errors: list[UserError] = []
     known: set[str] = set()
     for module in sorted(path.stem for path in STAGES.glob("*.py") if path.stem != "__init__"):
         stage: Stage = importlib.import_module(f"stages.{module}").STAGE
-        found += [error for error in stage.check(document, file) if str(error) not in map(str, found)]
+        errors += [error for error in stage.check(document, file) if str(error) not in map(str, errors)]
         known |= {stage.name, *stage.sections()}
-    return found + [UnknownSection(name, sorted(known), file) for name in sorted(set(document) - known)]
+    return errors + [UnknownSection(name, sorted(known), file) for name in sorted(set(document) - known)]
 
 
-def _collect(found: list[UserError], check: Callable[[], object]) -> None:
+def _collect(errors: list[UserError], check: Callable[[], object]) -> None:
     try:
         check()
     except UserError as error:
-        found.extend(getattr(error, "failures", [error]))
+        errors.extend(getattr(error, "failures", [error]))
 
 
 def _exit_code(body: Callable[[], None]) -> int:
@@ -238,9 +241,9 @@ def _exit_code(body: Callable[[], None]) -> int:
 
 
 def _silence_libraries() -> None:
-    """Adverts and progress bars of the libraries; their warnings stay."""
+    """Hide adverts and progress bars of libraries; other warnings stay."""
     logging.getLogger("httpx").setLevel(logging.WARNING)
     warnings.filterwarnings("ignore", message=".*litlogger.*")
-    # Lightning 2.6 uses a name of torch that a later torch will drop; nothing a user could mend.
+    # Lightning 2.6 uses a name of torch that a later torch will drop; a user cannot change that.
     warnings.filterwarnings("ignore", message=".*LeafSpec.*")
     warnings.filterwarnings("ignore", message=".*does not have many workers.*")

@@ -1,7 +1,7 @@
-"""One function over many items, in processes of their own: the answers in order, a bounded number of items under way.
+"""Maps a function over many items in worker processes: results in order, a bounded number of items in progress.
 
-The processes start anew instead of being forked (threads of libraries do not survive a fork), end with the process that
-started them, and leave the signals of a terminal to it. How many there are changes no answer.
+Workers are spawned, not forked (threads of libraries do not survive a fork), end with their parent, and leave the
+signals of a terminal to it. Their number does not change the results.
 """
 
 import multiprocessing
@@ -23,19 +23,19 @@ Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
 FEW = 16
-"""So many items are worth starting processes for."""
+"""Fewest items for which processes are started."""
 MOST = 4
-"""Processes when nobody says how many: each takes memory, and is fed by one that reads and writes for all."""
+"""Default number of processes: each takes memory, and one process reads and writes for all of them."""
 
 
 class WorkerLost(UserError):
-    """A worker process ended in the middle of its work, from outside."""
+    """A worker process was killed."""
 
     exit_code = TEMPORARY
 
 
 def workers() -> int:
-    """Processes that read and tokenize text: ADAPTBERT_WORKERS, or else one a core where there are several.
+    """Processes that read and tokenize text: ADAPTBERT_WORKERS, or else one per core where there are several.
 
     Raises:
         BadParams: the variable is no number.
@@ -45,7 +45,7 @@ def workers() -> int:
 
 
 def batch_workers() -> int:
-    """Processes that make batches for one that trains: ADAPTBERT_BATCH_WORKERS, or else none, for a step takes longer.
+    """Processes that make batches for one that trains: ADAPTBERT_BATCH_WORKERS, or else none: a step is slower.
 
     Raises:
         BadParams: the variable is no number.
@@ -105,7 +105,7 @@ def _begin(function: Callable[[Any], Any], parent: int) -> None:
     _function = function
     signals.ignore()
     signals.die_with_parent(signal.SIGKILL)
-    if os.getppid() != parent:  # it ended while this process started
+    if os.getppid() != parent:  # the parent ended while this process started
         os._exit(1)
 
 

@@ -1,4 +1,4 @@
-"""Whatever becomes an allocation or the length of a loop has an upper bound, and a zero too many is told at once."""
+"""Every size of an allocation and length of a loop has an upper bound, and a zero too many is reported at once."""
 
 import copy
 import importlib
@@ -31,20 +31,20 @@ def _in_the_project(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def sections() -> dict[type[BaseModel], None]:
     """Every class of params.yaml, once, through all that they hold."""
-    found: dict[type[BaseModel], None] = {}
+    classes: dict[type[BaseModel], None] = {}
     for path in sorted((ROOT / "stages").glob("[!_]*.py")):
         for kind in importlib.import_module(f"stages.{path.stem}").STAGE.hints().values():
-            inside([kind], found)
-    return found
+            inside([kind], classes)
+    return classes
 
 
-def inside(kinds: list[Any], found: dict[type[BaseModel], None]) -> None:
+def inside(kinds: list[Any], classes: dict[type[BaseModel], None]) -> None:
     for kind in kinds:
-        if isinstance(kind, type) and issubclass(kind, Config) and kind not in found:
-            found[kind] = None
-            inside([field.annotation for field in kind.model_fields.values()], found)
+        if isinstance(kind, type) and issubclass(kind, Config) and kind not in classes:
+            classes[kind] = None
+            inside([field.annotation for field in kind.model_fields.values()], classes)
         else:
-            inside([part for part in get_args(kind) if isinstance(part, type) or get_origin(part)], found)
+            inside([part for part in get_args(kind) if isinstance(part, type) or get_origin(part)], classes)
 
 
 def unbounded(kind: Any, metadata: tuple[Any, ...] = ()) -> bool:
@@ -61,14 +61,14 @@ def unbounded(kind: Any, metadata: tuple[Any, ...] = ()) -> bool:
 
 
 def test_every_size_has_an_upper_bound() -> None:
-    found = [
+    without_bound = [
         f"{cls.__name__}.{name}"
         for cls in sections()
         for name, field in cls.model_fields.items()
         if name not in NO_SIZES and unbounded(field.annotation, tuple(field.metadata))
     ]
     assert len(sections()) > 20
-    assert found == []
+    assert without_bound == []
 
 
 @pytest.mark.parametrize(
@@ -107,9 +107,9 @@ def test_a_zero_too_many(key: str, value: Any, most: int | str) -> None:
     for part in path:
         here = here[part]
     here[last] = value
-    with pytest.raises(UserError) as told:
+    with pytest.raises(UserError) as caught:
         check_all(document, Path("params.yaml"))
-    lines = messages_in(str(told.value))
+    lines = messages_in(str(caught.value))
     code = 111 if "\n" in str(most) and "too many" not in str(most) else 109
     assert any(line.startswith(f"AB-{code} params.yaml: {key}") for line in lines), lines
     assert any(line.endswith(expected) for line in lines), lines

@@ -1,4 +1,4 @@
-"""A file appears whole or not at all; what `kill -9` leaves is removed by the next writer and never recorded by DVC."""
+"""Writes are atomic; the files that `kill -9` leaves are removed by the next writer and never recorded by DVC."""
 
 import os
 import shutil
@@ -44,9 +44,9 @@ def killed(target: Path, how: str) -> Path:
 def test_what_a_kill_left_goes_when_the_target_is_written(tmp_path: Path, how: str) -> None:
     target, other = tmp_path / "[1] metrics.json", tmp_path / "metrics.json"
     killed(target, how)
-    kept = killed(other, how)
+    leftover = killed(other, how)
     write_json(target, {"a": 1})
-    assert kept.exists(), "of another target"
+    assert leftover.exists(), "of another target"
     write_json(other, {})
     assert sorted(path.name for path in tmp_path.iterdir()) == [target.name, other.name]
 
@@ -61,7 +61,7 @@ def test_what_another_process_is_writing_stays(tmp_path: Path) -> None:
         process.communicate()
 
 
-def test_a_number_that_was_given_anew(tmp_path: Path) -> None:
+def test_a_process_id_that_is_reused(tmp_path: Path) -> None:
     """As in a container that was started again: the same number, and not the process that wrote this."""
     for pid in (os.getpid(), os.getppid()):
         left = tmp_path / f".out.{pid}.part"

@@ -59,14 +59,14 @@ def test_a_point_of_a_curve_tells_its_measures() -> None:
         ({"nmae": "a"}, "file.json: nmae: Extra inputs are not permitted"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+def test_an_error_names_its_place(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
     path = tmp_path / "file.json"
     path.write_text(json.dumps({**VALUES, **changes}), encoding="utf-8")
     with pytest.raises(BadData, match=message):
         Whole.read(path)
 
 
-def test_all_that_is_wrong_is_told_together(tmp_path: Path) -> None:
+def test_all_errors_are_reported_together(tmp_path: Path) -> None:
     path = tmp_path / "file.json"
     path.write_text(json.dumps({**VALUES, "name": 1, "init": 2}), encoding="utf-8")
     with pytest.raises(Several) as error:
@@ -75,7 +75,7 @@ def test_all_that_is_wrong_is_told_together(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["", '{"name": ', "\xff"])
-def test_what_is_not_json_is_told(tmp_path: Path, content: str) -> None:
+def test_what_is_not_json_is_refused(tmp_path: Path, content: str) -> None:
     path = tmp_path / "file.json"
     path.write_bytes(content.encode("latin-1"))
     with pytest.raises(BadData, match=r"AB-122 .*file.json: not JSON\n  restore the file"):

@@ -46,11 +46,11 @@ def holder(how: str = "alone") -> Iterator[subprocess.Popen[str]]:
             os.killpg(process.pid, signal.SIGKILL)
 
 
-def test_a_second_process_is_told_who_holds_the_stage() -> None:
+def test_the_error_of_a_second_process_names_the_holder() -> None:
     with holder() as process:
-        told = rf"AB-159 .work/pretrain: process {process.pid} on .* works on this stage"
+        message = rf"AB-159 .work/pretrain: process {process.pid} on .* works on this stage"
         began = time.monotonic()
-        with pytest.raises(Busy, match=told) as caught, stage_lock("pretrain", patience=0.5):
+        with pytest.raises(Busy, match=message) as caught, stage_lock("pretrain", patience=0.5):
             pass
         assert 0.4 < time.monotonic() - began < 5
         assert caught.value.exit_code == 75
@@ -58,7 +58,7 @@ def test_a_second_process_is_told_who_holds_the_stage() -> None:
             pass
 
 
-def test_a_file_in_the_place_of_the_folder_is_told_and_kept(inside: Path) -> None:
+def test_a_file_in_the_place_of_the_folder_is_reported_and_stays(inside: Path) -> None:
     ROOT.write_text("mine")
     with (
         pytest.raises(Blocked, match=r"AB-184 .work: not a folder, and one belongs there\n  move it away"),

@@ -1,4 +1,4 @@
-"""What a user sees while a model trains, and what the record gets of it."""
+"""What a user sees while a model trains, and what the tracking run gets of it."""
 
 import io
 import sys
@@ -21,7 +21,7 @@ ERASE, SHOWN_CURSOR = "\r\x1b[2K", "\x1b[?25h"
 
 
 class Clock:
-    """Time that passes when it is told to."""
+    """A clock that the test sets."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -62,7 +62,7 @@ def test_a_line_tells_step_loss_speed_share_and_time_left(clock: Clock, capsys: 
     assert run.metrics == [("train/tokens_per_second", 400.0, 40), ("train/share_of_peak", pytest.approx(0.4001), 40)]
 
 
-def test_the_peak_is_asked_when_there_is_something_to_tell_and_costs_no_speed(clock: Clock) -> None:
+def test_the_peak_is_measured_when_progress_is_shown_and_outside_the_time(clock: Clock) -> None:
     run = Kept()
 
     def peak() -> float:
@@ -78,7 +78,7 @@ def test_the_peak_is_asked_when_there_is_something_to_tell_and_costs_no_speed(cl
     assert clock.now == 100 + 2 * 60
 
 
-def test_without_a_count_of_operations_no_share_is_told(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_count_of_operations_no_share_is_shown(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
     shown = Progress(10, Kept())
     shown.begin(0, {})
     clock.now += 10
@@ -116,7 +116,7 @@ def test_in_a_terminal_a_bar_is_written_over(clock: Clock, monkeypatch: pytest.M
     assert bars[4].startswith("  warning: a spike\n"), "above the bar, on a line of its own"
     assert "\n" not in "".join(bars[:4])
     assert bars[-1].endswith(f"0:00 left\n{SHOWN_CURSOR}"), "what is printed next has a line of its own"
-    assert {step for _, _, step in run.metrics} == {20}, "the record is not asked twice a second"
+    assert {step for _, _, step in run.metrics} == {20}, "not logged twice a second"
 
 
 def test_a_killed_process_leaves_the_cursor(monkeypatch: pytest.MonkeyPatch) -> None:

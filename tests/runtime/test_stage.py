@@ -49,7 +49,7 @@ called: dict[str, Any] = {}
 def domain_transfer(
     params: DomainTransferParams, *, corpus: str, seed: int, measure: MeasureConfig, init_from: Path, out: Path
 ) -> None:
-    """A stage that tells what it was called with."""
+    """A stage that prints its arguments."""
     called.update(locals())
 
 
@@ -133,10 +133,10 @@ def test_a_bad_value_anywhere_ends_the_stage_before_it_begins(
     (project / "params.yaml").write_text(text, encoding="utf-8")
     called.clear()
     assert exit_code(domain_transfer, *GOOD) == 78
-    told = capsys.readouterr()
-    assert line in told.err
-    assert all(one.startswith(("error: AB-", "AB-")) for one in messages_in(told.err))
-    assert told.out == ""
+    printed = capsys.readouterr()
+    assert line in printed.err
+    assert all(one.startswith(("error: AB-", "AB-")) for one in messages_in(printed.err))
+    assert printed.out == ""
     assert called == {}
 
 
@@ -180,7 +180,7 @@ def test_one_line_and_a_code_that_says_what_to_do(
     assert capsys.readouterr().err == line + "\n"
 
 
-def test_several_failures_are_told_together(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_several_failures_are_reported_together(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def domain_transfer(params: DomainTransferParams, *, out: Path) -> None:
         raise_all(
             [
@@ -210,16 +210,18 @@ def test_a_full_disk(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
             file.write("x" * 100_000)
 
     assert exit_code(domain_transfer, "--out", "/dev/full") == 74
-    told = capsys.readouterr().err
+    printed = capsys.readouterr().err
     pattern = r"error: AB-189 output: no space left on the disk, [\d,]+ are free\n  make room and run again\n"
-    assert re.fullmatch(pattern, told), told
+    assert re.fullmatch(pattern, printed), printed
 
 
 @pytest.mark.parametrize(
     "error",
     [
         OSError(errno.EDQUOT, "Quota exceeded", "models/x"),
-        ValueError("Error while serializing: I/O error: Disk quota exceeded (os error 122)"),  # as safetensors tells it
+        ValueError(
+            "Error while serializing: I/O error: Disk quota exceeded (os error 122)"
+        ),  # as safetensors reports it
     ],
 )
 def test_a_quota_that_is_used_up(project: Path, capsys: pytest.CaptureFixture[str], error: Exception) -> None:
@@ -229,9 +231,9 @@ def test_a_quota_that_is_used_up(project: Path, capsys: pytest.CaptureFixture[st
             raise error
 
     assert exit_code(domain_transfer, "--out", "models/x") == 74
-    told = capsys.readouterr().err
+    printed = capsys.readouterr().err
     pattern = r"the quota is used up, more than 5,000 bytes are needed, [\d,]+ are free\n  make room and run again\n"
-    assert re.fullmatch(f"error: AB-189 models/x: {pattern}", told), told
+    assert re.fullmatch(f"error: AB-189 models/x: {pattern}", printed), printed
     assert not list(Path("models").iterdir())
 
 
@@ -283,7 +285,7 @@ Stage(domain_transfer).run()
 """
 
 
-def test_another_python_is_told_in_one_line(tmp_path: Path) -> None:
+def test_another_python_is_reported_in_one_line(tmp_path: Path) -> None:
     """DVC that is started by its path runs `python`, which may be one without any package."""
     command = [sys.executable, "-S", "-m", "stages.collect"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
@@ -305,13 +307,13 @@ def test_the_first_start_is_silent_and_recorded(project: Path) -> None:
 
     client = MlflowClient(f"sqlite:///{project / 'mlflow.db'}")
     experiment = client.get_experiment_by_name("adaptbert").experiment_id
-    (found,) = client.search_runs([experiment], "tags.stage = 'domain_transfer'")
-    assert found.data.tags["corpus"] == "domain"
-    assert found.data.params["domain_transfer.optim.learning_rate"] == "0.001"
-    assert found.data.params["seed"] == "1"
-    assert not [name for name in found.data.params if name.startswith("pretrain")], "its own values, no others"
-    assert found.data.metrics["loss"] == 0.5
-    assert found.info.status == "FINISHED"
+    (run,) = client.search_runs([experiment], "tags.stage = 'domain_transfer'")
+    assert run.data.tags["corpus"] == "domain"
+    assert run.data.params["domain_transfer.optim.learning_rate"] == "0.001"
+    assert run.data.params["seed"] == "1"
+    assert not [name for name in run.data.params if name.startswith("pretrain")], "its own values, no others"
+    assert run.data.metrics["loss"] == 0.5
+    assert run.info.status == "FINISHED"
 
 
 def test_the_run_is_handed_over(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

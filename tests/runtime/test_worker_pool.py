@@ -1,4 +1,4 @@
-"""Worker processes: the answers of `map` in its order, errors that are told, and nobody left behind."""
+"""Worker processes: results as of `map`, in order; reported errors; no process left behind."""
 
 import os
 import signal
@@ -69,7 +69,7 @@ def test_an_error_is_the_function_s_own() -> None:
         list(in_order(refuse, range(40), 2))
 
 
-def test_a_killed_worker_is_told_and_may_be_tried_again() -> None:
+def test_a_killed_worker_is_reported_with_a_code_for_retries() -> None:
     with pytest.raises(WorkerLost, match=r"AB-180 workers: one of 2 worker processes was killed\n.* ADAPTBERT_WORKERS"):
         list(in_order(die, range(40), 2))
     assert WorkerLost.exit_code == TEMPORARY
@@ -132,16 +132,16 @@ def test_workers_end_with_the_process_that_started_them(tmp_path: Path, number: 
         start_new_session=True,
     )
     assert process.stdout is not None
-    found: set[int] = set()
+    workers_seen: set[int] = set()
     for line in islice(process.stdout, 100_000):
-        found.add(int(line))
-        if len(found) == 2:  # on a busy machine one of them may begin late
+        workers_seen.add(int(line))
+        if len(workers_seen) == 2:  # on a busy machine one of them may begin late
             break
-    assert len(found) == 2
+    assert len(workers_seen) == 2
     if number == signal.SIGKILL:
         process.kill()
     else:
         os.killpg(process.pid, number)
-    _, told = process.communicate(timeout=20)  # which waits until the last of them has let go of the pipe
+    _, printed = process.communicate(timeout=20)  # which waits until the last of them has let go of the pipe
     assert process.returncode == code
-    assert "Traceback" not in told
+    assert "Traceback" not in printed

@@ -1,6 +1,6 @@
-"""Characters that look like those of YAML and are others: what an input method, a word processor or a web page leaves.
+"""Characters that look like those of YAML: input methods, word processors and web pages insert them.
 
-Text in; the first such character, its place and what to write instead out.
+Text in; the first such character, its offset and what to write instead out.
 """
 
 import re
@@ -25,7 +25,7 @@ _PLAIN = {
     "\ufeff": ("a byte-order mark", "nothing"),
     "\t": ("a tab", "blanks"),
 }
-"""Character -> what it is called, and what YAML has in its place."""
+"""Character -> its name, and the character of YAML."""
 
 _CURLY = "“”„‘’"
 _QUOTED, _COMMENT = re.compile(r"\"[^\"]*\"|'[^']*'"), re.compile(r"(?:^|\s)#")
@@ -64,12 +64,12 @@ def quotes(text: str) -> LookAlike | None:
 
 def before(text: str, line: int) -> LookAlike | None:
     """One that a parser of YAML may have stumbled over: outside comments and quotes, in a line (from 0) or else in the
-    two before it that hold something, since a key without its colon is found out only at the next one."""
+    two before it that hold something, since the parser notices a missing colon only at the next key."""
     lines = [*_LINE.finditer(text)][: line + 1]
     code = [(whole.start(), _COMMENT.split(_QUOTED.sub(_hidden, whole[0]))[0]) for whole in lines]
     for start, words in reversed([(start, words) for start, words in code if words.strip()][-_LINES:]):
-        if found := find(words.replace("\t", " ")):  # of a tab the parser itself says where it is wrong
-            return found._replace(place=start + found.place)
+        if look_alike := find(words.replace("\t", " ")):  # the parser itself reports tabs
+            return look_alike._replace(place=start + look_alike.place)
     return None
 
 

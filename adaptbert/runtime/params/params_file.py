@@ -1,7 +1,7 @@
-"""params.yaml: read as YAML 1.2 (as DVC reads it), checked strictly, refused with the nearest name.
+"""params.yaml: reads it as YAML 1.2 (as DVC does), validates it strictly, and suggests the nearest name.
 
-A section's class is a `Config` that lives in the file of the thing it configures; this module only knows how to read
-one. Nothing heavy is imported here: a bad value is told in milliseconds, before torch is loaded.
+A section's class is a `Config` that lives in the file of the thing it configures; this module only reads it.
+Nothing heavy is imported here: a bad value is reported in milliseconds, before torch is loaded.
 """
 
 import math
@@ -56,7 +56,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def _no_file(path: Path) -> tuple[str, str]:
-    """What stands in place of the file, and what to do."""
+    """What is in place of the file, and the remedy."""
     write = "run `adaptbert use demo` to write one"
     if path.is_symlink() and not path.exists():
         return f"a link to {shortened(str(path.readlink()))}, which is not there", f"remove it, then {write}"
@@ -77,7 +77,7 @@ def parse(cls: type[C], values: object, key: str, file: Path) -> C:
     try:
         config = cls.model_validate(values)
     except ValidationError as error:
-        raise_all([_translate(details, cls, key, file) for details in _told_once(error.errors(), values)])
+        raise_all([_translate(details, cls, key, file) for details in _merge_alternatives(error.errors(), values)])
         raise
     config._key = key
     return config
@@ -85,18 +85,18 @@ def parse(cls: type[C], values: object, key: str, file: Path) -> C:
 
 def section(document: Mapping[str, Any], key: str, file: Path) -> Any:
     """The values under a dotted key, e.g. `collect.general`."""
-    found: Any = document
+    value: Any = document
     done: list[str] = []
     for part in key.split("."):
-        if not isinstance(found, Mapping) or part not in found:
-            known = sorted(found) if isinstance(found, Mapping) else []
+        if not isinstance(value, Mapping) or part not in value:
+            known = sorted(value) if isinstance(value, Mapping) else []
             place = ".".join(done) or "the file"
-            like = nearest(part, known) if done else ""  # an unknown section is told by itself
+            like = nearest(part, known) if done else ""  # an unknown section has its own error
             remedy = f"add it; {place} has {', '.join(map(str, known)) or 'nothing'}"
             raise BadParams(Code.UNKNOWN_KEY, f"{file}: {key}", f"'{part}' is missing in {place}{like}", remedy)
-        found = found[part]
+        value = value[part]
         done.append(part)
-    return found
+    return value
 
 
 def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -111,29 +111,31 @@ def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def _told_once(errors: list[ErrorDetails], values: Mapping[str, Any]) -> list[ErrorDetails]:
-    """A value that may be one of several things is refused once, not once for each of them.
+def _merge_alternatives(errors: list[ErrorDetails], values: Mapping[str, Any]) -> list[ErrorDetails]:
+    """One error for a value of a union, where pydantic has one for each alternative.
 
-    pydantic puts the name of the alternative into the place, where the file has no key.
+    pydantic inserts the name of the alternative into `loc`, where the file has no key.
     """
-    told: list[ErrorDetails] = []
+    merged: list[ErrorDetails] = []
     shallow: dict[tuple[int | str, ...], list[ErrorDetails]] = {}
     for error in errors:
         at = _alternative(error, values)
         if at is None:
-            told.append(error)
+            merged.append(error)
         elif len(error["loc"]) > at + 1:  # this alternative was meant: something in it is wrong
-            told.append({**error, "loc": (*error["loc"][:at], *error["loc"][at + 1 :])})
+            merged.append({**error, "loc": (*error["loc"][:at], *error["loc"][at + 1 :])})
         else:
             shallow.setdefault(error["loc"][:at], []).append(error)
-    for place, found in shallow.items():
-        if not any(error["loc"][: len(place)] == place for error in told):
-            told.append({**found[0], "loc": place, "ctx": {"expected": " or ".join(map(_expected, found))}})
-    return told
+    for place, alternatives in shallow.items():
+        if not any(error["loc"][: len(place)] == place for error in merged):
+            merged.append(
+                {**alternatives[0], "loc": place, "ctx": {"expected": " or ".join(map(_expected, alternatives))}}
+            )
+    return merged
 
 
 def _alternative(error: ErrorDetails, values: Any) -> int | None:
-    """Which part of the place of an error is the name of an alternative, if one is."""
+    """The index in `loc` of the name of an alternative, if there is one."""
     here = values
     for number, part in enumerate(error["loc"]):
         is_there = part in here if isinstance(here, Mapping) else isinstance(here, list) and isinstance(part, int)
@@ -144,7 +146,7 @@ def _alternative(error: ErrorDetails, values: Any) -> int | None:
 
 
 def _translate(details: ErrorDetails, cls: type[Config], key: str, file: Path) -> BadParams:
-    path = [str(part) for part in details["loc"] if part != "[key]"]  # so pydantic says that a key is wrong
+    path = [str(part) for part in details["loc"] if part != "[key]"]  # pydantic marks an error in a key so
     place = f"{file}: {'.'.join([key, *map(shortened, path)])}"
     kind, value = details["type"], details.get("input")
     if kind == "extra_forbidden":
@@ -178,7 +180,7 @@ _BOUNDS = {
     "less_than": "less than",
     "less_than_equal": "less than or equal to",
 }
-"""What pydantic calls an error -> the words before the bound, the one value of its `ctx`."""
+"""Error type of pydantic -> the words before the bound, which is the one value of its `ctx`."""
 
 _TYPES = {
     "bool_type": "true or false",
@@ -189,7 +191,7 @@ _TYPES = {
     "model_type": "a mapping",
     "string_type": "text",
 }
-"""What pydantic calls an error -> what users call the type."""
+"""Error type of pydantic -> the expected type, for users."""
 
 _TOO_SHORT = {"string_too_short": "{} or more characters", "too_short": "a list of {} or more"}
 
@@ -208,7 +210,7 @@ def _expected(details: ErrorDetails) -> str:
 
 
 def _fields(cls: type[Config], path: list[str], *, only_required: bool = False) -> list[str]:
-    """The names that are known at `path` inside `cls`."""
+    """The field names at `path` inside `cls`."""
     here: Any = cls
     for part in path:
         field = here.model_fields.get(part) if _is_model(here) else None
@@ -238,7 +240,7 @@ def _is_model(annotation: Any) -> bool:
 
 
 def _shown(value: object) -> str:
-    """What a value is, and how it reads."""
+    """The type of a value, and the value."""
     if value is None:
         return "nothing"
     return f"{_type_name(value)} {shortened(str(value) if isinstance(value, date) else repr(value))}"

@@ -1,11 +1,11 @@
 """`{key}` and `{from}` in the command of a stage: filled in by the stage itself, from DVC_STAGE and params.yaml.
 
-DVC could put them there (`${key}`), but a shell reads what DVC puts into a command: who writes params.yaml would write
-commands. So all stages of a name have one command:
+DVC could insert them (`${key}`), but a shell parses the command, so values of params.yaml could contain commands. So
+all stages of a name have one command:
 
     exec python -m stages.finetune --init 'models/{from}' --out 'models/finetune/{key}'
 
-`key` is what stands behind the @ in DVC_STAGE (`finetune@section-domain`), which DVC sets. Other names are values of
+`key` is the part after the @ in DVC_STAGE (`finetune@section-domain`), which DVC sets. Other names are values of
 that entry of the `foreach` of the stage, here of `ladder.finetune.section-domain`; dots lead further in.
 """
 
@@ -28,7 +28,7 @@ _PLACEHOLDER = re.compile(r"\{([\w.]+)\}")
 def fill(
     words: Mapping[str, str], document: Mapping[str, Any], stage: str, foreach: str | None, file: Path
 ) -> dict[str, str]:
-    """The arguments of a command with their placeholders replaced; what is put in is not looked through again.
+    """The arguments of a command with their placeholders replaced; inserted values are not expanded again.
 
     Args:
         words: name of the argument -> as it stands in dvc.yaml.
@@ -44,7 +44,7 @@ def fill(
         return dict(words)
     values = params.section(document, stage, file) if foreach is None else _entry(document, stage, foreach, file)
     return {
-        name: _PLACEHOLDER.sub(lambda found: str(params.section(values, found[1], file)), word)
+        name: _PLACEHOLDER.sub(lambda match: str(params.section(values, match[1], file)), word)
         for name, word in words.items()
     }
 

@@ -1,6 +1,6 @@
-"""What can be judged of a params.yaml with errors: the file and its errors in, the parts that none of them is in out.
+"""The valid parts of a params.yaml with errors, so that the remaining checks can run on them.
 
-So that one run of `adaptbert check` tells a wrong value, a rule that other sections break and a file that is not there.
+Thus one run of `adaptbert check` reports a wrong value, a contradiction of other sections and a missing file.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -10,15 +10,15 @@ from typing import Any
 from adaptbert.errors import UserError
 
 _SETS = ("collect", "collect_task")
-"""Sections whose entries stand for themselves."""
+"""Sections whose entries are independent of each other."""
 
 
 class Incomplete(Exception):
-    """Whoever asks needs a section that is wrong."""
+    """A rule needs a section that has errors."""
 
 
 class Sound(Mapping[str, Any]):
-    """The sections of a file. Raises Incomplete where one is asked for that is wrong."""
+    """The sections of a file. Access to one with errors raises Incomplete."""
 
     def __init__(self, document: Mapping[str, Any], wrong: Collection[str]) -> None:
         self._document, self._wrong = document, wrong
@@ -36,26 +36,26 @@ class Sound(Mapping[str, Any]):
 
 
 def wrong_sections(errors: Iterable[UserError], file: Path) -> set[str]:
-    """Those that errors of single values are in, or that are missing."""
+    """Sections with errors in single values, and missing ones."""
     return {key.partition(".")[0] for key in _keys(errors, file)}
 
 
 def for_files(document: Mapping[str, Any], errors: Iterable[UserError], file: Path) -> dict[str, Any]:
-    """The sections without errors, and of the sets those without: what says which files are read, and how.
+    """The sections without errors, and of `collect` and `collect_task` the sets without: they name the files to check.
 
     Args:
         errors: of single values.
     """
     keys = _keys(errors, file)
     wrong = {key.partition(".")[0] for key in keys}
-    kept = {name: values for name, values in document.items() if name not in wrong}
+    valid = {name: values for name, values in document.items() if name not in wrong}
     for section in _SETS:
-        if section in wrong and section not in keys:  # else all of it is
+        if section in wrong and section not in keys:  # else the error is in the section as a whole
             sets = document[section].items()
-            kept[section] = {name: values for name, values in sets if not _is_wrong(f"{section}.{name}", keys)}
+            valid[section] = {name: values for name, values in sets if not _is_wrong(f"{section}.{name}", keys)}
     if "collect" in wrong:
-        kept.pop("tokenizer", None)  # whether a vocabulary is up to date is seen from all of its corpora
-    return kept
+        valid.pop("tokenizer", None)  # a check of the vocabulary needs all of its corpora
+    return valid
 
 
 def _keys(errors: Iterable[UserError], file: Path) -> set[str]:

@@ -1,4 +1,4 @@
-"""How to write a value that params.yaml has in another form: what pydantic found wrong in, a remedy out."""
+"""How to write a value of params.yaml that has a wrong type: an error of pydantic in, a remedy out."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from adaptbert.runtime.params import look_alikes, written_numbers
 from adaptbert.runtime.params.written_numbers import ANY, Range
 
 _MOST_SEEDS = 10
-"""A larger number is hardly how many of them are meant."""
+"""Up to this, `seeds: 5` is taken for a count; a larger number is probably a seed."""
 _RANGE = re.compile(r"(\d{1,3}) *(?:-|\.\.|to) *(\d{1,3})")
 
 
@@ -20,13 +20,13 @@ def spelling(
     allowed: Range = ANY,
     name: str = "",
 ) -> str:
-    """What to write.
+    """The remedy.
 
     Args:
         kind: of the error, as pydantic calls it.
         expected: what the value should be; of a choice all of them, in quotes.
-        keys: of a mapping that is wanted: those that must be there, and all.
-        allowed: of a number that is wanted.
+        keys: where a mapping is expected: its required keys, and all its keys.
+        allowed: where a number is expected: its range.
         name: the last part of the key.
     """
     if " or '" in expected or "' or " in expected:
@@ -35,11 +35,11 @@ def spelling(
     if value is None:
         return "write a text" if kind.startswith("string") else "write a value behind the colon"
     if kind.startswith(("float", "int")):
-        found = look_alikes.find(value) if isinstance(value, str) else None
+        look_alike = look_alikes.find(value) if isinstance(value, str) else None
         usual = written_numbers.remedy(value, allowed, whole=kind.startswith("int"))
-        return f"{found.name} stands in it: {found.remedy}" if found and "such as" in usual else usual
-    if isinstance(value, str) and (found := look_alikes.find(value)):
-        return f"{found.name} stands in it: {found.remedy}"
+        return f"{look_alike.name} stands in it: {look_alike.remedy}" if look_alike and "such as" in usual else usual
+    if isinstance(value, str) and (look_alike := look_alikes.find(value)):
+        return f"{look_alike.name} stands in it: {look_alike.remedy}"
     if isinstance(value, str) and kind.startswith("bool"):
         return f"write {'true' if value.lower() in ('true', 'yes', 'on') else 'false'} without quotes"
     if kind.startswith("list") and name == "seeds" and str(value) in map(str, range(1, _MOST_SEEDS + 1)):
@@ -57,7 +57,7 @@ def spelling(
 
 
 def _listed(value: float | str) -> str:
-    """What belongs between the brackets; 1-5 are five numbers."""
-    if isinstance(value, str) and (found := _RANGE.fullmatch(value.strip())):
-        return ", ".join(map(str, range(int(found[1]), int(found[2]) + 1)))
+    """The content of the brackets; 1-5 becomes five numbers."""
+    if isinstance(value, str) and (match := _RANGE.fullmatch(value.strip())):
+        return ", ".join(map(str, range(int(match[1]), int(match[2]) + 1)))
     return str(value)

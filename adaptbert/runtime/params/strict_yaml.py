@@ -1,7 +1,7 @@
-"""Text in YAML 1.2 -> plain dicts and lists, or what is wrong with it: the line and how to write it.
+"""Text in YAML 1.2 -> plain dicts and lists, or errors with the line and a remedy.
 
 Stricter than YAML: keys are text, a key comes once, tags are those of plain values, depth and number of values are
-bounded. Nothing but a document or a BadParams comes out, whatever the text is.
+bounded. For any text the result is a document or a BadParams.
 """
 
 import re
@@ -31,10 +31,10 @@ _TAGS = {*_READ_AS, "str", "seq", "map", "merge"}
 _NOT_ALLOWED = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What YAML does not allow in a file (section 5.1)."""
 _NOT_TEXT = re.compile("[\0\ud800-\udfff]")
-"""What escapes can write, and neither a path nor UTF-8 can hold."""
+"""Characters that escapes can produce and that neither a path nor UTF-8 can contain."""
 _DIGITS = re.compile(r"[-+]?[\d_]+|[-+]?0[xob][\da-fA-F_]+")
 _UNHOLDABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""What constructors of ruamel raise for values that look right and are not."""
+"""Exceptions of ruamel's constructors for values that match a type and cannot be converted."""
 _REMEDIES = {
     r"'[@`%&*]' that cannot start": "put the value in quotes",
     r"mapping values are not allowed": "put a blank behind a colon, begin the lines of a section alike, and put a "
@@ -51,7 +51,7 @@ _REMEDIES = {
 
 
 class Fault(NamedTuple):
-    """Something wrong with the text.
+    """One error in the text.
 
     Attributes:
         place: `:line` or `:line:column`, to be put behind the name of the file; empty: the whole.
@@ -81,8 +81,8 @@ def load(text: str, path: Path) -> Any:
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, ReusedAnchorWarning, YAMLError
 
-    if found := _NOT_ALLOWED.search(text):
-        raise _error(path, _bad_character(text, found.start()))
+    if match := _NOT_ALLOWED.search(text):
+        raise _error(path, _bad_character(text, match.start()))
     yaml = YAML(typ="safe", pure=True)
     yaml.Composer, yaml.Constructor = _classes()
     try:
@@ -111,7 +111,7 @@ class _Refused(Exception):
 
 
 def _classes() -> "tuple[type[Composer], type[SafeConstructor]]":
-    """A composer that stops at a depth, and a constructor that looks at the nodes before it makes values of them."""
+    """A composer with a maximum depth, and a constructor that checks the nodes before it converts them."""
     from ruamel.yaml.composer import Composer
     from ruamel.yaml.constructor import SafeConstructor
 
@@ -148,7 +148,7 @@ def _classes() -> "tuple[type[Composer], type[SafeConstructor]]":
 
 
 def _unholdable(node: "Node") -> Fault:
-    """A scalar of which no value can be made."""
+    """The error of a scalar that cannot be converted."""
     shown, what = f"'{shortened(str(node.value))}'", _READ_AS.get(_tag(node), "a value")
     if _tag(node) == "int" and _DIGITS.fullmatch(str(node.value)):
         problem = f"{shown} is a number that no value takes"
@@ -158,7 +158,7 @@ def _unholdable(node: "Node") -> Fault:
 
 
 def _faults(document: "Node") -> Iterator[Fault]:
-    """All that is wrong with nodes, each once. Aliases are expanded, so that an alias bomb is counted."""
+    """All errors of nodes, each once. Aliases count each time, so that an alias bomb is refused."""
     from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
     count, stack, seen = 0, [document], set()
@@ -202,9 +202,9 @@ def _wrong_value(node: "Node") -> Iterator[Fault]:
         yield Fault(
             Code.YAML_TAG, _line(node), f"tag not allowed ({shortened(tag)})", "write a plain value, text in quotes"
         )
-    if isinstance(node.value, str) and (found := _NOT_TEXT.search(node.value)):
-        name = "NUL" if found[0] == "\0" else "half of a character"
-        yield Fault(Code.LOOK_ALIKE, _line(node), f"a text holds {name} (U+{ord(found[0]):04X})", "take it out")
+    if isinstance(node.value, str) and (match := _NOT_TEXT.search(node.value)):
+        name = "NUL" if match[0] == "\0" else "half of a character"
+        yield Fault(Code.LOOK_ALIKE, _line(node), f"a text holds {name} (U+{ord(match[0]):04X})", "take it out")
 
 
 def _wrong_key(key: "ScalarNode") -> Iterator[Fault]:
@@ -216,15 +216,17 @@ def _wrong_key(key: "ScalarNode") -> Iterator[Fault]:
         )
         return
     yield from _wrong_value(key)
-    found = look_alikes.find(key.value) if key.style is None else None  # in quotes it is meant
-    if found is not None:
-        column = key.start_mark.column + found.place + 1
-        problem = f"{found.name} in the key '{shown}'"
-        yield Fault(Code.LOOK_ALIKE, f"{_line(key)}:{column}", problem, f"{found.remedy}, or put the key in quotes")
+    look_alike = look_alikes.find(key.value) if key.style is None else None  # in quotes it is meant
+    if look_alike is not None:
+        column = key.start_mark.column + look_alike.place + 1
+        problem = f"{look_alike.name} in the key '{shown}'"
+        yield Fault(
+            Code.LOOK_ALIKE, f"{_line(key)}:{column}", problem, f"{look_alike.remedy}, or put the key in quotes"
+        )
 
 
 def _tag(node: "Node") -> str:
-    """The last part of a plain one: str, int, map; another as people write it."""
+    """Short name of a standard tag (str, int, map); others as in the file."""
     tag = str(node.tag)
     plain = tag.removeprefix(_YAML)
     return plain if plain in _TAGS else tag.replace(_YAML, "!!")
@@ -247,11 +249,11 @@ def _at(text: str, place: int) -> str:
 
 
 def _stumbled(error: "MarkedYAMLError", text: str) -> Fault:
-    """What the parser says; a character that looks like one of YAML's is blamed before anything else."""
+    """The error of the parser; if a look-alike character may be the cause, that character is reported instead."""
     from ruamel.yaml.constructor import DuplicateKeyError
 
-    told, problem = f"{error.context} {error.problem}", str(error.problem)
-    mark = error.context_mark if "quoted scalar" in told else error.problem_mark  # where it was opened
+    message, problem = f"{error.context} {error.problem}", str(error.problem)
+    mark = error.context_mark if "quoted scalar" in message else error.problem_mark  # where it was opened
     line = f":{mark.line + 1}" if mark is not None else ""
     if isinstance(error, DuplicateKeyError):
         first = error.context_mark.line + 1 if error.context_mark is not None else "?"
@@ -260,7 +262,7 @@ def _stumbled(error: "MarkedYAMLError", text: str) -> Fault:
         return Fault(Code.KEY_TWICE, line, shown, "keep one of the two")
     if mark is not None and "'\\t'" in problem:
         return Fault(Code.LOOK_ALIKE, f"{line}:{mark.column + 1}", "a tab (U+0009)", "write blanks")
-    if mark is not None and (found := look_alikes.before(text, mark.line)):
-        return Fault(Code.LOOK_ALIKE, _at(text, found.place), found.name, found.remedy)
-    remedy = next((remedy for pattern, remedy in _REMEDIES.items() if re.search(pattern, told)), "check this line")
+    if mark is not None and (look_alike := look_alikes.before(text, mark.line)):
+        return Fault(Code.LOOK_ALIKE, _at(text, look_alike.place), look_alike.name, look_alike.remedy)
+    remedy = next((remedy for pattern, remedy in _REMEDIES.items() if re.search(pattern, message)), "check this line")
     return Fault(Code.NOT_YAML, line, f"not YAML: {shortened(problem)}", remedy)

@@ -1,7 +1,7 @@
 """Numbers as people write them -> the number that params.yaml takes, or an example of one.
 
-`12k`, `1.2万`, `1,000`, `5%`, full-width digits. What comes out is in the range of the value: nobody who writes it is
-refused once more.
+`12k`, `1.2万`, `1,000`, `5%`, full-width digits. The proposed number is in the allowed range, so it
+is accepted.
 """
 
 import re
@@ -15,24 +15,24 @@ from pydantic.fields import FieldInfo
 
 _NUMBER = re.compile(r"([-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?) *([^\d\s.]*)")
 _AS_IN_YAML = {True: re.compile(r"-?\d+", re.ASCII), False: re.compile(r"-?\d+(\.\d+)?([eE][-+]?\d+)?", re.ASCII)}
-"""Of a whole number, and of any."""
+"""Of an integer (True), and of any number."""
 _THOUSANDS = re.compile(r"(?<=\d)[,_' ](?=\d{3}(?!\d))")
 _UNITS = {
     "": 1, "k": 10**3, "thousand": 10**3, "m": 10**6, "mio": 10**6, "million": 10**6, "b": 10**9, "bn": 10**9,
     "g": 10**9, "billion": 10**9, "t": 10**12, "trillion": 10**12, "千": 10**3, "万": 10**4, "萬": 10**4,
     "百万": 10**6, "千万": 10**7, "亿": 10**8, "億": 10**8, "万亿": 10**12,
 }  # fmt: skip
-"""What stands behind a number, in small letters -> what it stands for."""
+"""Suffix of a number, in lower case -> its factor."""
 _MOST_DIGITS = 40
 """Before the point, of a number that is written out."""
 
 
 class Range(NamedTuple):
-    """What a number may be.
+    """The range of a number.
 
     Attributes:
-        least, most: None: any.
-        above, below: the same, but for the bound itself.
+        least, most: inclusive bounds; None: unbounded.
+        above, below: exclusive bounds.
     """
 
     least: float | None = None
@@ -60,7 +60,7 @@ class Range(NamedTuple):
         return " and ".join(f"{word} {bound:,}" for word, bound in words if bound is not None)
 
     def example(self, *, whole: bool) -> str:
-        """One that is usual where it is allowed, else one at the border."""
+        """A usual value where it is allowed, else one at a bound."""
         is_share = 1 in (self.most, self.below)
         usual = ["8", "1"] if whole else ["0.5"] if is_share else ["1.0e-5", "0.5"]
         step = 1 if whole else 0
@@ -106,16 +106,16 @@ def as_share(value: float, allowed: Range) -> str:
 
 
 def _read(value: object) -> Decimal | None:
-    """The number that is meant, if it is one that can be written out."""
+    """The number that the user means; None where it is none, or too long to write out."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     text = normalize("NFKC", str(value)).strip()
     is_share = text.endswith("%")
-    found = _NUMBER.fullmatch(_THOUSANDS.sub("", text.removesuffix("%").strip()))
-    if found is None or found[2].lower() not in _UNITS:
+    match = _NUMBER.fullmatch(_THOUSANDS.sub("", text.removesuffix("%").strip()))
+    if match is None or match[2].lower() not in _UNITS:
         return None
     try:
-        number = Decimal(found[1]) * _UNITS[found[2].lower()] / (100 if is_share else 1)
+        number = Decimal(match[1]) * _UNITS[match[2].lower()] / (100 if is_share else 1)
     except InvalidOperation:
         return None
     return number if number == 0 or -_MOST_DIGITS < number.adjusted() < _MOST_DIGITS else None

@@ -1,4 +1,4 @@
-"""Where a run comes from: code, DVC stage and experiment, recipe; and how it is called."""
+"""The origin of a run (code, DVC stage and experiment, recipe) and its name."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from adaptbert.runtime.tracking.preset_name import preset_name
 
 @dataclass(frozen=True)
 class Recipe:
-    """A params.yaml, by its values: two recipes that differ in a comment are one.
+    """A params.yaml, identified by its values; comments do not count.
 
     Attributes:
         name: the preset, and a digest of all values: `weibo 3f9a2c1`.
@@ -44,7 +44,7 @@ class Recipe:
 
     @classmethod
     def read(cls, path: Path) -> "Recipe":
-        """Of a file that was checked."""
+        """From a file that was checked."""
         document = params.read(path)
         values = json.dumps(document, sort_keys=True, ensure_ascii=False)
         name = f"{preset_name(path)} {sha256(values.encode()).hexdigest()[:7]}"
@@ -52,7 +52,7 @@ class Recipe:
 
 
 def run_name(stage: str, labels: Mapping[str, str]) -> str:
-    """What tells runs apart comes first, for lists are narrow: `domain_task section`, `domain_transfer domain`."""
+    """The name of a run, its distinguishing part first: `domain_task section`, `domain_transfer domain`."""
     if "arm" in labels:
         return f"{labels['arm']} {labels['task']}"
     key = os.environ.get("DVC_STAGE", "").partition("@")[2]
@@ -71,7 +71,7 @@ def origin() -> dict[str, str]:
 
 
 def note(stage: str, code: Mapping[str, str]) -> str:
-    """What a reader of the run's page should know first."""
+    """The description on the page of a run."""
     stage = code.get("dvc.stage", stage)
     changes = " with changes that are not committed" if code.get("git.dirty") == "true" else ""
     commit = f" at commit {code['git.commit'][:7]}{changes}" if "git.commit" in code else ""

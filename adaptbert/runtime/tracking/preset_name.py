@@ -1,4 +1,4 @@
-"""Which preset a params.yaml is; comments and the folders of the user's data are not looked at."""
+"""Which preset a params.yaml is, regardless of comments and the folders of the user's data."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The thread that calls MLflow: what is recorded waits in a queue, and training does not wait for it."""
+"""The thread that calls MLflow: calls wait in a queue, and training does not wait for them."""
 
 import threading
 import time
@@ -12,15 +12,15 @@ S = TypeVar("S")
 
 
 class Recorder(Generic[S]):
-    """Makes the calls of one process in their order, and gives all of them up at the first that fails.
+    """Makes the calls of one process in their order; after the first that fails, it drops the others.
 
-    Nobody waits for a call. Those who need that all calls so far are made (`wait`) wait for `seconds` in all, however
-    often they ask; then the record is given up. A call that hangs hangs in a thread that the process does not wait for.
+    `do` does not wait for a call. `wait` waits until all calls so far are made, for at most `seconds` over all its
+    calls; then tracking stops. A call that hangs blocks only a daemon thread.
 
     Args:
-        prepare: what must not count as waiting, such as imports; called once, by the thread that records first.
+        prepare: slow steps outside the time limit, such as imports; called once, by the first thread that logs.
         connect: opens the store.
-        fail: told why the record was given up, once.
+        fail: called once with the error when tracking stops.
     """
 
     def __init__(
@@ -38,11 +38,11 @@ class Recorder(Generic[S]):
         self.failed = False
 
     def do(self, call: Callable[[S], object]) -> threading.Event:
-        """Call the store when the calls before are through; the event is set then, or when the call was dropped."""
+        """Queue a call of the store; the event is set when it is made or dropped."""
         if self._thread is None:
             try:
                 self._prepare()
-            except Exception as error:  # whatever the store or the network does must not stop training
+            except Exception as error:  # no error of the store or the network may stop training
                 self._give_up(error)
             self._thread = threading.Thread(target=self._work, name="mlflow", daemon=True)
             self._thread.start()

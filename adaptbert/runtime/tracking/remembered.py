@@ -1,12 +1,12 @@
-"""What the next stages should know of a store that failed: when to ask it again, and which runs it still has open.
+"""State for the next stages about a store that failed: when to try it again, and which runs are still open.
 
 In `.work/mlflow/<store>/` of the project:
 
     down           the store failed not long ago; stages that begin now do not wait for it again
-    open/<run id>  a run that is not ended yet, locked by the process that writes it
-    *.lock         held by a process that makes what the others then find
+    open/<run id>  a run that has not ended, locked by the process that logs to it
+    *.lock         held by a process that creates something for the others
 
-A lock ends with its process, or when the record is given up. So a file without one is a run that nobody will end, and
+A lock ends with its process, or when tracking stops. So a file without a lock is a run whose process will not end it;
 the next stage that reaches the store does.
 """
 
@@ -26,10 +26,10 @@ GIVEN_UP = "given up"
 
 @dataclass(frozen=True)
 class Leftover:
-    """A run that nobody will end.
+    """An open run without a process that will end it.
 
     Attributes:
-        given_up: when its record was, in seconds since 1970; None: its process was killed.
+        given_up: when tracking stopped, in seconds since 1970; None: its process was killed.
     """
 
     run_id: str
@@ -37,7 +37,7 @@ class Leftover:
 
 
 class Remembered:
-    """The files of one store; those of its runs that this process has open are locked by it.
+    """The files of one store; this process locks those of its open runs.
 
     The locks are POSIX's: a forked child does not inherit them.
 
@@ -53,22 +53,22 @@ class Remembered:
 
     @property
     def down(self) -> Path:
-        """Whoever removes this file has the next stage ask the store at once."""
+        """Exists while stages do not try the store; a user may remove it."""
         return self._folder / "down"
 
     def paused_until(self) -> float | None:
-        """Seconds since 1970; None: the store may be asked."""
+        """Seconds since 1970; None: the store can be tried now."""
         with suppress(OSError):
             failed = self.down.stat().st_mtime
-            if failed <= time.time() < failed + PAUSE_SECONDS:  # one that lies ahead was written by another clock
+            if failed <= time.time() < failed + PAUSE_SECONDS:  # a time in the future is from another clock
                 return failed + PAUSE_SECONDS
         return None
 
     def failed(self, is_down: bool) -> None:
-        """The record of this process was given up.
+        """Tracking of this process has stopped.
 
         Args:
-            is_down: by the store's fault, so that another stage would fare no better.
+            is_down: whether the store failed, so that other stages would fail as well.
         """
         self._given_up = True
         with suppress(OSError):
@@ -86,17 +86,17 @@ class Remembered:
 
     @contextmanager
     def locked(self, name: str) -> Iterator[None]:
-        """Of the processes in this project one at a time."""
+        """A lock among the processes of this project."""
         self._folder.mkdir(parents=True, exist_ok=True)
         with (self._folder / f"{name}.lock").open("w") as lock:
             fcntl.lockf(lock, fcntl.LOCK_EX)
             yield
 
     def opened(self, run_id: str) -> None:
-        """A run is open from here on."""
+        """Note that a run is open."""
         path = self._folder / "open" / run_id
         path.parent.mkdir(parents=True, exist_ok=True)
-        if self._given_up:  # the store made it after all
+        if self._given_up:  # the store has created it late
             path.write_text(GIVEN_UP, encoding="utf-8")
             return
         hidden = path.with_name(f".{run_id}.{os.getpid()}")  # under its own name it would be seen before it is locked
@@ -106,14 +106,14 @@ class Remembered:
         self._open[run_id] = file
 
     def closed(self, run_id: str) -> None:
-        """A run has ended."""
+        """Note that a run has ended."""
         file = self._open.pop(run_id, None)
         if file is not None:
             (self._folder / "open" / run_id).unlink(missing_ok=True)
             file.close()
 
     def leftovers(self) -> Iterator[Leftover]:
-        """Runs that nobody will end, each locked while it is looked at; when the caller goes on, it is forgotten."""
+        """Open runs without a process, each locked while the caller ends it; then its file is removed."""
         for path in sorted((self._folder / "open").glob("[!.]*")):
             with suppress(FileNotFoundError, BlockingIOError, PermissionError), path.open("r+") as file:
                 fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

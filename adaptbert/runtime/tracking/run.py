@@ -1,7 +1,7 @@
-"""The record: every stage is an MLflow run, in a SQLite file of the project unless MLFLOW_TRACKING_URI names a server.
+"""Tracking: every stage is an MLflow run, in a SQLite file of the project unless MLFLOW_TRACKING_URI names a server.
 
-Nothing here is read by a stage, and nothing here can stop one: when the store does not answer, one line says so and
-the stage goes on without a record.
+Stages read nothing from it, and it cannot stop a stage: when the store does not answer, the stage prints a warning and
+goes on without tracking.
 """
 
 import os
@@ -28,13 +28,13 @@ MARK = "mlflow_run"
 
 
 class Run:
-    """One MLflow run. Whoever records does not wait for MLflow; metrics are gathered and handed on every few seconds.
+    """One MLflow run. Its methods do not wait for MLflow; metrics are collected and sent every few seconds.
 
     Args:
-        recorder: makes the calls. None: nothing is kept.
-        tags: of a run that is made anew, made in the thread of the recorder when it is.
-        begin: what to write first.
-        recipe: what the run is a part of; None: of its parent.
+        recorder: makes the calls. None: nothing is tracked.
+        tags: of a new run; computed in the thread of the recorder.
+        begin: logs what comes first.
+        recipe: the recipe of the run; None: that of its parent.
     """
 
     def __init__(
@@ -52,11 +52,11 @@ class Run:
 
     @property
     def id(self) -> str:
-        """Empty when nothing is kept, or not yet."""
+        """Empty when nothing is tracked, or not yet."""
         return self._opened.run_id if self._opened else ""
 
     def go_on(self, folder: Path) -> None:
-        """Be the run of the process that stopped here before, if `folder` knows one, so that a curve is one curve."""
+        """Continue the run that an interrupted process marked in `folder`, if any, so that its curves go on."""
         mark = folder / MARK
 
         def note(_store: Store) -> None:
@@ -74,20 +74,20 @@ class Run:
             self.flush()
 
     def flush(self) -> None:
-        """Hand on what was gathered."""
+        """Send the collected metrics."""
         points, self._metrics, self._flushed = self._metrics, [], time.monotonic()
-        self._call(lambda store: store.log_metrics(self._found(), points))
+        self._call(lambda store: store.log_metrics(self._opened_run(), points))
 
     def log_machine(self, step: int) -> None:
-        """How busy processor, memory and GPUs are: MLflow's own system metrics, which it shows on a page of their own.
+        """Load of processor, memory and GPUs: the system metrics of MLflow, which it shows on a page of their own.
 
-        Asked from here, without the thread that MLflow would start for it. MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING=false
-        leaves them out; those of GPUs need the package nvidia-ml-py.
+        Read here, without the thread that MLflow would start. MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING=false leaves them
+        out; those of GPUs need the package nvidia-ml-py.
         """
-        if not self._is_kept() or os.environ.get("MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING", "").lower() == "false":
+        if not self._is_tracked() or os.environ.get("MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING", "").lower() == "false":
             return
         self._open("")
-        with suppress(Exception):  # whatever a machine answers must not stop training
+        with suppress(Exception):  # an error of a monitor must not stop training
             for monitor in _monitors():
                 monitor.collect_metrics()
                 figures = {f"system/{name}": value for name, value in monitor.aggregate_metrics().items()}
@@ -95,7 +95,7 @@ class Run:
                 self.log_metrics(figures, step)
 
     def set_tags(self, tags: Mapping[str, str]) -> None:
-        """Names by which runs are found and grouped."""
+        """Names for searching and grouping runs."""
         as_text = {name: redacted(str(value)) for name, value in tags.items()}
         self._call(lambda store: store.log_tags(self.id, as_text))
 
@@ -105,20 +105,20 @@ class Run:
         self._call(lambda store: store.log_params(self.id, as_text))
 
     def log_artifact(self, path: Path, folder: str | None = None) -> None:
-        """A file, or a folder with all that is in it; it is read later and must stay until the stage ends."""
+        """A file, or a folder with its content; it is read later and must exist until the stage ends."""
         here = path.resolve()
         self._call(lambda store: store.log_artifact(self.id, here, folder))
 
     def log_text(self, text: str, name: str) -> None:
-        """A small file by its content."""
+        """A small file from a string."""
         self._call(lambda store: store.log_text(self.id, text, name))
 
     def log_input(self, name: str, digest: str, context: str) -> None:
-        """A data set that was read; `context` is how: training, evaluation."""
+        """A data set that was read; `context`: its use, such as training or evaluation."""
         self._call(lambda store: store.log_input(self.id, name, digest, context))
 
     def conclude_recipe(self, metrics: Mapping[str, float]) -> None:
-        """All stages of the recipe have run: its own run gets these metrics and ends."""
+        """End the run of the recipe with these metrics: all of its stages have run."""
         if self._recipe is not None:
             recipe, results = self._recipe, dict(metrics)
             self._call(lambda store: store.conclude(recipe, results))
@@ -133,7 +133,7 @@ class Run:
 
     @contextmanager
     def closing(self) -> Iterator[None]:
-        """Marks the run FINISHED when the block ends well, FAILED when it raises."""
+        """Marks the run FINISHED when the block ends, FAILED when it raises, KILLED when it is interrupted."""
         status = "FAILED"
         try:
             yield
@@ -145,15 +145,15 @@ class Run:
             self.flush()
             self._call(lambda store: store.close(self.id, status))
 
-    def _found(self) -> Opened:
+    def _opened_run(self) -> Opened:
         assert self._opened is not None
         return self._opened
 
-    def _is_kept(self) -> bool:
+    def _is_tracked(self) -> bool:
         return self._recorder is not None and not self._recorder.failed
 
     def _open(self, earlier: str) -> None:
-        """The first call; only a run with something to write at once is waited for."""
+        """Open the run at the first call; the stage waits only for a run with `begin`."""
         if self._recorder is None or self._is_open:
             return
         self._is_open = True
@@ -169,7 +169,7 @@ class Run:
                 _monitors()  # the load of the processor is counted from here
 
     def _call(self, call: Callable[[Store], object]) -> None:
-        if self._recorder is not None and self._is_kept():
+        if self._recorder is not None and self._is_tracked():
             self._open("")
             self._recorder.do(call)
 
@@ -187,8 +187,8 @@ def open_run(
     Args:
         labels: the stage's options that are names, such as `task` and `arm`; they become tags.
         params: dotted keys and values.
-        params_path: kept beside the run whole.
-        seconds: that the stage waits for MLflow, all calls together.
+        params_path: logged as an artifact.
+        seconds: most that the stage waits for MLflow, all calls together.
     """
 
     def begin(run: Run) -> None:
@@ -231,20 +231,23 @@ def open_run(
 
 
 def _pauses(remembered: Remembered) -> bool:
-    """Whether an earlier stage found the store down not long ago, which is said."""
+    """Whether the store failed for an earlier stage not long ago; then prints a warning."""
     until = remembered.paused_until()
     if until is None:
         return False
     down = os.path.relpath(remembered.down)
     when = time.strftime("%H:%M:%S", time.localtime(until))
-    print(f"warning: no record until {when}, for MLflow did not answer; to ask it now: rm {down}", file=sys.stderr)
+    print(
+        f"warning: no tracking until {when}, because MLflow did not answer; to try again now: rm {down}",
+        file=sys.stderr,
+    )
     return True
 
 
 def _give_up(error: Exception, remembered: Remembered) -> None:
     remembered.failed(mlflow_store.is_down(error))
     reason = redacted(str(error)).splitlines()[0] if str(error) else type(error).__name__
-    sys.stderr.write(f"warning: MLflow did not answer ({reason}); the stage goes on without a record\n")
+    sys.stderr.write(f"warning: MLflow did not answer ({reason}); the stage goes on without tracking\n")
 
 
 @cache
@@ -252,7 +255,7 @@ def _monitors() -> list[Any]:
     from mlflow.system_metrics.metrics.cpu_monitor import CPUMonitor
     from mlflow.system_metrics.metrics.gpu_monitor import GPUMonitor
 
-    found: list[Any] = [CPUMonitor()]
+    monitors: list[Any] = [CPUMonitor()]
     with suppress(ImportError, RuntimeError):  # no nvidia-ml-py; no GPU
-        found.append(GPUMonitor())
-    return found
+        monitors.append(GPUMonitor())
+    return monitors

@@ -1,4 +1,4 @@
-"""What is asked of MLflow. All of it is called by one thread (adaptbert.runtime.tracking.recorder)."""
+"""The calls of MLflow, all of them from one thread (adaptbert.runtime.tracking.recorder)."""
 
 import importlib
 import logging
@@ -15,11 +15,11 @@ from adaptbert.runtime.tracking.remembered import Leftover, Remembered
 
 EXPERIMENT = "adaptbert"
 KIND = {"mlflow.experimentKind": "custom_model_development"}
-"""Where a version of MLflow's pages heeds it, they begin with runs, not with traces of language models."""
+"""Makes the pages of newer versions of MLflow begin with runs, not with traces of language models."""
 REFUSED = {401, 403, 408, 429}
-"""Answers to a client, not to one call of it."""
+"""HTTP statuses that concern the client, not a single call."""
 
-# A server that is gone costs seconds, not the minutes of MLflow's own patience, and does not say itself how long.
+# A dead server costs seconds, not the minutes of MLflow's defaults, and cannot ask for a longer wait.
 DEFAULTS = {
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
@@ -57,15 +57,17 @@ def tracking_uri() -> str:
 
 
 def prepare(remembered: Remembered) -> None:
-    """What takes the processor and no store can be blamed for: imports, and the tables of a new mlflow.db.
+    """Slow steps that do not depend on the store: imports, and the tables of a new mlflow.db.
 
-    MLflow takes ten seconds for those; stages that begin side by side wait for the one that makes them.
+    MLflow takes ten seconds for the tables; stages that begin together wait for the one that creates them.
     """
     os.environ.update({name: os.environ.get(name, value) for name, value in DEFAULTS.items()})
     from mlflow import MlflowClient
 
     if not tracking_uri().startswith("http"):
-        importlib.import_module("mlflow.store.tracking.sqlalchemy_store")  # else the first call does it, and is counted
+        importlib.import_module(
+            "mlflow.store.tracking.sqlalchemy_store"
+        )  # else the first call imports it, within the time limit
 
     for library in LIBRARIES:
         logging.getLogger(library).setLevel(os.environ["MLFLOW_LOGGING_LEVEL"])
@@ -77,16 +79,16 @@ def prepare(remembered: Remembered) -> None:
 
 
 def is_down(error: Exception) -> bool:
-    """Whether a store that failed so would fail any other call; False: it refused this one."""
+    """Whether this error would recur with any other call; False: the store refused only this one."""
     ask = getattr(error, "get_http_status_code", None)  # an error of MLflow's, which need not be there
     status = ask() if ask is not None else 500
     return not 400 <= status < 500 or status in REFUSED
 
 
 class Store:
-    """The experiment of this project in the store that `tracking_uri` names; it is made when it is missing.
+    """The experiment of this project in the store that `tracking_uri` names; created where it is missing.
 
-    Runs that earlier processes left open are ended first.
+    Ends the runs that earlier processes left open.
     """
 
     def __init__(self, remembered: Remembered) -> None:
@@ -118,9 +120,9 @@ class Store:
         return Opened(run_id)
 
     def recipe(self, recipe: Recipe) -> str:
-        """The run of which the stages of a recipe are children; made by the first of them, found by the others.
+        """The run of which the stages of a recipe are children; the first of them creates it.
 
-        It is SCHEDULED until `conclude`, for it is no process that could be killed.
+        It is SCHEDULED until `conclude`, because no process belongs to it that could be killed.
         """
         with self._remembered.locked("recipe"):
             of_recipe = f"tags.stage = '{recipe.tags['stage']}' and tags.recipe = '{recipe.name}'"
@@ -133,7 +135,7 @@ class Store:
         return run_id
 
     def conclude(self, recipe: Recipe, metrics: Mapping[str, float]) -> None:
-        """What the recipe showed; its run is FINISHED."""
+        """Log the results of the recipe and mark its run FINISHED."""
         run_id, now = self.recipe(recipe), time.time_ns() // 1_000_000
         self.log_metrics(Opened(run_id), [(name, value, now, 0) for name, value in metrics.items()])
         self._client.set_terminated(run_id, "FINISHED")
@@ -144,14 +146,14 @@ class Store:
         self._remembered.closed(run_id)
 
     def log_metrics(self, run: Opened, points: list[tuple[str, float, int, int]]) -> None:
-        """Name, value, milliseconds since 1970, step; what an earlier process logged is left out."""
+        """Name, value, milliseconds since 1970, step; steps that an earlier process logged are left out."""
         from mlflow.entities import Metric
 
         rows = [Metric(name, value, when, step) for name, value, when, step in points if step > run.last.get(name, -1)]
         self._log("metrics", run.run_id, rows, 1000)
 
     def log_tags(self, run_id: str, tags: Mapping[str, str]) -> None:
-        """Names by which runs are found and grouped."""
+        """Names for searching and grouping runs."""
         from mlflow.entities import RunTag
 
         self._log("tags", run_id, [RunTag(name, value) for name, value in tags.items()], 100)
@@ -163,7 +165,7 @@ class Store:
         self._log("params", run_id, [Param(name, value[:6000]) for name, value in params.items()], 100)
 
     def log_artifact(self, run_id: str, path: Path, folder: str | None) -> None:
-        """A file, or a folder with all that is in it; one by one, for MLflow's own pool outlives the thread."""
+        """A file, or a folder with its content, file by file, because MLflow's thread pool outlives this thread."""
         if path.is_dir():
             for inner in sorted(path.iterdir()):
                 below = f"{folder}/{inner.name}" if folder else inner.name
@@ -172,7 +174,7 @@ class Store:
             self._client.log_artifact(run_id, str(path), folder)
 
     def log_text(self, run_id: str, text: str, name: str) -> None:
-        """A small file by its content."""
+        """A small file from a string."""
         self._client.log_text(run_id, text, name)
 
     def log_input(self, run_id: str, name: str, digest: str, context: str) -> None:
@@ -184,18 +186,18 @@ class Store:
         self._client.log_inputs(run_id, datasets=[read])
 
     def _log(self, kind: str, run_id: str, rows: list[Any], size: int) -> None:
-        """As many calls as it takes: MLflow refuses more than `size` rows of a kind in one."""
+        """In several calls: MLflow refuses more than `size` rows of a kind in one."""
         for first in range(0, len(rows), size):
             self._client.log_batch(run_id, **{kind: rows[first : first + size]})
 
     def _is_active(self, run_id: str) -> bool:
-        """False: it was removed meanwhile, or is of another store."""
-        found = []
-        self._unless_gone(lambda: found.append(self._client.get_run(run_id).info.lifecycle_stage))
-        return found == ["active"]
+        """False: the run was removed, or is in another store."""
+        lifecycle_stages = []
+        self._unless_gone(lambda: lifecycle_stages.append(self._client.get_run(run_id).info.lifecycle_stage))
+        return lifecycle_stages == ["active"]
 
     def _end(self, leftover: Leftover) -> None:
-        """Give a run that nobody will end its status: KILLED with its process, or FAILED where the record was."""
+        """Set the status of an open run without a process: KILLED, or FAILED where tracking had stopped."""
         run_id = leftover.run_id
         if leftover.given_up is None:
             self._unless_gone(lambda: self._client.set_terminated(run_id, "KILLED"))

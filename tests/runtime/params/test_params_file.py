@@ -23,16 +23,16 @@ def _in_the_project(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def errors(folder: Path, content: str | bytes) -> list[str]:
-    """What is told about a params.yaml with this content."""
+    """The errors of a params.yaml with this content."""
     path = folder / "params.yaml"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    found: UserError | None = None
+    raised: UserError | None = None
     try:
         check_all(params.read(path), path)
     except UserError as error:
-        found = error
-    assert found is None or found.exit_code == BAD_PARAMS
-    return messages_in(str(found).replace(f"{folder}/", "")) if found else []
+        raised = error
+    assert raised is None or raised.exit_code == BAD_PARAMS
+    return messages_in(str(raised).replace(f"{folder}/", "")) if raised else []
 
 
 def demo(old: str, new: str, section: str = "") -> str:
@@ -273,9 +273,9 @@ def test_the_demo_is_all_right(tmp_path: Path) -> None:
     ],
 )
 def test_refused(tmp_path: Path, content: str | bytes, expected: list[str]) -> None:
-    found = errors(tmp_path, content)
-    assert len(found) == len(expected), found
-    for line, pattern in zip(sorted(found), sorted(expected), strict=True):
+    messages = errors(tmp_path, content)
+    assert len(messages) == len(expected), messages
+    for line, pattern in zip(sorted(messages), sorted(expected), strict=True):
         assert re.fullmatch(pattern, line, re.DOTALL), line
 
 
@@ -314,11 +314,11 @@ def test_anchors_and_merge_keys_are_expanded(tmp_path: Path) -> None:
     assert params.read(path)["b"] == {"x": 1, "y": 2}
 
 
-def test_all_errors_of_all_sections_are_told_together(tmp_path: Path) -> None:
+def test_all_errors_of_all_sections_are_reported_together(tmp_path: Path) -> None:
     content = demo("seed: 1 ", "seed: -1 ").replace("confidence: 0.95", "confidence: high")
     content = content.replace("heads: 4", "heads: 3")
-    found = errors(tmp_path, content)
-    assert [re.findall(r"AB-\d+ params.yaml: ([\w.]+)", line)[0] for line in found] == [
+    messages = errors(tmp_path, content)
+    assert [re.findall(r"AB-\d+ params.yaml: ([\w.]+)", line)[0] for line in messages] == [
         "compare.confidence",
         "seed",
         "pretrain.encoder",
@@ -335,8 +335,10 @@ def test_a_ladder_without_a_kind_of_rung_needs_no_section_for_it(tmp_path: Path,
     assert errors(tmp_path, json.dumps(document)) == []
     broken = {**document, kind: {**values, "typo": 1}}
     assert errors(tmp_path, json.dumps(broken)), "what stands there is looked at all the same"
-    found = errors(tmp_path, json.dumps({**document, "ladder": whole}))
-    assert any(line.startswith(f"AB-099 params.yaml: {kind}: '{kind}' is missing in the file") for line in found), found
+    messages = errors(tmp_path, json.dumps({**document, "ladder": whole}))
+    assert any(line.startswith(f"AB-099 params.yaml: {kind}: '{kind}' is missing in the file") for line in messages), (
+        messages
+    )
 
 
 def test_a_missing_file_says_how_to_get_one(tmp_path: Path) -> None:

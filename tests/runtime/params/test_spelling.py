@@ -1,4 +1,4 @@
-"""What a user typed, and what the message tells to write: it can be pasted, and is then accepted."""
+"""What a user typed, and the remedy of the message: it can be pasted, and is then accepted."""
 
 import json
 import re
@@ -21,7 +21,7 @@ FILE = Path("params.yaml")
 SMOKE = (ROOT / "presets/smoke.yaml").read_text(encoding="utf-8")
 
 
-def told(text: str) -> list[str]:
+def messages(text: str) -> list[str]:
     try:
         check_all(load(text, FILE), FILE)
     except UserError as error:
@@ -106,16 +106,16 @@ def test_the_remedy(monkeypatch: pytest.MonkeyPatch, key: str, good: str, typed:
     monkeypatch.chdir(ROOT)
     pattern = re.compile(rf"\b{key}: {re.escape(good)}")
     assert pattern.search(SMOKE)
-    found = told(pattern.sub(f"{key}: {typed}", SMOKE, count=1))
-    assert any(line.endswith(f"\n  {remedy}") for line in found), found
+    lines = messages(pattern.sub(f"{key}: {typed}", SMOKE, count=1))
+    assert any(line.endswith(f"\n  {remedy}") for line in lines), lines
     if pasted:
-        assert told(pattern.sub(f"{key}: {pasted}", SMOKE, count=1)) == []
+        assert messages(pattern.sub(f"{key}: {pasted}", SMOKE, count=1)) == []
 
 
 @pytest.mark.parametrize(("section", "typed"), [("finetune", "finetunes"), ("compare", "compair"), ("seed", "sed")])
-def test_a_section_that_is_mistyped_is_told_once(monkeypatch: pytest.MonkeyPatch, section: str, typed: str) -> None:
+def test_a_section_that_is_mistyped_is_reported_once(monkeypatch: pytest.MonkeyPatch, section: str, typed: str) -> None:
     monkeypatch.chdir(ROOT)
-    (line,) = told(re.sub(rf"^{section}:", f"{typed}:", SMOKE, count=1, flags=re.MULTILINE))
+    (line,) = messages(re.sub(rf"^{section}:", f"{typed}:", SMOKE, count=1, flags=re.MULTILINE))
     assert line.startswith(f"AB-099 params.yaml: {typed}: unknown section '{typed}' (did you mean '{section}'?)\n  ")
 
 
@@ -126,7 +126,7 @@ def test_a_column_of_another_target_says_which(monkeypatch: pytest.MonkeyPatch) 
     posts = {"source": "files", "shape": "single_sentence", "columns": {"label": "mood"}, **files}
     for target, field, other in (("labels", "labels", "class"), ("number", "value", "class")):
         document["collect_task"] = {**document["collect_task"], "posts": {**posts, "target": target}}
-        (line,) = told(json.dumps(document))
+        (line,) = messages(json.dumps(document))
         assert line == (
             "AB-111 params.yaml: collect_task.posts: columns: 'label' is not a field of a single_sentence\n  our name "
             f"stands left, that of the file right; fields are id, group, text, {field}; `target: {target}` wants "
@@ -158,25 +158,25 @@ def test_what_a_remedy_proposes_for_a_number_is_accepted(monkeypatch: pytest.Mon
     monkeypatch.chdir(ROOT)
     values = flatten(load(SMOKE, FILE))
     numbers = [key for key, value in values.items() if isinstance(value, int | float) and not isinstance(value, bool)]
-    errors = {line.split(": ")[1]: line for line in told_of(dict.fromkeys(numbers, load(typed, FILE)))}
+    errors = {line.split(": ")[1]: line for line in messages_about(dict.fromkeys(numbers, load(typed, FILE)))}
     pattern = re.compile(r"\n  write (?:.*such as )?(-?[\d.]+(?:e-?\d+)?)(?: without quotes)?$")
     remedies = {key: pattern.search(errors.get(key, "")) for key in numbers}
-    proposed = {key: load(found[1], FILE) for key, found in remedies.items() if found is not None}
+    proposed = {key: load(match[1], FILE) for key, match in remedies.items() if match is not None}
     assert len(proposed) > 20 or typed in ("-5", "0", "0.5")
-    assert [line for line in told_of(proposed) if re.match("AB-(100|109|117)", line)] == []
+    assert [line for line in messages_about(proposed) if re.match("AB-(100|109|117)", line)] == []
 
 
-def told_of(changes: dict[str, Any]) -> list[str]:
+def messages_about(changes: dict[str, Any]) -> list[str]:
     document = load(SMOKE, FILE)
     for key, value in changes.items():
         *above, last = key.split(".")
         reduce(getitem, above, document)[last] = value
-    return told(json.dumps(document))
+    return messages(json.dumps(document))
 
 
 def test_a_section_without_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    assert told(SMOKE[: SMOKE.index("  confidence:")]) == [
+    assert messages(SMOKE[: SMOKE.index("  confidence:")]) == [
         "AB-100 params.yaml: compare: expected a mapping, found nothing\n  write its keys below it, each line indented "
         "alike, as in presets/demo.yaml"
     ]

@@ -56,7 +56,7 @@ def test_a_key_that_yaml_reads_as_something_else(key: str, kind: str) -> None:
     assert load(f'collect:\n  a: 1\n  "{key}": 2\n', FILE) == {"collect": {"a": 1, key: 2}}
 
 
-def test_all_such_keys_are_told_together() -> None:
+def test_all_such_keys_are_reported_together() -> None:
     assert messages("2024: 1\ntrue: 2\n: 3\n[a]: 4\n") == [
         'AB-187 params.yaml:1: YAML reads the key 2024 as a number\n  write "2024"',
         'AB-187 params.yaml:2: YAML reads the key true as a boolean\n  write "true"',
@@ -166,7 +166,7 @@ def test_all_such_keys_are_told_together() -> None:
         pytest.param("a: [" + "1," * 300_000, "AB-104 params.yaml: more than 10,000 values\n.*", id="a long list"),
     ],
 )
-def test_told(text: str, expected: str) -> None:
+def test_the_message(text: str, expected: str) -> None:
     (line,) = messages(text)
     assert line == expected or re.fullmatch(expected, line), line
 
@@ -210,7 +210,7 @@ def test_a_value_is_shown_short_and_with_how_to_write_it(old: str, new: str, exp
     assert str(raised.value) == expected
 
 
-PIECES = [
+FRAGMENTS = [
     *"：，“”\t\n #&*!|>%@`'\"[]{}?:-,~=<.0\\",
     "  ",
     "- ",
@@ -223,7 +223,7 @@ PIECES = [
     "1e999",
     "0x",
 ]
-TEXTS = st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=40).map("".join)
+TEXTS = st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=3), max_size=40).map("".join)
 VALUES = st.recursive(
     st.none()
     | st.booleans()
@@ -239,7 +239,7 @@ VALUES = st.recursive(
 )
 
 
-def told(check: Callable[[], object]) -> str:
+def message_of(check: Callable[[], object]) -> str:
     """What a user reads, which every stream can print; anything but a user's error is a fault."""
     try:
         check()
@@ -255,7 +255,7 @@ def told(check: Callable[[], object]) -> str:
 @given(TEXTS)
 @settings(max_examples=150, deadline=None)
 def test_any_text_is_a_document_or_an_error(text: str) -> None:
-    told(lambda: load(text, FILE))
+    message_of(lambda: load(text, FILE))
 
 
 def places(values: Any, prefix: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
@@ -272,7 +272,7 @@ def test_any_value_anywhere_is_right_or_an_error(path: tuple[str, ...], value: A
     for part in path[:-1]:
         here = here[part]
     here[str(value) if is_key else path[-1]] = here[path[-1]] if is_key else value
-    told(lambda: check_all(document, FILE))
+    message_of(lambda: check_all(document, FILE))
 
 
 @pytest.mark.nightly
@@ -284,7 +284,7 @@ def test_any_edit_of_a_good_file_is_right_or_an_error(data: st.DataObject) -> No
         first = data.draw(st.integers(0, len(text)))
         end = data.draw(st.integers(first, min(len(text), first + 30)))
         text = text[:first] + data.draw(TEXTS) + text[end:]
-    told(lambda: check_all(load(text, FILE) or {}, FILE))
+    message_of(lambda: check_all(load(text, FILE) or {}, FILE))
 
 
 def test_a_name_that_is_not_utf8_is_printed_as_bytes() -> None:
@@ -292,7 +292,7 @@ def test_a_name_that_is_not_utf8_is_printed_as_bytes() -> None:
     assert str(error) == r"AB-050 data/caf\xe9.csv: x\xff\x1b[2J" "\n  y"
 
 
-def test_read_keeps_what_it_kept(tmp_path: Path) -> None:
+def test_read_accepts_quoted_look_alikes_and_anchors(tmp_path: Path) -> None:
     path = tmp_path / "params.yaml"
     path.write_text("a: &a {x: 1}\nb: {<<: *a, ：: 1}\n".replace("：", "'：'"), encoding="utf-8")
     assert params.read(path) == {"a": {"x": 1}, "b": {"x": 1, "：": 1}}

@@ -55,19 +55,19 @@ def test_a_bad_server_costs_limited_time_and_one_line(
         assert stage(seconds) < seconds + SLACK
         (line,) = capfd.readouterr().err.splitlines()
         assert line.startswith(LINE)
-        assert line.endswith("); the stage goes on without a record")
+        assert line.endswith("); the stage goes on without tracking")
 
         assert stage(5.0, "compare") < 2.5
         (line,) = capfd.readouterr().err.splitlines()
-        assert line.startswith("warning: no record until ")
+        assert line.startswith("warning: no tracking until ")
         assert "; to ask it now: rm .work/mlflow/" in line
 
         Path(line.rpartition(" rm ")[2]).unlink()
         assert stage(0.5) < 0.5 + SLACK
-        assert capfd.readouterr().err.startswith(LINE), "it was asked"
+        assert capfd.readouterr().err.startswith(LINE), "the store was tried"
 
 
-def test_another_store_is_asked_meanwhile(
+def test_another_store_is_used_meanwhile(
     inside: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://127.0.0.1:{free_port()}")
@@ -110,15 +110,15 @@ def test_training_does_not_wait_for_a_slow_server(
 
 
 def test_all_waiting_together_is_limited() -> None:
-    given_up: list[Exception] = []
-    recorder: Recorder[None] = Recorder(lambda: None, lambda: None, given_up.append, seconds=1.0)
+    failures: list[Exception] = []
+    recorder: Recorder[None] = Recorder(lambda: None, lambda: None, failures.append, seconds=1.0)
     began = time.monotonic()
     for _ in range(3):
         recorder.do(lambda _: time.sleep(0.7))
         recorder.wait()
     recorder.close()
     assert 0.9 < time.monotonic() - began < 1.9
-    assert [str(error) for error in given_up] == ["its calls took more than 1 seconds"]
+    assert [str(error) for error in failures] == ["its calls took more than 1 seconds"]
 
 
 @pytest.mark.parametrize("kind", [None, Deaf], ids=["Refused", "Deaf"])
@@ -142,7 +142,7 @@ def test_a_process_ends_with_its_stage_and_prints_one_line(inside: Path, kind: t
 
 @pytest.mark.slow
 def test_stages_that_begin_together_in_a_new_project(inside: Path) -> None:
-    """The tables take longer than a stage may wait; one stage makes them and no record is given up."""
+    """The tables take longer than a stage may wait; one stage makes them and no tracking stops."""
     code = (
         "import sys; from pathlib import Path; from adaptbert.runtime.tracking.run import open_run\n"
         "with open_run(sys.argv[1], {}, {}, Path('params.yaml'), 12.0) as run: run.set_tags({'a': 'b'})\n"

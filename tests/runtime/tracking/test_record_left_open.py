@@ -1,4 +1,4 @@
-"""A run that was given up or whose process was killed does not stay RUNNING: the next stage that can ends it."""
+"""A run whose tracking stopped or whose process was killed does not stay RUNNING: the next stage ends it."""
 
 import sqlite3
 import subprocess
@@ -21,7 +21,7 @@ def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_locked_file_and_the_run_that_was_given_up_there(inside: Path, mlflow_tables: bytes) -> None:
+def test_a_locked_file_and_the_run_left_open_there(inside: Path, mlflow_tables: bytes) -> None:
     """Another process holds the project's mlflow.db in the middle of a run; the next stage ends the run."""
     (inside / "mlflow.db").write_bytes(mlflow_tables)
     code = (
@@ -52,7 +52,7 @@ def test_a_locked_file_and_the_run_that_was_given_up_there(inside: Path, mlflow_
     locked.close()
     assert time.monotonic() - began < 10.0 + SLACK
     assert process.returncode == 0
-    assert errors == f"{LINE}its calls took more than 10 seconds); the stage goes on without a record\n"
+    assert errors == f"{LINE}its calls took more than 10 seconds); the stage goes on without tracking\n"
     assert statuses(inside) == {"finetune": "RUNNING", "seed 1": "RUNNING"}
 
     next(inside.glob(".work/mlflow/*/down")).unlink()
@@ -115,8 +115,8 @@ def test_a_server_that_comes_back(inside: Path, mlflow_tables: bytes, capfd: pyt
         with mlflow_server(inside, port):
             stage(20.0, "compare")
     assert capfd.readouterr().err == ""
-    (given_up,) = [run for run in runs(inside) if run.info.run_id == run_id]
-    assert (given_up.info.status, given_up.data.tags["record"]) == ("FAILED", "incomplete")
+    (incomplete,) = [run for run in runs(inside) if run.info.run_id == run_id]
+    assert (incomplete.info.status, incomplete.data.tags["record"]) == ("FAILED", "incomplete")
     assert statuses(inside) == {
         "finetune": "FAILED",
         "compare section": "FINISHED",

@@ -127,10 +127,10 @@ def test_a_stage_that_raises_is_marked_failed_with_its_child(inside: Path) -> No
     (parent,) = runs(inside, "tags.stage = 'failing'")
     (child,) = runs(inside, f"tags.mlflow.parentRunId = '{parent.info.run_id}'")
     assert (parent.info.status, child.info.status) == ("FAILED", "FAILED")
-    assert child.data.metrics == {"a": 1.0}, "what was known is kept"
+    assert child.data.metrics == {"a": 1.0}, "metrics of the first process stay"
 
 
-def test_many_values_are_kept_whole(inside: Path) -> None:
+def test_many_values_are_logged_in_full(inside: Path) -> None:
     """More than the store takes in one call: a large ladder, a long curve."""
     params = {f"ladder.finetune.cell{number}.from": "x" * 7000 for number in range(250)}
     with open_run("large", {}, params, inside / "params.yaml") as run:
@@ -138,11 +138,11 @@ def test_many_values_are_kept_whole(inside: Path) -> None:
             run.log_metrics({"train/loss": float(step)}, step)
         run.set_tags({f"tag{number}": "v" for number in range(150)})
         run.log_metrics({"last": 1.0})
-    (found,) = runs(inside, "tags.stage = 'large'")
-    assert len(found.data.params) == 250
-    assert len(client(inside).get_metric_history(found.info.run_id, "train/loss")) == 2_500
-    assert found.data.metrics["last"] == 1.0
-    assert len([name for name in found.data.tags if name.startswith("tag")]) == 150
+    (logged,) = runs(inside, "tags.stage = 'large'")
+    assert len(logged.data.params) == 250
+    assert len(client(inside).get_metric_history(logged.info.run_id, "train/loss")) == 2_500
+    assert logged.data.metrics["last"] == 1.0
+    assert len([name for name in logged.data.tags if name.startswith("tag")]) == 150
 
 
 @pytest.mark.parametrize(
@@ -208,17 +208,17 @@ def test_a_stage_that_was_stopped_goes_on_in_its_own_run(inside: Path, tmp_path:
 
 
 def test_a_run_that_was_removed_meanwhile_is_made_anew(inside: Path, tmp_path: Path) -> None:
-    found = []
+    ids = []
     for _ in range(2):
         with open_run("removed", {}, {}, inside / "params.yaml") as run:
             run.go_on(tmp_path / "work")
-            found.append(run.id)
+            ids.append(run.id)
         client(inside).delete_run(run.id)
-    assert found[0] != found[1]
+    assert ids[0] != ids[1]
 
 
 def test_stages_of_a_recipe_lie_below_its_run(inside: Path) -> None:
-    """One run a recipe, told from others by the values of params.yaml: every stage finds it, the last ends it."""
+    """One run per recipe, identified by the values of params.yaml: every stage uses it, the last ends it."""
     own = {}
     for seed in (11, 12):
         params = inside / f"params-{seed}.yaml"
