@@ -1,4 +1,4 @@
-"""One file copied to another place: its blocks shared where the file system can, else written with progress."""
+"""Copies a file: shares its blocks where the file system supports that, else writes it with progress."""
 
 import errno
 import os
@@ -13,7 +13,7 @@ BLOCK = 4 << 20
 
 
 class NotWritten(UserError):
-    """There is no room for a copy, or its folder cannot be written."""
+    """A copy cannot be written: no space, or no permission."""
 
     exit_code = IO_ERROR
 
@@ -41,7 +41,7 @@ def copy(source: Path, target: Path, advance: Callable[[int], object]) -> None:
 
 
 def share_blocks(source: Path, target: Path) -> None:
-    """A copy that takes no room until one of the two is changed; OSError where the file system has no such thing."""
+    """A copy that takes no room until one of the two is changed; OSError where the file system does not support it."""
     # DVC's own, which knows the call of each system: its cache is linked in the same way.
     from dvc_objects.fs.system import reflink
 

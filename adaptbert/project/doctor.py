@@ -1,4 +1,4 @@
-"""What would stop the recipe on this machine, or make it slow: findings with a remedy each.
+"""What would stop or slow the recipe on this machine: findings, each with a remedy.
 
 Runs in the folder of the project; reads and measures only (a probe file is written and removed at once).
 """
@@ -36,7 +36,7 @@ ISA_LIMITS = ("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA")
 
 
 class Verdict(Enum):
-    """How grave a finding is."""
+    """The severity of a finding."""
 
     OK = "ok"
     WARN = "warn"
@@ -45,16 +45,16 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at."""
+    """The result of one check."""
 
     verdict: Verdict
     what: str
-    found: str
+    observed: str
     remedy: str = ""
 
 
 def examine() -> Iterator[Finding]:
-    """Everything, quick things first."""
+    """Run all checks, the fast ones first."""
     yield python(platform.python_version(), metadata.metadata(PACKAGE)["Requires-Python"])
     for line in metadata.requires(PACKAGE) or []:
         requirement = Requirement(line)
@@ -85,7 +85,7 @@ def package(requirement: Requirement, version: str | None) -> Finding:
 
 
 def one_lightning(version: str | None) -> Finding:
-    """The package `lightning` brings the same trainer under a second name, and neither knows the other's objects."""
+    """The package `lightning` has the same trainer under another name, and their objects are incompatible."""
     if version is None:
         return Finding(Verdict.OK, "one Lightning", "pytorch_lightning only")
     return Finding(Verdict.WARN, "one Lightning", f"lightning {version} beside it", "pip uninstall lightning")
@@ -123,18 +123,18 @@ def record(uri: str) -> Finding:
 
 
 def environment(variables: Mapping[str, str]) -> Iterator[Finding]:
-    """Telemetry, which stages switch off, and whether the hub may be asked."""
+    """Telemetry, which stages switch off, and whether the hub may be used."""
     loud = sorted(name for name, value in QUIET.items() if variables.get(name, value) != value)
-    found = "off in every stage" if not loud else f"you set {', '.join(loud)}"
-    yield Finding(Verdict.WARN if loud else Verdict.OK, "telemetry", found, "unset them to keep it off" if loud else "")
+    state = "off in every stage" if not loud else f"you set {', '.join(loud)}"
+    yield Finding(Verdict.WARN if loud else Verdict.OK, "telemetry", state, "unset them to keep it off" if loud else "")
     offline = variables.get("HF_HUB_OFFLINE", "0") not in ("", "0")
     yield Finding(
-        Verdict.OK, "Hugging Face hub", "offline (HF_HUB_OFFLINE)" if offline else "asked where params say so"
+        Verdict.OK, "Hugging Face hub", "offline (HF_HUB_OFFLINE)" if offline else "used where params.yaml names it"
     )
 
 
 def device() -> Finding:
-    """What will train; `precision` says what it does well. This imports torch, which takes a second."""
+    """The device that will train. This imports torch, which takes a second."""
     try:
         import torch
     except ImportError:
@@ -152,21 +152,21 @@ def precision(named: list[str]) -> Finding:
     """
     import torch
 
-    name, found = best()
+    name, reason = best()
     limits = []
     if not torch.cuda.is_available():
-        found = f"{found} ({speeds().bf16 / 1e9:.0f} and {speeds().float32 / 1e9:.0f} GFLOP/s on one core)"
-        found += _flags(name, CPU_FLAGS.read_text(encoding="utf-8").split() if CPU_FLAGS.is_file() else None)
+        reason = f"{reason} ({speeds().bf16 / 1e9:.0f} and {speeds().float32 / 1e9:.0f} GFLOP/s on one core)"
+        reason += _flags(name, CPU_FLAGS.read_text(encoding="utf-8").split() if CPU_FLAGS.is_file() else None)
         limits = [variable for variable in ISA_LIMITS if variable in os.environ] if name != BF16 else []
     remedies = [f"unset {variable}, which forbids instructions" for variable in limits]
     if named and name != BF16:
         remedies.append(f"write auto: params.yaml fixes {BF16} in {', '.join(named)}")
     verdict = Verdict.WARN if remedies else Verdict.OK
-    return Finding(verdict, "precision", f"auto takes {name}: {found}", "; ".join(remedies))
+    return Finding(verdict, "precision", f"auto takes {name}: {reason}", "; ".join(remedies))
 
 
 def _flags(name: str, flags: list[str] | None) -> str:
-    """Where what the system says of the processor, if it says anything, is not what was measured."""
+    """A note where the CPU flags of the system disagree with the measurement."""
     if flags is None or bool(BF16_FLAGS.intersection(flags)) == (name == BF16):
         return ""
     if name == BF16:
@@ -175,12 +175,12 @@ def _flags(name: str, flags: list[str] | None) -> str:
 
 
 def fixed(file: Path, value: str) -> list[str]:
-    """Keys whose precision is `value`; none where the file cannot be read, which `check` tells."""
+    """Keys whose precision is `value`; none where the file cannot be read, which `adaptbert check` reports."""
     try:
         values = params.flatten(params.read(file))
     except UserError:
         return []
-    return [key for key, found in values.items() if key.endswith(".precision") and found == value]
+    return [key for key, written in values.items() if key.endswith(".precision") and written == value]
 
 
 def _installed(name: str) -> str | None:
@@ -190,5 +190,5 @@ def _installed(name: str) -> str | None:
         return None
 
 
-def _judge(good: bool, what: str, found: str, remedy: str) -> Finding:
-    return Finding(Verdict.OK, what, found) if good else Finding(Verdict.FAIL, what, found, remedy)
+def _judge(good: bool, what: str, observed: str, remedy: str) -> Finding:
+    return Finding(Verdict.OK, what, observed) if good else Finding(Verdict.FAIL, what, observed, remedy)

@@ -1,10 +1,10 @@
 """Partial files that a killed DVC leaves, repaired before the next `dvc repro` fails on them.
 
-dvc.lock             cut short: the copy of the last look takes its place, or none; DVC then takes what it lacks from
-                     its run cache instead of running it; gone: told, not touched
-.dvc/tmp/rwlock      which paths a running DVC uses; cut short, or with marks of a process that has ended: mended
+dvc.lock             cut short: replaced by the copy of the last check, or removed; DVC restores the missing stages
+                     from its run cache instead of running them; missing: reported, not touched
+.dvc/tmp/rwlock      the paths that a running DVC uses; cut short, or with entries of an ended process: repaired
 .<22 letters>.tmp    copies that DVC had begun beside its outputs: removed
-.git/index.lock      may be that of a git at work: told, not touched
+.git/index.lock      may belong to a running git: reported, not touched
 """
 
 import fcntl
@@ -27,23 +27,23 @@ from adaptbert.runtime.locks import ROOT, Busy
 LOCK = Path("dvc.lock")
 GRAPH = Path("dvc.yaml")
 STATE = Path(".dvc/tmp")
-KEPT = ROOT / "dvc.lock"
+BACKUP = ROOT / "dvc.lock"
 DAMAGED = ROOT / "dvc.lock.damaged"
 SCHEMA = "2.0"
 PATIENCE_SECONDS = 60.0
 
 _TEMPORARY = re.compile(r"\.[\w-]{22}\.tmp")
 _BEGINNING = f"schema: '{SCHEMA}'\n"
-_NOT_TEXT = re.compile("[\0-\x08\x0e-\x1f]|\ufffd(?!$)")  # a cut may go through the bytes of a character
+_NOT_TEXT = re.compile("[\0-\x08\x0e-\x1f]|\ufffd(?!$)")  # the cut may be inside the bytes of a character
 _DEEP = re.compile(r"(?:[\[{]\s*|[-?] \s*){200}")
 _UNREADABLE = "cannot be read"
 _CONFLICT = re.compile(r"^(<<<<<<<|>>>>>>>)", re.MULTILINE)
 
 
 def mend(patience: float = PATIENCE_SECONDS) -> list[str]:
-    """Put right what a DVC that was killed left in this project; a line for each thing that was done.
+    """Repair the files that a killed DVC left in this project; returns a line for each repair.
 
-    DVC's own lock is held meanwhile, so that what another DVC is writing right now is left to it.
+    It holds DVC's own lock, so that files that another DVC is writing are not touched.
 
     Args:
         patience: seconds to wait for such a DVC where dvc.lock does not look whole.
@@ -53,7 +53,7 @@ def mend(patience: float = PATIENCE_SECONDS) -> list[str]:
         Blocked: dvc.lock, or a lock of DVC's, is no file.
         Busy: it is still not whole, and a DVC that is at work may be writing it.
     """
-    if not os.access(STATE.parent, os.W_OK):  # no project of DVC's, or nobody can run one here
+    if not os.access(STATE.parent, os.W_OK):  # not a DVC project, or not writable
         return []
     give_up = time.monotonic() + patience
     while True:
@@ -71,17 +71,17 @@ def mend(patience: float = PATIENCE_SECONDS) -> list[str]:
 def _mend_lock() -> Iterator[str]:
     problem = _problem()
     if not problem:
-        if LOCK.is_file() and not (KEPT.is_file() and KEPT.read_bytes() == LOCK.read_bytes()):
-            _replace(KEPT, LOCK.read_bytes())
-        elif not LOCK.is_file() and KEPT.is_file() and not _problem(KEPT):
+        if LOCK.is_file() and not (BACKUP.is_file() and BACKUP.read_bytes() == LOCK.read_bytes()):
+            _replace(BACKUP, LOCK.read_bytes())
+        elif not LOCK.is_file() and BACKUP.is_file() and not _problem(BACKUP):
             yield (
-                f"warning: {LOCK} is gone: cp {KEPT} {LOCK} brings that of the last check back; without it DVC takes"
+                f"warning: {LOCK} is gone: cp {BACKUP} {LOCK} brings that of the last check back; without it DVC takes"
                 " what it can from its run cache, and runs the rest"
             )
         return
     damaged = _put_aside(LOCK.read_bytes())
-    if KEPT.is_file() and not _problem(KEPT):
-        _replace(LOCK, KEPT.read_bytes())
+    if BACKUP.is_file() and not _problem(BACKUP):
+        _replace(LOCK, BACKUP.read_bytes())
         done = "that of the last check is back; DVC takes what is newer from its run cache"
     elif committed := _committed():
         _replace(LOCK, committed)
@@ -94,7 +94,7 @@ def _mend_lock() -> Iterator[str]:
 
 
 def _put_aside(content: bytes) -> Path:
-    """Beside those of earlier times, which may be all that is left of something."""
+    """Beside earlier damaged files, which stay."""
     path, number = DAMAGED, 1
     while path.exists() and not (path.is_file() and path.read_bytes() == content):
         number += 1
@@ -104,7 +104,7 @@ def _put_aside(content: bytes) -> Path:
 
 
 def _committed() -> bytes:
-    """dvc.lock as git's last commit has it; nothing without git, or where it is not in it."""
+    """dvc.lock as git's last commit has it; empty without git, or where it is not committed."""
     try:
         shown = subprocess.run(["git", "show", f"HEAD:./{LOCK}"], capture_output=True)
     except OSError:
@@ -113,10 +113,10 @@ def _committed() -> bytes:
 
 
 def _problem(path: Path = LOCK) -> str:
-    """What is wrong with a dvc.lock, as the end of a sentence; nothing for one that is whole, or not there.
+    """What is wrong with a dvc.lock, as the end of a sentence; empty for one that is complete or missing.
 
     Raises:
-        BadData, Blocked: it is as no kill leaves it.
+        BadData, Blocked: it has a problem that a kill cannot cause.
     """
     from dvc.schema import COMPILED_LOCKFILE_SCHEMA
     from ruamel.yaml.error import YAMLError
@@ -145,9 +145,9 @@ def _problem(path: Path = LOCK) -> str:
     except (YAMLError, Invalid, ValueError):
         is_dvcs = text.startswith(_BEGINNING) or _BEGINNING.startswith(text)
         return "is cut short" if is_dvcs and not _NOT_TEXT.search(text) else _UNREADABLE
-    # A cut may leave what DVC takes for whole, such as half of a checksum: then it would run the stage again.
+    # A cut file may be valid for DVC, e.g. with half of a checksum: then DVC would run the stage again.
     last_stage = list(stages.values())[-1] if stages else {}
-    if not last_stage.get("outs"):  # each stage of dvc.yaml has some; a cut at the end of a line may be read as YAML
+    if not last_stage.get("outs"):  # each stage of dvc.yaml has outs; a file cut at the end of a line is still YAML
         return "is cut short"
     last = last_stage["outs"][-1]
     keys = {"size", "nfiles"} if str(last.get("md5")).endswith(".dir") else {"size"}
@@ -191,7 +191,7 @@ def _remove_temporaries() -> Iterator[str]:
 
 
 def _outputs() -> Iterator[str]:
-    """Every output of dvc.yaml, as it stands there (`models/finetune/${key}`). One of no such form is told by DVC."""
+    """Every output of dvc.yaml, as it stands there (`models/finetune/${key}`); DVC reports errors in dvc.yaml."""
     from ruamel.yaml.error import YAMLError
 
     try:
@@ -207,7 +207,7 @@ def _parsed(text: str) -> Any:
     """YAML, as DVC writes and reads it.
 
     Raises:
-        YAMLError, ValueError: it is none, or so deep that the parser, which is not ours, would end the process.
+        YAMLError, ValueError: it is not YAML, or nested so deep that the parser would crash the process.
     """
     from ruamel.yaml import YAML
 
@@ -218,11 +218,11 @@ def _parsed(text: str) -> Any:
 
 def _index_lock() -> Iterator[str]:
     try:
-        asked = subprocess.run(["git", "rev-parse", "--git-path", "index.lock"], capture_output=True, text=True)
+        answer = subprocess.run(["git", "rev-parse", "--git-path", "index.lock"], capture_output=True, text=True)
     except OSError:
         return
-    path = Path(asked.stdout.strip())
-    if asked.returncode == 0 and path.is_file():
+    path = Path(answer.stdout.strip())
+    if answer.returncode == 0 and path.is_file():
         yield (
             f"warning: {path} is there: a git is at work here, or a git or DVC was killed; while it is there, DVC ends"
             f" with 255 after its last stage. If no git is at work: rm {path}"
@@ -235,7 +235,7 @@ def _held(lock: Path) -> Iterator[bool]:
     with ExitStack() as closing:
         is_ours = True
         try:
-            if _is_file(lock):  # else no DVC has been at work here
+            if _is_file(lock):  # else no DVC has run here
                 fcntl.flock(closing.enter_context(lock.open("r+")), fcntl.LOCK_EX | fcntl.LOCK_NB)
         except FileNotFoundError:
             pass

@@ -1,8 +1,8 @@
 """Outputs of stages that params.yaml no longer has, removed from folders that another stage reads as a whole.
 
-`compare` depends on the folder metrics/finetune: the cell of an arm that was taken out of the ladder would still count
-as its input here, and not in a clone, where DVC brings the outputs of today's stages alone. dvc.lock remembers such a
-stage, and DVC's cache has what it left: with the older params.yaml it comes back.
+`compare` depends on the folder metrics/finetune: the cell of an arm that was removed from the ladder would still be an
+input here, and not in a clone, where DVC restores only the outputs of the current stages. dvc.lock still has such a
+stage, and DVC's cache its outputs: with the older params.yaml they are restored.
 """
 
 import shutil
@@ -43,7 +43,7 @@ def remove(document: Mapping[str, Any], file: Path) -> list[str]:
 
 
 def _stages(path: Path) -> dict[str, Any]:
-    """Of dvc.yaml or dvc.lock; none of a file that is not there."""
+    """The stages of dvc.yaml or dvc.lock; none where the file is missing."""
     from ruamel.yaml import YAML
 
     if not path.is_file():
@@ -53,7 +53,7 @@ def _stages(path: Path) -> dict[str, Any]:
 
 
 def _addresses(name: str, stage: Mapping[str, Any], document: Mapping[str, Any], file: Path) -> Iterator[str]:
-    """What DVC calls the stages that it makes of one in dvc.yaml."""
+    """DVC's names of the stages that one entry of dvc.yaml expands to."""
     if "foreach" not in stage:
         yield name
         return

@@ -12,7 +12,7 @@ from typing import Any
 from adaptbert.codes import Code
 from adaptbert.collection.readers.lines import special
 from adaptbert.errors import BadData, UserError, closest, shortened
-from adaptbert.project.repository import kept_outputs, record_of
+from adaptbert.project.repository import current_outputs, record_of
 from adaptbert.runtime.params import look_alikes
 
 _MOST_SHOWN = 255
@@ -20,7 +20,7 @@ _MOST_SHOWN = 255
 
 
 def check(document: Mapping[str, Any], file: Path) -> list[UserError]:
-    """Paths that are not there, or lead to what cannot be read to its end.
+    """Missing paths, and those of pipes, sockets or devices, which cannot be read to an end.
 
     Args:
         file: for the messages.
@@ -31,12 +31,12 @@ def check(document: Mapping[str, Any], file: Path) -> list[UserError]:
 
 
 def unusable(document: Mapping[str, Any]) -> set[str]:
-    """The paths that `check` finds fault with."""
+    """The paths that `check` reports."""
     return {name for _, name in _paths(document) if not _is_usable(name)}
 
 
 def unnamed(document: Mapping[str, Any], files: Collection[Path]) -> list[Path]:
-    """Those of the files that no key names, neither one by one nor as a folder."""
+    """The files that no key names, neither by itself nor by its folder."""
     named = {Path(name) for _, name in _paths(document)}
     return [file for file in files if named.isdisjoint((file, *file.parents))]
 
@@ -49,7 +49,7 @@ def _is_usable(name: str) -> bool:
 
 
 def _special(path: Path) -> Iterator[tuple[Path, str]]:
-    """Pipes, sockets and devices: the path itself, or what lies in a folder, hidden or not, for DVC reads it all."""
+    """Pipes, sockets and devices: the path itself, or those in a folder, hidden or not, because DVC reads all of it."""
     if not path.is_dir():
         if kind := special(path.stat().st_mode):
             yield path, kind
@@ -78,12 +78,12 @@ def _problem(place: str, name: str, named: Collection[Path]) -> UserError | None
 
 
 def _missing(place: str, path: Path, named: Collection[Path]) -> UserError:
-    """With the way to get the file back where DVC has a record of it."""
+    """With the command that restores the file where DVC tracks it."""
     shown, like = shortened(str(path), _MOST_SHOWN), look_alikes.find(str(path))
     if like is not None:
         return BadData(Code.NO_SUCH_FILE, place, f"{shown}: no such file", f"{like.name} stands in it: {like.remedy}")
-    kept = kept_outputs([path])[path]
-    rest = f" ({', '.join(kept)}, made from it, stays as it is)" if kept else ""
+    outputs = current_outputs([path])[path]
+    rest = f" ({', '.join(outputs)}, made from it, stays as it is)" if outputs else ""
     if (recorded := record_of(path)) is not None:
         remedy = f"get it from the remote: dvc pull {recorded}; or from this clone's cache: dvc checkout {recorded}"
         return BadData(Code.NO_SUCH_FILE, place, f"{shown}: no such file{rest}", remedy)
@@ -92,16 +92,16 @@ def _missing(place: str, path: Path, named: Collection[Path]) -> UserError:
 
 
 def _nearest(path: Path, named: Collection[Path]) -> str:
-    """A file beside it that no other key names and whose name, but for the format, is like its own."""
+    """A file in the same folder with a similar name, apart from the format, that no other key names."""
     files = path.parent.iterdir() if path.parent.is_dir() else ()
     beside = [other for other in files if other not in named and other.suffix != ".dvc"]
     names = {_stem(other): other.name for other in sorted(beside)}
-    found = closest(_stem(path), [*names])
-    return "" if found is None else f" (did you mean '{names[found]}'?)"
+    stem = closest(_stem(path), [*names])
+    return "" if stem is None else f" (did you mean '{names[stem]}'?)"
 
 
 def _stem(path: Path) -> str:
-    """The name without what tells the format."""
+    """The name without the suffixes of format and compression."""
     return Path(path.name.removesuffix(".gz")).stem
 
 

@@ -1,7 +1,7 @@
 """The user's files, copied into the project and tracked by DVC, so that a second clone can pull them.
 
-A folder anywhere -> data/own/<file>, and data/own/<file>.dvc, which git keeps. Each file has a record of its own, so
-that one that is missing is a missing file to DVC, and not a folder that became smaller.
+A folder anywhere -> data/own/<file>, and data/own/<file>.dvc, which is committed. Each file has its own .dvc
+file, so that DVC reports a missing one, instead of a changed folder.
 """
 
 import filecmp
@@ -24,7 +24,7 @@ from adaptbert.collection.readers.lines import check_regular
 from adaptbert.comparison.amounts import bytes_of
 from adaptbert.errors import BadData, UserError, raise_all
 from adaptbert.project.copying import NotWritten, can_share_blocks, copy
-from adaptbert.project.repository import opened
+from adaptbert.project.repository import open_repository
 from adaptbert.runtime.locks import Busy, stage_lock
 
 if TYPE_CHECKING:
@@ -39,14 +39,14 @@ class Unrecorded(UserError):
 
 
 @dataclass(frozen=True)
-class Brought:
-    """What lies in data/own now.
+class CopySummary:
+    """The result of `bring`.
 
     Attributes:
         files: in data/own, by name.
-        copied: how many of them were copied; the others were there.
+        copied: how many of them were copied; the others were up to date.
         size: of all files, in bytes.
-        left_out: what else is in the folder, by name; folders end with a slash.
+        left_out: other names in the folder; folders end with a slash.
     """
 
     files: list[Path]
@@ -64,7 +64,7 @@ class Brought:
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse what is no folder."""
+    """Raise BadData where it is not a folder."""
     if folder.is_file():
         remedy = f"name the folder that holds your files; --data {quote(str(folder.parent))} takes all that lie there"
         raise BadData(Code.NOT_A_FILE, f"--data {folder}", "is a file, not a folder", remedy)
@@ -72,16 +72,16 @@ def check_folder(folder: Path) -> None:
         raise BadData(Code.NOT_A_FILE, f"--data {folder}", "no such folder", "give the folder that holds your files")
 
 
-def bring(folder: Path, *, force: bool) -> Brought:
+def bring(folder: Path, *, force: bool) -> CopySummary:
     """Copy the data files at the top of `folder` into data/own: all, or none where one of them fails.
 
-    A file that is there already is left; one with other bytes is replaced, if DVC has these bytes in its cache.
+    Equal files stay; a file with other bytes is replaced if its old bytes are in DVC's cache.
 
     Args:
-        force: replace also what DVC does not have.
+        force: replace also files that are not in the cache.
 
     Raises:
-        BadData: a file cannot be read, would cost another one, or none is there.
+        BadData: a file cannot be read or would overwrite another one, or there is none.
         NotWritten: there is no room, or data/own cannot be written.
     """
     if Path(os.path.realpath(OWN)) != Path.cwd().resolve() / OWN:
@@ -91,21 +91,23 @@ def bring(folder: Path, *, force: bool) -> Brought:
     sources, left_out = _survey(folder)
     with stage_lock("data-own"), _dvc() as repo:
         OWN.mkdir(parents=True, exist_ok=True)
-        for left in OWN.glob(".*.part"):  # of a process that was killed: nobody else is here
+        for left in OWN.glob(".*.part"):  # of a killed process: the lock excludes others
             left.unlink()
         cache = Path(repo.cache.local.path)
         pairs = [(source, OWN / source.name) for source in sources]
         copies = [(source, target) for source, target in pairs if not _is_copy(source, target)]
         if not force:
-            raise_all([_collision(target) for _, target in copies if target.is_file() and not _is_kept(target, cache)])
+            raise_all(
+                [_collision(target) for _, target in copies if target.is_file() and not _is_in_cache(target, cache)]
+            )
         _check_room(copies, cache)
         _copy_all(copies)
     files = [target for _, target in pairs]
-    return Brought(files, len(copies), sum(path.stat().st_size for path in files), left_out)
+    return CopySummary(files, len(copies), sum(path.stat().st_size for path in files), left_out)
 
 
 def record(files: Sequence[Path]) -> None:
-    """`dvc add`: the bytes into DVC's cache, and a .dvc file beside each; done before, it changes nothing.
+    """`dvc add`: copies the files into DVC's cache and writes a .dvc file for each; idempotent.
 
     Raises:
         Busy: another DVC process is at work.
@@ -153,14 +155,14 @@ def _survey(folder: Path) -> tuple[list[Path], list[str]]:
 
 
 def _is_copy(source: Path, target: Path) -> bool:
-    """Whether nothing is to be done. Equal size and time of change are taken for equal bytes: copies keep both."""
+    """Whether the target is up to date. Equal size and modification time count as equal: copies keep both."""
     if target.is_symlink() or not target.is_file():
         return False
     return source.samefile(target) or filecmp.cmp(source, target)
 
 
-def _is_kept(target: Path, cache: Path) -> bool:
-    """Whether DVC has the bytes of a file: then replacing it loses nothing."""
+def _is_in_cache(target: Path, cache: Path) -> bool:
+    """Whether the bytes of a file are in DVC's cache, so that it can be replaced."""
     if target.is_symlink():
         return True
     with target.open("rb") as file:
@@ -194,7 +196,7 @@ def _check_room(copies: Sequence[tuple[Path, Path]], cache: Path) -> None:
 
 
 def _copy_all(copies: Sequence[tuple[Path, Path]]) -> None:
-    """Each under a name of its own first; they take their places together, when all of them are whole."""
+    """Each under a temporary name first; all are renamed together at the end."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
 
@@ -213,7 +215,7 @@ def _dvc() -> Iterator["Repo"]:
     from dvc.lock import LockError
 
     try:
-        with opened() as repo:
+        with open_repository() as repo:
             yield repo
     except LockError:
         raise Busy(Code.LOCKED, OWN, "another DVC process is at work here", "wait for it, and run again") from None

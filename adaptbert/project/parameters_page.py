@@ -1,8 +1,8 @@
-"""The Config classes -> docs/parameters.md: every key of params.yaml, its type, its range and what it means.
+"""The Config classes -> docs/parameters.md: every key of params.yaml with its type, range and meaning.
 
 python -m adaptbert.project.parameters_page > docs/parameters.md
 
-The words are those of the classes. What a class leaves to the name of its field is explained in `OTHERWISE`.
+The descriptions are the docstrings of the fields; `OTHERWISE` has those of fields without one.
 """
 
 import ast
@@ -66,10 +66,10 @@ OTHERWISE = {
     "train": "The training split: a file, or a list of packages.",
     "weight_decay": "Decoupled weight decay; not applied to biases and LayerNorm.",
 }
-"""End of a dotted key -> what it means, where its class does not say; the longest end counts."""
+"""End of a dotted key -> its meaning, where the field has no docstring; the longest match counts."""
 
 NAMES_ONLY = ("collect", "collect_task")
-"""Sections of which `validate` reads the names alone; their own stages say what is in them."""
+"""Sections of which `validate` reads only the names; their own stages define the keys."""
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,8 @@ class Parameter:
     Attributes:
         key: dotted, with <corpus>, <task> or <key> where the user chooses the name.
         kind: type and range.
-        meaning: one sentence or two; empty where nobody wrote any.
-        demo: its value in the demo; empty where it is left out there or differs between names.
+        meaning: a sentence or two, or empty.
+        demo: its value in the demo; empty where the demo omits it or has several.
     """
 
     key: str
@@ -92,17 +92,17 @@ class Parameter:
 def parameters() -> dict[str, list[Parameter]]:
     """Every key that a stage reads, by section, in the order of the demo."""
     demo = params.read(DEMO)
-    found: dict[str, list[Parameter]] = {}
+    sections: dict[str, list[Parameter]] = {}
     for module in sorted(path.stem for path in STAGES.glob("*.py") if path.stem != "__init__"):
         stage: Stage = importlib.import_module(f"stages.{module}").STAGE
         below = f"{stage.name}.<{stage.keyed_by}>" if stage.keyed_by else stage.name
-        found[stage.name] = list(_of_class(stage.hints()["params"], below, demo))
+        sections[stage.name] = list(_of_class(stage.hints()["params"], below, demo))
         for name, kind in stage.sections().items():
             if kind is int:
-                found[name] = [_parameter(name, "integer", "", demo)]
+                sections[name] = [_parameter(name, "integer", "", demo)]
             elif name not in NAMES_ONLY:
-                found[name] = list(_of_class(kind, name, demo))
-    return {name: found[name] for name in demo}
+                sections[name] = list(_of_class(kind, name, demo))
+    return {name: sections[name] for name in demo}
 
 
 def page(sections: dict[str, list[Parameter]]) -> str:
@@ -140,7 +140,7 @@ def _parameter(key: str, kind: str, words: str, demo: dict[str, Any]) -> Paramet
 
 def _docstrings(cls: type) -> dict[str, str]:
     """Field -> the string below it in the source, of the class and of those that it is made from."""
-    found: dict[str, str] = {}
+    docstrings: dict[str, str] = {}
     for base in reversed(cls.__mro__):
         if base is Config or not issubclass(base, Config):
             continue
@@ -148,8 +148,8 @@ def _docstrings(cls: type) -> dict[str, str]:
         assert isinstance(body, ast.ClassDef)
         for field, after in zip(body.body, body.body[1:], strict=False):
             if isinstance(field, ast.AnnAssign) and isinstance(after, ast.Expr):
-                found[ast.unparse(field.target)] = " ".join(str(ast.literal_eval(after.value)).split())
-    return found
+                docstrings[ast.unparse(field.target)] = " ".join(str(ast.literal_eval(after.value)).split())
+    return docstrings
 
 
 def _kind(field: FieldInfo) -> str:
@@ -197,8 +197,8 @@ def _value(path: list[str], here: Any) -> str:
     """The demo's value; under a name that the user chooses, the value that all names share."""
     for place, part in enumerate(path):
         if part.startswith("<"):
-            found = {_value(path[place + 1 :], below) for below in here.values()}
-            return found.pop() if len(found) == 1 else ""
+            values = {_value(path[place + 1 :], below) for below in here.values()}
+            return values.pop() if len(values) == 1 else ""
         if part not in here:
             return ""
         here = here[part]

@@ -81,7 +81,7 @@ def _moved(preset: str, folder: str) -> str:
 
 
 def _is_moved(text: str, preset: str) -> bool:
-    """Whether `_moved` made the text of this preset, for whatever folder."""
+    """Whether the text is this preset after `_moved`, for any folder."""
     files = _own_files(preset)
     try:  # before the first of these values, both texts are alike
         path, _ = json.JSONDecoder().raw_decode(text, files[0].start_mark.index)
@@ -92,7 +92,7 @@ def _is_moved(text: str, preset: str) -> bool:
 
 @contextmanager
 def replaced(target: Path, content: str) -> Iterator[None]:
-    """The file holds `content`; as it was before where the block fails."""
+    """Write `content` to the file; restore the previous content where the block fails."""
     before = target.read_bytes() if target.is_file() else None
     _write(target, content.encode())
     try:
@@ -121,12 +121,12 @@ def alone(data: Path | None, *, in_place: bool) -> Path:
 
 
 def bring_alone(data: Path) -> str:
-    """The command that leaves params.yaml as it is."""
+    """The command that copies files and leaves params.yaml unchanged."""
     return f"adaptbert use --data {quote(str(data))}"
 
 
 def check_replaceable(target: Path, data: Path | None = None) -> None:
-    """Refuse to overwrite what exists nowhere else: neither a preset nor what git has.
+    """Refuse to overwrite a file that is neither a preset nor committed.
 
     Args:
         data: folder of files to be brought.

@@ -1,7 +1,6 @@
-"""Rules between the sections of params.yaml: what no section can see on its own.
+"""Rules between the sections of params.yaml.
 
-Called by adaptbert.runtime.stage.check_all once every section is valid by itself; in: the whole file, out: all errors
-at once.
+adaptbert.runtime.stage.check_all calls it once every section is valid by itself; in: the whole file, out: all errors.
 """
 
 import re
@@ -24,7 +23,7 @@ from adaptbert.runtime.params import params_file as params
 from adaptbert.runtime.params.sound_parts import Incomplete, Sound
 
 OF_CLASSES = {"class_weights", "r_drop"}
-"""Options of fine-tuning that mean nothing for a number."""
+"""Options of fine-tuning that regression does not have."""
 
 _NAME = re.compile(r"\w[\w-]*")
 """Of what becomes a stage. DVC takes a dot for the way to a value (`collect.my.corpus`), and @ for its own."""
@@ -34,12 +33,12 @@ _OF_NAMES = f"names begin with a letter or digit and go on with letters, digits,
 
 
 def is_name(text: str) -> bool:
-    """Whether a set or an arm may be called so."""
+    """Whether this can be the name of a set or an arm."""
     return _NAME.fullmatch(text) is not None and len(text.encode()) <= _MOST_BYTES
 
 
 def check(document: Mapping[str, Any], file: Path, wrong: Collection[str] = ()) -> None:
-    """Refuse names that lead nowhere and values that contradict those of another section.
+    """Raise all errors: names that do not exist, and values that contradict those of another section.
 
     Args:
         document: all sections, each valid on its own but for the wrong ones.
@@ -63,16 +62,16 @@ def check(document: Mapping[str, Any], file: Path, wrong: Collection[str] = ()) 
         lambda: _lengths(sound, file),
         lambda: _vocabulary(sound, file),
     )
-    found: list[UserError] = []
+    errors: list[UserError] = []
     for rule in rules:
         with suppress(Incomplete):
-            found.extend(rule())
-    raise_all(found)
+            errors.extend(rule())
+    raise_all(errors)
 
 
 def notices(document: Mapping[str, Any], file: Path) -> list[str]:
-    """What may be meant so and is better known before training: arms that no step compares with another, and tasks
-    whose seeds are too few for an interval.
+    """Warnings before training: arms that no step compares with another, and tasks with too few seeds for an
+    interval.
 
     Args:
         document: one that `check` lets pass.
@@ -93,7 +92,7 @@ def notices(document: Mapping[str, Any], file: Path) -> list[str]:
 
 
 def _names(document: Mapping[str, Any], ladder: LadderConfig, file: Path) -> Iterator[UserError]:
-    """Names of sets and arms become names of files and of DVC's stages and parameters, where a dot parts words."""
+    """Names of sets and arms become names of files and of DVC's stages and parameters, where a dot is a separator."""
     sets = {section: [*document[section]] for section in ("collect", "collect_task")}
     names = {f"{section}.{name}": (name, others) for section, others in sets.items() for name in others}
     for key, cell in ladder.finetune.items():
@@ -111,14 +110,14 @@ def _like(name: str, taken: Collection[str]) -> str:
 
 
 def _taken(document: Mapping[str, Any], ladder: LadderConfig, file: Path) -> Iterator[UserError]:
-    """In metrics/comparison.json tasks stand beside other sections, arms beside controls: one would hide the other."""
+    """In metrics/comparison.json tasks stand beside other sections, arms beside baselines: names may collide."""
     for task in document["collect_task"]:
         if task in NO_TASKS:
             problem = f"'{task}' is a section of metrics/comparison.json"
             yield BadParams(Code.BAD_NAME, f"{file}: collect_task.{task}", problem, "give the task another name")
     for key, cell in ladder.finetune.items():
         if cell.arm == STEPS or cell.arm in CONTROLS:
-            problem = f"'{cell.arm}' is {'a section of metrics/comparison.json' if cell.arm == STEPS else 'a control'}"
+            problem = f"'{cell.arm}' is {'a section of metrics/comparison.json' if cell.arm == STEPS else 'a baseline'}"
             yield BadParams(Code.BAD_NAME, f"{file}: ladder.finetune.{key}.arm", problem, "give the arm another name")
 
 
@@ -147,7 +146,7 @@ def _corpora(document: Mapping[str, Any], ladder: LadderConfig, file: Path) -> I
 
 
 def _tasks(document: Mapping[str, Any], ladder: LadderConfig, file: Path) -> Iterator[UserError]:
-    """A task has one name in collect_task, finetune and the ladder; each that is missing somewhere is told once."""
+    """A task has one name in collect_task, finetune and the ladder; one error for each missing task."""
     collected, tuned = document["collect_task"], document.get("finetune", {})
     named: dict[str, list[str]] = {}
     for section, entries in (("task_transfer", ladder.task_transfer), ("finetune", ladder.finetune)):
@@ -170,16 +169,16 @@ def _tasks(document: Mapping[str, Any], ladder: LadderConfig, file: Path) -> Ite
 
 
 def _shapes(document: Mapping[str, Any], file: Path) -> Iterator[UserError]:
-    """The options of a task belong to its shape and target."""
+    """The options of a task must fit its task type and target."""
     for task, values in document.get("finetune", {}).items():
         if task in document["collect_task"]:
             options = ShapeConfig.model_validate({name: values[name] for name in SHAPES if name in values})
             collected = document["collect_task"][task]
-            if found := mismatch(options, collected["shape"], collected["target"], values["max_length"]):
-                yield BadParams(Code.CONTRADICTION, f"{file}: finetune.{task}", *found)
+            if conflict := mismatch(options, collected["shape"], collected["target"], values["max_length"]):
+                yield BadParams(Code.CONTRADICTION, f"{file}: finetune.{task}", *conflict)
             has_classes = TARGETS[collected["target"]].has_confidence
             for key in sorted(OF_CLASSES & values.keys()) if not has_classes else ():
-                problem = f"{key} and target '{collected['target']}': a number has no classes"
+                problem = f"{key} and target '{collected['target']}': regression has no classes"
                 yield BadParams(Code.CONTRADICTION, f"{file}: finetune.{task}.{key}", problem, "remove the key")
 
 
@@ -199,9 +198,9 @@ def _rungs(document: Mapping[str, Any], ladder: LadderConfig, file: Path) -> Ite
 def _cells(document: Mapping[str, Any], ladder: LadderConfig, file: Path) -> Iterator[UserError]:
     for key, cell in ladder.finetune.items():
         place = f"{file}: ladder.finetune.{key}"
-        wanted = f"{cell.task}-{cell.arm}"
-        if key != wanted and is_name(cell.arm):
-            yield _misnamed(file, f"ladder.finetune.{key}", wanted, f"task '{cell.task}' and arm '{cell.arm}'")
+        expected = f"{cell.task}-{cell.arm}"
+        if key != expected and is_name(cell.arm):
+            yield _misnamed(file, f"ladder.finetune.{key}", expected, f"task '{cell.task}' and arm '{cell.arm}'")
         if cell.start not in ladder.rungs():
             where, remedy = "the rungs of the ladder", _lacking(document, cell.start, "arm")
             yield from _unknown(file, f"ladder.finetune.{key}.from", [cell.start], ladder.rungs(), where, remedy)
@@ -225,7 +224,7 @@ def _arms(ladder: LadderConfig, file: Path) -> Iterator[UserError]:
     first: dict[tuple[str, str], str] = {}
     for key, cell in ladder.finetune.items():
         if cell.start not in starts or starts[cell.start] not in {None, *starts}:
-            continue  # told by _cells or _rungs
+            continue  # reported by _cells or _rungs
         beside = first.setdefault((cell.task, cell.start), key)
         is_ = role(cell.start, starts[cell.start])
         if cell.arm in ROLES and cell.arm != is_:
@@ -255,7 +254,7 @@ def _another_role(ladder: LadderConfig, file: Path, key: str, cell: Cell, is_: s
 
 
 def _lengths(document: Mapping[str, Any], file: Path) -> Iterator[UserError]:
-    """Documents must fit the positions of the encoder; a checkpoint that is given brings its own."""
+    """Documents must fit the positions of the encoder; a checkpoint has its own number of positions."""
     encoder = document["pretrain"].get("encoder")
     if encoder is None:
         return
@@ -272,7 +271,7 @@ def _lengths(document: Mapping[str, Any], file: Path) -> Iterator[UserError]:
 
 
 def _vocabulary(document: Mapping[str, Any], file: Path) -> Iterator[UserError]:
-    """The weights of a checkpoint mean nothing with another vocabulary."""
+    """The weights of a checkpoint only fit its own vocabulary."""
     init, source = document["pretrain"]["init"], document["tokenizer"]["source"]
     if init != SCRATCH and source == "train":
         problem = f"source {source}, but pretrain.init is {init}, which knows its own vocabulary only"
@@ -295,6 +294,6 @@ def _unknown(
             yield BadParams(Code.UNKNOWN_KEY, f"{file}: {place}", problem, remedy or f"known: {', '.join(known)}")
 
 
-def _misnamed(file: Path, place: str, wanted: str, values: str) -> BadParams:
+def _misnamed(file: Path, place: str, expected: str, values: str) -> BadParams:
     problem = f"this key does not fit its values, {values}"
-    return BadParams(Code.CONTRADICTION, f"{file}: {place}", problem, f"call it {wanted}")
+    return BadParams(Code.CONTRADICTION, f"{file}: {place}", problem, f"call it {expected}")

@@ -344,7 +344,7 @@ def test_doctor_looks_at_the_environment() -> None:
     assert (telemetry.verdict, telemetry.found) == (Verdict.WARN, "you set DO_NOT_TRACK")
     assert hub.found == "offline (HF_HUB_OFFLINE)"
     telemetry, hub = doctor.environment({})
-    assert (telemetry.verdict, hub.found) == (Verdict.OK, "asked where params say so")
+    assert (telemetry.verdict, hub.observed) == (Verdict.OK, "used where params.yaml names it")
 
 
 def test_doctor_fails_where_the_recipe_would(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -158,7 +158,7 @@ def a_pipe() -> None:
 
 
 @pytest.mark.parametrize("put", [a_folder, a_link_to_nothing, a_pipe], ids=lambda put: put.__name__)
-def test_what_is_no_file_is_told(project: Path, put: Callable[[], None]) -> None:
+def test_what_is_no_file_is_refused(project: Path, put: Callable[[], None]) -> None:
     Path("dvc.lock").unlink()
     put()
     with pytest.raises(Blocked) as refused:
@@ -179,7 +179,7 @@ def test_a_lock_of_another_dvc_is_left_alone(project: Path) -> None:
     assert Path("dvc.lock").read_text() == text
 
 
-def test_every_damaged_lock_is_kept(project: Path) -> None:
+def test_no_damaged_lock_is_overwritten(project: Path) -> None:
     for i, name in enumerate(("dvc.lock.damaged", "dvc.lock.damaged.2", "dvc.lock.damaged.2")):
         Path("dvc.lock").write_text(f"schema: {min(i, 1)}")
         assert dvc_files.mend()[0].endswith(f"(the damaged one is .work/{name})")
@@ -207,7 +207,7 @@ def test_a_lock_in_which_bytes_were_overwritten(project: Path) -> None:
     assert dvc_files.mend()[0].startswith("dvc.lock cannot be read: ")
 
 
-def test_a_lock_that_is_gone_is_told(project: Path) -> None:
+def test_a_missing_lock_is_reported(project: Path) -> None:
     """Where a check has seen one; a new project has none."""
     whole = Path("dvc.lock").read_bytes()
     Path("dvc.lock").unlink()
@@ -321,10 +321,10 @@ def test_copies_that_dvc_had_begun(project: Path) -> None:
     assert dvc_files.mend() == ["out/.AbCdEf_hij-lmnopqrstuv.tmp removed: a copy that DVC had begun when it was killed"]
     assert Path("out/.mine.tmp").is_file()
     Path("dvc.yaml").write_text("stages: {")
-    assert dvc_files.mend() == [], "DVC itself tells"
+    assert dvc_files.mend() == [], "DVC itself reports it"
 
 
-def test_a_lock_of_git_is_told(project: Path) -> None:
+def test_a_lock_of_git_is_reported(project: Path) -> None:
     subprocess.run(["git", "init", "-q"], check=True)
     Path(".git/index.lock").touch()
     (line,) = dvc_files.mend()

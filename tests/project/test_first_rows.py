@@ -20,7 +20,7 @@ from adaptbert.validation.labelled_set import pass_task
 from adaptbert.validation.limits import Limits
 from stages.collect_task import CollectTaskParams, read_into
 from tests.support import tiny
-from tests.support.checked_files import SEEDS, in_a_project, lines, mood, told, words, write
+from tests.support.checked_files import SEEDS, check_errors, in_a_project, lines, mood, words, write
 from tests.support.imports import ROOT
 from tests.support.messages import messages_in
 
@@ -30,7 +30,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return in_a_project(tmp_path, monkeypatch)
 
 
-def test_six_files_with_six_faults_are_told_in_one_run(project: Path) -> None:
+def test_six_files_with_six_faults_are_reported_in_one_run(project: Path) -> None:
     (project / "data/own/gbk.txt").write_bytes("天气很好，我们出去玩。\n".encode("gbk") * 3)
     ner = [{"tokens": ["Ann", "Lee", "left"], "tags": ["I-PER", "I-PER", "O"]} for _ in range(4)]
     qa = lines("qa.jsonl", *[{"context": "Ann left", "question": "Who?", "answers": [{"text": "Bob", "start": 0}]}] * 9)
@@ -44,7 +44,7 @@ def test_six_files_with_six_faults_are_told_in_one_run(project: Path) -> None:
         people=mood(train=lines("ner.jsonl", *ner), shape="sequence_labelling", target="spans", tag_scheme="bio"),
         answers=mood(train=qa, shape="extractive_answer", target="answer", no_answer=False, **cut),
     )
-    found = told()
+    messages = check_errors()
     for start in (
         "AB-056 data/own/posts.csv:1: column 'text' missing; found content, id\n  rename it or map it in collect.g",
         "AB-018 data/own/gbk.txt: 0 of 3 documents left: 3 x byte 0xCC is not UTF-8: Chinese in GBK?"
@@ -57,12 +57,12 @@ def test_six_files_with_six_faults_are_told_in_one_run(project: Path) -> None:
         "AB-019 params.yaml: collect_task: 9 rows cannot be split: none falls to dev",
         "AB-081 data/own/qa.jsonl: 9 of 9 rows cannot be read or are not valid (an answer is not at its offset: 9)",
     ):
-        assert sum(line.startswith(start) for line in found) == 1, (start, found)
-    assert not any("/tmp" in line for line in found), "the folder that is thrown away"
+        assert sum(line.startswith(start) for line in messages) == 1, (start, messages)
+    assert not any("/tmp" in line for line in messages), "the folder that is thrown away"
     assert sorted(path.name for path in Path("data").iterdir()) == ["own", "sources", "tokenizer"]
 
 
-def test_values_rules_and_files_are_told_in_one_run(project: Path) -> None:
+def test_values_rules_and_files_are_reported_in_one_run(project: Path) -> None:
     """A wrong section hides neither rules between others nor files of others, and nothing follows from it."""
     qa = lines("qa.jsonl", {"context": "Ann left", "question": "Who?", "answers": []})
     write(
@@ -77,8 +77,8 @@ def test_values_rules_and_files_are_told_in_one_run(project: Path) -> None:
     document["ladder"]["finetune"]["mood-y"] = {"task": "mood", "arm": "y", "from": "pretrain"}
     Path("params.yaml").write_text(json.dumps(document), encoding="utf-8")
     done = CliRunner().invoke(app, ["check"])
-    found = messages_in(done.stderr.removeprefix("error: "))
-    assert (done.exit_code, len(found)) == (78, 8), found
+    messages = messages_in(done.stderr.removeprefix("error: "))
+    assert (done.exit_code, len(messages)) == (78, 8), messages
     for start in (
         "AB-100 params.yaml: collect.third.source: ",
         "AB-099 params.yaml: collect_task.broken.form: unknown key 'form'",
@@ -89,7 +89,7 @@ def test_values_rules_and_files_are_told_in_one_run(project: Path) -> None:
         "AB-056 data/own/posts.csv:1: column 'text' missing",
         "AB-056 data/own/dev.csv:1: column 'text' missing",
     ):
-        assert sum(line.startswith(start) for line in found) == 1, (start, found)
+        assert sum(line.startswith(start) for line in messages) == 1, (start, messages)
 
 
 @pytest.mark.parametrize(
@@ -97,30 +97,30 @@ def test_values_rules_and_files_are_told_in_one_run(project: Path) -> None:
 )
 @pytest.mark.parametrize("wrong", [None, [], {"unheard": 1}, "absent"])
 def test_a_section_that_is_wrong_as_a_whole(project: Path, section: str, wrong: object) -> None:
-    """It is told, with the files of the other sections, and no error follows from it."""
+    """It is reported, with the files of the other sections, and no error follows from it."""
     write({"general": lines("posts.csv", "content", "hello")}, mood=mood(test=lines("test.csv", "texts,label", "a,b")))
     document = params.read(Path("params.yaml"))
     document[section] = wrong
     if wrong == "absent":
         del document[section]
     Path("params.yaml").write_text(json.dumps(document), encoding="utf-8")
-    found = told()
-    of_section = [line for line in found if f"params.yaml: {section}" in line]
-    of_files = [line for line in found if line.startswith("AB-056 data/own/")]
+    messages = check_errors()
+    of_section = [line for line in messages if f"params.yaml: {section}" in line]
+    of_files = [line for line in messages if line.startswith("AB-056 data/own/")]
     expected = {"validate": 0, "collect": 1, "collect_task": 1}.get(section, 2)
-    assert (len(of_section) > 0, len(of_files)) == (True, expected), found
-    assert sorted(found) == sorted([*of_section, *of_files])
+    assert (len(of_section) > 0, len(of_files)) == (True, expected), messages
+    assert sorted(messages) == sorted([*of_section, *of_files])
 
 
 def test_what_is_right_passes(project: Path) -> None:
     corpus = lines("posts.txt", *map(words, range(300)))
     write({"general": corpus, "domain": corpus}, {"class_weights": {"a": 1.0, "b": 2.0}}, mood=mood())
-    assert told() == []
+    assert check_errors() == []
 
 
 def test_class_weights_of_other_labels(project: Path) -> None:
     write(None, {"class_weights": {"a": 1.0, "c": 2.0}}, mood=mood())
-    assert told() == [
+    assert check_errors() == [
         "AB-111 params.yaml: finetune.mood.class_weights: class_weights of 'a', 'c', but the labels are 'a', 'b'\n  "
         "give `balanced`, or each label its weight"
     ]
@@ -135,7 +135,7 @@ ROWS = [
 
 @pytest.mark.parametrize("seed", range(24))
 def test_check_and_the_stages_agree_on_small_files(project: Path, seed: int) -> None:
-    """What check lets pass, collect and the gate let pass, and the reverse."""
+    """What check accepts, collect and validate accept, and the reverse."""
     draw = random.Random(seed)
     paths = {}
     for split in SEEDS:
@@ -155,10 +155,10 @@ def test_check_and_the_stages_agree_on_small_files(project: Path, seed: int) -> 
         expected = pass_task(project / "raw", project / "kept", project / "rejected.parquet", limits).errors
     except UserError as error:
         expected = [error]
-    found = first_rows.check(document, Path("params.yaml"))
-    assert ([error.code for error in expected] != [], found.unopened) == (found.errors != [], [])
-    assert {error.code for error in expected} <= {error.code for error in found.errors}
-    assert found.notices == [], "of a set that is read whole nothing is left open"
+    seen = first_rows.check(document, Path("params.yaml"))
+    assert ([error.code for error in expected] != [], seen.unopened) == (seen.errors != [], [])
+    assert {error.code for error in expected} <= {error.code for error in seen.errors}
+    assert seen.notices == [], "of a set that is read whole nothing is left open"
 
 
 def test_a_label_of_another_name_is_a_missing_column_in_every_split(project: Path) -> None:
@@ -166,23 +166,23 @@ def test_a_label_of_another_name_is_a_missing_column_in_every_split(project: Pat
     rows = [{"id": n, "text": words(n), "mood": "ab"[n % 2]} for n in range(20)]
     write(None, None, mood=mood(**{split: lines(f"{split}.jsonl", *rows[n:]) for n, split in enumerate(SEEDS)}))
     remedy = "rename it or map it in collect_task.mood.columns"
-    assert told() == [
+    assert check_errors() == [
         f"AB-056 data/own/{split}.jsonl:1: column 'label' missing; found id, text, mood\n  {remedy}" for split in SEEDS
     ]
     write(None, None, mood=mood(test=lines("test.jsonl", *({"id": n, "text": words(n)} for n in range(20)))))
-    assert [line.splitlines()[0] for line in told()] == ["AB-098 data/own/test.jsonl:1: test has no labels"]
+    assert [line.splitlines()[0] for line in check_errors()] == ["AB-098 data/own/test.jsonl:1: test has no labels"]
 
 
-def test_every_bad_file_of_a_folder_is_told_up_to_ten(project: Path) -> None:
+def test_every_bad_file_of_a_folder_is_reported_up_to_ten(project: Path) -> None:
     parts = project / "data/own/parts"
     parts.mkdir()
     for number in range(15):
         (parts / f"{number:02d}.csv").write_text(f"content\nx{number}\n", encoding="utf-8")
     write({"domain": str(parts)})
-    found = told()
+    messages = check_errors()
     codes = ["AB-056", *["AB-040"] * 9]
-    assert [line.split(":")[0] for line in found[:10]] == [f"{c} {parts}/{n:02d}.csv" for n, c in enumerate(codes)]
-    assert found[10:] == ["AB-040 collect.domain: and 5 more errors\n  mend these first, then check again"]
+    assert [line.split(":")[0] for line in messages[:10]] == [f"{c} {parts}/{n:02d}.csv" for n, c in enumerate(codes)]
+    assert messages[10:] == ["AB-040 collect.domain: and 5 more errors\n  mend these first, then check again"]
 
 
 def test_a_name_in_a_folder_that_is_not_utf8(project: Path) -> None:
@@ -191,13 +191,13 @@ def test_a_name_in_a_folder_that_is_not_utf8(project: Path) -> None:
     parts.mkdir()
     (parts / os.fsdecode(b"caf\xe9.txt")).write_text("a text\nanother\n", encoding="utf-8")
     write({"domain": "data/own/parts"})
-    assert told() == ["AB-192 data/own/parts/caf\\xe9.txt: the name is not UTF-8\n  rename it"]
+    assert check_errors() == ["AB-192 data/own/parts/caf\\xe9.txt: the name is not UTF-8\n  rename it"]
 
 
 def test_parquet_with_a_binary_column(project: Path) -> None:
     pq.write_table(pa.table({"text": [b"a", b"b"]}), project / "data/own/x.parquet")
     write({"domain": "data/own/x.parquet"})
-    assert told() == ["AB-042 data/own/x.parquet: column 'text' is binary, expected string\n  decode it first"]
+    assert check_errors() == ["AB-042 data/own/x.parquet: column 'text' is binary, expected string\n  decode it first"]
 
 
 def test_a_list_of_packages_and_a_dictionary(project: Path) -> None:
@@ -207,7 +207,7 @@ def test_a_list_of_packages_and_a_dictionary(project: Path) -> None:
     document["collect"]["domain"]["path"] = "data/own/packages.txt"
     document["tokenize"]["words"] = {"segmenter": "rjieba", "dictionary": "data/own/words.txt"}
     Path("params.yaml").write_text(json.dumps(document), encoding="utf-8")
-    assert [line[:60] for line in told()] == [
+    assert [line[:60] for line in check_errors()] == [
         "AB-154 data/own/packages.txt: package 'numpyy' is not instal",
         "AB-165 data/own/words.txt:1: 2 parts, of which the second is",
     ]
@@ -238,12 +238,12 @@ def test_a_vocabulary_that_does_not_know_the_text(project: Path, source: str) ->
         del document["pretrain"]["encoder"]
         document["tokenizer"] = {"source": "init"}
         Path("params.yaml").write_text(json.dumps(document), encoding="utf-8")
-    told_of = [line.split(":")[0] for line in told()]
+    places = [line.split(":")[0] for line in check_errors()]
     splits = [f"AB-025 {posts[split]}" for split in SEEDS]
-    assert sorted(told_of) == sorted(([f"AB-025 {other}"] if source == "init" else []) + splits)
+    assert sorted(places) == sorted(([f"AB-025 {other}"] if source == "init" else []) + splits)
     if source == "train":
         write({"general": other, "domain": other}, mood=mood(**posts))
-        assert told() == [], "it will be trained anew, on other text than the last time"
+        assert check_errors() == [], "it will be trained anew, on other text than the last time"
 
 
 def test_the_default_recipe_is_checked_in_a_second_without_torch() -> None:
@@ -256,18 +256,18 @@ except SystemExit as ended:
     print(ended.code, time.process_time(), *({"torch", "transformers", "mlflow", "datasets"} & set(sys.modules)))
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    told, figures = done.stdout.splitlines()
-    assert told.startswith("params.yaml: "), done.stdout
+    summary, figures = done.stdout.splitlines()
+    assert summary.startswith("params.yaml: "), done.stdout
     status, seconds, *heavy = figures.split()
     assert (status, heavy, float(seconds) < 3) == ("0", [], True), figures
 
 
-@pytest.mark.parametrize(("labels", "is_told"), [(0, False), (20, False), (21, True), (6_000, True)])
-def test_more_labels_than_there_are_rows(project: Path, labels: int, is_told: bool) -> None:
+@pytest.mark.parametrize(("labels", "is_reported"), [(0, False), (20, False), (21, True), (6_000, True)])
+def test_more_labels_than_there_are_rows(project: Path, labels: int, is_reported: bool) -> None:
     write(None, {"labels": labels}, mood=mood())
     done = CliRunner().invoke(app, ["check"])
     notice = f"params.yaml: finetune.mood.labels: {labels:,}, but train has 20 rows that are kept: all of them are used"
-    assert (done.exit_code, notice in done.stdout) == (0, is_told), done.output
+    assert (done.exit_code, notice in done.stdout) == (0, is_reported), done.output
 
 
 def test_links_in_a_circle_inside_a_folder(project: Path) -> None:
@@ -280,7 +280,7 @@ def test_links_in_a_circle_inside_a_folder(project: Path) -> None:
     (parts / "self").symlink_to(".")
     write({"domain": "data/own/parts", "general": "data/own/parts/c.txt"})
     problem = "cannot be read: Too many levels of symbolic links\n  check the path and its permissions"
-    assert told() == [
+    assert check_errors() == [
         "AB-050 params.yaml: collect.general.path: data/own/parts/c.txt: no such file\n  put it there, "
         "or write where it is",
         *(f"AB-049 data/own/parts/{name}.txt: {problem}" for name in "bcd"),

@@ -13,7 +13,7 @@ from adaptbert.cli import app
 from adaptbert.collection.readers import replacing
 from adaptbert.project.first_rows import check as first_rows
 from adaptbert.runtime.params import params_file as params
-from tests.support.checked_files import SEEDS, good, in_a_project, lines, mood, told, words, write
+from tests.support.checked_files import SEEDS, check_errors, good, in_a_project, lines, mood, words, write
 
 
 @pytest.fixture
@@ -26,9 +26,11 @@ def test_of_a_large_file_the_first_rows_are_read(project: Path) -> None:
     late = [{"text": words(n), "label": "ab"[n > 8000]} for n in range(10_000)]
     dev = lines("dev.jsonl", *({"text": words(n + 20_000), "label": "b"} for n in range(20)))
     write(None, None, mood=mood(train=lines("train.jsonl", *late), dev=dev, test=good("test.jsonl", 20, 30_000)))
-    assert told() == []
+    assert check_errors() == []
     write(None, None, mood=mood(train=lines("train.jsonl", *("not json" for _ in range(300)), *late), dev=dev))
-    assert told() == ["AB-018 data/own/train.jsonl: 0 of 200 documents left: 200 x not a JSON object\n  mend them"]
+    assert check_errors() == [
+        "AB-018 data/own/train.jsonl: 0 of 200 documents left: 200 x not a JSON object\n  mend them"
+    ]
 
 
 def with_limits(bad: int, limit: float, own: float | None) -> str:
@@ -61,19 +63,19 @@ GENERAL = "general.max_bad_fraction"
         (36, 0.0, 1.0, "validate.max_bad_fraction is 0"),
     ],
 )
-def test_bad_first_rows_of_a_large_file_are_told(
+def test_bad_first_rows_of_a_large_file_are_reported(
     project: Path, bad: int, limit: float, own: float | None, stops: str | None
 ) -> None:
     """More than the limit is a notice with the limit that params.yaml has: the rest of the file may make up."""
-    found = with_limits(bad, limit, own)
-    assert ("notice:" in found, "error" in found) == (stops is not None, False), found
+    printed = with_limits(bad, limit, own)
+    assert ("notice:" in printed, "error" in printed) == (stops is not None, False), printed
     if stops is not None:
         assert (
             f"notice: collect.general: data/own/posts.jsonl: {bad} of the first 200 rows cannot be read or are not "
             f"valid (not a JSON object: {bad}), the first at posts.jsonl:3: not a JSON object; if as many of all rows "
             f"are, the set is refused before training: {stops}\n"
-        ) in found
-        assert "all valid; the files that it names are readable, but see the notices above" in found
+        ) in printed
+        assert "all valid; the files that it names are readable, but see the notices above" in printed
 
 
 @pytest.mark.parametrize(
@@ -87,15 +89,15 @@ def test_bad_first_rows_of_a_large_file_are_told(
 def test_a_large_file_most_of_whose_first_rows_are_bad_is_refused(
     project: Path, bad: int, limit: float, own: float | None, keys: str
 ) -> None:
-    found = with_limits(bad, limit, own)
-    assert found == (
+    printed = with_limits(bad, limit, own)
+    assert printed == (
         f"error: AB-044 data/own/posts.jsonl: {bad} of the first 200 rows cannot be read or are not valid (not a JSON "
         f"object: {bad}), the first at posts.jsonl:3: not a JSON object\n  mend them, or raise {keys}\n"
     )
 
 
 def test_bad_first_rows_of_a_large_labelled_set(project: Path) -> None:
-    """Rows that the gate refuses count beside those that cannot be read; a split cut off train shares its file."""
+    """Rows that validation rejects count beside those that cannot be read; a split cut off train shares its file."""
     rows = [{"text": words(n), "label": "ab"[n % 2]} for n in range(10_000)]
     train = lines("train.jsonl", *rows[:20], "{", *rows[20:])
     write(None, None, mood=mood(train=train, dev=train, split={"dev": 0.3}))
@@ -118,7 +120,7 @@ def test_bad_first_rows_of_a_large_labelled_set(project: Path) -> None:
 
 
 def test_patterns_that_never_end_have_one_time_for_all_files(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files with one are told as long as there is time, then what the patterns did not come to."""
+    """Such files are reported as long as there is time, then which sets the patterns did not reach."""
     monkeypatch.setattr(replacing, "SECONDS", 0.4)
     monkeypatch.setattr(first_rows, "PATTERN_SECONDS", 1.0)
     endless = {"source": "files", "replace": [["(a|a)*$", ""]]}
@@ -137,17 +139,17 @@ def test_patterns_that_never_end_have_one_time_for_all_files(project: Path, monk
         document["collect"][corpus] |= endless
     Path("params.yaml").write_text(json.dumps(document), encoding="utf-8")
     begin = time.process_time()
-    found = first_rows.check(document, Path("params.yaml"))
+    seen = first_rows.check(document, Path("params.yaml"))
     assert time.process_time() - begin < 4, "each of 50 files holds a text that takes 0.4 s"
-    codes = [(error.code, error.place) for error in found.errors]
+    codes = [(error.code, error.place) for error in seen.errors]
     assert codes == [(191, "data/own/posts.txt:2"), (191, "data/own/parts/0.txt:1")]
-    assert found.notices == [
+    assert seen.notices == [
         f"collect_task.task{number}: the patterns of `replace` took 1 seconds; what comes of them was not looked at"
         for number in range(3)
     ]
 
 
-def test_what_was_not_opened_is_told_beside_errors(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_not_opened_is_reported_beside_errors(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(first_rows, "SECONDS", -1.0)
     write({"general": "data/own/nowhere.txt"}, mood=mood())
     done = CliRunner().invoke(app, ["check"])
@@ -167,7 +169,7 @@ def test_many_large_files_cost_seconds(project: Path) -> None:
         (parts / f"{number:03d}.txt.gz").write_bytes(gzip.compress(f"{words(number)}\n".encode() * 300))
     write({"general": str(huge), "domain": str(parts)})
     begin = time.process_time()
-    assert told() == []
+    assert check_errors() == []
     assert time.process_time() - begin < 5
 
 
@@ -223,4 +225,4 @@ def test_first_rows_that_are_all_too_short_refuse_no_corpus(project: Path) -> No
 
 def test_a_few_rows_of_a_file_that_has_no_others_refuse_it(project: Path) -> None:
     write({"general": lines("long.jsonl", LONG)})
-    assert told() == ["AB-018 data/own/long.jsonl: 0 of 1 documents left (too_long: 1)\n  give more text"]
+    assert check_errors() == ["AB-018 data/own/long.jsonl: 0 of 1 documents left (too_long: 1)\n  give more text"]

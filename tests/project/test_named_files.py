@@ -48,17 +48,17 @@ SPECIAL = [
 
 
 @pytest.mark.parametrize("key", ["collect.general.path", "collect_task.section.train", "tokenize.words.dictionary"])
-@pytest.mark.parametrize(("name", "told"), SPECIAL)
-def test_what_has_no_end_is_refused(special: Path, key: str, name: str, told: str) -> None:
+@pytest.mark.parametrize(("name", "problem"), SPECIAL)
+def test_what_has_no_end_is_refused(special: Path, key: str, name: str, problem: str) -> None:
     values = document()
     *above, last = key.split(".")
     section = values
     for part in above:
         section = section[part]
     section[last] = name
-    found = [error for error in named_files.check(values, FILE) if error.code == 49]
-    assert [str(error).startswith(f"AB-049 params.yaml: {key}: {told}") for error in found] == [True], found
-    assert "not a regular file\n  put its text into a file: DVC would read it for ever" in str(found[0])
+    errors = [error for error in named_files.check(values, FILE) if error.code == 49]
+    assert [str(error).startswith(f"AB-049 params.yaml: {key}: {problem}") for error in errors] == [True], errors
+    assert "not a regular file\n  put its text into a file: DVC would read it for ever" in str(errors[0])
     assert name in named_files.unusable(values)
 
 

@@ -16,7 +16,7 @@ from typer.testing import CliRunner, Result
 
 from adaptbert.cli import app
 from adaptbert.project import copying, own_data
-from adaptbert.project.repository import opened
+from adaptbert.project.repository import open_repository
 from adaptbert.runtime.params import params_file as params
 from tests.support.imports import ROOT
 from tests.support.messages import messages_in
@@ -119,7 +119,7 @@ def test_again_nothing_is_done(project: Path, text: Path) -> None:
     assert after == before
 
 
-def test_changed_and_new_files_are_brought_and_recorded(project: Path, text: Path) -> None:
+def test_changed_and_new_files_are_copied_and_recorded(project: Path, text: Path) -> None:
     use(text)
     (text / NAMES[0]).write_text("other posts")
     (text / "words.txt").write_text("a word")
@@ -128,7 +128,7 @@ def test_changed_and_new_files_are_brought_and_recorded(project: Path, text: Pat
     assert "not named in params.yaml: data/own/words.txt\n" in done.output
     assert (OWN / NAMES[0]).read_text() == "other posts"
     assert len(cached()) == 7, "what was replaced is still in the cache"
-    with opened() as repo:
+    with open_repository() as repo:
         assert [out.status() for out in repo.index.outs] == [{}] * 6
 
 
@@ -151,7 +151,7 @@ def test_files_alone_leave_params_as_it_is(project: Path, text: Path) -> None:
     ]
     assert (OWN / NAMES[0]).read_text() == "other posts"
     assert Path("params.yaml").read_text(encoding="utf-8") == edited
-    with opened() as repo:
+    with open_repository() as repo:
         assert [out.status() for out in repo.index.outs] == [{}] * 5
 
 
@@ -273,7 +273,7 @@ def test_too_little_room(project: Path, text: Path, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("project", ["git"], indirect=True)
 def test_dvc_at_work(project: Path, text: Path) -> None:
-    with opened() as repo, repo.lock:
+    with open_repository() as repo, repo.lock:
         untouched(use(text), 75, "AB-159 data/own: another DVC process is at work here\n  wait for it, and run again")
     done = use(text)
     assert (done.exit_code, "0 of them copied now" in done.output) == (0, True), "it goes on from there"

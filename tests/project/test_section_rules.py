@@ -20,7 +20,7 @@ DEMO = params.read(ROOT / "presets/demo.yaml")
 
 
 def errors(**changes: Any) -> list[str]:
-    """What is told when the values at these dotted keys (`__` for a dot) are others; None takes a key away."""
+    """The errors when the values at these dotted keys (`__` for a dot) are others; None takes a key away."""
     document = copy.deepcopy(DEMO)
     for key, value in changes.items():
         *path, last = key.split("__")
@@ -271,7 +271,7 @@ def test_an_arm_with_a_name_of_its_own_may_start_from_any_rung() -> None:
 
 
 @pytest.mark.parametrize(("counts", "few"), [((2, 2), "section has 2, mention has 2"), ((3, 1), "mention has 1")])
-def test_too_few_seeds_are_told_in_one_line(counts: tuple[int, int], few: str) -> None:
+def test_too_few_seeds_are_reported_in_one_line(counts: tuple[int, int], few: str) -> None:
     tasks = dict(zip(("section", "mention"), counts, strict=True))
     seeds = {task: {**DEMO["finetune"][task], "seeds": [*range(count)]} for task, count in tasks.items()}
     assert notices({**DEMO, "finetune": seeds}, FILE) == [
@@ -294,7 +294,7 @@ def test_a_rung_that_only_the_ladder_lacks_is_added_or_its_arm_removed() -> None
     ]
 
 
-def test_arms_that_no_step_compares_are_told_and_are_no_error() -> None:
+def test_arms_that_no_step_compares_are_a_notice() -> None:
     assert notices(DEMO, FILE) == []
     cells = only(domain="domain_transfer/domain")
     document = {**DEMO, "ladder": {**DEMO["ladder"], "finetune": cells}}
@@ -343,7 +343,7 @@ def renamed(old: str, new: str, *sections: str) -> dict[str, Any]:
         (["finetune"], "finetune", "finetune"),
     ],
 )
-def test_a_renamed_task_is_told_once_with_both_sides(sections: list[str], lacking: str, other: str) -> None:
+def test_a_renamed_task_is_reported_once_with_both_names(sections: list[str], lacking: str, other: str) -> None:
     """`mention`, a task of its own, is not offered."""
     assert errors(**renamed("section", "chapter", *sections)) == [
         "AB-099 params.yaml: ladder.task_transfer.section-general.task: 'section' (and 7 more in the ladder) is not in "
@@ -356,7 +356,7 @@ def test_a_renamed_task_is_told_once_with_both_sides(sections: list[str], lackin
     [("my arm", "my_arm"), ("a/b", "a_b"), ("-x", "x"), ("v1.5", "v1_5"), ("我 的", "我_的"), ("ｍ　ａ", "m_a"),
      ("x" * 101, ""), ("!", ""), ("taken!", ""), ("tfidf logistic", "")],
 )  # fmt: skip
-def test_an_arm_is_told_which_characters_it_may_have(arm: str, offered: str) -> None:
+def test_the_name_of_an_arm_has_certain_characters(arm: str, offered: str) -> None:
     """And a name like its own, unless an arm or a control has it."""
     cell = {f"section-{arm}": {"task": "section", "arm": arm, "from": "pretrain"}}
     cell["section-taken"] = {"task": "section", "arm": "taken", "from": "scratch"}
@@ -376,6 +376,6 @@ def test_a_checkpoint_brings_its_own_positions() -> None:
     assert errors(**own, tokenize__max_length=5000) == []
 
 
-def test_all_are_told_together() -> None:
-    found = errors(tokenizer__corpora=["x"], tokenize__max_length=5000, ladder__domain_transfer=["domain"])
-    assert [line.split()[0] for line in found] == ["AB-099"] * 3 + ["AB-111"], found
+def test_all_are_reported_together() -> None:
+    messages = errors(tokenizer__corpora=["x"], tokenize__max_length=5000, ladder__domain_transfer=["domain"])
+    assert [line.split()[0] for line in messages] == ["AB-099"] * 3 + ["AB-111"], messages

@@ -76,7 +76,7 @@ def write(collect: Mapping[str, Any] | None = None, options: Mapping[str, Any] |
     Path("params.yaml").write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
 
 
-def told() -> list[str]:
+def check_errors() -> list[str]:
     done = CliRunner().invoke(app, ["check"])
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
     assert done.exit_code in ((65, 78) if done.stderr else (0,)), done.output

@@ -1,7 +1,7 @@
-"""Bad rows among the first ones of a large set, held against the limits that the whole set will be held against.
+"""Bad rows among the first ones of a large set, compared with the limits of the whole set.
 
-The first rows are no fair sample: what is odd often comes first, and the rest may make up for it. So more of them than
-the limit is a notice; an error only where so many of so many are bad that the file is likely read in a wrong way.
+The first rows are not a random sample: bad rows often come first, and the others may compensate. So a share above the
+limit is a notice; it is an error only where most of many rows are bad, and the file is probably read in a wrong way.
 """
 
 from collections import Counter
@@ -16,17 +16,17 @@ from adaptbert.validation.limits import Limits
 REFUSED = 0.5
 """Above this share of the first rows a large set is refused, if not more may be bad."""
 ENOUGH = 50
-"""Of fewer first rows no share refuses a set: one long row may end the look."""
+"""With fewer first rows than this, their share of bad ones is no error: one long row may end the reading."""
 _SHOWN = 3
-"""Reasons told one by one."""
+"""Reasons that a message names."""
 
 
 class Extent(NamedTuple):
     """How much of a file or folder was read.
 
     Attributes:
-        rows: those that cannot be read are among them.
-        whole: whether it has no others.
+        rows: number of rows, including those that cannot be read.
+        whole: whether there are no others.
     """
 
     rows: int
@@ -34,7 +34,7 @@ class Extent(NamedTuple):
 
     @property
     def is_enough(self) -> bool:
-        """Whether a share of the rows says anything of the file."""
+        """Whether a share of the rows is evidence about the file."""
         return self.whole or self.rows >= ENOUGH
 
     def __str__(self) -> str:
@@ -42,7 +42,7 @@ class Extent(NamedTuple):
 
 
 class Notice(NamedTuple):
-    """What may come right, and is better known before DVC starts."""
+    """A problem that may disappear with the other rows."""
 
     place: str
     words: str
@@ -55,8 +55,8 @@ class Limit(NamedTuple):
     """A share of the rows of a set.
 
     Attributes:
-        key: of params.yaml that sets it.
-        is_of_all: whether it holds for all bad rows, or for those that cannot be read.
+        key: its key in params.yaml.
+        is_of_all: whether it limits all bad rows, or only those that cannot be read.
     """
 
     key: str
@@ -65,7 +65,7 @@ class Limit(NamedTuple):
 
 
 def limits_of(key: str, own: float | None, limits: Limits) -> list[Limit]:
-    """Those of `collect` or `collect_task`, where the set has one of its own, and of the gate.
+    """The limit of `collect` or `collect_task`, where the set has one, and that of validation.
 
     Args:
         key: where the set stands in params.yaml.
@@ -74,31 +74,31 @@ def limits_of(key: str, own: float | None, limits: Limits) -> list[Limit]:
     return [*of_set, Limit("validate.max_bad_fraction", limits.max_bad_fraction, is_of_all=True)]
 
 
-def at_gate(limits: Limits, *, whole: bool) -> Limits:
-    """With which the gate judges rows that are the first ones of a set, or all of it."""
+def validation_limits(limits: Limits, *, whole: bool) -> Limits:
+    """The limits of validation for all rows of a set, or for its first ones."""
     most = limits.max_bad_fraction if whole else max(limits.max_bad_fraction, REFUSED)
     return limits.model_copy(update={"max_bad_fraction": most})
 
 
-def without_shares(found: Iterable[UserError]) -> list[UserError]:
-    """What the gate says of the first rows but for their share of bad ones, of which `told` speaks."""
-    return [error for error in found if not isinstance(error, TooManyBad)]
+def without_shares(errors: Iterable[UserError]) -> list[UserError]:
+    """Without the errors about the share of bad rows, which `share_findings` reports."""
+    return [error for error in errors if not isinstance(error, TooManyBad)]
 
 
-def told(
+def share_findings(
     accounts: Mapping[str, Sequence[Account]], key: str, limits: Sequence[Limit], extents: Mapping[str, Extent]
 ) -> Iterator[UserError | Notice]:
-    """An error or a notice for each file or folder of whose first rows more are bad than one of the limits lets pass.
+    """An error or a notice for each file or folder with a share of bad first rows above one of the limits.
 
     Args:
-        accounts: path -> the books of the rows that come from there.
+        accounts: path -> the row counts of the sets that come from there.
         key: where the set stands in params.yaml.
         extents: path -> how much of it was read.
     """
-    for path, books in accounts.items():
-        rows = sum(account.rows_in for account in books)
-        bad = [reject for account in books for reject in account.invalid]
-        unreadable = sum(account.rejected["unreadable"] for account in books)
+    for path, of_path in accounts.items():
+        rows = sum(account.rows_in for account in of_path)
+        bad = [reject for account in of_path for reject in account.invalid]
+        unreadable = sum(account.rejected["unreadable"] for account in of_path)
         counts = [len(bad) if limit.is_of_all else unreadable for limit in limits]
         over = [limit for limit, count in zip(limits, counts, strict=True) if count > limit.share * rows]
         if not over:

@@ -1,4 +1,4 @@
-"""Validates the first rows of the files that params.yaml names, as the stages will, before DVC starts.
+"""The first rows of the files that params.yaml names: errors before DVC starts.
 
 The rows go through the readers of `collect` and `collect_task` and through `validate`, into a temporary folder. A small
 set is validated as a whole; for a larger one, only problems that its first rows prove are reported. Nothing is fetched
@@ -27,19 +27,19 @@ from adaptbert.tokenization.word_segmentation import SegmentationConfig
 from adaptbert.validation.limits import Limits
 
 SECONDS = 10.0
-"""After so many no further set is opened."""
+"""After that, no further set is opened."""
 PATTERN_SECONDS = 8.0
-"""Of the processor, for all patterns of `replace` and all sets together."""
+"""CPU time for all patterns of `replace` and all sets together."""
 SHOWN = 10
-"""Errors of a set told one by one."""
+"""Errors of a set that are reported one by one."""
 
 
 class Seen(NamedTuple):
-    """What the first rows show.
+    """The problems in the first rows.
 
     Attributes:
-        errors: what stops the recipe.
-        notices: what may stop it, depending on the rows that were not read.
+        errors: problems that stop the recipe.
+        notices: problems that may stop it, depending on the rows that were not read.
         unopened: keys of sets that were not opened.
     """
 
@@ -49,12 +49,12 @@ class Seen(NamedTuple):
 
 
 def check(document: Mapping[str, Any], file: Path, missing: Collection[str] = ()) -> Seen:
-    """What is wrong with the files as far as their first rows show.
+    """The problems that the first rows of the files show.
 
     Args:
-        document: the sections that are valid; without `validate` nothing is looked at.
+        document: the valid sections; without `validate` nothing is checked.
         file: for the messages.
-        missing: paths that are known not to be there.
+        missing: paths that are known to be missing or unusable.
     """
     end, seen = time.monotonic() + SECONDS, Seen([], [], [])
     with TemporaryDirectory() as scratch, _without_warnings():
@@ -92,28 +92,28 @@ def _looks(document: Mapping[str, Any], file: Path, missing: Collection[str], sc
 
 
 def _look_at(look: Look, seen: Seen) -> None:
-    found: list[UserError] = []
+    errors: list[UserError] = []
     try:
         for finding in look.findings():
             if isinstance(finding, UserError):
-                found.append(finding)
+                errors.append(finding)
             else:
                 seen.notices.append(str(finding))
     except UserError as error:
-        found.extend(getattr(error, "failures", [error]))
+        errors.extend(getattr(error, "failures", [error]))
     except OutOfTime:
         late = f"the patterns of `replace` took {PATTERN_SECONDS:g} seconds; what comes of them was not looked at"
         seen.notices.append(f"{look.key}: {late}")
-    more = len(found) - SHOWN
+    more = len(errors) - SHOWN
     if more > 1:
-        last = BadData(found[SHOWN].code, look.key, f"and {more} more errors", "mend these first, then check again")
-        found[SHOWN:] = [last]
-    seen.errors.extend(found)
+        last = BadData(errors[SHOWN].code, look.key, f"and {more} more errors", "mend these first, then check again")
+        errors[SHOWN:] = [last]
+    seen.errors.extend(errors)
 
 
 @contextmanager
 def _without_warnings() -> Iterator[None]:
-    """What is odd and not wrong, the stages tell."""
+    """Hide warnings of the readers; the stages print them."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:

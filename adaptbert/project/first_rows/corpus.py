@@ -12,7 +12,14 @@ from adaptbert.collection.readers.replacing import Allowance
 from adaptbert.collection.source_config import SourceConfig
 from adaptbert.collection.user_files import Files
 from adaptbert.errors import UserError
-from adaptbert.project.first_rows.bad_rows import Extent, Notice, at_gate, limits_of, told, without_shares
+from adaptbert.project.first_rows.bad_rows import (
+    Extent,
+    Notice,
+    limits_of,
+    share_findings,
+    validation_limits,
+    without_shares,
+)
 from adaptbert.project.first_rows.look import beginning, decided, is_small, lenient, raised, unread
 from adaptbert.project.known_words import KnownWords
 from adaptbert.rows.layout import CORPUS
@@ -25,8 +32,8 @@ class CorpusLook:
     """At the files, or at the list of packages or the name of a data set.
 
     Args:
-        patterns: time for `replace`, of all sets.
-        folder: to write to.
+        patterns: CPU time for `replace`, shared by all sets.
+        folder: a temporary one to write to.
     """
 
     name: str
@@ -64,13 +71,15 @@ class CorpusLook:
         if failed:
             yield from unread(failed, self.key, extent)
             return
-        kept = self.folder / "kept.parquet"
+        valid_rows = self.folder / "kept.parquet"
         whole = small and files.is_whole
-        limits = at_gate(self.limits, whole=whole)
-        found = pass_corpus(self.folder, kept, self.folder / "rejected.parquet", ForbiddenText(()), limits)
-        errors = found.errors if whole else without_shares(found.errors)
+        limits = validation_limits(self.limits, whole=whole)
+        validated = pass_corpus(self.folder, valid_rows, self.folder / "rejected.parquet", ForbiddenText(()), limits)
+        errors = validated.errors if whole else without_shares(validated.errors)
         yield from decided(errors, lambda _: str(self.path), self.key, lambda _: extent, whole=whole)
         if not whole:
             limits_of_set = limits_of(self.key, self.config.max_bad_fraction, self.limits)
-            yield from told({str(self.path): [found.account]}, self.key, limits_of_set, {str(self.path): extent})
-        yield from self.words.errors(self.name, kept, CORPUS, str(self.path))
+            yield from share_findings(
+                {str(self.path): [validated.account]}, self.key, limits_of_set, {str(self.path): extent}
+            )
+        yield from self.words.errors(self.name, valid_rows, CORPUS, str(self.path))

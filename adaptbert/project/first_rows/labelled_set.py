@@ -17,7 +17,14 @@ from adaptbert.collection.readers.replacing import Allowance, OutOfTime
 from adaptbert.collection.user_files import Beginning, Files
 from adaptbert.errors import BadParams, UserError
 from adaptbert.finetuning import class_weights
-from adaptbert.project.first_rows.bad_rows import Extent, Notice, at_gate, limits_of, told, without_shares
+from adaptbert.project.first_rows.bad_rows import (
+    Extent,
+    Notice,
+    limits_of,
+    share_findings,
+    validation_limits,
+    without_shares,
+)
 from adaptbert.project.first_rows.look import beginning, decided, folder, is_small, lenient, raised, unread
 from adaptbert.project.known_words import KnownWords
 from adaptbert.validation.accounts import Account
@@ -35,11 +42,11 @@ class LabelledLook:
     Args:
         stage: the module of `collect_task`, which reads them.
         config: its section for this set.
-        paths: split -> where it lies; those that are missing have been told.
+        paths: split -> where it lies; without missing files, which have their own error.
         tuning: its section of `finetune`; empty where there is none that is valid.
         file: params.yaml, for messages.
-        patterns: time for `replace`, of all sets.
-        folder: to write to.
+        patterns: CPU time for `replace`, shared by all sets.
+        folder: a temporary one to write to.
     """
 
     name: str
@@ -75,7 +82,7 @@ class LabelledLook:
             yield from self._of_files(own)
 
     def _of_files(self, own: Mapping[str, Path]) -> Iterator[UserError | Notice]:
-        """As `collect_task` reads them; where that fails, each split that can be read is judged by itself."""
+        """Read as `collect_task` does; where that fails, each readable split is validated by itself."""
         small = is_small(own.values())
         config = lenient(self.config, small=small)
         alone = self._raw()
@@ -113,12 +120,12 @@ class LabelledLook:
         failures: dict[str, list[UserError]],
         extents: dict[str, Extent],
     ) -> None:
-        """What is wrong with a split does not hide what is wrong with the next.
+        """Reads each split by itself, so that an error of one does not hide those of the next.
 
         Args:
             raw: folder to write the rows to; there, splits that cannot be read are empty.
             read: how much of each file.
-            failures: split -> what is wrong with it; added to.
+            failures: split -> its errors; added to.
             extents: split -> how much of it was read; added to.
         """
         layout, labels = self.config.layout(), {"labels": self.config.labels} if self.config.labels else {}
@@ -142,7 +149,7 @@ class LabelledLook:
         whole: bool,
         together: bool = True,
     ) -> Iterator[UserError | Notice]:
-        """What the gate says of these splits.
+        """The problems that validation finds in these splits.
 
         Args:
             extents: split -> how much was read of its file, where it has one of its own.
@@ -151,34 +158,34 @@ class LabelledLook:
         """
         from adaptbert.validation.labelled_set import pass_task
 
-        kept = self.folder / "kept"
-        limits = at_gate(self.limits, whole=whole)
-        found = pass_task(raw, kept, self.folder / "rejected.parquet", limits)
+        valid_rows = self.folder / "kept"
+        limits = validation_limits(self.limits, whole=whole)
+        validated = pass_task(raw, valid_rows, self.folder / "rejected.parquet", limits)
         others = {str(raw / f"{split}.parquet") for split in set(SPLITS) - set(splits)}
-        errors = [error for error in found.errors if error.place not in others]
+        errors = [error for error in validated.errors if error.place not in others]
         has_labels = bool(self.config.labels)
         if not whole:
             errors = without_shares(errors)
         shown, extent = partial(self._place, raw), partial(self._extent, extents)
         yield from decided(errors, shown, self.key, extent, whole=whole and together, has_labels=has_labels)
         if not whole:
-            yield from self._bad_rows({split: found.accounts[split] for split in splits}, extents)
+            yield from self._bad_rows({split: validated.accounts[split] for split in splits}, extents)
         if errors:
             return
         if whole and together:
-            yield from self._rows_used(found.accounts["train"].kept)
+            yield from self._rows_used(validated.accounts["train"].kept)
         weights = self.tuning.get("class_weights")
         if weights is not None and ((whole and together) or has_labels):
-            labels = read_json(kept / "task.json")["labels"]
+            labels = read_json(valid_rows / "task.json")["labels"]
             if problem := class_weights.problem(weights, self.config.target, labels):
                 place = f"{self.file}: finetune.{self.name}.class_weights"
                 yield BadParams(Code.CONTRADICTION, place, problem, "give `balanced`, or each label its weight")
         for split in splits:
-            path = kept / f"{split}.parquet"
+            path = valid_rows / f"{split}.parquet"
             yield from self.words.errors(self.name, path, self.config.layout(), str(self.paths[split]))
 
     def _rows_used(self, rows: int) -> Iterator[Notice]:
-        """Where more rows of train are to be used than it has."""
+        """A notice where `finetune` requests more rows of train than it has."""
         labels = self.tuning.get("labels", 0)
         if labels > rows:
             words = f"{labels:,}, but train has {rows:,} rows that are kept: all of them are used"
@@ -189,15 +196,17 @@ class LabelledLook:
         for split in sorted(accounts, key=SPLITS.index):
             by_path.setdefault(str(self.paths[split]), []).append(accounts[split])  # splits may be cut off train
         read = {str(self.paths[split]): extent for split, extent in extents.items()}
-        yield from told(by_path, self.key, limits_of(self.key, self.config.max_bad_fraction, self.limits), read)
+        yield from share_findings(
+            by_path, self.key, limits_of(self.key, self.config.max_bad_fraction, self.limits), read
+        )
 
     def _extent(self, extents: Mapping[str, Extent], shown: str) -> Extent:
-        """Of the split that a message is about; of one that is cut off train, or of the set, that of train."""
+        """The extent of the split in a message; for a split cut off train, or for the whole set, that of train."""
         split = Path(shown).stem
         return extents[split if split in extents else "train"]
 
     def _place(self, raw: Path, shown: str) -> str:
-        """The user's file, or the set, in place of a file or the folder that the gate read."""
+        """The user's file, or the set, in place of the temporary file or folder."""
         split = Path(shown).stem
         is_file = Path(shown) != raw and split in self.paths
         return str(self.paths[split]) if is_file else f"{self.file}: {self.key}"

@@ -1,4 +1,4 @@
-"""What looks at all kinds of sets have in common: how much is read, and what may be said after it."""
+"""Shared by the checks of all kinds of sets: how much is read, and which errors the first rows can prove."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -25,15 +25,15 @@ _ONLY_WHOLE = {
     Code.IN_OTHER_SPLIT,
     Code.CONSTANT_TARGET,
 }
-"""Codes of what further rows can mend: too few rows, texts or classes; labels that train does not show yet."""
+"""Codes that further rows can resolve: too few rows, texts or classes; labels that train does not show yet."""
 _OF_A_SHARE = {Code.BINARY_FILE, Code.OFFSETS_IN_OTHER_UNITS, Code.OFFSETS_OF_NORMALISED_TEXT, Code.OTHER_TAG_SCHEME}
-"""Codes of what holds for many of the rows: NUL, offsets, tags. Of a few first rows they say nothing."""
+"""Codes that need many rows: NUL, offsets, tags. A few first rows do not prove them."""
 
 C = TypeVar("C", bound=SourceConfig)
 
 
 class Look(Protocol):
-    """At one set."""
+    """The check of one set."""
 
     @property
     def key(self) -> str:
@@ -45,12 +45,12 @@ class Look(Protocol):
         ...
 
     def findings(self) -> Iterable[UserError | Notice]:
-        """All that is found; more may be raised."""
+        """All errors and notices; further errors may be raised."""
         ...
 
 
 def folder(parent: Path) -> Path:
-    """A new one."""
+    """A new temporary folder."""
     return Path(mkdtemp(dir=parent))
 
 
@@ -58,9 +58,9 @@ def is_small(paths: Iterable[Path]) -> bool:
     """Whether files, or all files of folders, are few and can be read whole."""
     share, files = 0.0, 0
     for path in paths:
-        for found in path.rglob("*") if path.is_dir() else [path]:
-            is_packed = found.suffix.lower() in (".gz", ".parquet")
-            share += found.stat().st_size / (SMALL_PACKED if is_packed else SMALL) if found.is_file() else 0
+        for file in path.rglob("*") if path.is_dir() else [path]:
+            is_packed = file.suffix.lower() in (".gz", ".parquet")
+            share += file.stat().st_size / (SMALL_PACKED if is_packed else SMALL) if file.is_file() else 0
             files += 1
             if share > 1 or files > MOST_FILES:
                 return False
@@ -78,7 +78,7 @@ def lenient(config: C, *, small: bool) -> C:
 
 
 def raised(act: Callable[[], object]) -> list[UserError]:
-    """What an act ends with, if it is a user's error."""
+    """The user's errors that a call raises."""
     try:
         act()
     except UserError as error:
@@ -86,19 +86,19 @@ def raised(act: Callable[[], object]) -> list[UserError]:
     return []
 
 
-def unread(found: Iterable[UserError], key: str, extent: Extent) -> Iterator[UserError | Notice]:
-    """What is wrong with a file as it is read; that no row can be read is a notice where a few were tried.
+def unread(errors: Iterable[UserError], key: str, extent: Extent) -> Iterator[UserError | Notice]:
+    """The errors of reading a file; that no row can be read is a notice where only a few were tried.
 
     Args:
         key: where the set stands in params.yaml.
         extent: how much was read.
     """
-    for error in found:
+    for error in errors:
         yield error if error.code != Code.NOTHING_LEFT or extent.is_enough else _open(error, error.place, key, extent)
 
 
 def decided(
-    found: Iterable[UserError],
+    errors: Iterable[UserError],
     place: Callable[[str], str],
     key: str,
     extent: Callable[[str], Extent],
@@ -106,17 +106,17 @@ def decided(
     whole: bool,
     has_labels: bool = True,
 ) -> Iterator[UserError | Notice]:
-    """What the gate says, told at the user's files instead of the folder that is thrown away: an error where it holds
-    whatever the other rows are, a notice where it would hold if they were like the first.
+    """The errors of validation, with the user's files as places: an error where it holds whatever the other rows are, a
+    notice where it would hold if they were like the first.
 
     Args:
-        place: from the one to the other.
+        place: path in the temporary folder -> the user's file.
         key: where the set stands in params.yaml.
-        extent: the place in an error -> how much was read of what is there.
+        extent: place of an error -> how much was read there.
         whole: whether the set has no other rows.
         has_labels: whether params say which labels there are.
     """
-    for error in found:
+    for error in errors:
         where, read = place(error.place), extent(error.place)
         few = (error.code == Code.NOTHING_LEFT and not read.whole) or (error.code in _OF_A_SHARE and not read.is_enough)
         if not whole and (error.code in _ONLY_WHOLE or (error.code == Code.UNKNOWN_LABEL and not has_labels)):
