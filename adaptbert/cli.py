@@ -20,17 +20,15 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from adaptbert.base.full_disk import full_disk
-from adaptbert.codes import Code
-from adaptbert.errors import BAD_DATA, IO_ERROR, BadParams, UserError, raise_all
+from adaptbert.errors import BAD_DATA, IO_ERROR, UserError, raise_all
 from adaptbert.runtime.garbage import collect_seldom
 from adaptbert.runtime.redaction import redacted
 
 if TYPE_CHECKING:
     from adaptbert.prediction.command import Request
-    from adaptbert.project.own_data import Brought
+    from adaptbert.project.own_data import CopySummary
 
-BROKEN_PIPE = 128 + 13
-"""As a program ends that SIGPIPE ends."""
+BROKEN_PIPE = 128 + 13  # exit code of a program that SIGPIPE ends
 
 IN_PLACE = (
     "warning: params.yaml contains paths of this machine, so no other clone can run it; without --in-place the files "
@@ -42,8 +40,8 @@ CHECK_NAMES = "now correct the names of files and columns in params.yaml, and ru
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 
-def _version(is_asked: bool) -> None:
-    if is_asked:
+def _version(is_requested: bool) -> None:
+    if is_requested:
         print(f"adaptbert {metadata.version('adaptbert')}")
         raise typer.Exit
 
@@ -86,16 +84,15 @@ def use(
     """
     from adaptbert.project import own_data, presets
 
-    with _told():
+    with _user_errors():
         if data is not None:
             own_data.check_folder(data)
         if preset is not None:
             _use_preset(preset, data, in_place=in_place, force=force)
         else:
-            folder = presets.alone(data, in_place=in_place)
-            brought = own_data.bring(folder, force=force)
-            own_data.record(brought.files)
-            _tell(brought)
+            summary = own_data.bring(presets.alone(data, in_place=in_place), force=force)
+            own_data.record(summary.files)
+            _print_summary(summary)
             print("params.yaml is unchanged")
     print(CHECK if data is None else CHECK_NAMES)
 
@@ -108,28 +105,28 @@ def _use_preset(name: str, data: Path | None, *, in_place: bool, force: bool) ->
     text = presets.text(name, data, in_place=in_place)
     if not force:
         presets.check_replaceable(PARAMS, None if in_place else data)
-    brought = None if data is None or in_place else own_data.bring(data, force=force)
+    summary = None if data is None or in_place else own_data.bring(data, force=force)
     with presets.replaced(PARAMS, text):
         document = params.read(PARAMS)
         check_all(document, PARAMS)
-        if brought is not None:
-            own_data.record(brought.files)
+        if summary is not None:
+            own_data.record(summary.files)
     print(f"{PARAMS} is now the preset '{name}'")
-    if brought is not None:
-        _tell(brought)
+    if summary is not None:
+        _print_summary(summary)
     if in_place:
         print(IN_PLACE)
     for error in named_files.check(document, PARAMS):
         print(f"still missing: {error}")
-    if brought is not None and (unnamed := named_files.unnamed(document, brought.files)):
+    if summary is not None and (unnamed := named_files.unnamed(document, summary.files)):
         print(f"not named in {PARAMS}: {', '.join(map(str, unnamed))}")
 
 
-def _tell(brought: "Brought") -> None:
+def _print_summary(summary: "CopySummary") -> None:
     from adaptbert.project import own_data
 
-    print(brought)
-    if records := own_data.staged(brought.files):
+    print(summary)
+    if records := own_data.staged(summary.files):
         print(f"DVC put {records} records ({own_data.OWN}/*.dvc) into git's index, for your next commit")
 
 
@@ -144,9 +141,9 @@ def check() -> None:
     from adaptbert.project.first_rows import check as first_rows
     from adaptbert.runtime.params import params_file as params
     from adaptbert.runtime.params import sound_parts
-    from adaptbert.runtime.stage import PARAMS, rule_errors, told_once, value_errors
+    from adaptbert.runtime.stage import PARAMS, rule_errors, value_errors, without_consequences
 
-    with _told():
+    with _user_errors():
         for line in dvc_files.mend():
             print(line)
         document = params.read(PARAMS)
@@ -159,7 +156,7 @@ def check() -> None:
             print(f"notice: {notice}")
         for key in seen.unopened:
             print(f"not checked, because it would take long: {key}")
-        raise_all([*told_once(errors, PARAMS), *missing, *seen.errors])
+        raise_all([*without_consequences(errors, PARAMS), *missing, *seen.errors])
     files = "the first rows of the files that it names are valid"
     if seen.notices:
         files = "the files that it names are readable, but see the notices above"
@@ -180,7 +177,7 @@ def doctor() -> None:
     findings = list(examine())
     table = Table("", "what", "found", "remedy")
     for finding in findings:
-        table.add_row(finding.verdict.value, finding.what, finding.found, finding.remedy)
+        table.add_row(finding.verdict.value, finding.what, finding.observed, finding.remedy)
     Console().print(table)
     fails, warnings = (sum(each.verdict is verdict for each in findings) for verdict in (Verdict.FAIL, Verdict.WARN))
     if fails or warnings:
@@ -244,46 +241,34 @@ def predict(
 
     The exit code is 65 if some rows could not be predicted.
     """
-    from adaptbert.prediction.command import Request
+    from adaptbert.prediction.command import Request, parse_columns
 
-    with _told():
-        unanswered = _answer(
-            Request(
-                model,
-                source,
-                output,
-                columns=_pairs(columns or []),
-                kind=kind,
-                encoding=encoding,
-                probabilities=probabilities,
-                top=top,
-                precision=precision,
-                batch_tokens=batch_tokens,
-                strict=strict,
-                bom=bom,
-            )
+    with _user_errors():
+        request = Request(
+            model,
+            source,
+            output,
+            columns=parse_columns(columns or []),
+            kind=kind,
+            encoding=encoding,
+            probabilities=probabilities,
+            top=top,
+            precision=precision,
+            batch_tokens=batch_tokens,
+            strict=strict,
+            bom=bom,
         )
-    if unanswered:
-        raise typer.Exit(BAD_DATA)
-
-
-def _pairs(columns: list[str]) -> dict[str, str]:
-    """OURS=YOURS -> our name: yours."""
-    pairs = [pair.partition("=") for pair in columns]
-    for ours, _, yours in pairs:
-        if not ours or not yours:
-            problem = f"'{ours}' is no pair"
-            raise BadParams(Code.CONTRADICTION, "--columns", problem, "write OURS=YOURS, e.g. text=content")
-    return {ours: yours for ours, _, yours in pairs}
+        if _answer(request):
+            raise typer.Exit(BAD_DATA)
 
 
 def _answer(request: "Request") -> int:
-    """Rows that could not be answered; a stream that cannot be written to ends the program as it ends others."""
+    """Run the command; returns the number of rows without an answer. A closed pipe ends the program silently."""
     from adaptbert.prediction import command
 
     try:
         return command.predict(request)
-    except BrokenPipeError:  # who reads has seen enough; Python would complain once more when it flushes at the end
+    except BrokenPipeError:  # the reader, e.g. `head`, has ended; the final flush of Python must not fail as well
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(BROKEN_PIPE) from None
     except OSError as error:
@@ -294,8 +279,8 @@ def _answer(request: "Request") -> int:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
-    """A user's error as its message and its exit code, without a traceback."""
+def _user_errors() -> Iterator[None]:
+    """Prints the message of a user's error and exits with its code, without a traceback."""
     try:
         yield
     except UserError as error:

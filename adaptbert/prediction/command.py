@@ -1,7 +1,6 @@
-"""`adaptbert predict`: a file is read twice, first to see that it can be read, then to be answered.
+"""`adaptbert predict`: reads the file twice, first to validate and count its rows, then to predict.
 
-So what would stop the run stops it before the first forward pass, and the time left is known. From stdin there is one
-reading.
+So an error that stops the run is raised before the first forward pass, and the time left is known. Stdin is read once.
 """
 
 import sys
@@ -12,21 +11,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from adaptbert.codes import Code
 from adaptbert.collection.readers import encodings
-from adaptbert.errors import BadData
+from adaptbert.errors import BadData, BadParams
 from adaptbert.prediction import outputs
 from adaptbert.prediction.inputs import STDIN, Input
 from adaptbert.prediction.predictor import Predictor
-from adaptbert.prediction.request_rows import Asked
+from adaptbert.prediction.request_rows import RequestRow
 from adaptbert.runtime.progress import StatusLine
 
 SHOWN = 20
-"""Rows that cannot be answered, told one by one."""
+"""Rows without an answer that are reported one by one; the others are only counted."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What `adaptbert predict` is called with; its help says what each option means.
+    """The options of `adaptbert predict`; its help describes them.
 
     Attributes:
         columns: our name of an input -> its name in the file.
@@ -47,11 +47,21 @@ class Request:
     bom: bool = False
 
 
+def parse_columns(columns: list[str]) -> dict[str, str]:
+    """`--columns`: a list of OURS=YOURS -> name of an input: its name in the file."""
+    pairs = [pair.partition("=") for pair in columns]
+    for ours, _, yours in pairs:
+        if not ours or not yours:
+            problem = f"'{ours}' is no pair"
+            raise BadParams(Code.CONTRADICTION, "--columns", problem, "write OURS=YOURS, e.g. text=content")
+    return {ours: yours for ours, _, yours in pairs}
+
+
 def predict(request: Request) -> int:
     """Answer every row of a file.
 
     Returns:
-        Rows that could not be answered; they are told on stderr.
+        Number of rows that could not be answered; they are reported on stderr.
 
     Raises:
         BadData: the model or the file cannot be used, or (`strict`) one of its rows.
@@ -64,15 +74,15 @@ def predict(request: Request) -> int:
     rows = Input(request.source, predictor.task_type, reader, request.kind, request.encoding)
     faults = _Faults(rows.shown, strict=request.strict)
     total = None if request.source == STDIN else sum(1 for _ in faults.passing(rows.rows()))
-    asked = rows.rows() if total is not None else faults.passing(rows.rows())
+    pending = rows.rows() if total is not None else faults.passing(rows.rows())
     progress = _Progress(total)
     details = request.probabilities or request.top is not None
     written: Counter[str] = Counter()
-    output = outputs.opened(request.output, predictor.target, written, details=details, bom=request.bom)
+    output = outputs.open_output(request.output, predictor.target, written, details=details, bom=request.bom)
     with progress.closing(), output as write:
-        for answer in predictor.answered(asked, probabilities=request.probabilities, top=request.top):
+        for answer in predictor.answered(pending, probabilities=request.probabilities, top=request.top):
             write(answer)
-            progress.tell()
+            progress.advance()
     for place, warnings in ((rows.shown, rows.warnings), (request.output, written)):
         for warning, count in sorted(warnings.items()):
             print(f"{place}: {warning} ({count:,})", file=sys.stderr)
@@ -81,7 +91,7 @@ def predict(request: Request) -> int:
 
 
 class _Faults:
-    """Rows that cannot be answered: told, counted, or the end.
+    """Reports and counts the rows that cannot be answered, or stops at the first (`strict`).
 
     Args:
         shown: the name of the file.
@@ -91,8 +101,8 @@ class _Faults:
     def __init__(self, shown: str, *, strict: bool) -> None:
         self._shown, self._strict, self.count, self._undecodable = shown, strict, 0, 0
 
-    def passing(self, rows: Iterator[Asked]) -> Iterator[Asked]:
-        """The same rows."""
+    def passing(self, rows: Iterator[RequestRow]) -> Iterator[RequestRow]:
+        """The same rows, unchanged."""
         for row in rows:
             if row.problem is not None:
                 place, (code, reason) = f"{self._shown}:{row.line}", row.problem
@@ -114,10 +124,10 @@ class _Faults:
 
 
 class _Progress:
-    """Rows, speed and time left on stderr, and at last the sum.
+    """Rows, speed and time left on stderr; at the end the total.
 
     Args:
-        total: rows; None where nobody knows.
+        total: number of rows; None where it is unknown.
     """
 
     def __init__(self, total: int | None) -> None:
@@ -131,7 +141,7 @@ class _Progress:
             yield
             self._show()
 
-    def tell(self) -> None:
+    def advance(self) -> None:
         """One more row is done."""
         self._done += 1
         if self._line.is_due():

@@ -1,4 +1,4 @@
-"""A file, or stdin, -> rows that want an answer, in their order and in flat memory.
+"""A file or stdin -> rows to predict on, in their order and in constant memory.
 
 The formats and checks are those of labelled sets (adaptbert.collection.readers.formats.spec).
 """
@@ -18,7 +18,7 @@ from adaptbert.collection.readers.formats.guess import hinted
 from adaptbert.collection.readers.formats.spec import FORMATS, Format, ReadRequest, format_of, known_suffixes
 from adaptbert.collection.readers.lines import check_name, check_regular
 from adaptbert.errors import BadData, BadParams, closest
-from adaptbert.prediction.request_rows import Asked, Reader
+from adaptbert.prediction.request_rows import Reader, RequestRow
 from adaptbert.rows.layout import Layout
 
 STDIN = Path("-")
@@ -28,15 +28,15 @@ class Input:
     """The rows of one file.
 
     Args:
-        path: of it; `-` for stdin, which can be read once.
+        path: the file; `-` for stdin, which can be read once.
         task_type: of the task.
-        reader: of its rows.
-        declared: its format; None: what its name says.
+        reader: converts its rows.
+        declared: its format; None: by the name of the file.
         encoding: of text; None: UTF-8.
 
     Raises:
         BadData: no such file, or none of a known format.
-        BadParams: a format that does not fit, or an encoding that nobody knows.
+        BadParams: a format that does not fit, or an unknown encoding.
     """
 
     def __init__(
@@ -54,11 +54,11 @@ class Input:
         if encoding is not None and (problem := encodings.problem(encoding)):
             raise BadParams(Code.CONTRADICTION, "--encoding", problem, encodings.remedy())
 
-    def rows(self) -> Iterator[Asked]:
-        """Every row, those that cannot be answered too.
+    def rows(self) -> Iterator[RequestRow]:
+        """Every row, including those that cannot be answered.
 
         Raises:
-            BadData: what makes the whole file unusable, or it changed while it was read.
+            BadData: the whole file is unusable, or it changed while it was read.
         """
         self.warnings.clear()
         before = self._stamp()
@@ -76,7 +76,7 @@ class Input:
             for line, values, problem in FORMATS[self._kind].read(request):
                 # A wrong answer is no problem here: prediction reads no answers.
                 if problem and problem.code != Code.ANSWER_NOT_AT_OFFSET:
-                    yield Asked(str(line), line, {}, problem)
+                    yield RequestRow(str(line), line, {}, problem)
                 else:
                     yield self._reader.read(values, line, f"{self.shown}:{line}")
         if self._stamp() != before:
@@ -88,8 +88,8 @@ class Input:
             return nullcontext()
         return hinted(self.path, self._kind, self._encoding, self._layout.task_type, "--format {}")
 
-    def _check(self, found: list[str]) -> None:
-        self._reader.check(found, f"{self.shown}:1", lambda name: _mapping(name, found))
+    def _check(self, columns: list[str]) -> None:
+        self._reader.check(columns, f"{self.shown}:1", lambda name: _mapping(name, columns))
 
     def _format(self, declared: str | None) -> Format:
         named = next((name for name in FORMATS if name == declared), None)
@@ -99,7 +99,7 @@ class Input:
         if self.path == STDIN:
             lines = ", ".join(name for name, spec in FORMATS.items() if spec.made_of == "lines")
             if named is None:
-                problem = "stdin has no name to tell it"
+                problem = "stdin has no name that shows its format"
                 raise BadParams(Code.CONTRADICTION, "--format", problem, f"write --format with one of {lines}")
             if FORMATS[named].made_of != "lines":
                 problem = f"'{named}' cannot be read from stdin"
@@ -121,20 +121,20 @@ class Input:
     def _stamp(self) -> tuple[int, int, int]:
         if self.path == STDIN:
             return 0, 0, 0
-        found = self.path.stat()
-        return found.st_size, found.st_mtime_ns, found.st_ino
+        status = self.path.stat()
+        return status.st_size, status.st_mtime_ns, status.st_ino
 
 
-def _mapping(name: str, found: list[str]) -> str:
-    """What to type where a column is missing, with the column of the file that it may be."""
-    others = [column for column in found if column != "id"]
-    column = closest(name, found) or (others[0] if len(others) == 1 else "NAME")
+def _mapping(name: str, columns: list[str]) -> str:
+    """The option to add where a column is missing, with the column of the file that is most similar."""
+    others = [column for column in columns if column != "id"]
+    column = closest(name, columns) or (others[0] if len(others) == 1 else "NAME")
     text = ", or --columns text=NAME for a text whose words are to be found" if name == "tokens" else ""
     return f"say which column it is: --columns {quote(f'{name}={column}')}{text}"
 
 
 def _columns(path: Path) -> list[str]:
-    """Of a Parquet file; none of one that is damaged, which is told with more words when it is read."""
+    """Columns of a Parquet file; none of a damaged one, whose error is raised when its rows are read."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

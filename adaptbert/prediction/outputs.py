@@ -1,8 +1,8 @@
-"""Answers -> JSON lines, CSV or Parquet, a chunk at a time; a file appears whole or not at all.
+"""Answers -> JSON lines, CSV or Parquet, a chunk at a time; files are written atomically.
 
-JSON lines hold what there is to say of a row. The other two have the same columns in every row: in CSV lists and
-mappings are JSON in their cell, in Parquet probabilities are a map. Text is written as it is, but in CSV, where a
-spreadsheet would run it (adaptbert.rows.spreadsheet).
+A JSON line has only the keys that apply to its row. The other two formats have the same columns in every row: in CSV
+lists and mappings are JSON in their cell, in Parquet probabilities are a map. Text is written unchanged, except for
+formulas in CSV, which a spreadsheet would run (adaptbert.rows.spreadsheet).
 """
 
 import io
@@ -36,7 +36,7 @@ def check(path: Path, source: Path, *, bom: bool = False) -> None:
     """Refuse an output that cannot be written, before anything is computed.
 
     Args:
-        source: that is read.
+        source: the input.
         bom: whether it is to begin with a byte-order mark.
     """
     if bom and path.suffix != ".csv":
@@ -56,15 +56,17 @@ def check(path: Path, source: Path, *, bom: bool = False) -> None:
 
 
 @contextmanager
-def opened(path: Path, target: Target, warnings: Counter[str], *, details: bool, bom: bool = False) -> Iterator[Write]:
-    """What writes an answer.
+def open_output(
+    path: Path, target: Target, warnings: Counter[str], *, details: bool, bom: bool = False
+) -> Iterator[Write]:
+    """A function that writes one answer.
 
     Args:
         path: `-` for JSON lines to stdout.
         target: of the task.
-        warnings: what was changed to be written, and how often.
-        details: whether answers come with them.
-        bom: of CSV: begin with a byte-order mark, without which Excel takes UTF-8 for the encoding of its country.
+        warnings: changes that were needed to write the answers -> how often; added to.
+        details: whether answers have probabilities or offsets.
+        bom: of CSV: begin with a byte-order mark, without which Excel reads UTF-8 in its local encoding.
     """
     if path == STDOUT:
         stdout = io.TextIOWrapper(sys.stdout.buffer, encoding="utf-8", newline="\n", write_through=False)
@@ -86,7 +88,7 @@ def opened(path: Path, target: Target, warnings: Counter[str], *, details: bool,
 
 
 def columns(target: Target, *, details: bool) -> "pa.Schema":
-    """Of a table of answers."""
+    """The schema of a table of answers."""
     import pyarrow as pa
 
     output = TARGETS[target]

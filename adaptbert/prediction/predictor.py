@@ -1,8 +1,8 @@
-"""A fine-tuned checkpoint that answers rows: chunks of rows in, an answer for each of them out, in their order.
+"""A fine-tuned checkpoint that predicts on rows: rows in, an answer for each of them out, in their order.
 
-By the very functions that evaluated it, in forward passes that are cut alike (`adaptbert.finetuning.module.logits`):
-equal rows in equal order get the bits that the test set got. Rows that cannot be answered do not count, but where there
-are hundreds of them in a row: then what waits is answered, and the rest of its group apart.
+It uses the functions and the batches of evaluation (`adaptbert.finetuning.module.logits`), so equal rows in equal order
+get bit-identical results. Rows that cannot be answered do not count towards a batch, except after hundreds of them in
+succession: then the waiting rows are answered at once, in a smaller batch.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,7 +22,7 @@ from adaptbert.model.card import CARD, TaskCard, untold
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.checkpoint_files import COPY, FileConfig
 from adaptbert.model.precision import Precision, chosen
-from adaptbert.prediction.request_rows import Asked, Reader
+from adaptbert.prediction.request_rows import Reader, RequestRow
 from adaptbert.rows import tag_schemes
 from adaptbert.rows.cleaning import moved_back
 from adaptbert.rows.targets import TARGETS
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from adaptbert.tokenization.store.tokenizer import Tokenizer
 
 MANY_ROWS = 2048
-"""Rows at once where forward passes are cut by tokens."""
+"""Rows per group with `batch_tokens`."""
 HELD = 4
-"""Rows that are held at most, in groups: behind one that can be answered may come millions that cannot."""
+"""Groups of rows held in memory at most: millions of bad rows may follow one that can be answered."""
 PRECISIONS = get_args(Precision)
 
 
@@ -86,16 +86,16 @@ class Predictor:
         if batch_tokens is not None and batch_tokens < 1:
             raise BadParams(Code.OUT_OF_RANGE, "batch_tokens", f"{batch_tokens} is out of range", "write 1 or more")
         check_name(Path(folder))
-        found = Checkpoint.load(Path(folder))
-        task, evaluated = _evaluation(found, Path(folder))
+        checkpoint = Checkpoint.load(Path(folder))
+        task, evaluated = _evaluation(checkpoint, Path(folder))
         with torch.random.fork_rng():
-            model, shape = load_fine_tuned(found)
+            model, shape = load_fine_tuned(checkpoint)
         for weight in model.parameters():
-            # Weights of a mapped file begin anywhere; where they begin decides how a library cuts the sum of a vector.
+            # The alignment of memory-mapped weights varies, and a library splits a vector sum by alignment: copy them.
             weight.data = weight.data.clone()
         model.to("cuda" if torch.cuda.is_available() else "cpu")
         evaluated = evaluated.model_copy(update={"precision": chosen(precision or evaluated.precision)})
-        return cls(model, shape, found.tokenizer, task, evaluated, batch_tokens)
+        return cls(model, shape, checkpoint.tokenizer, task, evaluated, batch_tokens)
 
     def answers(
         self, rows: Iterable[Mapping[str, Any]], *, probabilities: bool = False, top: int | None = None
@@ -104,17 +104,16 @@ class Predictor:
 
         Args:
             rows: the inputs of the task type by their names (`text`; `text_a`, `text_b`; `context`, `question`;
-                `tokens`, or `text` whose words are to be found), and `id` where there is one. What else they hold is
-                not read.
-            probabilities: tell those of all classes; of an extractive answer its place and the score of none.
-            top: tell only so many, the most probable first.
+                `tokens`, or `text`, which is split into words), and optionally `id`. Other keys are ignored.
+            probabilities: add those of all classes; for an extractive answer, its offsets and the no-answer score.
+            top: add the probabilities of that many classes, the highest first.
 
         Yields:
-            What docs/how-to/predict.md says; of a row that cannot be answered only `id` and `error`.
+            The keys that docs/how-to/predict.md describes; for a row that cannot be answered, only `id` and `error`.
         """
         reader = self.reader({})
 
-        def read() -> Iterator[Asked]:
+        def read() -> Iterator[RequestRow]:
             for line, row in enumerate(rows, 1):
                 reader.check(list(row), f"rows[{line - 1}]", lambda name: f"give every row a value under '{name}'")
                 yield reader.read(row, line, f"rows[{line - 1}]")
@@ -122,81 +121,83 @@ class Predictor:
         yield from self.answered(read(), probabilities=probabilities, top=top)
 
     def reader(self, columns: Mapping[str, str]) -> Reader:
-        """Of rows that this model answers, whose text is changed as that of its task was (`replace` of collect_task).
+        """A reader of rows for this model; it applies the `replace` patterns that collect_task applied to the task.
 
         Args:
-            columns: our name of an input, or `id`, -> the user's.
+            columns: name of an input, or `id`, -> its name in the rows.
         """
         return Reader(self.task_type, columns, self._task.replace)
 
     def answered(
-        self, rows: Iterable[Asked], *, probabilities: bool = False, top: int | None = None
+        self, rows: Iterable[RequestRow], *, probabilities: bool = False, top: int | None = None
     ) -> Iterator[dict[str, Any]]:
-        """The same for rows that were read already."""
+        """Like `answers`, for rows that a reader has converted."""
         from adaptbert.finetuning.module import PREDICT_ROWS
 
         self.check_top(top)
         size = PREDICT_ROWS if self._batch_tokens is None else MANY_ROWS
-        waiting: list[Asked] = []
-        good = told = 0
+        waiting: list[RequestRow] = []
+        good = yielded = 0
         for row in rows:
             waiting.append(row)
             good += row.problem is None
-            # What cannot be answered waits only behind what can. Groups are counted on, whenever some are told.
-            if good == told or good % size == 0 or len(waiting) == HELD * size:
+            # A bad row waits only behind good rows. `good` counts on, so that batches stay those of evaluation.
+            if good == yielded or good % size == 0 or len(waiting) == HELD * size:
                 yield from self._answered(waiting, probabilities=probabilities, top=top)
-                waiting, told = [], good
+                waiting, yielded = [], good
         yield from self._answered(waiting, probabilities=probabilities, top=top)
 
     def check_top(self, top: int | None) -> None:
-        """Refuse what cannot be told."""
+        """Raise BadParams where `top` is below 1 or the target has no classes."""
         if top is not None and top < 1:
             raise BadParams(Code.OUT_OF_RANGE, "top", f"{top} is out of range", "write 1 or more")
         if top is not None and TARGETS[self.target].classes is None:
             problem = f"the target '{self.target}' has no classes"
             raise BadParams(Code.CONTRADICTION, "top", problem, "leave it out")
 
-    def _answered(self, rows: list[Asked], *, probabilities: bool, top: int | None) -> Iterator[dict[str, Any]]:
+    def _answered(self, rows: list[RequestRow], *, probabilities: bool, top: int | None) -> Iterator[dict[str, Any]]:
         good = [row for row in rows if row.problem is None]
-        found = iter(self._found(good, probabilities=probabilities, top=top) if good else [])
+        answers = iter(self._predicted(good, probabilities=probabilities, top=top) if good else [])
         for row in rows:
             if row.problem is None:
-                yield {"id": row.id, **next(found)}
+                yield {"id": row.id, **next(answers)}
             else:
                 yield {"id": row.id, "error": f"{row.problem.code.shown} {row.problem.reason}"}
 
-    def _found(self, asked: list[Asked], *, probabilities: bool, top: int | None) -> list[dict[str, Any]]:
+    def _predicted(self, rows: list[RequestRow], *, probabilities: bool, top: int | None) -> list[dict[str, Any]]:
         from adaptbert.finetuning.module import logits
 
-        rows = [row.values for row in asked]
+        inputs = [row.values for row in rows]
         shape, tuned, output = self._shape, self._task.tuned, TARGETS[self.target]
-        examples = shape.examples(rows, self._tokenizer, self._task.max_length)
+        examples = shape.examples(inputs, self._tokenizer, self._task.max_length)
         scores = logits(self._model, shape, examples, self._block_size, self._precision, self._batch_tokens)
-        answers, confidence = shape.answers(rows, examples, scores, tuned)
-        found: list[dict[str, Any]] = [{output.answer: answer} for answer in answers]
+        answers, confidence = shape.answers(inputs, examples, scores, tuned)
+        predictions: list[dict[str, Any]] = [{output.answer: answer} for answer in answers]
         if output.has_confidence:
-            for told, sure in zip(found, confidence.tolist(), strict=True):
-                told["confidence"] = sure
+            for prediction, sure in zip(predictions, confidence.tolist(), strict=True):
+                prediction["confidence"] = sure
         if output.marks_spans:
-            for told, row in zip(found, asked, strict=True):
-                told["entities"] = entities(told["tags"], row)
+            for prediction, row in zip(predictions, rows, strict=True):
+                prediction["entities"] = entities(prediction["tags"], row)
         if probabilities or top is not None:
-            for told, more, row in zip(found, shape.details(rows, examples, scores, tuned), asked, strict=True):
-                told.update(_shown(more, row, top))
-        return found
+            for prediction, more, row in zip(
+                predictions, shape.details(inputs, examples, scores, tuned), rows, strict=True
+            ):
+                prediction.update(_shown(more, row, top))
+        return predictions
 
 
-def entities(tags: list[str], row: Asked) -> list[dict[str, Any]]:
-    """Type, characters and text of each, from BIO tags."""
-    found = []
+def entities(tags: list[str], row: RequestRow) -> list[dict[str, Any]]:
+    """Type, offsets and text of each entity, from BIO tags."""
+    marked = []
     for first, last, kind in tag_schemes.spans(tags, "bio"):
         start, end = row.places[first][0], row.places[last - 1][1]
-        found.append({"type": kind, "start": start, "end": end, "text": row.text[start:end]})
-    return found
+        marked.append({"type": kind, "start": start, "end": end, "text": row.text[start:end]})
+    return marked
 
 
-def _shown(details: dict[str, Any], row: Asked, top: int | None) -> dict[str, Any]:
-    """Places as they were in the text that was given, and of the classes the most probable ones."""
+def _shown(details: dict[str, Any], row: RequestRow, top: int | None) -> dict[str, Any]:
+    """Offsets in the original text, and the probabilities of the `top` classes."""
     shown = dict(details)
     if shown.get("end"):
         ((shown["start"], shown["end"]),) = moved_back(row.text, [(shown["start"], shown["end"])])
@@ -207,24 +208,23 @@ def _shown(details: dict[str, Any], row: Asked, top: int | None) -> dict[str, An
 
 
 def _best(probabilities: dict[str, float], top: int) -> dict[str, float]:
-    return dict(sorted(probabilities.items(), key=lambda found: -found[1])[:top])
+    return dict(sorted(probabilities.items(), key=lambda pair: -pair[1])[:top])
 
 
-def _evaluation(found: Checkpoint, folder: Path) -> tuple[TaskCard, Evaluated]:
-    """How a cell was evaluated; a card that does not say all, or not what config.json says, and another's head are
-    refused."""
-    if found.card is None or found.card.task is None:
+def _evaluation(checkpoint: Checkpoint, folder: Path) -> tuple[TaskCard, Evaluated]:
+    """How a cell was evaluated; raises BadData where the card is incomplete, or card, config and head disagree."""
+    if checkpoint.card is None or checkpoint.card.task is None:
         problem = "not a checkpoint that was fine-tuned on a task"
         raise BadData(Code.NOT_FINE_TUNED, folder, problem, "name a folder below models/finetune")
     card = folder / CARD
-    task, config = found.card.task, found.config()
+    task, config = checkpoint.card.task, checkpoint.config()
     try:
         shape = from_card(task.as_json())
     except (KeyError, ValueError):
         raise untold(card) from None
     if misread := replacing.problem(task.replace):
         raise BadData(Code.BAD_CONFIG, card, misread, COPY)
-    read = validated(Evaluated, found.card.params, f"{card}: params", COPY)
+    read = validated(Evaluated, checkpoint.card.params, f"{card}: params", COPY)
     room = min(read.block_size, config.max_position_embeddings)
     if misread := shape.pooling.problem(config.num_hidden_layers):
         raise BadData(Code.BAD_CONFIG, card, misread, COPY)

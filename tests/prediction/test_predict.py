@@ -1,4 +1,4 @@
-"""`Predictor` and `adaptbert predict` for every shape: the very bits that evaluation found, and what else is told."""
+"""`Predictor` and `adaptbert predict` for every shape: bit-identical to evaluation, and further output."""
 
 import json
 from collections.abc import Iterator
@@ -26,11 +26,11 @@ ROWS = (128, 24, 150)
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """All trained a little; texts of up to 90 tokens are read in windows or cut."""
-    made = Project(tmp_path_factory.mktemp("project"), KINDS, ROWS)
+    project_dir = Project(tmp_path_factory.mktemp("project"), KINDS, ROWS)
     for task, (shape, _) in KINDS.items():
         windows = {"long_text": "windows", "stride": 20} if shape == "single_sentence" else {}
-        made.finetune(task, "general", windows, **LEARNT)
-    return made
+        project_dir.finetune(task, "general", windows, **LEARNT)
+    return project_dir
 
 
 @pytest.mark.parametrize("task", KINDS)
@@ -40,14 +40,21 @@ def test_it_answers_what_evaluation_answered(project: Project, task: str, tmp_pa
     done = run(model(project, task), project.root / "data" / task / "test.parquet", "-o", out)
     assert done.exit_code == 0, done.output
     answer = TARGETS[KINDS[task][1]].answer
-    found, expected = read(out), project.predictions(f"{task}-general")
-    assert len(found) == len(expected) == ROWS[2]
-    for told, row in zip(found, expected, strict=True):
-        assert told["id"] == row["id"]
-        assert told[answer] == (row["predicted"] if isinstance(told[answer], str) else json.loads(row["predicted"]))
-        assert told.get("confidence", row["confidence"]) is row["confidence"] or told["confidence"] == row["confidence"]
-        assert told.keys() <= {"id", answer, "confidence", "entities"}
-    assert len({json.dumps(told.get("confidence", told[answer])) for told in found}) > 100, "bits that could differ"
+    answers, expected = read(out), project.predictions(f"{task}-general")
+    assert len(answers) == len(expected) == ROWS[2]
+    for answered, row in zip(answers, expected, strict=True):
+        assert answered["id"] == row["id"]
+        assert answered[answer] == (
+            row["predicted"] if isinstance(answered[answer], str) else json.loads(row["predicted"])
+        )
+        assert (
+            answered.get("confidence", row["confidence"]) is row["confidence"]
+            or answered["confidence"] == row["confidence"]
+        )
+        assert answered.keys() <= {"id", answer, "confidence", "entities"}
+    assert len({json.dumps(answered.get("confidence", answered[answer])) for answered in answers}) > 100, (
+        "bits that could differ"
+    )
 
 
 def test_texts_are_changed_as_those_of_the_task_were(tmp_path: Path) -> None:
@@ -58,12 +65,12 @@ def test_texts_are_changed_as_those_of_the_task_were(tmp_path: Path) -> None:
     predictor = Predictor.load(model(project, "section"))
 
     def answer(text: str) -> float:
-        (found,) = predictor.answers([{"text": text}])
-        return found["confidence"]
+        (answered,) = predictor.answers([{"text": text}])
+        return answered["confidence"]
 
     assert answer("a @somebody word") == answer("a code word")
-    out, asked = tmp_path / "out.jsonl", json_lines(tmp_path / "in.jsonl", [{"text": "a @somebody word"}])
-    assert run(model(project, "section"), asked, "-o", out).exit_code == 0
+    out, source = tmp_path / "out.jsonl", json_lines(tmp_path / "in.jsonl", [{"text": "a @somebody word"}])
+    assert run(model(project, "section"), source, "-o", out).exit_code == 0
     assert read(out)[0]["confidence"] == answer("a code word")
     del predictor._task["replace"]
     assert answer("a @somebody word") != answer("a code word")
@@ -76,20 +83,23 @@ def test_python_answers_as_the_command_does(project: Project, task: str, tmp_pat
     assert (
         run(model(project, task), json_lines(tmp_path / "in.jsonl", rows), "-o", out, "--probabilities").exit_code == 0
     )
-    told = list(Predictor.load(model(project, task)).answers(rows, probabilities=True))
-    assert told == read(out)
-    assert all(row["id"] == asked["id"] for row, asked in zip(told, rows, strict=True))
+    answers = list(Predictor.load(model(project, task)).answers(rows, probabilities=True))
+    assert answers == read(out)
+    assert all(row["id"] == row_in["id"] for row, row_in in zip(answers, rows, strict=True))
 
 
 @pytest.mark.parametrize("task", ["single_sentence_class", "sequence_labelling_spans", "extractive_answer_answer"])
 def test_other_batches_answer_nearly_the_same(project: Project, task: str, tmp_path: Path) -> None:
     """Passes cut by tokens, rows in another order: probabilities within a hundred-thousandth."""
     rows = rows_of(project, task)
-    usual = {told["id"]: told for told in Predictor.load(model(project, task)).answers(rows)}
-    other = {told["id"]: told for told in Predictor.load(model(project, task), batch_tokens=500).answers(rows[::-1])}
+    usual = {answered["id"]: answered for answered in Predictor.load(model(project, task)).answers(rows)}
+    other = {
+        answered["id"]: answered
+        for answered in Predictor.load(model(project, task), batch_tokens=500).answers(rows[::-1])
+    }
     assert usual.keys() == other.keys()
-    for row_id, told in usual.items():
-        assert other[row_id]["confidence"] == pytest.approx(told["confidence"], abs=1e-5)
+    for row_id, answered in usual.items():
+        assert other[row_id]["confidence"] == pytest.approx(answered["confidence"], abs=1e-5)
 
 
 def test_a_pass_is_of_some_rows_and_some_tokens() -> None:
@@ -100,21 +110,21 @@ def test_a_pass_is_of_some_rows_and_some_tokens() -> None:
     rows = np.repeat(np.arange(len(windows)), windows)
     nowhere = np.zeros(len(rows), np.int64)
     examples = Examples(np.zeros(lengths.sum(), np.int64), lengths, nowhere, nowhere[:, None], nowhere, rows, 0)
-    found = list(passes(examples))
-    assert np.concatenate(found).tolist() == list(range(len(rows)))
-    assert max(lengths[chosen].sum() for chosen in found) < PREDICT_TOKENS + lengths.max()
-    assert all(len({*rows[chosen] // PREDICT_ROWS}) == 1 for chosen in found)
+    batches = list(passes(examples))
+    assert np.concatenate(batches).tolist() == list(range(len(rows)))
+    assert max(lengths[chosen].sum() for chosen in batches) < PREDICT_TOKENS + lengths.max()
+    assert all(len({*rows[chosen] // PREDICT_ROWS}) == 1 for chosen in batches)
     second = np.flatnonzero(rows // PREDICT_ROWS == 1)
     alone = [second[chosen].tolist() for chosen in passes(examples.take(second))]
-    assert alone == [chosen.tolist() for chosen in found if set(chosen) <= set(second)]
+    assert alone == [chosen.tolist() for chosen in batches if set(chosen) <= set(second)]
 
 
 def test_precision_can_be_chosen(project: Project) -> None:
     rows = rows_of(project, "single_sentence_class")
     exact, rough = (
         [
-            told["confidence"]
-            for told in Predictor.load(model(project, "single_sentence_class"), precision).answers(rows)
+            answered["confidence"]
+            for answered in Predictor.load(model(project, "single_sentence_class"), precision).answers(rows)
         ]
         for precision in ("32-true", "bf16-mixed")
     )
@@ -122,39 +132,43 @@ def test_precision_can_be_chosen(project: Project) -> None:
     assert rough == pytest.approx(exact, abs=0.02)
 
 
-# ---- what is told
+# ---- probabilities, entities, offsets
 
 
-def probabilities(project: Project, task: str, **asked: Any) -> list[dict[str, Any]]:
+def probabilities(project: Project, task: str, **options: Any) -> list[dict[str, Any]]:
     rows = rows_of(project, task)[:40]
-    return list(Predictor.load(model(project, task)).answers(rows, **(asked or {"probabilities": True})))
+    return list(Predictor.load(model(project, task)).answers(rows, **(options or {"probabilities": True})))
 
 
 @pytest.mark.parametrize("shape", ["single_sentence", "sentence_pair"])
 def test_probabilities_of_sentences(project: Project, shape: str) -> None:
-    for told in probabilities(project, f"{shape}_class"):
-        assert list(told["probabilities"]) == tiny.LABELS["class"]
-        assert sum(told["probabilities"].values()) == pytest.approx(1)
-        assert told["probabilities"][told["label"]] == told["confidence"] == max(told["probabilities"].values())
-    for told in probabilities(project, f"{shape}_labels"):
-        yes = told["probabilities"]
-        assert told["labels"] == sorted(label for label in yes if yes[label] > 0.5)
-        assert told["confidence"] == min(max(chance, 1 - chance) for chance in yes.values())
-    assert all(told.keys() == {"id", "value"} for told in probabilities(project, f"{shape}_number"))
+    for answered in probabilities(project, f"{shape}_class"):
+        assert list(answered["probabilities"]) == tiny.LABELS["class"]
+        assert sum(answered["probabilities"].values()) == pytest.approx(1)
+        assert (
+            answered["probabilities"][answered["label"]]
+            == answered["confidence"]
+            == max(answered["probabilities"].values())
+        )
+    for answered in probabilities(project, f"{shape}_labels"):
+        yes = answered["probabilities"]
+        assert answered["labels"] == sorted(label for label in yes if yes[label] > 0.5)
+        assert answered["confidence"] == min(max(chance, 1 - chance) for chance in yes.values())
+    assert all(answered.keys() == {"id", "value"} for answered in probabilities(project, f"{shape}_number"))
 
 
 def test_probabilities_of_words(project: Project) -> None:
-    for told in probabilities(project, "sequence_labelling_tags"):
-        best = [max(word, key=lambda tag: word[tag]) for word in told["probabilities"]]
-        assert best == told["tags"]
-        assert told["confidence"] == min(max(word.values()) for word in told["probabilities"])
+    for answered in probabilities(project, "sequence_labelling_tags"):
+        best = [max(word, key=lambda tag: word[tag]) for word in answered["probabilities"]]
+        assert best == answered["tags"]
+        assert answered["confidence"] == min(max(word.values()) for word in answered["probabilities"])
 
 
 def test_top(project: Project) -> None:
     every = probabilities(project, "sequence_labelling_tags")
     best = probabilities(project, "sequence_labelling_tags", top=2)
-    for told, more in zip(best, every, strict=True):
-        for word, all_of_it in zip(told["probabilities"], more["probabilities"], strict=True):
+    for answered, more in zip(best, every, strict=True):
+        for word, all_of_it in zip(answered["probabilities"], more["probabilities"], strict=True):
             assert list(word.values()) == sorted(all_of_it.values(), reverse=True)[:2]
             assert word.items() <= all_of_it.items()
 
@@ -164,38 +178,38 @@ def test_entities_are_in_the_text(project: Project) -> None:
     task = "sequence_labelling_spans"
     rows = rows_of(project, task)
     predictor, seen = Predictor.load(model(project, task)), 0
-    for told, row in zip(predictor.answers(rows), rows, strict=True):
+    for answered, row in zip(predictor.answers(rows), rows, strict=True):
         text = " ".join(row["tokens"])
-        assert len(told["tags"]) == len(row["tokens"])
-        assert [tag[2:] for tag in told["tags"] if tag.startswith("B-")] == [
-            found["type"] for found in told["entities"]
+        assert len(answered["tags"]) == len(row["tokens"])
+        assert [tag[2:] for tag in answered["tags"] if tag.startswith("B-")] == [
+            entity["type"] for entity in answered["entities"]
         ]
-        assert all(text[found["start"] : found["end"]] == found["text"] for found in told["entities"])
-        seen += len(told["entities"])
+        assert all(text[entity["start"] : entity["end"]] == entity["text"] for entity in answered["entities"])
+        seen += len(answered["entities"])
     assert seen > 50
     hidden = "  An esti\u200bmator matrix\r\nwhose shape\u00ad is 0."
-    (told,) = predictor.answers([{"text": hidden}])
+    (answered,) = predictor.answers([{"text": hidden}])
     (plain,) = predictor.answers([{"tokens": ["An", "estimator", "matrix", "whose", "shape", "is", "0", "."]}])
-    assert told["tags"] == plain["tags"]
-    assert len(told["entities"]) > 1
-    assert all(hidden[found["start"] : found["end"]] == found["text"] for found in told["entities"])
-    assert told["entities"][0]["text"].startswith("esti\u200bmator")
+    assert answered["tags"] == plain["tags"]
+    assert len(answered["entities"]) > 1
+    assert all(hidden[entity["start"] : entity["end"]] == entity["text"] for entity in answered["entities"])
+    assert answered["entities"][0]["text"].startswith("esti\u200bmator")
 
 
-def test_answers_are_in_the_context_as_it_was_given(project: Project) -> None:
+def test_answers_are_in_the_original_context(project: Project) -> None:
     task = "extractive_answer_answer"
     threshold = json.loads((model(project, task) / "card.json").read_text())["task"]["tuned"]["no_answer_threshold"]
-    found = probabilities(project, task)
+    answers = probabilities(project, task)
     contexts = {row["id"]: row["context"] for row in rows_of(project, task)}
-    for told in found:
-        assert (told["no_answer_score"] > threshold) == (told["answer"] == "") == (told["start"] is None)
-        if told["answer"]:
-            assert contexts[told["id"]][told["start"] : told["end"]] == told["answer"]
-    answered = [told for told in found if told["answer"]]
-    assert 10 < len(answered) < len(found)
-    moved = [{"context": "\u200b \ufeff" + contexts[told["id"]], "question": "Which fish?"} for told in answered]
+    for row in answers:
+        assert (row["no_answer_score"] > threshold) == (row["answer"] == "") == (row["start"] is None)
+        if row["answer"]:
+            assert contexts[row["id"]][row["start"] : row["end"]] == row["answer"]
+    answered = [row for row in answers if row["answer"]]
+    assert 10 < len(answered) < len(answers)
+    moved = [{"context": "\u200b \ufeff" + contexts[row["id"]], "question": "Which fish?"} for row in answered]
     again = Predictor.load(model(project, task)).answers(moved, probabilities=True)
-    assert [told["start"] - 3 for told in again] == [told["start"] for told in answered]
+    assert [row["start"] - 3 for row in again] == [row["start"] for row in answered]
 
 
 # ---- rows that cannot be answered
@@ -228,11 +242,11 @@ def test_bad_rows_stand_in_their_place(project: Project, task: str, tmp_path: Pa
     source, out = json_lines(tmp_path / "in.jsonl", rows), tmp_path / "out.jsonl"
     done = run(model(project, task), source, "-o", out)
     assert done.exit_code == 65
-    found = read(out)
-    assert [told["id"] for told in found] == [row["id"] for row in rows]
-    assert [told["error"][:6] for told in found if "error" in told] == [code for _, code in BAD[task]]
+    answers = read(out)
+    assert [answered["id"] for answered in answers] == [row["id"] for row in rows]
+    assert [answered["error"][:6] for answered in answers if "error" in answered] == [code for _, code in BAD[task]]
     alone = list(Predictor.load(model(project, task)).answers(good))
-    assert [told for told in found if "error" not in told] == alone, "as if the bad ones were not there"
+    assert [answered for answered in answers if "error" not in answered] == alone, "as if the bad ones were not there"
     for line, (_, code) in enumerate(BAD[task], 2):
         assert f"{code} {source}:{line}: " in done.stderr
     out.unlink()
@@ -260,14 +274,14 @@ def test_bad_rows_do_not_wait_without_end(project: Project) -> None:
             read_rows += 1
             yield row
 
-    found = predictor.answers(rows())
-    first = next(found)
+    answers = predictor.answers(rows())
+    first = next(answers)
     assert read_rows == HELD * PREDICT_ROWS
-    told = [first, *(row for row in found if "error" not in row)]
+    labelled = [first, *(row for row in answers if "error" not in row)]
     alone = list(predictor.answers(good))
-    assert [row["label"] for row in told] == [row["label"] for row in alone]
-    assert told[PREDICT_ROWS:] == alone[PREDICT_ROWS:], "to the last bit"
-    assert len(told) == 140
+    assert [row["label"] for row in labelled] == [row["label"] for row in alone]
+    assert labelled[PREDICT_ROWS:] == alone[PREDICT_ROWS:], "to the last bit"
+    assert len(labelled) == 140
 
 
 def test_labels_are_not_looked_at(project: Project, tmp_path: Path) -> None:
@@ -283,10 +297,10 @@ def test_labels_are_not_looked_at(project: Project, tmp_path: Path) -> None:
     assert read(outs[0]) == read(outs[1])
 
 
-def test_words_without_a_piece_are_answered(project: Project) -> None:
+def test_words_without_a_subword_token_are_answered(project: Project) -> None:
     """What the tokenizer drops leaves a forward pass without a place."""
-    (told,) = Predictor.load(model(project, "sequence_labelling_spans")).answers([{"tokens": ["\u0301"]}])
-    assert told["tags"] == ["O"]
+    (answered,) = Predictor.load(model(project, "sequence_labelling_spans")).answers([{"tokens": ["\u0301"]}])
+    assert answered["tags"] == ["O"]
 
 
 @pytest.mark.parametrize(
@@ -298,17 +312,17 @@ def test_words_without_a_piece_are_answered(project: Project) -> None:
     ],
 )
 def test_what_stock_models_lack_answers_as_evaluation_did(tmp_path: Path, task: str, options: dict[str, str]) -> None:
-    made = Project(tmp_path, {task: KINDS[task]}, (64, 24, 300))
-    made.finetune(task, "general", options, **LEARNT)
-    rows, expected = rows_of(made, task), made.predictions(f"{task}-general")
-    found = list(Predictor.load(model(made, task)).answers(rows, probabilities=True))
-    assert [told["confidence"] for told in found] == [row["confidence"] for row in expected]
-    for told, row in zip(found, expected, strict=True):
-        answer = told[TARGETS[KINDS[task][1]].answer]
+    own = Project(tmp_path, {task: KINDS[task]}, (64, 24, 300))
+    own.finetune(task, "general", options, **LEARNT)
+    rows, expected = rows_of(own, task), own.predictions(f"{task}-general")
+    answers = list(Predictor.load(model(own, task)).answers(rows, probabilities=True))
+    assert [answered["confidence"] for answered in answers] == [row["confidence"] for row in expected]
+    for answered, row in zip(answers, expected, strict=True):
+        answer = answered[TARGETS[KINDS[task][1]].answer]
         assert answer == (row["predicted"] if isinstance(answer, str) else json.loads(row["predicted"]))
-    every = [word for told in found for word in as_list(told["probabilities"])]
+    every = [word for answered in answers for word in as_list(answered["probabilities"])]
     assert [sum(word.values()) for word in every] == pytest.approx([1.0] * len(every), abs=1e-4)
 
 
-def as_list(found: Any) -> list[dict[str, float]]:
-    return found if isinstance(found, list) else [found]
+def as_list(value: Any) -> list[dict[str, float]]:
+    return value if isinstance(value, list) else [value]

@@ -19,10 +19,10 @@ from tests.support.predicting import ANSWER, CLASS, KINDS, PAIR, SPANS, json_lin
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    made = Project(tmp_path_factory.mktemp("project"), KINDS, (48, 24, 24))
+    project_dir = Project(tmp_path_factory.mktemp("project"), KINDS, (48, 24, 24))
     for task in KINDS:
-        made.finetune(task, "general", seeds=[1], epochs=1.0, optim=tiny.optim(learning_rate=5e-3))
-    return made
+        project_dir.finetune(task, "general", seeds=[1], epochs=1.0, optim=tiny.optim(learning_rate=5e-3))
+    return project_dir
 
 
 def expected(project: Project, task: str, tmp_path: Path) -> list[dict[str, Any]]:
@@ -72,11 +72,11 @@ def test_a_blank_line_is_a_row(project: Project, tmp_path: Path, task: str) -> N
     (tmp_path / "in.txt").write_text("one\n\ntwo\n \t\n", encoding="utf-8")
     done = run(model(project, task), tmp_path / "in.txt", "-o", tmp_path / "out.jsonl")
     assert done.exit_code == 65
-    told = [(row["id"], row.get("error", "")[:6]) for row in read(tmp_path / "out.jsonl")]
-    assert told == [("1", ""), ("2", "AB-074"), ("3", ""), ("4", "AB-074")]
+    answers = [(row["id"], row.get("error", "")[:6]) for row in read(tmp_path / "out.jsonl")]
+    assert answers == [("1", ""), ("2", "AB-074"), ("3", ""), ("4", "AB-074")]
 
 
-def test_ids_are_kept_or_mapped(project: Project, tmp_path: Path) -> None:
+def test_ids_stay_or_are_mapped(project: Project, tmp_path: Path) -> None:
     source = json_lines(tmp_path / "in.jsonl", [{"id": 7, "post": "p-1", "text": "a"}, {"post": "p-2", "text": "b"}])
     for columns, ids in ([], ["7", "2"]), (["--columns", "id=post"], ["p-1", "p-2"]):
         assert run(model(project, CLASS), source, "-o", tmp_path / "out.jsonl", *columns).exit_code == 0
@@ -88,9 +88,9 @@ def test_ids_that_are_numbers(project: Project, tmp_path: Path) -> None:
     ids: list[Any] = [3.0, 2.5, 7, None, float("nan"), ["x"]]
     source = json_lines(tmp_path / "in.jsonl", [{"id": one, "text": "a"} for one in ids])
     done = run(model(project, CLASS), source, "-o", tmp_path / "out.jsonl")
-    told = read(tmp_path / "out.jsonl")
-    assert [row["id"] for row in told] == ["3", "2.5", "7", "4", "5", "6"]
-    assert [row.get("error", "")[:6] for row in told] == [""] * 5 + ["AB-056"], done.output
+    answers = read(tmp_path / "out.jsonl")
+    assert [row["id"] for row in answers] == ["3", "2.5", "7", "4", "5", "6"]
+    assert [row.get("error", "")[:6] for row in answers] == [""] * 5 + ["AB-056"], done.output
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet"])
@@ -126,8 +126,8 @@ def test_conll_with_and_without_tags(project: Project, tmp_path: Path, width: in
 def test_texts_to_tag_are_cut_into_words(project: Project, tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_text("The shape of an estimator, 好的。\n", encoding="utf-8")
     assert run(model(project, SPANS), tmp_path / "in.txt", "-o", tmp_path / "out.jsonl").exit_code == 0
-    (told,) = read(tmp_path / "out.jsonl")
-    assert len(told["tags"]) == len(["The", "shape", "of", "an", "estimator", ",", "好", "的", "。"])
+    (answered,) = read(tmp_path / "out.jsonl")
+    assert len(answered["tags"]) == len(["The", "shape", "of", "an", "estimator", ",", "好", "的", "。"])
 
 
 @pytest.mark.parametrize("flat", [False, True])
@@ -193,16 +193,16 @@ def test_every_table_says_what_json_says(project: Project, tmp_path: Path, task:
     rows = read(outs[0])
     assert rows[-1]["error"].startswith("AB-056")
     if suffix == "parquet":
-        found = pq.read_table(outs[1]).to_pylist(maps_as_pydicts="strict")
+        table = pq.read_table(outs[1]).to_pylist(maps_as_pydicts="strict")
     else:
         import csv
 
         with outs[1].open(encoding="utf-8", newline="") as file:
-            found = [{name: cell or None for name, cell in row.items()} for row in csv.DictReader(file)]
+            table = [{name: cell or None for name, cell in row.items()} for row in csv.DictReader(file)]
         rows = [{name: as_cell(value) for name, value in row.items()} for row in rows]
-    names = set(found[0])
+    names = set(table[0])
     assert names >= {"id", "error"}
-    assert found == [{**dict.fromkeys(names), **row} for row in rows]
+    assert table == [{**dict.fromkeys(names), **row} for row in rows]
 
 
 def as_cell(value: Any) -> str | None:
@@ -241,7 +241,7 @@ def test_a_reader_that_goes_away(project: Project, tmp_path: Path) -> None:
 
 
 def test_ids_that_look_like_formulas(project: Project, tmp_path: Path) -> None:
-    """They are told on stderr, once; a program reads the other formats."""
+    """They are reported on stderr, once; a program reads the other formats."""
     source = json_lines(tmp_path / "in.jsonl", [{"id": "=1+1", "text": "a"}, {"id": "-", "text": "b"}])
     done = run(model(project, CLASS), source, "-o", tmp_path / "out.csv")
     assert (done.exit_code, done.stderr.count("apostrophe")) == (0, 1), done.output

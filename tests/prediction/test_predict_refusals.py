@@ -21,10 +21,12 @@ from tests.support.predicting import ANSWER, CLASS, KINDS, json_lines, model, pi
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    made = Project(tmp_path_factory.mktemp("project"), {task: KINDS[task] for task in (CLASS, ANSWER)}, (48, 24, 24))
+    project_dir = Project(
+        tmp_path_factory.mktemp("project"), {task: KINDS[task] for task in (CLASS, ANSWER)}, (48, 24, 24)
+    )
     for task in (CLASS, ANSWER):
-        made.finetune(task, "general", seeds=[1], epochs=1.0, optim=tiny.optim(learning_rate=5e-3))
-    return made
+        project_dir.finetune(task, "general", seeds=[1], epochs=1.0, optim=tiny.optim(learning_rate=5e-3))
+    return project_dir
 
 
 def refused(done: Result, code: int, exit_code: int, out: Path) -> str:
@@ -69,7 +71,7 @@ def other_head(folder: Path) -> None:
     config |= {"id2label": {"0": "a", "1": "b", "2": "c"}, "label2id": {"a": 0, "b": 1, "c": 2}}
     (folder / "config.json").write_text(json.dumps(config))
     card = read_json(folder / "card.json")
-    del card["config"]  # as before cards told its digest
+    del card["config"]  # as in cards without its digest
     (folder / "card.json").write_text(json.dumps(card))
 
 
@@ -127,7 +129,7 @@ def test_a_file_that_cannot_be_read(
 
 
 @pytest.mark.parametrize(
-    ("header", "options", "told"),
+    ("header", "options", "remedy"),
     [
         ("id,content", (), "found id, content\n  say which column it is: --columns text=content"),
         ("id,my posts", (), "found id, my posts\n  say which column it is: --columns 'text=my posts'"),
@@ -143,21 +145,21 @@ def test_a_file_that_cannot_be_read(
     ],
 )
 def test_the_remedy_for_a_missing_column_can_be_typed(
-    project: Project, tmp_path: Path, header: str, options: tuple[str, ...], told: str
+    project: Project, tmp_path: Path, header: str, options: tuple[str, ...], remedy: str
 ) -> None:
     """There is no `columns` of params.yaml here."""
     source, out = tmp_path / "in.csv", tmp_path / "out.jsonl"
     source.write_text(f"{header}\n" + ",".join("x" * (header.count(",") + 1)) + "\n")
     done = run(model(project, CLASS), source, "-o", out, *options)
     line = refused(done, 58 if header == "Text,b" else 56, 65, out)
-    assert line.endswith(told), line
+    assert line.endswith(remedy), line
 
 
-def test_rows_in_another_encoding_are_told_with_the_option(project: Project, tmp_path: Path) -> None:
+def test_rows_in_another_encoding_are_reported_with_the_option(project: Project, tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_bytes(b"plain\n" + "好好\n".encode("gbk") * 2)
     done = run(model(project, CLASS), tmp_path / "in.txt", "-o", tmp_path / "out.jsonl")
-    told = "2 rows could not be decoded; if the file is in another encoding, name it, e.g. --encoding gb18030"
-    assert (done.exit_code, f"{tmp_path}/in.txt: {told}" in done.stderr) == (65, True), done.stderr
+    message = "2 rows could not be decoded; if the file is in another encoding, name it, e.g. --encoding gb18030"
+    assert (done.exit_code, f"{tmp_path}/in.txt: {message}" in done.stderr) == (65, True), done.stderr
     done = run(model(project, CLASS), tmp_path / "in.txt", "-o", tmp_path / "out.jsonl", "--encoding", "gb18030")
     assert (done.exit_code, "decoded" in done.stderr) == (0, False), done.stderr
 
@@ -211,7 +213,7 @@ def test_outputs_that_cannot_be(project: Project, tmp_path: Path) -> None:
 
 
 def test_an_older_answer_stays_when_the_run_stops(project: Project, tmp_path: Path) -> None:
-    """Whole or not at all: what stops a run does so before OUTPUT is touched."""
+    """Atomic: an error that stops a run comes before OUTPUT is touched."""
     out = tmp_path / "out.csv"
     out.write_text("old")
     source = json_lines(tmp_path / "in.jsonl", [{"text": "a"}, {"text": ""}])

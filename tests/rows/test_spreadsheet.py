@@ -61,7 +61,7 @@ def test_what_is_none(text: str) -> None:
 
 def written(path: Path, target: str, answers: list[dict[str, Any]]) -> Counter[str]:
     warnings: Counter[str] = Counter()
-    with outputs.opened(path, target, warnings, details=False) as write:
+    with outputs.open_output(path, target, warnings, details=False) as write:
         for answer in answers:
             write(answer)
     return warnings
