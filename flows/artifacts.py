@@ -17,13 +17,13 @@ PARAMS = Path("params.yaml")
 
 
 def run_name() -> str:
-    """Of the flow run that begins: preset, commit, how far it goes: `weibo 3f9a2c1 until compare`."""
+    """Preset, commit and last stage: `weibo 3f9a2c1 until compare`."""
     preset = preset_name(PARAMS) if PARAMS.is_file() else OWN
     return " ".join([preset, *filter(None, [commit()[:7]]), "until", flow_run.parameters["until"]])
 
 
 def leave_artifacts() -> None:
-    """The scores and the steps as tables; the comparison in words and the way to the report."""
+    """Scores and steps as tables; the comparison as text with a link to the report."""
     summary = read_json(COMPARISON)
     create_table_artifact(table=score_rows(summary), key="arm-scores", description="Scores times 100, by task and arm")
     create_table_artifact(table=step_rows(summary), key="steps", description="Difference and cost of each step")
@@ -45,7 +45,7 @@ def score_rows(summary: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def step_rows(summary: dict[str, Any]) -> list[dict[str, Any]]:
-    """A row for each task and step; the cost is what the first arm's rung was trained more than the second's."""
+    """A row for each task and step; the cost is that of the first arm's rung minus that of the second's."""
     rows = []
     for task, cells in tasks_of(summary).items():
         for name, step in cells[STEPS].items():

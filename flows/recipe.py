@@ -1,12 +1,12 @@
 """The recipe as a Prefect flow: the stages of dvc.yaml up to `until`.
 
-dvc.yaml, params.yaml -> what `dvc repro` leaves, a log with every line of every stage, a table of scores.
+dvc.yaml, params.yaml -> the outputs of `dvc repro`, a log with every line of every stage, a table of scores.
 
     python -m flows.recipe --until compare --jobs 2        # here and now, without a server
     prefect deployment run recipe/local --watch            # on a worker; `--param until=domain_transfer`
 
-DVC owns the graph and knows what is up to date; so a task here brings one stage up to date, and running it twice, or
-in a wrong order, cannot give a wrong result. No stage and no edge is named in this file.
+DVC owns the graph and knows which stages are up to date. A task runs `dvc repro` of one stage, so running it twice, or
+in a wrong order, cannot give a wrong result. This file names no stage and no edge.
 """
 
 import argparse
@@ -46,7 +46,7 @@ from flows.artifacts import COMPARISON, leave_artifacts, run_name
 
 GPU = "gpu"
 UNREACHABLE = "Failed to reach API"
-"""Of Prefect, where a server does not answer from the beginning."""
+"""Message of Prefect where a server does not answer from the beginning."""
 LOCKED = ("is busy, it is being blocked by", "Unable to acquire lock")
 
 
@@ -59,14 +59,14 @@ class StageFailed(RuntimeError):
 
 
 class DvcLocked(StageFailed):
-    """Another DVC process holds a path or the repository; the only failure that waiting can mend."""
+    """Another DVC process holds a path or the repository; the only failure that a retry can resolve."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, TEMPORARY)
 
 
 async def only_locks(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
-    """Whether trying again can help."""
+    """Whether a retry can help."""
     return isinstance(await state.aresult(raise_on_failure=False), DvcLocked)
 
 
@@ -85,7 +85,7 @@ def bring_up_to_date(stage: str, on_gpu: bool, threads: str, failed: Event) -> S
     Args:
         threads: for OMP_NUM_THREADS.
         on_gpu: take a slot of the limit `gpu` first.
-        failed: set when a stage failed; what still waits then does not start.
+        failed: set when a stage failed; waiting stages then do not start.
     """
     # A lease that cannot be renewed (the server is gone) does not end hours of training; the slot itself is required.
     slot = concurrency(GPU, strict=True, raise_on_lease_renewal_failure=False) if on_gpu else nullcontext()
@@ -124,7 +124,7 @@ def recipe(until: str = "compare", jobs: Annotated[int, Field(ge=1, le=16)] = 2)
 
     Args:
         until: a stage (`finetune@section-domain`) or all stages of a name (`finetune`), with what they need.
-        jobs: stages side by side, which share the cores; of those that train, as many as the limit `gpu` has slots.
+        jobs: stages in parallel, which share the cores; of those that train, as many as the limit `gpu` has slots.
     """
     logging.getLogger("prefect.flow_runs").addFilter(without_traceback)
     check_params()
@@ -132,20 +132,20 @@ def recipe(until: str = "compare", jobs: Annotated[int, Field(ge=1, le=16)] = 2)
     upstream = graph.needed(until)
     if any(stage in graph.on_gpu for stage in upstream):
         ensure_gpu_limit(jobs)
-    climb(upstream, graph.on_gpu, jobs)
+    run_stages(upstream, graph.on_gpu, jobs)
     if COMPARISON.is_file() and any(stage in graph.writers_of(COMPARISON) for stage in upstream):
         leave_artifacts()
 
 
 def without_traceback(record: logging.LogRecord) -> bool:
-    """What failed has told its reason; the lines of this file and of Prefect that led there help nobody."""
+    """Log user errors and failed stages without a traceback: their message has the reason."""
     if record.exc_info and isinstance(record.exc_info[1], StageFailed | UserError):
         record.exc_info = None
     return True
 
 
-def climb(upstream: dict[str, list[str]], on_gpu: Iterable[str], jobs: int) -> None:
-    """Submit each stage when all that it needs is up to date; after a failure, none."""
+def run_stages(upstream: dict[str, list[str]], on_gpu: Iterable[str], jobs: int) -> None:
+    """Submit each stage when its upstream stages are up to date; after a failure, none."""
     failed = Event()
     # As many threads as cores for each of several processes would mostly wait for each other.
     threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, cores() // jobs))
@@ -164,13 +164,13 @@ def climb(upstream: dict[str, list[str]], on_gpu: Iterable[str], jobs: int) -> N
             future.result()
             order.done(stage)
     finally:
-        failed.set()  # what still waits for a slot stays there; what runs may end, its result is not lost
+        failed.set()  # stages that wait for a slot do not start; running ones may end, so that their results are kept
         wait(list(running))
 
 
 @dataclass(frozen=True)
 class Graph:
-    """What dvc.yaml says, as DVC reads it.
+    """The stages of dvc.yaml, as DVC reads it.
 
     Attributes:
         upstream: stage -> the stages that it needs, in the order of the file.
@@ -197,18 +197,18 @@ class Graph:
     def needed(self, until: str) -> dict[str, list[str]]:
         """The part of `upstream` that leads to `until`."""
         names = [stage.partition("@")[0] for stage in self.upstream]
-        wanted = [stage for stage, name in zip(self.upstream, names, strict=True) if until in (stage, name)]
-        if not wanted:
+        pending = [stage for stage, name in zip(self.upstream, names, strict=True) if until in (stage, name)]
+        if not pending:
             known = list(dict.fromkeys([*names, *self.upstream]))
             groups = ", ".join(dict.fromkeys(names))
             raise BadParams(Code.UNKNOWN_KEY, "until", f"no stage '{until}'{nearest(until, known)}", f"known: {groups}")
-        found: set[str] = set()
-        while wanted:
-            stage = wanted.pop()
-            if stage not in found:
-                found.add(stage)
-                wanted.extend(self.upstream[stage])
-        return {stage: before for stage, before in self.upstream.items() if stage in found}
+        reached: set[str] = set()
+        while pending:
+            stage = pending.pop()
+            if stage not in reached:
+                reached.add(stage)
+                pending.extend(self.upstream[stage])
+        return {stage: before for stage, before in self.upstream.items() if stage in reached}
 
     def writers_of(self, path: Path) -> frozenset[str]:
         return frozenset(stage for stage, paths in self.outputs.items() if path.as_posix() in paths)
@@ -219,22 +219,22 @@ def check_params() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "adaptbert.cli", "check"], capture_output=True, text=True, env=environment()
     )
-    for line in done.stdout.splitlines():  # such as that a dvc.lock was mended
+    for line in done.stdout.splitlines():  # such as that dvc.lock was repaired
         get_run_logger().info(line)
     if done.returncode:
         raise StageFailed(f"params.yaml was refused\n{done.stderr}", done.returncode)
 
 
 def environment() -> dict[str, str]:
-    """For DVC: `python` in a cmd is this interpreter, lines come as they are printed, nothing is sent home."""
+    """For DVC: `python` in a cmd is this interpreter, output is unbuffered, analytics are off."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     return {"DVC_NO_ANALYTICS": "1", **os.environ, "PATH": path, "PYTHONUNBUFFERED": "1"}
 
 
 def ensure_gpu_limit(jobs: int) -> None:
-    """One slot unless somebody set more: `prefect gcl update gpu --limit 4`. A missing limit would limit nothing.
+    """One slot unless somebody set more: `prefect gcl update gpu --limit 4`. A missing limit would not limit anything.
 
-    Without a CUDA device all `jobs` have one: then they share the cores.
+    Without a CUDA device there are `jobs` slots: the stages share the cores.
     """
     with get_client(sync_client=True) as client:
         try:
@@ -246,13 +246,13 @@ def ensure_gpu_limit(jobs: int) -> None:
 
 
 def has_cuda() -> bool:
-    """Whether stages will train on a CUDA device; asked in a process of its own, for torch takes long to import."""
-    asked = [sys.executable, "-c", "import torch; print(torch.cuda.is_available())"]
-    return subprocess.run(asked, capture_output=True, text=True).stdout.strip() == "True"
+    """Whether stages will train on a CUDA device; checked in another process, because torch takes long to import."""
+    command = [sys.executable, "-c", "import torch; print(torch.cuda.is_available())"]
+    return subprocess.run(command, capture_output=True, text=True).stdout.strip() == "True"
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Run the flow in this process; ends with the exit code of the stage that failed."""
+    """Run the flow in this process; exits with the code of the stage that failed."""
     parser = argparse.ArgumentParser(prog="python -m flows.recipe", description=recipe.__doc__)
     parser.add_argument("--until", default="compare", help="a stage, or all stages of a name")
     parser.add_argument("--jobs", type=int, default=2, help="stages side by side")
@@ -279,10 +279,9 @@ def main(argv: list[str] | None = None) -> None:
 
 
 def _leave_it_to_the_stages(number: int, frame: FrameType | None) -> None:
-    """A terminal's Ctrl-C reaches them as well: they save their state and end, and so does the flow.
+    """Ctrl-C in a terminal reaches the stages as well: they save their state and end, and so does the flow.
 
-    The server that this process brought ends too, so that the flow cannot say how it ended.
-    A second Ctrl-C is not held.
+    The temporary server ends too, so the flow cannot report its state. A second Ctrl-C ends this process at once.
     """
     signal.signal(number, signal.default_int_handler)
     print("interrupted: stages save their state ...", file=sys.stderr)

@@ -31,7 +31,7 @@ class CollectParams(SourceConfig):
 
 
 def collect(params: CollectParams, *, corpus: str, path: Path, out: Path, run: Run) -> None:
-    """Bring a corpus of unlabelled text into data/raw."""
+    """Read a corpus of unlabelled text into data/raw."""
     from adaptbert.collection.hub import HubDataset
     from adaptbert.collection.installed_docs import InstalledDocs
     from adaptbert.collection.raw_writer import RawWriter

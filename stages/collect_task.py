@@ -132,7 +132,7 @@ class CollectTaskParams(SourceConfig):
         return self
 
     def _check_paths(self) -> None:
-        """DVC wants a path for every split; the one of train says that a split is cut off it."""
+        """DVC needs a path for every split; that of train means that the split is cut off it."""
         cut = self.split.shares() if self.split is not None else {}
         for name in ("dev", "test"):
             same = getattr(self, name) == self.train
@@ -147,7 +147,7 @@ class CollectTaskParams(SourceConfig):
 def collect_task(
     params: CollectTaskParams, *, task: str, train: Path, dev: Path, test: Path, out: Path, run: Run
 ) -> None:
-    """Bring a labelled set (train, dev, test) into data/raw."""
+    """Read a labelled set (train, dev, test) into data/raw."""
     with atomic_write(out) as folder:
         folder.mkdir()
         manifest = read_into(folder, params, {"train": train, "dev": dev, "test": test})
@@ -167,7 +167,7 @@ def collect_task(
 def read_into(
     folder: Path, params: CollectTaskParams, paths: Mapping[str, Path], beginning: Beginning | None = None
 ) -> dict[str, Any]:
-    """Write the rows of each split, and what is wrong with others, to an empty folder; returns its manifest.
+    """Write the rows of each split, and the errors of unreadable ones, to an empty folder; returns its manifest.
 
     Args:
         paths: of train, dev and test.
@@ -193,10 +193,10 @@ def read_into(
 
 
 def about(params: CollectTaskParams) -> dict[str, Any]:
-    """What the gate and whoever predicts have to know about the set, and where it came from."""
+    """The facts about the set that validation and prediction need, and its source."""
     known = {"source": params.source, "demonstration": params.rows is not None}
-    told = ("shape", "target", "tag_scheme", "repair_tags", "no_answer", "range", "replace", "positive", "map_labels")
-    return known | params.model_dump(include=set(told), exclude_none=True)
+    keys = ("shape", "target", "tag_scheme", "repair_tags", "no_answer", "range", "replace", "positive", "map_labels")
+    return known | params.model_dump(include=set(keys), exclude_none=True)
 
 
 STAGE = Stage(collect_task, keyed_by="task", foreach="collect_task")

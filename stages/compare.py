@@ -23,7 +23,7 @@ class CompareParams(Config):
     confidence: Annotated[float, Field(gt=0, lt=1)]
     """Of every interval; 1 - confidence is the level at which a difference counts as shown."""
     baseline_seed: Annotated[int, Field(ge=0, lt=2**32)]
-    """Of the logistic regression among the controls."""
+    """Of the logistic regression among the baselines."""
 
 
 def compare(
@@ -40,7 +40,7 @@ def compare(
     metrics: Path,
     run: Run,
 ) -> None:
-    """All cells and rungs to one table, one report and one sentence a step."""
+    """Compare all cells and rungs: one table, one report, one sentence per step."""
     from adaptbert.comparison.assemble import StageOutputs, compare_all
     from adaptbert.comparison.headlines import headlines
     from adaptbert.comparison.metrics_json import summary
@@ -51,15 +51,15 @@ def compare(
 
     outputs = StageOutputs(data, manifests, cells, predictions)
     compared = compare_all(ladder, outputs, confidence=params.confidence, baseline_seed=params.baseline_seed)
-    found, page = summary(compared), render(compared)
+    values, page = summary(compared), render(compared)
     write_plots(compared, plots)
     with atomic_write(report) as path:
         path.write_text(page, encoding="utf-8")
-    write_json(comparison, found)
-    write_json(metrics, headlines(found))
+    write_json(comparison, values)
+    write_json(metrics, headlines(values))
 
-    print(comparison_table(found))
-    numbers = {name.replace(".", "/"): value for name, value in flatten(headlines(found)).items()}
+    print(comparison_table(values))
+    numbers = {name.replace(".", "/"): value for name, value in flatten(headlines(values)).items()}
     run.log_metrics(numbers)
     run.conclude_recipe(numbers)
     for path in (report, plots, comparison, metrics):

@@ -1,9 +1,9 @@
-"""The first stage: stops a plain `dvc repro` at a name that cannot be one of a stage, before any other stage is run.
+"""The first stage: stops `dvc repro` at a name that cannot be that of a stage, before any other stage runs.
 
 DVC puts names of params.yaml into the paths of outputs, and removes the outputs of a stage before it runs it. So every
-stage with such a path depends on this one. Its output is always the same: it orders, and never makes another one run.
-It also removes what stages left that params.yaml no longer has (adaptbert.project.leftovers). So its output persists:
-DVC takes no such stage from its run cache, and this one runs whenever the names are others than before.
+stage with such a path depends on this one. Its output is always the same, so it never makes another stage run.
+It also removes outputs of stages that params.yaml no longer has (adaptbert.project.leftovers). So its output persists:
+DVC does not take such a stage from its run cache, and this one runs whenever the names have changed.
 """
 
 from pathlib import Path
@@ -17,7 +17,7 @@ TEXT = "The names of params.yaml can be those of stages.\n"
 
 
 def ladder(params: LadderConfig, *, collect: Names, collect_task: Names, out: Path) -> None:
-    """Let names pass, for `adaptbert.runtime.stage.check_all` has not refused them; put away what other names left."""
+    """Names are valid here, because `adaptbert.runtime.stage.check_all` ran before; remove outputs of former names."""
     from adaptbert.project import leftovers
 
     names = {"ladder": params.model_dump(), "collect": collect.sorted(), "collect_task": collect_task.sorted()}

@@ -54,7 +54,7 @@ def pretrain(
     work: Work,
     run: Run,
 ) -> None:
-    """Train the general rung, or take a public one and spend no step."""
+    """Train the general rung, or use a public checkpoint without training."""
     from adaptbert.model import checkpoint
     from adaptbert.model.card import Provenance
     from adaptbert.model.checkpoint import Checkpoint
@@ -65,8 +65,8 @@ def pretrain(
 
     corpus = TokenizedCorpus.load(text)
     if params.encoder is not None:
-        pieces = Tokenizer.load(tokenizer)
-        config = params.encoder.hugging_face(pieces.size, pieces.pad)
+        vocabulary = Tokenizer.load(tokenizer)
+        config = params.encoder.hugging_face(vocabulary.size, vocabulary.pad)
     else:
         source = Path(params.init)
         if source.is_dir():
@@ -78,10 +78,10 @@ def pretrain(
         start = start.extended(Tokenizer.load(tokenizer), tokenizer)
         if start.base:
             print(f"vocabulary: {start.base.size:,} -> {start.tokenizer.size:,} tokens; the embeddings grow to match")
-        pieces, config = start.tokenizer, start.config()
+        vocabulary, config = start.tokenizer, start.config()
     untrained = Provenance(stage="pretrain", rung=SCRATCH, params={}, init=None)
-    with atomic_write(scratch) as part:  # it appears when the rung above it does
-        checkpoint.save(part, config, pieces, untrained)
+    with atomic_write(scratch) as part:  # written together with the rung that starts from it
+        checkpoint.save(part, config, vocabulary, untrained)
         if params.encoder is not None:
             start = Checkpoint.load(part)
         rung = RungRun("pretrain", "pretrain", start, corpus, params, measure, seed, heldout)

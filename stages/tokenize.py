@@ -1,6 +1,6 @@
 """Tokenising: validated corpora and task texts -> flat token arrays for training, and the held-out sets of every rung.
 
-Words are found here once, see adaptbert.tokenization.word_segmentation, and lie beside the tokens.
+Words are segmented here once (adaptbert.tokenization.word_segmentation) and stored beside the tokens.
 
 data/tokenized/corpora/<corpus>   what a corpus trains on
 data/tokenized/tasks/<task>       the texts of a task's training split, for task transfer
@@ -38,30 +38,30 @@ def tokenize(
     run: Run,
 ) -> None:
     """Tokenise every corpus and every task's text once, for all rungs."""
-    # Work is shared among processes, see adaptbert.runtime.worker_pool; threads within each would only be in the way.
+    # adaptbert.runtime.worker_pool uses processes; threads within each would compete for the same cores.
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    pieces, segmenter = Tokenizer.load(tokenizer), Segmenter.load(params.words, dictionary)
+    vocabulary, segmenter = Tokenizer.load(tokenizer), Segmenter.load(params.words, dictionary)
     facts: dict[str, dict[str, Any]] = {}
 
     def store(folder: Path, rows: Iterator[tuple[str, str]]) -> None:
-        made = write(folder, rows, pieces, params.max_length, workers(), segmenter)
-        facts[f"{folder.parent.name}/{folder.name}"] = made
-        print(f"  {folder.parent.name}/{folder.name}: {made['documents']:,} documents, {made['tokens']:,} tokens")
+        counts = write(folder, rows, vocabulary, params.max_length, workers(), segmenter)
+        facts[f"{folder.parent.name}/{folder.name}"] = counts
+        print(f"  {folder.parent.name}/{folder.name}: {counts['documents']:,} documents, {counts['tokens']:,} tokens")
 
     with atomic_write(out) as part:
         for path in sorted((validated / "corpora").glob("*.parquet")):
-            for kind, wanted in (("corpora", False), ("heldout", True)):
-                chosen = (row for row in texts(path) if is_heldout(row[0], params.heldout_fraction) is wanted)
+            for kind, heldout in (("corpora", False), ("heldout", True)):
+                chosen = (row for row in texts(path) if is_heldout(row[0], params.heldout_fraction) is heldout)
                 store(part / kind / path.stem, chosen)
         for folder in sorted(path for path in (validated / "tasks").iterdir() if path.is_dir()):
             store(part / "tasks" / folder.name, texts(folder / "train.parquet"))
             store(part / "heldout" / folder.name, texts(folder / "dev.parquet"))
 
     write_json(metrics, facts)
-    for name, made in facts.items():
-        run.log_input(name, made["digest"], "tokenize")
-        run.log_metrics({f"{name}/{key}": made[key] for key in ("documents", "tokens", "unknown_rate")})
-        run.log_metrics({f"{name}/segmentation/misaligned": made["segmentation"]["misaligned"]})
+    for name, counts in facts.items():
+        run.log_input(name, counts["digest"], "tokenize")
+        run.log_metrics({f"{name}/{key}": counts[key] for key in ("documents", "tokens", "unknown_rate")})
+        run.log_metrics({f"{name}/segmentation/misaligned": counts["segmentation"]["misaligned"]})
 
 
 STAGE = Stage(tokenize)

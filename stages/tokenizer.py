@@ -33,12 +33,12 @@ class TokenizerParams(Config):
 
     @model_validator(mode="after")
     def _complete(self) -> "TokenizerParams":
-        wanted = {"corpora", "vocabulary_size", "lowercase", "min_frequency"}
-        given = {name for name in wanted if getattr(self, name) not in (None, [])}
-        if self.source == "train" and given != wanted:
-            raise contradiction(f"source train needs {', '.join(sorted(wanted - given))}", "add it")
-        if self.source != "train" and given:
-            raise contradiction(f"source {self.source} brings its vocabulary", f"remove {', '.join(sorted(given))}")
+        required = {"corpora", "vocabulary_size", "lowercase", "min_frequency"}
+        present = {name for name in required if getattr(self, name) not in (None, [])}
+        if self.source == "train" and present != required:
+            raise contradiction(f"source train needs {', '.join(sorted(required - present))}", "add it")
+        if self.source != "train" and present:
+            raise contradiction(f"source {self.source} brings its vocabulary", f"remove {', '.join(sorted(present))}")
         if self.source == "train" and self.extend is not None:
             raise contradiction(
                 "source train makes a vocabulary of its own and extend is given", "raise vocabulary_size"
@@ -62,27 +62,29 @@ def tokenizer(params: TokenizerParams, *, corpora: Path, init: Path, out: Path, 
         config = VocabularyConfig(
             vocabulary_size=params.vocabulary_size, lowercase=params.lowercase, min_frequency=params.min_frequency
         )
-        made = Tokenizer.train(lambda: read(params.corpora), config)
+        vocabulary = Tokenizer.train(lambda: read(params.corpora), config)
     elif params.source == "init":
-        made = Tokenizer.load(init)
+        vocabulary = Tokenizer.load(init)
     else:
-        made = Tokenizer.load(params.source, params.revision)
+        vocabulary = Tokenizer.load(params.source, params.revision)
 
-    brought: dict[str, float] = {}
+    extension: dict[str, float] = {}
     if params.extend is not None:
-        extended = extend_vocabulary(made, read(params.extend.corpora), params.extend)
-        made, brought = extended.tokenizer, extended.metrics()
+        extended = extend_vocabulary(vocabulary, read(params.extend.corpora), params.extend)
+        vocabulary, extension = extended.tokenizer, extended.metrics()
         print(
-            f"extended by {len(extended.words):,} words: {brought['tokens_saved']:.1%} fewer tokens on this text,"
-            f" unknown {brought['unknown_rate_before']:.2%} -> {brought['unknown_rate_after']:.2%}"
+            f"extended by {len(extended.words):,} words: {extension['tokens_saved']:.1%} fewer tokens on this text,"
+            f" unknown {extension['unknown_rate_before']:.2%} -> {extension['unknown_rate_after']:.2%}"
         )
     with atomic_write(out) as part:
         part.mkdir()
-        made.save(part)
-    write_json(metrics, {"vocabulary": made.size, "fingerprint": made.fingerprint, **brought})
-    run.set_tags({"tokenizer": made.fingerprint})
-    run.log_metrics({"tokenizer/vocabulary": made.size, **{f"tokenizer/{name}": v for name, v in brought.items()}})
-    print(f"tokenizer: {made.size:,} pieces from {', '.join(params.corpora) or params.source}")
+        vocabulary.save(part)
+    write_json(metrics, {"vocabulary": vocabulary.size, "fingerprint": vocabulary.fingerprint, **extension})
+    run.set_tags({"tokenizer": vocabulary.fingerprint})
+    run.log_metrics(
+        {"tokenizer/vocabulary": vocabulary.size, **{f"tokenizer/{name}": v for name, v in extension.items()}}
+    )
+    print(f"tokenizer: {vocabulary.size:,} subword tokens from {', '.join(params.corpora) or params.source}")
 
 
 STAGE = Stage(tokenizer)

@@ -37,17 +37,17 @@ def validate(
 ) -> None:
     """Reject rows that are not valid, come twice, or hold dev or test text; stop where a set cannot be used."""
     with ExitStack() as outputs:
-        kept, rejects = outputs.enter_context(atomic_write(out)), outputs.enter_context(atomic_write(rejected))
-        (kept / "tasks").mkdir(parents=True)  # later stages name it, also where the recipe has no task
+        valid, rejects = outputs.enter_context(atomic_write(out)), outputs.enter_context(atomic_write(rejected))
+        (valid / "tasks").mkdir(parents=True)  # later stages name it, also where the recipe has no task
         labelled = {
-            name: pass_task(tasks / name, kept / "tasks" / name, rejects / "tasks" / f"{name}.parquet", params)
+            name: pass_task(tasks / name, valid / "tasks" / name, rejects / "tasks" / f"{name}.parquet", params)
             for name in collect_task.sorted()
         }
         forbidden = ForbiddenText(text for task in labelled.values() for text in task.held_out)
         texts = {
             name: pass_corpus(
                 corpora / name,
-                kept / "corpora" / f"{name}.parquet",
+                valid / "corpora" / f"{name}.parquet",
                 rejects / "corpora" / f"{name}.parquet",
                 forbidden,
                 params,

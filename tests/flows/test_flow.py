@@ -195,7 +195,7 @@ def test_a_failing_stage_ends_the_flow_with_its_own_code(toy: Toy) -> None:
 
 @pytest.mark.slow
 def test_a_failure_does_not_cut_off_what_runs(toy: Toy) -> None:
-    """With two slots, a neighbour goes on to its end and is not lost."""
+    """With two slots, a neighbour goes on to its end, and its result is kept."""
     assert toy.run("prefect", "gcl", "update", "gpu", "--limit", "2").returncode == 0
     toy.order(left=(0.3, 70), right=(3, 0))
     ran = toy.run("flows.recipe", "--jobs", "2")
@@ -250,7 +250,7 @@ def test_a_bad_params_file_is_refused_before_anything_starts(toy: Toy) -> None:
     assert not toy.began("start")
 
 
-def test_a_lock_that_a_kill_cut_is_mended_and_told(toy: Toy) -> None:
+def test_a_lock_that_a_kill_cut_is_repaired_and_reported(toy: Toy) -> None:
     toy.order()
     (toy.root / "dvc.lock").write_text("schema: '2.0'\nstages:\n  sta")
     ran = toy.run("flows.recipe", "--until", "start")
@@ -282,9 +282,9 @@ def test_a_dead_server_costs_half_a_minute_and_no_work(toy: Toy) -> None:
         os.killpg(server.pid, signal.SIGKILL)
         first = "left" if toy.began("left") else "right"
         assert flow.wait(60) == 75
-        lost = time.time() - toy.moment(first, "end")
+        waited = time.time() - toy.moment(first, "end")
     assert (toy.root / f"{first}.txt").read_text() == f"{first}3"
-    assert lost < 30, f"{lost:.0f} s from the end of the stage to the end of the flow"
+    assert waited < 30, f"{waited:.0f} s from the end of the stage to the end of the flow"
 
 
 @pytest.mark.slow

@@ -43,7 +43,7 @@ corpus_writer.write(work / "data/heldout/general", rows[:10], tokenizer, 32)
 tokenizer.save(work / "data/tokenizer")
 """
 
-CLIMB = """
+TRAIN = """
 import sys
 from pathlib import Path
 from adaptbert.pretraining.heldout_evaluation import MeasureConfig
@@ -106,7 +106,7 @@ def test_a_public_checkpoint_is_the_general_rung_as_it_is(
     hub: tuple[Path, Path], init: str, revision: str | None
 ) -> None:
     home, work = hub
-    done = run(CLIMB, json.dumps({**PARAMS, "init": init, "revision": revision}), cwd=work, hub=home)
+    done = run(TRAIN, json.dumps({**PARAMS, "init": init, "revision": revision}), cwd=work, hub=home)
     assert done.returncode == 0, done.stderr
     from safetensors.numpy import load_file
 
@@ -124,7 +124,7 @@ def test_a_public_checkpoint_is_the_general_rung_as_it_is(
 def test_a_name_that_is_not_there_is_one_clear_line(hub: tuple[Path, Path]) -> None:
     home, work = hub
     params = json.dumps({**PARAMS, "init": "acme/typo", "revision": "main"})
-    done = run(CLIMB, params, cwd=work, hub=home)
+    done = run(TRAIN, params, cwd=work, hub=home)
     assert done.returncode == 1
     assert "AB-128 acme/typo: cannot be loaded from the hub" in messages_in(done.stderr)[-1]
 
@@ -143,6 +143,6 @@ def test_a_model_of_the_hub_is_held_as_a_folder_is(
     shutil.copytree(home, tmp_path / "hub")
     (config,) = (tmp_path / "hub").rglob(f"{REVISION}/config.json")
     config.write_text(json.dumps(read_json(config) | changes), encoding="utf-8")
-    done = run(CLIMB, json.dumps({**PARAMS, "init": NAME, "revision": "main"}), cwd=work, hub=tmp_path / "hub")
+    done = run(TRAIN, json.dumps({**PARAMS, "init": NAME, "revision": "main"}), cwd=work, hub=tmp_path / "hub")
     assert done.returncode == 1
     assert words in messages_in(done.stderr)[-1]

@@ -31,7 +31,7 @@ CUT = TokenizeParams(max_length=24, heldout_fraction=0.1, words=WORDS)
 
 @pytest.fixture(scope="module")
 def validated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """data/validated, as the gate leaves it; with more rare characters than the vocabulary has room for."""
+    """data/validated, as validation writes it; with more rare characters than the vocabulary has room for."""
     folder = tmp_path_factory.mktemp("validated")
     (folder / "corpora").mkdir()
     rare = "".join(chr(0x4E00 + number) for number in range(200))
@@ -47,7 +47,7 @@ def validated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(validated: Path, root: Path, params: TokenizeParams = CUT, **train: Any) -> dict[str, Any]:
-    """Both stages; what `tokenize` tells."""
+    """Run both stages; returns the metrics of `tokenize`."""
     tokenizer(
         TokenizerParams(**(TRAIN | train)),
         corpora=validated / "corpora",
@@ -69,8 +69,8 @@ def run(validated: Path, root: Path, params: TokenizeParams = CUT, **train: Any)
 
 
 @pytest.fixture(scope="module")
-def made(validated: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("made")
+def outputs(validated: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("outputs")
     run(validated, root)
     return root
 
@@ -81,47 +81,47 @@ def _threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOKENIZERS_PARALLELISM", "false")
 
 
-def test_every_set_is_there(made: Path) -> None:
-    sets = {path.parent.relative_to(made / "tokenized").as_posix() for path in made.rglob("corpus.json")}
+def test_every_set_is_there(outputs: Path) -> None:
+    sets = {path.parent.relative_to(outputs / "tokenized").as_posix() for path in outputs.rglob("corpus.json")}
     assert sets == {
         *(f"corpora/{kind}" for kind in tiny.WORDS),
         *(f"tasks/{task}" for task in ("section", "mention")),
         *(f"heldout/{name}" for name in (*tiny.WORDS, "section", "mention")),
     }
-    facts = read_json(made / "metrics/tokenize.json")
+    facts = read_json(outputs / "metrics/tokenize.json")
     assert set(facts) == sets
-    assert facts == {name: read_json(made / "tokenized" / name / "corpus.json") for name in sets}
-    assert {each["tokenizer"] for each in facts.values()} == {Tokenizer.load(made / "tokenizer").fingerprint}
-    assert read_json(made / "metrics/tokenizer.json")["fingerprint"] == facts["corpora/general"]["tokenizer"]
+    assert facts == {name: read_json(outputs / "tokenized" / name / "corpus.json") for name in sets}
+    assert {each["tokenizer"] for each in facts.values()} == {Tokenizer.load(outputs / "tokenizer").fingerprint}
+    assert read_json(outputs / "metrics/tokenizer.json")["fingerprint"] == facts["corpora/general"]["tokenizer"]
 
 
-def test_the_segmenter_of_the_parameters_finds_the_words(validated: Path, made: Path, tmp_path: Path) -> None:
+def test_the_segmenter_of_the_parameters_finds_the_words(validated: Path, outputs: Path, tmp_path: Path) -> None:
     words = SegmentationConfig(segmenter="rjieba", dictionary="data/sources/words.txt")
     facts = run(validated, tmp_path, TokenizeParams(max_length=24, heldout_fraction=0.1, words=words))
-    before = read_json(made / "metrics/tokenize.json")
+    before = read_json(outputs / "metrics/tokenize.json")
     assert {each["segmentation"]["segmenter"][:7] for each in facts.values()} == {"rjieba "}
     assert {each["segmentation"]["segmenter"] for each in before.values()} == {"none"}
     assert [each["digest"] for each in facts.values()] == [each["digest"] for each in before.values()]
-    word_starts = [root / "tokenized/corpora/general/word_starts.bin" for root in (tmp_path, made)]
-    found, plain = (path.read_bytes().count(1) for path in word_starts)
-    assert found < plain, "the rare characters of the fixture make words"
+    word_starts = [root / "tokenized/corpora/general/word_starts.bin" for root in (tmp_path, outputs)]
+    segmented, plain = (path.read_bytes().count(1) for path in word_starts)
+    assert segmented < plain, "the rare characters of the fixture make words"
 
 
-def test_held_out_texts_are_not_trained_on(made: Path) -> None:
+def test_held_out_texts_are_not_trained_on(outputs: Path) -> None:
     for kind in tiny.WORDS:
         ids = [f"{kind}-0-{number}" for number in range(300)] + [f"{kind}-rare"]
         held = sum(is_heldout(text_id, 0.1) for text_id in ids)
-        facts = {name: read_json(made / f"tokenized/{name}/{kind}/corpus.json") for name in ("corpora", "heldout")}
+        facts = {name: read_json(outputs / f"tokenized/{name}/{kind}/corpus.json") for name in ("corpora", "heldout")}
         assert (facts["corpora"]["texts"], facts["heldout"]["texts"]) == (301 - held, held)
         assert held > 5
 
 
-def test_a_task_is_trained_on_its_train_split_and_measured_on_its_dev_split(made: Path, validated: Path) -> None:
-    pieces = Tokenizer.load(made / "tokenizer")
+def test_a_task_is_trained_on_its_train_split_and_measured_on_its_dev_split(outputs: Path, validated: Path) -> None:
+    vocabulary = Tokenizer.load(outputs / "tokenizer")
     for kind, split in (("tasks", "train"), ("heldout", "dev")):
-        corpus = TokenizedCorpus.load(made / f"tokenized/{kind}/mention")
+        corpus = TokenizedCorpus.load(outputs / f"tokenized/{kind}/mention")
         rows = pq.read_table(validated / f"tasks/mention/{split}.parquet").to_pylist()
-        tokens = sum(len(pieces.encode([" ".join(row["tokens"])])[0].ids) for row in rows)
+        tokens = sum(len(vocabulary.encode([" ".join(row["tokens"])])[0].ids) for row in rows)
         assert corpus.tokens - 2 * len(corpus.lengths) == tokens
         assert int(corpus.lengths.max()) <= 24
 
@@ -134,7 +134,7 @@ run(Path(sys.argv[1]), Path(sys.argv[2]))
 """
 
 
-def test_equal_bytes_in_other_processes(validated: Path, made: Path, tmp_path: Path) -> None:
+def test_equal_bytes_in_other_processes(validated: Path, outputs: Path, tmp_path: Path) -> None:
     """DVC compares bytes: with another hash seed and another number of threads they must be the same."""
     for seed, threads in (("1", "1"), ("2", "3")):
         env = os.environ | {"PYTHONHASHSEED": seed, "RAYON_NUM_THREADS": threads, "TOKENIZERS_PARALLELISM": "true"}
@@ -145,9 +145,9 @@ def test_equal_bytes_in_other_processes(validated: Path, made: Path, tmp_path: P
             capture_output=True,
             timeout=120,
         )
-        found, expected = tiny.folder_bytes(tmp_path / seed), tiny.folder_bytes(made)
-        assert found.keys() == expected.keys()
-        assert [name for name in found if found[name] != expected[name]] == []
+        actual, expected = tiny.folder_bytes(tmp_path / seed), tiny.folder_bytes(outputs)
+        assert actual.keys() == expected.keys()
+        assert [name for name in actual if actual[name] != expected[name]] == []
 
 
 def test_the_tokenizer_of_a_checkpoint(validated: Path, tmp_path: Path) -> None:
@@ -183,8 +183,8 @@ def test_the_tokenizer_of_a_checkpoint_extended(validated: Path, tmp_path: Path)
     assert extends(new, old)
     assert metrics["new_tokens"] == new.size - old.size == 10
     texts = [row["text"] for row in pq.read_table(validated / "corpora/domain.parquet").to_pylist()]
-    for when, pieces in (("before", old), ("after", new)):
-        tokens = sum(len(encoding.ids) for encoding in pieces.encode(texts))
+    for when, vocabulary in (("before", old), ("after", new)):
+        tokens = sum(len(encoding.ids) for encoding in vocabulary.encode(texts))
         assert metrics[f"tokens_per_character_{when}"] == pytest.approx(tokens / sum(map(len, texts)))
     assert metrics["tokens_saved"] > 0.05
 
@@ -225,8 +225,8 @@ def test_contradictions(changes: dict[str, Any], message: str) -> None:
         TokenizerParams(source="bert-base-chinese")
 
 
-def test_the_facts_are_plain_json(made: Path) -> None:
-    facts = json.loads((made / "tokenized/corpora/general/corpus.json").read_text(encoding="utf-8"))
+def test_the_facts_are_plain_json(outputs: Path) -> None:
+    facts = json.loads((outputs / "tokenized/corpora/general/corpus.json").read_text(encoding="utf-8"))
     assert list(facts) == [
         "name",
         "texts",

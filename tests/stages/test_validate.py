@@ -1,4 +1,4 @@
-"""The stage: from the folders of `collect` to what may be trained on, whole or not at all."""
+"""The stage: from the folders of `collect` to training data, atomically."""
 
 import shutil
 from collections.abc import Sequence
@@ -62,11 +62,11 @@ def run(folder: Path, record: Any, tasks: Sequence[str] = ("place", "mood")) -> 
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    found = sorted(path for path in folder.rglob("*") if path.is_file())
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
 
 
-def test_books_of_every_set(tmp_path: Path) -> None:
+def test_row_counts_of_every_set(tmp_path: Path) -> None:
     collected(tmp_path / "raw")
     recorder = Recorder()
     run(tmp_path, recorder)
@@ -100,8 +100,8 @@ def test_books_of_every_set(tmp_path: Path) -> None:
 def test_text_of_every_task_is_taken_out_of_every_corpus(tmp_path: Path) -> None:
     collected(tmp_path / "raw")
     run(tmp_path, Recorder())
-    kept = pq.read_table(tmp_path / "validated/corpora/general.parquet")["text"].to_pylist()
-    assert kept == ["general one", "general two"]
+    texts = pq.read_table(tmp_path / "validated/corpora/general.parquet")["text"].to_pylist()
+    assert texts == ["general one", "general two"]
 
 
 def test_a_recipe_without_tasks(tmp_path: Path) -> None:
