@@ -82,7 +82,7 @@ def test_instructions_for_bf16_are_found() -> None:
 @OLDER
 @pytest.mark.parametrize("instructions", ["AVX512_CORE", "AVX2"])
 def test_their_lack_is_found(instructions: str) -> None:
-    code = "finding = doctor.precision([]); found = [best(), finding.verdict.value, finding.found, finding.remedy]"
+    code = "finding = doctor.precision([]); found = [best(), finding.verdict.value, finding.observed, finding.remedy]"
     (name, reason), verdict, found, remedy = measured(code, ONEDNN_MAX_CPU_ISA=instructions)
     assert name == FLOAT32
     assert reason.startswith("float32 ")
@@ -291,7 +291,7 @@ def test_doctor(
         (tmp_path / "cpuinfo").write_text(f"flags : {flags}\n", encoding="utf-8")
     finding = doctor.precision(fixed)
     assert (finding.verdict, finding.remedy) == (verdict, remedy)
-    assert finding.found.endswith(told) or finding.found.startswith(told)
+    assert finding.observed.endswith(told) or finding.observed.startswith(told)
 
 
 def test_doctor_reads_params(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -336,13 +336,13 @@ def test_doctor_finds_this_machine_good() -> None:
 )
 def test_findings(finding: Finding, verdict: Verdict, remedy: str) -> None:
     assert (finding.verdict, remedy in finding.remedy) == (verdict, True), finding
-    assert "secret" not in finding.found
+    assert "secret" not in finding.observed
 
 
 def test_doctor_looks_at_the_environment() -> None:
     telemetry, hub = doctor.environment({"DO_NOT_TRACK": "false", "HF_HUB_OFFLINE": "1"})
-    assert (telemetry.verdict, telemetry.found) == (Verdict.WARN, "you set DO_NOT_TRACK")
-    assert hub.found == "offline (HF_HUB_OFFLINE)"
+    assert (telemetry.verdict, telemetry.observed) == (Verdict.WARN, "you set DO_NOT_TRACK")
+    assert hub.observed == "offline (HF_HUB_OFFLINE)"
     telemetry, hub = doctor.environment({})
     assert (telemetry.verdict, hub.observed) == (Verdict.OK, "used where params.yaml names it")
 
@@ -365,4 +365,4 @@ def test_doctor_sees_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch
     # Root may write everywhere, and tests often run as root.
     monkeypatch.setattr("tempfile.NamedTemporaryFile", refuse)
     (finding,) = doctor.writable(iter([tmp_path]))
-    assert (finding.verdict, finding.found) == (Verdict.FAIL, "Permission denied")
+    assert (finding.verdict, finding.observed) == (Verdict.FAIL, "Permission denied")

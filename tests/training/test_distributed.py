@@ -209,7 +209,7 @@ def test_a_signal_to_all_saves_once_and_the_run_goes_on(
     corpus: TokenizedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A terminal sends Ctrl-C to every process: the others leave it to rank 0, and end with it."""
-    monkeypatch.setattr("adaptbert.runtime.signals._asked", [])
+    monkeypatch.setattr("adaptbert.runtime.signals._received", [])
     whole = trained(masked(corpus), 2, 2, monkeypatch)
     module, batch = masked(corpus)
     both = Spied(Spied(batch, tmp_path / "trace", 3, "SIGTERM"), tmp_path / "trace", 4, "SIGTERM")
@@ -218,7 +218,7 @@ def test_a_signal_to_all_saves_once_and_the_run_goes_on(
     assert not any(alive(process) for process in both.shares() if process != os.getpid())
     (saved,) = (tmp_path / "saved").glob("*.safetensors")
     assert saved.name.startswith("00000003-")
-    monkeypatch.setattr("adaptbert.runtime.signals._asked", [])
+    monkeypatch.setattr("adaptbert.runtime.signals._received", [])
     second = trained(masked(corpus), 2, 2, monkeypatch, Savepoints(tmp_path / "saved"))
     assert torch.equal(second[0], whole[0])
     assert second[1] == whole[1]

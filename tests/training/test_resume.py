@@ -110,7 +110,7 @@ def test_a_signal_ends_the_step_saves_and_the_next_process_goes_on(
     corpus: TokenizedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ADAPTBERT_SAVE_SECONDS", "3600")
-    monkeypatch.setattr("adaptbert.runtime.signals._asked", [])
+    monkeypatch.setattr("adaptbert.runtime.signals._received", [])
     whole = attempt(corpus, None, accumulate=3)
     numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
     handlers = [signal.getsignal(number) for number in numbers]
@@ -119,7 +119,7 @@ def test_a_signal_ends_the_step_saves_and_the_next_process_goes_on(
     assert [signal.getsignal(number) for number in numbers] == handlers
     (saved,) = tmp_path.glob("*.safetensors")
     assert saved.name.startswith("00000003-"), "the step in which it came was finished"
-    monkeypatch.setattr("adaptbert.runtime.signals._asked", [])
+    monkeypatch.setattr("adaptbert.runtime.signals._received", [])
     second = attempt(corpus, Savepoints(tmp_path), accumulate=3)
     assert torch.equal(second.weights, whole.weights)
     assert second.fitted == whole.fitted

@@ -60,7 +60,7 @@ def test_a_bad_server_costs_limited_time_and_one_line(
         assert stage(5.0, "compare") < 2.5
         (line,) = capfd.readouterr().err.splitlines()
         assert line.startswith("warning: no tracking until ")
-        assert "; to ask it now: rm .work/mlflow/" in line
+        assert "; to try again now: rm .work/mlflow/" in line
 
         Path(line.rpartition(" rm ")[2]).unlink()
         assert stage(0.5) < 0.5 + SLACK
