@@ -49,7 +49,7 @@ class Corpus:
         return float(np.isin(self.keys, other.keys).mean()) if len(self.keys) else 0.0
 
 
-def pass_corpus(raw: Path, output: Path, rejected: Path, forbidden: ForbiddenText, limits: Limits) -> Corpus:
+def validate_corpus(raw: Path, output: Path, rejected: Path, forbidden: ForbiddenText, limits: Limits) -> Corpus:
     """Validate one corpus in batches.
 
     Args:

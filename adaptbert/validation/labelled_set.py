@@ -41,7 +41,7 @@ _SHOWN = 5
 
 
 @dataclass
-class JudgedSet:
+class ValidatedSet:
     """A validated task."""
 
     accounts: dict[str, Account]
@@ -51,7 +51,7 @@ class JudgedSet:
     errors: list[UserError]
 
 
-def pass_task(raw: Path, output: Path, rejected: Path, limits: Limits) -> JudgedSet:
+def validate_labelled_set(raw: Path, output: Path, rejected: Path, limits: Limits) -> ValidatedSet:
     """Validate the three splits of one labelled set.
 
     Args:
@@ -100,7 +100,7 @@ def pass_task(raw: Path, output: Path, rejected: Path, limits: Limits) -> Judged
     counts = {split: account.kept for split, account in accounts.items()}
     rules.describe(known, counts, splits["train"].numbers()).write(output)
     held_out = [text for split in ("dev", "test") for row in splits[split].texts() for text in row]
-    return JudgedSet(accounts, held_out, errors)
+    return ValidatedSet(accounts, held_out, errors)
 
 
 def _reject_copies(protected: Split, other: Split, protected_name: str, other_name: str) -> list[UserError]:

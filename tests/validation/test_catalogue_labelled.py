@@ -15,7 +15,7 @@ import pytest
 from adaptbert.errors import UserError
 from adaptbert.runtime.params import params_file as params
 from adaptbert.runtime.tracking.run import Run
-from adaptbert.validation.labelled_set import pass_task
+from adaptbert.validation.labelled_set import validate_labelled_set
 from adaptbert.validation.limits import Limits
 from stages.collect_task import CollectTaskParams, collect_task
 from tests.support.imports import ROOT
@@ -90,7 +90,9 @@ def outcome(folder: Path, values: dict[str, Any], files: dict[str, str], suffix:
     except UserError as error:
         return Outcome([str(error)], [], {}, {})
     manifest = json.loads((raw / "manifest.json").read_text(encoding="utf-8"))
-    passed = pass_task(raw, kept, rejected, Limits(min_characters=2, max_characters=100, max_bad_fraction=share))
+    passed = validate_labelled_set(
+        raw, kept, rejected, Limits(min_characters=2, max_characters=100, max_bad_fraction=share)
+    )
     warnings: dict[str, int] = dict(manifest["warnings"])
     for account in passed.accounts.values():
         warnings |= account.warnings

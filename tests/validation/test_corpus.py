@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from adaptbert.rows.cleaning import key
 from adaptbert.validation.contamination import ForbiddenText
-from adaptbert.validation.corpus import Corpus, overlaps, pass_corpus
+from adaptbert.validation.corpus import Corpus, overlaps, validate_corpus
 from adaptbert.validation.limits import Limits
 from tests.support import raw
 from tests.support.raw import LIMITS, STRICT, rows
@@ -20,7 +20,7 @@ TEST_TEXT = "A sentence of the test split that is long enough to be looked for i
 
 
 def validated(tmp_path: Path, limits: Limits = LIMITS, forbidden: tuple[str, ...] = ()) -> Corpus:
-    return pass_corpus(
+    return validate_corpus(
         tmp_path / "raw", tmp_path / "kept.parquet", tmp_path / "rejected.parquet", ForbiddenText(forbidden), limits
     )
 

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from adaptbert.base.files import read_json
 from adaptbert.rows.cleaning import letters
-from adaptbert.validation.labelled_set import JudgedSet, pass_task
+from adaptbert.validation.labelled_set import ValidatedSet, validate_labelled_set
 from adaptbert.validation.limits import Limits
 from tests.support import raw
 from tests.support.raw import LIMITS, STRICT, rows
 
 
-def validated(tmp_path: Path, limits: Limits = LIMITS) -> JudgedSet:
-    return pass_task(tmp_path / "raw", tmp_path / "kept", tmp_path / "rejected.parquet", limits)
+def validated(tmp_path: Path, limits: Limits = LIMITS) -> ValidatedSet:
+    return validate_labelled_set(tmp_path / "raw", tmp_path / "kept", tmp_path / "rejected.parquet", limits)
 
 
 def codes(errors: list[Any]) -> list[int]:

@@ -14,7 +14,7 @@ from adaptbert.rows.cleaning import clean
 from adaptbert.rows.layout import Layout
 from adaptbert.rows.parquet import texts
 from adaptbert.validation.answer_offsets import moved
-from adaptbert.validation.labelled_set import JudgedSet, pass_task
+from adaptbert.validation.labelled_set import ValidatedSet, validate_labelled_set
 from adaptbert.validation.limits import Limits
 from tests.support import raw
 
@@ -28,9 +28,9 @@ PAIR, LABELS, TAGS = (
 )
 
 
-def validated(folder: Path, splits: Any, layout: Layout, limits: Limits = STRICT, **about: Any) -> JudgedSet:
+def validated(folder: Path, splits: Any, layout: Layout, limits: Limits = STRICT, **about: Any) -> ValidatedSet:
     raw.task(folder / "raw", splits, layout, **about)
-    return pass_task(folder / "raw", folder / "kept", folder / "rejected.parquet", limits)
+    return validate_labelled_set(folder / "raw", folder / "kept", folder / "rejected.parquet", limits)
 
 
 def kept(folder: Path, split: str = "train") -> list[dict[str, Any]]:

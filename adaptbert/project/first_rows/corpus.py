@@ -53,7 +53,7 @@ class CorpusLook:
             yield from self._of_files()
 
     def _of_files(self) -> Iterator[UserError | Notice]:
-        from adaptbert.validation.corpus import pass_corpus
+        from adaptbert.validation.corpus import validate_corpus
 
         small = is_small([self.path])
         config = lenient(self.config, small=small)
@@ -67,7 +67,7 @@ class CorpusLook:
         kept = self.folder / "kept.parquet"
         whole = small and files.is_whole
         limits = at_gate(self.limits, whole=whole)
-        found = pass_corpus(self.folder, kept, self.folder / "rejected.parquet", ForbiddenText(()), limits)
+        found = validate_corpus(self.folder, kept, self.folder / "rejected.parquet", ForbiddenText(()), limits)
         errors = found.errors if whole else without_shares(found.errors)
         yield from decided(errors, lambda _: str(self.path), self.key, lambda _: extent, whole=whole)
         if not whole:

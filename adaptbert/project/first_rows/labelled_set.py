@@ -149,11 +149,11 @@ class LabelledLook:
             whole: whether all their rows were read.
             together: whether they are all splits, so that what one lacks is in no other.
         """
-        from adaptbert.validation.labelled_set import pass_task
+        from adaptbert.validation.labelled_set import validate_labelled_set
 
         kept = self.folder / "kept"
         limits = at_gate(self.limits, whole=whole)
-        found = pass_task(raw, kept, self.folder / "rejected.parquet", limits)
+        found = validate_labelled_set(raw, kept, self.folder / "rejected.parquet", limits)
         others = {str(raw / f"{split}.parquet") for split in set(SPLITS) - set(splits)}
         errors = [error for error in found.errors if error.place not in others]
         has_labels = bool(self.config.labels)
