@@ -14,8 +14,8 @@ from adaptbert.runtime.params.params_file import flatten
 from adaptbert.runtime.stage import Stage
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.validation.contamination import ForbiddenText
-from adaptbert.validation.corpus import overlaps, pass_corpus
-from adaptbert.validation.labelled_set import pass_task
+from adaptbert.validation.corpus import overlaps, validate_corpus
+from adaptbert.validation.labelled_set import validate_labelled_set
 from adaptbert.validation.limits import Limits
 
 
@@ -40,12 +40,14 @@ def validate(
         valid, rejects = outputs.enter_context(atomic_write(out)), outputs.enter_context(atomic_write(rejected))
         (valid / "tasks").mkdir(parents=True)  # later stages name it, also where the recipe has no task
         labelled = {
-            name: pass_task(tasks / name, valid / "tasks" / name, rejects / "tasks" / f"{name}.parquet", params)
+            name: validate_labelled_set(
+                tasks / name, valid / "tasks" / name, rejects / "tasks" / f"{name}.parquet", params
+            )
             for name in collect_task.sorted()
         }
         forbidden = ForbiddenText(text for task in labelled.values() for text in task.held_out)
         texts = {
-            name: pass_corpus(
+            name: validate_corpus(
                 corpora / name,
                 valid / "corpora" / f"{name}.parquet",
                 rejects / "corpora" / f"{name}.parquet",

@@ -1,9 +1,9 @@
-"""Two labelled sets made from numpydoc docstrings: real text, labels for nothing.
+"""Two labelled sets derived from numpydoc docstrings: real text, without annotation.
 
-section: sentence -> the section that it stands in (Lead, Parameters, Returns, Notes, Raises).
-mention: sentence -> BIO tags of the words that its author marked up as CODE, PARAM or REF; the marks are taken away.
+section: sentence -> its section (Lead, Parameters, Returns, Notes, Raises).
+mention: sentence -> BIO tags of the words that its author marked up as CODE, PARAM or REF; the markup is removed.
 
-Splits are made by module, so that no function is in two of them, and no sentence is in two splits.
+Splits are by module, so that no function is in two splits; no sentence is in two splits either.
 """
 
 import hashlib
@@ -40,11 +40,11 @@ TOKEN = re.compile(r"\w+(?:[.'-]\w+)*|\S")
 
 
 class DemonstrationTask:
-    """The set of one shape, all splits from one reading of the docstrings."""
+    """The set of one task type; all splits come from one pass over the docstrings."""
 
-    def __init__(self, listing: Path, shape: str, caps: Mapping[str, int]) -> None:
-        self.shape, self.caps = shape, caps
-        self.labels = LABELS[shape]
+    def __init__(self, listing: Path, task_type: str, caps: Mapping[str, int]) -> None:
+        self.task_type, self.caps = task_type, caps
+        self.labels = LABELS[task_type]
         self.docs = InstalledDocs(listing)
 
     @property
@@ -55,12 +55,12 @@ class DemonstrationTask:
         return self.docs.provenance()
 
     def rows(self, split: str) -> list[Row]:
-        """At most as many as the cap says, in the order of the docstrings."""
+        """At most `caps[split]` rows, in the order of the docstrings."""
         return choose(self._pool[split], self.caps[split])
 
     @cached_property
     def _pool(self) -> dict[str, list[Row]]:
-        example = _section if self.shape == "single_sentence" else _mention
+        example = _section if self.task_type == "single_sentence" else _mention
         pool: dict[str, list[Row]] = defaultdict(list)
         for split, row in _once(self.docs.passages(), example):
             pool[split].append(row)
@@ -68,15 +68,15 @@ class DemonstrationTask:
 
 
 def split_of_module(module: str) -> str:
-    """By hash: the same module is always in the same split, whatever else is installed."""
+    """By hash: the split of a module does not depend on other installed packages."""
     return split_of(module, SHARES, salt="")
 
 
 def _once(
     passages: Iterable[Passage], example: Callable[[Sentence], dict[str, Any] | None]
 ) -> Iterable[tuple[str, Row]]:
-    """Each sentence once, in the most guarded split that has it; those that stand under two labels not at all."""
-    found: dict[str, tuple[str, Row]] = {}
+    """Each sentence once, in the last of `SPLITS` that has it; none of the sentences that have two labels."""
+    entries: dict[str, tuple[str, Row]] = {}
     labels: dict[str, set[str]] = defaultdict(set)
     for passage in passages:
         values = example(passage.sentence)
@@ -84,15 +84,15 @@ def _once(
             continue
         key, split = sentence_key(passage.text), split_of_module(passage.module)
         labels[key].add(str(values.get("label")))
-        if key not in found or SPLITS.index(split) > SPLITS.index(found[key][0]):
-            found[key] = split, Row(passage.id, passage.file, passage.line, values)
-    return [entry for key, entry in found.items() if len(labels[key]) == 1]
+        if key not in entries or SPLITS.index(split) > SPLITS.index(entries[key][0]):
+            entries[key] = split, Row(passage.id, passage.file, passage.line, values)
+    return [entry for key, entry in entries.items() if len(labels[key]) == 1]
 
 
 def choose(pool: list[Row], cap: int) -> list[Row]:
-    """Equal shares of all labels: a label with fewer rows gives all of them, the others share what is left.
+    """Equal shares of all labels: a label with fewer rows gives all of them, the others share the rest.
 
-    Which rows of a label, is decided by the hash of their ids.
+    Rows of a label are selected by the hash of their ids.
     """
     by_label: dict[str, list[tuple[int, Row]]] = defaultdict(list)
     for position, row in enumerate(pool):
@@ -106,7 +106,7 @@ def choose(pool: list[Row], cap: int) -> list[Row]:
 
 
 def _draw(identity: str) -> bytes:
-    """Salted: fine-tuning takes its rows by the plain hash of the id, which must not follow this choice."""
+    """Salted: fine-tuning selects rows by the plain hash of the id, which must be independent of this choice."""
     return hashlib.sha256(f"demonstration {identity}".encode()).digest()
 
 
@@ -116,7 +116,7 @@ def _section(sentence: Sentence) -> dict[str, Any] | None:
 
 
 def _mention(sentence: Sentence) -> dict[str, Any] | None:
-    """None without a mention, and where one cannot be labelled: formulas, names of unknown kind."""
+    """None without a mention, and with one that has no label: formulas, names of unknown kind."""
     kinds = {segment.kind for segment in sentence.segments}
     if kinds & {"MATH", "NAME"} or not kinds & set(MENTIONS):
         return None

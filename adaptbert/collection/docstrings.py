@@ -1,4 +1,4 @@
-"""Python source -> its docstrings. Read with ast; nothing is imported and nothing runs."""
+"""Extracts docstrings from Python source with ast; no source is imported or run."""
 
 import ast
 import warnings
@@ -15,9 +15,9 @@ class Docstring(NamedTuple):
 
 
 def docstrings(source: bytes) -> Iterator[Docstring]:
-    """Those of the module, its classes and functions, and those given to `add_newdoc` and its like, in order.
+    """Docstrings of the module, its classes and functions, and those passed to `add_newdoc` and the like, in order.
 
-    Functions inside functions are not looked into: they are rarely documented.
+    Functions inside functions are skipped: they rarely have docstrings.
 
     Raises:
         SyntaxError: not Python of this version.
@@ -25,7 +25,7 @@ def docstrings(source: bytes) -> Iterator[Docstring]:
     if b'"""' not in source and b"'''" not in source:
         return
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # other people's invalid escapes are not our business
+        warnings.simplefilter("ignore")  # invalid escapes of other packages
         try:
             module = ast.parse(source)
         except ValueError as error:  # NUL bytes, before Python 3.12

@@ -1,7 +1,7 @@
-"""A set without dev or test rows -> these, cut off its training rows by a hash.
+"""Splits dev or test rows off the training rows by a hash.
 
-Where a row goes depends on nothing but its own text, or the group that it belongs to where one is mapped, so that rows
-added later move no other row, and copies of one text stay together. Questions about one context stay together as well.
+The split of a row depends only on its text, or on its group where one is mapped, so that rows added later move no
+other row, and copies of one text stay together. Questions about one context stay together as well.
 """
 
 from collections import Counter, defaultdict
@@ -45,12 +45,12 @@ class CutConfig(Config):
         return self
 
     def shares(self) -> dict[str, float]:
-        """Of the splits that are cut off."""
+        """Shares of the splits that are cut off."""
         return {name: share for name, share in (("test", self.test), ("dev", self.dev)) if share is not None}
 
 
 class RowSource(Protocol):
-    """What is cut."""
+    """The source that is split."""
 
     @property
     def warnings(self) -> Counter[str]: ...
@@ -59,7 +59,7 @@ class RowSource(Protocol):
 
 
 class Cut:
-    """The rows of one source by split; held in memory, and rows that cannot be read stay with train."""
+    """The rows of one source by split, in memory; rows that cannot be read belong to train."""
 
     def __init__(self, source: RowSource, layout: Layout, shares: dict[str, float]) -> None:
         self.source, self.layout, self.shares = source, layout, shares
@@ -87,10 +87,10 @@ class Cut:
         return "\n".join(letters(as_text(row.values[name])) for name in self.layout.shared)
 
     def describe(self, columns: Mapping[str, str]) -> dict[str, Any]:
-        """The shares, and by what the rows are cut.
+        """The shares, and the column whose hash determines the split.
 
         Args:
-            columns: our fields and what they are called in the file.
+            columns: field -> column in the file.
         """
         by = columns["group"] if "group" in columns else " and ".join(self.layout.shared)
         return {**self.shares, "by_hash_of": by}
@@ -100,7 +100,7 @@ def split_of(key: str, shares: Mapping[str, float], salt: str = "split ") -> str
     """`train`, or one of the splits that have a share.
 
     Args:
-        salt: before the key, so that other hashes of a text decide other things.
+        salt: before the key, so that this choice is independent of other hashes of a text.
     """
     draw = int.from_bytes(sha256(f"{salt}{key}".encode()).digest()[:6]) / 2**48
     for name, share in shares.items():

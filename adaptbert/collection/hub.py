@@ -1,15 +1,15 @@
-"""A data set by name and revision -> rows, through `datasets`.
+"""Reads rows of a data set by name and revision, through `datasets`.
 
 `path` is a small YAML file, so that DVC sees a change of revision:
 
     name: org/name           # on the hub, or a local folder of parquet, csv or jsonl files
-    revision: 1f2e3d4c       # a commit, so that the same text comes tomorrow; a local folder has none
+    revision: 1f2e3d4c       # a commit, so that the text stays the same; a local folder has none
     config: default          # optional
     split: train             # for a task: {train: train, dev: validation, test: test}
     columns: {text: sentence, label: label}
 
-The data are streamed: the only copies are those in the Hugging Face cache of the user, outside the project. CSV holds
-text alone, so that nothing of it is converted (`NA`, `007`) but what the data set itself declares.
+The data are streamed: the only copies are those in the Hugging Face cache of the user, outside the project. CSV cells
+are read as text (`NA`, `007` stay as they are) unless the data set declares a type.
 """
 
 import logging
@@ -30,7 +30,7 @@ from adaptbert.rows.layout import Layout, of_another_target
 from adaptbert.runtime.params import params_file as params
 
 _DAMAGED = {"json": Code.BAD_JSON, "csv": Code.BAD_CSV, "parquet": Code.PARQUET_DAMAGED}
-"""Format -> what a file of it is that cannot be read."""
+"""Format -> error code of an unreadable file."""
 
 
 class HubConfig(Config):
@@ -44,7 +44,7 @@ class HubConfig(Config):
 
 
 class HubUnreachable(UserError):
-    """No answer from the hub; the same command may work later."""
+    """The hub does not respond; the same command may succeed later."""
 
     exit_code = TEMPORARY
 
@@ -53,15 +53,15 @@ class HubDataset:
     """Rows of one split.
 
     Args:
-        layout: which fields a row has.
+        layout: the fields of a row.
         split: of a task: train, dev or test.
-        labelling: how labels stand in the file.
+        labelling: how the file encodes labels.
     """
 
     def __init__(
         self, path: Path, layout: Layout, config: SourceConfig, split: str = "", labelling: Labelling = AS_IT_IS
     ) -> None:
-        self.path, self.wanted = path, split
+        self.path, self.task_split = path, split
         self.dataset = read_config(path, layout)
         self.split = self._split(split)
         self.warnings: Counter[str] = Counter()
@@ -75,13 +75,13 @@ class HubDataset:
         stream = self._stream(loaded)
         first = list(islice(stream, 1))
         columns = list(loaded.features or chain(*first))
-        self.fields.check(columns, f"{self.path}: {self.split}", self.wanted, f"`columns` of {self.path}")
+        self.fields.check(columns, f"{self.path}: {self.split}", self.task_split, f"`columns` of {self.path}")
         classes = {column: _classes(loaded.features, column) for column in self.fields.columns.values()}
         prefix = f"{Path(self.dataset.name).name}-{self.split}"
-        for row, found in enumerate(chain(first, stream), 1):
+        for row, record in enumerate(chain(first, stream), 1):
             place = f"{self.dataset.name}[{row}]"
             values = {
-                column: _named(found[column], known, place) if known else found[column]
+                column: _named(record[column], known, place) if known else record[column]
                 for column, known in classes.items()
             }
             read = self.fields.read(values, place)
@@ -92,7 +92,7 @@ class HubDataset:
                 yield Row(identity, self.dataset.name, row, read.values, read.group)
 
     def _stream(self, loaded: Any) -> Iterator[dict[str, Any]]:
-        """The rows; a network that goes away between two of them is told as one that never answered."""
+        """The rows; a connection that breaks between two rows is reported like one that was never established."""
         import pyarrow as pa
 
         damage = (ValueError, pa.ArrowException, *((OSError,) if self.is_local else ()))
@@ -104,7 +104,7 @@ class HubDataset:
             raise self._damaged(error, loaded.info.builder_name) from None
 
     def _damaged(self, error: Exception, kind: str) -> BadData:
-        """Told by the type of the error alone: its words may show the text."""
+        """An error that names only the type of `error`, whose message may show row text."""
         code = Code.NOT_DECODABLE if isinstance(error, UnicodeDecodeError) else _DAMAGED.get(kind, Code.PARQUET_DAMAGED)
         problem = f"a file of '{self.dataset.name}' cannot be read as {kind} ({type(error).__name__})"
         return BadData(code, f"{self.path}: name", problem, "mend it; `source: files` names the line")
@@ -117,14 +117,14 @@ class HubDataset:
     def provenance(self) -> dict[str, Any]:
         return {"dataset": self.dataset.model_dump(exclude={"columns"}, exclude_none=True)}
 
-    def _split(self, wanted: str) -> str:
+    def _split(self, name: str) -> str:
         split = self.dataset.split
         if isinstance(split, str):
             return split
-        if wanted not in split:
-            problem = f"names no '{wanted}'"
-            raise BadParams(Code.UNKNOWN_KEY, f"{self.path}: split", problem, f"name {wanted or 'one split, as text'}")
-        return split[wanted]
+        if name not in split:
+            problem = f"names no '{name}'"
+            raise BadParams(Code.UNKNOWN_KEY, f"{self.path}: split", problem, f"name {name or 'one split, as text'}")
+        return split[name]
 
     def _load(self) -> Any:
         import datasets
@@ -132,7 +132,7 @@ class HubDataset:
         from datasets.exceptions import DataFilesNotFoundError, DatasetNotFoundError
 
         datasets.disable_progress_bars()
-        logging.getLogger("datasets").setLevel(logging.CRITICAL)  # what is wrong is told once, by us
+        logging.getLogger("datasets").setLevel(logging.CRITICAL)  # errors are reported once, by adaptbert
         name, place = self.dataset.name, f"{self.path}: name"
         load = partial(
             datasets.load_dataset,
@@ -152,7 +152,7 @@ class HubDataset:
         except (DatasetNotFoundError, DataFilesNotFoundError, FileNotFoundError):
             problem = f"no data set '{name}' of this revision, or no right to read it"
             raise BadData(Code.NOT_ON_HUB, place, problem, "check name and revision; log in for a gated one") from None
-        except pa.ArrowException as error:  # a ValueError, too; of the other formats nothing was read yet
+        except pa.ArrowException as error:  # before ValueError, its base class; only Parquet is read by now
             raise self._damaged(error, "parquet") from None
         except StopIteration:
             raise BadData(Code.EMPTY_FILE, place, f"a file of '{name}' is empty", "fill it or take it away") from None
@@ -168,17 +168,19 @@ def read_config(path: Path, layout: Layout) -> HubConfig:
     for name in config.columns or {}:
         if name not in known:
             problem = f"'{name}' is not a field of a {layout.name}"
-            remedy = f"our name stands left; fields are {', '.join(known)}{of_another_target(layout, name)}"
+            remedy = (
+                f"`columns` maps a field to a column; fields are {', '.join(known)}{of_another_target(layout, name)}"
+            )
             raise BadParams(Code.UNKNOWN_KEY, f"{path}: columns", problem, remedy)
     return config
 
 
 def _as_written(features: Any, columns: Iterable[str]) -> dict[str, Any]:
-    """Options of the CSV reader by which a cell is the text that stands there.
+    """Options of the CSV reader that keep cells as text.
 
     Args:
-        features: that the data set declares; columns of another type than text have it, and empty cells are missing.
-        columns: that are read.
+        features: declared by the data set; columns of another type than text have it, and empty cells are missing.
+        columns: the columns to read.
     """
     typed = {name for name, kind in (features or {}).items() if getattr(kind, "dtype", "") != "string"}
     return {
@@ -189,24 +191,24 @@ def _as_written(features: Any, columns: Iterable[str]) -> dict[str, Any]:
 
 
 def _classes(features: Any, column: str) -> Any:
-    """The named classes of a column, one a row or a list of them; None: it has none."""
+    """The named classes of a column, one a row or a list of them; None: the column has none."""
     feature = (features or {}).get(column)
     inner = getattr(feature, "feature", feature)
     return inner if hasattr(inner, "int2str") else None
 
 
-def _named(found: Any, classes: Any, place: str) -> Any:
-    """Numbers become the names of their classes again; one below 0 says that the label is not told.
+def _named(value: Any, classes: Any, place: str) -> Any:
+    """The class names of class numbers; a number below 0 is a missing label.
 
     Raises:
-        BadData: a number that no class has.
+        BadData: a number without a class.
     """
-    if isinstance(found, list):
-        names = [_named(number, classes, place) for number in found]
+    if isinstance(value, list):
+        names = [_named(number, classes, place) for number in value]
         return next((name for name in names if isinstance(name, Problem)), names)
-    if found is None or found < 0:
+    if value is None or value < 0:
         return Problem(Code.LABEL_MISSING, "label missing")
-    if found >= classes.num_classes:
-        problem = f"label {found}, and the data set names {classes.num_classes} classes, from 0"
+    if value >= classes.num_classes:
+        problem = f"label {value}, and the data set names {classes.num_classes} classes, from 0"
         raise BadData(Code.UNKNOWN_LABEL, place, problem, "mend the row, or the names of the classes")
-    return classes.int2str(found)
+    return classes.int2str(value)

@@ -1,7 +1,7 @@
-"""Names of installed packages -> the sentences of their docstrings: real prose without a download.
+"""Reads the sentences of the docstrings of installed packages: real prose without a download.
 
-A demonstration corpus: what is measured on it says that the pipeline works, not how good a method is. Files are found
-through the packages' RECORD (`stdlib`: through sysconfig), sorted, read with ast and never imported.
+A demonstration corpus: results on it show that the pipeline works, not how good a method is. Files are located through
+the packages' RECORD (`stdlib`: through sysconfig), sorted, read with ast and never imported.
 """
 
 import hashlib
@@ -22,17 +22,17 @@ from adaptbert.runtime.worker_pool import in_order, workers
 
 STDLIB = "stdlib"
 MIN_CHARACTERS = 50_000
-"""A package list that yields less is a mistake: docstrings stripped, or the wrong package."""
+"""A package list that yields less is an error: stripped docstrings, or the wrong package."""
 SKIPPED_FOLDERS = {
     "_external", "_vendor", "_vendored_packages", "array_api_compat", "array_api_extra", "ensurepip", "externals",
     "idle_test", "lib2to3", "pydoc_data", "site-packages", "dist-packages", "test", "tests", "third_party",
     "turtledemo", "vendor", "vendored",
 }  # fmt: skip
-"""Tests, and the code of others inside a package."""
+"""Tests, and vendored code inside a package."""
 
 
 class Passage(NamedTuple):
-    """A sentence and where it stands."""
+    """A sentence and its place."""
 
     id: str
     file: str
@@ -51,7 +51,7 @@ class InstalledDocs:
         self.warnings: Counter[str] = Counter()
 
     def rows(self) -> Iterator[Row]:
-        """Raises BadData at the end when there was hardly any text."""
+        """Raises BadData after the last row when there is less text than MIN_CHARACTERS."""
         seen: set[bytes] = set()
         for passage in self.passages():
             key = hashlib.blake2b(sentence_key(passage.text).encode(), digest_size=16).digest()
@@ -62,17 +62,19 @@ class InstalledDocs:
             yield Row(passage.id, passage.file, passage.line, {"text": passage.text})
 
     def passages(self) -> Iterator[Passage]:
-        """Every sentence of every package, repetitions included."""
+        """Every sentence of every package, including repetitions."""
         versions = self.provenance()["packages"]
         files = [file for package in versions for file in sorted(_python_files(package).items())]
         characters = 0
-        seen: set[str] = set()  # docstrings are often shared as they are: no need to take them twice
-        for (name, _), found in zip(files, in_order(_read, [path for _, path in files], workers()), strict=True):
-            if found is None:
+        seen: set[str] = set()  # docstrings are often shared unchanged: each is read once
+        for (name, _), cut_docstrings in zip(
+            files, in_order(_read, [path for _, path in files], workers()), strict=True
+        ):
+            if cut_docstrings is None:
                 self.warnings["files that are not Python of this version"] += 1
                 continue
             module = ".".join(Path(name).with_suffix("").parts).removesuffix(".__init__")
-            for docstring, cut in found:
+            for docstring, cut in cut_docstrings:
                 if docstring.text in seen:
                     continue
                 seen.add(docstring.text)
@@ -86,14 +88,14 @@ class InstalledDocs:
             raise BadData(Code.TOO_FEW_DOCSTRINGS, self.listing, problem, remedy)
 
     def provenance(self) -> dict[str, Any]:
-        """Versions: sentences repeat for equal versions only."""
+        """Versions: equal versions yield equal sentences."""
         failures = [_not_installed(self.listing, name) for name in self.packages if _version(name) is None]
         raise_all(failures)
         return {"packages": {name: _version(name) for name in self.packages}}
 
 
 def _read(path: Path) -> list[tuple[Docstring, list[Sentence]]] | None:
-    """The docstrings of a file and their sentences; nothing where it is not Python of this version."""
+    """The docstrings of a file and their sentences; None where it is not Python of this version."""
     try:
         return [(docstring, list(sentences(docstring.text))) for docstring in docstrings(path.read_bytes())]
     except SyntaxError:
@@ -123,7 +125,10 @@ def _version(name: str) -> str | None:
 
 
 def _not_installed(listing: Path, name: str) -> BadData:
-    known = [STDLIB, *sorted({str(found.name) for found in metadata.distributions() if found.name})]
+    known = [
+        STDLIB,
+        *sorted({str(distribution.name) for distribution in metadata.distributions() if distribution.name}),
+    ]
     problem = f"package '{name}' is not installed{nearest(name, known)}"
     return BadData(Code.NOT_INSTALLED, listing, problem, "install it or take the line out")
 
@@ -137,7 +142,7 @@ def _python_files(package: str) -> dict[str, Path]:
             for top in sorted(root.iterdir())
             if top.name not in SKIPPED_FOLDERS
             for path in ([top] if top.suffix == ".py" else top.rglob("*.py") if top.is_dir() else [])
-            if _wanted(path.relative_to(root))
+            if _has_own_docs(path.relative_to(root))
         }
     recorded = metadata.distribution(package).files or []
     return {
@@ -145,10 +150,10 @@ def _python_files(package: str) -> dict[str, Path]:
         for file in recorded
         if file.suffix == ".py"
         and ".." not in file.parts
-        and _wanted(Path(file))
+        and _has_own_docs(Path(file))
         and Path(str(file.locate())).is_file()
     }
 
 
-def _wanted(file: Path) -> bool:
+def _has_own_docs(file: Path) -> bool:
     return not (SKIPPED_FOLDERS & set(file.parts) or file.name.startswith("test_") or file.name == "conftest.py")

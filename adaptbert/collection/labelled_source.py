@@ -1,4 +1,4 @@
-"""The user's labelled set: files, folders or hub splits -> rows of train, dev and test."""
+"""Reads the rows of train, dev and test of a labelled set from files, folders or hub splits."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -19,12 +19,12 @@ from adaptbert.rows.layout import Layout
 
 
 class LabelledSource:
-    """A source for each split, and what must hold across them.
+    """A source for each split, and the checks across splits.
 
     Args:
-        paths: split -> where it lies; those of `shares` are not read.
+        paths: split -> its path; those of `shares` are not read.
         shares: of the splits that are cut off the training rows.
-        labelling: how labels stand in the files.
+        labelling: how the files encode labels.
         beginning: how much of each file is read, see `Files`.
 
     Raises:
@@ -78,14 +78,14 @@ class LabelledSource:
 
     def provenance(self) -> dict[str, Any]:
         """`files` or `dataset`, by split."""
-        found: dict[str, dict[str, Any]] = {}
+        by_kind: dict[str, dict[str, Any]] = {}
         for split, source in self._sources.items():
             for kind, value in source.provenance().items():
-                found.setdefault(kind, {})[split] = value
-        return found
+                by_kind.setdefault(kind, {})[split] = value
+        return by_kind
 
     def cut(self) -> dict[str, Any]:
-        """Which splits are cut off the training rows, and how; empty where none is."""
+        """Which splits are cut off the training rows, and how; empty if there are none."""
         return self._cut.describe(self._sources["train"].fields.columns) if self._cut.shares else {}
 
     def _check_group(self, row: Row, split: str) -> None:
@@ -96,11 +96,11 @@ class LabelledSource:
 
 
 def _check_different(splits: Mapping[str, Files]) -> None:
-    met: dict[str, str] = {}
+    first_place: dict[str, str] = {}
     for split, files in splits.items():
         files.survey()
         for name, digest in files.digests.items():
-            if digest in met:
-                problem = f"{name} has the bytes of {met[digest]}"
+            if digest in first_place:
+                problem = f"{name} has the bytes of {first_place[digest]}"
                 raise BadData(Code.FILE_TWICE, files.path, problem, "a split needs a file of its own")
-        met |= {digest: f"{split}: {name}" for name, digest in files.digests.items()}
+        first_place |= {digest: f"{split}: {name}" for name, digest in files.digests.items()}

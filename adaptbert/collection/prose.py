@@ -1,7 +1,7 @@
-"""A docstring -> its sentences, with the section that each stands in.
+"""Splits a docstring into sentences, each with its section.
 
-Understands numpydoc sections, Google sections and reST fields as far as is needed to tell prose from the rest:
-doctests, tables, directives, literal blocks and the heads of entries are dropped.
+Parses numpydoc sections, Google sections and reST fields as far as needed to separate prose from the rest: doctests,
+tables, directives, literal blocks and the heads of entries are dropped.
 """
 
 import re
@@ -54,8 +54,8 @@ SPACES = re.compile(r"\s+")
 
 class Segment(NamedTuple):
     kind: str
-    """What the author marked up as: CODE, PARAM (an entry of the same docstring), REF (another object), MATH, NAME (a
-    plain name, of which it cannot be told whether it is a parameter or an object), else ""."""
+    """The kind of markup: CODE, PARAM (an entry of the same docstring), REF (another object), MATH, NAME (a plain name:
+    a parameter or an object), else ""."""
     text: str
 
 
@@ -66,7 +66,7 @@ class Sentence(NamedTuple):
 
     @property
     def text(self) -> str:
-        """As a reader sees it: no back-ticks, no roles, single spaces."""
+        """As rendered: no back-ticks, no roles, single spaces."""
         return SPACES.sub(" ", "".join(segment.text for segment in self.segments)).strip()
 
 
@@ -85,14 +85,14 @@ def sentences(docstring: str) -> Iterator[Sentence]:
 
 
 def is_prose(text: str) -> bool:
-    """Long enough, short enough, mostly letters, and with no markup left that could not be read."""
+    """Whether the length is in bounds, most characters are letters, and no markup is left."""
     if not MIN_WORDS <= text.count(" ") + 1 <= MAX_WORDS or "`" in text or "://" in text or "%(" in text:
         return False
     return sum(map(str.isalpha, text)) + text.count(" ") >= MIN_LETTERS * len(text)
 
 
 def sentence_key(text: str) -> str:
-    """What is compared to call two sentences the same: letters alone, without case."""
+    """Equal for equal sentences: the letters alone, without case."""
     return "".join(filter(str.isalpha, text.casefold()))
 
 
@@ -110,14 +110,14 @@ def _sections(docstring: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def _entries(lines: list[str]) -> Iterator[str]:
-    """Names that `x, y : float` and its like define."""
+    """Names that `x, y : float` and the like define."""
     for line in lines:
         if line and not line[0].isspace():
             yield from (name.strip(" *`") for name in line.partition(":")[0].split(","))
 
 
 class _Paragraphs:
-    """Joins lines to paragraphs, prose alone; see `_paragraphs`."""
+    """Joins lines of prose to paragraphs; see `_paragraphs`."""
 
     def __init__(self, *, entries: bool) -> None:
         self.done: list[str] = []
@@ -126,7 +126,7 @@ class _Paragraphs:
         """Of the paragraph being joined; None: that of its next line, as below `name: begin of the text`."""
         self.entries = entries
         self.skip_below: int | None = None
-        """What is indented deeper belongs to a dropped block."""
+        """Deeper indented lines belong to a dropped block."""
         self.google: int | None = None
         """Indent of a Google header whose entries follow."""
         self.doctest = self.table = self.fence = False
@@ -148,7 +148,7 @@ class _Paragraphs:
         elif not stripped:
             self.doctest = self.table = False
         elif self.skip_below is not None and indent > self.skip_below:
-            return True  # the paragraph goes on behind the block
+            return True  # the paragraph continues after the block
         elif self.doctest or stripped.startswith(">>>"):
             self.doctest = True
         elif self.table or TABLE_RULE.match(stripped) or stripped.startswith(("|", "+-")):
@@ -207,7 +207,7 @@ class _Paragraphs:
 
 
 def _paragraphs(lines: list[str], *, entries: bool) -> list[str]:
-    """Prose alone.
+    """The paragraphs of prose.
 
     Args:
         entries: lines at the margin are heads of entries (`x : int`), not prose.
@@ -220,36 +220,36 @@ def _paragraphs(lines: list[str], *, entries: bool) -> list[str]:
 
 
 def _segments(raw: str, entries: Set[str]) -> Iterator[Segment]:
-    """Marked-up words and the text between them, without the marks."""
+    """Marked-up words and the text between them, without the markup."""
     position = 0
-    for found in MARKUP.finditer(raw):
-        if found.start() > position:
-            yield Segment("", raw[position : found.start()].replace("\\", ""))
-        position = found.end()
-        segment = _marked(found, entries)
+    for match in MARKUP.finditer(raw):
+        if match.start() > position:
+            yield Segment("", raw[position : match.start()].replace("\\", ""))
+        position = match.end()
+        segment = _marked(match, entries)
         if segment.text:
             yield segment
     if position < len(raw):
         yield Segment("", raw[position:].replace("\\", ""))
 
 
-def _marked(found: re.Match[str], entries: Set[str]) -> Segment:
-    if found["role"]:
-        role = found["role"].rpartition(":")[2]
-        shown = found["target"].partition(" <")[0]
+def _marked(match: re.Match[str], entries: Set[str]) -> Segment:
+    if match["role"]:
+        role = match["role"].rpartition(":")[2]
+        shown = match["target"].partition(" <")[0]
         if role in OBJECT_ROLES:
             return Segment("REF", _short(shown))
         return Segment("CODE" if role in CODE_ROLES else "MATH" if role == "math" else "", shown)
-    if found["double"]:
-        return Segment("CODE", found["double"].strip())
-    if found["single"]:
-        name = found["single"].strip()
+    if match["double"]:
+        return Segment("CODE", match["double"].strip())
+    if match["single"]:
+        name = match["single"].strip()
         if name in ("None", "True", "False"):
             return Segment("CODE", name)
         if NAME.match(name):
             return Segment("PARAM" if name.lstrip("*") in entries else "NAME", name)
         return Segment("REF" if DOTTED.match(name) else "CODE", _short(name))
-    return Segment("", found["link"] or found["anchor"] or found["shown"] or found["emphasis"] or "")
+    return Segment("", match["link"] or match["anchor"] or match["shown"] or match["emphasis"] or "")
 
 
 def _short(name: str) -> str:

@@ -1,6 +1,6 @@
-"""Rows of a source -> a folder in data/raw: parquet, the unreadable rows with their reasons, a manifest.
+"""Writes the rows of a source to a folder in data/raw: Parquet, unreadable rows with reasons, a manifest.
 
-Written a batch at a time, so that memory does not grow with the text.
+Rows are written in batches, so that memory does not grow with the text.
 """
 
 import hashlib
@@ -68,7 +68,7 @@ class RawWriter:
                 if isinstance(row, Unreadable):
                     first_bad = first_bad or row
                     problems[row.problem.code, row.problem.reason] += 1
-                    self._put_aside(row, name)
+                    self._add_unreadable(row, name)
                     continue
                 written += 1
                 content = [row.values[field] for field in fields]
@@ -92,7 +92,7 @@ class RawWriter:
         write_json(self.folder / "manifest.json", manifest)
         return manifest
 
-    def _put_aside(self, row: Unreadable, name: str) -> None:
+    def _add_unreadable(self, row: Unreadable, name: str) -> None:
         values = {"id": row.id, "file": row.file, "line": row.line}
         split = {} if self._is_corpus else {"split": name}
         self._unreadable.add({**values, **split, "code": row.problem.code, "reason": row.problem.reason})

@@ -49,14 +49,13 @@ class SourceConfig(Config):
         return self
 
     def check_fields(self, layout: Layout) -> None:
-        """Refuse what a row of this kind does not have or cannot bear."""
+        """Reject fields that a row of this kind does not have, and options that do not apply to it."""
         labelled = not layout.is_corpus
         fields = ("text", *layout.outputs) if self._marks_characters(layout) else layout.fields
         known = ("id", *(("group",) if labelled else ()), *fields)
         for name in self.columns or {}:
             if name not in known:
-                told = ", ".join(known)
-                remedy = f"our name stands left, that of the file right; fields are {told}"
+                remedy = f"`columns` maps a field to a column of the file; fields are {', '.join(known)}"
                 remedy += of_another_target(layout, name)
                 raise contradiction(f"columns: '{name}' is not a field of a {layout.name}", remedy)
         if self.replace is not None and layout.aligned:
@@ -68,10 +67,10 @@ class SourceConfig(Config):
             raise contradiction(f"format '{self.format}' is for labelled sets", f"write {', '.join(most)} or {last}")
 
     def names(self, layout: Layout) -> dict[str, str]:
-        """Field -> its name in the file, of those that the user mapped; where characters are marked, the tokens have
-        the name of the text that they are made of."""
-        given = dict(self.columns or {})
-        return {"tokens": given.pop("text", "text"), **given} if self._marks_characters(layout) else given
+        """Field -> column of the file, for mapped fields; in formats that mark characters, `tokens` has the column of
+        `text`."""
+        columns = dict(self.columns or {})
+        return {"tokens": columns.pop("text", "text"), **columns} if self._marks_characters(layout) else columns
 
     def _marks_characters(self, layout: Layout) -> bool:
         return layout.is_tagged and self.has_character_marks

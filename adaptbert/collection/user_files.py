@@ -1,4 +1,4 @@
-"""The user's own files -> rows: every format of `readers.formats`, plain or gzip; one file or a folder of them."""
+"""Reads rows from the user's files in any format of `readers.formats`, plain or gzip: one file or a folder."""
 
 import hashlib
 import os
@@ -22,15 +22,15 @@ from adaptbert.errors import BadData, UserError, raise_all
 from adaptbert.rows.layout import Layout
 
 MOST_FILES, MOST_CHARACTERS = 50, 1_000_000
-"""Of a look at the first rows: files of a folder, and characters of a file."""
+"""Limits of a `Beginning`: files of a folder, and characters of a file."""
 
 
 class Beginning(NamedTuple):
-    """How much of its files is read for whoever wants a look at a set.
+    """How much of its files is read when only the first rows of a set are checked.
 
     Attributes:
         rows: of each file.
-        patterns: time for `replace`, of all sets that are looked at.
+        patterns: time for `replace`, for all sets that are checked.
     """
 
     rows: int
@@ -41,11 +41,11 @@ class Files:
     """Rows of one file or of all files in a folder, in the order of their names.
 
     Args:
-        layout: which fields a row has.
-        split: of a task; names the rows that have no id of their own. A corpus has none.
-        labelling: how labels stand in the file.
-        beginning: how much of each of the first files is read, for whoever wants a look at them; what is wrong with one
-            file does not hide what is wrong with the next. None: all of all, as it is trained on.
+        layout: the fields of a row.
+        split: of a task, prefix of the ids of rows without a mapped id; empty for a corpus.
+        labelling: how the files encode labels.
+        beginning: how much of each of the first files is read; the errors of all of them are reported together. None:
+            all files are read completely, and the first error is raised.
     """
 
     def __init__(
@@ -67,8 +67,7 @@ class Files:
         self._types: dict[str, tuple[str, str]] = {}  # column -> type and the first file that has it
 
     def rows(self) -> Iterator[Row | Unreadable]:
-        """Raises BadData for what makes a whole file unusable, and OutOfTime for patterns where only a beginning is
-        read."""
+        """Raises BadData for an unusable file, and OutOfTime when patterns exceed the time of `beginning`."""
         self.survey()
         read: dict[str, str] = {}
         failures: list[UserError] = []
@@ -93,7 +92,7 @@ class Files:
         return {"files": self.digests}
 
     def survey(self) -> None:
-        """Find the files and their digests; all that is wrong with names and Parquet columns is told at once."""
+        """Find the files and their digests; all errors of names and Parquet columns are reported together."""
         if self.digests:
             return
         names = list(self._names())
@@ -119,7 +118,7 @@ class Files:
             self._check_format(self.path)
             yield self.path.name
             return
-        found: dict[str, Path] = {}
+        paths: dict[str, Path] = {}
         for folder, folders, files in os.walk(self.path):
             folders[:] = sorted(name for name in folders if not name.startswith("."))
             for name in folders:
@@ -129,19 +128,19 @@ class Files:
                 if file.startswith(".") or file.endswith(".dvc"):
                     continue
                 self._check_format(place)
-                found[place.relative_to(self.path).as_posix()] = place
-        if not found:
+                paths[place.relative_to(self.path).as_posix()] = place
+        if not paths:
             problem = "no file in this folder"
             raise BadData(Code.NO_SUCH_FILE, self.path, problem, f"put {known_suffixes()} files into it")
         real: dict[Path, str] = {}
-        for name, place in sorted(found.items()):
+        for name, place in sorted(paths.items()):
             if (first := real.setdefault(_real(place), name)) != name:
                 problem = f"listed twice: it is {first}"
                 raise BadData(Code.FILE_TWICE, self._shown(name), problem, "remove one of the two links")
             yield name
 
     def _check_format(self, place: Path) -> None:
-        check_name(place)  # rows are named after it
+        check_name(place)  # ids of rows contain the name
         suffixes = [suffix.lower() for suffix in place.suffixes]
         if any(suffix in (".zip", ".tar", ".tgz", ".7z", ".bz2", ".xz", ".zst", ".rar") for suffix in suffixes[-2:]):
             raise BadData(Code.ARCHIVE, place, "archive, not text", "unpack it first")
@@ -163,20 +162,22 @@ class Files:
         try:
             schema = pq.read_schema(self._place(name))
         except (pa.ArrowInvalid, OSError):
-            return  # told with more words when it is read
+            return  # reading reports it with more detail
         check_columns_differ(schema.names, self.fields.columns.values(), self._shown(name))
         for field, column in self.fields.columns.items():
             if column not in schema.names:
                 continue
-            found = schema.field(column).type
-            while types.is_dictionary(found):
-                found = found.value_type
-            text = types.is_string(found) or types.is_large_string(found) or types.is_string_view(found)
-            shown = "string" if text else str(found)
+            column_type = schema.field(column).type
+            while types.is_dictionary(column_type):
+                column_type = column_type.value_type
+            text = (
+                types.is_string(column_type) or types.is_large_string(column_type) or types.is_string_view(column_type)
+            )
+            shown = "string" if text else str(column_type)
             place = f"{self._shown(name)}"
             if "binary" in shown:
                 raise BadData(Code.NOT_TEXT, place, f"column '{column}' is binary, expected string", "decode it first")
-            if field in TEXTS and not text and not types.is_null(found):
+            if field in TEXTS and not text and not types.is_null(column_type):
                 problem = f"column '{column}' is {shown}, expected string"
                 raise BadData(Code.NOT_TEXT, place, problem, "write it as string")
             first_type, first = self._types.setdefault(column, (shown, name))
@@ -189,7 +190,7 @@ class Files:
         before = _stamp(place)
         stem = self._stem(name)
         kind = self._format(place)
-        assert kind is not None, "survey refuses what has no format"
+        assert kind is not None, "survey rejects files without a format"
         request = ReadRequest(
             place,
             shown,
@@ -220,47 +221,47 @@ class Files:
         ):
             raise BadData(Code.NOTHING_LEFT, shown, f"none of its rows can be read as {kind}", "name its format")
 
-    def _first(self, found: Iterator[Record], most: int) -> Iterator[Record]:
-        """The first records, and fewer where they are long."""
+    def _first(self, records: Iterator[Record], limit: int) -> Iterator[Record]:
+        """The first `limit` records, or fewer where they are long."""
         characters = 0
-        for number, record in enumerate(found):
-            if number == most or characters > MOST_CHARACTERS:
+        for number, record in enumerate(records):
+            if number == limit or characters > MOST_CHARACTERS:
                 self.is_whole = False
                 return
             yield record
             characters += sum(len(value) for value in record.values.values() if isinstance(value, str))
 
     def _digest(self, name: str) -> str:
-        """sha256 of its bytes; of a large file that is not read whole, of its path: no other has the same."""
+        """sha256 of its bytes; of its path where only a beginning of a large file is read: paths are unique."""
         place = self._place(name)
         if self.beginning is not None and place.stat().st_size > MOST_CHARACTERS:
             return hashlib.sha256(os.fsencode(_real(place))).hexdigest()
         return file_digest(place)
 
     def _hinted(self, name: str) -> AbstractContextManager[None]:
-        """A format that the user declared is not doubted."""
+        """Suggests another format in errors, unless the user declared one."""
         kind = self._format(self._place(name))
         if kind is None or self.config.format is not None:
             return nullcontext()
         return hinted(self._place(name), kind, self.config.encoding, self.layout.task_type, "`format: {}`")
 
-    def _check_columns(self, found: list[str], shown: str, *, is_first: bool) -> None:
+    def _check_columns(self, columns: list[str], shown: str, *, is_first: bool) -> None:
         mapping = f"{self.config.key}.columns" if self.config.key else "`columns`"
-        self.fields.check(found, f"{shown}:1", self.split, mapping, is_first=is_first)
-        extra = [column for column in found if column not in self.fields.columns.values()]
+        self.fields.check(columns, f"{shown}:1", self.split, mapping, is_first=is_first)
+        extra = [column for column in columns if column not in self.fields.columns.values()]
         if extra:
             self.warnings[f"files with columns that are not read: {', '.join(extra)}{self._unread_id(extra)}"] += 1
 
     def _unread_id(self, extra: list[str]) -> str:
-        """An id is taken where it was mapped alone: ids may come twice, and which rows are held out depends on them."""
-        told = " (rows are named after file and line; `columns: {id: id}` names them by their id)"
-        return told if "id" in extra and "id" not in self.fields.columns else ""
+        """A hint at an unmapped id column. Only mapped ids are read: they may repeat, and decide what is held out."""
+        hint = " (rows are named after file and line; `columns: {id: id}` names them by their id)"
+        return hint if "id" in extra and "id" not in self.fields.columns else ""
 
     def _format(self, place: Path) -> Format | None:
         return format_of(place, self.config.format)
 
     def _stem(self, name: str) -> str:
-        """Begin of the ids, of documents too. In a folder the whole name, so that a.txt and a.csv stay apart."""
+        """Prefix of ids, also of documents. In a folder the whole name, so that a.txt and a.csv differ."""
         if self.path.is_dir():
             return f"{self.split}/{name}" if self.split else name
         stem = name[: -len(".gz")] if name.lower().endswith(".gz") else name
@@ -274,10 +275,10 @@ class Files:
 
 
 def _real(place: Path) -> Path:
-    """Where links lead; of those in a circle some path, and the error that is told when it is opened."""
+    """The path with links resolved; of circular links some path, which raises when opened."""
     return Path(os.path.realpath(place))
 
 
 def _stamp(path: Path) -> tuple[int, int, int]:
-    found = path.stat()
-    return found.st_size, found.st_mtime_ns, found.st_ino
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns, status.st_ino

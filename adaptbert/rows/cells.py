@@ -1,4 +1,4 @@
-"""What a cell of a row may hold, in Parquet and as one text."""
+"""Cell types of rows: their Parquet types, and a cell as one text."""
 
 from typing import TYPE_CHECKING, Literal
 
@@ -6,7 +6,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 CellType = Literal["text", "texts", "number", "answers"]
-"""A text, a list of texts, a number, or a list of answers: their texts and where each begins."""
+"""A text, a list of texts, a number, or a list of answers (text and offset of each)."""
 
 
 def arrow_type(kind: CellType) -> "pa.DataType":
@@ -23,5 +23,5 @@ def arrow_type(kind: CellType) -> "pa.DataType":
 
 
 def as_text(cell: str | list[str]) -> str:
-    """A text as it is; the words of a tagged sentence with a space between two."""
+    """A text unchanged; the words of a tagged sentence joined by spaces."""
     return cell if isinstance(cell, str) else " ".join(cell)

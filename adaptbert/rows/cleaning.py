@@ -1,9 +1,9 @@
-"""Text to cleaned text, and text to the keys by which two texts count as the same.
+"""Cleans text, and computes the keys by which two texts count as the same.
 
-`clean` takes away what a reader cannot see and a tokenizer would stumble over, and says how much of it there was.
-Everything visible stays as it was written: full-width forms, homoglyphs, emoji and their joiners (U+200C, U+200D).
-The keys are wider: `key` ignores case, compatibility forms and white space, `letters` also punctuation and symbols,
-`name_key` invisible characters. They are only ever compared, never trained on.
+`clean` removes characters that readers cannot see and that disturb a tokenizer, and counts them by kind. Everything
+visible stays as it was written: full-width forms, homoglyphs, emoji and their joiners (U+200C, U+200D).
+The keys ignore more: `key` case, compatibility forms and white space, `letters` also punctuation and symbols,
+`name_key` invisible characters. Keys are compared only; no model is trained on them.
 """
 
 import re
@@ -20,45 +20,45 @@ _HIDDEN = {
     "bidi_override": re.compile(r"[\u202a-\u202e\u2066-\u2069]"),
 }
 _STEPS = (("ansi", _ANSI, ""), ("line_break", _SPACE_LIKE, " "), *((k, pattern, "") for k, pattern in _HIDDEN.items()))
-"""What `clean` does, in order: kind, what is found, what is put in its place."""
+"""The substitutions of `clean`, in order: kind, pattern, replacement."""
 _SUSPECT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u200b\u2028-\u202e\u2066-\u2069\ufeff]")
 _NOTHING: Mapping[str, int] = {}
 
 
 def clean(text: str) -> tuple[str, Mapping[str, int]]:
-    """The text without hidden characters, and how many of each kind were taken away.
+    """The text without hidden characters, and how many of each kind were removed.
 
     Removed: NUL, control characters, terminal colour codes, U+200B, U+FEFF, soft hyphens and the characters that
-    override the direction of writing. Line breaks other than newline become a space, so that no two words are glued.
-    White space at both ends is dropped and not counted.
+    override the direction of writing. Line breaks other than newline become a space, so that no two words are joined.
+    White space at both ends is removed and not counted.
     """
     if not _SUSPECT.search(text):
         return text.strip(), _NOTHING
     counts: dict[str, int] = {}
-    for kind, pattern, put in _STEPS:
-        text, found = pattern.subn(put, text)
-        if found and not put:
-            counts[kind] = found
+    for kind, pattern, substitute in _STEPS:
+        text, removed = pattern.subn(substitute, text)
+        if removed and not substitute:
+            counts[kind] = removed
     return text.strip(), counts
 
 
 def origins(text: str) -> Sequence[int]:
-    """Where each character of `clean(text)[0]` stood in `text`; for a line break, where it began. Rising."""
+    """The offset in `text` of each character of `clean(text)[0]`, ascending; of a line break, where it began."""
     places: Sequence[int] = range(len(text))
     if _SUSPECT.search(text):
-        for _, pattern, put in _STEPS:
-            kept: list[int] = []
+        for _, pattern, substitute in _STEPS:
+            remaining: list[int] = []
             end = 0
-            for found in pattern.finditer(text):
-                kept += places[end : found.start() + len(put)]
-                end = found.end()
-            places = [*kept, *places[end:]]
-            text = pattern.sub(put, text)
+            for match in pattern.finditer(text):
+                remaining += places[end : match.start() + len(substitute)]
+                end = match.end()
+            places = [*remaining, *places[end:]]
+            text = pattern.sub(substitute, text)
     return places[len(text) - len(text.lstrip()) : len(text.rstrip())]
 
 
 def moved_back(text: str, ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Where ranges of `clean(text)[0]` that are not empty stood in the text."""
+    """The ranges of `text` that non-empty ranges of `clean(text)[0]` come from."""
     places = range(len(text)) if len(clean(text)[0]) == len(text) else origins(text)
     return [(places[start], places[end - 1] + 1) for start, end in ranges]
 
@@ -75,12 +75,12 @@ def letters(text: str) -> str:
 
 
 def name_key(name: str) -> str:
-    """Equal for names, of labels say, that a reader may take for one: `key` without invisible characters."""
+    """Equal for names (of labels, for example) that look alike to a reader: `key` without invisible characters."""
     return key(name.translate(_VISIBLE))
 
 
 def spelled(name: str) -> str:
-    """A name in quotes, as YAML and messages have it; what looks like something else, or like nothing, as code points.
+    """A name in quotes, as in YAML and messages; invisible characters and look-alikes are written as code points.
 
     `'neg'` and `"neg\\u200b"`, `"cafe\\u0301"`, `"\\uff30\\uff2f\\uff33"`.
     """
@@ -90,40 +90,40 @@ def spelled(name: str) -> str:
 
 
 def seen(name: str) -> str:
-    """A name as a reader sees it, and as `spelled` writes it where it is not plain: `'ｎｏ' ("\\uff4e\\uff4f")`."""
+    """A name as a reader sees it, followed by its `spelled` form where the two differ: `'ｎｏ' ("\\uff4e\\uff4f")`."""
     plain, code = "".join(filter(str.isprintable, name.translate(_VISIBLE))), spelled(name)
     return f"'{plain}' ({code})" if plain and "\\" in code else code
 
 
 def digest(text: str) -> int:
-    """Eight bytes that stand for a text: among a million texts two collide with a chance of 1 in 37 million."""
+    """A 64-bit hash of a text: among a million texts, two collide with a probability of 1 in 37 million."""
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
 def _folded(text: str) -> str:
-    """NFKC and lower case without regard to the locale; again NFKC, since case folding can undo it."""
+    """NFKC and locale-independent case folding; then NFKC again, since case folding can undo it."""
     if text.isascii():
         return text.lower()
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
 
 
 class _LettersTable(dict[int, int | None]):
-    """For str.translate: keeps letters, marks and digits. Fills itself, as text holds few distinct characters."""
+    """For str.translate: keeps letters, marks and digits. Filled on demand: text has few distinct characters."""
 
     def __missing__(self, code: int) -> int | None:
-        kept = code if unicodedata.category(chr(code))[0] in "LMN" else None
-        self[code] = kept
-        return kept
+        mapped = code if unicodedata.category(chr(code))[0] in "LMN" else None
+        self[code] = mapped
+        return mapped
 
 
 _LETTERS = _LettersTable()
 
 
 def _is_plain(character: str, *, is_composed: bool) -> bool:
-    """Whether a reader sees what stands there.
+    """Whether a reader recognises the character.
 
     Args:
-        is_composed: whether the whole name is in NFKC; then its marks are those of its script.
+        is_composed: whether the name is in NFKC; then its marks belong to its script.
     """
     if character in '"\\' or not character.isprintable() or _VISIBLE[ord(character)] is None:
         return False
@@ -138,7 +138,7 @@ def _escaped(character: str) -> str:
 
 
 class _VisibleTable(dict[int, int | None]):
-    """For str.translate: takes out what shows nothing and is no white space. Fills itself."""
+    """For str.translate: removes invisible characters that are not white space. Filled on demand."""
 
     def __missing__(self, code: int) -> int | None:
         character = chr(code)
@@ -150,5 +150,5 @@ class _VisibleTable(dict[int, int | None]):
 _IGNORABLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
-"""Fillers, joiners and selectors of variants, which are no format characters by their category."""
+"""Fillers, joiners and variation selectors, whose Unicode category is not `Cf` (format)."""
 _VISIBLE = _VisibleTable()

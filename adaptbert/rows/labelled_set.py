@@ -1,4 +1,4 @@
-"""A labelled set on disk: the splits that the gate let through, and the subset of labels that a recipe spends."""
+"""Reads the validated splits of a labelled set, and selects the labelled subset that a recipe trains on."""
 
 import json
 from hashlib import sha256
@@ -14,7 +14,7 @@ def split(folder: Path, name: str) -> list[dict[str, Any]]:
 
 
 def subset(rows: list[dict[str, Any]], labels: int) -> list[dict[str, Any]]:
-    """`labels` of the rows, the same for every arm and seed and a prefix of any larger subset; 0 takes all.
+    """`labels` of the rows: the same for every arm and seed, and a prefix of any larger subset; 0 takes all.
 
     Rows are taken in the order of the hash of their id, which is random with respect to the label.
     """
@@ -24,5 +24,5 @@ def subset(rows: list[dict[str, Any]], labels: int) -> list[dict[str, Any]]:
 
 
 def digest(rows: list[dict[str, Any]]) -> str:
-    """Of what the rows hold: equal rows in the same order have equal digests."""
+    """SHA-256 of the contents: equal rows in the same order have equal digests."""
     return sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""What a row of each kind consists of: its columns by task type and target, the same in data/raw and data/validated.
+"""The columns of a row, by task type and target: the same in data/raw and data/validated.
 
 A row of a corpus is a text. A row of a labelled set has the inputs of its task type and the output of its target; on
 disk `id` stands before them (and, in data/raw, `file` and `line` after).
@@ -28,7 +28,7 @@ class Layout:
 
     Attributes:
         task_type: None for a corpus.
-        target: of a task; None where what is right does not matter, as for a corpus and for rows to predict.
+        target: of a task; None for rows without labels: a corpus, or rows to predict.
     """
 
     task_type: TaskType | None
@@ -45,7 +45,7 @@ class Layout:
 
     @property
     def is_tagged(self) -> bool:
-        """Whether a model reads words, each of which has a tag."""
+        """Whether rows are word lists with one tag a word."""
         return "tokens" in self.inputs
 
     @property
@@ -55,33 +55,33 @@ class Layout:
 
     @property
     def shared(self) -> tuple[str, ...]:
-        """The inputs by which rows belong together: all, or those that several rows have in common."""
+        """The inputs by which rows are grouped: all, or those that several rows may share."""
         return self._task_type.shared or self.inputs
 
     @property
     def aligned(self) -> str:
-        """What points into the inputs, see `TaskTypeSpec`."""
+        """What is aligned with the inputs, see `TaskTypeSpec`."""
         return self._task_type.aligned
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """What it answers; none for a corpus."""
+        """Columns of labels; none for a corpus."""
         return () if self.target is None else (self.output.column,)
 
     @property
     def output(self) -> TargetSpec:
-        """What is right, of a labelled set."""
+        """The target of a labelled set."""
         assert self.target is not None, "a corpus has no target"
         return TARGETS[self.target]
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """All that the user's files hold, `id` apart."""
+        """Inputs and outputs: the fields of the user's files except `id`."""
         return (*self.inputs, *self.outputs)
 
     @property
     def columns(self) -> list[str]:
-        """Of a validated set; a raw one has `file` and `line` too."""
+        """Columns of a validated set; a raw set also has `file` and `line`."""
         return ["id", *self.fields]
 
     def arrow(self) -> "pa.Schema":
@@ -102,7 +102,7 @@ CORPUS = Layout(None)
 
 
 def of_another_target(layout: Layout, name: str) -> str:
-    """The end of a remedy where a field is the output of another target of the task type; else nothing."""
+    """The end of a remedy, if the field is the output of another target of the task type; otherwise empty."""
     targets = TARGETS_OF[layout.task_type] if layout.task_type is not None else ()
     others = [target for target in targets if name in Layout(layout.task_type, target).outputs]
     if not others:
@@ -111,21 +111,24 @@ def of_another_target(layout: Layout, name: str) -> str:
 
 
 MAPPED = "rename it or map it in `columns`"
-"""What to do about a column that is missing from a file of params.yaml."""
+"""Remedy for a column that is missing from a file named in params.yaml."""
 
 
 def missing_columns(
     code: Code,
-    wanted: Iterable[str],
-    found: Sequence[str],
+    required: Iterable[str],
+    columns: Sequence[str],
     place: str | Path,
     remedy: str = MAPPED,
 ) -> list[BadData]:
-    """An error for each wanted column that is not there; one in other capitals is COLUMN_CASE, whatever `code` says."""
+    """An error for each required column that is missing.
+
+    The code is COLUMN_CASE, not `code`, where a column differs in case only.
+    """
     errors = []
-    for name in wanted:
-        if name not in found:
-            other_case = name.lower() in [column.lower() for column in found]
-            problem = f"column '{name}' missing; found {', '.join(found) or 'none'}{nearest(name, found)}"
+    for name in required:
+        if name not in columns:
+            other_case = name.lower() in [column.lower() for column in columns]
+            problem = f"column '{name}' missing; found {', '.join(columns) or 'none'}{nearest(name, columns)}"
             errors.append(BadData(Code.COLUMN_CASE if other_case else code, place, problem, remedy))
     return errors

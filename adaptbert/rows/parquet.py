@@ -1,4 +1,4 @@
-"""Parquet tables between stages: read a batch at a time, so that memory stays flat whatever their size."""
+"""Reads the Parquet tables between stages in batches, in constant memory."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +10,7 @@ from adaptbert.rows.task_types import TASK_TYPES
 
 LAYOUTS = [CORPUS, *map(Layout, TASK_TYPES)]
 BATCH = 1_000
-"""Rows at once: a text may be a whole article."""
+"""Rows; few, since a text may be a whole article."""
 
 
 def rows(path: Path, columns: list[str] | None = None) -> Iterator[dict[str, Any]]:
@@ -27,8 +27,8 @@ def texts(path: Path) -> Iterator[tuple[str, str]]:
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path) as file:
-        found = set(file.schema_arrow.names)
-        inputs = next(layout.inputs for layout in LAYOUTS if found.issuperset(layout.inputs))
+        columns = set(file.schema_arrow.names)
+        inputs = next(layout.inputs for layout in LAYOUTS if columns.issuperset(layout.inputs))
         for batch in file.iter_batches(BATCH, columns=["id", *inputs]):
             cells = [batch[name].to_pylist() for name in inputs]
             for text_id, *values in zip(batch["id"].to_pylist(), *cells, strict=True):

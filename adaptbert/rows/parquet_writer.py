@@ -1,4 +1,4 @@
-"""Rows -> a parquet file, a bounded number of them in memory."""
+"""Writes rows to a Parquet file, with a bounded number of rows in memory."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,11 +12,11 @@ BATCH_ROWS = 8192
 
 
 BATCH_CHARACTERS = 4_000_000
-"""Whichever comes first: rows may be words or whole articles."""
+"""A batch ends at whichever limit comes first: rows may be words or whole articles."""
 
 
 class Table:
-    """One parquet file that grows by batches."""
+    """A Parquet file written in batches."""
 
     def __init__(self, path: Path, fields: Iterable[tuple[str, pa.DataType]]) -> None:
         self._schema = pa.schema(list(fields))
@@ -25,7 +25,7 @@ class Table:
         self._characters = 0
 
     def add(self, row: dict[str, Any], characters: int = 0) -> None:
-        """`characters` is how much the row holds."""
+        """Append a row with `characters` characters of text."""
         self._rows.append(row)
         self._characters += characters
         if len(self._rows) == BATCH_ROWS or self._characters > BATCH_CHARACTERS:

@@ -1,7 +1,7 @@
-"""Scripts that set no spaces between words, as ranges of a regular expression's class. Korean sets them.
+"""Scripts written without spaces between words, as ranges for a regular expression's class. Korean has spaces.
 
-Each use has a choice of its own: which characters are words by themselves (readers), by which characters answers are
-compared (metrics). What BERT's tokenizer separates stands beside it: adaptbert.pretraining.metrics.token_classes.
+Each user selects its own ranges: characters that are words by themselves (readers), characters by which answers are
+compared (metrics). For what BERT's tokenizer separates, see adaptbert.pretraining.metrics.token_classes.
 """
 
 THAI_LAO = "\u0e00-\u0eff"

@@ -1,9 +1,9 @@
-"""Tags to spans and back, in the schemes that sequence labelling is written in; strict readings and nearest legal ones.
+"""Converts tags to spans and back in the common tagging schemes, strictly or to the nearest legal tags.
 
-io     I-x everywhere (or the bare type): two entities of one type that touch are one.
-bio    IOB2: B-x begins an entity, I-x goes on (Tjong Kim Sang and Veenstra 1999, "Representing Text Chunks").
-iob1   I-x everywhere; B-x only where an entity touches one of its own type before it (Ramshaw and Marcus 1995).
-iobes  B-x begins, I-x goes on, E-x ends, S-x is alone; the letters of BILOU (L, U) and BMES (M) are read as well.
+io     I-x everywhere (or the bare type): two adjacent entities of one type are one.
+bio    IOB2: B-x begins an entity, I-x continues it (Tjong Kim Sang and Veenstra 1999, "Representing Text Chunks").
+iob1   I-x everywhere; B-x only directly after an entity of the same type (Ramshaw and Marcus 1995).
+iobes  B-x begins, I-x continues, E-x ends, S-x is a single token; letters of BILOU (L, U) and BMES (M) are accepted.
 
 Pure: lists of strings in, lists out. A span is (first token, last token + 1, type).
 """
@@ -17,7 +17,7 @@ Span = tuple[int, int, str]
 
 OUTSIDE = "O"
 SCHEMES: tuple[Scheme, ...] = ("bio", "io", "iob1", "iobes")
-"""The likeliest first: rows that fit several are said to be of the first of these."""
+"""The most likely first: rows that fit several schemes are assigned to the first of these."""
 
 _PREFIXED = re.compile(r"([BIESLUM])-(.+)", re.DOTALL)
 PREFIXES: Mapping[Scheme, str] = {"io": "I", "bio": "BI", "iob1": "BI", "iobes": "BIES"}
@@ -26,21 +26,21 @@ _SAME = {"L": "E", "U": "S", "M": "I"}
 
 
 def spans(tags: Sequence[str], scheme: Scheme) -> list[Span]:
-    """The entities of a row, strictly: what does not fit the scheme is not read.
+    """The entities of a row that fits the scheme.
 
     Raises:
-        ValueError: the row does not fit the scheme; see `legal` for what it may mean.
+        ValueError: the row does not fit the scheme; `legal` returns the nearest row that does.
     """
-    found = _read(tags, scheme)
-    if _written(found, len(tags), scheme) != [_parsed(tag, scheme) for tag in tags]:
+    entities = _read(tags, scheme)
+    if _written(entities, len(tags), scheme) != [_parsed(tag, scheme) for tag in tags]:
         raise ValueError(f"not {scheme}")
-    return found
+    return entities
 
 
 def tags(spans: Iterable[Span], length: int, scheme: Scheme) -> list[str]:
-    """One tag a token for spans that do not overlap, in their order; O where there is none.
+    """One tag a token for sorted spans that do not overlap; O outside of spans.
 
-    In `io`, spans of one type that touch become one.
+    In `io`, adjacent spans of one type become one.
 
     Args:
         length: tokens of the row.
@@ -49,10 +49,10 @@ def tags(spans: Iterable[Span], length: int, scheme: Scheme) -> list[str]:
 
 
 def legal(tags: Sequence[str], scheme: Scheme) -> list[str]:
-    """The nearest legal row: every tagged token stays in an entity of its type, and only the ends are set anew.
+    """The nearest legal row: every tagged token stays in an entity of its type; only entity boundaries change.
 
-    An entity ends where the type changes, before B- and S-, and after E- and S-. A legal row is returned as it is (in
-    the letters of this module).
+    An entity ends where the type changes, before B- and S-, and after E- and S-. A legal row is returned unchanged
+    (in the letters of this module).
 
     Raises:
         ValueError: a tag is neither O nor a prefix of the scheme with a type.
@@ -70,11 +70,11 @@ def fits(tags: Sequence[str], scheme: Scheme) -> bool:
 
 
 def renamed(tag: str, names: Mapping[str, str]) -> str:
-    """A tag whose type has another name; the prefix stays, and a bare type is one as well."""
-    found = _PREFIXED.fullmatch(tag)
-    if found is None:
+    """A tag with its type renamed; the prefix stays. A tag without a prefix is a type."""
+    match = _PREFIXED.fullmatch(tag)
+    if match is None:
         return names.get(tag, tag)
-    return f"{found[1]}-{names.get(found[2], found[2])}"
+    return f"{match[1]}-{names.get(match[2], match[2])}"
 
 
 def looks_like(rows: Iterable[Sequence[str]]) -> Scheme:
@@ -88,16 +88,16 @@ def looks_like(rows: Iterable[Sequence[str]]) -> Scheme:
 
 def _read(tags: Sequence[str], scheme: Scheme) -> list[Span]:
     """Entities as `legal` sees them."""
-    found: list[Span] = []
+    entities: list[Span] = []
     before = ("", "")
     for place, (prefix, kind) in enumerate(_parsed(tag, scheme) for tag in tags):
-        goes_on = kind == before[1] and prefix not in ("B", "S") and before[0] not in ("E", "S")
-        if kind and goes_on:
-            found[-1] = (found[-1][0], place + 1, kind)
+        continues = kind == before[1] and prefix not in ("B", "S") and before[0] not in ("E", "S")
+        if kind and continues:
+            entities[-1] = (entities[-1][0], place + 1, kind)
         elif kind:
-            found.append((place, place + 1, kind))
+            entities.append((place, place + 1, kind))
         before = (prefix, kind)
-    return found
+    return entities
 
 
 def _written(spans: Iterable[Span], length: int, scheme: Scheme) -> list[tuple[str, str]]:
@@ -114,7 +114,7 @@ def _as_tags(parsed: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def _prefixes(length: int, scheme: Scheme, *, touches: bool) -> str:
-    """Of one entity; `touches`: the token before it is in an entity of the same type."""
+    """Prefixes of one entity; `touches`: the token before it is in an entity of the same type."""
     if scheme == "iobes":
         return "S" if length == 1 else f"B{'I' * (length - 2)}E"
     begins = scheme == "bio" or (scheme == "iob1" and touches)
@@ -124,12 +124,12 @@ def _prefixes(length: int, scheme: Scheme, *, touches: bool) -> str:
 def _parsed(tag: str, scheme: Scheme) -> tuple[str, str]:
     if tag == OUTSIDE:
         return "", ""
-    found = _PREFIXED.fullmatch(tag)
-    if found is None and scheme == "io" and tag:
+    match = _PREFIXED.fullmatch(tag)
+    if match is None and scheme == "io" and tag:
         return "I", tag
-    prefix = "" if found is None else found[1]
+    prefix = "" if match is None else match[1]
     if scheme == "iobes":
         prefix = _SAME.get(prefix, prefix)
-    if found is None or prefix not in PREFIXES[scheme]:
+    if match is None or prefix not in PREFIXES[scheme]:
         raise ValueError(f"a tag is not of {scheme}")
-    return prefix, found[2]
+    return prefix, match[2]

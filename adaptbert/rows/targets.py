@@ -1,6 +1,6 @@
-"""What each target is: the column of what is right, its labels, what an answer is called and how it is written.
+"""Defines each target: the column of gold labels, its label set, and the name and encoding of predicted answers.
 
-How answers are scored stands in adaptbert.finetuning.metrics.targets.
+For the metrics of answers, see adaptbert.finetuning.metrics.targets.
 """
 
 import json
@@ -22,22 +22,22 @@ def _none(cell: Any) -> Iterable[str]:
 
 @dataclass(frozen=True)
 class TargetSpec:
-    """One target, wherever rows are read, checked, predicted and compared.
+    """One target, as used to read, validate, predict and compare rows.
 
     Attributes:
-        column: of what is right.
-        cell: what that column holds.
-        answer, answer_cell: what a predicted answer is called, and what it is.
-        classes: what has one of the classes, with a probability for each: a whole row or each of its words; None:
-            there are no classes.
+        column: of the gold label.
+        cell: type of that column.
+        answer, answer_cell: name and type of a predicted answer.
+        classes: what is classified, with a probability for each class: a row or each of its words; None: there are no
+            classes.
         takes: keys of collect_task.<name> that belong to the target.
-        needs: those of them that must be written.
-        labels: the labels that a cell has.
-        fewest_labels: that the training rows must show.
-        gold: what a cell says is right, as answers are compared with it.
-        read_gold, read_answer: from the text in a file of predictions, which `written` made.
-        has_confidence: whether an answer comes with a probability.
-        marks_spans: whether the tags of a cell are those of spans, which files write in several schemes.
+        needs: those of them that are required.
+        labels: the labels of a cell.
+        fewest_labels: that the training rows must have.
+        gold: the gold answer of a cell, in the form in which answers are compared with it.
+        read_gold, read_answer: parse the text that `written` writes to a file of predictions.
+        has_confidence: whether an answer has a probability.
+        marks_spans: whether tags encode spans, which files may do in several schemes.
     """
 
     column: str
@@ -57,7 +57,7 @@ class TargetSpec:
 
 
 _NAMES = ("labels", "map_labels")
-"""Which labels there are, and what they are called in the files."""
+"""The label set, and the names of labels in the files."""
 
 TARGETS: Mapping[Target, TargetSpec] = {
     "class": TargetSpec(
@@ -104,5 +104,5 @@ TARGETS: Mapping[Target, TargetSpec] = {
 
 
 def written(answer: Any) -> str:
-    """An answer, or what is right, as a file of predictions holds it."""
+    """A predicted or gold answer, as written to a file of predictions."""
     return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)

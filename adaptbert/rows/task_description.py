@@ -1,4 +1,4 @@
-"""task.json of a validated labelled set, typed: written by validation, read by all that comes after it."""
+"""task.json of a validated labelled set, typed: written by validation, read by later stages."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,24 +15,24 @@ FILE = "task.json"
 
 
 class TaskDescription(Config):
-    """What a task is; its JSON has the fields in this order, without those that are None."""
+    """A task; its JSON has the fields in this order, without those that are None."""
 
     model_config = ConfigDict(populate_by_name=True)
 
     task_type: Annotated[TaskType, Field(alias="shape")]
     target: Target
     labels: list[str]
-    """Classes, types of spans, or tags; none of a number or an answer."""
+    """Classes, types of spans, or tags; empty for regression and extractive answers."""
     rows: dict[str, int] = Field(default_factory=dict)
     """Split -> rows kept; empty in the card of a checkpoint."""
     range: Annotated[list[float | None], Field(min_length=2, max_length=2)] | None = None
-    """Of a number: the least and the largest training value; None where no row was kept."""
+    """Regression: the smallest and the largest training value; None where no row was kept."""
     no_answer: bool | None = None
-    """Of an answer: whether questions may have none."""
+    """Extractive answers: whether questions may have none."""
     replace: list[list[str]] | None = None
-    """Patterns and replacements that the texts were read with."""
+    """Patterns and replacements that were applied to the texts."""
     positive: str | None = None
-    """Of a class: the label whose own F1 is reported."""
+    """Classification: the label whose own F1 is reported."""
 
     @model_validator(mode="after")
     def _agree(self) -> Self:
@@ -46,13 +46,13 @@ class TaskDescription(Config):
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "TaskDescription":
-        """From a mapping that may hold more, such as the `task` of a card."""
+        """From a mapping that may have other keys, such as the `task` of a card."""
         known = {field.alias or name for name, field in cls.model_fields.items()}
         return cls.model_validate({name: value for name, value in values.items() if name in known})
 
     @classmethod
     def read(cls, folder: Path) -> "TaskDescription":
-        """Of data/validated/tasks/<task>."""
+        """From data/validated/tasks/<task>."""
         return cls.model_validate(read_json(folder / FILE))
 
     def as_json(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a row of each task type holds; its name in params.yaml and task.json is `shape`."""
+"""The inputs of a row of each task type; params.yaml and task.json call it `shape`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,10 +12,10 @@ class TaskTypeSpec:
     """The inputs of a row.
 
     Attributes:
-        inputs: column -> what a cell holds, in the order in which a model reads them.
+        inputs: column -> cell type, in the order in which a model reads them.
         shared: inputs that rows may have in common, such as the context of several questions: a split by hash keeps
             such rows together, and validation counts those whose context is in two splits. Empty: all inputs.
-        aligned: what points into the inputs, so that no pattern may change them; empty: nothing does.
+        aligned: what refers to positions of the inputs, which no pattern may change then; empty: nothing.
     """
 
     inputs: Mapping[str, CellType]

@@ -1,12 +1,12 @@
-"""(id, text) rows -> a folder of flat token arrays, which adaptbert.tokenization.store.tokenized_corpus reads.
+"""Writes (id, text) rows to a folder of flat token arrays for adaptbert.tokenization.store.tokenized_corpus.
 
 ids.bin         token ids, document after document, [CLS] and [SEP] included
 word_starts.bin whether a token begins a word (adaptbert.tokenization.word_segmentation)
-offsets.bin     where each document begins, and the end of the last
+offsets.bin     the first token of each document, and the end of the last
 characters.bin  characters of each document
-corpus.json     counts, the digest of the text, the fingerprint of the tokenizer and what decided the words
+corpus.json     counts, the digest of the text, the fingerprint of the tokenizer and the segmenter
 
-Memory stays flat: rows, documents and counts pass through, a few batches at a time.
+Rows and documents are processed a few batches at a time, in constant memory.
 """
 
 from collections.abc import Iterable, Iterator
@@ -28,7 +28,7 @@ from adaptbert.tokenization.word_segmentation import Segmenter
 TOKENIZER_WORDS = Segmenter()
 BATCH_TEXTS = 1_000
 BATCH_CHARACTERS = 100_000
-"""Whichever comes first: texts may be posts or whole articles, and a token takes some hundred bytes on its way."""
+"""A batch ends at whichever comes first: texts may be posts or whole articles, and a token needs hundreds of bytes."""
 
 
 def write(
@@ -44,14 +44,14 @@ def write(
     Args:
         rows: ids and texts, read once.
         max_length: see `DocumentConfig`.
-        workers: processes that tokenise; 0: this one. The bytes are the same.
-        segmenter: says what a word is.
+        workers: processes that tokenise; 0: this one. The output is bit-identical.
+        segmenter: determines the words.
 
     Returns:
-        The facts that corpus.json holds.
+        The content of corpus.json.
 
     Raises:
-        BadData: no text, or a vocabulary that does not fit it.
+        BadData: no text has a token, or the vocabulary does not fit the text.
     """
     place = f"{folder.parent.name}/{folder.name}"
     cutter, read, written = Cutter.of(tokenizer, max_length, segmenter), _Read(), _Written()
@@ -59,18 +59,18 @@ def write(
         part.mkdir()
         with closing(in_order(cutter, read.texts_of(rows), workers)) as batches:
             written.write(part, batches)
-        pieces = written.tokens - 2 * written.documents
-        if pieces == 0:
+        subwords = written.tokens - 2 * written.documents  # without [CLS] and [SEP]
+        if subwords == 0:
             remedy = "check the text; for held-out text raise tokenize.heldout_fraction"
             raise BadData(Code.NOTHING_LEFT, place, f"0 of {read.texts} texts have a token", remedy)
-        raise_all(unknown_errors(written.unknown, pieces, place))
+        raise_all(unknown_errors(written.unknown, subwords, place))
         facts = {
             "name": folder.name,
             "texts": read.texts,
             "documents": written.documents,
             "tokens": written.tokens,
             "characters": written.characters,
-            "unknown_rate": written.unknown / pieces,
+            "unknown_rate": written.unknown / subwords,
             "dtype": cutter.dtype,
             "tokenizer": tokenizer.fingerprint,
             "digest": read.digest.hexdigest(),
@@ -81,7 +81,7 @@ def write(
 
 
 class _Read:
-    """Rows on their way to the tokenizer: how many there were, and the digest of their ids and texts."""
+    """Counts the rows that are tokenised, and computes the digest of their ids and texts."""
 
     def __init__(self) -> None:
         self.texts, self.digest = 0, sha256()
@@ -95,13 +95,13 @@ class _Read:
 
 
 class _Written:
-    """Documents on their way to the disk: sums of their counts."""
+    """Writes documents, and sums up their counts."""
 
     def __init__(self) -> None:
         self.documents = self.tokens = self.characters = self.unknown = self.misaligned = 0
 
     def write(self, folder: Path, batches: Iterable[Documents]) -> None:
-        """The files of arrays, batch by batch."""
+        """Write the array files in batches."""
         with ExitStack() as stack:
             ids, word_starts, offsets, lengths = (
                 stack.enter_context((folder / f"{file}.bin").open("wb"))
@@ -120,11 +120,11 @@ class _Written:
                 self.misaligned += documents.misaligned
 
 
-def unknown_errors(unknown: int, pieces: int, place: str | Path) -> list[BadData]:
-    """The error when more than a fifth of the pieces of a text are unknown to the vocabulary."""
-    if unknown <= 0.2 * pieces:
+def unknown_errors(unknown: int, subwords: int, place: str | Path) -> list[BadData]:
+    """The error when more than a fifth of the subword tokens of a text are [UNK]."""
+    if unknown <= 0.2 * subwords:
         return []
-    problem = f"unk rate {unknown / pieces:.1%} > 20 %: vocabulary does not fit this text"
+    problem = f"unk rate {unknown / subwords:.1%} > 20 %: vocabulary does not fit this text"
     remedy = "train the vocabulary on such text, too: put it into a corpus that tokenizer.corpora names"
     return [BadData(Code.VOCABULARY_DOES_NOT_FIT, place, problem, remedy)]
 

@@ -1,7 +1,7 @@
-"""Texts -> documents: token ids between [CLS] and [SEP], so many at most, a longer text cut into several between words.
+"""Cuts texts into documents: at most `max_length` token ids with [CLS] and [SEP]; longer texts are cut between words.
 
-All of it is arithmetic on whole batches of texts; a `Cutter` pickles into a worker process, which need not import more
-than the tokenizers library.
+The computation is vectorised over batches of texts. A `Cutter` can be pickled into a worker process, which imports no
+more than the tokenizers library.
 """
 
 from collections.abc import Iterable, Sequence
@@ -36,13 +36,13 @@ class DocumentConfig(Config):
 
 
 def is_heldout(text_id: str, fraction: float) -> bool:
-    """Whether the text of this id is held out: the same answer in every corpus, whatever its size and order."""
+    """Whether the text of this id is held out: the same in every corpus, for any size and order."""
     return int.from_bytes(blake2b(text_id.encode(), digest_size=8).digest(), "big") < fraction * 2**64
 
 
 @dataclass(frozen=True)
 class Documents:
-    """The documents of some texts, one after the other; a text without a token has none.
+    """The documents of some texts, concatenated; a text without a token has none.
 
     Attributes:
         ids: in the type in which they are stored, (tokens,).
@@ -50,7 +50,7 @@ class Documents:
         lengths: tokens of each, (documents,).
         characters: of the text of each, (documents,).
         unknown: tokens that are [UNK].
-        misaligned: texts whose words are the tokenizer's, for the segmenter's do not fit its tokens.
+        misaligned: texts whose words are the tokenizer's, because the segmenter's do not fit its tokens.
     """
 
     ids: NDArray[Any]
@@ -63,14 +63,14 @@ class Documents:
 
 @dataclass(frozen=True)
 class Cutter:
-    """What makes documents of texts.
+    """Cuts texts into documents.
 
     Attributes:
-        rules: the tokenizer as the tokenizers library writes it.
+        rules: the tokenizer, serialised by the tokenizers library.
         cls, sep, unknown: ids of special tokens.
         dtype: of the ids.
         max_length: see `DocumentConfig`.
-        segmenter: says what a word is.
+        segmenter: determines the words.
     """
 
     rules: str
@@ -100,22 +100,22 @@ class Cutter:
         first = last - lengths + 1
         inner = np.ones(len(ids) + 2 * len(ends), np.bool_)
         inner[first] = inner[last] = False
-        laid = np.empty(len(inner), self.dtype)
-        laid[first], laid[last], laid[inner] = self.cls, self.sep, ids
-        laid_begins = np.ones(len(inner), np.bool_)
-        laid_begins[inner] = begins
+        stored_ids = np.empty(len(inner), self.dtype)
+        stored_ids[first], stored_ids[last], stored_ids[inner] = self.cls, self.sep, ids
+        stored_begins = np.ones(len(inner), np.bool_)
+        stored_begins[inner] = begins
         characters = _characters(encodings, np.cumsum(counts) - counts, starts, ends)
         unknown = int(np.count_nonzero(ids == self.unknown))
-        return Documents(laid, laid_begins, lengths, characters, unknown, misaligned)
+        return Documents(stored_ids, stored_begins, lengths, characters, unknown, misaligned)
 
     def _ends(self, counts: NDArray[np.int64], begins: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Where each document ends in the tokens of all texts: with its text, or between two words, (documents,)."""
+        """The end of each document in the tokens of all texts: at the end of a text or between words, (documents,)."""
         room = self.max_length - 2
         text_ends = np.cumsum(counts)
         cuts: list[int] = []
         for text in np.flatnonzero(counts > room):
             start, end = int(text_ends[text] - counts[text]), int(text_ends[text])
-            cuts += [start + piece_end for _, piece_end in spans(begins[start:end].tolist(), room)]
+            cuts += [start + cut for _, cut in spans(begins[start:end].tolist(), room)]
         return np.union1d(text_ends[counts > 0], np.array(cuts, np.int64))
 
 
@@ -125,8 +125,8 @@ def _characters(
     starts: NDArray[np.int64],
     ends: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """From the first character of a document's first token to the last of its last, (documents,)."""
-    # Where texts without a token start at the same place, the last of those that do has the token.
+    """Characters from a document's first token to its last, (documents,)."""
+    # Several texts start at one position if all but the last of them have no token; the last has the token.
     owners = np.searchsorted(text_starts, starts, side="right") - 1
     firsts, lasts = starts - text_starts[owners], ends - text_starts[owners] - 1
     spans = [
@@ -142,9 +142,9 @@ def _joined(numbers: Iterable[list[Any]]) -> NDArray[np.int64]:
 
 @lru_cache(maxsize=1)
 def _backend(rules: str) -> Any:
-    """The tokenizer of this process, made when its first text comes."""
+    """The tokenizer of this process, created for its first text."""
     import tokenizers
 
     backend = tokenizers.Tokenizer.from_str(rules)
-    backend.encode_special_tokens = True  # not among the rules; see adaptbert.tokenization.store.tokenizer
+    backend.encode_special_tokens = True  # not part of the serialised rules; see adaptbert.tokenization.store.tokenizer
     return backend

@@ -1,12 +1,12 @@
-"""Vocabulary extension: whole words of a domain join the vocabulary of a checkpoint, and its embeddings grow with it.
+"""Vocabulary extension: adds whole words of a domain to the vocabulary of a checkpoint.
 
 A tokenizer and text in, a tokenizer with more words out: an ordinary WordPiece vocabulary in which old tokens keep
-their ids. No input is cut into more pieces than before. WordPiece takes the longest match, so a new word could spoil
-longer ones: with `gluco` as a word, `glucose` might become `gluco ##s ##e` where `glu ##cose` stood before. So a word
-brings with it each longer word in which an old piece reaches across its end (`family`). Where a new word is the longest
-match, the old pieces then have a border at its end, and behind it everything is as before.
+their ids. No input is split into more subword tokens than before. WordPiece takes the longest match, so a new word
+could make longer ones worse: with `gluco` as a word, `glucose` might become `gluco ##s ##e` instead of `glu ##cose`. So
+each longer word in which an old token crosses the end of the new word is added too (`family`). Where a new word is the
+longest match, the old tokens then have a boundary at its end, and the rest is split as before.
 
-The new rows of the embeddings are the means of the rows of their old pieces, as is the bias of the decoder.
+A new row of the embeddings is the mean of the rows of its old subword tokens, as is the bias of the decoder.
 """
 
 import json
@@ -39,13 +39,13 @@ class ExtensionConfig(Config):
 
 @dataclass(frozen=True)
 class Extended:
-    """What an extension brings.
+    """The result of an extension.
 
     Attributes:
         tokenizer: with the new words.
         words: the new words in the order of their ids.
-        pieces_before: tokens of the text by the old tokenizer; an unknown word is one.
-        pieces_after: by the new one.
+        tokens_before: tokens of the text by the old tokenizer; an unknown word is one.
+        tokens_after: by the new one.
         unknown_before: unknown words of the text by the old tokenizer.
         unknown_after: by the new one.
         characters: of the text.
@@ -53,40 +53,40 @@ class Extended:
 
     tokenizer: Tokenizer
     words: list[str]
-    pieces_before: int
-    pieces_after: int
+    tokens_before: int
+    tokens_after: int
     unknown_before: int
     unknown_after: int
     characters: int
 
     def metrics(self) -> dict[str, float]:
-        """What it brought, by name."""
+        """Metrics of the extension, by name."""
         return {
             "new_tokens": len(self.words),
-            "tokens_per_character_before": self.pieces_before / max(1, self.characters),
-            "tokens_per_character_after": self.pieces_after / max(1, self.characters),
-            "tokens_saved": 1 - self.pieces_after / max(1, self.pieces_before),
-            "unknown_rate_before": self.unknown_before / max(1, self.pieces_before),
-            "unknown_rate_after": self.unknown_after / max(1, self.pieces_after),
+            "tokens_per_character_before": self.tokens_before / max(1, self.characters),
+            "tokens_per_character_after": self.tokens_after / max(1, self.characters),
+            "tokens_saved": 1 - self.tokens_after / max(1, self.tokens_before),
+            "unknown_rate_before": self.unknown_before / max(1, self.tokens_before),
+            "unknown_rate_after": self.unknown_after / max(1, self.tokens_after),
         }
 
 
 def extend_vocabulary(tokenizer: Tokenizer, texts: Iterable[str], config: ExtensionConfig) -> Extended:
-    """The words of `texts` that save most pieces for each token that they cost, with their families.
+    """Add the words of `texts` that save most subword tokens for each added token, with their families.
 
-    A word saves its frequency times its pieces but one; an unknown word counts as its characters and one more.
+    A word saves its frequency times (its subword tokens - 1); an unknown word counts as its characters + 1.
     """
-    pieces = WordPieces(tokenizer)
+    word_pieces = WordPieces(tokenizer)
     words, characters = Counter[str](), 0
     for text in texts:
         characters += len(text)
         words.update(_words(tokenizer, text))
     saved = {
-        word: count * (pieces.cost(word) - 1)
+        word: count * (word_pieces.cost(word) - 1)
         for word, count in words.items()
-        if count >= config.min_frequency and len(word) <= LONGEST_WORD and word not in pieces.vocabulary
+        if count >= config.min_frequency and len(word) <= LONGEST_WORD and word not in word_pieces.vocabulary
     }
-    families = {word: pieces.family(word) for word, gain in saved.items() if gain > 0}
+    families = {word: word_pieces.family(word) for word, gain in saved.items() if gain > 0}
     worth = {word: sum(saved.get(member, 0) for member in family) / len(family) for word, family in families.items()}
     chosen: dict[str, None] = {}
     for word in sorted(families, key=lambda word: (-worth[word], word)):
@@ -99,19 +99,19 @@ def extend_vocabulary(tokenizer: Tokenizer, texts: Iterable[str], config: Extens
 
 
 class WordPieces:
-    """How the vocabulary of a tokenizer cuts a word: the longest match first (Wu et al. 2016, as BERT uses it)."""
+    """Splits a word by the vocabulary of a tokenizer: longest match first (Wu et al. 2016, as BERT uses it)."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.vocabulary = set(tokenizer.tokens)
         self._longest = max(map(len, self.vocabulary))
-        going_on = sorted(token[2:] for token in self.vocabulary if token.startswith("##") and len(token) > 3)
+        continuing = sorted(token[2:] for token in self.vocabulary if token.startswith("##") and len(token) > 3)
         self._endings: dict[str, list[str]] = {}
-        for piece in going_on:
-            for end in range(1, len(piece)):
-                self._endings.setdefault(piece[:end], []).append(piece[end:])
+        for token in continuing:
+            for end in range(1, len(token)):
+                self._endings.setdefault(token[:end], []).append(token[end:])
 
     def borders(self, word: str) -> list[int]:
-        """Where its pieces begin, and its end; for an unknown word only as far as pieces are found."""
+        """The starts of its subword tokens, and its end; for an unknown word, up to the last match."""
         borders = [0]
         while borders[-1] < len(word):
             start = borders[-1]
@@ -123,22 +123,22 @@ class WordPieces:
         return borders
 
     def cost(self, word: str) -> int:
-        """Pieces; for an unknown word one more than it has characters, so that any pieces are fewer."""
+        """Subword tokens; for an unknown word its characters + 1, so that any split costs less."""
         borders = self.borders(word)
         return len(borders) - 1 if borders[-1] == len(word) else len(word) + 1
 
     def family(self, word: str) -> list[str]:
-        """A word and every longer one in which an old piece, taken as the longest match, reaches across its end."""
-        borders, found = self.borders(word), [word]
+        """A word, and every longer one in which an old token, as the longest match, crosses the end of the word."""
+        borders, members = self.borders(word), [word]
         for number, border in enumerate(borders):
             if 0 < border < len(word):
                 longer = (word + ending for ending in self._endings.get(word[border:], ()))
-                found += [o for o in longer if self.borders(o) == [*borders[: number + 1], len(o)]]
-        return [member for member in found if member not in self.vocabulary]
+                members += [o for o in longer if self.borders(o) == [*borders[: number + 1], len(o)]]
+        return [member for member in members if member not in self.vocabulary]
 
 
 def with_words(tokenizer: Tokenizer, words: list[str]) -> Tokenizer:
-    """The same tokenizer with more whole words behind its last id."""
+    """The same tokenizer with more whole words after its last id."""
     with tempfile.TemporaryDirectory() as folder:
         tokenizer.save(Path(folder))
         file = Path(folder) / "tokenizer.json"
@@ -149,7 +149,7 @@ def with_words(tokenizer: Tokenizer, words: list[str]) -> Tokenizer:
 
 
 def _words(tokenizer: Tokenizer, text: str) -> Iterator[str]:
-    """As the tokenizer sees them before it cuts them into pieces."""
+    """Words as the tokenizer pre-tokenizes them."""
     normalised = tokenizer.backend.normalizer.normalize_str(text)
     return (word for word, _ in tokenizer.backend.pre_tokenizer.pre_tokenize_str(normalised))
 
@@ -157,8 +157,8 @@ def _words(tokenizer: Tokenizer, text: str) -> Iterator[str]:
 def _count(tokenizer: Tokenizer, words: Counter[str]) -> tuple[int, int]:
     """Tokens of all words and how many of them are unknown."""
     encodings = tokenizer.encode(list(words))
-    pieces = sum(count * len(encoding.ids) for encoding, count in zip(encodings, words.values(), strict=True))
+    tokens = sum(count * len(encoding.ids) for encoding, count in zip(encodings, words.values(), strict=True))
     unknown = sum(
         count * encoding.ids.count(tokenizer.unknown) for encoding, count in zip(encodings, words.values(), strict=True)
     )
-    return pieces, unknown
+    return tokens, unknown

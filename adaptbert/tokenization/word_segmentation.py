@@ -1,7 +1,7 @@
-"""Words: texts and their tokens in, whether a token begins a word out.
+"""Word boundaries: determines for each token of a text whether it begins a word.
 
-BERT's tokenizer separates at white space and punctuation, and each Chinese character from the next; so to find the
-words of Chinese, a segmenter reads the raw text and the two are brought together by the offsets of characters.
+BERT's tokenizer separates at white space and punctuation, and each Chinese character from the next; so a segmenter
+finds the words of Chinese in the raw text, and character offsets align its words with the tokens.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -38,7 +38,7 @@ class SegmentationConfig(Config):
 
 
 class Entry(NamedTuple):
-    """A word of the user's; without a frequency the segmenter takes one that keeps the word whole."""
+    """A user-defined word; without a frequency the segmenter chooses one that keeps the word whole."""
 
     word: str
     frequency: int | None = None
@@ -47,11 +47,11 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True)
 class Segmenter:
-    """Finds words. It pickles into a worker process, where the dictionary is loaded when the first text comes.
+    """Finds words. It can be pickled into a worker process, which loads the dictionary for its first text.
 
     Attributes:
         name: see `SegmentationConfig`.
-        entries: further words.
+        entries: user-defined words.
     """
 
     name: Literal["none", "rjieba", "jieba"] = "none"
@@ -59,10 +59,10 @@ class Segmenter:
 
     @classmethod
     def load(cls, config: SegmentationConfig, dictionary: Path) -> "Segmenter":
-        """With the words of the file `dictionary`.
+        """The segmenter, with the words of the file `dictionary`.
 
         Raises:
-            BadData: lines of it that are no entries.
+            BadData: invalid lines of the dictionary.
             BadParams: the segmenter is not installed.
         """
         if config.segmenter == "none":
@@ -77,32 +77,32 @@ class Segmenter:
 
     @property
     def facts(self) -> dict[str, str | None]:
-        """What decides the words: the segmenter with its version, and the sha256 of the further words."""
+        """The segmenter with its version, and the sha256 of the user-defined words."""
         if self.name == "none":
             return {"segmenter": "none", "dictionary": None}
         digest = sha256(repr([tuple(entry) for entry in self.entries]).encode()).hexdigest()
         return {"segmenter": f"{self.name} {metadata.version(self.name)}", "dictionary": digest}
 
     def word_starts(self, texts: Sequence[str], encodings: "Sequence[Encoding]") -> tuple[NDArray[np.bool_], int]:
-        """Whether a token begins a word, for the tokens of all texts one after the other.
+        """Whether a token begins a word, for the concatenated tokens of all texts.
 
-        A token begins a word if it begins one of the tokenizer's and the segmenter has a boundary between the end of
-        the token before it and its own beginning: a word is never smaller than the tokenizer's, and a Latin word that
-        the segmenter would cut stays whole. The first token of a text begins one. Where a boundary falls inside a
-        token, the two do not go together, and the tokenizer's words hold for that text.
+        A token begins a word if it begins one of the tokenizer's words and the segmenter has a boundary between the end
+        of the previous token and its start: a word is never smaller than the tokenizer's, and a Latin word that the
+        segmenter would cut stays whole. The first token of a text begins one. Where a boundary is inside a token, the
+        two are misaligned, and the text has the tokenizer's words.
 
         Args:
             texts: raw.
             encodings: of the texts, without special tokens.
 
         Returns:
-            (tokens,), and the number of texts that do not go together.
+            (tokens,), and the number of misaligned texts.
         """
         counts = np.array([len(encoding) for encoding in encodings], np.int64)
         own = _joined(encoding.word_ids for encoding in encodings)
         begins = np.ones(len(own), np.bool_)
         begins[1:] = own[1:] != own[:-1]
-        begins[(np.cumsum(counts) - counts)[counts > 0]] = True  # two texts have no word in common
+        begins[(np.cumsum(counts) - counts)[counts > 0]] = True  # no word spans two texts
         if self.name == "none" or len(own) == 0:
             return begins, 0
 
@@ -110,17 +110,17 @@ class Segmenter:
         ends = np.cumsum(_joined(map(len, cut(text)) for text in texts))
         boundary = np.zeros(int(ends[-1]) + 1, np.int64)
         boundary[0] = boundary[ends] = 1
-        upto = np.cumsum(boundary)  # boundaries at a character or before it
+        upto = np.cumsum(boundary)  # boundaries up to and including a character
 
         lengths = np.array([len(text) for text in texts], np.int64)
         text = np.repeat(np.arange(len(texts)), counts)
         spans = _joined(chain.from_iterable(encoding.offsets) for encoding in encodings).reshape(-1, 2)
         spans += (np.cumsum(lengths) - lengths)[text, None]
-        # A character that became several tokens (Hangul syllables do) has one span for all of them.
+        # A character that is split into several tokens (Hangul syllables are) has one span for all of them.
         first, last = spans[:, 0], np.maximum(spans[:, 1] - 1, spans[:, 0])
-        apart = upto[last] > upto[first]
+        is_cut = upto[last] > upto[first]
         misaligned = np.zeros(len(texts), np.bool_)
-        misaligned[text[apart]] = True
+        misaligned[text[is_cut]] = True
         between = np.ones(len(own), np.bool_)
         between[1:] = upto[first[1:]] > upto[last[:-1]]
         return begins & (between | misaligned[text]), int(misaligned.sum())
@@ -130,7 +130,7 @@ def read_dictionary(path: Path) -> tuple[Entry, ...]:
     """The entries of a file, in its order.
 
     Raises:
-        BadData: it is no file, not UTF-8, or a line is no entry; the line is told, not its text.
+        BadData: it is no file, not UTF-8, or has invalid lines; messages have line numbers, not text.
     """
     if not path.is_file():
         raise BadData(Code.NOT_A_FILE, path, "not a readable regular file", "write a file with one word a line")
@@ -161,7 +161,7 @@ def _joined(numbers: Iterable[Iterable[Any]]) -> NDArray[np.int64]:
 
 @lru_cache(maxsize=1)
 def _cutter(name: str, entries: tuple[Entry, ...]) -> Callable[[str], Iterable[str]]:
-    """Text -> its words, of which the text is made without a gap; a segmenter of this process alone."""
+    """A function from a text to its words, which concatenate to the text; one segmenter a process."""
     package: Any = import_module(name)
     if name == "jieba":
         package.setLogLevel("WARNING")

@@ -1,6 +1,6 @@
 """Row counts of validation: rows in = rows kept + rows rejected, each rejected row with its reason.
 
-In: decisions about rows. Out: the figures of metrics/validate.json and the reject files below data/rejected, which hold
+In: decisions about rows. Out: the counts of metrics/validate.json and the reject files below data/rejected, which hold
 ids, places and reasons, never the text, and are readable by their owner only.
 """
 
@@ -19,7 +19,7 @@ from adaptbert.errors import BadData
 
 COMPRESSION = "zstd"
 _SHOWN = 5
-"""Places and reasons named in a message; the rest is counted."""
+"""Places and reasons listed in a message; the others are counted."""
 
 
 class Reject(NamedTuple):
@@ -43,7 +43,7 @@ class TooManyBad(BadData):
 
 
 class RejectFile:
-    """Writes rejected rows as they come."""
+    """Writes rejected rows in batches."""
 
     SCHEMA = pa.schema(
         [
@@ -86,27 +86,27 @@ class Account:
     rejected: Counter[str] = field(default_factory=Counter)
     """Reason -> rows."""
     cleaned: Counter[str] = field(default_factory=Counter)
-    """Kind of hidden character -> characters taken away."""
+    """Kind of hidden character -> characters removed."""
     warnings: Counter[str] = field(default_factory=Counter)
     invalid: list[Reject] = field(default_factory=list)
-    """Rows that could not be read or are not valid; a duplicate or a row that leaks is valid, but unwanted."""
+    """Rows that could not be read or are not valid; duplicates and rows with dev or test text are valid."""
 
     def keep(self, texts: Iterable[str]) -> None:
-        """Enter rows that stay."""
+        """Count kept rows."""
         for text in texts:
             self.kept += 1
             self.characters += len(text)
 
     def reject(self, name: str, reject: Reject, *, invalid: bool) -> None:
-        """Enter a row that does not stay, counted under `name`."""
+        """Count a rejected row under `name`."""
         self.rejected[name] += 1
         if invalid:
             self.invalid.append(reject)
 
     def balance(self) -> None:
-        """Nothing was lost on the way; a difference is a mistake of ours."""
-        lost = self.rows_in - self.kept - self.rejected.total()
-        assert lost == 0, f"{self.rows_in} rows in, {self.kept} kept, {self.rejected.total()} rejected"
+        """Assert rows in = rows kept + rows rejected; a difference is a bug."""
+        difference = self.rows_in - self.kept - self.rejected.total()
+        assert difference == 0, f"{self.rows_in} rows in, {self.kept} kept, {self.rejected.total()} rejected"
 
     def too_many_invalid(self, limit: float, place: str | Path) -> list[TooManyBad]:
         """The error when more than the share `limit` of the rows cannot be read or are not valid."""
@@ -114,20 +114,20 @@ class Account:
             return []
         reasons = Counter((reject.code, reject.reason) for reject in self.invalid)
         (code, _), _ = reasons.most_common(1)[0]
-        told = ", ".join(f"{reason}: {count}" for (_, reason), count in reasons.most_common(_SHOWN))
-        told += f", and {len(reasons) - _SHOWN} more" if len(reasons) > _SHOWN else ""
+        listed = ", ".join(f"{reason}: {count}" for (_, reason), count in reasons.most_common(_SHOWN))
+        listed += f", and {len(reasons) - _SHOWN} more" if len(reasons) > _SHOWN else ""
         shown = ", ".join(f"{reject.place}" for reject in self.invalid[:_SHOWN])
         more = f" and {len(self.invalid) - _SHOWN} more" if len(self.invalid) > _SHOWN else ""
         problem = (
-            f"{len(self.invalid)} of {self.rows_in} rows cannot be read or are not valid ({told}) at {shown}{more}"
+            f"{len(self.invalid)} of {self.rows_in} rows cannot be read or are not valid ({listed}) at {shown}{more}"
         )
         return [TooManyBad(Code(code), place, problem, f"mend them, or raise validate.max_bad_fraction ({limit})")]
 
     def __str__(self) -> str:
         """One line for the log."""
         notes = {**_sorted(self.rejected), **_sorted(self.warnings)}
-        told = "".join(f", {name.replace('_', ' ')} {count:,}" for name, count in notes.items())
-        return f"{self.kept:,} of {self.rows_in:,} rows kept{told}"
+        details = "".join(f", {name.replace('_', ' ')} {count:,}" for name, count in notes.items())
+        return f"{self.kept:,} of {self.rows_in:,} rows kept{details}"
 
     def as_json(self) -> dict[str, Any]:
         """Plain numbers, sorted, for metrics/validate.json."""

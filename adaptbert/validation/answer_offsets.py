@@ -1,4 +1,4 @@
-"""Answers and the text that they point into: the answers move when the text is cleaned.
+"""Adjusts the offsets of answers to the cleaned text.
 
 Offsets count Unicode code points of the context.
 """
@@ -12,13 +12,13 @@ from adaptbert.validation.schemas import ANSWER_ELSEWHERE, Reason
 
 
 def moved(context: str, answers: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]] | Reason:
-    """The answers in `clean(context)`; a reason where nothing visible is left of one."""
-    kept, where = clean(context)[0], origins(context)
-    found = []
+    """The answers in `clean(context)`; a reason where an answer has no visible character."""
+    cleaned, offsets = clean(context)[0], origins(context)
+    moved_answers = []
     for answer in answers:
-        first = bisect_left(where, answer["start"])
-        end = bisect_left(where, answer["start"] + len(answer["text"]))
-        if not kept[first:end].strip():
+        first = bisect_left(offsets, answer["start"])
+        end = bisect_left(offsets, answer["start"] + len(answer["text"]))
+        if not cleaned[first:end].strip():
             return ANSWER_ELSEWHERE
-        found.append({"text": kept[first:end], "start": first})
-    return found
+        moved_answers.append({"text": cleaned[first:end], "start": first})
+    return moved_answers

@@ -1,6 +1,6 @@
 """Validation of one corpus: raw rows in; kept rows, rejected rows and row counts out.
 
-Rows stream through in batches; what is held of them is the digest of each distinct text and the ids.
+Rows are processed in batches; memory holds only the digest of each distinct text and the ids.
 """
 
 from collections.abc import Iterator, Mapping
@@ -45,16 +45,16 @@ class Corpus:
     errors: list[UserError]
 
     def overlap(self, other: "Corpus") -> float:
-        """Share of its distinct texts that the other corpus has too."""
+        """Share of its distinct texts that are also in the other corpus."""
         return float(np.isin(self.keys, other.keys).mean()) if len(self.keys) else 0.0
 
 
-def pass_corpus(raw: Path, kept: Path, rejected: Path, forbidden: ForbiddenText, limits: Limits) -> Corpus:
-    """One corpus, batch by batch.
+def validate_corpus(raw: Path, output: Path, rejected: Path, forbidden: ForbiddenText, limits: Limits) -> Corpus:
+    """Validate one corpus in batches.
 
     Args:
         raw: folder with text.parquet and, where rows could not be read, unreadable.parquet.
-        kept: parquet file to write, id and text.
+        output: parquet file to write, id and text.
         rejected: reject file to write.
         forbidden: dev and test text of all tasks.
         limits: the section `validate`.
@@ -64,7 +64,7 @@ def pass_corpus(raw: Path, kept: Path, rejected: Path, forbidden: ForbiddenText,
     seen: set[int] = set()
     ids: set[str] = set()
     repeated: set[str] = set()
-    with RejectFile(rejected) as reject_file, writer(kept, CORPUS) as kept_file:
+    with RejectFile(rejected) as reject_file, writer(output, CORPUS) as output_file:
         reject_file.write(unreadable(raw, {"": account}))
         for frame in _frames(source):
             account.rows_in += len(frame)
@@ -80,7 +80,7 @@ def pass_corpus(raw: Path, kept: Path, rejected: Path, forbidden: ForbiddenText,
 
             left = [row for row in valid if row not in unwanted]
             account.keep(texts[row] for row in left)
-            kept_file.write_table(table(CORPUS, [[row_ids[row] for row in left], [texts[row] for row in left]]))
+            output_file.write_table(table(CORPUS, [[row_ids[row] for row in left], [texts[row] for row in left]]))
     account.balance()
     errors = [
         *account.too_many_invalid(limits.max_bad_fraction, source),
@@ -91,7 +91,7 @@ def pass_corpus(raw: Path, kept: Path, rejected: Path, forbidden: ForbiddenText,
 
 
 def overlaps(corpora: Mapping[str, Corpus]) -> dict[str, float]:
-    """For each corpus but `general`: the share of its texts that general text has too; more than half is a warning."""
+    """For each corpus except `general`: the share of its texts that `general` also has; over half is a warning."""
     shares = {name: corpus.overlap(corpora["general"]) for name, corpus in corpora.items() if name != "general"}
     for name, share in shares.items():
         if share > _OVERLAP_WARNING:
@@ -106,7 +106,7 @@ def _frames(source: Path) -> "Iterator[pd.DataFrame]":
 
 
 def _unwanted(texts: Mapping[int, str], seen: set[int], forbidden: ForbiddenText, limits: Limits) -> dict[int, Reason]:
-    """Valid rows that must not be trained on; `seen` learns the digests of the others."""
+    """Valid rows that must not be trained on; the digests of the others are added to `seen`."""
     reasons: dict[int, Reason] = {}
     for row, text in texts.items():
         if (reason := _by_length(text, limits)) is not None:
@@ -116,7 +116,7 @@ def _unwanted(texts: Mapping[int, str], seen: set[int], forbidden: ForbiddenText
         else:
             seen.add(name)
     left = [row for row in texts if row not in reasons]
-    leaks = forbidden.found_in([texts[row] for row in left])
+    leaks = forbidden.matches([texts[row] for row in left])
     return reasons | {row: LEAK for row, leak in zip(left, leaks, strict=True) if leak}
 
 
@@ -129,7 +129,7 @@ def _by_length(text: str, limits: Limits) -> Reason | None:
 
 
 def _useless(account: Account, distinct: int, source: Path) -> list[UserError]:
-    """A corpus of which nothing, or nothing worth training on, is left."""
+    """The error when no row, or too little distinct text, is kept."""
     candidates = distinct + account.rejected[DUPLICATE.name]
     if account.cleaned["nul"] > _MAX_NUL * max(1, account.characters):
         problem = f"{account.cleaned['nul']:,} NUL to {account.characters:,} other characters"
@@ -138,8 +138,10 @@ def _useless(account: Account, distinct: int, source: Path) -> list[UserError]:
         problem = f"{distinct} distinct of {candidates} documents"
         return [BadData(Code.REPEATED_TEXT, source, problem, "give text that does not repeat itself")]
     if account.kept == 0:
-        told = ", ".join(f"{name}: {count}" for name, count in sorted(account.rejected.items())) or "it had none"
-        return [BadData(Code.NOTHING_LEFT, source, f"0 of {account.rows_in} documents left ({told})", "give more text")]
+        counts = ", ".join(f"{name}: {count}" for name, count in sorted(account.rejected.items())) or "it had none"
+        return [
+            BadData(Code.NOTHING_LEFT, source, f"0 of {account.rows_in} documents left ({counts})", "give more text")
+        ]
     if account.kept == 1:
         return [
             BadData(

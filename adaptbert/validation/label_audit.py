@@ -1,6 +1,6 @@
-"""Labels of the three splits of a task -> what is wrong with them, and what is worth a warning.
+"""Labels of the three splits of a task -> errors and warnings.
 
-Pure: labels and texts in, errors and counts out. For sequence labelling the labels are the types of the entities.
+For sequence labelling, the labels are the types of the entities.
 """
 
 from collections import Counter, defaultdict
@@ -14,14 +14,14 @@ from adaptbert.rows.cleaning import name_key, seen, spelled
 from adaptbert.rows.layout import Layout
 
 _SHOWN = 5
-"""Labels of a split told one by one."""
+"""Labels of a split listed in a message."""
 
 
 class Labels(NamedTuple):
-    """What the kept rows of a split are labelled with.
+    """The labels of the kept rows of a split.
 
     Attributes:
-        counts: label -> how often.
+        counts: label -> occurrences.
         first: label -> the first row that has it, as messages show it.
     """
 
@@ -29,34 +29,34 @@ class Labels(NamedTuple):
     first: dict[str, str]
 
     @classmethod
-    def of(cls, found: Iterable[tuple[str, str]]) -> "Labels":
+    def of(cls, pairs: Iterable[tuple[str, str]]) -> "Labels":
         """From pairs of a label and the place of its row."""
         counts: Counter[str] = Counter()
         first: dict[str, str] = {}
-        for label, place in found:
+        for label, place in pairs:
             counts[label] += 1
             first.setdefault(label, place)
         return cls(counts, first)
 
-    def told(self, wanted: Iterable[str], known: Sequence[str]) -> str:
-        """Some of its labels, each with its number and its first row, and the known one that it is like."""
-        all_told = [
+    def describe(self, names: Iterable[str], known: Sequence[str]) -> str:
+        """Some of its labels, each with its count, its first row and the nearest known label."""
+        descriptions = [
             f"{self.counts[label]:,} x {seen(label)}{nearest(label, known)}, first in {self.first[label]}"
-            for label in sorted(set(wanted) & set(self.counts))
+            for label in sorted(set(names) & set(self.counts))
         ]
-        more = len(all_told) - _SHOWN
-        return "; ".join(all_told[:_SHOWN]) + (f"; and {more:,} more labels" if more > 0 else "")
+        more = len(descriptions) - _SHOWN
+        return "; ".join(descriptions[:_SHOWN]) + (f"; and {more:,} more labels" if more > 0 else "")
 
 
 def label_errors(
     labels: Mapping[str, Labels], known: Sequence[str] | None, renamed: Mapping[str, str], place: str | Path
 ) -> list[UserError]:
-    """Everything about the labels that would spoil training or scores.
+    """All label errors that would invalidate training or metrics.
 
     Args:
         labels: by split.
-        known: the labels that there may be, where the source fixes them.
-        renamed: a label of the files -> ours (`map_labels`).
+        known: the allowed labels, where the source fixes them.
+        renamed: label in the files -> label in adaptbert (`map_labels`).
         place: the folder of the set, named after it, for the message.
     """
     errors: list[UserError] = [*_lookalikes(labels, known or [], renamed, place)]
@@ -64,11 +64,11 @@ def label_errors(
     for split, (counts, _) in labels.items():
         unknown = set() if known is None else set(counts) - set(known)
         if unknown:
-            problem = f"labels of {split} that are not among `labels`: {labels[split].told(unknown, known or [])}"
+            problem = f"labels of {split} that are not among `labels`: {labels[split].describe(unknown, known or [])}"
             remedy = f"known: {', '.join(map(spelled, sorted(known or [])))}; map_labels gives a label another name"
             errors.append(BadData(Code.UNKNOWN_LABEL, place, problem, remedy))
         if unseen := set(counts) - set(trained) - unknown:
-            problem = f"labels of {split} that train never shows: {labels[split].told(unseen, sorted(trained))}"
+            problem = f"labels of {split} that train never shows: {labels[split].describe(unseen, sorted(trained))}"
             mapped = f"{{{spelled(min(unseen))}: a label of train}}"
             remedy = f"add training rows, or write map_labels: {mapped} below {_section(place)}"
             errors.append(BadData(Code.LABEL_NOT_IN_TRAIN, place, problem, remedy))
@@ -76,7 +76,7 @@ def label_errors(
 
 
 def class_errors(labels: Counter[str], layout: Layout, place: str | Path) -> list[UserError]:
-    """A choice needs two classes in train; where there may be none, one is enough."""
+    """Classification needs two classes in train; multi-label classification and spans need one."""
     fewest = layout.output.fewest_labels
     if len(labels) >= fewest:
         return []
@@ -94,7 +94,7 @@ def number_errors(values: Sequence[float], place: str | Path) -> list[UserError]
     """A correlation needs two values in train.
 
     Args:
-        values: none where the target is no number.
+        values: empty where the target is not regression.
     """
     if len(set(values)) != 1:
         return []
@@ -109,7 +109,7 @@ def number_errors(values: Sequence[float], place: str | Path) -> list[UserError]
 
 
 def positive_errors(labels: Counter[str], positive: str | None, place: str | Path) -> list[UserError]:
-    """The label that is called positive is one of train."""
+    """`positive` must be a label of train."""
     if positive is None or positive in labels:
         return []
     problem = f"positive is {seen(positive)}{nearest(positive, sorted(labels))}, which no training row has"
@@ -117,7 +117,7 @@ def positive_errors(labels: Counter[str], positive: str | None, place: str | Pat
 
 
 def label_warnings(labels: Mapping[str, Labels]) -> dict[str, int]:
-    """Classes that a score can say little about."""
+    """Counts of classes whose scores are unreliable."""
     trained, held_out = labels["train"].counts, {*labels["dev"].counts, *labels["test"].counts}
     counts = {
         "labels_only_in_train": len(set(trained) - held_out),
@@ -137,12 +137,12 @@ def conflicts(rows: Iterable[tuple[str, str, str]]) -> list[list[str]]:
 def _lookalikes(
     labels: Mapping[str, Labels], known: Sequence[str], renamed: Mapping[str, str], place: str | Path
 ) -> Iterator[UserError]:
-    """Labels, of any split or of params.yaml, that a reader may take for one another: they would be two classes.
+    """Labels of any split or of params.yaml that look alike to a reader but would be separate classes.
 
-    One error for the set, whose remedy is the whole of `map_labels`.
+    One error for the set; its remedy is the complete `map_labels`.
     """
-    total: Counter[str] = sum((found.counts for found in labels.values()), Counter())
-    first = {label: row for found in reversed([*labels.values()]) for label, row in found.first.items()}
+    total: Counter[str] = sum((split_labels.counts for split_labels in labels.values()), Counter())
+    first = {label: row for split_labels in reversed([*labels.values()]) for label, row in split_labels.first.items()}
     problems, mapped = list[str](), dict[str, str]()
     for group in _alike(sorted({*total, *known})):
         best, *others = sorted(group, key=lambda label: (label not in known, -total[label]))
@@ -164,9 +164,9 @@ def _lookalikes(
 def _one_spelling(
     mapped: Mapping[str, str], known: Sequence[str], renamed: Mapping[str, str], place: str | Path
 ) -> str:
-    """The remedy: what `map_labels` has to say then, and what `labels` must not."""
-    whole = {**{label: mapped.get(ours, ours) for label, ours in renamed.items()}, **mapped}
-    pairs = ", ".join(f"{spelled(label)}: {spelled(ours)}" for label, ours in whole.items())
+    """The remedy: the complete `map_labels`, and the labels to remove from `labels`."""
+    combined = {**{label: mapped.get(ours, ours) for label, ours in renamed.items()}, **mapped}
+    pairs = ", ".join(f"{spelled(label)}: {spelled(ours)}" for label, ours in combined.items())
     remedy = f"write map_labels: {{{pairs}}} below {_section(place)}" + (
         ", in place of what it says" if renamed else ""
     )
@@ -175,7 +175,7 @@ def _one_spelling(
 
 
 def _section(place: str | Path) -> str:
-    """Of a set whose folder is named after it."""
+    """The section of params.yaml of a set, whose folder has its name."""
     return f"collect_task.{Path(place).name}"
 
 

@@ -1,4 +1,4 @@
-"""What a row may be like: the section `validate` of params.yaml."""
+"""Limits of rows: the section `validate` of params.yaml."""
 
 from typing import Annotated
 

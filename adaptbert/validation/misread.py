@@ -1,6 +1,6 @@
-"""A whole split that was written by other rules than params.yaml says: offsets counted otherwise, another tag scheme.
+"""Detects splits whose offsets are in other units, or whose tags are in another scheme, than params.yaml declares.
 
-Single rows that are wrong are rejected. Where most of them are, the file means something else, and the error says what.
+Single invalid rows are rejected. Where most rows are invalid, the error names the unit or scheme that would fit them.
 """
 
 from collections.abc import Callable
@@ -16,11 +16,11 @@ from adaptbert.validation.schemas import ANSWER_ELSEWHERE, OFFSET_OUTSIDE
 from adaptbert.validation.split import Split
 
 _MOST = 0.9
-"""Share of the answers that miss which another way of counting must find, to be named."""
+"""Share of the misplaced answers that another unit must explain to be named in the error."""
 
 
 def offset_errors(split: Split, limits: Limits) -> list[UserError]:
-    """When too many answers miss their place: is there one way of counting by which they do not?"""
+    """The error when too many answers are misplaced, and another unit of offsets explains it."""
     if split.rules.layout.output.cell != "answers":
         return []
     missed = [row for row, reason in split.invalid.items() if reason in (ANSWER_ELSEWHERE, OFFSET_OUTSIDE)]
@@ -30,7 +30,7 @@ def offset_errors(split: Split, limits: Limits) -> list[UserError]:
     pairs = [(row["context"], answer) for row in rows for answer in row["answers"]]
     fitting = [
         name
-        for name, finds in _COUNTS.items()
+        for name, finds in _UNITS.items()
         if sum(finds(context, answer["text"], answer["start"]) for context, answer in pairs) >= _MOST * len(pairs)
     ]
     rows_missed = f"{len(missed)} of {split.account.rows_in} rows"
@@ -54,17 +54,17 @@ def _at(context: str | bytes, text: str | bytes, start: int) -> bool:
     return start >= 0 and context[start : start + len(text)] == text
 
 
-_COUNTS: dict[str, Callable[[str, str, int], bool]] = {
+_UNITS: dict[str, Callable[[str, str, int], bool]] = {
     "bytes": lambda context, text, start: _at(context.encode(), text.encode(), start),
     "UTF-16 units": lambda context, text, start: _at(context.encode("utf-16-le"), text.encode("utf-16-le"), 2 * start),
     "the NFD text": lambda context, text, start: _at(normalize("NFD", context), normalize("NFD", text), start),
     "the NFC text": lambda context, text, start: _at(normalize("NFC", context), normalize("NFC", text), start),
 }
-"""Ways of counting that other programs have: is the text there, if offsets are counted so?"""
+"""Units of offsets in other programs: is the text at the offset in this unit?"""
 
 
 def scheme_errors(split: Split, limits: Limits) -> list[UserError]:
-    """More misfits than single slips: the whole file follows another scheme, or none."""
+    """The error when more rows break the scheme than `max_bad_fraction` allows."""
     rules = split.rules
     total = split.account.rows_in
     if split.misfits <= limits.max_bad_fraction * total:
@@ -90,6 +90,6 @@ def scheme_errors(split: Split, limits: Limits) -> list[UserError]:
 
 
 def _rows(split: Split) -> list[list[str]]:
-    """As they stand in the file."""
+    """Tags as written in the file."""
     rows = pq.read_table(split.source, columns=["tags"])["tags"].to_pylist()
     return [[str(tag) for tag in row] for row in rows if row is not None]

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 TOO_LONG = Reason(Code.TOO_LONG, "too_long", "text is longer than validate.max_characters")
 _SHOWN = 20
-"""Repeated ids told one by one."""
+"""Repeated ids reported, one error each."""
 
 
 def unreadable(raw: Path, accounts: Mapping[str, Account]) -> Iterator[Reject]:
-    """Rows that `collect` could not read join the books, so that the sum holds from the source."""
+    """Rows that `collect` could not read, added to the row counts, so that these cover the source."""
     path = raw / "unreadable.parquet"
     for row in pq.read_table(path).to_pylist() if path.is_file() else []:
         split = row.get("split", "")
@@ -35,11 +35,11 @@ def unreadable(raw: Path, accounts: Mapping[str, Account]) -> Iterator[Reject]:
 def rejects(
     frame: "pd.DataFrame", reasons: Mapping[int, Reason], invalid: Collection[int], split: str, account: Account
 ) -> Iterator[Reject]:
-    """The rejected rows of a frame, entered in the books.
+    """The rejected rows of a frame, added to the row counts.
 
     Args:
         reasons: position in the frame -> why.
-        invalid: those of the positions whose rows are not valid, in contrast to unwanted.
+        invalid: those of the positions whose rows are invalid; the others are duplicates, copies or out of limits.
     """
     ids, files, lines = (frame[column].tolist() for column in ("id", "file", "line"))
     for row, reason in sorted(reasons.items()):
@@ -50,12 +50,12 @@ def rejects(
 
 
 def repeated_ids(source: Path, repeated: Collection[str]) -> list[UserError]:
-    """One error for each id that stands in two rows, with the first two places."""
-    wanted = sorted(repeated)[:_SHOWN]
-    if not wanted:
+    """One error for each repeated id, with its first two places."""
+    shown = sorted(repeated)[:_SHOWN]
+    if not shown:
         return []
-    rows = pq.read_table(source, columns=["id", "file", "line"], filters=[("id", "in", wanted)]).to_pylist()
-    places: dict[str, list[str]] = {row_id: [] for row_id in wanted}
+    rows = pq.read_table(source, columns=["id", "file", "line"], filters=[("id", "in", shown)]).to_pylist()
+    places: dict[str, list[str]] = {row_id: [] for row_id in shown}
     for row in rows:
         places[row["id"]].append(f"{row['file']}:{row['line']}")
     return [
@@ -65,13 +65,13 @@ def repeated_ids(source: Path, repeated: Collection[str]) -> list[UserError]:
 
 
 def writer(path: Path, layout: Layout) -> pq.ParquetWriter:
-    """Of the rows that are kept."""
+    """A Parquet writer for kept rows."""
     path.parent.mkdir(parents=True, exist_ok=True)
     return pq.ParquetWriter(path, layout.arrow(), compression=COMPRESSION)
 
 
 def table(layout: Layout, cells: Sequence[Sequence[Any]]) -> pa.Table:
-    """What `writer` takes: one sequence for each of the columns of the layout."""
+    """The table that `writer` writes, from one sequence for each column of the layout."""
     schema = layout.arrow()
     arrays = [pa.array(column, kind) for column, kind in zip(cells, schema.types, strict=True)]
     return pa.Table.from_arrays(arrays, schema=schema)

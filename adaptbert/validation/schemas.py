@@ -1,7 +1,7 @@
-"""What a valid row looks like, and which rows are not: a frame in, the faulty rows with a reason out.
+"""The pandera schemas of raw rows: a frame in, the invalid rows with their reasons out.
 
-pandera checks a frame lazily, so that every fault of every row is found at once. A fault of a row is returned; a fault
-of a column (missing, of another type) makes all rows unreadable and is raised.
+pandera validates lazily, so that all errors of all rows are reported together. An invalid row is returned; a missing
+or mistyped column makes all rows unreadable and is raised.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,9 +24,9 @@ class Reason(NamedTuple):
     """Why a row is rejected.
 
     Attributes:
-        code: what data/rejected says, as a number.
-        name: how it is counted in metrics/validate.json.
-        text: what the reject file says.
+        code: in data/rejected, as a number.
+        name: its key in metrics/validate.json.
+        text: in the reject file.
     """
 
     code: Code
@@ -51,11 +51,11 @@ ANSWER_ELSEWHERE = Reason(Code.ANSWER_NOT_AT_OFFSET, "answer_elsewhere", "an ans
 
 
 class Rules(NamedTuple):
-    """What params.yaml says about the values of a labelled set.
+    """Constraints on the values of a labelled set, from params.yaml.
 
     Attributes:
-        scheme: in which spans are written.
-        range: of a number.
+        scheme: tag scheme of spans.
+        range: of regression values.
     """
 
     scheme: Scheme
@@ -78,7 +78,7 @@ def schema(layout: Layout, rules: Rules) -> "pa.DataFrameSchema":
         "question": lambda: _text_column([_check(EMPTY, _not_blank)]),
         "label": lambda: pa.Column(str, [_check(LABEL_MISSING, _not_blank)], description="class"),
         "labels": lambda: _list_column(
-            [_check(LABEL_MISSING, lambda found: all(map(_named, found)))], "classes, perhaps none"
+            [_check(LABEL_MISSING, lambda labels: all(map(_named, labels)))], "classes, perhaps none"
         ),
         "value": lambda: pa.Column(
             float, [_check(OUT_OF_RANGE, lambda x: isfinite(x) and low <= x <= high)], description="number to be found"
@@ -94,7 +94,7 @@ def schema(layout: Layout, rules: Rules) -> "pa.DataFrameSchema":
         "tags": lambda: _list_column([_tag_check(layout, rules)], "one a token"),
         "answers": lambda: _list_column([], "texts and their offsets in the context, perhaps none"),
     }
-    together = {  # column of what is right -> checks of it against the inputs
+    together = {  # output column -> its checks against the inputs
         "tags": [pa.Check(_equally_long, error=LENGTHS.text)],
         "answers": [
             pa.Check(_each_answer(_inside), error=OFFSET_OUTSIDE.text),
@@ -113,30 +113,30 @@ def schema(layout: Layout, rules: Rules) -> "pa.DataFrameSchema":
 
 
 def faulty(frame: "pd.DataFrame", layout: Layout, place: str | Path, rules: Rules = ANYTHING) -> dict[int, Reason]:
-    """Position of each faulty row -> its first reason, in the order in which the reasons stand above.
+    """Position of each invalid row -> its first reason, in the order of `_ORDER`.
 
     Raises:
         BadData: a column is missing or of another type.
     """
     from pandera.errors import SchemaErrors
 
-    wanted = schema(layout, rules)
-    raise_all(missing_columns(Code.COLUMN_MISSING, map(str, wanted.columns), list(map(str, frame.columns)), place))
-    if frame.empty:  # its columns have no types that could be judged
+    expected = schema(layout, rules)
+    raise_all(missing_columns(Code.COLUMN_MISSING, map(str, expected.columns), list(map(str, frame.columns)), place))
+    if frame.empty:  # its columns have no types to check
         return {}
-    rows = frame.reset_index(drop=True)  # failures are told by index: it must be unique
+    rows = frame.reset_index(drop=True)  # pandera reports failures by index: it must be unique
     try:
-        wanted.validate(rows, lazy=True)
+        expected.validate(rows, lazy=True)
     except SchemaErrors as errors:
         cases = errors.failure_cases
     else:
         return {}
     raise_all(_mistyped(cases[cases["check"].str.startswith("dtype(")], rows, place))
-    found: dict[int, Reason] = {}
+    reasons: dict[int, Reason] = {}
     for column, check, row in zip(cases["column"], cases["check"], cases["index"], strict=True):
         reason = _NULL[column] if check == "not_nullable" else _BY_TEXT[check]
-        found[int(row)] = min(reason, found.get(int(row), reason), key=_ORDER.index)
-    return dict(sorted(found.items()))
+        reasons[int(row)] = min(reason, reasons.get(int(row), reason), key=_ORDER.index)
+    return dict(sorted(reasons.items()))
 
 
 _ORDER = [
@@ -209,7 +209,7 @@ def _equally_long(frame: "pd.DataFrame") -> "pd.Series[bool]":
 
 
 def _mistyped(cases: "pd.DataFrame", frame: "pd.DataFrame", place: str | Path) -> list[UserError]:
-    """One error a column; the values stay out of the message."""
+    """One error a column; messages show no values."""
     return [
         BadData(
             Code.NOT_TEXT,
@@ -225,7 +225,7 @@ Answer = Mapping[str, Any]
 
 
 def _each_answer(holds: Callable[[str, Answer], bool]) -> "Callable[[pd.DataFrame], pd.Series[bool]]":
-    """Whether it holds for all answers of a row."""
+    """A check that `holds` is true for all answers of a row."""
     import pandas as pd
 
     def check(frame: "pd.DataFrame") -> "pd.Series[bool]":

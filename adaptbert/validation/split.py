@@ -1,4 +1,4 @@
-"""One split of a labelled set while it is judged: its rows, cleaned, and why some are rejected."""
+"""One split of a labelled set during validation: its rows, cleaned, and the reasons of rejected rows."""
 
 from collections import Counter
 from math import isfinite
@@ -18,7 +18,7 @@ from adaptbert.validation.label_audit import Labels
 from adaptbert.validation.limits import Limits
 from adaptbert.validation.reject import TOO_LONG, table
 from adaptbert.validation.schemas import EMPTY, OUT_OF_RANGE, Reason, faulty
-from adaptbert.validation.tags import as_bio, mended
+from adaptbert.validation.tags import as_bio, repaired
 from adaptbert.validation.task_rules import TaskRules
 
 if TYPE_CHECKING:
@@ -29,10 +29,10 @@ class Split:
     """The rows of one split.
 
     Attributes:
-        frame: the rows; those that are valid are cleaned, their spans are BIO, their answers where the text moved to.
-        invalid: position -> what is wrong with the row.
-        reasons: position -> why the row is rejected; the invalid ones and those that are merely unwanted.
-        misfits: rows whose tags break the scheme of the file, the mended ones included.
+        frame: the rows; valid ones are cleaned, with tags in BIO and offsets of answers in the cleaned text.
+        invalid: position -> why the row is invalid.
+        reasons: position -> why the row is rejected: invalid rows, and valid ones that are copies or out of limits.
+        misfits: rows whose tags break the scheme of the file, repaired ones included.
     """
 
     def __init__(self, source: Path, rules: TaskRules, limits: Limits) -> None:
@@ -41,11 +41,11 @@ class Split:
         self.account = Account(rows_in=len(self.frame))
         self.misfits = 0
         if rules.layout.output.marks_spans and "tags" in self.frame:
-            self.frame["tags"], self.misfits = mended(self.frame["tags"].tolist(), rules)
+            self.frame["tags"], self.misfits = repaired(self.frame["tags"].tolist(), rules)
             if rules.repair and self.misfits:
                 self.account.warnings["tags_mended"] = self.misfits
-        found = faulty(self.frame, rules.layout, source, rules.values)
-        self.invalid = {row: self._with_value(row, reason) for row, reason in found.items()}
+        reasons = faulty(self.frame, rules.layout, source, rules.values)
+        self.invalid = {row: self._with_value(row, reason) for row, reason in reasons.items()}
         self._texts: list[tuple[str, ...]] = []
         self._clean()
         lengths = [sum(map(len, row)) for row in self._texts]
@@ -55,15 +55,15 @@ class Split:
 
     @property
     def left(self) -> list[int]:
-        """Positions of the rows that are kept."""
+        """Positions of the kept rows."""
         return [row for row in range(len(self.frame)) if row not in self.reasons]
 
     def texts(self) -> list[tuple[str, ...]]:
-        """The inputs of the rows that are kept; the words of a tagged row are one text."""
+        """The inputs of the kept rows; the words of a tagged row are one text."""
         return [self._texts[row] for row in self.left]
 
     def shown(self) -> list[str]:
-        """Each of the rows that are kept as one text."""
+        """Each of the kept rows as one text."""
         return ["".join(texts) for texts in self.texts()]
 
     def compared(self) -> list[tuple[str, ...]]:
@@ -75,28 +75,28 @@ class Split:
         return ["\n".join(map(key, texts)) for texts in self.texts()]
 
     def outputs(self) -> list[str]:
-        """What is to be found in the rows that are kept, to be compared."""
+        """The labels of the kept rows as text, for comparison."""
         column = self.rules.layout.output.column
-        return [str(list(cell) if isinstance(cell, list) else cell) for cell in self._kept(column)]
+        return [str(list(cell) if isinstance(cell, list) else cell) for cell in self._kept_cells(column)]
 
     def labels(self) -> Labels:
-        """Of the rows that are kept: their classes, the types of their entities, or their tags."""
+        """The classes, entity types or tags of the kept rows."""
         output = self.rules.layout.output
-        rows = zip(self._kept(output.column), self.places(), strict=True)
+        rows = zip(self._kept_cells(output.column), self.places(), strict=True)
         return Labels.of((label, place) for cell, place in rows for label in output.labels(cell))
 
     def places(self) -> list[str]:
-        """Of the rows that are kept, for messages: file, line and id."""
-        columns = (self._kept(name) for name in ("file", "line", "id"))
+        """File, line and id of the kept rows, for messages."""
+        columns = (self._kept_cells(name) for name in ("file", "line", "id"))
         return [f"{file}:{line} (row {row_id!r})" for file, line, row_id in zip(*columns, strict=True)]
 
     def numbers(self) -> list[float]:
-        """Of the rows that are kept; none where the target is another."""
+        """The values of the kept rows; empty unless the target is regression."""
         output = self.rules.layout.output
-        return self._kept(output.column) if output.cell == "number" else []
+        return self._kept_cells(output.column) if output.cell == "number" else []
 
     def unanswered(self) -> list[UserError]:
-        """Questions without an answer, where there may be none."""
+        """The error when questions have no answer and `no_answer` is false."""
         if self.rules.layout.output.cell != "answers" or self.rules.no_answer:
             return []
         none = [row for row in self.left if not self.frame["answers"].iloc[row]]
@@ -114,23 +114,23 @@ class Split:
         return {row_id for row_id, count in counts.items() if count > 1}
 
     def table(self) -> pa.Table:
-        """The rows that are kept, for the validated file."""
+        """The kept rows, for the validated file."""
         layout = self.rules.layout
-        return table(layout, [self._kept(name) for name in layout.columns])
+        return table(layout, [self._kept_cells(name) for name in layout.columns])
 
     def _with_value(self, row: int, reason: Reason) -> Reason:
-        """A number outside the range is told, and the range."""
+        """The reason, with the value and the range where the value is out of range."""
         if reason != OUT_OF_RANGE:
             return reason
         value, (low, high) = self.frame["value"].iloc[row], self.rules.range
         wrong = f"not in {low:g} to {high:g}" if isfinite(value) else "not finite"
         return reason._replace(text=f"value {value:g} is {wrong}")
 
-    def _kept(self, column: str) -> list[Any]:
+    def _kept_cells(self, column: str) -> list[Any]:
         return self.frame[column].iloc[self.left].tolist()
 
     def _clean(self) -> None:
-        """Cells of valid rows are replaced by cleaned ones; what points into them moves along."""
+        """Replace cells of valid rows by cleaned ones, and adjust offsets of answers."""
         layout = self.rules.layout
         cells = {name: self.frame[name].tolist() for name in layout.fields}
         for row in range(len(self.frame)):
@@ -151,7 +151,7 @@ class Split:
             self.frame[name] = column
 
     def _cleaned(self, cell: Any) -> Any:
-        pieces = [clean(piece) for piece in ([cell] if isinstance(cell, str) else cell)]
-        for _, hidden in pieces:
+        parts = [clean(part) for part in ([cell] if isinstance(cell, str) else cell)]
+        for _, hidden in parts:
             self.account.cleaned.update(hidden)
-        return pieces[0][0] if isinstance(cell, str) else [text for text, _ in pieces]
+        return parts[0][0] if isinstance(cell, str) else [text for text, _ in parts]

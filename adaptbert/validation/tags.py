@@ -1,4 +1,4 @@
-"""Tags of a file -> BIO; rows that break its scheme are mended where params.yaml asks for it."""
+"""Converts the tags of a file to BIO, and repairs rows that break its scheme where params.yaml says so."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,16 +7,16 @@ from adaptbert.rows.tag_schemes import Scheme, fits, legal, spans, tags
 from adaptbert.validation.task_rules import TaskRules
 
 
-def mended(rows: Sequence[Any], rules: TaskRules) -> tuple[list[Any], int]:
-    """The tags of all rows, mended where the rules say so and it can be done; and how many broke the scheme."""
-    found, misfits = list(rows), 0
+def repaired(rows: Sequence[Any], rules: TaskRules) -> tuple[list[Any], int]:
+    """The tags of all rows, repaired where the rules say so and it is possible; and how many broke the scheme."""
+    tags_of_rows, misfits = list(rows), 0
     for place, row in enumerate(rows):
         if row is None or fits([str(tag) for tag in row], rules.scheme):
             continue
         misfits += 1
         if rules.repair:
-            found[place] = _mended(row, rules.scheme)
-    return found, misfits
+            tags_of_rows[place] = _repaired(row, rules.scheme)
+    return tags_of_rows, misfits
 
 
 def as_bio(row: Sequence[str], scheme: Scheme) -> list[str]:
@@ -24,8 +24,8 @@ def as_bio(row: Sequence[str], scheme: Scheme) -> list[str]:
     return tags(spans(row, scheme), len(row), "bio")
 
 
-def _mended(row: Sequence[Any], scheme: Scheme) -> Sequence[Any]:
+def _repaired(row: Sequence[Any], scheme: Scheme) -> Sequence[Any]:
     try:
         return legal([str(tag) for tag in row], scheme)
     except ValueError:
-        return row  # no scheme of ours: rejected with the rest
+        return row  # not of a known scheme: the row is rejected later

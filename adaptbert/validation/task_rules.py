@@ -13,17 +13,17 @@ from adaptbert.validation.schemas import Rules
 
 @dataclass(frozen=True)
 class TaskRules:
-    """What params.yaml says about the set.
+    """Constraints on the set, from params.yaml.
 
     Attributes:
-        labels: those that there may be; None: those of the training rows.
-        scheme: of the file, where spans are to be found.
-        repair: whether tags that break the scheme are mended.
+        labels: the allowed labels; None: those of the training rows.
+        scheme: tag scheme of the file, for spans.
+        repair: whether tags that break the scheme are repaired.
         no_answer: whether a question may have no answer.
-        range: of a number.
-        replace: patterns and replacements that the texts were read with; for whoever predicts.
+        range: of regression values.
+        replace: patterns and replacements that were applied to the texts; prediction applies them too.
         positive: the class whose own F1 is reported.
-        renamed: a label of the files -> ours.
+        renamed: label in the files -> label in adaptbert.
     """
 
     layout: Layout
@@ -38,7 +38,7 @@ class TaskRules:
 
     @classmethod
     def of(cls, manifest: Mapping[str, Any]) -> "TaskRules":
-        """What does not concern the target of the set is not in its manifest."""
+        """From a manifest, which has only the keys of the target of the set."""
         low, high = manifest.get("range", (-inf, inf))
         return cls(
             layout=Layout(manifest["shape"], manifest["target"]),
@@ -54,16 +54,16 @@ class TaskRules:
 
     @property
     def values(self) -> Rules:
-        """As the schema wants them."""
+        """The constraints that the schema checks."""
         return Rules(self.scheme, self.range)
 
     def describe(self, labels: Sequence[str], rows: Mapping[str, int], numbers: Sequence[float]) -> TaskDescription:
-        """What task.json says.
+        """The content of task.json.
 
         Args:
             labels: known classes, types of spans, or tags.
             rows: split -> rows kept.
-            numbers: the training values, where the target is a number.
+            numbers: the training values of regression.
         """
         assert self.layout.task_type is not None
         assert self.layout.target is not None

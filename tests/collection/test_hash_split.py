@@ -42,7 +42,7 @@ def placed(rows: list[Row | Unreadable], layout: Layout = CLASS, shares: dict[st
     return {row.id: split for split in ("train", *shares) for row in cut.rows(split)}
 
 
-def test_shares_are_those_asked_for() -> None:
+def test_the_shares_of_rows_are_those_of_the_config() -> None:
     draws = Counter(split_of(f"key {number}", SHARES) for number in range(20_000))
     for split, share in {"train": 0.7, **SHARES}.items():
         assert draws[split] / 20_000 == pytest.approx(share, abs=0.012)  # four standard errors
@@ -64,23 +64,23 @@ def test_groups_copies_and_contexts_stay_together() -> None:
     groups: list[Row | Unreadable] = [
         Row(f"r{n}", "f", n, {"text": f"text {n}", "label": "x"}, f"g{n % 40}") for n in range(400)
     ]
-    found = placed(groups)
+    split_of_row = placed(groups)
     for group in range(40):
-        assert len({found[f"r{n}"] for n in range(group, 400, 40)}) == 1
+        assert len({split_of_row[f"r{n}"] for n in range(group, 400, 40)}) == 1
     copies: list[Row | Unreadable] = [
         Row(f"{n}-{c}", "f", n, {"text": text.format(n), "label": "x"})
         for n in range(60)
         for c, text in enumerate(("Text {}", "text, {}!"))
     ]
-    found = placed(copies)
-    assert all(found[f"{n}-0"] == found[f"{n}-1"] for n in range(60))
-    asked: list[Row | Unreadable] = [
+    split_of_row = placed(copies)
+    assert all(split_of_row[f"{n}-0"] == split_of_row[f"{n}-1"] for n in range(60))
+    rows: list[Row | Unreadable] = [
         Row(f"{n}-{q}", "f", n, {"context": f"context {n}", "question": f"{q}?", "answers": []})
         for n in range(60)
         for q in range(3)
     ]
-    found = placed(asked, ANSWER)
-    assert all(len({found[f"{n}-{q}"] for q in range(3)}) == 1 for n in range(60))
+    split_of_row = placed(rows, ANSWER)
+    assert all(len({split_of_row[f"{n}-{q}"] for q in range(3)}) == 1 for n in range(60))
     pairs: list[Row | Unreadable] = [
         Row(f"{n}", "f", n, {"text_a": "the same", "text_b": f"other {n}", "label": "x"}) for n in range(60)
     ]
@@ -106,20 +106,20 @@ def test_dev_is_cut_and_test_has_a_file_of_its_own(tmp_path: Path) -> None:
     train = write(tmp_path / "train.csv", [f"text {n},x,a{n}" for n in range(100)])
     test = write(tmp_path / "test.csv", ["other,x,z"])
     config = SourceConfig.model_validate({"source": "files", "columns": {"group": "author"}})
-    made = LabelledSource({"train": train, "dev": train, "test": test}, CLASS, config, {"dev": 0.3})
-    counts = {split: len(list(made.rows(split))) for split in ("train", "dev", "test")}
+    source = LabelledSource({"train": train, "dev": train, "test": test}, CLASS, config, {"dev": 0.3})
+    counts = {split: len(list(source.rows(split))) for split in ("train", "dev", "test")}
     assert counts["train"] + counts["dev"] == 100
     assert counts["dev"] > 10
     assert counts["test"] == 1
-    assert made.cut() == {"dev": 0.3, "by_hash_of": "author"}
-    assert list(made.provenance()["files"]) == ["train", "test"]
+    assert source.cut() == {"dev": 0.3, "by_hash_of": "author"}
+    assert list(source.provenance()["files"]) == ["train", "test"]
 
 
 def test_a_group_in_two_files_is_refused(tmp_path: Path) -> None:
     paths = {split: write(tmp_path / f"{split}.csv", [f"{split},x,ann"]) for split in ("train", "dev", "test")}
     config = SourceConfig.model_validate({"source": "files", "columns": {"group": "author"}})
-    made = LabelledSource(paths, CLASS, config, {})
-    assert len(list(made.rows("train"))) == 1
+    source = LabelledSource(paths, CLASS, config, {})
+    assert len(list(source.rows("train"))) == 1
     with pytest.raises(BadData, match=r"AB-072 dev.csv:2: the group of row 'dev-2' is in train, too") as raised:
-        list(made.rows("dev"))
+        list(source.rows("dev"))
     assert "ann" not in str(raised.value)

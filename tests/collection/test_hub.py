@@ -21,15 +21,15 @@ LABELS = Layout("single_sentence", "labels")
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Two splits of parquet, with named classes, a null and a stranger column."""
+    """Two splits of parquet, with named classes, a null and an unknown column."""
     names = datasets.ClassLabel(names=["neg", "pos"])
     features = datasets.Features({"body": datasets.Value("string"), "mood": names, "nr": datasets.Value("int64")})
-    made = tmp_path / "reviews"
-    made.mkdir()
+    reviews = tmp_path / "reviews"
+    reviews.mkdir()
     for split in ("train", "test"):
         rows = {"body": [f"{split} one", None, f"{split} three"], "mood": [0, 1, 1], "nr": [1, 2, 3]}
-        datasets.Dataset.from_dict(rows, features=features).to_parquet(made / f"{split}-00000-of-00001.parquet")
-    return made
+        datasets.Dataset.from_dict(rows, features=features).to_parquet(reviews / f"{split}-00000-of-00001.parquet")
+    return reviews
 
 
 def listing(tmp_path: Path, content: str) -> Path:
@@ -40,8 +40,8 @@ def listing(tmp_path: Path, content: str) -> Path:
 
 def load(path: Path, layout: Layout, split: str = "", **values: Any) -> tuple[list[Row], list[Unreadable], HubDataset]:
     source = HubDataset(path, layout, SourceConfig.model_validate({"source": "hub", **values}), split)
-    found = list(source.rows())
-    return [r for r in found if isinstance(r, Row)], [r for r in found if isinstance(r, Unreadable)], source
+    rows = list(source.rows())
+    return [r for r in rows if isinstance(r, Row)], [r for r in rows if isinstance(r, Unreadable)], source
 
 
 def test_a_split_of_parquet_with_named_classes(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,29 +120,29 @@ def test_named_tags(tmp_path: Path) -> None:
         (SPANS, {"tokens": ["a"], "tags": [1]}, {"tokens": ["a"], "tags": [-1]}, {"tokens": ["a"], "tags": [2]}),
     ],
 )
-def test_numbers_that_name_no_class(
+def test_numbers_without_a_class(
     tmp_path: Path, layout: Layout, read: dict[str, Any], hidden: dict[str, Any], beyond: dict[str, Any]
 ) -> None:
-    """-1 is how test sets of the hub hide their labels; a number past the names is a mistake of the set."""
+    """-1 is how test sets of the hub hide their labels; a number without a name is an error of the set."""
     (tmp_path / "made").mkdir()
     text, names = datasets.Value("string"), datasets.ClassLabel(names=["O", "B-X"])
     kinds = {"text": text, "tokens": datasets.List(text), "label": names}
     features = datasets.Features({name: kinds.get(name, datasets.List(names)) for name in read})
     path = listing(tmp_path, f"name: {tmp_path / 'made'}\nsplit: train\n")
 
-    def made(*rows: dict[str, Any]) -> tuple[list[Row], list[Unreadable], HubDataset]:
-        plain = pa.Table.from_pylist(list(rows), features.arrow_schema)  # `datasets` itself would refuse them
+    def load_rows(*rows: dict[str, Any]) -> tuple[list[Row], list[Unreadable], HubDataset]:
+        plain = pa.Table.from_pylist(list(rows), features.arrow_schema)  # `datasets` itself would reject them
         pq.write_table(plain, tmp_path / "made/train.parquet")
         return load(path, layout)
 
-    rows, bad, _ = made(read, hidden)
+    rows, bad, _ = load_rows(read, hidden)
     assert [row.line for row in rows] == [1]
     assert [(row.line, row.problem) for row in bad] == [(2, (62, "label missing"))]
     with pytest.raises(BadData, match=r"AB-059 .*made\[2\]: label 2, and the data set names 2 classes"):
-        made(read, beyond)
+        load_rows(read, beyond)
 
 
-def test_questions_several_labels_and_pairs(tmp_path: Path) -> None:
+def test_questions_multi_label_rows_and_pairs(tmp_path: Path) -> None:
     """The features that such sets have on the hub."""
     answers = datasets.Features({"text": datasets.List(datasets.Value("string")),
                                  "answer_start": datasets.List(datasets.Value("int32"))})  # fmt: skip
@@ -151,18 +151,18 @@ def test_questions_several_labels_and_pairs(tmp_path: Path) -> None:
     kinds = {"context": text, "question": text, "answers": answers, "topics": topics, "score": number}
     features = datasets.Features(kinds)
     (tmp_path / "made").mkdir()
-    row = {"context": "The cat sat", "question": "who?", "answers": {"text": ["cat"], "answer_start": [4]},
-           "topics": [1, 0], "score": 0.5}  # fmt: skip
-    datasets.Dataset.from_list([row], features=features).to_parquet(tmp_path / "made/train.parquet")
+    record = {"context": "The cat sat", "question": "who?", "answers": {"text": ["cat"], "answer_start": [4]},
+              "topics": [1, 0], "score": 0.5}  # fmt: skip
+    datasets.Dataset.from_list([record], features=features).to_parquet(tmp_path / "made/train.parquet")
     start = f"name: {tmp_path / 'made'}\nsplit: train\n"
-    (found,), _, _ = load(listing(tmp_path, start), Layout("extractive_answer", "answer"))
-    assert found.values["answers"] == [{"text": "cat", "start": 4}]
+    (row,), _, _ = load(listing(tmp_path, start), Layout("extractive_answer", "answer"))
+    assert row.values["answers"] == [{"text": "cat", "start": 4}]
     columns = "columns: {text: context, labels: topics}\n"
-    (found,), _, _ = load(listing(tmp_path, start + columns), Layout("single_sentence", "labels"))
-    assert found.values == {"text": "The cat sat", "labels": ["art", "law"]}
+    (row,), _, _ = load(listing(tmp_path, start + columns), Layout("single_sentence", "labels"))
+    assert row.values == {"text": "The cat sat", "labels": ["art", "law"]}
     columns = "columns: {text_a: context, text_b: question, value: score}\n"
-    (found,), _, _ = load(listing(tmp_path, start + columns), Layout("sentence_pair", "number"))
-    assert found.values == {"text_a": "The cat sat", "text_b": "who?", "value": 0.5}
+    (row,), _, _ = load(listing(tmp_path, start + columns), Layout("sentence_pair", "number"))
+    assert row.values == {"text_a": "The cat sat", "text_b": "who?", "value": 0.5}
 
 
 @pytest.mark.parametrize(

@@ -112,8 +112,8 @@ def test_sentences_of_a_google_docstring_and_of_rest_fields() -> None:
 
 
 def test_what_the_author_marked_up() -> None:
-    found = [segment for sentence in sentences(NUMPYDOC) for segment in sentence.segments if segment.kind]
-    assert found == [("PARAM", "smallest"), ("REF", "order"), ("CODE", "axis=None"), ("PARAM", "values")]
+    segments = [segment for sentence in sentences(NUMPYDOC) for segment in sentence.segments if segment.kind]
+    assert segments == [("PARAM", "smallest"), ("REF", "order"), ("CODE", "axis=None"), ("PARAM", "values")]
     (other,) = sentences("See `other` and `a.b.c` for what `x + 1` means to everybody.")
     assert [segment for segment in other.segments if segment.kind] == [
         ("NAME", "other"),
@@ -147,7 +147,7 @@ add_newdoc("pkg", "thing", ("name", """
 
     More."""))
 '''
-    assert [(found.line, found.text) for found in docstrings(source)] == [
+    assert [(docstring.line, docstring.text) for docstring in docstrings(source)] == [
         (1, "The module."),
         (4, "The class."),
         (6, "The\nmethod."),
@@ -243,8 +243,8 @@ def networkx(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def tasks(networkx: Path) -> dict[str, dict[str, list[Row]]]:
-    made = {shape: DemonstrationTask(networkx, shape, CAPS) for shape in LABELS}
-    return {shape: {split: task.rows(split) for split in CAPS} for shape, task in made.items()}
+    tasks = {shape: DemonstrationTask(networkx, shape, CAPS) for shape in LABELS}
+    return {shape: {split: task.rows(split) for split in CAPS} for shape, task in tasks.items()}
 
 
 def test_a_real_package_gives_the_same_prose_twice(networkx: Path) -> None:

@@ -18,19 +18,19 @@ from tests.support.reading import MANY, collect, config, parquet, read, texts, w
 
 
 def test_every_format_gives_the_same_texts(tmp_path: Path) -> None:
-    wanted = ["one, two", 'say "x"', "三"]
-    lines = "".join(json.dumps({"text": text}) + "\n" for text in wanted)
-    made = [
-        write(tmp_path / "a.txt", "\n".join(wanted)),
+    expected = ["one, two", 'say "x"', "三"]
+    lines = "".join(json.dumps({"text": text}) + "\n" for text in expected)
+    paths = [
+        write(tmp_path / "a.txt", "\n".join(expected)),
         write(tmp_path / "a.csv", 'text,n\n"one, two",1\n"say ""x""",2\n三,3\n'),
         write(tmp_path / "a.tsv", 'n\ttext\n1\tone, two\n2\tsay "x"\n3\t三\n'),
         write(tmp_path / "a.jsonl", lines),
         write(tmp_path / "a.json", lines),
         write(tmp_path / "a.jsonl.gz", gzip.compress(lines.encode())),
-        parquet(tmp_path / "a.parquet", text=wanted, n=[1, 2, 3]),
+        parquet(tmp_path / "a.parquet", text=expected, n=[1, 2, 3]),
     ]
-    for path in made:
-        assert texts(path) == wanted, path.name
+    for path in paths:
+        assert texts(path) == expected, path.name
 
 
 def test_rows_are_named_after_file_and_line(tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_mapped_columns_and_ids(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mapped", [True, False])
-def test_an_id_that_is_not_mapped_is_told(tmp_path: Path, *, mapped: bool) -> None:
+def test_an_id_that_is_not_mapped_is_reported(tmp_path: Path, *, mapped: bool) -> None:
     """Ids may come twice, and the rows that are held out hang on them: nobody's rows are renamed in silence."""
     path = write(tmp_path / "a.csv", "id,text,by\np-1,one,x\n")
     rows, _, files = read(path, columns={"id": "id"} if mapped else None)
@@ -70,7 +70,7 @@ def test_nothing_is_converted(tmp_path: Path) -> None:
     assert not bad
 
 
-def test_integer_labels_become_text_and_missing_ones_are_put_aside(tmp_path: Path) -> None:
+def test_integer_labels_become_text_and_missing_ones_are_rejected(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", '{"text": "a", "label": 1}\n{"text": "b", "label": null}\n')
     rows, bad, _ = read(path, CLASS)
     assert rows[0].values == {"text": "a", "label": "1"}
@@ -162,10 +162,10 @@ def labelled(paths: dict[str, Path]) -> LabelledSource:
 def test_labels_of_mixed_types_are_refused_across_splits(tmp_path: Path) -> None:
     row = '{"text": "%s", "label": %s}\n'
     paths = splits(tmp_path, train=row % ("a", 1), dev=row % ("b", '"1"'), test=row % ("c", 1))
-    made = labelled(paths)
-    assert [row.id for row in made.rows("train")] == ["train-1"]
+    source = labelled(paths)
+    assert [row.id for row in source.rows("train")] == ["train-1"]
     with pytest.raises(BadData, match=r"AB-065 .*mixed types: .*integer.*text"):
-        list(made.rows("dev"))
+        list(source.rows("dev"))
     for label in ("1.0", "[1]"):
         with pytest.raises(BadData, match="AB-065"):
             read(write(tmp_path / "x.jsonl", row % ("a", label)), CLASS)
@@ -180,8 +180,8 @@ def test_two_splits_with_the_same_bytes_are_refused(tmp_path: Path) -> None:
 def test_rows_in_are_rows_and_unreadable(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", b"one\nb\xe9d\nthree\n")
     manifest = collect(path, tmp_path / "out")
-    kept = pq.read_table(tmp_path / "out" / "text.parquet").to_pylist()
-    assert kept == [
+    rows = pq.read_table(tmp_path / "out" / "text.parquet").to_pylist()
+    assert rows == [
         {"id": "a-1", "text": "one", "file": "a.txt", "line": 1},
         {"id": "a-3", "text": "three", "file": "a.txt", "line": 3},
     ]

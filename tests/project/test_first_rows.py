@@ -16,7 +16,7 @@ from adaptbert.cli import app
 from adaptbert.errors import UserError
 from adaptbert.project.first_rows import check as first_rows
 from adaptbert.runtime.params import params_file as params
-from adaptbert.validation.labelled_set import pass_task
+from adaptbert.validation.labelled_set import validate_labelled_set
 from adaptbert.validation.limits import Limits
 from stages.collect_task import CollectTaskParams, read_into
 from tests.support import tiny
@@ -152,7 +152,7 @@ def test_check_and_the_stages_agree_on_small_files(project: Path, seed: int) -> 
     expected: list[UserError] = []
     try:
         read_into(project / "raw", config, {split: Path(path) for split, path in paths.items()})
-        expected = pass_task(project / "raw", project / "kept", project / "rejected.parquet", limits).errors
+        expected = validate_labelled_set(project / "raw", project / "kept", project / "rejected.parquet", limits).errors
     except UserError as error:
         expected = [error]
     seen = first_rows.check(document, Path("params.yaml"))

@@ -74,13 +74,13 @@ def test_lower_case_does_not_follow_the_locale() -> None:
 @given(st.text(st.one_of(st.sampled_from("ab \n\x00\x1b[31m\u200b\u2028\x85\r\u202e"), st.characters()), max_size=30))
 def test_origins_of_what_clean_keeps(text: str) -> None:
     """Each character kept is the one at its origin, but for line breaks that became a space."""
-    kept, places = clean(text)[0], origins(text)
-    assert len(places) == len(kept)
+    cleaned, places = clean(text)[0], origins(text)
+    assert len(places) == len(cleaned)
     assert all(first < second for first, second in pairwise(places))
     assert [text[place] for place in places if text[place] not in BREAKS] == [
-        character for character, place in zip(kept, places, strict=True) if text[place] not in BREAKS
+        character for character, place in zip(cleaned, places, strict=True) if text[place] not in BREAKS
     ]
-    assert {character for character, place in zip(kept, places, strict=True) if text[place] in BREAKS} <= {" "}
+    assert {character for character, place in zip(cleaned, places, strict=True) if text[place] in BREAKS} <= {" "}
 
 
 def test_origins_of_a_colour_code() -> None:

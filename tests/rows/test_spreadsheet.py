@@ -43,8 +43,8 @@ HARMLESS = ["a=1", "'=1", "", "+", "-", "=", "@", " =1", "好", "1-2"]
 
 @given(st.text())
 def test_what_begins_like_a_formula_gets_an_apostrophe_and_nothing_else_changes(text: str) -> None:
-    told = inert(text)
-    assert len(told) < 2 or not told.startswith(FORMULA) or math.isfinite(float(told))
+    written = inert(text)
+    assert len(written) < 2 or not written.startswith(FORMULA) or math.isfinite(float(written))
     assert inert(text) in (text, f"'{text}")
     assert inert(inert(text)) == inert(text)
 
@@ -114,5 +114,5 @@ def test_labels_in_the_data_of_plots(tmp_path: Path, comparison: Comparison) -> 
     confusion = replace(task.inspection.confusion, counts=counts)
     changed = replace(task, inspection=replace(task.inspection, confusion=confusion))
     write_plots(replace(comparison, tasks=[changed]), tmp_path / "plots")
-    found = [(row["actual"], row["predicted"]) for row in cells(tmp_path / f"plots/confusion/{task.name}.csv")]
-    assert found == [("'=1+1", "'=1+1")] * 2 + [("'=1+1", "-")]
+    pairs = [(row["actual"], row["predicted"]) for row in cells(tmp_path / f"plots/confusion/{task.name}.csv")]
+    assert pairs == [("'=1+1", "'=1+1")] * 2 + [("'=1+1", "-")]

@@ -14,13 +14,13 @@ LETTERS = {"io": "I", "bio": "BI", "iob1": "BI", "iobes": "BIES"}
 @st.composite
 def spans_of_a_row(draw: st.DrawFn) -> tuple[list[Span], int]:
     """Spans that do not overlap; many touch."""
-    pieces = draw(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 4), st.sampled_from(["X", "Y", "a-b"]))))
-    found: list[Span] = []
+    gaps = draw(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 4), st.sampled_from(["X", "Y", "a-b"]))))
+    row_spans: list[Span] = []
     place = 0
-    for gap, length, kind in pieces:
-        found.append((place + gap, place + gap + length, kind))
+    for gap, length, kind in gaps:
+        row_spans.append((place + gap, place + gap + length, kind))
         place += gap + length
-    return found, place + draw(st.integers(0, 2))
+    return row_spans, place + draw(st.integers(0, 2))
 
 
 def illegal_rows(scheme: Scheme, length: int) -> list[list[str]]:
@@ -30,18 +30,18 @@ def illegal_rows(scheme: Scheme, length: int) -> list[list[str]]:
 
 @given(spans_of_a_row(), st.sampled_from(["bio", "iob1", "iobes"]))
 def test_spans_to_tags_and_back(row: tuple[list[Span], int], scheme: Scheme) -> None:
-    found, length = row
-    written = tags(found, length, scheme)
+    row_spans, length = row
+    written = tags(row_spans, length, scheme)
     assert len(written) == length
-    assert spans(written, scheme) == found
+    assert spans(written, scheme) == row_spans
     assert legal(written, scheme) == written
 
 
 @given(spans_of_a_row())
 def test_io_keeps_which_token_is_of_which_type(row: tuple[list[Span], int]) -> None:
-    found, length = row
-    written = tags(found, length, "io")
-    covered = {place: kind for first, end, kind in found for place in range(first, end)}
+    row_spans, length = row
+    written = tags(row_spans, length, "io")
+    covered = {place: kind for first, end, kind in row_spans for place in range(first, end)}
     assert written == [f"I-{covered[place]}" if place in covered else "O" for place in range(length)]
     assert tags(spans(written, "io"), length, "io") == written
 
@@ -117,7 +117,7 @@ def test_tags_of_no_scheme(tag: str) -> None:
 
 @given(st.lists(spans_of_a_row(), min_size=1), st.sampled_from(SCHEMES))
 def test_rows_fit_the_scheme_that_they_look_like(rows: list[tuple[list[Span], int]], scheme: Scheme) -> None:
-    written = [tags(found, length, scheme) for found, length in rows]
+    written = [tags(row_spans, length, scheme) for row_spans, length in rows]
     assert all(fits(row, looks_like(written)) for row in written)
 
 

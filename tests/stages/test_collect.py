@@ -170,7 +170,7 @@ SPANS = {"shape": "sequence_labelling", "target": "spans", "tag_scheme": "bio"}
         (CollectParams, {**FILES, "encoding": "utf8000"}, "AB-111 .*encoding 'utf8000' .*\n  write e.g. gb18030, .*"),
         (CollectParams, {**FILES, "encoding": "base64"}, "AB-111 .*encoding 'base64' is none of text files"),
         (CollectParams, {**FILES, "columns": {"label": "x"}}, "AB-111 .*'label' is not a field of a corpus"),
-        (CollectParams, {**FILES, "columns": {"正文": "text"}}, "AB-111 .*'正文' .*\n  our name stands left"),
+        (CollectParams, {**FILES, "columns": {"正文": "text"}}, "AB-111 .*'正文' .*\n  `columns` maps"),
         (CollectParams, {**FILES, "replace": [["(", ""]]}, "AB-111 .*replace"),
         (CollectParams, {**FILES, "replace": [["a", r"\1"]]}, "AB-111 .*replace"),
         (CollectParams, {**FILES, "replace": [["a"]]}, "AB-100 .*replace"),

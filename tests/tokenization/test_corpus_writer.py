@@ -61,7 +61,7 @@ def test_any_layout_of_files_gives_the_same_bytes(tmp_path: Path) -> None:
     """Where rows have ids of their own; else they are named after their file, and ids decide who is held out."""
     rows = [{"id": text_id, "text": text} for text_id, text in tiny.rows("general", 120)]
     layouts: list[Callable[[Path, list[dict[str, str]]], Path]] = [one_file, files_of_many_kinds, a_file_each]
-    found = []
+    contents = []
     for layout in layouts:
         source = Files(layout(tmp_path, rows), CORPUS, SourceConfig(source="files", columns={"id": "id"}))
         raw = tmp_path / f"raw-{layout.__name__}"
@@ -69,8 +69,8 @@ def test_any_layout_of_files_gives_the_same_bytes(tmp_path: Path) -> None:
         with RawWriter(raw, CORPUS, None) as writer:
             writer.write(source.rows(), "text", raw)
         write(tmp_path / "tokenized" / "general", texts(raw / "text.parquet"), tiny.tokenizer(), 32)
-        found.append(tiny.folder_bytes(tmp_path / "tokenized"))
-    assert found[0] == found[1] == found[2]
+        contents.append(tiny.folder_bytes(tmp_path / "tokenized"))
+    assert contents[0] == contents[1] == contents[2]
 
 
 MEMORY = """

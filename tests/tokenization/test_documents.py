@@ -38,7 +38,7 @@ def texts(count: int, seed: int) -> list[str]:
     """Sentences, long texts, endless words, Chinese, what no vocabulary knows, and nothing at all."""
     draw = random.Random(seed)
     sentences = tiny.sentences("domain", 40, seed)
-    found = []
+    drawn = []
     for _ in range(count):
         parts = [
             draw.choice(sentences),
@@ -48,25 +48,25 @@ def texts(count: int, seed: int) -> list[str]:
             draw.choice(["", "   ", "\u200b", "\n"]),
             draw.choice(["[MASK] [CLS]", "É́e\u0301 ﬁ ①", "🙂🙂", "ⴰⵎⴰ", "1999.5-a_b"]),
         ]
-        found.append(" ".join(draw.sample(parts, draw.randint(1, 3))))
-    return found
+        drawn.append(" ".join(draw.sample(parts, draw.randint(1, 3))))
+    return drawn
 
 
 @pytest.mark.parametrize("lowercase", [True, False])
 @pytest.mark.parametrize("max_length", [8, 9, 17, 64])
 def test_documents_are_those_of_the_plain_way(max_length: int, lowercase: bool) -> None:
-    pieces = tiny.tokenizer(lowercase)
-    cutter = Cutter.of(pieces, max_length, Segmenter())
+    tokenizer = tiny.tokenizer(lowercase)
+    cutter = Cutter.of(tokenizer, max_length, Segmenter())
     for count in (0, 1, 2, 150):
         batch = texts(count, seed=max_length + count)
-        expected = [document for text in batch for document in plainly(text, pieces, max_length)]
-        found = cutter(batch)
-        assert found.ids.dtype == np.uint16
-        assert found.ids.tolist() == [token for document in expected for token in document["ids"]]
-        assert found.word_starts.tolist() == [start for document in expected for start in document["word_starts"]]
-        assert found.lengths.tolist() == [len(document["ids"]) for document in expected]
-        assert found.characters.tolist() == [document["characters"] for document in expected]
-        assert found.unknown == found.ids.tolist().count(pieces.unknown)
+        expected = [document for text in batch for document in plainly(text, tokenizer, max_length)]
+        documents = cutter(batch)
+        assert documents.ids.dtype == np.uint16
+        assert documents.ids.tolist() == [token for document in expected for token in document["ids"]]
+        assert documents.word_starts.tolist() == [start for document in expected for start in document["word_starts"]]
+        assert documents.lengths.tolist() == [len(document["ids"]) for document in expected]
+        assert documents.characters.tolist() == [document["characters"] for document in expected]
+        assert documents.unknown == documents.ids.tolist().count(tokenizer.unknown)
     assert max_length == 64 or len(expected) > 150, "some are cut"
 
 

@@ -90,11 +90,11 @@ def test_pieces_are_the_tokenizers(seed: int, word: str) -> None:
 
 def test_old_tokens_keep_their_ids_and_the_rest_is_plain_vocabulary(tmp_path: Path) -> None:
     old, text = tiny.tokenizer(), ["tokenization tokenizations retokenized"] * 3
-    found = extension(old, text, count=200)
-    new = found.tokenizer
-    assert found.words
+    extended = extension(old, text, count=200)
+    new = extended.tokenizer
+    assert extended.words
     assert new.tokens[: old.size] == old.tokens
-    assert new.tokens[old.size :] == found.words
+    assert new.tokens[old.size :] == extended.words
     assert extends(new, old)
     assert not extends(old, new)
     assert not extends(new, tiny.tokenizer(lowercase=False))
@@ -106,18 +106,18 @@ def test_old_tokens_keep_their_ids_and_the_rest_is_plain_vocabulary(tmp_path: Pa
     assert [len(e.ids) for e in new.encode(["Tokenization", "tokenizations"])] == [1, 1]
 
 
-def test_what_it_brought_is_counted() -> None:
+def test_metrics_count_the_savings() -> None:
     old, texts = tiny.tokenizer(), ["Reestimated shape.", "reestimated 🙂🙂 axis"] * 5
-    found = extension(old, texts, count=100, min_frequency=5)
-    before, after = ([len(e.ids) for e in tokenizer.encode(texts)] for tokenizer in (old, found.tokenizer))
-    assert (found.pieces_before, found.pieces_after) == (sum(before), sum(after))
-    metrics = found.metrics()
+    extended = extension(old, texts, count=100, min_frequency=5)
+    before, after = ([len(e.ids) for e in tokenizer.encode(texts)] for tokenizer in (old, extended.tokenizer))
+    assert (extended.tokens_before, extended.tokens_after) == (sum(before), sum(after))
+    metrics = extended.metrics()
     assert metrics["tokens_per_character_before"] == pytest.approx(sum(before) / sum(map(len, texts)))
     assert metrics["tokens_saved"] == pytest.approx(1 - sum(after) / sum(before))
-    assert metrics["tokens_saved"] > 0.2, found.words
+    assert metrics["tokens_saved"] > 0.2, extended.words
     assert (metrics["unknown_rate_before"] > 0, metrics["unknown_rate_after"]) == (True, 0), "an unknown word is learnt"
     assert extension(old, texts, min_frequency=11).words == []
-    assert extension(old, texts, count=100, min_frequency=5).words == found.words
+    assert extension(old, texts, count=100, min_frequency=5).words == extended.words
 
 
 def test_the_most_frequent_words_come_first() -> None:
@@ -156,5 +156,5 @@ def test_embeddings_and_bias_grow_by_the_means_of_the_pieces(kind: type, padding
         torch.testing.assert_close(grown[number], rows[ids].mean(0))
         torch.testing.assert_close(model.cls.predictions.bias[number], bias[ids].mean())
     model.save_pretrained(str(tmp_path))
-    opened = AutoModel.from_pretrained(str(tmp_path))
-    assert np.array_equal(opened.embeddings.word_embeddings.weight.detach(), grown.detach())
+    loaded = AutoModel.from_pretrained(str(tmp_path))
+    assert np.array_equal(loaded.embeddings.word_embeddings.weight.detach(), grown.detach())

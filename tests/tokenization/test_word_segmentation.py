@@ -59,10 +59,10 @@ def test_a_text_that_does_not_go_together_keeps_the_tokenizers_words_and_is_coun
     encodings = pieces.encode(texts)
     assert "cafe" in pieces.tokens, "the accent is inside a token, where the segmenter has a boundary"
     begins, misaligned = Segmenter("rjieba").word_starts(texts, encodings)
-    found = np.split(begins, np.cumsum([len(encoding) for encoding in encodings])[:-1])
-    assert found[0].all()
-    assert found[1].tolist() == [True, False, True, False]
-    assert len(found[2]) == 0
+    starts_of_texts = np.split(begins, np.cumsum([len(encoding) for encoding in encodings])[:-1])
+    assert starts_of_texts[0].all()
+    assert starts_of_texts[1].tolist() == [True, False, True, False]
+    assert len(starts_of_texts[2]) == 0
     assert misaligned == 1
 
 
@@ -134,7 +134,7 @@ def test_jieba_gives_the_same_words() -> None:
 
 
 def test_what_is_stored(tmp_path: Path) -> None:
-    """Word starts lie beside the tokens, documents are cut between words, and what decided them is told."""
+    """Word starts are stored with the tokens, documents are cut between words, and the facts name the segmenter."""
     pieces, segmenter = chinese.tokenizer(), Segmenter("rjieba", (Entry("今天北京"),))
     rows = [(str(number), text) for number, text in enumerate(chinese.posts(300))]
     sent = pickle.loads(pickle.dumps(segmenter))  # noqa: S301 - as to a worker process
@@ -150,7 +150,7 @@ def test_what_is_stored(tmp_path: Path) -> None:
     flat = corpus.read(np.arange(len(corpus.lengths)))
     inner = ~np.isin(flat.ids, [pieces.cls, pieces.sep])
     assert flat.word_starts[~inner].all()
-    assert flat.word_starts[inner].tolist() == begins.tolist(), "none is cut apart, none is lost"
+    assert flat.word_starts[inner].tolist() == begins.tolist(), "every token is in one document"
     assert len(corpus.lengths) > 300, "some texts are cut"
     assert (~begins).sum() > 1_000, "words have several characters"
 

@@ -1,4 +1,4 @@
-"""Bad labelled input: each entry of the catalogue has its stated outcome, from the user's file to the gate.
+"""Bad labelled input: each entry of the catalogue has its stated outcome, from the user's file to validation.
 
 E stops with the entry's number; Q puts the row aside with it; W counts; OK keeps the row.
 """
@@ -15,7 +15,7 @@ import pytest
 from adaptbert.errors import UserError
 from adaptbert.runtime.params import params_file as params
 from adaptbert.runtime.tracking.run import Run
-from adaptbert.validation.labelled_set import pass_task
+from adaptbert.validation.labelled_set import validate_labelled_set
 from adaptbert.validation.limits import Limits
 from stages.collect_task import CollectTaskParams, collect_task
 from tests.support.imports import ROOT
@@ -60,7 +60,7 @@ def good(kind: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
 
 
 class Outcome(NamedTuple):
-    """What a set came to."""
+    """The result of collection and validation."""
 
     errors: list[str]
     rejected: list[int]
@@ -69,7 +69,7 @@ class Outcome(NamedTuple):
 
 
 class Silent(Run):
-    """Stands where the MLflow run does."""
+    """Replaces the MLflow run."""
 
     def __init__(self) -> None: ...
     def set_tags(self, tags: Any) -> None: ...
@@ -78,7 +78,7 @@ class Silent(Run):
 
 
 def outcome(folder: Path, values: dict[str, Any], files: dict[str, str], suffix: str, share: float) -> Outcome:
-    """The files through collect_task and the gate."""
+    """The files through collect_task and validation."""
     for split, content in files.items():
         (folder / f"{split}.{suffix}").write_text(content, encoding="utf-8")
     paths = {split: str(folder / f"{split}.{suffix}") for split in SPLITS}
@@ -90,7 +90,9 @@ def outcome(folder: Path, values: dict[str, Any], files: dict[str, str], suffix:
     except UserError as error:
         return Outcome([str(error)], [], {}, {})
     manifest = json.loads((raw / "manifest.json").read_text(encoding="utf-8"))
-    passed = pass_task(raw, kept, rejected, Limits(min_characters=2, max_characters=100, max_bad_fraction=share))
+    passed = validate_labelled_set(
+        raw, kept, rejected, Limits(min_characters=2, max_characters=100, max_bad_fraction=share)
+    )
     warnings: dict[str, int] = dict(manifest["warnings"])
     for account in passed.accounts.values():
         warnings |= account.warnings
@@ -144,7 +146,7 @@ CSVS = {split: CSV.format(split) for split in SPLITS}
 CONLL = "Ann B-PER\n{0} O\n\nin{0} O\nOslo B-LOC\n\n"
 CONLLS = {split: CONLL.format(split) for split in ("dev", "test")}
 
-STOPS = {
+ERRORS = {
     56: lambda f: text(f, CLASS, "csv", **CSVS | {"train": "txt,label\na,b\n"}),
     58: lambda f: text(f, CLASS, "csv", **CSVS | {"train": "Text,label\na,b\n"}),
     59: lambda f: with_rows(f, {**CLASS, "labels": ["pos", "neg"]}, train=[row(CLASS, "x", "odd")]),
@@ -181,7 +183,7 @@ STOPS = {
     97: lambda f: text(f, CLASS, "csv", **CSVS | {"train": f"text,label\n{'x' * 50_000_000},pos\n"}),
     98: lambda f: text(f, CLASS, "csv", **CSVS | {"test": "text\ngood\nbad\n"}),
 }  # fmt: skip
-ASIDE = {
+REJECTED = {
     62: lambda f: with_rows(f, CLASS, train=[row(CLASS, "x", None), row(CLASS, "y", float("nan"))]),
     71: lambda f: with_rows(f, CLASS, train=[row(CLASS, "x", "pos", text="About,  TEST1!")]),
     74: lambda f: with_rows(f, CLASS, train=[row(CLASS, "x", "pos", text=" \u200b")]),
@@ -218,61 +220,61 @@ ELSEWHERE = {
     85: "tests/finetuning/tasks/test_extractive_answer.py::test_answers_that_cannot_be_found_are_counted",
     94: "tests/finetuning/tasks/test_sequence_labelling.py::test_every_word_with_a_piece_is_answered_once",
 }
-"""The test that holds it, or why it is not met here."""
+"""The test of the code, or why it is not tested here."""
 
 
 def test_every_entry_has_its_outcome() -> None:
-    told = [*STOPS, *ASIDE, *COUNTED, *KEPT, *ELSEWHERE]
-    assert sorted(told) == list(range(56, 99))
+    codes = [*ERRORS, *REJECTED, *COUNTED, *KEPT, *ELSEWHERE]
+    assert sorted(codes) == list(range(56, 99))
 
 
-@pytest.mark.parametrize("code", STOPS)
-def test_what_stops(tmp_path: Path, code: int) -> None:
-    found = STOPS[code](tmp_path)
-    assert [error[:6] for error in found.errors][:1] == [f"AB-{code:03d}"], found.errors
+@pytest.mark.parametrize("code", ERRORS)
+def test_what_is_an_error(tmp_path: Path, code: int) -> None:
+    result = ERRORS[code](tmp_path)
+    assert [error[:6] for error in result.errors][:1] == [f"AB-{code:03d}"], result.errors
 
 
-@pytest.mark.parametrize("code", ASIDE)
-def test_what_is_put_aside(tmp_path: Path, code: int) -> None:
-    found = ASIDE[code](tmp_path)
-    assert found.errors == []
-    assert found.rejected
-    assert set(found.rejected) == {code}
+@pytest.mark.parametrize("code", REJECTED)
+def test_what_is_rejected(tmp_path: Path, code: int) -> None:
+    result = REJECTED[code](tmp_path)
+    assert result.errors == []
+    assert result.rejected
+    assert set(result.rejected) == {code}
 
 
 @pytest.mark.parametrize("code", COUNTED)
 def test_what_is_counted(tmp_path: Path, code: int) -> None:
     name, case = COUNTED[code]
-    found = case(tmp_path)
-    assert (found.errors, found.rejected) == ([], [])
-    assert found.warnings[name] == 1
+    result = case(tmp_path)
+    assert (result.errors, result.rejected) == ([], [])
+    assert result.warnings[name] == 1
 
 
 @pytest.mark.parametrize("code", KEPT)
-def test_what_is_kept_as_it_is(tmp_path: Path, code: int) -> None:
+def test_what_is_kept_unchanged(tmp_path: Path, code: int) -> None:
     column, value, case = KEPT[code]
-    found = case(tmp_path)
-    assert (found.errors, found.rejected) == ([], [])
-    assert value in [row[column] for row in found.kept["train"]]
+    result = case(tmp_path)
+    assert (result.errors, result.rejected) == ([], [])
+    assert value in [row[column] for row in result.kept["train"]]
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl"])
 def test_labels_in_one_text_that_names_its_separator(tmp_path: Path, suffix: str) -> None:
-    """What 80 asks for: the same labels as from a list, none in an empty cell, each once."""
+    """The remedy of AB-080: the same labels as from a list, none in an empty cell, each once."""
     cells = ["y; x", "x", "", "x;;y;x", " ; "]
     rows = {split: [(f"{split} {number}", cell) for number, cell in enumerate(cells)] for split in SPLITS}
     if suffix == "jsonl":
         files = {
-            split: jsonl([{"text": text, "labels": cell} for text, cell in found]) for split, found in rows.items()
+            split: jsonl([{"text": text, "labels": cell} for text, cell in pairs]) for split, pairs in rows.items()
         }
     else:
         between = {"csv": ",", "tsv": "\t"}[suffix]
-        lines = {split: [between.join(pair) for pair in [("text", "labels"), *found]] for split, found in rows.items()}
-        files = {split: "\n".join(found) + "\n" for split, found in lines.items()}
-    found = outcome(tmp_path, {**LABELS, "separator": ";"}, files, suffix, 0.0)
-    assert (found.errors, found.rejected) == ([], [])
+        lines = {split: [between.join(pair) for pair in [("text", "labels"), *pairs]] for split, pairs in rows.items()}
+        files = {split: "\n".join(pairs) + "\n" for split, pairs in lines.items()}
+    result = outcome(tmp_path, {**LABELS, "separator": ";"}, files, suffix, 0.0)
+    assert (result.errors, result.rejected) == ([], [])
     for split in SPLITS:
-        assert [row["labels"] for row in found.kept[split]] == [["x", "y"], ["x"], [], ["x", "y"], []]
+        assert [row["labels"] for row in result.kept[split]] == [["x", "y"], ["x"], [], ["x", "y"], []]
 
 
 @pytest.mark.parametrize(
@@ -284,15 +286,15 @@ def test_labels_in_one_text_that_names_its_separator(tmp_path: Path, suffix: str
         (SPANS, (["B-pos", "O"], ["B-Neg", "I-Neg"]), ["B-neg", "I-neg"]),
     ],
 )
-def test_labels_that_are_given_other_names(tmp_path: Path, kind: dict[str, Any], outputs: Any, expected: Any) -> None:
+def test_labels_that_are_renamed(tmp_path: Path, kind: dict[str, Any], outputs: Any, expected: Any) -> None:
     """Of spans their types; of tags the tags as they stand."""
     rows = {
         split: jsonl([row(kind, f"{split}{number}", output) for number, output in enumerate(outputs)])
         for split in SPLITS
     }
-    found = outcome(tmp_path, {**kind, "map_labels": {"Neg": "neg"}}, rows, "jsonl", 0.0)
-    assert found.errors == []
-    assert found.kept["test"][1][COLUMN[kind["target"]]] == expected
+    result = outcome(tmp_path, {**kind, "map_labels": {"Neg": "neg"}}, rows, "jsonl", 0.0)
+    assert result.errors == []
+    assert result.kept["test"][1][COLUMN[kind["target"]]] == expected
     assert json.loads((tmp_path / "raw/manifest.json").read_text(encoding="utf-8"))["map_labels"] == {"Neg": "neg"}
 
 

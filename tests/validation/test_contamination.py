@@ -15,12 +15,12 @@ POST = "今天天气很好我们一起去公园散步吧真的很开心"
 def test_finds_a_long_text_inside_a_row(text: str) -> None:
     forbidden = ForbiddenText([text])
     rows = [text, f"Before. {text.upper()} After", f"x{text}", text[:-3], "", "short"]
-    assert forbidden.found_in(rows).tolist() == [True, True, True, False, False, False]
+    assert forbidden.matches(rows).tolist() == [True, True, True, False, False, False]
 
 
 def test_a_short_text_counts_as_a_whole_row_only() -> None:
     forbidden = ForbiddenText(["thank you", "谢谢"])
-    assert forbidden.found_in(["Thank you!", "thank you for it", "谢谢。", "谢谢你"]).tolist() == [
+    assert forbidden.matches(["Thank you!", "thank you for it", "谢谢。", "谢谢你"]).tolist() == [
         True,
         False,
         True,
@@ -29,11 +29,11 @@ def test_a_short_text_counts_as_a_whole_row_only() -> None:
 
 
 def test_a_match_does_not_cross_from_row_to_row() -> None:
-    assert not ForbiddenText([SENTENCE]).found_in([SENTENCE[:30], SENTENCE[30:]]).any()
+    assert not ForbiddenText([SENTENCE]).matches([SENTENCE[:30], SENTENCE[30:]]).any()
 
 
 def test_nothing_is_forbidden_without_texts() -> None:
-    assert not ForbiddenText([]).found_in([SENTENCE, ""]).any()
+    assert not ForbiddenText([]).matches([SENTENCE, ""]).any()
 
 
 WORDS = st.lists(st.sampled_from(["ab", "abc", "好", "不", "x"]), max_size=60).map("".join)
@@ -46,11 +46,11 @@ def test_the_search_is_exact(texts: list[str], rows: list[str]) -> None:
     expected = [
         any(k == letters(row) or (len(k.encode()) >= WINDOW and k in letters(row)) for k in keys) for row in rows
     ]
-    assert ForbiddenText(texts).found_in(rows).tolist() == expected
+    assert ForbiddenText(texts).matches(rows).tolist() == expected
 
 
 def test_many_rows_are_searched_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("adaptbert.validation.contamination._PASS", 200)
     rows = [f"row {number} of the corpus is harmless" for number in range(50)]
     rows[0] = rows[17] = rows[49] = f"here: {SENTENCE}"
-    assert [number for number, leak in enumerate(ForbiddenText([SENTENCE]).found_in(rows)) if leak] == [0, 17, 49]
+    assert [number for number, leak in enumerate(ForbiddenText([SENTENCE]).matches(rows)) if leak] == [0, 17, 49]

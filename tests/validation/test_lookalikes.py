@@ -15,7 +15,7 @@ from adaptbert.rows.cleaning import name_key, seen, spelled
 from adaptbert.validation.label_audit import Labels, label_errors, positive_errors
 from tests.support import raw
 from tests.support.labelled_files import LABELS, TAGS
-from tests.validation.test_gate_labelled import STRICT, codes, gate_task
+from tests.validation.test_labelled_set import STRICT, codes, validated
 
 ALIKE = [
     ("neg", "ｎｅｇ", r"\uff4e\uff45\uff47"),
@@ -39,7 +39,7 @@ OTHERS = [("neg", "pos"), ("好", "坏"), ("B", "b2"), ("a b", "ab"), ("🙂", "
 def test_labels_that_look_equal(tmp_path: Path, one: str, other: str, shown: str) -> None:
     splits = {"train": [("Good one", one), ("Bad one", "x")], "dev": [("more", other)], "test": [("most", "x")]}
     raw.task(tmp_path / "raw", splits)
-    first, *_ = gate_task(tmp_path, STRICT).errors
+    first, *_ = validated(tmp_path, STRICT).errors
     assert (first.code, shown in first.problem) == (66, True), first
     assert all(place in first.problem for place in ("in train.csv:1", "in dev.csv:1"))
     assert pasted(first.remedy) in ({one: other}, {other: one})
@@ -49,7 +49,7 @@ def test_labels_that_look_equal(tmp_path: Path, one: str, other: str, shown: str
 def test_labels_that_do_not(tmp_path: Path, one: str, other: str) -> None:
     rows = [("Good one", one), ("Bad one", other)]
     raw.task(tmp_path / "raw", {"train": rows, "dev": [("more", one)], "test": [("most", other)]})
-    assert gate_task(tmp_path, STRICT).errors == []
+    assert validated(tmp_path, STRICT).errors == []
 
 
 @pytest.mark.parametrize(("layout", "more"), [(raw.SPANS, {"tag_scheme": "bio"}), (TAGS, {})])
@@ -58,20 +58,20 @@ def test_types_of_spans_and_tags(tmp_path: Path, layout: Any, more: dict[str, An
     rows = [(["Ann", "Lee"], ["B-PER", "I-PER"]), (["Bob"], ["B-PER\u200b"])]
     held = [(["Eve", "Roe"], ["B-PER", "I-PER"])]
     raw.task(tmp_path / "raw", {"train": rows, "dev": held, "test": [(["Sue"], ["B-PER"])]}, layout, **more)
-    (found,) = [error for error in gate_task(tmp_path, STRICT).errors if error.code == 66]
-    assert r'PER\u200b"' in found.problem
-    assert (next(iter(pasted(found.remedy)))[:2] == "B-") == (layout == TAGS)
+    (error,) = [error for error in validated(tmp_path, STRICT).errors if error.code == 66]
+    assert r'PER\u200b"' in error.problem
+    assert (next(iter(pasted(error.remedy)))[:2] == "B-") == (layout == TAGS)
 
 
 def test_several_labels_a_row(tmp_path: Path) -> None:
     rows = [("Good one", ["a", "ａ"]), ("Bad one", ["b"])]
     raw.task(tmp_path / "raw", {"train": rows, "dev": [("more", ["a"])], "test": [("most", ["b"])]}, LABELS)
-    assert 66 in codes(gate_task(tmp_path, STRICT).errors)
+    assert 66 in codes(validated(tmp_path, STRICT).errors)
 
 
 def labels(**splits: list[str]) -> dict[str, Labels]:
-    found = {split: Labels.of((label, f"{split}.csv:1") for label in of) for split, of in splits.items()}
-    return {"train": Labels.of([]), "dev": Labels.of([]), "test": Labels.of([])} | found
+    by_split = {split: Labels.of((label, f"{split}.csv:1") for label in of) for split, of in splits.items()}
+    return {"train": Labels.of([]), "dev": Labels.of([]), "test": Labels.of([])} | by_split
 
 
 def test_the_labels_of_params() -> None:
@@ -136,7 +136,7 @@ def test_equal_whatever_the_form(name: str) -> None:
 
 
 def pasted(remedy: str) -> dict[str, str]:
-    found = re.search(r"map_labels: (\{.*\}) below collect_task\.\w+", remedy)
-    assert found is not None, remedy
-    mapping: dict[str, str] = YAML(typ="safe", pure=True).load(found[1])
+    match = re.search(r"map_labels: (\{.*\}) below collect_task\.\w+", remedy)
+    assert match is not None, remedy
+    mapping: dict[str, str] = YAML(typ="safe", pure=True).load(match[1])
     return mapping

@@ -13,8 +13,8 @@ from tests.support.raw import CLASS, SPANS, table
 
 
 def codes(layout: Layout, rows: list[tuple[Any, ...]]) -> dict[int, tuple[int, str]]:
-    found = faulty(table(layout, rows, "source.csv").to_pandas(), layout, "raw.parquet")
-    return {row: (reason.code, reason.name) for row, reason in found.items()}
+    reasons = faulty(table(layout, rows, "source.csv").to_pandas(), layout, "raw.parquet")
+    return {row: (reason.code, reason.name) for row, reason in reasons.items()}
 
 
 def test_all_faults_of_all_rows_at_once() -> None:
@@ -57,8 +57,8 @@ def test_strings_stay_strings(label: str) -> None:
     ],
 )
 def test_tagged_rows(tokens: list[str] | None, tags: list[str] | None, code: int | None) -> None:
-    found = codes(SPANS, [(tokens, tags), (["fine"], ["O"])])
-    assert {row: number for row, (number, _) in found.items()} == ({} if code is None else {0: code})
+    reasons = codes(SPANS, [(tokens, tags), (["fine"], ["O"])])
+    assert {row: number for row, (number, _) in reasons.items()} == ({} if code is None else {0: code})
 
 
 def test_index_of_the_frame_does_not_matter() -> None:
@@ -67,7 +67,7 @@ def test_index_of_the_frame_does_not_matter() -> None:
     assert sorted(faulty(frame, CORPUS, "raw.parquet")) == [1, 3]
 
 
-def test_missing_columns_are_told_together_with_the_nearest_name() -> None:
+def test_missing_columns_are_reported_together_with_the_nearest_name() -> None:
     frame = table(CLASS, [("1", "x", "y")], "f").to_pandas()
     with pytest.raises(Several) as several:
         faulty(frame.rename(columns={"text": "Text", "label": "class"}), CLASS, "raw.parquet")
@@ -79,7 +79,7 @@ def test_missing_columns_are_told_together_with_the_nearest_name() -> None:
     ]
 
 
-def test_a_column_of_another_type_is_told_once_and_shows_no_value() -> None:
+def test_a_column_of_another_type_is_reported_once_without_values() -> None:
     frame = table(CORPUS, [("1", "x"), ("2", "y")], "f").to_pandas()
     with pytest.raises(BadData, match=r"AB-042 raw.parquet: column 'text' is int64, expected text") as error:
         faulty(frame.assign(text=[4711, 4712]), CORPUS, "raw.parquet")

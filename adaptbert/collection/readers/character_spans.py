@@ -1,10 +1,10 @@
-"""Spans of characters -> words and BIO tags: what annotation tools export becomes what a tagger learns.
+"""Converts character spans, as annotation tools export them, to words and BIO tags.
 
-Words are found without looking at the spans, so that training, evaluation and prediction see the same ones. Hidden
-characters go first, as the gate takes them away: a soft hyphen parts no word. Words are runs of letters and digits;
-every other visible character, and every character of Chinese or Japanese, stands alone. Marks belong to the character
-before them, white space to no word. A span that begins or ends inside a word has no tags; its row is put aside, not
-bent to fit. White space and hidden characters at the ends of a span do no harm.
+Words do not depend on the spans, so that training, evaluation and prediction see the same words. Hidden characters are
+removed first, as validation does: a soft hyphen separates no words. Words are runs of letters and digits; every other
+visible character, and every character of Chinese or Japanese, is a word. Marks belong to the character before them,
+white space to no word. A row with a span that begins or ends inside a word is rejected, not adjusted. White space and
+hidden characters at the ends of a span are ignored.
 """
 
 import re
@@ -27,7 +27,7 @@ _ALONE = re.compile(f"[{scripts.KANA}{scripts.CHINESE}]")
 
 
 class CharacterSpan(NamedTuple):
-    """A marked piece of a text: text[first:end], counted in Unicode code points."""
+    """A marked part of a text: text[first:end], in Unicode code points."""
 
     first: int
     end: int
@@ -35,10 +35,10 @@ class CharacterSpan(NamedTuple):
 
 
 def words(text: str) -> tuple[list[str], list[tuple[int, int]]]:
-    """The words of a text as the gate cleans it; first and last + 1 character of each in the text as it was given."""
+    """The words of the cleaned text, and the range (first, last + 1) of each in the original text."""
     cleaned = clean(text)[0]
-    found = _runs(cleaned)
-    return [cleaned[first:end] for first, end in found], moved_back(text, found)
+    ranges = _runs(cleaned)
+    return [cleaned[first:end] for first, end in ranges], moved_back(text, ranges)
 
 
 def tagged(text: str, spans: Iterable[CharacterSpan], place: str) -> tuple[list[str], list[str]] | Problem:
@@ -50,37 +50,37 @@ def tagged(text: str, spans: Iterable[CharacterSpan], place: str) -> tuple[list[
     Raises:
         BadData: two spans overlap.
     """
-    wanted = sorted(set(spans))
-    if any(not 0 <= span.first < span.end <= len(text) for span in wanted):
+    ordered = sorted(set(spans))
+    if any(not 0 <= span.first < span.end <= len(text) for span in ordered):
         return Problem(Code.OFFSET_OUTSIDE_TEXT, "a span lies outside its text, or is empty")
-    if any(before.end > after.first for before, after in pairwise(wanted)):
+    if any(before.end > after.first for before, after in pairwise(ordered)):
         problem = "spans overlap: flat tagging cannot hold them"
         raise BadData(Code.OVERLAPPING_SPANS, place, problem, "keep one of the two")
     tokens, places = words(text)
-    found = []
-    for span in wanted:
+    word_spans = []
+    for span in ordered:
         inside = [number for number, (first, end) in enumerate(places) if first < span.end and end > span.first]
         if not inside:
             return Problem(Code.SPAN_CUTS_WORD, "a span holds no word")
         if places[inside[0]][0] < span.first or places[inside[-1]][1] > span.end:
             return Problem(Code.SPAN_CUTS_WORD, "a span begins or ends inside a word")
-        found.append((inside[0], inside[-1] + 1, span.kind))
-    return tokens, tags(found, len(tokens), "bio")
+        word_spans.append((inside[0], inside[-1] + 1, span.kind))
+    return tokens, tags(word_spans, len(tokens), "bio")
 
 
 def _runs(text: str) -> list[tuple[int, int]]:
     """First and last + 1 character of each word of a clean text."""
-    found: list[tuple[int, int]] = []
+    runs: list[tuple[int, int]] = []
     before = _Kind.NOTHING
     for place, character in enumerate(text):
         kind = _kind(character)
-        goes_on = kind is before is _Kind.WORD or (kind is _Kind.MARK and before is not _Kind.NOTHING)
-        if goes_on:
-            found[-1] = (found[-1][0], place + 1)
+        continues = kind is before is _Kind.WORD or (kind is _Kind.MARK and before is not _Kind.NOTHING)
+        if continues:
+            runs[-1] = (runs[-1][0], place + 1)
         elif kind is not _Kind.NOTHING:
-            found.append((place, place + 1))
-        before = before if goes_on else kind
-    return found
+            runs.append((place, place + 1))
+        before = before if continues else kind
+    return runs
 
 
 class _Kind(Enum):

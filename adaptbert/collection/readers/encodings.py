@@ -1,8 +1,8 @@
-"""The encodings in which text files are read, by the names that Python knows them under.
+"""The supported encodings of text files, by their Python names.
 
-Python's codecs hold much that no text file is in (`punycode`, `rot13`, `raw_unicode_escape`, `undefined`), some in
-which a line does not end with a line feed (EBCDIC), and some in which a line means nothing without those before it
-(`utf-7`, `hz`, `iso2022_kr`). So those that are text are listed.
+Python has codecs that no text file uses (`punycode`, `rot13`, `raw_unicode_escape`, `undefined`), codecs in which a
+line does not end with a line feed (EBCDIC), and codecs whose lines cannot be decoded one by one (`utf-7`, `hz`,
+`iso2022_kr`). So the supported ones are listed.
 """
 
 import codecs
@@ -10,7 +10,7 @@ import codecs
 from adaptbert.codes import Code
 
 COMMON = ("gb18030", "big5", "shift_jis", "euc-kr", "cp1252", "latin-1", "utf-16")
-"""Told where another is refused."""
+"""Suggested where another is rejected."""
 
 _NAMES = (
     "ascii utf_8 utf_8_sig utf_16 utf_16_le utf_16_be utf_32 utf_32_le utf_32_be "
@@ -25,20 +25,20 @@ _NAMES = (
     "mac_cyrillic mac_greek mac_iceland mac_latin2 mac_roman mac_turkish"
 )
 ERROR_CODES = (Code.NOT_DECODABLE, Code.WINDOWS_1252)
-"""Errors of a row that usually mean that its file is in another encoding."""
+"""Errors of a row that usually mean that its file has another encoding."""
 
 KNOWN = frozenset(codecs.lookup(name).name for name in _NAMES.split())
 
 
 def problem(name: str) -> str | None:
-    """Why a file cannot be read in an encoding of this name; None: it can."""
+    """Why files cannot be read in this encoding; None: they can."""
     try:
-        found = codecs.lookup(name).name
+        codec = codecs.lookup(name).name
     except (LookupError, ValueError):
         return f"encoding '{name}' is unknown to Python"
-    return None if found in KNOWN else f"encoding '{name}' is none of text files"
+    return None if codec in KNOWN else f"encoding '{name}' is none of text files"
 
 
 def remedy() -> str:
-    """What to write."""
+    """The remedy for an unsupported encoding."""
     return f"write e.g. {', '.join(COMMON)}, or leave it out for UTF-8"

@@ -1,22 +1,22 @@
-"""UTF-8 that is read in another encoding: most of them take any bytes, and what comes out is garbled without an error.
+"""Detects UTF-8 that is read in another encoding: most encodings decode any bytes without an error.
 
-Text in GBK or Latin-1 is valid UTF-8 by chance only where it is short: of the common Chinese characters 18 in 100 have
-bytes in GBK that are a character of UTF-8, so that six of six do once in 30,000 times.
+Text in GBK or Latin-1 is valid UTF-8 by chance only if it is short: the GBK bytes of 18 % of the common Chinese
+characters are valid UTF-8, so six characters of six are valid once in 30,000 times.
 """
 
 from collections import Counter
 from pathlib import Path
 
 _LINES = 10_000
-"""With other bytes than ASCII; more are not looked at."""
+"""Lines with other bytes than ASCII; more are not checked."""
 _SHARE = 0.9
-"""Of these lines; a file may hold a few that are damaged."""
+"""Share of these lines that are valid UTF-8; a file may have a few damaged lines."""
 _CHARACTERS, _DISTINCT = 6, 4
-"""Beyond ASCII, that must be there; one word that stands in every row proves nothing."""
+"""Minimum of non-ASCII characters, and of distinct ones: one word in every row is no evidence."""
 
 
-class Doubt:
-    """Gathers the lines of a file that is read in a declared encoding.
+class GarblingCheck:
+    """Checks the lines of a file that is read in a declared encoding.
 
     Args:
         encoding: by its name in Python.
@@ -28,7 +28,7 @@ class Doubt:
         self._distinct: set[str] = set()
 
     def add(self, line: bytes) -> None:
-        """One more line, as it stands in the file."""
+        """Count a line, given as bytes of the file."""
         if self._encoding == "utf-8" or self._lines == _LINES or line.isascii():
             return
         self._lines += 1
@@ -41,7 +41,7 @@ class Doubt:
         if len(self._distinct) < _DISTINCT:
             self._distinct.update(beyond)
 
-    def tell(self, warnings: Counter[str]) -> None:
+    def warn(self, warnings: Counter[str]) -> None:
         """Add a warning, counted in lines, where the file is UTF-8."""
         if self._characters < _CHARACTERS or len(self._distinct) < _DISTINCT or self._fitting < _SHARE * self._lines:
             return

@@ -1,7 +1,7 @@
-"""A text file, plain or gzip, in any encoding -> numbered lines, in flat memory.
+"""Reads numbered lines of a text file, plain or gzip, in any encoding, in constant memory.
 
-LF, CR and CRLF end a line, and nothing else does: U+2028, U+0085, VT and FF stay inside. A line that cannot be decoded
-or is too long comes with its problem; a file that is not text at all is an error.
+Only LF, CR and CRLF end a line: U+2028, U+0085, VT and FF are part of it. A line that cannot be decoded or is too long
+has a problem; a file that is not text is an error.
 """
 
 import codecs
@@ -16,16 +16,16 @@ from pathlib import Path
 from typing import IO, NamedTuple, cast
 
 from adaptbert.codes import Code
-from adaptbert.collection.readers.garbling import Doubt
+from adaptbert.collection.readers.garbling import GarblingCheck
 from adaptbert.collection.readers.records import Problem
 from adaptbert.errors import BadData
 
 MAX_LINE = 10 * 1024 * 1024
-"""Bytes; longer lines are put aside unread."""
+"""Bytes; longer lines are not read."""
 MAX_TEXT = 512 * 1024 * 1024
-"""Bytes of a file that is read whole."""
+"""Bytes of a file that is read into memory."""
 MAX_EXPANSION = 500
-"""Bytes that one byte of gzip may become; text comes to 3 or 20."""
+"""Maximum expansion of gzip; that of text is 3 to 20."""
 MAX_NULS = 0.01
 """Share of NUL bytes above which a file is not text."""
 BLOCK = 1024 * 1024
@@ -41,7 +41,7 @@ UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 class Line(NamedTuple):
     number: int
     text: str
-    """Without its end; where there is a problem, as much as could be decoded."""
+    """Without the line end; with a problem, the part that could be decoded."""
     problem: Problem | None
 
 
@@ -55,7 +55,7 @@ def check_name(path: Path) -> None:
 
 
 def check_regular(path: Path, shown: str) -> None:
-    """Before opening: a pipe or a device would block for ever."""
+    """Checked before opening: reading a pipe or a device may block forever."""
     try:
         mode = path.stat().st_mode
     except OSError as error:
@@ -68,7 +68,7 @@ def check_regular(path: Path, shown: str) -> None:
 
 
 def special(mode: int) -> str | None:
-    """What is neither a file nor a folder and blocks whoever opens it, or never ends."""
+    """The kind of a file that blocks when opened or never ends; None: a file or a folder."""
     return _SPECIAL.get(stat.S_IFMT(mode))
 
 
@@ -83,16 +83,16 @@ def read_lines(
         encoding: of the file; None: UTF-8.
     """
     blocks, name = _open(source, shown, encoding, warnings)
-    nuls, doubt = 0, Doubt(shown, name)
+    nuls, garbling = 0, GarblingCheck(shown, name)
     for number, raw, is_last in _split(blocks):
         if raw is None:
             yield Line(number, "", Problem(Code.TOO_LONG, f"line longer than {MAX_LINE:,} bytes"))
             continue
-        found = raw.count(b"\0")
-        if found:
-            nuls += found
+        count = raw.count(b"\0")
+        if count:
+            nuls += count
             raw = raw.replace(b"\0", b"")
-        doubt.add(raw)
+        garbling.add(raw)
         try:
             line = Line(number, raw.decode(name), None)
         except UnicodeDecodeError as error:
@@ -100,31 +100,31 @@ def read_lines(
         yield line
     if nuls:
         warnings["NUL bytes removed"] += nuls
-    doubt.tell(warnings)
+    garbling.warn(warnings)
 
 
 def read_text(path: Path, shown: str, encoding: str | None, warnings: Counter[str]) -> str:
-    """The whole of a file of a format that is not made of lines; the same checks, and every fault is an error."""
+    """The content of a file in a format without lines; checked like lines, but every problem is an error."""
     blocks, name = _open(path, shown, encoding, warnings)
-    found = bytearray()
+    content = bytearray()
     for block in blocks:
-        found += block
-        if len(found) > MAX_TEXT:
+        content += block
+        if len(content) > MAX_TEXT:
             remedy = "write JSON lines, or cut it into several"
             raise BadData(Code.FIELD_TOO_LARGE, shown, f"larger than {MAX_TEXT:,} bytes", remedy)
-    doubt = Doubt(shown, name)
-    for line in bytes(found).split(b"\n"):
-        doubt.add(line)
-    doubt.tell(warnings)
+    garbling = GarblingCheck(shown, name)
+    for line in bytes(content).split(b"\n"):
+        garbling.add(line)
+    garbling.warn(warnings)
     try:
-        return found.decode(name)
+        return content.decode(name)
     except UnicodeDecodeError as error:
-        problem = _undecodable(bytes(found), error, name, is_last=True)
+        problem = _undecodable(bytes(content), error, name, is_last=True)
         raise BadData(problem.code, shown, problem.reason, decoding_remedy(problem.reason)) from None
 
 
 def head(path: Path, encoding: str | None) -> str:
-    """About so much of a file as a block holds, whatever cannot be decoded replaced."""
+    """About the first block of a file; characters that cannot be decoded are replaced."""
     blocks, name = _open(path, str(path), encoding, Counter())
     return next(blocks, b"").decode(name, "replace")
 
@@ -132,7 +132,7 @@ def head(path: Path, encoding: str | None) -> str:
 def _open(
     source: Path | BufferedReader, shown: str, encoding: str | None, warnings: Counter[str]
 ) -> tuple[Iterator[bytes], str]:
-    """Bytes that are text, and the encoding to read them with: one in which a line feed is one byte."""
+    """Bytes of text, and the encoding to decode them with, in which a line feed is one byte."""
     name = codecs.lookup(encoding or "utf-8").name.removesuffix("-sig")
     blocks = _blocks(source, shown) if isinstance(source, Path) else _streamed(source, shown)
     if name.startswith(("utf-16", "utf-32")):
@@ -171,7 +171,7 @@ def _blocks(path: Path, shown: str) -> Iterator[bytes]:
 
 
 def _streamed(stream: BufferedReader, shown: str) -> Iterator[bytes]:
-    """Bytes as they come."""
+    """The bytes of a stream."""
     total = 0
     while block := stream.read1(BLOCK):
         total += len(block)
@@ -205,7 +205,7 @@ def _transcoded(blocks: Iterator[bytes], shown: str, name: str) -> Iterator[byte
 
 
 def _text_blocks(blocks: Iterator[bytes], shown: str, *, guess: bool, warnings: Counter[str]) -> Iterator[bytes]:
-    """Refuses what is not text, takes a byte-order mark away."""
+    """Rejects bytes that are not text, and removes a byte-order mark."""
     total = nuls = 0
     for block in blocks:
         if total == 0:
@@ -236,13 +236,13 @@ def _split(blocks: Iterator[bytes]) -> Iterator[tuple[int, bytes | None, bool]]:
     number, rest, too_long, after_cr = 1, b"", False, False
     for block in blocks:
         if after_cr and block.startswith(b"\n"):
-            block = block[1:]  # the second half of a CRLF that fell on a border
+            block = block[1:]  # the second half of a CRLF that two blocks share
         after_cr = block.endswith(b"\r")
-        pieces = block.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
-        pieces[0] = rest + pieces[0]
-        rest = pieces.pop()
-        for piece in pieces:
-            yield number, None if too_long or len(piece) > MAX_LINE else piece, False
+        parts = block.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+        parts[0] = rest + parts[0]
+        rest = parts.pop()
+        for part in parts:
+            yield number, None if too_long or len(part) > MAX_LINE else part, False
             number, too_long = number + 1, False
         if too_long or len(rest) > MAX_LINE:
             rest, too_long = b"", True
@@ -256,7 +256,7 @@ _CHINESE = ": Chinese in GBK?"
 
 
 def decoding_remedy(reason: str) -> str:
-    """What to do about a line that cannot be decoded, by the reason that it came with."""
+    """The remedy for a line that cannot be decoded, by the reason of its problem."""
     if _IS_UTF_8 in reason:
         return "the encoding is one for all files of a set: leave it out where they are UTF-8, or save this one in it"
     if _DECLARED in reason:
@@ -273,7 +273,7 @@ def _is_valid(line: bytes) -> bool:
 
 
 def _is_chinese(line: bytes) -> bool:
-    """Whether it is two characters or more of GB 2312, whose bytes all lie high: two accented letters seldom do."""
+    """Whether it has two or more characters of GB 2312, whose bytes are all high: rare for accented letters."""
     try:
         return sum(not character.isascii() for character in line.decode("gb2312")) > 1
     except UnicodeDecodeError:
@@ -281,7 +281,7 @@ def _is_chinese(line: bytes) -> bool:
 
 
 def _undecodable(line: bytes, error: UnicodeDecodeError, encoding: str, is_last: bool) -> Problem:
-    """Names the mistake."""
+    """The problem, with the likely cause."""
     byte = line[error.start]
     following = line[error.start + 1] if error.start + 1 < len(line) else 0
     if encoding != "utf-8":

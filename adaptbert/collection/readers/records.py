@@ -1,7 +1,7 @@
-"""What a source yields: rows, and rows that cannot be read; nothing is dropped without a reason.
+"""The rows that sources yield, and the rows that they cannot read, each with a reason.
 
-A source has `rows()`, and, complete once these have been read to the end, `warnings` (what was mended or left out on
-the way, and how often) and `provenance()` (what was read, by content: versions or digests, no times, no machine paths).
+A source has `rows()`, and, complete after the last row, `warnings` (counts of repairs and omissions) and `provenance()`
+(versions or digests of what was read; no times, no machine paths).
 """
 
 from collections.abc import Callable, Mapping
@@ -12,17 +12,17 @@ from adaptbert.codes import Code
 
 
 class Problem(NamedTuple):
-    """Why something cannot be read. The reason never shows the text itself."""
+    """Why something cannot be read. The reason never shows row text."""
 
     code: Code
     reason: str
 
 
 class Record(NamedTuple):
-    """What a file says about one row, under the file's own names."""
+    """One row of a file, under the column names of the file."""
 
     line: int
-    """Where it begins: 1-based line, or number of the record in a format without lines."""
+    """Its first line, from 1; in a format without lines, its number."""
     values: Mapping[str, Any]
     problem: Problem | None = None
 
@@ -42,12 +42,12 @@ class Row:
     values: dict[str, Any]
     """The fields of its layout."""
     group: str | None = None
-    """Of a labelled row, where a column is mapped: rows of one group belong into one split."""
+    """Of a labelled row, where a column is mapped: rows of one group must be in one split."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A row that was found and cannot be used."""
+    """A row that cannot be read."""
 
     id: str
     file: str

@@ -1,7 +1,7 @@
-"""`replace` of params.yaml: regular expressions and what takes their place, within bounds of time and of length.
+"""`replace` of params.yaml: regular expressions and their replacements, with limits of time and length.
 
-Patterns are checked as Python's `re` reads them, and run by `regex`, which takes the same ones and can be stopped: a
-pattern such as `(a|a)*$` tries more ways than there are atoms before it says that a text of 40 letters does not fit.
+Patterns are checked with Python's `re`, and run by `regex`, which has the same syntax and a timeout: a pattern such as
+`(a|a)*$` backtracks exponentially on a text of 40 letters that it does not match.
 """
 
 import math
@@ -18,27 +18,27 @@ if TYPE_CHECKING:
     from regex import Match, Pattern
 
 SECONDS = 5.0
-"""Of the processor that one pattern may work on one text; usual ones read a million characters in 0.1 s."""
+"""Processor time of one pattern on one text; usual patterns read a million characters in 0.1 s."""
 GROWTH, SPARE = 10, 10_000
-"""A text may become so many times as long, and so many characters longer than that: each Chinese character may be
-spelled out, and a short text may hold an emoji that becomes a sentence."""
+"""A text may grow to GROWTH times its length plus SPARE characters: each Chinese character may be spelled out, and an
+emoji in a short text may become a sentence."""
 MOST_EMPTY = 10_000
-"""Matches of nothing that a pattern may count in one place, as `(a?){999}` does; each costs kilobytes."""
+"""Empty matches that a pattern may count in one place, as `(a?){999}` does; each costs kilobytes."""
 _SHOWN = 200
 """Characters of a pattern that a message shows."""
 _UNIT = re.compile(r"\\(?:g<[^>]*>|\d{1,3}|.)|[^\\]+", re.DOTALL)
-"""A part of a replacement: one escape, or what stands between two."""
+"""A part of a replacement: one escape, or the text between two."""
 
 
 class OutOfTime(Exception):
-    """Whoever wants a look at some rows has spent the time that patterns may take."""
+    """The time for patterns is used up; raised only where first rows are checked."""
 
 
 class Allowance:
-    """Processor time that all patterns together may take, on all texts of all files.
+    """Processor time of all patterns together, on all texts of all files.
 
     Args:
-        seconds: more than SECONDS, so that a pattern that does not come to an end is met as such.
+        seconds: more than SECONDS, so that a pattern that does not terminate is reported as such.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -46,8 +46,8 @@ class Allowance:
 
     @contextmanager
     def of_one(self) -> Iterator[float]:
-        """Seconds that one pattern may work on one text. Raises OutOfTime where that is less than it may elsewhere, and
-        too little."""
+        """Seconds for one pattern on one text. Raises OutOfTime where less than SECONDS are left and they do not
+        suffice."""
         if self._left <= 0:
             raise OutOfTime
         seconds, begun = min(SECONDS, self._left), time.process_time()
@@ -62,7 +62,7 @@ class Allowance:
 
 
 def problem(pairs: Sequence[Sequence[str]] | None) -> str | None:
-    """What is wrong with the first pattern that cannot be used, and where in it; None: nothing is."""
+    """The error of the first invalid pattern, with its position; None: all are valid."""
     import regex
 
     for pattern, replacement in pairs or []:
@@ -77,10 +77,10 @@ def problem(pairs: Sequence[Sequence[str]] | None) -> str | None:
 
 
 class Replacer:
-    """Pairs of a pattern that `problem` let pass and its replacement, applied in their order.
+    """Pairs of a pattern that is valid by `problem` and its replacement, applied in order.
 
     Args:
-        allowance: of whoever wants a look at some rows; None: each text has time of its own.
+        allowance: total time where first rows are checked; None: SECONDS for each text.
     """
 
     def __init__(self, pairs: Sequence[Sequence[str]] | None, allowance: Allowance | None = None) -> None:
@@ -90,14 +90,14 @@ class Replacer:
         self._allowance = allowance or Allowance(math.inf)
 
     def __call__(self, text: str, place: str) -> str:
-        """The text, changed.
+        """The text after all replacements.
 
         Args:
             place: of the row, for the message.
 
         Raises:
-            BadData: a pattern does not come to an end, or the text grows beyond its bound.
-            OutOfTime: the allowance is spent.
+            BadData: a pattern does not terminate, or the text grows beyond its limit.
+            OutOfTime: the allowance is used up.
         """
         longest, length = GROWTH * len(text) + SPARE, len(text)
         for pattern, replacement in self._pairs:
@@ -123,14 +123,14 @@ class _TooLong(Exception):
 
 
 def _replaced(pattern: "Pattern[str]", replacement: str, text: str, longest: int, seconds: float) -> str:
-    """As `sub` does it, but for what would be too long: that is known before memory is taken for it.
+    """Like `sub`, but a result that would be too long is detected before it is allocated.
 
     Raises:
-        TimeoutError: the pattern is at work for too long.
+        TimeoutError: the pattern takes longer than `seconds`.
         _TooLong: the result would be longer than `longest`.
     """
     if "\\" not in replacement and len(text) + (len(text) + 1) * len(replacement) <= longest:
-        return str(pattern.sub(replacement, text, timeout=seconds))  # even if it fits everywhere
+        return str(pattern.sub(replacement, text, timeout=seconds))  # short enough even if it matches everywhere
     units, end = _UNIT.findall(replacement), time.process_time() + seconds
     done, read = 0, 0  # characters of the result; of the text, those before the end of the last match
 
@@ -154,9 +154,9 @@ def _replaced(pattern: "Pattern[str]", replacement: str, text: str, longest: int
 
 
 def _matches_of_nothing(pattern: str) -> int:
-    """How often at most a part of the pattern that fits nothing is counted in one place, as (a?){999} and (|a){2,} do.
+    """The maximum count of empty matches in one place, as in (a?){999} and (|a){2,}.
 
-    Both engines hold each of these matches, even where there is no text; what takes a character ends with the text.
+    Both engines store each of these matches, even for an empty text; matches of a character are limited by the text.
     """
     from re import _constants, _parser  # type: ignore[attr-defined]  # the only way to a pattern's structure
 

@@ -60,7 +60,7 @@ class CorpusLook:
             yield from self._of_files()
 
     def _of_files(self) -> Iterator[UserError | Notice]:
-        from adaptbert.validation.corpus import pass_corpus
+        from adaptbert.validation.corpus import validate_corpus
 
         small = is_small([self.path])
         config = lenient(self.config, small=small)
@@ -74,7 +74,9 @@ class CorpusLook:
         valid_rows = self.folder / "kept.parquet"
         whole = small and files.is_whole
         limits = validation_limits(self.limits, whole=whole)
-        validated = pass_corpus(self.folder, valid_rows, self.folder / "rejected.parquet", ForbiddenText(()), limits)
+        validated = validate_corpus(
+            self.folder, valid_rows, self.folder / "rejected.parquet", ForbiddenText(()), limits
+        )
         errors = validated.errors if whole else without_shares(validated.errors)
         yield from decided(errors, lambda _: str(self.path), self.key, lambda _: extent, whole=whole)
         if not whole:

@@ -156,11 +156,11 @@ class LabelledLook:
             whole: whether all their rows were read.
             together: whether they are all splits, so that what one lacks is in no other.
         """
-        from adaptbert.validation.labelled_set import pass_task
+        from adaptbert.validation.labelled_set import validate_labelled_set
 
         valid_rows = self.folder / "kept"
         limits = validation_limits(self.limits, whole=whole)
-        validated = pass_task(raw, valid_rows, self.folder / "rejected.parquet", limits)
+        validated = validate_labelled_set(raw, valid_rows, self.folder / "rejected.parquet", limits)
         others = {str(raw / f"{split}.parquet") for split in set(SPLITS) - set(splits)}
         errors = [error for error in validated.errors if error.place not in others]
         has_labels = bool(self.config.labels)

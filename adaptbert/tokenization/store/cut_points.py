@@ -1,10 +1,10 @@
-"""Word starts of a long text in, pieces of at most so many tokens out."""
+"""Cuts a long text into spans of a maximum number of tokens, at word starts."""
 
 from collections.abc import Iterator, Sequence
 
 
 def spans(begins: Sequence[bool], room: int) -> Iterator[tuple[int, int]]:
-    """First token and last + 1 of each piece; a cut is where a word begins, unless a word fills half of a piece."""
+    """First token and last + 1 of each span; cuts are at word starts, unless a word fills half of a span."""
     start = 0
     while start < len(begins):
         end = min(start + room, len(begins))

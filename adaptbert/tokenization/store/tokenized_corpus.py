@@ -1,8 +1,7 @@
-"""A tokenised corpus on disk: flat token arrays (adaptbert.tokenization.corpus_writer) that are mapped into memory, not
-read.
+"""A tokenised corpus on disk: flat, memory-mapped token arrays (written by adaptbert.tokenization.corpus_writer).
 
-What stays in memory are some bytes a document, whatever its length; the tokens themselves are pages of the files, which
-the system takes back when memory is short.
+A document needs some bytes of memory, whatever its length; its tokens are pages of the files, which the system frees
+when memory is short.
 """
 
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from adaptbert.errors import BadData
 
 @dataclass(frozen=True)
 class Flat:
-    """Documents that lie one after the other.
+    """Concatenated documents.
 
     Attributes:
         ids: (tokens,).
@@ -35,7 +34,7 @@ class Flat:
 
 
 class Documents(Protocol):
-    """What training reads: a corpus, or a view of one."""
+    """The documents that training reads: a corpus, or a view of one."""
 
     @property
     def lengths(self) -> NDArray[np.int64]:
@@ -43,12 +42,12 @@ class Documents(Protocol):
         ...
 
     def read(self, documents: NDArray[np.int64]) -> Flat:
-        """Some documents, in the order asked for."""
+        """The documents of these numbers, in this order."""
         ...
 
 
 class TokenizedCorpus:
-    """One corpus, or several read as one (`mixed_with`)."""
+    """One corpus, or several corpora read as one (`mixed_with`)."""
 
     def __init__(self, parts: list["_Part"], chosen: NDArray[np.int64]) -> None:
         self._parts, self._chosen = parts, chosen
@@ -56,23 +55,23 @@ class TokenizedCorpus:
 
     @classmethod
     def load(cls, folder: Path) -> "TokenizedCorpus":
-        """Open a folder that `token_writer.write` made; nothing is read but corpus.json."""
+        """Open a folder written by `corpus_writer.write`; only corpus.json is read."""
         part = _Part(folder)
         return cls([part], np.arange(len(part)))
 
     @property
     def fingerprint(self) -> str:
-        """Of the tokenizer that made the ids."""
+        """Of the tokenizer of the ids."""
         return str(self._parts[0].facts["tokenizer"])
 
     @property
     def texts(self) -> list[dict[str, Any]]:
-        """What text this is, for the ledger of a checkpoint: name, digest, tokens."""
+        """Name, digest and tokens of each text, for the card of a checkpoint."""
         return [{key: part.facts[key] for key in ("name", "digest", "tokens")} for part in self._parts]
 
     @property
     def segmentation(self) -> list[dict[str, Any]]:
-        """What decided the words of each text, and how many texts it did not fit."""
+        """The segmenter of each text, and the number of texts that it did not fit."""
         return [part.facts["segmentation"] for part in self._parts]
 
     @cached_property
@@ -90,7 +89,7 @@ class TokenizedCorpus:
         return int(self.lengths.sum())
 
     def read(self, documents: NDArray[np.int64]) -> Flat:
-        """Some documents, in the order asked for."""
+        """The documents of these numbers, in this order."""
         numbers = self._chosen[documents]
         lengths = self.lengths[documents]
         owners = np.searchsorted(self._firsts, numbers, side="right") - 1
@@ -102,16 +101,16 @@ class TokenizedCorpus:
         return Flat(ids, word_starts, lengths)
 
     def mixed_with(self, other: "TokenizedCorpus", share: float, seed: int) -> "TokenizedCorpus":
-        """This corpus and so many documents of another that their tokens are `share` of the whole."""
+        """This corpus and documents of another, whose tokens are about `share` of the total."""
         if share == 0:
             return self
         if self.fingerprint != other.fingerprint:
             problem = "the two corpora were made with different tokenizers"
             raise BadData(Code.OTHER_TOKENIZER, "replay", problem, "run `dvc repro tokenize`")
-        wanted = share / (1 - share) * self.tokens
+        replay_tokens = share / (1 - share) * self.tokens
         generator = np.random.Generator(np.random.Philox(seed_of(seed, "replay")))
         order = generator.permutation(len(other.lengths))
-        taken = order[: int(np.searchsorted(np.cumsum(other.lengths[order]), wanted)) + 1]
+        taken = order[: int(np.searchsorted(np.cumsum(other.lengths[order]), replay_tokens)) + 1]
         first = int(self._firsts[-1])
         return TokenizedCorpus(
             [*self._parts, *other._parts], np.concatenate([self._chosen, first + np.sort(other._chosen[taken])])

@@ -1,6 +1,6 @@
-"""The tokenizer: text to WordPiece ids, and the fingerprint by which every rung of a ladder must agree.
+"""The tokenizer: text to WordPiece ids, and the fingerprint that every rung of a ladder must share.
 
-Trained on the user's text (Wu et al. 2016 as BERT uses it), or taken from a checkpoint. Special tokens that stand
+Trained on the user's text (Wu et al. 2016 as BERT uses it), or loaded from a checkpoint. Special tokens that occur
 literally in a text are text: `[MASK]` in a post does not become the id of [MASK].
 """
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from tokenizers import Encoding
 
 MAX_VOCABULARY = 10_000_000
-"""Ids; a list of all tokens is held."""
+"""Ids; a list of all tokens is kept in memory."""
 _PROBE = "a1, \u4e00 \ue000"
-"""Holds a character that no vocabulary knows: the way to [UNK] is tried as well."""
+"""Includes a character that no vocabulary has, so that [UNK] is exercised as well."""
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 
@@ -43,7 +43,7 @@ class VocabularyConfig(Config):
 
 
 class Tokenizer:
-    """A Hugging Face BERT tokenizer with what masking and checking need to know of it."""
+    """A Hugging Face BERT tokenizer with the properties that masking and validation need."""
 
     def __init__(self, hugging_face: Any) -> None:
         self.hugging_face = hugging_face
@@ -68,7 +68,7 @@ class Tokenizer:
         with _loading(source):
             loaded = _kind(source).from_pretrained(str(source), revision=revision or "main", trust_remote_code=False)
             backend = loaded.backend_tokenizer
-            # Of what the files hold; transformers adds the special tokens that it misses with new ids.
+            # Of the files alone: transformers adds missing special tokens with new ids.
             vocabulary = backend.get_vocab(with_added_tokens=False)
         missing = [token for token in SPECIALS if token not in vocabulary]
         if missing:
@@ -83,29 +83,29 @@ class Tokenizer:
 
     @classmethod
     def train(cls, texts: Callable[[], Iterable[str]], config: VocabularyConfig) -> "Tokenizer":
-        """A WordPiece vocabulary of at most `config.vocabulary_size` pieces, the same for the same texts.
+        """A WordPiece vocabulary of at most `config.vocabulary_size` subword tokens, the same for the same texts.
 
         Args:
-            texts: called for each reading; they are read two or three times.
+            texts: called for each pass over the texts, two or three times.
         """
         from tokenizers.normalizers import BertNormalizer
         from transformers import BertTokenizer
 
-        # The trainer numbers the characters that go on a word (##a) in the order of a hash map, and settles ties by
-        # number; so all characters are found first, and given to it in their own order.
+        # The trainer numbers the characters inside a word (##a) in the order of a hash map, and breaks ties by number;
+        # so a first pass collects all characters, and passes them to the trainer in sorted order.
         normalizer = BertNormalizer(lowercase=config.lowercase)
-        found = _word_pieces(texts(), normalizer, SPECIALS, 0, config.min_frequency)
-        characters = sorted(piece for piece in found if len(piece) == 1)
-        # Half of the vocabulary bounds the characters: the rarest thousands of Chinese would crowd out longer pieces.
+        base_vocabulary = _word_pieces(texts(), normalizer, SPECIALS, 0, config.min_frequency)
+        characters = sorted(token for token in base_vocabulary if len(token) == 1)
+        # Half of the vocabulary bounds the characters: thousands of rare Chinese ones would displace longer tokens.
         room = config.vocabulary_size // 2
         if len(characters) > room:
             counts = Counter(character for text in texts() for character in normalizer.normalize_str(text))
             characters = sorted(sorted(characters, key=lambda character: (-counts[character], character))[:room])
-        going_on = [f"##{character}" for character in characters if f"##{character}" in found]
+        continuing = [f"##{character}" for character in characters if f"##{character}" in base_vocabulary]
         vocabulary = _word_pieces(
             texts(),
             normalizer,
-            [*SPECIALS, *going_on],
+            [*SPECIALS, *continuing],
             config.vocabulary_size,
             config.min_frequency,
             initial_alphabet=characters,
@@ -114,7 +114,7 @@ class Tokenizer:
         return cls(BertTokenizer(vocab=vocabulary, do_lower_case=config.lowercase))
 
     def save(self, folder: Path) -> None:
-        """The files that `AutoTokenizer.from_pretrained(folder)` opens."""
+        """Write the files that `AutoTokenizer.from_pretrained(folder)` loads."""
         self.backend.encode_special_tokens = False
         self.hugging_face.save_pretrained(str(folder))
         self.backend.encode_special_tokens = True
@@ -148,17 +148,17 @@ class Tokenizer:
 
     @cached_property
     def replacements(self) -> NDArray[np.int64]:
-        """Ids that may stand in for a masked token: no special token and no [unused] one."""
+        """Ids that may replace a masked token: no special token and no [unused] one."""
         unused = np.array([token.startswith("[unused") for token in self.tokens])
         return np.flatnonzero(self.maskable & ~unused)
 
     def encode(self, texts: Sequence[str]) -> "list[Encoding]":
-        """Each text by itself, without [CLS] and [SEP]; the encodings know offsets (in characters) and words."""
+        """Encodings of the texts without [CLS] and [SEP], with offsets (in characters) and word ids."""
         encodings: list[Encoding] = self.backend.encode_batch(list(texts), add_special_tokens=False)
         return encodings
 
     def encode_words(self, sentences: Sequence[Sequence[str]]) -> "list[Encoding]":
-        """Each sentence given as words; `word_ids` of an encoding are the numbers of these words."""
+        """Encodings of sentences that are lists of words; `word_ids` index these words."""
         encodings: list[Encoding] = self.backend.encode_batch(
             [list(words) for words in sentences], is_pretokenized=True, add_special_tokens=False
         )
@@ -167,7 +167,7 @@ class Tokenizer:
 
 @contextmanager
 def _loading(source: str | Path) -> Iterator[None]:
-    """The parser of tokenizer.json raises plain `Exception`, and transformers whatever it comes across."""
+    """Converts any error of loading: the parser of tokenizer.json raises plain `Exception`."""
     try:
         yield
     except Exception as error:
@@ -177,9 +177,9 @@ def _loading(source: str | Path) -> Iterator[None]:
 
 
 def _kind(source: str | Path) -> Any:
-    """The class that opens a tokenizer. AutoTokenizer finds it out, but imports torch: 130 MB, a second.
+    """The class that loads a tokenizer. AutoTokenizer determines it, but imports torch: 130 MB, a second.
 
-    A folder without a model that names BERT's own, such as `save` writes, is opened without that.
+    A folder without a model whose configuration names BertTokenizer, as `save` writes it, is loaded without that.
     """
     import transformers
 
@@ -193,7 +193,7 @@ def _kind(source: str | Path) -> Any:
 def _word_pieces(
     texts: Iterable[str], normalizer: Any, first: list[str], size: int, min_frequency: int, **alphabet: Any
 ) -> dict[str, int]:
-    """The vocabulary of one training: the tokens `first`, every character, then pieces until it has `size`."""
+    """The vocabulary of one training: the tokens `first`, every character, then subword tokens up to `size`."""
     import tokenizers
     from tokenizers.models import WordPiece
     from tokenizers.pre_tokenizers import BertPreTokenizer

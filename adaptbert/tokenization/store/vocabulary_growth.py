@@ -1,4 +1,4 @@
-"""A vocabulary that continues another, and the embeddings that grow with it."""
+"""Checks whether a vocabulary extends another, and extends the embeddings of a model."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from adaptbert.tokenization.store.tokenizer import Tokenizer
 
 
 def extends(tokenizer: Tokenizer, base: Tokenizer) -> bool:
-    """Whether every token of `base` has its id in `tokenizer` as well, and texts are normalised alike."""
+    """Whether every token of `base` has the same id in `tokenizer`, and both normalise text alike."""
     return (
         tokenizer.size > base.size
         and tokenizer.tokens[: base.size] == base.tokens
@@ -15,7 +15,7 @@ def extends(tokenizer: Tokenizer, base: Tokenizer) -> bool:
 
 
 def grow(model: Any, base: Tokenizer, tokenizer: Tokenizer) -> None:
-    """Embeddings for the tokens of `tokenizer` in a model that knows those of `base`; tied weights stay tied.
+    """Extend the embeddings of a model from the tokens of `base` to those of `tokenizer`; tied weights stay tied.
 
     Args:
         model: a Hugging Face BERT with or without the head of masked-language modelling, changed in place.

@@ -69,9 +69,9 @@ def rows_or_why(folder: Path, kind: Format, layout: Layout, content: bytes, enco
     """Collected and written as a stage does; and read by `predict`."""
     path = folder / ("any.gz" if pack else "any")
     path.write_bytes(gzip.compress(content) if pack else content)
-    given_columns = {} if kind in ("label_studio", "doccano", "squad", "conll") else {"id": "id"}
+    columns = {} if kind in ("label_studio", "doccano", "squad", "conll") else {"id": "id"}
     config = SourceConfig.model_validate(
-        {"source": "files", "format": kind, "encoding": encoding, "columns": given_columns, "max_bad_fraction": 0.5}
+        {"source": "files", "format": kind, "encoding": encoding, "columns": columns, "max_bad_fraction": 0.5}
     )
     with suppress(UserError), RawWriter(folder, layout, 0.5) as writer:
         files = Files(path, layout, config, "" if layout == CORPUS else "train")

@@ -35,15 +35,13 @@ def test_spans_to_tags_and_back_to_the_same_characters(text: str, data: st.DataO
         last = data.draw(st.integers(begin, len(split) - 1))
         picked.append((begin, last))
         first = last + 1
-    wanted = [
-        CharacterSpan(split[begin][0], split[last][1], data.draw(st.sampled_from("XY"))) for begin, last in picked
-    ]
-    found = tagged(text, wanted, "f:1")
-    assert not isinstance(found, Problem)
-    tokens, tags = found
+    drawn = [CharacterSpan(split[begin][0], split[last][1], data.draw(st.sampled_from("XY"))) for begin, last in picked]
+    tagging = tagged(text, drawn, "f:1")
+    assert not isinstance(tagging, Problem)
+    tokens, tags = tagging
     assert tokens == words(text)[0]
     back = [CharacterSpan(split[begin][0], split[end - 1][1], kind) for begin, end, kind in spans(tags, "bio")]
-    assert back == wanted
+    assert back == drawn
 
 
 @pytest.mark.parametrize(
@@ -63,28 +61,28 @@ def test_what_a_word_is(text: str, tokens: list[str]) -> None:
 @pytest.mark.parametrize(
     "text", ["Take co\u00adtrimoxazole", "\u200bTake co\u200btrimoxazole", "Take co\x1b[1mtrimoxazole\x1b[0m"]
 )
-def test_a_hidden_character_parts_no_word_neither_in_training_nor_in_prediction(text: str) -> None:
+def test_a_hidden_character_separates_no_words_in_training_and_prediction(text: str) -> None:
     """What a span marks is one word, the one that prediction finds in the text."""
-    whole = CharacterSpan(text.index("co"), len(text), "DRUG")
-    found = tagged(text, [whole], "f:1")
-    assert not isinstance(found, Problem)
-    tokens, tags = found
+    drug = CharacterSpan(text.index("co"), len(text), "DRUG")
+    tagging = tagged(text, [drug], "f:1")
+    assert not isinstance(tagging, Problem)
+    tokens, tags = tagging
     assert (tokens, tags) == (["Take", "cotrimoxazole"], ["O", "B-DRUG"])
     reader = Reader("sequence_labelling", {})
     reader.check(["text"], "f", str)
-    asked = reader.read({"text": text}, 1, "f:1")
-    assert asked.values["tokens"] == tokens
-    assert text[asked.places[1][0] :].startswith("co")
+    request = reader.read({"text": text}, 1, "f:1")
+    assert request.values["tokens"] == tokens
+    assert text[request.places[1][0] :].startswith("co")
 
 
 @pytest.mark.parametrize(
     ("first", "end", "code"),
     [(0, 3, 161), (2, 5, 161), (5, 6, 161), (-1, 5, 83), (3, 99, 83), (4, 4, 83)],
 )
-def test_spans_that_do_not_fit(first: int, end: int, code: int) -> None:
-    found = tagged("Paris wins", [CharacterSpan(first, end, "X")], "f:1")
-    assert isinstance(found, Problem)
-    assert found.code == code
+def test_spans_that_cut_words_or_lie_outside(first: int, end: int, code: int) -> None:
+    tagging = tagged("Paris wins", [CharacterSpan(first, end, "X")], "f:1")
+    assert isinstance(tagging, Problem)
+    assert tagging.code == code
 
 
 def test_white_space_and_repeats_do_no_harm_and_overlaps_do() -> None:

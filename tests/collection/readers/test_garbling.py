@@ -1,4 +1,4 @@
-"""UTF-8 that is read in a declared encoding is told, once a file; text that is in this encoding never is."""
+"""UTF-8 that is read in a declared encoding is reported once a file; text in that encoding is not."""
 
 import json
 from collections import Counter
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptbert.collection.readers.garbling import Doubt
+from adaptbert.collection.readers.garbling import GarblingCheck
 from adaptbert.errors import UserError
 from tests.support.cells import Project
 from tests.support.labelled_files import ANSWER, squad
@@ -20,7 +20,7 @@ FRENCH = ["Le café était très bon", "À bientôt, garçon", "naïve"]
 WIDE = ["gb18030", "gbk", "big5hkscs", "latin-1", "cp1252", "iso8859-15", "cp437", "koi8-r"]
 
 
-def told(path: Path, **values: str) -> list[tuple[str, int]]:
+def garbling_warnings(path: Path, **values: str) -> list[tuple[str, int]]:
     """Warnings of garbled text."""
     return [(what, count) for what, count in read(path, **values)[2].warnings.items() if "garbled" in what]
 
@@ -29,18 +29,18 @@ def told(path: Path, **values: str) -> list[tuple[str, int]]:
 @pytest.mark.parametrize("lines", [CHINESE, FRENCH], ids=["Chinese", "French"])
 def test_utf_8_under_another_name(tmp_path: Path, lines: list[str], encoding: str) -> None:
     path = write(tmp_path / "a.txt", "\n".join(lines))
-    ((what, count),) = told(path, encoding=encoding)
+    ((what, count),) = garbling_warnings(path, encoding=encoding)
     beyond = sum(not line.isascii() for line in lines)
     assert what.startswith("a.txt is read as ")
     assert what.endswith("but 100.0% of its lines beyond ASCII are valid UTF-8: is it garbled? leave the encoding out")
     assert count == beyond
-    assert told(path) == []
+    assert garbling_warnings(path) == []
 
 
 @pytest.mark.parametrize("encoding", ["gb18030", "gbk", "big5", "utf-16", "utf-8-sig"])
 def test_text_that_is_in_it(tmp_path: Path, encoding: str) -> None:
     lines = ["今天天氣很好" if encoding == "big5" else "今天天气很好"] * 30
-    assert told(write(tmp_path / "a.txt", "\n".join(lines).encode(encoding)), encoding=encoding) == []
+    assert garbling_warnings(write(tmp_path / "a.txt", "\n".join(lines).encode(encoding)), encoding=encoding) == []
 
 
 @pytest.mark.parametrize(
@@ -57,22 +57,26 @@ def test_text_that_is_in_it(tmp_path: Path, encoding: str) -> None:
     ],
 )
 def test_what_looks_like_it_by_chance(tmp_path: Path, content: str, encoding: str) -> None:
-    assert told(write(tmp_path / "a.txt", content.encode(encoding)), encoding=encoding) == []
+    assert garbling_warnings(write(tmp_path / "a.txt", content.encode(encoding)), encoding=encoding) == []
 
 
 def test_a_few_damaged_lines_do_not_hide_it(tmp_path: Path) -> None:
     content = "\n".join(CHINESE * 20).encode()
-    ((what, _),) = told(write(tmp_path / "a.txt", content + b"\n\xff\xfe\n"), encoding="latin-1")
+    ((what, _),) = garbling_warnings(write(tmp_path / "a.txt", content + b"\n\xff\xfe\n"), encoding="latin-1")
     assert "97.6%" in what
-    assert told(write(tmp_path / "b.txt", content + b"\n\xff\xfe" * 20), encoding="latin-1") == []
+    assert garbling_warnings(write(tmp_path / "b.txt", content + b"\n\xff\xfe" * 20), encoding="latin-1") == []
 
 
-def test_each_file_and_every_format_is_told(tmp_path: Path) -> None:
+def test_every_garbled_file_of_every_format_is_reported(tmp_path: Path) -> None:
     for name in ("a.txt", "b.csv", "c.jsonl"):
         rows = {"a.txt": CHINESE, "b.csv": ["text", *CHINESE]}.get(name)
         content = "\n".join(rows or [json.dumps({"text": text}, ensure_ascii=False) for text in CHINESE])
         write(tmp_path / "set" / name, content)
-    assert [what.split()[0] for what, _ in told(tmp_path / "set", encoding="latin-1")] == ["a.txt", "b.csv", "c.jsonl"]
+    assert [what.split()[0] for what, _ in garbling_warnings(tmp_path / "set", encoding="latin-1")] == [
+        "a.txt",
+        "b.csv",
+        "c.jsonl",
+    ]
     document = squad({"id": "q", "question": "今天天气很好吗？明天呢？", "answers": []})
     path = write(tmp_path / "d.json", json.dumps(document, ensure_ascii=False))
     assert "garbled" in str(read(path, ANSWER, encoding="latin-1", format="squad")[2].warnings)
@@ -106,8 +110,8 @@ def test_predict_tells_it(tmp_path: Path) -> None:
 
 @given(st.lists(st.text("的一是在不了有和人这中大为上个国我以要他", min_size=1), min_size=4, max_size=20))
 def test_common_chinese_in_gbk_is_none(lines: list[str]) -> None:
-    doubt, warnings = Doubt("a", "gbk"), Counter[str]()
+    check, warnings = GarblingCheck("a", "gbk"), Counter[str]()
     for line in lines:
-        doubt.add(line.encode("gbk"))
-    doubt.tell(warnings)
+        check.add(line.encode("gbk"))
+    check.warn(warnings)
     assert not warnings

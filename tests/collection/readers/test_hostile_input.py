@@ -55,7 +55,7 @@ def test_a_hidden_name_is_not_read_whatever_it_is(tmp_path: Path) -> None:
 
 
 def test_predict_reads_a_file_of_any_name(tmp_path: Path) -> None:
-    """Its name is told, and written nowhere."""
+    """The error has its name; no file has."""
     path = write(tmp_path / f"{LATIN}.txt", "one\n")
     source = Input(path, "single_sentence", Reader("single_sentence", {}), None, None)
     assert [row.values for row in source.rows()] == [{"text": "one"}]
@@ -153,8 +153,8 @@ def test_a_pattern_that_never_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     began = time.monotonic()
     with pytest.raises(BadData) as caught:
         read(path, replace=[[pattern, ""]])
-    told = f"AB-191 {path}:2: replace: '{pattern}' does not come to an end in 0.2 seconds\n  write the pattern"
-    assert str(caught.value).startswith(told)
+    message = f"AB-191 {path}:2: replace: '{pattern}' does not come to an end in 0.2 seconds\n  write the pattern"
+    assert str(caught.value).startswith(message)
     assert text not in str(caught.value)
     assert time.monotonic() - began < 20
 

@@ -43,7 +43,7 @@ def test_a_crlf_on_the_border_of_two_blocks_is_one_end(tmp_path: Path, monkeypat
         (b"\xed\xa0\x80", 8, "surrogate encoded"),
     ],
 )
-def test_lines_that_are_not_utf8_are_put_aside(tmp_path: Path, line: bytes, code: int, reason: str) -> None:
+def test_lines_that_are_not_utf8_are_rejected(tmp_path: Path, line: bytes, code: int, reason: str) -> None:
     path = write(tmp_path / "a.txt", b"good\n" + line + b"\nalso good\n")
     rows, bad, _ = read(path)
     assert [row.values["text"] for row in rows] == ["good", "also good"]
@@ -63,7 +63,7 @@ def test_the_encoding_of_chinese_is_named(tmp_path: Path, name: str, content: st
 
 @pytest.mark.parametrize("encoding", ["gbk", "utf-16"])
 def test_a_file_that_is_not_in_the_declared_encoding(tmp_path: Path, encoding: str) -> None:
-    """It is declared already: what is told is that all files of a set share it."""
+    """It is declared already: the error says that all files of a set share it."""
     odd = "送得太慢了\n".encode()
     with pytest.raises(BadData, match=rf"not {encoding}.*, which is declared.*\n  the encoding is one for"):
         collect(write(tmp_path / "a.txt", odd), tmp_path / "raw", encoding=encoding)
@@ -94,12 +94,12 @@ def test_byte_order_mark_and_nul_are_stripped_and_counted(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("encoding", ["gb18030", "big5", "cp1252", "utf-16", "utf-16-le", "utf-32", "UTF-8"])
 def test_declared_encodings(tmp_path: Path, encoding: str) -> None:
-    wanted = ["“naïve”", "last"] if encoding == "cp1252" else ["三字\u3000經", "last"]
-    path = write(tmp_path / "a.txt", "\n".join(wanted).encode(encoding))
-    assert texts(path, encoding=encoding) == wanted
+    expected = ["“naïve”", "last"] if encoding == "cp1252" else ["三字\u3000經", "last"]
+    path = write(tmp_path / "a.txt", "\n".join(expected).encode(encoding))
+    assert texts(path, encoding=encoding) == expected
 
 
-def test_lone_surrogate_escapes_are_put_aside(tmp_path: Path) -> None:
+def test_lone_surrogate_escapes_are_rejected(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", '{"text": "ok"}\n{"text": "x\\ud800"}\n{"text": "\\ud83d\\ude00"}\n')
     assert codes(path) == [9]
     assert texts(path) == ["ok", "😀"]
@@ -109,7 +109,7 @@ def test_lone_surrogate_escapes_are_put_aside(tmp_path: Path) -> None:
     assert [(row.id, row.problem.code) for row in bad] == [("b-1", 9), ("1", 9)]
 
 
-def test_a_line_of_100_mb_is_put_aside_in_flat_memory(tmp_path: Path) -> None:
+def test_a_line_of_100_mb_is_rejected_in_flat_memory(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     with path.open("wb") as file:
         file.write(b"first\n")
@@ -125,7 +125,7 @@ def test_a_line_of_100_mb_is_put_aside_in_flat_memory(tmp_path: Path) -> None:
     assert peak < 6 * MAX_LINE
 
 
-def test_a_cut_last_line_of_jsonl_is_put_aside(tmp_path: Path) -> None:
+def test_a_cut_last_line_of_jsonl_is_rejected(tmp_path: Path) -> None:
     rows, bad, _ = read(write(tmp_path / "a.jsonl", '{"text": "a"}\nnonsense\n3\n{"text": "b'))
     assert len(rows) == 1
     assert [(row.line, row.problem.code, "truncated" in row.problem.reason) for row in bad] == [
@@ -135,7 +135,7 @@ def test_a_cut_last_line_of_jsonl_is_put_aside(tmp_path: Path) -> None:
     ]
 
 
-def test_deep_json_is_put_aside_not_a_traceback(tmp_path: Path) -> None:
+def test_deep_json_is_rejected_not_a_traceback(tmp_path: Path) -> None:
     assert codes(write(tmp_path / "a.jsonl", '{"text": "a"}\n{"text": ' + "[" * 100_000 + "\n")) == [44]
 
 

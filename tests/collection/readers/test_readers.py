@@ -50,7 +50,7 @@ def test_answers_as_columns_or_as_a_list(tmp_path: Path, answers: Any) -> None:
 @pytest.mark.parametrize(
     "answers", [{"text": ["a"], "answer_start": []}, [["a", 1]], [{"text": "a"}], [{"text": "a", "start": "1"}], 7]
 )
-def test_answers_of_another_form_are_put_aside(tmp_path: Path, answers: Any) -> None:
+def test_answers_of_another_form_are_rejected(tmp_path: Path, answers: Any) -> None:
     record = {"context": "a", "question": "?", "answers": answers}
     assert problems(load(tmp_path / "a.jsonl", ANSWER, record)[1]) == [(1, 65)]
 
@@ -85,8 +85,8 @@ def test_documents_of_two_files_are_two(tmp_path: Path) -> None:
         for name in ("a", "b"):
             (folder / f"{name}.conll").write_text(f"-DOCSTART- O\n\n{name} O\n\n{split} B-X\n", encoding="utf-8")
     config = SourceConfig.model_validate({"source": "files", "columns": {"group": "document"}})
-    found = LabelledSource(folders, SPANS, config, {})
-    groups = [row.group for split in folders for row in found.rows(split) if isinstance(row, Row)]
+    source = LabelledSource(folders, SPANS, config, {})
+    groups = [row.group for split in folders for row in source.rows(split) if isinstance(row, Row)]
     assert (len(groups), len(set(groups))) == (12, 6)
 
 
@@ -118,16 +118,16 @@ def test_squad(tmp_path: Path) -> None:
     )
     columns = {"id": "id", "group": "title"}
     rows, bad, _ = load(tmp_path / "a.json", ANSWER, document, format="squad", columns=columns)
-    asked = {"context": "The cat sat"}
+    shared = {"context": "The cat sat"}
     assert rows == [
-        Row("q1", "a.json", 1, {**asked, "question": "who?", "answers": [{"text": "The cat", "start": 0}]}, "T"),
-        Row("q2", "a.json", 2, {**asked, "question": "why?", "answers": []}, "T"),
+        Row("q1", "a.json", 1, {**shared, "question": "who?", "answers": [{"text": "The cat", "start": 0}]}, "T"),
+        Row("q2", "a.json", 2, {**shared, "question": "why?", "answers": []}, "T"),
     ]
     assert [(row.id, row.problem.code) for row in bad] == [("q3", 62)]
 
 
 def test_both_forms_of_cmrc(tmp_path: Path) -> None:
-    """The flat one has no offsets: the first place is taken, and told."""
+    """The flat one has no offsets: the first occurrence is taken, and counted."""
     nested = {"data": [{"paragraphs": [{"id": "D", "context": "猫坐猫", "qas": [
         {"id": "D-0", "question": "谁", "answers": [{"text": "猫", "answer_start": 0}]}]}]}]}  # fmt: skip
     flat = [{"context_id": "D", "context_text": "猫坐猫", "qas": [
@@ -158,7 +158,7 @@ def test_what_is_not_squad(tmp_path: Path, content: str, code: int) -> None:
 
 
 @pytest.mark.parametrize("content", [[3], [{"paragraphs": 3}], [{"qas": [None]}], [{"paragraphs": [{"qas": "x"}]}]])
-def test_broken_inside_is_put_aside(tmp_path: Path, content: Any) -> None:
+def test_broken_inside_is_rejected(tmp_path: Path, content: Any) -> None:
     rows, bad, _ = load(tmp_path / "a.json", ANSWER, content, format="squad")
     assert (rows, problems(bad)) == ([], [(1, 56)])
 
@@ -179,19 +179,19 @@ JSON = st.recursive(
 
 FILES = st.one_of(
     JSON,
-    JSON.map(lambda found: [{"data": {"text": "a b"}, "annotations": [{"result": found}]}]),
-    JSON.map(lambda found: {"data": [{"context": "a b", "qas": found}]}),
-    JSON.map(lambda found: {"text": "a b", "label": found}),
+    JSON.map(lambda content: [{"data": {"text": "a b"}, "annotations": [{"result": content}]}]),
+    JSON.map(lambda content: {"data": [{"context": "a b", "qas": content}]}),
+    JSON.map(lambda content: {"text": "a b", "label": content}),
 )
 
 
 @settings(max_examples=400, deadline=None)
 @given(FILES, st.sampled_from(["squad", "doccano", "label_studio"]), st.sampled_from([CLASS, LABELS, SPANS, ANSWER]))
 def test_any_json_gives_rows_or_one_of_our_errors(
-    tmp_path_factory: pytest.TempPathFactory, found: Any, kind: str, layout: Layout
+    tmp_path_factory: pytest.TempPathFactory, content: Any, kind: str, layout: Layout
 ) -> None:
     with suppress(UserError):
-        load(tmp_path_factory.getbasetemp() / "any.json", layout, found, format=kind)
+        load(tmp_path_factory.getbasetemp() / "any.json", layout, content, format=kind)
 
 
 @settings(max_examples=200, deadline=None)

@@ -114,7 +114,7 @@ def test_a_file_that_changes_while_it_is_read(tmp_path: Path) -> None:
         list(rows)
 
 
-def test_all_missing_columns_are_told_together(tmp_path: Path) -> None:
+def test_all_missing_columns_are_reported_together(tmp_path: Path) -> None:
     with pytest.raises(Several) as raised:
         read(write(tmp_path / "a.csv", "a,b\n1,2\n"), CLASS)
     assert [failure.code for failure in raised.value.failures] == [56, 56]

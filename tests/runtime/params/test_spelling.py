@@ -128,8 +128,8 @@ def test_a_column_of_another_target_says_which(monkeypatch: pytest.MonkeyPatch) 
         document["collect_task"] = {**document["collect_task"], "posts": {**posts, "target": target}}
         (line,) = messages(json.dumps(document))
         assert line == (
-            "AB-111 params.yaml: collect_task.posts: columns: 'label' is not a field of a single_sentence\n  our name "
-            f"stands left, that of the file right; fields are id, group, text, {field}; `target: {target}` wants "
+            "AB-111 params.yaml: collect_task.posts: columns: 'label' is not a field of a single_sentence\n  `columns` "
+            f"maps a field to a column of the file; fields are id, group, text, {field}; `target: {target}` wants "
             f"{field}, `target: {other}` wants label"
         )
 

@@ -61,7 +61,7 @@ def test_long_texts_are_cut_between_words(tmp_path: Path, max_length: int) -> No
         assert (flat.ids[0], flat.ids[-1]) == (pieces.cls, pieces.sep)
         inner += flat.ids[1:-1].tolist()
         cut_inside += pieces.tokens[flat.ids[1]].startswith("##")
-    assert inner == pieces.encode([text])[0].ids, "nothing is lost"
+    assert inner == pieces.encode([text])[0].ids, "every token is stored"
     assert len(corpus.lengths) > 20
     longest_word = 6
     assert cut_inside == 0 or (max_length - 2) // 2 < longest_word, "only a word longer than half a document is cut"

@@ -63,28 +63,28 @@ def test_training_repeats_where_characters_tie(tmp_path: Path) -> None:
     assert all(other == first for other in others)
 
 
-def test_the_vocabulary_holds_the_specials_first_and_no_more_than_asked() -> None:
-    made = train(size=200)
-    assert made.tokens[:5] == SPECIALS
-    assert (made.pad, made.unknown, made.cls, made.sep, made.mask) == (0, 1, 2, 3, 4)
-    assert made.size <= 200
-    assert len(made.replacements) == made.size - 5
+def test_the_vocabulary_has_the_specials_first_and_at_most_the_configured_size() -> None:
+    trained = train(size=200)
+    assert trained.tokens[:5] == SPECIALS
+    assert (trained.pad, trained.unknown, trained.cls, trained.sep, trained.mask) == (0, 1, 2, 3, 4)
+    assert trained.size <= 200
+    assert len(trained.replacements) == trained.size - 5
 
 
 @pytest.mark.parametrize("lowercase", [True, False])
 def test_saved_tokenizers_give_equal_ids(tmp_path: Path, lowercase: bool) -> None:
-    made = train(lowercase)
-    made.save(tmp_path)
+    trained = train(lowercase)
+    trained.save(tmp_path)
     loaded, stock = Tokenizer.load(tmp_path), AutoTokenizer.from_pretrained(str(tmp_path))
-    assert loaded.fingerprint == made.fingerprint
+    assert loaded.fingerprint == trained.fingerprint
     for text in TEXTS:
-        ids = made.encode([text])[0].ids
+        ids = trained.encode([text])[0].ids
         assert loaded.encode([text])[0].ids == ids, text
         if "[MASK]" not in text:
-            assert stock(text)["input_ids"] == [made.cls, *ids, made.sep], text
+            assert stock(text)["input_ids"] == [trained.cls, *ids, trained.sep], text
 
 
-def test_a_saved_tokenizer_is_opened_without_torch_and_is_what_auto_tokenizer_opens(tmp_path: Path) -> None:
+def test_a_saved_tokenizer_loads_without_torch_and_equals_that_of_auto_tokenizer(tmp_path: Path) -> None:
     """Tokenising a million lines would else hold 130 MB that it does not need."""
     tiny.tokenizer().save(tmp_path)
     code = """
@@ -106,9 +106,9 @@ assert opened.init_kwargs.keys() == auto.init_kwargs.keys(), (opened.init_kwargs
 
 @pytest.mark.parametrize("source", ["made", "loaded"])
 def test_special_tokens_in_a_text_are_text(tmp_path: Path, source: str) -> None:
-    made = train()
-    made.save(tmp_path)
-    pieces = made if source == "made" else Tokenizer.load(tmp_path)
+    trained = train()
+    trained.save(tmp_path)
+    pieces = trained if source == "made" else Tokenizer.load(tmp_path)
     specials = {pieces.pad, pieces.cls, pieces.sep, pieces.mask}
     for literal in ("[MASK]", "[SEP]", "[CLS]", "[PAD]"):
         ids = pieces.encode([f"before {literal} after"])[0].ids
@@ -119,10 +119,10 @@ def test_special_tokens_in_a_text_are_text(tmp_path: Path, source: str) -> None:
 
 
 def test_saving_does_not_change_what_is_text(tmp_path: Path) -> None:
-    made = train()
-    before = made.encode(TEXTS)[3].ids
-    made.save(tmp_path)
-    assert made.encode(TEXTS)[3].ids == before
+    trained = train()
+    before = trained.encode(TEXTS)[3].ids
+    trained.save(tmp_path)
+    assert trained.encode(TEXTS)[3].ids == before
 
 
 def test_lower_casing() -> None:
@@ -133,11 +133,11 @@ def test_lower_casing() -> None:
 
 
 def test_the_fingerprint_changes_with_the_vocabulary_and_with_the_case_rule(tmp_path: Path) -> None:
-    made = train()
-    made.save(tmp_path / "same")
-    vocabulary = {token: number for number, token in enumerate(made.tokens)}
+    trained = train()
+    trained.save(tmp_path / "same")
+    vocabulary = {token: number for number, token in enumerate(trained.tokens)}
     swapped = dict(vocabulary)
-    swapped[made.tokens[10]], swapped[made.tokens[11]] = 11, 10
+    swapped[trained.tokens[10]], swapped[trained.tokens[11]] = 11, 10
 
     from transformers import BertTokenizer
 
@@ -146,10 +146,10 @@ def test_the_fingerprint_changes_with_the_vocabulary_and_with_the_case_rule(tmp_
         "swapped": Tokenizer(BertTokenizer(vocab=swapped, do_lower_case=True)),
         "cased": Tokenizer(BertTokenizer(vocab=vocabulary, do_lower_case=False)),
     }
-    prints = [made.fingerprint, *(other.fingerprint for other in others.values())]
+    prints = [trained.fingerprint, *(other.fingerprint for other in others.values())]
     assert len(set(prints)) == len(prints), dict(zip(["made", *others], prints, strict=True))
-    assert Tokenizer.load(tmp_path / "same").fingerprint == made.fingerprint
-    assert Tokenizer(BertTokenizer(vocab=vocabulary, do_lower_case=True)).fingerprint == made.fingerprint
+    assert Tokenizer.load(tmp_path / "same").fingerprint == trained.fingerprint
+    assert Tokenizer(BertTokenizer(vocab=vocabulary, do_lower_case=True)).fingerprint == trained.fingerprint
 
 
 def test_a_folder_without_a_tokenizer(tmp_path: Path) -> None:

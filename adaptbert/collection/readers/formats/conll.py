@@ -1,10 +1,10 @@
-"""CoNLL columns -> one record a sentence.
+"""Reads CoNLL columns: one record a sentence.
 
-A token a line, its columns apart by tabs or by spaces, whichever the first line of the file has; a blank line ends a
-sentence, a line that begins with -DOCSTART- a document. The token is the first column and the tag the last, whatever
-stands between (2 columns: token and tag; 4: CoNLL-2003's part of speech and chunk). A column of the mapping is a number
-counted from 1; where no tags are wanted, the token may stand alone. `document` names the document by file and number,
-to be mapped as a group.
+A token a line, its columns separated by tabs or by spaces, as in the first line of the file; a blank line ends a
+sentence, a line that begins with -DOCSTART- a document. The token is the first column and the tag the last (2 columns:
+token and tag; 4: CoNLL-2003's part of speech and chunk between them). A column of the mapping is a number counted from
+1; where tags are not read, one column suffices. `document` names the document by file and number, and can be mapped as
+a group.
 """
 
 import re
@@ -20,17 +20,17 @@ from adaptbert.errors import BadData
 BREAK = "-DOCSTART-"
 _LINES = 40
 _ALIKE = 0.75
-"""Share of the first lines with as many columns as most of them, in a file that looks like this format."""
+"""Share of the first lines that must have the most common number of columns to look like this format."""
 _SPACES = re.compile(" +")
 
 
 def records(
     lines: Iterator[Line], shown: str, stem: str, columns: Mapping[str, str], check: CheckColumns
 ) -> Iterator[Record]:
-    """A sentence with a line that does not fit comes with its problem, whole.
+    """A sentence with an invalid line is one record with a problem.
 
     Args:
-        stem: of the names of documents, which are counted from 1 in every file.
+        stem: prefix of the names of documents, which are numbered from 1 in every file.
     """
     width, tabs = 0, False
     sentences = document = 0
@@ -55,7 +55,7 @@ def records(
 
 
 def looks_like(text: str) -> bool:
-    """Whether a file may begin so: blank lines, and others that mostly have as many columns."""
+    """Whether a file of this format may begin so: blank lines, and lines of mostly the same number of columns."""
     if text.startswith(("[", "{")):
         return False
     lines = [line.strip() for line in text.splitlines()[:_LINES] if not line.startswith(BREAK)]
@@ -65,7 +65,7 @@ def looks_like(text: str) -> bool:
 
 
 def _sentences(lines: Iterator[Line]) -> Iterator[list[Line]]:
-    """Runs of lines that are not blank; a document begins a run of its own."""
+    """Runs of lines that are not blank; a document begins a new run."""
     run: list[Line] = []
     for line in lines:
         blank = line.problem is None and not line.text.strip()
@@ -88,8 +88,8 @@ def _columns(rows: list[list[str]]) -> dict[str, list[str]]:
 
 
 def _uneven(rows: list[list[str]], width: int) -> Problem | None:
-    found = next((len(row) for row in rows if len(row) != width), width)
-    return None if found == width else Problem(Code.COLUMN_COUNT, f"expected {width} columns, found {found}")
+    other = next((len(row) for row in rows if len(row) != width), width)
+    return None if other == width else Problem(Code.COLUMN_COUNT, f"expected {width} columns, found {other}")
 
 
 def _check(width: int, shown: str, line: int, columns: Mapping[str, str], check: CheckColumns) -> None:
@@ -97,5 +97,5 @@ def _check(width: int, shown: str, line: int, columns: Mapping[str, str], check:
         problem = "one column found, a token and its tag expected"
         raise BadData(Code.COLUMN_COUNT, f"{shown}:{line}", problem, "put a tab or a space between token and tag")
     known = [*(str(place + 1) for place in range(width)), "document", "tokens", "tags"]
-    wanted = list(columns.values())
-    check(wanted if set(wanted) <= set(known) else known)
+    mapped = list(columns.values())
+    check(mapped if set(mapped) <= set(known) else known)

@@ -1,7 +1,7 @@
-"""doccano's JSON lines -> records: labels of texts, and spans of characters as words with BIO tags.
+"""Reads doccano's JSON lines: labels of texts, and character spans as words with BIO tags.
 
-`{"id": 1, "text": ..., "label": ["good"]}` or `"label": [[0, 5, "PER"]]`; the key may be `labels` too, or `entities`
-with {start_offset, end_offset, label}, as newer exports and those with relations have it.
+`{"id": 1, "text": ..., "label": ["good"]}` or `"label": [[0, 5, "PER"]]`; the key may also be `labels`, or `entities`
+with {start_offset, end_offset, label}, as in newer exports and those with relations.
 """
 
 import json
@@ -24,7 +24,7 @@ def records(
     """Each line under the names of the mapping.
 
     Args:
-        columns: our fields and what they are called in the file; where the output has our name, one of KEYS is it.
+        columns: field -> column in the file; an output that is not mapped is read from one of KEYS.
     """
     if not layout.outputs:
         yield from json_files.lines(lines, shown, check)
@@ -33,9 +33,9 @@ def records(
     column = columns[output]
     keys = (column, *KEYS) if column == output else (column,)
 
-    def check_renamed(found: list[str]) -> None:
-        marks = next((key for key in keys if key in found), column)
-        check([column if name == marks else name for name in found])
+    def check_renamed(names: list[str]) -> None:
+        marks = next((key for key in keys if key in names), column)
+        check([column if name == marks else name for name in names])
 
     for record in json_files.lines(lines, shown, check_renamed):
         if record.problem:
@@ -61,7 +61,7 @@ def records(
 
 
 def looks_like(text: str) -> bool:
-    """Whether a file may begin so: texts with labels or spans in lists."""
+    """Whether a file of this format may begin so: texts with labels or spans in lists."""
     try:
         first = json.loads(text.split("\n", 1)[0])
     except (ValueError, RecursionError):
@@ -70,7 +70,7 @@ def looks_like(text: str) -> bool:
 
 
 def labelled(record: Record, column: str, marks: Any, layout: Layout) -> Record:
-    """The marks of a text in its column: a list for the target `labels`, else the only one of them."""
+    """The record with the labels of its text: a list for the target `labels`, else the only label."""
     if layout.output.cell == "texts" or not isinstance(marks, list):
         return record._replace(values={**record.values, column: marks})
     if len(marks) > 1:
@@ -81,10 +81,10 @@ def labelled(record: Record, column: str, marks: Any, layout: Layout) -> Record:
 
 
 def _spans(marks: Any) -> list[CharacterSpan] | None:
-    """None where they are no spans."""
+    """None where `marks` are not spans."""
     if not isinstance(marks, list):
         return None
-    found = []
+    spans = []
     for mark in marks:
         if isinstance(mark, Mapping):
             first, end, kind = mark.get("start_offset"), mark.get("end_offset"), mark.get("label")
@@ -94,5 +94,5 @@ def _spans(marks: Any) -> list[CharacterSpan] | None:
             return None
         if not isinstance(first, int) or not isinstance(end, int) or not isinstance(kind, str) or not kind:
             return None
-        found.append(CharacterSpan(first, end, kind))
-    return found
+        spans.append(CharacterSpan(first, end, kind))
+    return spans

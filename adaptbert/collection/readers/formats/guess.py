@@ -1,7 +1,7 @@
-"""A file that was read in the wrong format -> an error whose remedy names the right one.
+"""Suggests another format in the error of a file that was read in the wrong one.
 
-It looks at the beginning of the file, and only once something failed: how a file is read depends on its name and on
-`format` alone.
+The format is guessed from the beginning of the file, and only after an error: how a file is read depends on its name
+and on `format` alone.
 """
 
 from collections.abc import Iterator
@@ -24,17 +24,17 @@ _MISREAD = (
     Code.COLUMN_COUNT,
     Code.BAD_CSV,
 )
-"""Codes of what another format may explain: columns that are missing, or hold something else."""
+"""Codes of errors that another format may explain: missing columns, or columns of another type."""
 
 
 @contextmanager
 def hinted(path: Path, kind: Format, encoding: str | None, task_type: TaskType | None, write: str) -> Iterator[None]:
-    """Inside, the file is read.
+    """A context in which the file is read; its errors suggest another format where the file looks like one.
 
     Args:
-        kind: in which it is read, for its name.
-        task_type: None: a corpus, which has none of the formats that can be told.
-        write: how the user names a format, `{}`.
+        kind: in which it is read, by its name.
+        task_type: None: a corpus, which has none of the formats that can be guessed.
+        write: how the user declares a format, with `{}` for its name.
     """
     try:
         yield
@@ -47,7 +47,7 @@ def hinted(path: Path, kind: Format, encoding: str | None, task_type: TaskType |
 
 
 def other_format(path: Path, kind: Format, encoding: str | None, task_type: TaskType | None) -> Format | None:
-    """What the file looks like, if it is not `kind` and holds rows of the task type."""
+    """The format that the file looks like, if it is not `kind` and can have rows of the task type."""
     if task_type is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""JSON -> records or a document. A key that comes twice is an error, whoever wrote it."""
+"""Reads JSON as records or as one document. A repeated key is an error."""
 
 import json
 from collections import Counter
@@ -13,7 +13,7 @@ from adaptbert.errors import BadData
 
 
 def document(path: Path, shown: str, encoding: str | None, warnings: Counter[str]) -> Any:
-    """A file that is one JSON value; it is held in memory."""
+    """A file that is one JSON value, read into memory."""
     try:
         return json.loads(read_text(path, shown, encoding, warnings), object_pairs_hook=_unique, strict=False)
     except _KeyTwice as error:
@@ -34,11 +34,13 @@ def lines(lines: Iterator[Line], shown: str, check: CheckColumns) -> Iterator[Re
     """JSON lines: an object a line."""
     number = documents = 0
     checked = False
-    held: Record | None = None  # the last line that is not JSON, until it is known whether more follows
+    pending: Record | None = (
+        None  # the last line that is not JSON, until the next line shows that it is not the last of the file
+    )
     for number, text, problem in lines:
-        if held:
-            yield held
-            held = None
+        if pending:
+            yield pending
+            pending = None
         if problem:
             documents += 1
             yield Record(number, {}, problem)
@@ -53,32 +55,32 @@ def lines(lines: Iterator[Line], shown: str, check: CheckColumns) -> Iterator[Re
                 "write JSON lines",
             )
         if not documents and text.strip() == "{":
-            told = "an object over several lines; expected one object per line"
-            raise BadData(Code.JSON_NOT_IN_LINES, f"{shown}:{number}", told, "write JSON lines")
+            reason = "an object over several lines; expected one object per line"
+            raise BadData(Code.JSON_NOT_IN_LINES, f"{shown}:{number}", reason, "write JSON lines")
         documents += 1
         try:
-            found = json.loads(text, object_pairs_hook=_unique, strict=False)
+            content = json.loads(text, object_pairs_hook=_unique, strict=False)
         except _KeyTwice as error:
             remedy = "keep one of the two"
             raise BadData(Code.COLUMN_TWICE, f"{shown}:{number}", f"key '{error}' twice", remedy) from None
         except (ValueError, RecursionError):
-            held = Record(number, {}, Problem(Code.BAD_JSON, "not a JSON object"))
+            pending = Record(number, {}, Problem(Code.BAD_JSON, "not a JSON object"))
             continue
-        if not isinstance(found, dict):
+        if not isinstance(content, dict):
             yield Record(number, {}, Problem(Code.BAD_JSON, "not a JSON object"))
             continue
         if not checked:
-            check(list(found))
+            check(list(content))
             checked = True
-        yield Record(number, found)
-    if held:
-        yield held._replace(problem=Problem(Code.BAD_JSON, "last line is not a JSON object: file truncated?"))
+        yield Record(number, content)
+    if pending:
+        yield pending._replace(problem=Problem(Code.BAD_JSON, "last line is not a JSON object: file truncated?"))
     if not documents:
         raise BadData(Code.NO_ROWS, shown, f"0 documents in {number:,} lines", "write one JSON object a line")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
         raise _KeyTwice(next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1))
-    return found
+    return mapping

@@ -1,13 +1,12 @@
-"""Exports of Label Studio, JSON or JSON_MIN -> records: choices, ratings and numbers, spans as words with BIO tags.
+"""Reads exports of Label Studio, JSON or JSON_MIN: choices, ratings and numbers, spans as words with BIO tags.
 
-Both are one list of tasks. In the full export the inputs stand below `data` and what was annotated below `annotations`,
-by the name of its control (`from_name`); in the small one all stand side by side. What is to be found is mapped to the
-name of its control; where none is mapped, the only one that there is is taken. Of several annotations of a task the
-first that was not cancelled is taken, and the rest counted. Relations, and what else has no value, say nothing of the
-text and are left out, counted.
+Both are one list of tasks. The full export has the inputs below `data` and the results below `annotations`, by the name
+of the control (`from_name`); the small one has all in one mapping. The target is mapped to the name of its control; if
+it is not mapped, there must be one control. Of several annotations of a task the first that was not cancelled is read,
+and the rest counted. Relations, and other results without a value, are skipped and counted.
 
-Offsets are those of JavaScript, where a character beyond U+FFFF counts twice; each span carries its text, by which
-both ways of counting are told apart.
+Offsets are those of JavaScript, where a character beyond U+FFFF counts twice; each span has its text, which shows the
+unit of its offsets.
 """
 
 from collections import Counter
@@ -22,8 +21,8 @@ from adaptbert.errors import BadData, nearest
 from adaptbert.rows.layout import Layout
 
 _VALUES = ("choices", "rating", "number")
-_BOOKS = ("id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time")
-"""What the small export says of a task beside its inputs and annotations."""
+_METADATA = ("id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time")
+"""Keys of a task in the small export that are neither inputs nor annotations."""
 _SEVERAL = "annotations beyond the first of a task, not read"
 _NO_VALUE = "results without a value (relations), not read"
 
@@ -34,15 +33,15 @@ def records(
     """The line of a record is the number of its task.
 
     Args:
-        columns: our fields and what they are called in the file.
+        columns: field -> column in the file.
 
     Raises:
-        BadData: no control of the name in `columns`; or several, and none is named.
+        BadData: no control of the name in `columns`; or several controls, and none is mapped.
     """
     if not isinstance(document, list) or not document or not all(isinstance(task, Mapping) for task in document):
         raise BadData(Code.COLUMN_MISSING, shown, "not a list of tasks", "export as JSON or JSON-MIN")
     if not layout.outputs:
-        yield from _asked(document, check)
+        yield from _inputs_only(document, check)
         return
     (output,) = layout.outputs
     is_tagged = layout.is_tagged
@@ -62,16 +61,16 @@ def records(
 
 
 def looks_like(text: str) -> bool:
-    """Whether a file may begin so."""
+    """Whether a file of this format may begin so."""
     return text.startswith("[") and ('"annotations"' in text or '"annotation_id"' in text)
 
 
 class _Task(NamedTuple):
-    """What a task says, in both exports.
+    """One task of either export.
 
     Attributes:
         data: the inputs, by name, and its id.
-        marks: what was annotated, by the name of the control; in the small export all that it may be.
+        marks: results by the name of the control; in the small export, all values that may be results.
     """
 
     data: Mapping[str, Any]
@@ -79,8 +78,8 @@ class _Task(NamedTuple):
     problem: Problem | None = None
 
 
-def _asked(document: list[Mapping[str, Any]], check: CheckColumns) -> Iterator[Record]:
-    """The inputs alone, whoever annotated them."""
+def _inputs_only(document: list[Mapping[str, Any]], check: CheckColumns) -> Iterator[Record]:
+    """The inputs without annotations."""
     tasks = [
         {**task["data"], "id": task.get("id")} if isinstance(task.get("data"), Mapping) else task for task in document
     ]
@@ -91,10 +90,12 @@ def _asked(document: list[Mapping[str, Any]], check: CheckColumns) -> Iterator[R
 
 def _task(task: Mapping[str, Any], inputs: Collection[str], warnings: Counter[str], *, is_tagged: bool) -> _Task:
     if "annotations" not in task:
-        others = {name: value for name, value in task.items() if name not in (*inputs, *_BOOKS)}
+        others = {name: value for name, value in task.items() if name not in (*inputs, *_METADATA)}
         return _Task(task, {name: value for name, value in others.items() if isinstance(value, list) or not is_tagged})
     try:
-        annotations = [found for found in _mappings(task["annotations"]) if not found.get("was_cancelled")]
+        annotations = [
+            annotation for annotation in _mappings(task["annotations"]) if not annotation.get("was_cancelled")
+        ]
         if not annotations:
             return _Task(task, {}, Problem(Code.LABEL_MISSING, "the task is not annotated"))
         (data,) = _mappings([task.get("data")])
@@ -118,25 +119,25 @@ def _task(task: Mapping[str, Any], inputs: Collection[str], warnings: Counter[st
     return _Task({**data, "id": task.get("id")}, spans if is_tagged else chosen)
 
 
-def _control(tasks: Iterable[_Task], output: str, wanted: str, shown: str) -> str:
-    """The control that is read: the one that is named, or the only one where none is."""
-    found = list(dict.fromkeys(name for task in tasks for name in task.marks))
-    if wanted in found or not found:
-        return wanted
-    if wanted == output and len(found) == 1:
-        return found[0]
-    problem = f"no control '{wanted}' for {output}; found {', '.join(found)}{nearest(wanted, found)}"
-    raise BadData(Code.COLUMN_MISSING, shown, problem, f"name one of them, e.g. `columns: {{{output}: {found[0]}}}`")
+def _control(tasks: Iterable[_Task], output: str, mapped: str, shown: str) -> str:
+    """The control to read: the mapped one, or the only one if none is mapped."""
+    controls = list(dict.fromkeys(name for task in tasks for name in task.marks))
+    if mapped in controls or not controls:
+        return mapped
+    if mapped == output and len(controls) == 1:
+        return controls[0]
+    problem = f"no control '{mapped}' for {output}; found {', '.join(controls)}{nearest(mapped, controls)}"
+    raise BadData(Code.COLUMN_MISSING, shown, problem, f"name one of them, e.g. `columns: {{{output}: {controls[0]}}}`")
 
 
-def _mappings(found: Any) -> list[Mapping[str, Any]]:
-    if not isinstance(found, list) or not all(isinstance(item, Mapping) for item in found):
+def _mappings(items: Any) -> list[Mapping[str, Any]]:
+    if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
         raise TypeError("not a list of mappings")
-    return found
+    return items
 
 
 def _chosen(value: Any, layout: Layout) -> Any:
-    """What was chosen, as a list where it may be several; nothing chosen is no label."""
+    """The chosen label; for the multi-label target a list, empty if nothing was chosen."""
     chosen = value.get("choices") if isinstance(value, Mapping) else value
     if layout.output.cell == "texts":
         return [] if chosen is None else [chosen] if isinstance(chosen, str) else chosen
@@ -149,12 +150,12 @@ def _spans(record: Record, marks: Any, shown: str, columns: Mapping[str, str]) -
         return record._replace(problem=Problem(Code.COLUMN_MISSING, "no text, or no list of spans"))
     spans: list[CharacterSpan] = []
     for mark in marks:
-        found = (
+        span = (
             _span(text, mark) if isinstance(mark, Mapping) else Problem(Code.COLUMN_MISSING, "a span is not a mapping")
         )
-        if isinstance(found, Problem):
-            return record._replace(problem=found)
-        spans.append(found)
+        if isinstance(span, Problem):
+            return record._replace(problem=span)
+        spans.append(span)
     row = tagged(text, spans, f"{shown}[{record.line}]")
     if isinstance(row, Problem):
         return record._replace(problem=row)

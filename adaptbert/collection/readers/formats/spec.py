@@ -1,4 +1,4 @@
-"""Every format of the user's files: what it is called, what it holds, how it is read and how it is recognised.
+"""The registry of file formats: name, contents, reader and recognition of each.
 
 A new format is a file beside this one with its reader, its name in `Format`, and an entry of `FORMATS`.
 """
@@ -21,17 +21,17 @@ Format = Literal["txt", "csv", "tsv", "jsonl", "parquet", "conll", "squad", "doc
 
 @dataclass(frozen=True)
 class ReadRequest:
-    """A file, and what is read from it.
+    """A file, and what to read from it.
 
     Attributes:
         source: a file; or a stream, of a format that is made of lines.
         shown: the name for messages.
-        stem: begins the names of what the file itself only counts.
+        stem: prefix of the names of parts that the file only numbers, such as documents.
         encoding: of text; None: UTF-8.
         layout: of the rows.
-        columns: our fields and what they are called in the file (Parquet reads no others).
+        columns: field -> column in the file (Parquet reads no others).
         check: called with the columns as soon as they are known.
-        warnings: what was mended or left out, and how often; added to.
+        warnings: counts of repairs and omissions; added to.
     """
 
     source: Path | BufferedReader
@@ -47,7 +47,7 @@ class ReadRequest:
         return read_lines(self.source, self.shown, self.encoding, self.warnings)
 
     def path(self) -> Path:
-        """Of what is no stream."""
+        """The path of a source that is not a stream."""
         assert isinstance(self.source, Path)
         return self.source
 
@@ -62,14 +62,14 @@ class FormatSpec:
 
     Attributes:
         read: every record of a file.
-        suffixes: of the names of its files, `.gz` apart; none: it has to be declared.
-        made_of: `lines`, which may come as a stream; one `document`, which is held in memory; or typed `columns`, of
-            which a part can be read.
-        title: what messages call it.
-        task_type: the only one whose rows it holds; None: any.
-        is_labelled: whether it is for labelled sets alone.
-        marks_characters: whether spans are those of characters, so that the words of the text become the tokens.
-        looks_like: whether the beginning of a file looks like it; None: that cannot be told.
+        suffixes: of the names of its files, without `.gz`; empty: the format must be declared.
+        made_of: `lines`, which may be a stream; one `document`, which is read into memory; or typed `columns`, which
+            can be read one by one.
+        title: its name in messages.
+        task_type: the only one whose rows it can have; None: any.
+        is_labelled: whether it is for labelled sets only.
+        marks_characters: whether spans are character spans, so that the words of the text become the tokens.
+        looks_like: whether the beginning of a file looks like this format; None: it cannot be recognised.
     """
 
     read: Callable[[ReadRequest], Iterator[Record]]
@@ -82,7 +82,7 @@ class FormatSpec:
     looks_like: Callable[[str], bool] | None = None
 
     def holds(self, task_type: TaskType) -> bool:
-        """Whether it can hold rows of the task type."""
+        """Whether it can have rows of the task type."""
         return self.task_type in (None, task_type)
 
 
@@ -137,7 +137,7 @@ SUFFIXES: Mapping[str, Format] = {suffix: name for name, spec in FORMATS.items()
 
 
 def format_of(path: Path, declared: Format | None = None) -> Format | None:
-    """As declared; else by the name, `.gz` apart."""
+    """The declared format; otherwise by the name without `.gz`."""
     return declared or SUFFIXES.get(Path(path.name.lower().removesuffix(".gz")).suffix)
 
 

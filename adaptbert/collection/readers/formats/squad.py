@@ -1,9 +1,9 @@
-"""SQuAD 1.1 and 2.0, and CMRC 2018 -> one record a question.
+"""Reads SQuAD 1.1 and 2.0, and CMRC 2018: one record a question.
 
 Both forms of CMRC are read: the one like SQuAD, and the flat one (`context_text`, `query_text`), whose answers have no
-offsets: there the first place of the answer is taken, and counted. `is_impossible` means no answer, whatever else the
-question has. A record has `context`, `question`, `answers` (a list of {text, answer_start}), and what else the file
-tells: `id`, and the `title` of its article, to be mapped as a group.
+offsets: the first occurrence of the answer is taken, and counted. `is_impossible` means no answer, even if the question
+has answers. A record has `context`, `question`, `answers` (a list of {text, answer_start}), and the other keys of the
+file: `id`, and the `title` of its article, which can be mapped as a group.
 """
 
 from collections import Counter
@@ -14,7 +14,7 @@ from adaptbert.codes import Code
 from adaptbert.collection.readers.records import CheckColumns, Problem, Record
 from adaptbert.errors import BadData
 
-_OURS = {"context_text": "context", "query_text": "question", "query_id": "id"}
+_FIELD_NAMES = {"context_text": "context", "query_text": "question", "query_id": "id"}
 _GUESSED = "answers without an offset, taken at their first place"
 
 
@@ -34,7 +34,7 @@ def records(document: Any, shown: str, check: CheckColumns, warnings: Counter[st
 
 
 def looks_like(text: str) -> bool:
-    """Whether a file may begin so."""
+    """Whether a file of this format may begin so."""
     return text.startswith(("[", "{")) and '"qas"' in text
 
 
@@ -45,19 +45,21 @@ def _questions(articles: list[Any]) -> Iterator[dict[str, Any]]:
 
 
 def _inner(outer: Any, key: str) -> Iterator[dict[str, Any]]:
-    """What stands below the key, each with what is said once for all of them; the outer itself where it has none."""
+    """The items below the key, each with the other values of `outer`; `outer` itself if it has no such key."""
     if not isinstance(outer, Mapping):
         yield {}
         return
     shared = {name: value for name, value in _named(outer).items() if name != key}
-    found = outer.get(key, [{}])
-    for inner in found if isinstance(found, list) else [None]:
+    items = outer.get(key, [{}])
+    for inner in items if isinstance(items, list) else [None]:
         yield shared | _named(inner)
 
 
-def _named(found: Any) -> dict[str, Any]:
+def _named(mapping: Any) -> dict[str, Any]:
     return (
-        {_OURS.get(str(name), str(name)): value for name, value in found.items()} if isinstance(found, Mapping) else {}
+        {_FIELD_NAMES.get(str(name), str(name)): value for name, value in mapping.items()}
+        if isinstance(mapping, Mapping)
+        else {}
     )
 
 

@@ -1,8 +1,8 @@
-"""Plain tables: text a line, CSV, TSV, Parquet -> records: the line where each begins and its columns.
+"""Reads plain tables (lines of text, CSV, TSV, Parquet): records with their first line and columns.
 
-txt: a document a line; a blank line is none in a corpus, and a row like others among those that want an answer. csv: a
-header, commas, quotes doubled inside quotes. tsv: a header, tabs, no quoting. parquet: columns. Nothing is converted:
-`NA` and `007` stay text.
+txt: a document a line; a blank line is skipped in a corpus, and is a row among rows to predict. csv: a header, commas,
+quotes doubled inside quotes. tsv: a header, tabs, no quoting. parquet: columns. Nothing is converted: `NA` and `007`
+stay text.
 """
 
 import csv
@@ -102,14 +102,14 @@ def _check_header(header: list[str], problem: Problem | None, shown: str, delimi
     check(header)
 
 
-def check_columns_differ(found: Sequence[str], read: Iterable[str], place: str) -> None:
-    """Refuse two columns of one name.
+def check_columns_differ(columns: Sequence[str], read: Iterable[str], place: str) -> None:
+    """Reject two columns with one name.
 
     Args:
-        found: the columns of a file.
-        read: those that matter.
+        columns: the columns of a file.
+        read: the columns that are read.
     """
-    counts = Counter(found)
+    counts = Counter(columns)
     for name in read:
         if counts[name] > 1:
             raise BadData(Code.COLUMN_TWICE, place, f"column '{name}' twice", "rename one of the two")
@@ -147,7 +147,7 @@ def parquet(path: Path, shown: str, columns: list[str], check: CheckColumns) -> 
 
 
 def _cells(column: Any) -> list[Any]:
-    """Values as Python objects; a string that is not UTF-8 becomes its problem."""
+    """Values as Python objects; a string that is not UTF-8 becomes a problem."""
     import pyarrow as pa
 
     try:

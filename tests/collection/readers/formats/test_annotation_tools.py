@@ -26,7 +26,7 @@ from tests.support.labelled_files import (
 
 def test_doccano_labels(tmp_path: Path) -> None:
     labels = [["x"], ["y", "x"], []]
-    content = "".join(json.dumps({"id": n, "text": "a", "label": found}) + "\n" for n, found in enumerate(labels, 4))
+    content = "".join(json.dumps({"id": n, "text": "a", "label": label}) + "\n" for n, label in enumerate(labels, 4))
     rows, bad, _ = load(tmp_path / "a.jsonl", CLASS, content, format="doccano", columns={"id": "id"})
     assert [(row.id, row.values["label"]) for row in rows] == [("4", "x")]
     assert problems(bad) == [(2, 65), (3, 62)]
@@ -77,15 +77,15 @@ def test_label_studio_choices_and_ratings(tmp_path: Path) -> None:
 def test_label_studio_spans_by_either_way_of_counting(tmp_path: Path, start: int) -> None:
     """6 counts code points, 7 the UTF-16 units of JavaScript."""
     mark = {"start": start, "end": start + 5, "text": "Paris", "labels": ["LOC"]}
-    wanted = [{"tokens": ["Ann", "😀", "Paris"], "tags": ["O", "O", "B-LOC"]}]
+    expected = [{"tokens": ["Ann", "😀", "Paris"], "tags": ["O", "O", "B-LOC"]}]
     columns = {"tags": "ner"}
     rows, _, _ = load(
         tmp_path / "a.json", SPANS, [studio(result("ner", **mark))], format="label_studio", columns=columns
     )
-    assert values(rows) == wanted
+    assert values(rows) == expected
     small = [{"text": "Ann 😀 Paris", "ner": [mark]}]
     rows, _, _ = load(tmp_path / "b.json", SPANS, small, format="label_studio", columns=columns)
-    assert values(rows) == wanted
+    assert values(rows) == expected
 
 
 def test_label_studio_relations_are_counted(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_label_studio_spans_that_do_not_fit(tmp_path: Path, mark: Any, code: int
 def test_a_control_that_never_occurs(
     tmp_path: Path, layout: Layout, columns: dict[str, str], words: str, *, small: bool
 ) -> None:
-    """No other control is taken in its place: the model would learn what nobody asked for."""
+    """No other control is read instead: the model would learn another task."""
     tasks = two_controls(text="Ann 😀 Paris")
     if small:
         mark = {"start": 0, "end": 3, "labels": ["X"]}

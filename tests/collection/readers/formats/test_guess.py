@@ -30,16 +30,16 @@ UNNAMED = {
 
 @pytest.mark.parametrize("case", UNNAMED)
 def test_the_format_is_named_that_a_file_looks_like(tmp_path: Path, case: str) -> None:
-    name, layout, content, told = UNNAMED[case]
-    with pytest.raises(BadData, match=f"(?s){told}"):
+    name, layout, content, message = UNNAMED[case]
+    with pytest.raises(BadData, match=f"(?s){message}"):
         load(tmp_path / name, layout, content)
 
 
 @pytest.mark.parametrize("case", ["squad", "pretty", "cmrc", "studio", "tabs"])
 def test_the_same_in_prediction(tmp_path: Path, case: str) -> None:
-    name, layout, content, told = UNNAMED[case]
+    name, layout, content, message = UNNAMED[case]
     (tmp_path / name).write_text(content, encoding="utf-8")
-    with pytest.raises(BadData, match=f"(?s){told}"):
+    with pytest.raises(BadData, match=f"(?s){message}"):
         list(Input(tmp_path / name, layout.task_type, Reader(layout.task_type, {}), None, None).rows())
 
 

@@ -20,7 +20,7 @@ def test_a_suffix_means_one_format() -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_format_can_be_told_by_its_name_or_is_for_labelled_sets(name: Format) -> None:
+def test_a_format_has_suffixes_or_is_for_labelled_sets(name: Format) -> None:
     """A corpus is read by its suffix; what a message names as the likely format has a title."""
     spec = FORMATS[name]
     assert spec.suffixes or spec.is_labelled

@@ -1,4 +1,4 @@
-"""Corpora at the gate: nothing is lost, nothing that leaks gets through, and every fault is told."""
+"""Validation of corpora: every row is kept or rejected, dev and test text is rejected, and every error is reported."""
 
 import stat
 from collections import Counter
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from adaptbert.rows.cleaning import key
 from adaptbert.validation.contamination import ForbiddenText
-from adaptbert.validation.corpus import Corpus, overlaps, pass_corpus
+from adaptbert.validation.corpus import Corpus, overlaps, validate_corpus
 from adaptbert.validation.limits import Limits
 from tests.support import raw
 from tests.support.raw import LIMITS, STRICT, rows
@@ -19,8 +19,8 @@ from tests.support.raw import LIMITS, STRICT, rows
 TEST_TEXT = "A sentence of the test split that is long enough to be looked for inside rows."
 
 
-def gate_corpus(tmp_path: Path, limits: Limits = LIMITS, forbidden: tuple[str, ...] = ()) -> Corpus:
-    return pass_corpus(
+def validated(tmp_path: Path, limits: Limits = LIMITS, forbidden: tuple[str, ...] = ()) -> Corpus:
+    return validate_corpus(
         tmp_path / "raw", tmp_path / "kept.parquet", tmp_path / "rejected.parquet", ForbiddenText(forbidden), limits
     )
 
@@ -42,7 +42,7 @@ def test_each_row_of_a_corpus_is_kept_or_rejected_with_its_reason(tmp_path: Path
         ],
     )
     raw.unreadable(tmp_path / "raw", 2)
-    corpus = gate_corpus(tmp_path, forbidden=("The test text!", TEST_TEXT))
+    corpus = validated(tmp_path, forbidden=("The test text!", TEST_TEXT))
     assert corpus.errors == []
     assert rows(tmp_path / "kept.parquet") == [
         {"id": "corpus.txt-1", "text": "The first document."},
@@ -83,7 +83,7 @@ def test_each_row_of_a_corpus_is_kept_or_rejected_with_its_reason(tmp_path: Path
 
 def test_reject_file_is_private_and_holds_no_text(tmp_path: Path) -> None:
     raw.corpus(tmp_path / "raw", ["one document", "two documents", "my secret diary", "My secret diary"])
-    gate_corpus(tmp_path)
+    validated(tmp_path)
     path = tmp_path / "rejected.parquet"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert "secret" not in str(rows(path))
@@ -101,10 +101,10 @@ TEXTS = st.one_of(
 def test_corpus_rows_in_are_rows_kept_and_rows_rejected(
     tmp_path_factory: pytest.TempPathFactory, texts: list[str | None], unreadable: int
 ) -> None:
-    folder = tmp_path_factory.mktemp("gate")
+    folder = tmp_path_factory.mktemp("corpus")
     raw.corpus(folder / "raw", texts)
     raw.unreadable(folder / "raw", unreadable)
-    account = gate_corpus(folder, forbidden=("test text", TEST_TEXT)).account
+    account = validated(folder, forbidden=("test text", TEST_TEXT)).account
     kept, rejected = rows(folder / "kept.parquet"), rows(folder / "rejected.parquet")
     read = [f"corpus.txt-{number}" for number in range(1, len(texts) + 1)]
     assert sorted(row["id"] for row in kept + rejected) == sorted(read + [f"bad-{n}" for n in range(unreadable)])
@@ -112,14 +112,14 @@ def test_corpus_rows_in_are_rows_kept_and_rows_rejected(
     assert account.rejected.total() == len(rejected)
     keys = [key(row["text"]) for row in kept]
     assert len(set(keys)) == len(keys)
-    assert not ForbiddenText(["test text", TEST_TEXT]).found_in([row["text"] for row in kept]).any()
+    assert not ForbiddenText(["test text", TEST_TEXT]).matches([row["text"] for row in kept]).any()
 
 
 def test_batches_do_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A duplicate is found however far apart the two stand."""
     raw.corpus(tmp_path / "raw", [f"document {number % 37}" for number in range(50)])
     monkeypatch.setattr("adaptbert.validation.corpus._BATCH", 7)
-    assert gate_corpus(tmp_path).account.rejected == Counter(duplicate=13)
+    assert validated(tmp_path).account.rejected == Counter(duplicate=13)
 
 
 @pytest.mark.parametrize(
@@ -161,16 +161,16 @@ def test_batches_do_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 )
 def test_a_corpus_that_cannot_be_used(tmp_path: Path, texts: list[Any], message: str) -> None:
     raw.corpus(tmp_path / "raw", texts)
-    errors = gate_corpus(tmp_path, STRICT).errors
+    errors = validated(tmp_path, STRICT).errors
     assert list(map(str, errors)) == [message.format(tmp_path / "raw" / "text.parquet")]
 
 
 def test_rows_that_could_not_be_read_count_as_bad(tmp_path: Path) -> None:
     raw.corpus(tmp_path / "raw", [f"document {number}" for number in range(99)])
     raw.unreadable(tmp_path / "raw", 1)
-    assert gate_corpus(tmp_path, STRICT).errors == [], "1 % is not more than 1 %"
+    assert validated(tmp_path, STRICT).errors == [], "1 % is not more than 1 %"
     raw.unreadable(tmp_path / "raw", 7)
-    (error,) = gate_corpus(tmp_path, STRICT).errors
+    (error,) = validated(tmp_path, STRICT).errors
     assert "7 of 106 rows cannot be read" in str(error)
     assert "source.jsonl:4 and 2 more" in str(error)
     assert error.code == 1
@@ -184,7 +184,7 @@ def test_overlap_with_general_text(tmp_path: Path) -> None:
         "far": ["five", "six"],
     }.items():
         raw.corpus(tmp_path / name / "raw", texts)
-        passed[name] = gate_corpus(tmp_path / name)
+        passed[name] = validated(tmp_path / name)
     assert overlaps(passed) == {"domain": pytest.approx(2 / 3), "far": 0.0}
     assert passed["domain"].account.warnings == {"texts_also_in_general": 2}
     assert passed["far"].account.warnings == {}

@@ -1,4 +1,4 @@
-"""Labelled sets at the gate: copies of dev and test go, and all faults of a set are told together."""
+"""Validation of labelled sets: copies of dev and test rows are rejected, and all errors are reported together."""
 
 from pathlib import Path
 from typing import Any
@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from adaptbert.base.files import read_json
 from adaptbert.rows.cleaning import letters
-from adaptbert.validation.labelled_set import JudgedSet, pass_task
+from adaptbert.validation.labelled_set import ValidatedSet, validate_labelled_set
 from adaptbert.validation.limits import Limits
 from tests.support import raw
 from tests.support.raw import LIMITS, STRICT, rows
 
 
-def gate_task(tmp_path: Path, limits: Limits = LIMITS) -> JudgedSet:
-    return pass_task(tmp_path / "raw", tmp_path / "kept", tmp_path / "rejected.parquet", limits)
+def validated(tmp_path: Path, limits: Limits = LIMITS) -> ValidatedSet:
+    return validate_labelled_set(tmp_path / "raw", tmp_path / "kept", tmp_path / "rejected.parquet", limits)
 
 
 def codes(errors: list[Any]) -> list[int]:
@@ -32,12 +32,12 @@ GOOD = {
 
 def changed(**splits: list[tuple[Any, ...]]) -> dict[str, list[tuple[Any, ...]]]:
     """GOOD with rows added."""
-    return {split: found + splits.get(split, []) for split, found in GOOD.items()}
+    return {split: rows_of_split + splits.get(split, []) for split, rows_of_split in GOOD.items()}
 
 
-def test_a_good_set_passes_whole(tmp_path: Path) -> None:
+def test_a_good_set_is_kept_completely(tmp_path: Path) -> None:
     raw.task(tmp_path / "raw", GOOD)
-    passed = gate_task(tmp_path, STRICT)
+    passed = validated(tmp_path, STRICT)
     assert passed.errors == []
     assert passed.held_out == ["good three", "bad three", "good four", "bad four"]
     assert read_json(tmp_path / "kept/task.json") == {
@@ -53,10 +53,10 @@ def test_a_good_set_passes_whole(tmp_path: Path) -> None:
     assert rows(tmp_path / "rejected.parquet") == []
 
 
-def test_what_texts_were_changed_by_is_handed_on(tmp_path: Path) -> None:
+def test_replacements_of_texts_are_in_task_json(tmp_path: Path) -> None:
     pairs = [["@[a-z]+", "@user"]]
     raw.task(tmp_path / "raw", GOOD, replace=pairs)
-    assert gate_task(tmp_path, STRICT).errors == []
+    assert validated(tmp_path, STRICT).errors == []
     assert read_json(tmp_path / "kept/task.json")["replace"] == pairs
 
 
@@ -70,7 +70,7 @@ def test_copies_of_dev_and_test_leave_the_other_splits(tmp_path: Path) -> None:
             test=more_held_out,
         ),
     )
-    passed = gate_task(tmp_path, STRICT)
+    passed = validated(tmp_path, STRICT)
     assert passed.errors == []
     assert [(row["split"], row["line"], row["code"]) for row in rows(tmp_path / "rejected.parquet")] == [
         ("train", 5, 70),
@@ -82,9 +82,9 @@ def test_copies_of_dev_and_test_leave_the_other_splits(tmp_path: Path) -> None:
     assert passed.accounts["train"].kept == 5, "a labelled row is not rejected for being short"
 
 
-def test_a_split_given_twice_is_an_error(tmp_path: Path) -> None:
+def test_equal_splits_are_an_error(tmp_path: Path) -> None:
     raw.task(tmp_path / "raw", GOOD | {"dev": GOOD["test"]})
-    errors = gate_task(tmp_path, STRICT).errors
+    errors = validated(tmp_path, STRICT).errors
     assert codes(errors) == [70, 18]
     assert "2 of 2 texts of test are in dev\n  split again" in str(errors[0])
 
@@ -129,7 +129,10 @@ def test_a_split_given_twice_is_an_error(tmp_path: Path) -> None:
         ),
         pytest.param(changed(dev=[("", "pos")]), None, [(74, "text is empty: 1) at dev.csv:3")], id="empty text"),
         pytest.param(
-            {split: [(f"id-{place}", *row) for place, row in enumerate(found)] for split, found in GOOD.items()}
+            {
+                split: [(f"id-{place}", *row) for place, row in enumerate(rows_of_split)]
+                for split, rows_of_split in GOOD.items()
+            }
             | {"test": [("7", "good four", "pos"), ("7", "bad four", "neg")]},
             None,
             [(86, "id '7' in rows test.csv:1 and test.csv:2")],
@@ -142,24 +145,24 @@ def test_a_set_that_cannot_be_used(
     tmp_path: Path, splits: dict[str, Any], labels: list[str] | None, expected: list[tuple[int, str]]
 ) -> None:
     raw.task(tmp_path / "raw", splits, **({"labels": labels} if labels else {}))
-    errors = gate_task(tmp_path, STRICT).errors
+    errors = validated(tmp_path, STRICT).errors
     assert codes(errors) == [code for code, _ in expected]
     for error, (_, part) in zip(errors, expected, strict=True):
         assert part in str(error)
 
 
 def test_many_labels_that_train_never_shows_are_one_line_a_split(tmp_path: Path) -> None:
-    """The wrong column of tags gives dozens; a line each hid everything else."""
+    """The wrong column of tags gives dozens; a line each would hide all other errors."""
     odd = [(f"more {number}", f"odd {number}") for number in range(9)]
     raw.task(tmp_path / "raw", changed(dev=[("other", "odd 0")], test=odd))
-    dev, test = gate_task(tmp_path, STRICT).errors
+    dev, test = validated(tmp_path, STRICT).errors
     assert (dev.code, test.code) == (60, 60)
     assert test.problem.endswith("1 x 'odd 4', first in test.csv:7 (row 'test.csv-7'); and 4 more labels")
 
 
-def test_labels_that_differ_by_case_are_told_with_their_rows_and_the_map(tmp_path: Path) -> None:
+def test_labels_that_differ_by_case_are_reported_with_rows_and_map(tmp_path: Path) -> None:
     raw.task(tmp_path / "raw", changed(dev=[("more", "Pos")]))
-    first, _ = gate_task(tmp_path, STRICT).errors
+    first, _ = validated(tmp_path, STRICT).errors
     assert str(first).endswith(
         "AB-066 " + str(tmp_path / "raw") + ": 'Pos' and 'pos' are two labels, first in dev.csv:3 (row 'dev.csv-3') "
         "and in train.csv:1 (row 'train.csv-1')\n  write map_labels: {'Pos': 'pos'} below "
@@ -167,14 +170,14 @@ def test_labels_that_differ_by_case_are_told_with_their_rows_and_the_map(tmp_pat
     )
 
 
-def test_all_faults_of_a_set_are_told_together(tmp_path: Path) -> None:
+def test_all_errors_of_a_set_are_reported_together(tmp_path: Path) -> None:
     raw.task(tmp_path / "raw", changed(train=[("more", "Pos"), ("", "neg")], test=[("more yet", "odd")]))
-    assert codes(gate_task(tmp_path, STRICT).errors) == [74, 66, 60]
+    assert codes(validated(tmp_path, STRICT).errors) == [74, 66, 60]
 
 
 def test_warnings_are_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     raw.task(tmp_path / "raw", changed(train=[("Good  one", "neg"), ("good two", "pos"), ("more", "rare")]))
-    passed = gate_task(tmp_path, STRICT)
+    passed = validated(tmp_path, STRICT)
     assert passed.errors == []
     assert passed.accounts["train"].warnings == {
         "labels_only_in_train": 1,
@@ -182,8 +185,8 @@ def test_warnings_are_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) 
         "repeated_texts": 2,
         "texts_with_conflicting_labels": 1,
     }
-    wanted = "texts that carry different labels: 1, e.g. in train.csv:1 (row 'train.csv-1') and train.csv:5 (row"
-    assert wanted in caplog.text
+    message = "texts that carry different labels: 1, e.g. in train.csv:1 (row 'train.csv-1') and train.csv:5 (row"
+    assert message in caplog.text
     assert "good" not in caplog.text
 
 
@@ -196,7 +199,7 @@ TAGGED = {
 
 def test_a_tagged_set(tmp_path: Path) -> None:
     raw.task(tmp_path / "raw", TAGGED, raw.SPANS, tag_scheme="bio")
-    passed = gate_task(tmp_path, STRICT)
+    passed = validated(tmp_path, STRICT)
     assert passed.errors == []
     assert passed.held_out == ["Bob", "Rome fell"]
     task = read_json(tmp_path / "kept/task.json")
@@ -207,10 +210,10 @@ def test_a_tagged_set(tmp_path: Path) -> None:
 
 
 def test_another_tagging_scheme_is_an_error(tmp_path: Path) -> None:
-    iob1 = {split: [(tokens, ["I" + tag[1:] if "-" in tag else tag for tag in tags]) for tokens, tags in found]
-            for split, found in TAGGED.items()}  # fmt: skip
+    iob1 = {split: [(tokens, ["I" + tag[1:] if "-" in tag else tag for tag in tags]) for tokens, tags in rows_of_split]
+            for split, rows_of_split in TAGGED.items()}  # fmt: skip
     raw.task(tmp_path / "raw", iob1, raw.SPANS, tag_scheme="bio")
-    errors = gate_task(tmp_path, STRICT).errors
+    errors = validated(tmp_path, STRICT).errors
     assert codes(errors) == [90, 90, 90], "no row is left and no label known, but that follows"
     assert "2 of 2 rows are not bio; they look like io\n  write tag_scheme: io" in str(errors[0])
 
@@ -223,7 +226,7 @@ def test_one_slip_among_many_rows_is_rejected(tmp_path: Path) -> None:
         raw.SPANS,
         tag_scheme="bio",
     )
-    passed = gate_task(tmp_path, STRICT)
+    passed = validated(tmp_path, STRICT)
     assert passed.errors == []
     assert passed.accounts["train"].rejected == {"tag_illegal": 1}
 
@@ -239,17 +242,17 @@ LABELLED = st.tuples(
 def test_task_rows_in_are_rows_kept_and_rows_rejected(
     tmp_path_factory: pytest.TempPathFactory, splits: dict[str, list[tuple[Any, ...]]], unreadable: int
 ) -> None:
-    folder = tmp_path_factory.mktemp("gate")
+    folder = tmp_path_factory.mktemp("set")
     raw.task(folder / "raw", splits)
     raw.unreadable(folder / "raw", unreadable, split="dev")
-    passed = gate_task(folder)
+    passed = validated(folder)
     rejected = rows(folder / "rejected.parquet")
     kept = {split: rows(folder / "kept" / f"{split}.parquet") for split in splits}
-    for split, found in splits.items():
+    for split, rows_of_split in splits.items():
         ids = [row["id"] for row in kept[split]] + [row["id"] for row in rejected if row["split"] == split]
-        read = [f"{split}.csv-{number}" for number in range(1, len(found) + 1)]
+        read = [f"{split}.csv-{number}" for number in range(1, len(rows_of_split) + 1)]
         assert sorted(ids) == sorted(read + ([f"bad-{n}" for n in range(unreadable)] if split == "dev" else []))
         assert passed.accounts[split].rows_in == len(ids)
-    texts = {split: {letters(row["text"]) for row in found} for split, found in kept.items()}
+    texts = {split: {letters(row["text"]) for row in rows_of_split} for split, rows_of_split in kept.items()}
     assert not texts["test"] & (texts["dev"] | texts["train"])
     assert not texts["dev"] & texts["train"]
