@@ -7,7 +7,7 @@ from transformers import BertModel
 
 from adaptbert.finetuning.tasks.layer_mix import means
 from adaptbert.finetuning.tasks.pooling import Pooling
-from adaptbert.model.encoder import encode
+from adaptbert.model.encoder import Tokens, encode
 from tests.support import tiny
 from tests.support.short_runs import first_batch
 
@@ -31,9 +31,9 @@ def test_vectors_are_those_of_the_hidden_states_of_transformers() -> None:
         hidden_states = [
             bert(ids[None], output_hidden_states=True).hidden_states for ids in batch.ids.split(lengths.tolist())
         ]
-        last_four = encode(bert, batch.rows, batch.ids, batch.places, mix=Pooling("last_four").mixer(mixed))
-        mix = encode(bert, batch.rows, batch.ids, mix=Pooling("mix").mixer(mixed))
-        mean = means(encode(bert, batch.rows, batch.ids), lengths)
+        last_four = encode(bert, batch.rows, Tokens(batch.ids), batch.places, mix=Pooling("last_four").mixer(mixed))
+        mix = encode(bert, batch.rows, Tokens(batch.ids), mix=Pooling("mix").mixer(mixed))
+        mean = means(encode(bert, batch.rows, Tokens(batch.ids)), lengths)
     close = partial(torch.testing.assert_close, atol=1e-5, rtol=1e-4)
     close(last_four, torch.stack([torch.stack(states[-4:]).mean(0)[0, 0] for states in hidden_states]))
     close(mix, torch.cat([1.5 * (shares[:, None, None] * torch.cat(states)).sum(0) for states in hidden_states]))
