@@ -105,7 +105,7 @@ def _inspection(inspection: Inspection, task: Task) -> dict[str, Any]:
             found["temperatures"] = [[seed, _round(value)] for seed, value in task.tempered.temperatures.items()]
         found["brier"] = _round(calibration.brier)
         found["ece_by_chance"] = [_round(calibration.chance)]
-        found["curve"] = [[part.count, _round(part.claimed), _round(part.came_true)] for part in calibration.curve]
+        found["curve"] = [[part.count, _round(part.confidence), _round(part.accuracy)] for part in calibration.curve]
     found["classes"] = [
         [scores.label, *(_round(score) for score in scores.means), scores.support] for scores in inspection.classes
     ]

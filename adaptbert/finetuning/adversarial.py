@@ -1,7 +1,7 @@
-"""FGM: a second pass in which word embeddings are moved to where they hurt most.
+"""FGM: a second pass with word embeddings perturbed along the loss gradient.
 
 Miyato, Dai and Goodfellow 2017, "Adversarial Training Methods for Semi-Supervised Text Classification", section 3. The
-embeddings are not normalised as there, for they come from pre-training: `epsilon` is in their own unit.
+embeddings are not normalised as there, because they are pre-trained: `epsilon` is in their unit.
 """
 
 from collections.abc import Callable
@@ -16,16 +16,17 @@ if TYPE_CHECKING:
 
 
 class AdversarialConfig(Config):
-    """How far the word embeddings of an example are moved. Two passes and a backward pass more than without."""
+    """The size of the perturbation. Costs a second forward and backward pass, and a backward pass to the embeddings."""
 
     epsilon: Annotated[float, Field(gt=0)]
-    """Length of the move of all embeddings of an example together."""
+    """Norm of the perturbation of all embeddings of an example together."""
 
     passes: ClassVar[float] = 7 / 3
-    """Work beside that of a step without: a backward pass is twice a forward pass, and half of it finds the move."""
+    """Work beside that of a step without: a backward pass is twice a forward pass, and half of one computes the
+    perturbation."""
 
     def loss(self, loss_at: "Callable[[Tensor], Tensor]", documents: "Tensor", hidden: int) -> "Tensor":
-        """The mean of the loss as it is and of the loss where the embeddings are moved.
+        """The mean of the loss and of the loss with perturbed embeddings.
 
         Args:
             loss_at: the loss with (tokens, hidden) added to the word embeddings.
@@ -34,14 +35,14 @@ class AdversarialConfig(Config):
         """
         import torch
 
-        still = torch.zeros(int(documents.sum()), hidden, device=documents.device, requires_grad=True)
-        clean = loss_at(still)
-        # Of the embeddings alone: the gradient of the weights comes from both losses, later.
-        (gradient,) = torch.autograd.grad(clean, still, retain_graph=True)
-        return (clean + loss_at(worst(gradient, documents, self.epsilon))) / 2
+        zero = torch.zeros(int(documents.sum()), hidden, device=documents.device, requires_grad=True)
+        clean = loss_at(zero)
+        # By the embeddings only: the gradient by the weights is computed later, from both losses.
+        (gradient,) = torch.autograd.grad(clean, zero, retain_graph=True)
+        return (clean + loss_at(fgm_perturbation(gradient, documents, self.epsilon))) / 2
 
 
-def worst(gradient: "Tensor", documents: "Tensor", epsilon: float) -> "Tensor":
+def fgm_perturbation(gradient: "Tensor", documents: "Tensor", epsilon: float) -> "Tensor":
     """The gradient of each example, scaled to length `epsilon`, (tokens, hidden); 0 where it is 0."""
     import torch
 

@@ -1,6 +1,6 @@
-"""One cell of the comparison: a task fine-tuned from the rung of an arm, once a seed; the test set is opened last.
+"""One cell of the comparison: a task fine-tuned from the rung of an arm, once for each seed; the test set is read last.
 
-Here it is computed; adaptbert.finetuning.cell_outputs writes what came of it.
+This module computes; adaptbert.finetuning.cell_outputs writes the results.
 """
 
 import json
@@ -34,7 +34,7 @@ Unanswerable = dict[str, dict[str, int]]
 
 @dataclass(frozen=True)
 class CellRun:
-    """What a cell is trained from.
+    """The inputs of a cell.
 
     Attributes:
         data: folder of the labelled set.
@@ -53,15 +53,15 @@ class CellRun:
 
 @dataclass(frozen=True)
 class TrainedCell:
-    """What came of a cell.
+    """The results of a cell.
 
     Attributes:
         run: with the values that a search chose, and the precision by its name.
-        labels, examples: rows of the training split that were used, and what they were cut into.
+        labels, examples: rows of the training split that were used, and their number of examples.
         best: the seed that is best on dev, the first of equals.
         seeds, predictions: of each seed, in their order.
-        unanswerable: split -> reason -> rows whose right answer cannot be found.
-        search, learning_curve: None where params do not ask for them.
+        unanswerable: split -> reason -> number of rows whose right answer cannot be predicted.
+        search, learning_curve: None where params do not set them.
     """
 
     run: CellRun
@@ -84,7 +84,7 @@ class TrainedCell:
 
 
 def train_cell(cell: CellRun, work: Work, run: Run) -> TrainedCell:
-    """Search, all seeds and the learning curve, from where an earlier process stopped.
+    """Search, all seeds and the learning curve, resuming where an earlier process stopped.
 
     Raises:
         BadData: an architecture that cannot read the examples.
@@ -134,7 +134,7 @@ def train_cell(cell: CellRun, work: Work, run: Run) -> TrainedCell:
 
 
 def _begin(cell: CellRun, described: TaskDescription, work: Work) -> CellRun:
-    """Find the unfinished run with the same key, or begin one; in its precision."""
+    """Find the unfinished run with the same key, or begin one; returns the cell with the precision of that run."""
     digests = {path.name: file_digest(path) for path in sorted(cell.data.iterdir())}
 
     def key(precision: str) -> dict[str, Any]:
@@ -150,7 +150,7 @@ def _begin(cell: CellRun, described: TaskDescription, work: Work) -> CellRun:
 def _resume_key(
     cell: CellRun, described: TaskDescription, digests: Mapping[str, str], precision: str
 ) -> dict[str, Any]:
-    """All that decides the result of a seed and is not code or machine."""
+    """Everything that decides the result of a seed except code and machine."""
     params = cell.params
     return {
         "params": {**params.model_dump(exclude={"seeds"}), "precision": precision},
@@ -167,7 +167,7 @@ def _held_out(cell: CellRun, described: TaskDescription) -> HeldOutRows:
 
 
 def _seed_run(cell: CellRun, described: TaskDescription, rows: Rows, held_out: HeldOutRows) -> SeedRun:
-    """What seeds are trained with on these rows: class weights are those of the rows."""
+    """The inputs of seeds on these rows, with the class weights of these rows."""
     params = cell.params
     shape = shape_of(described, params.options())
     examples = shape.examples(rows, cell.start.tokenizer, params.max_length)
@@ -181,7 +181,7 @@ def _seed_run(cell: CellRun, described: TaskDescription, rows: Rows, held_out: H
 
 
 def _unanswerable(shape: Shape, run: Run, **splits: Measured) -> Unanswerable:
-    """Of each split the rows whose right answer cannot be found, by reason: they bound every score."""
+    """The number of rows of each split whose right answer cannot be predicted, by reason: they limit every score."""
     counts = {name: shape.unanswerable(*split) for name, split in splits.items()}
     for name, reasons in counts.items():
         run.log_metrics({f"{name}/{reason}": count for reason, count in reasons.items()})

@@ -1,4 +1,4 @@
-"""What cannot be fine-tuned: values that do not go with the task, its labels or the checkpoint."""
+"""Checks of a cell before training: values that contradict the task, its labels or the checkpoint."""
 
 from adaptbert.codes import Code
 from adaptbert.errors import BadData, BadParams
@@ -14,10 +14,10 @@ def check_cell(task: str, params: CellConfig, start: Checkpoint, described: Task
     """Refuse a cell before anything is trained.
 
     Args:
-        labels: rows that it would be trained on.
+        labels: number of training rows.
 
     Raises:
-        BadParams: options of another shape, or that contradict the target, the labels or the encoder.
+        BadParams: options of another task type, or that contradict the target, the labels or the encoder.
         BadData: more tokens than the encoder has positions.
     """
     place = f"params.yaml: finetune.{task}"

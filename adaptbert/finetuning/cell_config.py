@@ -1,4 +1,4 @@
-"""What the cells of a task are fine-tuned with, and which of these values contradict each other."""
+"""The fine-tuning parameters of a task, and their contradictions."""
 
 from typing import Annotated, Self
 
@@ -23,12 +23,12 @@ Count = Annotated[int, Field(gt=0, le=bounds.ROWS)]
 
 
 def _has_labelled_rows(task_type: TaskType) -> bool:
-    """Whether it has a target that gives labels to whole rows."""
+    """Whether it has a target with labels of whole rows."""
     return any(TARGETS[target].classes == "row" for target in TARGETS_OF[task_type])
 
 
 class CellConfig(ShapeConfig):
-    """What every cell of a task is fine-tuned with, whatever its arm."""
+    """The parameters of every cell of a task, whatever its arm."""
 
     seeds: Annotated[list[Seed], Field(max_length=bounds.RUNS)]
     """One run each: of the head, the order of the examples and dropout (and, from scratch, of all weights)."""
@@ -47,7 +47,7 @@ class CellConfig(ShapeConfig):
     dropout: Annotated[float, Field(ge=0, lt=1)]
     """Of hidden states, attention and the input of the head."""
     precision: Precision
-    """Of the matrix products; weights and optimizer are float32 either way. `auto`: what this device does well."""
+    """Of the matrix products; weights and optimizer are float32 either way. `auto`: the faster one on this device."""
     class_weights: ClassWeights | None = None
     """How much the loss of each label counts: `balanced`, or a weight for every label. For sentences and pairs with
     labels. Left out: all alike."""
@@ -83,16 +83,14 @@ class CellConfig(ShapeConfig):
                 f"max_length {self.max_length} is larger than block_size {self.block_size}",
                 f"write block_size: {self.max_length}",
             )
-        if (
-            len(self.given) == 1
-        ):  # adaptbert.project.section_rules knows the shape of the task, and asks for its options
+        if len(self.task_types) == 1:  # other numbers: adaptbert.project.section_rules reports them
             self.options().check_room(self.max_length)
         return self
 
     @model_validator(mode="after")
     def _options_agree(self) -> "CellConfig":
         self._check_options()
-        if self.search and self.search.epochs:  # what the options forbid is forbidden in a trial as well
+        if self.search and self.search.epochs:  # the trials must not contradict the options either
             self.model_copy(update={"epochs": min(self.search.epochs)})._check_options()
         return self
 
@@ -118,8 +116,8 @@ class CellConfig(ShapeConfig):
                 f"optim.layer_decay {self.optim.layer_decay} and all layers frozen: it would do nothing",
             ),
             (
-                self.class_weights is not None and any(not _has_labelled_rows(name) for name in self.given),
-                f"class_weights and options of {' and '.join(self.given)}: only sentences and pairs have them",
+                self.class_weights is not None and any(not _has_labelled_rows(name) for name in self.task_types),
+                f"class_weights and options of {' and '.join(self.task_types)}: only sentences and pairs have them",
             ),
         ):
             if wrong:

@@ -1,4 +1,4 @@
-"""What is kept of a cell: metrics, predictions and the best checkpoint as files, figures in the tracking run."""
+"""The outputs of a cell: metrics, predictions and the best checkpoint as files, figures in the tracking run."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ from adaptbert.training.resume import Work
 
 @dataclass(frozen=True)
 class CellPaths:
-    """Where a cell is written.
+    """Output paths of a cell.
 
     Attributes:
         out: folder of the checkpoint.
@@ -48,7 +48,7 @@ def keep_cell(trained: TrainedCell, paths: CellPaths, work: Work, run: Run) -> N
 
 
 def metrics_of(trained: TrainedCell) -> CellMetrics:
-    """The metrics file; what stands for one run is that of the best seed."""
+    """The metrics file; values of one run are those of the best seed."""
     cell, best = trained.run, trained.best.trained
     has_extra_runs = trained.search is not None or trained.learning_curve is not None
     return CellMetrics(
@@ -75,7 +75,7 @@ def metrics_of(trained: TrainedCell) -> CellMetrics:
 
 
 def provenance_of(trained: TrainedCell) -> Provenance:
-    """The card, but for the digests of the files beside it."""
+    """The card without the digests of the other files."""
     cell = trained.run
     task = {
         "name": cell.task,

@@ -1,7 +1,7 @@
-"""Training runs of a cell beside those of its seeds: trials of the search, and fewer labels.
+"""Training runs of a cell besides those of its seeds: search trials, and runs on fewer labels.
 
-Each run is done once: its result is written to the work folder and its savepoints are removed, so that a search that
-was killed goes on in the run where it stood, and room is needed for one run only.
+Each run is trained once: its result is written to the work folder and its savepoints are removed. So a killed search
+resumes in the run that was interrupted, and the disk holds the savepoints of one run only.
 """
 
 from collections.abc import Callable, Mapping
@@ -58,7 +58,8 @@ class ExtraRuns:
     def once(
         self, what: str, seed: int, values: Mapping[str, Any], kind: type[R], train: Callable[[Savepoints, Run], R]
     ) -> R:
-        """What `train` returns, from the disk where an earlier process was through with it; a child run of the cell."""
+        """The result of `train`, read from disk if an earlier process finished it; tracked as a child run of the
+        cell."""
         tags = {**self.tags, "trial": what, "seed": str(seed)}
         savepoints = self.work.savepoints(f"{what.replace(' ', '-')}-seed-{seed}")
         with self.run.child(f"{what} {self.tags['arm']} {self.tags['task']} seed {seed}", tags) as child:
@@ -73,10 +74,10 @@ class ExtraRuns:
 
 
 def search_values(config: SearchConfig, request: SeedRun, extra: ExtraRuns) -> tuple[Point, SearchMetrics]:
-    """The point with the best mean on the dev split, and the record of all trials; the test split is never opened.
+    """The point with the best mean on the dev split, and the metrics of all trials; the test split is never read.
 
     Raises:
-        Diverged: every trial did.
+        Diverged: every trial diverged.
     """
     params, seeds, rows = request.params, search_seeds(config), list[TrialMetrics]()
     usual, metric = Point(params.optim.learning_rate, params.global_batch_size, params.epochs), request.shape.metric
@@ -110,7 +111,7 @@ def learn_from_fewer(request: SeedRun, labels: int, extra: ExtraRuns) -> Learnin
     """A point of the learning curve: all seeds, scored on dev and test.
 
     Args:
-        request: its examples are those of the first `labels` rows.
+        request: with the examples of the first `labels` rows.
     """
     runs = [
         extra.once(
@@ -155,5 +156,5 @@ def _trial_metrics(point: Point, metric: str, runs: list[TrialRun]) -> TrialMetr
 def _on_fewer(request: SeedRun, seed: int, savepoints: Savepoints, run: Run) -> FewerLabelsRun:
     scored = run_seed(request, seed, savepoints, run)
     metrics, cost = scored.metrics, scored.trained.cost
-    kept = FewerLabelsSeed(seed=seed, test=metrics.test, dev=metrics.dev, degenerate=metrics.degenerate)
-    return FewerLabelsRun(seed=kept, tokens=cost.tokens, tflop=cost.tflop)
+    seed_metrics = FewerLabelsSeed(seed=seed, test=metrics.test, dev=metrics.dev, degenerate=metrics.degenerate)
+    return FewerLabelsRun(seed=seed_metrics, tokens=cost.tokens, tflop=cost.tflop)

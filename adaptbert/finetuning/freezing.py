@@ -1,7 +1,7 @@
-"""Parts of the encoder that are not trained: for the whole run, or until their epoch has come.
+"""Freezing of parts of the encoder, for the whole run or until a certain epoch.
 
-A frozen parameter gets no gradient and the optimizer keeps no means of it. What lies below the lowest trained one is
-computed without a graph, which is where the time is saved: autograd finds that out by itself.
+A frozen parameter gets no gradient and the optimizer keeps no means of it. Autograd builds no graph below the lowest
+trained parameter, which saves time.
 """
 
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 class FreezeConfig(Config):
-    """What is never trained. All of it is the feature-based use of Devlin et al. 2019, section 5.3."""
+    """The frozen parts. Freezing everything is the feature-based approach of Devlin et al. 2019, section 5.3."""
 
     layers: Annotated[int, Field(ge=0, le=bounds.LAYERS)] | Literal["all"]
-    """So many, from the lowest; `all` leaves the head alone to learn (and the pooler, which belongs to it)."""
+    """Number of frozen layers, from the lowest; `all` trains only the head (and the pooler, which belongs to it)."""
     embeddings: bool
-    """Whether they are frozen too. Where they learn, gradients go through all layers and hardly any time is saved."""
+    """Whether they are frozen too. If not, gradients pass through all layers and hardly any time is saved."""
 
     @model_validator(mode="after")
     def _something(self) -> "FreezeConfig":
@@ -31,12 +31,12 @@ class FreezeConfig(Config):
         return self
 
     def below(self, layers: int) -> int:
-        """Layers of so many under which nothing learns."""
+        """The number of lowest layers, of `layers`, without any trained parameter in or below them."""
         return (layers if self.layers == "all" else self.layers) if self.embeddings else 0
 
     @property
     def is_everything(self) -> bool:
-        """Whether only the head learns."""
+        """Whether only the head is trained."""
         return self.layers == "all" and self.embeddings
 
 
@@ -47,22 +47,20 @@ class GradualUnfreezingConfig(Config):
     """
 
     layers_per_epoch: Annotated[int, Field(ge=1, le=bounds.LAYERS)]
-    """In the paper 1; with 12 layers and few epochs more are needed for all of them to have their turn."""
+    """In the paper 1; with 12 layers and few epochs a larger value is needed to train all of them."""
 
     def frozen(self, epoch: int, layers: int) -> int:
-        """How many of the lowest depths (adaptbert.model.parameter_depth) learn nothing in epoch 0, 1 ... of a model of
-        so many layers.
-
-        At most `layers` + 1, all but the head.
+        """The number of the lowest depths (adaptbert.model.parameter_depth) that are frozen in epoch 0, 1 ...; at most
+        `layers` + 1, all but the head.
         """
         return max(0, layers + 1 - epoch * self.layers_per_epoch)
 
 
 def freeze(model: "nn.Module", config: FreezeConfig) -> None:
-    """For the whole run."""
-    found = depths(name for name, _ in model.named_parameters())
-    top = max(found.values())
+    """Freeze parameters for the whole run."""
+    depth_of = depths(name for name, _ in model.named_parameters())
+    top = max(depth_of.values())
     last = top - 1 if config.layers == "all" else config.layers
     for name, parameter in model.named_parameters():
-        depth = found[name]
+        depth = depth_of[name]
         parameter.requires_grad_(not (config.embeddings if depth == 0 else depth <= last))

@@ -1,4 +1,4 @@
-"""The rows that nothing is trained on, opened when they are first asked for."""
+"""The dev and test rows, read on first use."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
 
 
 class Measured(NamedTuple):
-    """Rows by which models are measured, and their examples."""
+    """Rows that models are evaluated on, and their examples."""
 
     rows: list[dict[str, Any]]
     examples: "Examples"
 
 
 class HeldOutRows:
-    """The splits that nothing is trained on, each opened when it is first asked for, and once for all runs of a cell.
+    """The dev and test splits; each is read on first use, once for all runs of a cell.
 
     Args:
         folder: of the set.
-        examples: of rows.
+        examples: encodes rows.
     """
 
     def __init__(self, folder: Path, examples: "Callable[[list[dict[str, Any]]], Examples]") -> None:
@@ -31,13 +31,13 @@ class HeldOutRows:
 
     @cached_property
     def dev(self) -> Measured:
-        return self._opened("dev")
+        return self._read("dev")
 
     @cached_property
     def test(self) -> Measured:
-        """Asked for when a model is through with its training."""
-        return self._opened("test")
+        """Read after training."""
+        return self._read("test")
 
-    def _opened(self, name: str) -> Measured:
+    def _read(self, name: str) -> Measured:
         rows = labelled_set.split(self._folder, name)
         return Measured(rows, self._examples(rows))

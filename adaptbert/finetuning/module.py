@@ -25,25 +25,25 @@ from adaptbert.model.to_device import pinned, to
 from adaptbert.training.document_stream import DocumentStream
 
 PREDICT_ROWS = 128
-"""Rows whose examples are answered together, counted from the first row of a set: see `logits`."""
+"""Rows of a group of forward passes, counted from the first row of a set: see `logits`."""
 PREDICT_TOKENS = 8192
-"""About so many of their tokens in one forward pass: rows may be long, and many windows each."""
+"""Approximate tokens of a forward pass: rows may be long and have many windows."""
 
 
 @dataclass(frozen=True)
 class LabelledBatch:
-    """Examples, one after the other.
+    """Concatenated examples.
 
     Attributes:
-        rows: where attention lays the tokens.
+        rows: the packed layout of the tokens.
         ids: (tokens,).
         segments: of each token in a pair, (tokens,); None where there is one text only.
-        places: tokens that the head looks at, (places,).
+        places: the tokens that the head reads, (places,).
         owners: the example of each place, (places,).
-        targets: what is right there, (places, ...).
+        targets: of each place, (places, ...).
         counts: tokens, padding not counted, and places.
-        frozen: so many of the lowest depths (adaptbert.model.parameter_depth) learn nothing from this batch; None: as
-            the model is.
+        frozen: number of the lowest depths (adaptbert.model.parameter_depth) that are not trained on this batch; None:
+            no change.
     """
 
     rows: Rows
@@ -70,7 +70,7 @@ class LabelledBatch:
 
 
 def batch_of(examples: Examples, block_size: int) -> LabelledBatch:
-    """All `examples` in rows of `block_size` tokens; where nobody has asked for targets, there are none."""
+    """All `examples` in rows of `block_size` tokens; without labels the targets are empty."""
     targets = np.empty(0) if examples.targets is None else examples.targets
     return LabelledBatch(
         pack(examples.lengths, block_size),
@@ -84,7 +84,7 @@ def batch_of(examples: Examples, block_size: int) -> LabelledBatch:
 
 
 class LabelledBatches:
-    """Micro-batch k of a run: `size` examples of a stream that goes through the epochs without a seam."""
+    """Micro-batch k of a run: `size` examples of a stream that continues through the epochs."""
 
     def __init__(self, examples: Examples, seed: int, size: int, block_size: int) -> None:
         self._examples, self._block_size = examples, block_size
@@ -97,7 +97,7 @@ class LabelledBatches:
 
 @dataclass(frozen=True)
 class UnfreezingBatches:
-    """The same micro-batches, each of which knows what is frozen in its epoch; a function of k, like the stream itself.
+    """The same micro-batches with the number of frozen depths in their epoch; a function of k, like the stream.
 
     Attributes:
         accumulate: micro-batches an optimizer step.
@@ -120,7 +120,7 @@ class FineTuning(pl.LightningModule):
     """Loss, optimizer and schedule around a Hugging Face model with a head.
 
     Args:
-        second_pass: what is asked of a batch beside its loss.
+        second_pass: a regularizer with a second forward pass.
     """
 
     def __init__(
@@ -148,13 +148,13 @@ class FineTuning(pl.LightningModule):
                 lengths,
                 self.model.config.hidden_size,
             )
-        found = self._logits(batch)
-        loss = self._shape.loss(found, batch)
+        first = self._logits(batch)
+        loss = self._shape.loss(first, batch)
         if self._second_pass is None:
             return loss
         other = self._logits(batch)
-        sure, other_sure = (self._shape.log_probabilities(logits, batch) for logits in (found, other))
-        return self._second_pass.loss(loss, self._shape.loss(other, batch), sure, other_sure)
+        log_first, log_other = (self._shape.log_probabilities(logits, batch) for logits in (first, other))
+        return self._second_pass.loss(loss, self._shape.loss(other, batch), log_first, log_other)
 
     def _logits(self, batch: LabelledBatch, shift: Tensor | None = None) -> Tensor:
         return _logits(self.model, self._shape, batch, shift)
@@ -175,12 +175,12 @@ def logits(
 ) -> NDArray[np.float64]:
     """Scores at every place, (places, scores), without dropout; the model's mode is as before.
 
-    The last bits of a score depend on what shares its forward pass: sums over matrices are cut by their sizes. So
-    passes never cross a multiple of `PREDICT_ROWS` rows, and so many rows by themselves get the bits that they get
-    within a set.
+    The last bits of a score depend on the other examples of its forward pass, because matrix products are blocked by
+    their sizes. So passes never cross a multiple of `PREDICT_ROWS` rows, and a group of so many rows has the same bits
+    alone as within a set.
 
     Args:
-        batch_tokens: about so many tokens a pass, wherever that cuts; None: as said above.
+        batch_tokens: approximate tokens of a pass, ignoring the groups; None: as above.
     """
     scores = []
     with evaluating(model, precision):
@@ -205,7 +205,7 @@ def _cut(chosen: NDArray[np.int64], examples: Examples, tokens: int) -> Iterator
 
 
 def _runs(numbers: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Where equal numbers follow each other."""
+    """The index ranges of runs of equal numbers."""
     return np.split(np.arange(len(numbers)), np.flatnonzero(np.diff(numbers)) + 1)
 
 

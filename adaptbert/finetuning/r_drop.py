@@ -1,7 +1,5 @@
-"""R-Drop: two forward passes of a batch with other dropout shall agree (Liang et al. 2021, section 2.1).
-
-Log-probabilities of both in, one number out, which is added to the loss.
-"""
+"""R-Drop: a loss term for the divergence of two forward passes with different dropout (Liang et al. 2021, section
+2.1)."""
 
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
@@ -14,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class RDropConfig(Config):
-    """How much it matters that both passes agree. Twice the passes, so nearly twice the time."""
+    """The weight of the divergence. Twice the forward passes, so nearly twice the time."""
 
     weight: Annotated[float, Field(gt=0)]
     """The paper's alpha: 1 to 5 for classification there."""
@@ -23,10 +21,10 @@ class RDropConfig(Config):
     """Work beside that of a step without."""
 
     def loss(self, one: "Tensor", other: "Tensor", log_one: "Tensor", log_other: "Tensor") -> "Tensor":
-        """Half of the paper's sum, so that it compares with a loss without.
+        """Half of the paper's sum, so that the loss has the scale of one without R-Drop.
 
         Args:
-            one, other: what is trained otherwise, of each pass.
+            one, other: the loss of each pass.
             log_one, log_other: see `divergence`.
         """
         return (one + other) / 2 + self.weight / 2 * divergence(log_one, log_other)

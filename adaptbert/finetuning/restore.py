@@ -1,7 +1,7 @@
-"""A fine-tuned checkpoint, opened: its folder in, the model and its shape out, as they answered in evaluation.
+"""Loads a fine-tuned checkpoint: the model and its shape, as they were evaluated.
 
-What Hugging Face's class lacks (a mix of layers, a CRF) lies in the same model.safetensors, under names of its own:
-stock transformers opens the folder and leaves it aside, here it is put back.
+Modules that Hugging Face's class lacks (a layer mix, a CRF) are in the same model.safetensors under names of their own:
+stock transformers ignores them, this module loads them.
 """
 
 from pathlib import Path
@@ -15,7 +15,7 @@ from adaptbert.model.checkpoint_files import WEIGHTS
 
 
 def load_fine_tuned(saved: Checkpoint) -> tuple[Any, Shape]:
-    """The model, in evaluation, and its shape; `saved.card.task` says the rest.
+    """The model, in evaluation, and its shape; `saved.card.task` has the rest.
 
     Raises:
         BadData: not fine-tuned by this project, or weights are missing or damaged.
@@ -34,13 +34,13 @@ def load_fine_tuned(saved: Checkpoint) -> tuple[Any, Shape]:
     ours = {name: parameter for name, parameter in model.named_parameters() if name not in stock}
     file = Path(saved.source) / WEIGHTS
     with safe_open(file, "pt") as tensors:
-        found = {name: tensors.get_tensor(name) for name in ours.keys() & set(tensors.keys())}
-    fitting = {name for name, tensor in found.items() if tensor.shape == ours[name].shape}
+        loaded = {name: tensors.get_tensor(name) for name in ours.keys() & set(tensors.keys())}
+    fitting = {name for name, tensor in loaded.items() if tensor.shape == ours[name].shape}
     if lacking := sorted(drawn | (ours.keys() - fitting)):
         problem = f"{lacking[0]} is missing, or of another shape"
         raise BadData(Code.WEIGHTS_DO_NOT_FIT, file, problem, "copy the whole checkpoint")
     for name, parameter in ours.items():
-        if not bool(torch.isfinite(found[name]).all()):
+        if not bool(torch.isfinite(loaded[name]).all()):
             raise BadData(Code.WEIGHTS_NOT_FINITE, file, f"{name} holds NaN or Inf", "copy the whole checkpoint")
-        parameter.data.copy_(found[name])
+        parameter.data.copy_(loaded[name])
     return model.eval(), shape

@@ -1,7 +1,7 @@
-"""The search for a cell's values on the dev split: a point after the other, and the scores so far, out comes the best.
+"""Hyper-parameter search of a cell on the dev split.
 
-Every arm of a task gets the same search at the same budget. Nothing is kept between processes: a search that goes on
-asks again for the points that it had, in the same order, and is told the same scores.
+Every arm of a task gets the same search at the same budget. The search stores no state: after an interruption it
+proposes the same points in the same order and gets the same scores from the work folder.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -41,7 +41,8 @@ class Trial:
 
 
 class SearchConfig(Config):
-    """What is tried before the seeds of a cell are trained. A value that is left out stays as the task has it."""
+    """The values that are tried before the seeds of a cell are trained. A value that is left out is that of the
+    task."""
 
     learning_rate: Annotated[list[Rate], Field(max_length=bounds.VALUES)] | None = None
     """Values to try; for optuna, which needs them, the lowest and the highest."""
@@ -65,13 +66,13 @@ class SearchConfig(Config):
             "global_batch_size": self.global_batch_size,
             "epochs": self.epochs,
         }
-        given = {name: values for name, values in lists.items() if values is not None}
-        if not given:
+        searched = {name: values for name, values in lists.items() if values is not None}
+        if not searched:
             raise contradiction(f"search gives none of {', '.join(lists)}: there is nothing to choose from")
-        for name, values in given.items():
+        for name, values in searched.items():
             if not values or len(set(values)) != len(values):
                 raise contradiction(f"{name} {values}: give at least one value, each once")
-        trials = prod(map(len, given.values()))
+        trials = prod(map(len, searched.values()))
         if self.sampler is None and trials > bounds.TRIALS:
             raise contradiction(f"{trials:,} combinations are more than {bounds.TRIALS:,} trials", "give fewer values")
         if (self.sampler is None) != (self.trials is None):
@@ -85,7 +86,7 @@ class SearchConfig(Config):
 
 
 def search_seeds(config: SearchConfig) -> list[int]:
-    """Of the runs of each trial; from a space of their own, so that no cell has trained with them."""
+    """Of the runs of each trial; derived, so that they differ from the seeds of cells."""
     return [seed_of(number, "search") for number in range(config.seeds)]
 
 
@@ -93,7 +94,7 @@ def search(config: SearchConfig, usual: Point, score: Callable[[Point], float]) 
     """All trials in their order.
 
     Args:
-        usual: values that are not searched.
+        usual: the values of params, for those that are not searched.
         score: trains with the values; larger is better.
     """
     points = _grid(config, usual)
@@ -101,7 +102,7 @@ def search(config: SearchConfig, usual: Point, score: Callable[[Point], float]) 
 
 
 def best(trials: Sequence[Trial]) -> int:
-    """The number of the trial that is chosen, the first of equals; one without a score (NaN) is last."""
+    """The index of the best trial, the first of equals; one without a score (NaN) is last."""
     return max(range(len(trials)), key=lambda number: -inf if isnan(trials[number].score) else trials[number].score)
 
 
@@ -116,8 +117,8 @@ def _grid(config: SearchConfig, usual: Point) -> Iterator[Point]:
 def _optuna(config: SearchConfig, usual: Point, score: Callable[[Point], float]) -> list[Trial]:
     """TPE (Bergstra et al. 2011, section 4); the learning rate on a logarithmic scale.
 
-    Epochs are no choice of its own. They are what a trial costs, and an arm that learns better from many would get more
-    training than the others.
+    Epochs are not sampled: they are the cost of a trial, and an arm that profits from many would get more training than
+    the others.
     """
     try:
         import optuna
@@ -133,13 +134,13 @@ def _optuna(config: SearchConfig, usual: Point, score: Callable[[Point], float])
     lowest, highest = config.learning_rate
     trials = []
     for _, epochs in zip(range(config.trials), cycle(config.epochs or [usual.epochs]), strict=False):
-        asked = study.ask()
-        rate = asked.suggest_float("learning_rate", lowest, highest, log=True)
-        size = asked.suggest_categorical("global_batch_size", config.global_batch_size or [usual.global_batch_size])
+        trial = study.ask()
+        rate = trial.suggest_float("learning_rate", lowest, highest, log=True)
+        size = trial.suggest_categorical("global_batch_size", config.global_batch_size or [usual.global_batch_size])
         point = Point(rate, size, epochs)
         trials.append(Trial(point, score(point)))
         if isnan(trials[-1].score):
-            study.tell(asked, state=optuna.trial.TrialState.FAIL)
+            study.tell(trial, state=optuna.trial.TrialState.FAIL)
         else:
-            study.tell(asked, trials[-1].score)
+            study.tell(trial, trials[-1].score)
     return trials

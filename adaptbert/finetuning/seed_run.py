@@ -1,4 +1,4 @@
-"""One seed of a cell: trained from a checkpoint and measured on dev by epochs; then, once, scored on test."""
+"""One seed of a cell: training from a checkpoint with dev scores by epoch; then one evaluation on test."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,12 +27,12 @@ from adaptbert.training.loop import fit
 from adaptbert.training.plan import Batches, Fitted, Measure, Plan
 from adaptbert.training.savepoints import Savepoints
 
-TUNED = "tuned/"  # what the names of values chosen on dev begin with on a curve
+TUNED = "tuned/"  # prefix of values chosen on dev on a curve
 
 
 @dataclass(frozen=True)
 class SeedRun:
-    """What any seed is trained with.
+    """The inputs of every seed.
 
     Attributes:
         shape: of the task; with class weights, those of the examples.
@@ -73,13 +73,13 @@ class SeedRun:
 
 @dataclass(frozen=True)
 class TrainedSeed:
-    """What training made of a seed; the test split is still closed.
+    """The results of training a seed; the test split was not read yet.
 
     Attributes:
         shape: of the model.
         steps: optimizer steps that were planned.
         dev: metric -> score of the weights that are kept.
-        tuned: what was chosen on dev.
+        tuned: values chosen on dev.
         cost: of its training.
     """
 
@@ -111,7 +111,7 @@ class ScoredSeed:
 
 
 def train_seed(request: SeedRun, seed: int, savepoints: Savepoints, run: Run) -> TrainedSeed:
-    """Train, from where an earlier process stopped."""
+    """Train, resuming where an earlier process stopped."""
     params = request.params
     model = request.start.model(
         request.shape.hugging_face_class(),
@@ -133,21 +133,21 @@ def train_seed(request: SeedRun, seed: int, savepoints: Savepoints, run: Run) ->
             f"  seed {seed}: kept is step {fitted.step:,}, the best on dev, of {fitted.curve[-1]['step']:,} that were"
             f" trained and {plan.steps:,} that were planned"
         )
-    kept = next(point for point in fitted.curve if point["step"] == fitted.step)
+    point_of_weights = next(point for point in fitted.curve if point["step"] == fitted.step)
     return TrainedSeed(
         seed=seed,
         model=model,
         shape=shape.fold_scale(model),
         steps=plan.steps,
         fitted=fitted,
-        dev=_below("dev/", kept),
-        tuned=_below(TUNED, kept),
+        dev=_below("dev/", point_of_weights),
+        tuned=_below(TUNED, point_of_weights),
         cost=request.cost(model.config, fitted.counts),
     )
 
 
 def score_seed(request: SeedRun, trained: TrainedSeed) -> ScoredSeed:
-    """Open the test split."""
+    """Read the test split and score the seed on it."""
     shape, tuned = trained.shape, trained.tuned
     dev, dev_examples = request.held_out.dev
     rows, examples = request.held_out.test
@@ -193,8 +193,8 @@ def run_seed(request: SeedRun, seed: int, savepoints: Savepoints, run: Run) -> S
 
 
 def flop_of(params: CellConfig, shape: Shape, config: Any, counts: Mapping[str, int]) -> float:
-    """Floating-point operations of a run; layers that are unfrozen in its course are counted as if they had always
-    learnt."""
+    """Floating-point operations of a run; layers that are unfrozen during the run are counted as always
+    trained."""
     below = 0 if params.freeze is None else params.freeze.below(config.num_hidden_layers)
     second = params.r_drop or params.adversarial
     needed = counts["tokens"] if shape.pooling.mean else counts["places"]
@@ -225,7 +225,7 @@ def _plan(request: SeedRun, seed: int, shape: Shape, config: Any) -> Plan:
 
 
 def _measured_at(request: SeedRun, model: Any, shape: Shape) -> dict[int, Measure]:
-    """At the end of each epoch, and at the last step: scores on dev, and what is tuned there."""
+    """At the end of each epoch, and at the last step: scores on dev, and the values tuned on dev."""
     rows, examples = request.held_out.dev
 
     def measure(_step: int) -> dict[str, float]:

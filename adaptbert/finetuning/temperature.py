@@ -1,7 +1,7 @@
-"""One temperature for a fine-tuned model: a number from its dev rows, and what it would change on its test rows.
+"""Temperature of a fine-tuned model, fitted on dev rows, and its effect on the calibration error on test rows.
 
-For the targets that classify whole rows (`class`, `labels`). No answer changes by it, and no confidence that is written
-or predicted does: it is kept with what else was tuned on dev, and what it is worth is told.
+For the targets that classify whole rows (`class`, `labels`). It changes no answer and no written or predicted
+confidence: it is saved with the other values tuned on dev, and its effect is reported.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Rows = Sequence[Mapping[str, Any]]
 NAME = "temperature"
 ONE, SEVERAL = "single_label_classification", "multi_label_classification"
-"""What Hugging Face calls it when a row has one label of some, or any number of them."""
+"""`problem_type` of Hugging Face for single-label and multi-label classification."""
 
 
 def fitted(shape: "Shape", rows: Rows, examples: "Examples", scores: Floats) -> dict[str, float]:
@@ -43,7 +43,7 @@ def judged(
 ) -> dict[str, float]:
     """The expected calibration error in bins of equal mass, `ece`, and with the temperature `ece_tempered`.
 
-    Of the statement that a row is right as a whole, as in the report (adaptbert.comparison.inspection).
+    Of the event that the whole answer to a row is right, as in the report (adaptbert.comparison.inspection).
     """
     if NAME not in tuned:
         return {}
@@ -52,21 +52,21 @@ def judged(
 
 
 def _logits(shape: "Shape", rows: Rows, examples: "Examples", scores: Floats) -> Floats:
-    """Of rows, whose windows are taken together as for their answers, (rows, classes)."""
+    """Of rows, averaged over windows as for their answers, (rows, classes)."""
     from scipy.special import logit
 
-    told = [row["probabilities"] for row in shape.details(rows, examples, scores, {})]
-    chances = np.array([[row[name] for name in shape.classes] for row in told], np.float64)
+    probabilities = [row["probabilities"] for row in shape.details(rows, examples, scores, {})]
+    chances = np.array([[row[name] for name in shape.classes] for row in probabilities], np.float64)
     if shape.config()["problem_type"] == ONE:
-        found: Floats = np.log(chances.clip(min=np.finfo(np.float64).tiny))  # but for a number a row: no matter
+        logits: Floats = np.log(chances.clip(min=np.finfo(np.float64).tiny))  # softmax ignores the lost constant
     else:
         edge = np.finfo(np.float64).eps
-        found = logit(chances.clip(edge, 1 - edge))
-    return found
+        logits = logit(chances.clip(edge, 1 - edge))
+    return logits
 
 
 def _targets(shape: "Shape", rows: Rows) -> NDArray[np.int64]:
-    """The number of the label, (rows,), or whether each one is right, (rows, classes)."""
+    """The number of the label, (rows,), or whether the row has each label, (rows, classes)."""
     if shape.config()["problem_type"] == ONE:
         number = {label: number for number, label in enumerate(shape.classes)}
         return np.array([number[label] for label in shape.gold(rows)], np.int64)

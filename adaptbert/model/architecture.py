@@ -1,4 +1,4 @@
-"""The architecture of a BERT: how one is described that starts from random weights, how large it is, what it costs."""
+"""The architecture of a BERT that starts from random weights, and its number of parameters."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -36,7 +36,7 @@ class EncoderConfig(Config):
         return self
 
     def hugging_face(self, vocabulary_size: int, pad: int) -> "BertConfig":
-        """The same as Hugging Face writes it."""
+        """The same as a Hugging Face config."""
         from transformers import BertConfig
 
         return BertConfig(
@@ -51,5 +51,5 @@ class EncoderConfig(Config):
 
 
 def parameters(model: "nn.Module") -> int:
-    """Numbers that a model holds; shared ones are counted once."""
+    """The number of parameters of a model; shared ones are counted once."""
     return sum(parameter.numel() for parameter in model.parameters())

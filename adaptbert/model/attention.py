@@ -1,13 +1,14 @@
-"""Attention over documents of any length: how each device wants their tokens to lie, and what it does with them.
+"""Attention over documents of any length: the token layout of each device, and its attention operator.
 
-A token lies in a cell. Queries, keys and values of all cells in, (cells, 3 * heads * size); what each one has mixed
-from the tokens of its own document out, (cells, heads * size). Scaled dot products of all heads (Vaswani et al. 2017,
-section 3.2).
+Input: queries, keys and values at all layout positions, (positions, 3 * heads * size). Output: for each position the
+weighted values of the tokens of its own document, (positions, heads * size). Scaled dot products of all heads (Vaswani
+et al. 2017, section 3.2).
 
-cpu     cells are rows of one size, some empty; a bias and two batched products: in bfloat16 several times faster than
-        the fused operator
-cuda    cells are tokens, none is empty; torch's kernel for documents of any length (`varlen_attn`, FlashAttention-2)
-either  rows and the fused operator with a mask: where that kernel cannot be used, for it knows no dropout, no float32
+cpu     the layout is rows of one size, some positions are empty; a bias and two batched products: in bfloat16 several
+        times faster than the fused operator
+cuda    the layout is the flat tokens, no position is empty; torch's kernel for documents of any length (`varlen_attn`,
+        FlashAttention-2)
+either  rows and the fused operator with a mask, where that kernel cannot be used: it has no dropout and no float32
 """
 
 from functools import cached_property
@@ -16,19 +17,19 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from adaptbert.model.dropout import kept, scale
+from adaptbert.model.dropout import keep_mask, keep_scale
 from adaptbert.model.packing import Rows
 
-FAR = -1e4  # added to the scores of tokens of other documents: their weights are 0 in every type
+FAR = -1e4  # added to the scores between documents: their softmax weights are 0 in every type
 FLASH_TYPES = (torch.bfloat16, torch.float16)
 FLASH_CAPABILITY = (8, 0)
 
 
 class Attention:
-    """Attention within the documents of one batch; what all layers share is made once.
+    """Attention within the documents of one batch; indices and masks are built once and shared by all layers.
 
     Args:
-        rows: where the tokens lie when they are laid out in rows.
+        rows: the packed layout of the tokens.
         device: of the tokens.
         heads: of every layer.
         size: of a head.
@@ -42,47 +43,47 @@ class Attention:
         self._rows, self._device, self._heads, self._size, self._dtype = rows, device, heads, size, dtype
         self._is_flat = flash_fits(device, dtype, size, rate)
 
-    def lay(self, values: Tensor) -> Tensor:
-        """What is known of each token, (tokens, ...), cell by cell; 0 in empty cells."""
+    def to_layout(self, values: Tensor) -> Tensor:
+        """Values of the tokens, (tokens, ...), moved to their layout positions, (positions, ...); 0 at empty ones."""
         if self._is_flat:
             return values
-        cells = self._same.shape[0] * self._same.shape[1]
-        return values.new_zeros(cells, *values.shape[1:]).index_copy_(0, self._place, values)
+        size = self._same.shape[0] * self._same.shape[1]
+        return values.new_zeros(size, *values.shape[1:]).index_copy_(0, self._place, values)
 
-    def cells(self, tokens: Tensor | None) -> Tensor | None:
-        """Where these tokens lie, or all; None where that is every cell in its order."""
+    def layout_positions(self, tokens: Tensor | None) -> Tensor | None:
+        """The layout positions of these tokens, or of all; None where these are all positions in their order."""
         if self._is_flat:
             return tokens
         return self._place if tokens is None else self._place[tokens]
 
-    def mix(self, projected: Tensor, rate: float, wanted: Tensor | None = None) -> Tensor:
-        """What cells mix from their documents.
+    def attend(self, projected: Tensor, rate: float, selected: Tensor | None = None) -> Tensor:
+        """Attention outputs.
 
         Args:
-            projected: queries, keys and values of all heads, (cells, 3 * heads * size).
+            projected: queries, keys and values of all heads, (positions, 3 * heads * size).
             rate: of dropout, of the weights.
-            wanted: the cells that are asked for, (wanted,); all if None.
+            selected: the layout positions whose outputs are returned, (selected,); all if None.
 
         Returns:
-            (wanted or cells, heads * size).
+            (selected or positions, heads * size).
         """
         if self._is_flat:
             mixed = self._flat(projected.view(-1, 3, self._heads, self._size))
         else:
             parts = projected.view(*self._same.shape[:2], 3, self._heads, self._size).permute(2, 0, 3, 1, 4)
-            mix = self._by_products if self._device.type == "cpu" else self._fused
+            operator = self._by_products if self._device.type == "cpu" else self._fused
             query, key, value = parts.unbind(0)
-            mixed = mix(query, key, value, rate).transpose(1, 2).reshape(len(projected), -1)
-        return mixed if wanted is None else mixed.index_select(0, wanted)
+            mixed = operator(query, key, value, rate).transpose(1, 2).reshape(len(projected), -1)
+        return mixed if selected is None else mixed.index_select(0, selected)
 
     def _flat(self, parts: Tensor) -> Tensor:
         from torch.nn.attention.varlen import varlen_attn
 
         query, key, value = parts.unbind(1)
         bounds, longest = self._bounds, self._rows.longest
-        found = varlen_attn(query, key, value, bounds, bounds, longest, longest)
-        assert isinstance(found, Tensor), "nothing but the mixture was asked for"
-        return found.reshape(len(parts), -1)
+        mixed = varlen_attn(query, key, value, bounds, bounds, longest, longest)
+        assert isinstance(mixed, Tensor), "log-sum-exps were not requested"
+        return mixed.reshape(len(parts), -1)
 
     def _by_products(self, query: Tensor, key: Tensor, value: Tensor, rate: float) -> Tensor:
         rows, heads, block, size = query.shape
@@ -90,9 +91,9 @@ class Attention:
         scores = torch.baddbmm(self._bias, query, key.transpose(1, 2), alpha=size**-0.5)
         weights = torch.softmax(scores, -1)
         if rate:
-            # Values are fewer than weights: what is kept is scaled up there.
-            weights = weights * kept(weights, rate)
-            value = value * scale(rate)
+            # The values are scaled, not the mask: there are fewer of them than weights.
+            weights = weights * keep_mask(weights, rate)
+            value = value * keep_scale(rate)
         return torch.bmm(weights, value).view(rows, heads, block, size)
 
     def _fused(self, query: Tensor, key: Tensor, value: Tensor, rate: float) -> Tensor:
@@ -108,7 +109,7 @@ class Attention:
 
     @cached_property
     def _same(self) -> Tensor:
-        """Which cells of a row may look at which, (rows, block, block)."""
+        """Which positions of a row may attend to which, (rows, block, block)."""
         documents = torch.as_tensor(self._rows.documents, device=self._device)
         return documents[:, :, None] == documents[:, None, :]
 

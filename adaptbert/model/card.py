@@ -1,4 +1,4 @@
-"""card.json, typed: how a checkpoint came to be, and how a fine-tuned one reads and answers its task."""
+"""card.json, typed: the provenance of a checkpoint, and of a fine-tuned one how it encodes and decodes its task."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,13 +16,13 @@ from adaptbert.model.checkpoint_files import CONFIG, COPY, WEIGHTS
 
 CARD = "card.json"
 _OURS = {"stage", "rung", "weights", "tokenizer"}
-"""A card that has two of these is one of this project, whatever else it lacks."""
+"""Keys of the cards of this project; a card with two of them counts as one of this project."""
 
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 class CardRecord(Record):
-    """A part of a card; what else stands there, in cards of other versions, is not looked at."""
+    """A part of a card; unknown keys, in cards of other versions, are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -35,12 +35,12 @@ class TaskCard(CardRecord):
     target: Target
     labels: list[str]
     range: list[Number] | None = None
-    """Of a number: the least and the largest training value."""
+    """For regression: the least and the largest training value."""
     no_answer: bool | None = None
     replace: list[Annotated[list[str], Field(min_length=2, max_length=2)]] | None = None
     positive: str | None = None
     options: dict[str, Any]
-    """Of the shape; see `adaptbert.finetuning.tasks.shapes.from_card`."""
+    """Of the task type; see `adaptbert.finetuning.tasks.shapes.from_card`."""
     max_length: Annotated[int, Field(ge=3, le=1_000_000)]
     tuned: dict[str, Number]
 
@@ -57,7 +57,7 @@ _OF_A_TASK = {name for name, field in TaskCard.model_fields.items() if field.is_
 
 
 class Provenance(CardRecord):
-    """How the weights of any rung, or of a cell, came to be."""
+    """The provenance of the weights of a rung or a cell."""
 
     stage: str
     rung: str
@@ -65,7 +65,7 @@ class Provenance(CardRecord):
     task: TaskCard | None = None
     """Of a cell."""
     init: str | None
-    """Digest of the checkpoint that training began from; None: of nothing."""
+    """Digest of the checkpoint that training began from; None: random weights."""
     texts: list[dict[str, Any]] | None = None
     """The ledger: all text that the weights have seen, oldest first."""
     measured: dict[str, dict[str, float]] | None = None
@@ -73,7 +73,7 @@ class Provenance(CardRecord):
     vocabulary: dict[str, str | int] | None = None
     """Where it was extended in this rung: from which tokenizer, by how many tokens."""
     random_head: bool | None = None
-    """Whether the head of masked-language modelling still knows nothing; only where it began untrained."""
+    """Whether the head of masked-language modelling is still at chance level; only where it began untrained."""
 
 
 class Card(Provenance):
@@ -82,21 +82,21 @@ class Card(Provenance):
     weights: Digest | None
     """Of model.safetensors; None: an architecture, whose weights are drawn by whoever trains it."""
     config: Digest | None = None
-    """Of config.json; older cards do not tell it."""
+    """Of config.json; older cards lack it."""
     tokenizer: Digest
 
 
 def read_card(values: Mapping[str, Any], file: Path) -> Card | None:
-    """What a card says, checked; None where it is a card of another project.
+    """The checked values of a card; None for a card of another project.
 
     Raises:
-        BadData: values are missing or of another type; or it says that there are no weights where there must be some.
+        BadData: values are missing or of another type; or `weights` is null for a rung that was trained.
     """
     if len(_OURS & values.keys()) < 2:
         return None
     task = values.get("task")
     if isinstance(task, Mapping) and _OF_A_TASK - task.keys():
-        raise untold(file)
+        raise incomplete_task(file)
     card = validated(Card, values, file, COPY)
     if card.weights is None and (card.rung != SCRATCH or card.task is not None):
         problem = f"`weights` is null, but {card.rung} was trained: its answers would be those of random weights"
@@ -105,11 +105,11 @@ def read_card(values: Mapping[str, Any], file: Path) -> Card | None:
 
 
 def check_digests(card: Card, folder: Path, fingerprint: str) -> None:
-    """Refuse files that are not those that the card was written for.
+    """Refuse files that differ from those that the card was written for.
 
     Args:
         card: as `read_card` returns it.
-        fingerprint: of the tokenizer that lies beside it.
+        fingerprint: of the tokenizer in the folder.
     """
     weights = folder / WEIGHTS
     if card.weights is None and weights.exists():
@@ -121,8 +121,8 @@ def check_digests(card: Card, folder: Path, fingerprint: str) -> None:
         if not file.is_file():
             remedy = "copy the whole checkpoint, or run its stage again"
             raise BadData(Code.CHECKPOINT_INCOMPLETE, file, "file is missing", remedy)
-        if (found := file_digest(file)) != expected:
-            problem = f"sha256 mismatch: card {expected[:12]}, file {found[:12]}"
+        if (digest := file_digest(file)) != expected:
+            problem = f"sha256 mismatch: card {expected[:12]}, file {digest[:12]}"
             remedy = "the file is damaged: restore it with `dvc checkout --force`"
             raise BadData(Code.DAMAGED_WEIGHTS, file, problem, remedy)
     if card.tokenizer != fingerprint:
@@ -130,7 +130,7 @@ def check_digests(card: Card, folder: Path, fingerprint: str) -> None:
         raise BadData(Code.OTHER_TOKENIZER, folder, problem, "restore the folder with `dvc checkout --force`")
 
 
-def untold(file: Path) -> BadData:
-    """A card of a fine-tuned checkpoint that lacks what is needed to answer."""
+def incomplete_task(file: Path) -> BadData:
+    """The error for a fine-tuned checkpoint whose card lacks keys that predictions need."""
     problem = "it does not say how the task was read"
     return BadData(Code.NOT_FINE_TUNED, file, problem, "fine-tune again with this version")

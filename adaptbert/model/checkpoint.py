@@ -1,7 +1,7 @@
-"""A checkpoint: an ordinary Hugging Face folder (safetensors only) with a card that says how it came to be.
+"""A checkpoint: a Hugging Face folder (safetensors only) with a card that records its provenance.
 
-card.json holds no run id and no time, so that an equal result has an equal hash. Its `weights` is the sha256 of
-model.safetensors: the name by which a checkpoint is known in the MLflow tags `init` and `checkpoint`.
+card.json contains no run id and no time, so that equal results have equal hashes. Its `weights` is the sha256 of
+model.safetensors, which identifies the checkpoint in the MLflow tags `init` and `checkpoint`.
 """
 
 import logging
@@ -33,19 +33,19 @@ from adaptbert.tokenization.store.tokenizer import Tokenizer
 from adaptbert.tokenization.store.vocabulary_growth import extends, grow
 
 POOLER = "pooler."
-"""What the names of its weights begin with in a BertModel."""
+"""Prefix of its weights in a BertModel."""
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A folder, or the name of a model on the hub, that was looked at and found usable.
+    """A folder, or the name of a model on the hub, that passed all checks.
 
     Attributes:
         source: the folder, or the name.
         revision: of a model on the hub.
         tokenizer: the one that belongs to the weights.
         card: None for a checkpoint that this project did not write.
-        base: the tokenizer of the weights as they lie there, where `tokenizer` extends it (`extended`).
+        base: the tokenizer that the stored weights belong to, where `tokenizer` extends it (`extended`).
     """
 
     source: str
@@ -56,7 +56,7 @@ class Checkpoint:
 
     @classmethod
     def load(cls, folder: Path) -> "Checkpoint":
-        """Look at a folder and refuse what would go wrong silently later.
+        """Check a folder, and refuse what would fail silently later.
 
         Raises:
             BadData: not a BERT, damaged weights, a pickle, or a tokenizer that does not belong to it.
@@ -79,35 +79,35 @@ class Checkpoint:
             raise BadData(Code.PICKLED_WEIGHTS, folder, problem, "convert them to safetensors, which cannot run code")
         tokenizer = Tokenizer.load(folder)
         card = read_card(read_object(card_file), card_file) if card_file.is_file() else None
-        found = cls(str(folder), tokenizer, card)
-        found._check_vocabulary()
+        checkpoint = cls(str(folder), tokenizer, card)
+        checkpoint._check_vocabulary()
         if card:
             check_digests(card, folder, tokenizer.fingerprint)
         elif not weights.is_file():
             raise BadData(Code.CHECKPOINT_INCOMPLETE, weights, "file is missing", "copy the whole checkpoint")
-        if found.has_weights:
-            with found._readable():
-                check_tensors(weights, found.config(), folder)
-        return found
+        if checkpoint.has_weights:
+            with checkpoint._readable():
+                check_tensors(weights, checkpoint.config(), folder)
+        return checkpoint
 
     @classmethod
     def from_hub(cls, name: str, revision: str) -> "Checkpoint":
-        """Look at a model of the hub by its name; transformers keeps what it downloads.
+        """Check a model of the hub by its name; transformers caches what it downloads.
 
         Raises:
-            BadData: it cannot be had, or is refused as a folder is.
+            BadData: it cannot be downloaded, or fails the checks of a folder.
         """
         config_file = downloaded(name, revision, CONFIG)
         assert config_file is not None
         check_architecture(read_object(config_file), name)
-        found = cls(name, Tokenizer.load(name, revision), None, revision)
-        found._check_vocabulary()
+        checkpoint = cls(name, Tokenizer.load(name, revision), None, revision)
+        checkpoint._check_vocabulary()
         if weights := downloaded(
             name, revision, WEIGHTS, required=False
-        ):  # else transformers looks for shards, or for a conversion
-            with found._readable():
-                check_tensors(weights, found.config(), name)
-        return found
+        ):  # without it transformers looks for shards, or for a conversion
+            with checkpoint._readable():
+                check_tensors(weights, checkpoint.config(), name)
+        return checkpoint
 
     def _check_vocabulary(self) -> None:
         embeddings = self.config().vocab_size
@@ -135,7 +135,7 @@ class Checkpoint:
 
     @property
     def measured(self) -> dict[str, dict[str, float]]:
-        """How the weights do on each held-out text; nothing when the vocabulary has changed since."""
+        """Measures of the weights on each held-out text; empty when the vocabulary has changed since."""
         return dict(self.card.measured or {}) if self.card and not self.base else {}
 
     @property
@@ -145,7 +145,7 @@ class Checkpoint:
 
     @property
     def has_weights(self) -> bool:
-        """False for `scratch`: an architecture and a tokenizer; the weights are drawn by who asks."""
+        """False for `scratch`: an architecture and a tokenizer, whose weights the caller draws."""
         return self.card is None or self.card.weights is not None
 
     def config(self) -> Any:
@@ -163,7 +163,7 @@ class Checkpoint:
 
     @contextmanager
     def _readable(self) -> Iterator[None]:
-        """What transformers cannot make a model of, although its sizes and tensors agree, is one line, too."""
+        """Turn errors of transformers into one line: a config can be unusable although its sizes and tensors agree."""
         try:
             yield
         except OSError as error:
@@ -175,7 +175,7 @@ class Checkpoint:
             raise BadData(Code.BAD_CONFIG, self.source, problem, COPY) from None
 
     def extended(self, tokenizer: Tokenizer, place: str | Path) -> "Checkpoint":
-        """The same weights under the tokenizer at `place`, which may have more words; `model` grows the embeddings.
+        """The same weights with the tokenizer at `place`, which may have more words; `model` grows the embeddings.
 
         Raises:
             BadData: it is not the tokenizer of the checkpoint with words added.
@@ -186,7 +186,7 @@ class Checkpoint:
         return replace(self, tokenizer=tokenizer, base=self.tokenizer)
 
     def check_tokenizer(self, fingerprint: str, place: str | Path) -> None:
-        """Refuse text that another tokenizer made: the likeliest silent bug of a ladder."""
+        """Refuse text that was made with another tokenizer: the most likely silent bug of a ladder."""
         if fingerprint != self.tokenizer.fingerprint:
             own = self.tokenizer.fingerprint
             problem = f"made with tokenizer {fingerprint[:12]}, the checkpoint {self.name} has {own[:12]}"
@@ -223,7 +223,7 @@ class Checkpoint:
                 revision=self.revision or "main",
                 config=config,
                 use_safetensors=True,
-                ignore_mismatched_sizes=True,  # they are told below, together with all else that does not fit
+                ignore_mismatched_sizes=True,  # reported below, together with missing and unexpected weights
                 dtype=torch.float32,
                 output_loading_info=True,
             )
@@ -241,8 +241,8 @@ class Checkpoint:
     def hand_on_pooler(self, model: Any) -> None:
         """Give a model that has no pooler the one of the checkpoint, if there is one.
 
-        Masked-language modelling does not use it, and Hugging Face's class for it leaves it out; fine-tuning begins
-        with it (Devlin et al. 2019, section 4.1). So a rung that does not train it passes it on as it is.
+        Masked-language modelling does not use the pooler, and Hugging Face's class for it has none; fine-tuning starts
+        from it (Devlin et al. 2019, section 4.1). So a rung that does not train the pooler copies it unchanged.
         """
         from transformers import BertModel
 
@@ -254,7 +254,7 @@ class Checkpoint:
 
 
 def save(folder: Path, model: Any, tokenizer: Tokenizer, provenance: Provenance) -> Card:
-    """Write a checkpoint whole or not at all; returns its card, in which the digests of its files are added.
+    """Write a checkpoint atomically; returns its card, with the digests of the written files.
 
     Args:
         model: a Hugging Face model; or a config, for an architecture without weights.
@@ -265,7 +265,7 @@ def save(folder: Path, model: Any, tokenizer: Tokenizer, provenance: Provenance)
         tokenizer.save(part)
         weights = None
         if (part / WEIGHTS).is_file():
-            shutil.copymode(part / CONFIG, part / WEIGHTS)  # safetensors shuts everybody else out
+            shutil.copymode(part / CONFIG, part / WEIGHTS)  # safetensors writes it readable by its owner only
             weights = file_digest(part / WEIGHTS)
         config = file_digest(part / CONFIG)
         card = Card(**dict(provenance), weights=weights, config=config, tokenizer=tokenizer.fingerprint)
@@ -279,7 +279,7 @@ def _key_name(key: Any) -> str:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without transformers' bars and tables: what they warn of is checked here."""
+    """Without the progress bars and load reports of transformers: this module checks what they warn of."""
     from transformers.utils import logging as hugging_face_logging
 
     level = hugging_face_logging.get_verbosity()

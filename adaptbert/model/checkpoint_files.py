@@ -1,7 +1,7 @@
-"""The files of a checkpoint, looked at before anything is allocated: they may come from anywhere.
+"""Checks of the files of a checkpoint before anything is allocated: a checkpoint may come from anywhere.
 
-config.json is typed, every size in it has a bound, and the header of model.safetensors must hold just the tensors that
-it describes.
+config.json is typed, every size in it has a bound, and the header of model.safetensors must list exactly the tensors
+that the config describes.
 """
 
 import json
@@ -28,7 +28,7 @@ FILES = (
     "vocab.txt",
 )
 HEADS = ("cls.", "classifier.", "bert.pooler.", "pooler.", "qa_outputs.", "layer_mix.", "crf.")
-"""What names of weights above the encoder begin with; the last two are not of Hugging Face."""
+"""Prefixes of the weights above the encoder; the last two are of this project, not of Hugging Face."""
 COPY = "copy the whole checkpoint again"
 
 _MAX_JSON = 16 * 1024 * 1024
@@ -36,7 +36,7 @@ _MAX_JSON = 16 * 1024 * 1024
 _MAX_PARAMETERS = 20_000_000_000
 """The largest BERT that was published has 4 billion."""
 _BUFFERS = ("bert.embeddings.position_ids", "embeddings.position_ids")
-"""What checkpoints of 2019 hold beside weights."""
+"""Buffers that checkpoints of 2019 contain besides the weights."""
 _SINCE_2019 = {"gamma": "weight", "beta": "bias"}
 _FLOATS = ("F64", "F32", "F16", "BF16")
 
@@ -44,13 +44,13 @@ Share = Annotated[float, Field(ge=0, lt=1)]
 
 
 class FileConfig(BaseModel):
-    """What must stand in a JSON file of a checkpoint; what else stands there is not looked at."""
+    """The checked keys of a JSON file of a checkpoint; other keys are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, strict=True, allow_inf_nan=False)
 
 
 class Architecture(FileConfig):
-    """config.json of a BERT. What is left out has the value that Hugging Face gives it."""
+    """config.json of a BERT; absent keys have the default of Hugging Face."""
 
     vocab_size: Annotated[int, Field(ge=1, le=10_000_000)] = 1
     hidden_size: Annotated[int, Field(ge=1, le=65_536)] = 1
@@ -73,10 +73,10 @@ class Architecture(FileConfig):
 
     @model_validator(mode="after")
     def _agree(self) -> "Architecture":
-        given = self.model_fields_set
-        if {"hidden_size", "num_attention_heads"} <= given and self.hidden_size % self.num_attention_heads:
+        fields = self.model_fields_set
+        if {"hidden_size", "num_attention_heads"} <= fields and self.hidden_size % self.num_attention_heads:
             raise ValueError(f"hidden_size {self.hidden_size} is no multiple of {self.num_attention_heads} heads")
-        if "vocab_size" in given and self.pad_token_id is not None and self.pad_token_id >= self.vocab_size:
+        if "vocab_size" in fields and self.pad_token_id is not None and self.pad_token_id >= self.vocab_size:
             raise ValueError(f"pad_token_id {self.pad_token_id}, and vocab_size is {self.vocab_size}")
         layer = 4 * self.hidden_size**2 + 2 * self.hidden_size * self.intermediate_size
         rows = self.vocab_size + self.max_position_embeddings + self.type_vocab_size
@@ -86,7 +86,7 @@ class Architecture(FileConfig):
 
 
 def check_regular(folder: Path) -> None:
-    """Refuse a folder, a pipe or a link to nowhere in the place of a file.
+    """Refuse a folder, a pipe or a broken link in place of a file.
 
     Raises:
         BadData: with all of them.
@@ -105,7 +105,7 @@ def read_object(file: Path) -> dict[str, Any]:
     """A JSON file that holds one object.
 
     Raises:
-        BadData: it does not, or is absurdly large.
+        BadData: it does not hold one object, or is larger than 16 MiB.
     """
     if (size := file.stat().st_size) > _MAX_JSON:
         raise BadData(Code.BAD_CONFIG, file, f"{size:,} bytes of JSON, more than {_MAX_JSON:,}", COPY)
@@ -119,7 +119,7 @@ def read_object(file: Path) -> dict[str, Any]:
 
 
 def downloaded(name: str, revision: str, file: str, *, required: bool = True) -> Path | None:
-    """A file of a model of the hub, in the cache of the user; None: the model has no such file.
+    """The path of a file of a hub model, in the cache of the user; None: the model has no such file.
 
     Raises:
         BadData: no such model, or the hub does not answer; or no such file, which is `required`.
@@ -127,21 +127,21 @@ def downloaded(name: str, revision: str, file: str, *, required: bool = True) ->
     from transformers.utils.hub import cached_file
 
     try:
-        found = cached_file(name, file, revision=revision, _raise_exceptions_for_missing_entries=required)
+        path = cached_file(name, file, revision=revision, _raise_exceptions_for_missing_entries=required)
     except (OSError, ValueError) as error:
         raise not_on_the_hub(name, error) from None
-    return Path(found) if found else None
+    return Path(path) if path else None
 
 
 def not_on_the_hub(name: str, error: Exception) -> BadData:
-    """Transformers cannot get a model, or a file of it."""
+    """The error for a model, or a file of it, that transformers cannot load from the hub."""
     reason = (str(error).splitlines() or [type(error).__name__])[0]
     remedy = "check the spelling, or the network (HF_HUB_OFFLINE=1 allows only what was downloaded before)"
     return BadData(Code.NOT_A_CHECKPOINT, name, f"cannot be loaded from the hub: {reason}", remedy)
 
 
 def check_architecture(config: Mapping[str, Any], place: str | Path) -> None:
-    """Refuse what is no BERT, what could run code, and absurd sizes.
+    """Refuse other architectures, keys that could run code, and sizes out of bounds.
 
     Args:
         config: config.json.
@@ -162,10 +162,10 @@ def check_architecture(config: Mapping[str, Any], place: str | Path) -> None:
 
 
 def check_tensors(file: Path, config: Any, place: str | Path) -> None:
-    """Hold the header of the weights against the encoder that the config describes; nothing is allocated.
+    """Compare the header of the weights with the encoder that the config describes; nothing is allocated.
 
     Args:
-        config: as Hugging Face holds it, of sizes that `check_architecture` let pass.
+        config: a Hugging Face config that passed `check_architecture`.
 
     Raises:
         BadData: not safetensors; tensors are missing, left over, of another shape, or no floating-point numbers.
@@ -206,7 +206,7 @@ def refuse_strays(names: Collection[str], place: str | Path) -> None:
 
 
 def _renamed(name: str) -> str:
-    """As weights are called since 2019."""
+    """The present name of a weight from a checkpoint of 2019."""
     return re.sub(r"LayerNorm\.(gamma|beta)$", lambda old: f"LayerNorm.{_SINCE_2019[old[1]]}", name)
 
 

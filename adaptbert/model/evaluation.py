@@ -1,4 +1,4 @@
-"""A model in evaluation for the length of a block."""
+"""Puts a model into evaluation mode for a block."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""What training costs: floating-point operations of a forward and backward pass."""
+"""The cost of training: floating-point operations of forward and backward passes."""
 
 from typing import TYPE_CHECKING
 
@@ -9,10 +9,10 @@ if TYPE_CHECKING:
 def training_flop(config: "BertConfig", tokens: int, row: float, needed: int, decoded: int, frozen: int = 0) -> float:
     """Floating-point operations of forward and backward passes, counted from the shapes of the matrices.
 
-    Six for each weight and token (Kaplan et al. 2020, section 2.1), and the attention scores and mixtures in rows of
-    `row` tokens, on average over the run. What comes after the attention of the last layer runs at `needed` positions
-    only (encoder.encode), the decoder at `decoded`. The lowest `frozen` layers, below all that learns, have no backward
-    pass: two for each weight instead of six.
+    Six for each weight and token (Kaplan et al. 2020, section 2.1), and the attention scores and weighted sums in rows
+    of `row` tokens, on average over the run. The part after the attention of the last layer runs at `needed` positions
+    only (encoder.encode), the decoder at `decoded`. The lowest `frozen` layers, below every trained parameter, have no
+    backward pass: two operations for each weight instead of six.
     """
     hidden, layers = config.hidden_size, config.num_hidden_layers
     projections, rest = 3 * hidden * hidden, hidden * hidden + 2 * hidden * config.intermediate_size

@@ -32,8 +32,8 @@ class OptimConfig(Config):
     clip_norm: Annotated[float, Field(gt=0)]
     """The gradient is scaled down to this norm."""
     layer_decay: Annotated[float, Field(gt=0, le=1)] | None = None
-    """Each layer learns at so many times the rate of the one above it, the embeddings slowest, the head at the full
-    rate (Sun et al. 2019, "How to Fine-Tune BERT for Text Classification?", section 5.3.4); left out: all alike."""
+    """The learning rate of each layer is that of the layer above times this factor; the head has the full rate (Sun et
+    al. 2019, "How to Fine-Tune BERT for Text Classification?", section 5.3.4). Left out: the same rate for all."""
 
     @model_validator(mode="after")
     def _two(self) -> "OptimConfig":
@@ -56,12 +56,12 @@ def adamw(module: "nn.Module", config: OptimConfig) -> "torch.optim.AdamW":
 
     norms = {id(p) for m in module.modules() if isinstance(m, nn.LayerNorm) for p in m.parameters()}
     groups: dict[tuple[int, bool], list[nn.Parameter]] = {}
-    found = depths(name for name, _ in module.named_parameters())
-    top = max(found.values())
+    depth_of = depths(name for name, _ in module.named_parameters())
+    top = max(depth_of.values())
     for name, parameter in module.named_parameters():
         if not parameter.requires_grad:
             continue
-        below = 0 if config.layer_decay is None else top - found[name]
+        below = 0 if config.layer_decay is None else top - depth_of[name]
         is_plain = name.endswith("bias") or id(parameter) in norms
         groups.setdefault((below, is_plain), []).append(parameter)
     return torch.optim.AdamW(

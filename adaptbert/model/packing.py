@@ -1,10 +1,10 @@
 """Packing: documents of any length into rows of one size, so that hardly any position is padding.
 
-Lengths in, places out. First-fit decreasing (Johnson 1973), which on short texts leaves a few per cent of the
-positions empty where padding to the longest leaves more than half.
+Lengths in, positions in the rows out. First-fit decreasing (Johnson 1973), which on short texts leaves a few per cent
+of the positions empty where padding to the longest leaves more than half.
 
-Sizes of rows are few (steps of 32), so that numbers of cells come back from batch to batch: a library that prepares its
-matrix products by their shapes finds them prepared, which is a fifteenth of a small step on a CPU.
+Row sizes are multiples of 32 below the block size, so that batches repeat matrix shapes: a library that caches its
+preparation of matrix products by shape reuses it, which saves a fifteenth of a small step on a CPU.
 """
 
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ SIZES = 4
 
 @dataclass(frozen=True)
 class Rows:
-    """Where the tokens of a batch lie when documents are laid out in rows of one size; arrays, on a device tensors.
+    """The layout of the tokens of a batch in rows of one size; arrays, on a device tensors.
 
     Attributes:
-        place: the cell of each token among all cells, (tokens,).
+        place: the index of each token among all row positions, (tokens,).
         positions: of each token in its document, (tokens,).
-        documents: which document fills a cell, -1 for none, (rows, block).
+        documents: which document fills a row position, -1 for none, (rows, block).
         bounds: where each document begins among the tokens, and the end of the last, (documents + 1,).
         longest: tokens of the longest document.
     """
@@ -40,15 +40,15 @@ class Rows:
 def pack(lengths: Int64, block_size: int) -> Rows:
     """Documents of `lengths` tokens, (documents,), in rows of at most `block_size` tokens.
 
-    Of a few sizes, that one is taken which leaves the fewest cells; of equal ones the smallest, for attention costs a
-    row the square of its size.
+    Of a few row sizes, the one with the fewest row positions in total; of equal ones the smallest, because attention
+    costs a row the square of its size.
     """
     longest = int(lengths.max())
     if longest > block_size:
         raise ValueError(f"a document of {longest} tokens does not fit a row of {block_size}")
     sizes = range(block_size, longest - 1, -SIZE_STEP)[:SIZES]
     start, rows, size = min(
-        (_first_fit(lengths, size) for size in sizes), key=lambda found: (found[1] * found[2], found[2])
+        (_first_fit(lengths, size) for size in sizes), key=lambda packed: (packed[1] * packed[2], packed[2])
     )
     bounds = np.concatenate([[0], np.cumsum(lengths)])
     positions = np.arange(int(bounds[-1])) - np.repeat(bounds[:-1], lengths)
@@ -59,7 +59,7 @@ def pack(lengths: Int64, block_size: int) -> Rows:
 
 
 def _first_fit(lengths: Int64, size: int) -> tuple[Int64, int, int]:
-    """The first cell of each document, and how many rows of `size` cells there are."""
+    """The first row position of each document, the number of rows, and `size`."""
     free: list[int] = []
     start = np.empty(len(lengths), np.int64)
     for document in np.argsort(-lengths, kind="stable"):

@@ -1,4 +1,4 @@
-"""How deep a parameter lies: names in, numbers out. Embeddings are 0, layer i of n is i + 1, all above is n + 1."""
+"""The depth of a parameter by its name: embeddings are 0, layer i of n is i + 1, everything above is n + 1."""
 
 import re
 from collections.abc import Iterable
@@ -9,9 +9,9 @@ EMBEDDINGS = re.compile(r"(?:^|\.)embeddings\.")
 
 def depths(names: Iterable[str]) -> dict[str, int]:
     """The depth of each parameter of a BERT, with a head or without, by its name."""
-    found = {name: _of(name) for name in names}
-    top = 1 + max((depth for depth in found.values() if depth is not None), default=0)
-    return {name: top if depth is None else depth for name, depth in found.items()}
+    by_name = {name: _of(name) for name in names}
+    top = 1 + max((depth for depth in by_name.values() if depth is not None), default=0)
+    return {name: top if depth is None else depth for name, depth in by_name.items()}
 
 
 def _of(name: str) -> int | None:

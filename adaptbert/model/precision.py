@@ -1,4 +1,4 @@
-"""In which numbers matrices are multiplied: those of params.yaml, or with `auto` those that the device does well.
+"""The type of the matrix products: the one in params.yaml, or with `auto` the one that is fast on the device.
 
 cuda    bfloat16 where the device has instructions for it, else float32
 cpu     the faster of both in one product of a training step, measured: docs/decisions/0015 says why no flag decides
@@ -24,7 +24,7 @@ REPEATS = 5
 
 @dataclass(frozen=True)
 class Speeds:
-    """What one thread of the processor computes, in floating-point operations a second.
+    """Floating-point operations a second of one thread of the processor.
 
     Attributes:
         bf16: with operands that are cast to bfloat16 first, as in training.
@@ -37,7 +37,7 @@ class Speeds:
 
 @cache
 def speeds() -> Speeds:
-    """Measured once a process, in a tenth of a second: of each type the best of several products, both in turn."""
+    """Measured once a process, in a tenth of a second: the best of several products of each type, alternating."""
     import torch
 
     draw = torch.Generator().manual_seed(0)  # the global one belongs to training
@@ -49,7 +49,7 @@ def speeds() -> Speeds:
         for number in range(1 + REPEATS):
             of_bf16 = _seconds(lambda: torch.nn.functional.linear(tokens.bfloat16(), weight.bfloat16()))
             of_float32 = _seconds(lambda: torch.nn.functional.linear(tokens, weight))
-            if number:  # the first ones prepare the product
+            if number:  # the first round warms up caches and kernels
                 bf16, float32 = min(bf16, of_bf16), min(float32, of_float32)
     finally:
         torch.set_num_threads(threads)
@@ -58,21 +58,21 @@ def speeds() -> Speeds:
 
 
 def best() -> tuple[str, str]:
-    """The precision that this device does well, and why."""
+    """The faster precision on this device, and the reason."""
     import torch
 
     if torch.cuda.is_available():
         if torch.cuda.is_bf16_supported(including_emulation=False):
             return BF16, "the device has bf16"
         return FLOAT32, "the device has no bf16"
-    found = speeds()
-    if found.bf16 > found.float32:
-        return BF16, f"bf16 {found.bf16 / found.float32:.1f} times as fast as float32 here"
-    return FLOAT32, f"float32 {found.float32 / found.bf16:.1f} times as fast as bf16 here"
+    measured = speeds()
+    if measured.bf16 > measured.float32:
+        return BF16, f"bf16 {measured.bf16 / measured.float32:.1f} times as fast as float32 here"
+    return FLOAT32, f"float32 {measured.float32 / measured.bf16:.1f} times as fast as bf16 here"
 
 
 def chosen(precision: str) -> str:
-    """By name, never `auto`."""
+    """The name of the precision, with `auto` resolved."""
     return best()[0] if precision == "auto" else precision
 
 
@@ -84,8 +84,8 @@ def named_precision(key: str, precision: str, is_begun: Callable[[str], bool]) -
     Args:
         key: of the value in params.yaml.
         precision: the value.
-        is_begun: whether an unfinished run in the precision of this name is there. It goes on in it, whatever would be
-            measured now: on another processor, or on one that does both about equally well.
+        is_begun: whether there is an unfinished run in the precision of this name. It is resumed in that precision,
+            although a new measurement may differ: on another processor, or where both are about equally fast.
     """
     if precision == "auto":
         for name in (BF16, FLOAT32):
@@ -103,7 +103,7 @@ def named_precision(key: str, precision: str, is_begun: Callable[[str], bool]) -
 
 
 def _seconds(work: Callable[[], object]) -> float:
-    """Of the processor, for this thread: time in which another process had its place is not counted."""
+    """Processor time of this thread: time in which other processes ran is not counted."""
     began = time.thread_time()
     work()
     return time.thread_time() - began

@@ -1,4 +1,4 @@
-"""Batches on their way to a device: any dataclass that holds tensors, arrays, and other such dataclasses."""
+"""Moves a batch to a device: any dataclass of tensors, arrays, and other such dataclasses."""
 
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
@@ -12,7 +12,7 @@ Batch = TypeVar("Batch")
 
 
 def to(batch: Batch, device: torch.device) -> Batch:
-    """The same on a device, arrays as tensors; from pinned memory without waiting for the device."""
+    """The same on a device, arrays as tensors; from pinned memory the copy is asynchronous."""
     return _each(batch, lambda tensor: tensor.to(device, non_blocking=True))
 
 

@@ -18,7 +18,7 @@ from adaptbert.collection.readers import replacing
 from adaptbert.collection.readers.lines import check_name
 from adaptbert.errors import BadData, BadParams
 from adaptbert.finetuning.tasks.shapes import Shape, from_card
-from adaptbert.model.card import CARD, TaskCard, untold
+from adaptbert.model.card import CARD, TaskCard, incomplete_task
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.checkpoint_files import COPY, FileConfig
 from adaptbert.model.precision import Precision, chosen
@@ -221,7 +221,7 @@ def _evaluation(checkpoint: Checkpoint, folder: Path) -> tuple[TaskCard, Evaluat
     try:
         shape = from_card(task.as_json())
     except (KeyError, ValueError):
-        raise untold(card) from None
+        raise incomplete_task(card) from None
     if misread := replacing.problem(task.replace):
         raise BadData(Code.BAD_CONFIG, card, misread, COPY)
     read = validated(Evaluated, checkpoint.card.params, f"{card}: params", COPY)

@@ -1,8 +1,7 @@
-"""What a rung reads, and for how long: its micro-batches as a function of their number.
+"""The batch schedule of a rung: its optimizer steps, and micro-batch k as a function of k.
 
-A tokenised corpus and the values of a rung in; optimizer steps and micro-batch k out. Documents are read whole or as
-pairs for a sentence objective, in short pieces first if the rung has a length schedule, and the first steps of all
-may train nothing but the head.
+Documents are read whole or as pairs for a sentence objective, as short chunks first if the rung has a length schedule,
+and the first steps of all may train the head only.
 """
 
 from collections.abc import Callable
@@ -26,13 +25,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BatchSchedule:
-    """A run's worth of micro-batches.
+    """The micro-batches of a run.
 
     Attributes:
         steps: optimizer steps, those that train the head alone included.
-        body_steps: without them.
+        body_steps: without those.
         accumulate: micro-batches an optimizer step.
-        batches: the k-th.
+        batches: the k-th micro-batch.
         row: tokens of a packed row, the mean over all steps.
     """
 
@@ -46,13 +45,13 @@ class BatchSchedule:
     def of(
         cls, corpus: "TokenizedCorpus", params: "RungConfig", tokenizer: "Tokenizer", longest: int, seed: int
     ) -> "BatchSchedule":
-        """What `params` ask for.
+        """The schedule that `params` define.
 
         Args:
-            longest: tokens that a pair of sentences may have.
+            longest: most tokens of a sentence pair.
 
         Raises:
-            BadData: hardly a document is long enough for the sentence objective.
+            BadData: too few documents are long enough for the sentence objective.
         """
         head, classes = head_of(params.sentence_objective), token_classes(tokenizer.tokens)
 

@@ -1,4 +1,4 @@
-"""Measuring alike: every rung on the same held-out text, with the same masks."""
+"""Evaluation of every rung on the same held-out text with the same masks."""
 
 import math
 from pathlib import Path
@@ -34,11 +34,11 @@ class MeasureConfig(Config):
 
 
 class HeldOut:
-    """Held-out sets by name, masked once and for all.
+    """Held-out sets by name; their masks never change.
 
     Args:
         folder: holds one tokenised corpus a set.
-        block_size: of the rows; changes the speed alone.
+        block_size: of the rows; it affects only the speed.
     """
 
     def __init__(self, folder: Path, config: MeasureConfig, tokenizer: Tokenizer, block_size: int) -> None:

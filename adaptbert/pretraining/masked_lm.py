@@ -1,7 +1,7 @@
-"""Masked-language modelling: the decoder runs at the masked positions only, and no position is padding for long.
+"""Masked-language modelling: the decoder runs at the masked positions only, on packed documents.
 
-The objective of pretrain, domain_transfer and task_transfer alike (Devlin et al. 2019, section 3.1, task 1); a question
-about sentence pairs can be asked beside it, and the loss is the sum of both.
+The objective of pretrain, domain_transfer and task_transfer (Devlin et al. 2019, section 3.1, task 1). A sentence
+objective can be added; the loss is then the sum of both.
 """
 
 from dataclasses import dataclass, replace
@@ -30,16 +30,16 @@ CHOSEN_STEP = 16
 
 @dataclass(frozen=True)
 class MaskedBatch:
-    """Documents with some tokens hidden.
+    """Documents with some tokens masked.
 
     Attributes:
-        rows: where attention lays the tokens.
-        ids: document after document, some tokens hidden, (tokens,).
+        rows: the packed layout of the tokens.
+        ids: document after document, some tokens masked, (tokens,).
         chosen: tokens to predict, (chosen,).
-        expected: the ids that stood there, or NO_ANSWER where nothing is asked, (chosen,).
-        counts: tokens, padding not counted, and what the masks really were (`MaskingAudit.counts`).
+        expected: the original ids, or NO_ANSWER where nothing is predicted, (chosen,).
+        counts: tokens, without padding, and the audit of the masks (`MaskingAudit.counts`).
         pairs: where a sentence objective is trained.
-        head_only: whether the encoder stays as it is.
+        head_only: whether the encoder is not trained.
     """
 
     rows: Rows
@@ -64,7 +64,7 @@ class MaskedBatches:
 
     Args:
         classes: of tokens by id, for the audit (`adaptbert.pretraining.metrics.token_classes`).
-        pairs: reads the documents as pairs for a sentence objective; `stream` goes by its lengths then.
+        pairs: reads the documents as pairs for a sentence objective; `stream` must then have its lengths.
     """
 
     def __init__(
@@ -86,17 +86,17 @@ class MaskedBatches:
             return self._masked(self._corpus.read(documents), documents, passes)
         flat, segments, labels = self._pairs.read(documents, passes)
         batch = self._masked(flat, documents, passes)
-        asked = labels >= 0
-        firsts = (np.cumsum(flat.lengths) - flat.lengths)[asked]
-        pairs = PairLabels(*(torch.from_numpy(values) for values in (segments, firsts, labels[asked])))
-        counts = {"pairs": int(asked.sum()), "unpaired": int((~asked).sum())}
+        labelled = labels >= 0
+        firsts = (np.cumsum(flat.lengths) - flat.lengths)[labelled]
+        pairs = PairLabels(*(torch.from_numpy(values) for values in (segments, firsts, labels[labelled])))
+        counts = {"pairs": int(labelled.sum()), "unpaired": int((~labelled).sum())}
         return replace(batch, pairs=pairs, counts={**batch.counts, **counts})
 
     def _masked(self, flat: Flat, documents: NDArray[np.int64], passes: NDArray[np.int64]) -> MaskedBatch:
         read = (flat.ids, flat.word_starts, flat.lengths, documents, passes)
         ids, chosen = self._masker.mask(*read)
         rows = pack(flat.lengths, self._block_size)
-        # In few sizes, as `pack` gives rows: the decoder sees some tokens more, whose answers do not count.
+        # Padded to few sizes, as `pack` has few row sizes: the loss ignores the outputs at the padding.
         spare = -len(chosen) % CHOSEN_STEP
         return MaskedBatch(
             rows,
@@ -116,7 +116,7 @@ class MaskedLM(pl.LightningModule):
 
     Args:
         steps: optimizer steps after the warm-up of the head.
-        head_steps: optimizer steps of that warm-up; batches say for themselves that they belong to it.
+        head_steps: optimizer steps of that warm-up; its batches have `head_only`.
     """
 
     def __init__(self, model: Any, optim: OptimConfig, steps: int, head_steps: int = 0) -> None:
@@ -126,7 +126,7 @@ class MaskedLM(pl.LightningModule):
         self._frozen: list[torch.nn.Parameter] = []
 
     def training_step(self, batch: MaskedBatch, k: int) -> Tensor | dict[str, Tensor]:
-        """The loss; with pairs also its two parts and the share of right answers, by the names in `PAIR_PARTS`."""
+        """The loss; with pairs also its two parts and the accuracy, by the names in `PAIR_PARTS`."""
         self._frozen = list(self.model.bert.parameters()) if batch.head_only else []
         if batch.pairs is None:
             return self._masked_loss(encode(self.model.bert, batch.rows, Tokens(batch.ids), batch.chosen), batch)
@@ -135,10 +135,10 @@ class MaskedLM(pl.LightningModule):
         hidden = encode(self.model.bert, batch.rows, Tokens(batch.ids, pairs.segments), needed)
         hidden, first = hidden.tensor_split([len(batch.chosen)])
         scores = answers(self.model, first).float()
-        asked = max(1, len(pairs.labels))
+        pair_count = max(1, len(pairs.labels))
         masked = self._masked_loss(hidden, batch)
-        sentence = functional.cross_entropy(scores, pairs.labels, reduction="sum") / asked
-        right = (scores.argmax(-1) == pairs.labels).sum() / asked
+        sentence = functional.cross_entropy(scores, pairs.labels, reduction="sum") / pair_count
+        right = (scores.argmax(-1) == pairs.labels).sum() / pair_count
         parts = zip(PAIR_PARTS, (masked.detach(), sentence.detach(), right), strict=True)
         return {"loss": masked + sentence, **dict(parts)}
 
@@ -149,14 +149,14 @@ class MaskedLM(pl.LightningModule):
         return total / (batch.expected != NO_ANSWER).sum().clamp(min=1)
 
     def on_after_backward(self) -> None:
-        # A parameter without a gradient is left alone by clipping and by AdamW, which keeps no means of it either. The
-        # decoder is tied to the embeddings and stays with them; the head's own layers and biases are trained.
+        # Clipping and AdamW skip a parameter without a gradient, and AdamW keeps no means of it. The decoder is tied to
+        # the embeddings and frozen with them; the head's own layers and biases are trained.
         for parameter in self._frozen:
             parameter.grad = None
 
     def configure_optimizers(self) -> Any:
         def rate(step: int) -> float:
-            """Two schedules one after the other: the encoder begins with a warm-up of its own."""
+            """Two schedules in sequence: the encoder begins with a warm-up of its own."""
             left = step - self._head_steps
             return self._optim.rate(step, self._head_steps) if left < 0 else self._optim.rate(left, self._steps)
 

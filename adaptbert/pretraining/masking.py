@@ -1,12 +1,12 @@
-"""Masking: which tokens are hidden from the model, and what stands in their place.
+"""Masking: chooses the tokens to predict, and replaces them.
 
 Flat token ids in, corrupted ids and the chosen positions out. The draw is a function of (seed, pass, document,
-position), so that every pass has fresh masks and yet any pass can be drawn again (Liu et al. 2019, section 4.1,
-call this dynamic masking). Shares after Devlin et al. 2019, appendix A.1: of the chosen tokens 80 % [MASK], 10 % a
-random token, 10 % unchanged.
+position), so that every pass has new masks and any pass can be drawn again (Liu et al. 2019, section 4.1, call this
+dynamic masking). Shares after Devlin et al. 2019, appendix A.1: of the chosen tokens 80 % [MASK], 10 % a random token,
+10 % unchanged.
 
-A document falls into units before any is chosen, and each unit is chosen with the same probability. So every token is
-chosen with that probability, however long words, runs and documents are.
+A document is divided into units before any is chosen, and each unit is chosen with the same probability. So every token
+is chosen with that probability, whatever the lengths of words, runs and documents.
 """
 
 from typing import Annotated, Literal
@@ -22,17 +22,17 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class NgramConfig(Config):
-    """How many words a run has."""
+    """The number of words in a run."""
 
     longest: Annotated[int, Field(ge=2, le=64)]
     """Unit ngram: words of the longest run, 3 after ERNIE (Sun et al. 2019), 10 in SpanBERT (Joshi et al. 2020)."""
     geometric: Annotated[float, Field(ge=0, lt=1)]
     """Unit ngram: p of a geometric distribution of lengths that ends at `longest`, 0.2 in SpanBERT; 0: each length
-    is as likely."""
+    is equally likely."""
 
     @property
     def shares(self) -> NDArray[np.float64]:
-        """Share of the runs that are drawn with 1, 2 ... words, (longest,)."""
+        """Probabilities of runs of 1, 2 ... words, (longest,)."""
         weights = (1 - self.geometric) ** np.arange(self.longest)
         return np.asarray(weights / weights.sum())
 
@@ -41,23 +41,23 @@ class MaskingConfig(Config):
     """How tokens are chosen and replaced."""
 
     unit: Literal["token", "word", "ngram"]
-    """What is drawn: single tokens, all tokens of a word together (whole-word masking), or runs of words. A run ends
-    at a special token. What a word is, `tokenize.words` says."""
+    """The unit that is drawn: single tokens, all tokens of a word together (whole-word masking), or runs of words. A
+    run ends at a special token. `tokenize.words` defines what a word is."""
     ngram: NgramConfig | None = None
     probability: Annotated[float, Field(gt=0, lt=1)]
-    """Of each unit to be chosen."""
+    """Of each unit being chosen."""
     mask_share: Share
     """Of the chosen tokens that become [MASK]."""
     random_share: Share
     """Of the chosen tokens that become a random token."""
     keep_share: Share
-    """Of the chosen tokens that stay."""
+    """Of the chosen tokens that stay unchanged."""
 
     @model_validator(mode="after")
     def _unit(self) -> "MaskingConfig":
         if (self.unit == "ngram") != (self.ngram is not None):
-            found = "is missing" if self.ngram is None else "is given"
-            raise contradiction(f"unit is {self.unit} and ngram {found}; unit ngram needs it, and no other unit has it")
+            state = "is missing" if self.ngram is None else "is given"
+            raise contradiction(f"unit is {self.unit} and ngram {state}; unit ngram needs it, and no other unit has it")
         return self
 
     @model_validator(mode="after")
@@ -102,7 +102,7 @@ class Masker:
         documents: NDArray[np.int64],
         passes: NDArray[np.int64],
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Hide some tokens of documents that lie one after the other.
+        """Mask some tokens of concatenated documents.
 
         Args:
             ids: (tokens,).
@@ -114,10 +114,12 @@ class Masker:
         Returns:
             The corrupted ids, (tokens,), and the chosen positions in increasing order, (chosen,).
         """
-        # Three draws a token: chosen, replaced by what, replaced by which.
+        # Each token has three draws of its own, at counters 3 p, 3 p + 1 and 3 p + 2: whether it is chosen, how it is
+        # replaced, and by which token. So no draw depends on how many tokens before it were chosen.
         key, counter = self._keys(self._seed, lengths, documents, passes), _positions(lengths) * np.uint64(3)
         begins = self.units(ids, word_starts, lengths, documents, passes)
         first = np.flatnonzero(begins)
+        # All tokens of a unit share the draw of its first token: cumsum - 1 is the number of each token's unit.
         draw = uniforms(key[first], counter[first])[np.cumsum(begins) - 1]
         chosen = np.flatnonzero((draw < self.config.probability) & self.maskable[ids])
 
@@ -125,6 +127,7 @@ class Masker:
         which = uniforms(key[chosen], counter[chosen] + np.uint64(2))
         corrupted = ids.copy()
         masked = kind < self.config.mask_share
+        # The shares are intervals of the same draw: [MASK] below mask_share, then a random token, the rest unchanged.
         random = ~masked & (kind < self.config.mask_share + self.config.random_share)
         corrupted[chosen[masked]] = self.mask_id
         corrupted[chosen[random]] = self.replacements[(which[random] * len(self.replacements)).astype(np.int64)]
@@ -138,17 +141,18 @@ class Masker:
         documents: NDArray[np.int64],
         passes: NDArray[np.int64],
     ) -> NDArray[np.bool_]:
-        """Where the units begin that `mask` draws for the same arguments, (tokens,)."""
+        """Whether a unit that `mask` draws for the same arguments begins at each token, (tokens,)."""
         if self.config.unit == "token":
             return np.ones(len(ids), np.bool_)
         starts = np.cumsum(lengths) - lengths
         begins = word_starts.copy()
-        begins[starts] = True
+        begins[starts] = True  # no unit extends across documents
         if self._ngram_bounds is None:
             return begins
 
-        # Runs lie in stretches without a special token. Each word has a length ready for a run that begins with it
-        # or further on: the first run of a stretch takes the first word's, the second run the second word's ...
+        # Runs lie in stretches without a special token. Where a run begins depends on the lengths before it, so lengths
+        # are not drawn by first word: run i of a stretch has the length that was drawn for word i of the stretch. There
+        # are at least as many words as runs, and the beginnings of runs are a cumulative sum.
         inside = self.maskable[ids]
         stretch = inside.copy()
         stretch[1:] &= ~inside[:-1]
@@ -156,11 +160,13 @@ class Masker:
         words = np.flatnonzero(inside & (begins | stretch))
         key = self._keys(self._ngram_seed, lengths, documents, passes)[words]
         drawn = 1 + np.searchsorted(self._ngram_bounds, uniforms(key, _positions(lengths)[words]), side="right")
-        first = np.flatnonzero(stretch[words])
+        first = np.flatnonzero(stretch[words])  # the first word of each stretch, as an index of `words`
         counts = np.diff(first, append=len(words))
+        # The first word of each run, as if stretches had no end: the sum of the lengths of the runs before it, counted
+        # from the first word of its stretch. Runs beyond the end of their stretch are dropped.
         before = np.cumsum(drawn) - drawn
         run = before + np.repeat(first - before[first], counts)
-        begins = ~inside
+        begins = ~inside  # a special token is a unit of its own, so that a run ends before it
         begins[words[run[run < np.repeat(first + counts, counts)]]] = True
         return begins
 
@@ -168,13 +174,13 @@ class Masker:
     def _keys(
         seed: np.uint64, lengths: NDArray[np.int64], documents: NDArray[np.int64], passes: NDArray[np.int64]
     ) -> Uint64:
-        """Of each document and pass, (tokens,)."""
-        with np.errstate(over="ignore"):
+        """The key of each token's document and pass, (tokens,)."""
+        with np.errstate(over="ignore"):  # arithmetic modulo 2^64 is intended
             document_key = mix(mix(seed + documents.astype(np.uint64)) + passes.astype(np.uint64))
         return np.repeat(document_key, lengths)
 
 
 def _positions(lengths: NDArray[np.int64]) -> Uint64:
-    """Of each token in its document, (tokens,)."""
+    """The position of each token in its document, (tokens,)."""
     starts = np.cumsum(lengths) - lengths
     return (np.arange(lengths.sum()) - np.repeat(starts, lengths)).astype(np.uint64)

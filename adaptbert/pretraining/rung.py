@@ -1,7 +1,7 @@
 """One rung of the ladder: masked-language modelling from a checkpoint on a corpus, measured before and after.
 
-pretrain, domain_transfer and task_transfer are this operation with three sets of values. Here it is computed;
-adaptbert.pretraining.rung_outputs writes what came of it.
+pretrain, domain_transfer and task_transfer are this operation with three sets of values. This module computes;
+adaptbert.pretraining.rung_outputs writes the results.
 """
 
 import math
@@ -45,10 +45,10 @@ Measures = dict[str, dict[str, float]]
 
 @dataclass(frozen=True)
 class RungRun:
-    """What a rung is trained from.
+    """The inputs of a rung.
 
     Attributes:
-        stage: that trains it.
+        stage: the one that trains it.
         rung: its folder below models/.
         heldout: folder of the held-out sets.
     """
@@ -65,15 +65,15 @@ class RungRun:
 
 @dataclass(frozen=True)
 class TrainedRung:
-    """What training made of a rung.
+    """The results of training a rung.
 
     Attributes:
-        run: with the precision that was trained in, by its name.
+        run: with the name of the precision that was used.
         model: has the head of masked-language modelling.
         parameters: of the model.
         row: tokens of a packed row, the mean over all steps.
         before, after: held-out text -> `mlm_loss`, `bits_per_char`, `masked_accuracy`.
-        untrained_head: whether the head still knows nothing; None where it had been trained before.
+        untrained_head: whether the head is still at chance level; None where it had been trained before.
     """
 
     run: RungRun
@@ -88,7 +88,7 @@ class TrainedRung:
 
     @property
     def tokens(self) -> int:
-        """As params ask for; documents that are read whole make it a little more or less."""
+        """As in params; the actual number differs a little, because documents are read whole."""
         return round(self.steps * self.run.params.global_batch_tokens)
 
     @property
@@ -100,7 +100,7 @@ class TrainedRung:
 
 
 def train_rung(rung: RungRun, work: Work, run: Run) -> TrainedRung:
-    """Train, from where an earlier process stopped.
+    """Train, resuming where an earlier process stopped.
 
     Raises:
         BadData: the corpus was made with another tokenizer, or its documents do not fit rows or positions.
@@ -137,7 +137,7 @@ def train_rung(rung: RungRun, work: Work, run: Run) -> TrainedRung:
 
 
 def _check(rung: RungRun) -> None:
-    """Refuse text that cannot be trained on."""
+    """Refuse a corpus with another tokenizer or too long documents."""
     rung.start.check_tokenizer(rung.corpus.fingerprint, rung.corpus.texts[0]["name"])
     longest = int(rung.corpus.lengths.max())
     positions = rung.start.config().max_position_embeddings
@@ -159,7 +159,7 @@ def _model(rung: RungRun) -> tuple[Any, frozenset[str]]:
 
 
 def _begin(rung: RungRun, schedule: BatchSchedule, heldout: HeldOut, work: Work) -> RungRun:
-    """Find the unfinished run with the same key, or begin one; in its precision."""
+    """Find the unfinished run with the same key, or begin one; returns the rung with the precision of that run."""
 
     def key(precision: str) -> dict[str, Any]:
         return _resume_key(rung, precision, distributed.count(schedule.accumulate), heldout.digests)
@@ -170,7 +170,7 @@ def _begin(rung: RungRun, schedule: BatchSchedule, heldout: HeldOut, work: Work)
 
 
 def _resume_key(rung: RungRun, precision: str, devices: int, heldout: Mapping[str, str]) -> dict[str, Any]:
-    """All that decides the result and is not code or machine."""
+    """Everything that decides the result except code and machine."""
     start = rung.start
     return {
         "params": {**rung.params.model_dump(), "precision": precision},
@@ -205,7 +205,7 @@ class _Evaluation:
     pairs: HeldOutPairs | None
 
     def measures(self, precision: str) -> dict[str, float]:
-        """By their names on a curve."""
+        """Measures by their names on a curve."""
         sentences = self.pairs.measure(self.model, precision) if self.pairs else {}
         return {**named(self.heldout.measure(self.model, precision)), **sentences}
 

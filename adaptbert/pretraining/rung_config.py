@@ -1,6 +1,6 @@
-"""What a rung is trained with: the sections `pretrain`, `domain_transfer` and `task_transfer`."""
+"""The parameters of a rung: the sections `pretrain`, `domain_transfer` and `task_transfer`."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import Field, model_validator
 
@@ -13,12 +13,9 @@ from adaptbert.pretraining.masking import MaskingConfig
 from adaptbert.pretraining.sentence_pairs import SentenceObjective
 from adaptbert.training.document_stream import BudgetConfig
 
-if TYPE_CHECKING:
-    pass
-
 
 class RungConfig(Config):
-    """What every rung is trained with."""
+    """The parameters of a rung."""
 
     masking: MaskingConfig
     optim: OptimConfig
@@ -28,8 +25,8 @@ class RungConfig(Config):
     micro_batch_tokens: Annotated[int, Field(gt=0, le=bounds.BATCH_TOKENS)]
     """Tokens a forward pass."""
     head_warmup_steps: Annotated[int, Field(ge=0, le=bounds.STEPS)]
-    """Optimizer steps before those of the budget that train nothing but the head, for a checkpoint that comes with a
-    random one; 0 for none."""
+    """Optimizer steps before those of the budget that train the head only, for a checkpoint with a random head; 0 for
+    none."""
     dropout: Annotated[float, Field(ge=0, lt=1)]
     """Of hidden states and attention. 0 learns most from few tokens (Geiping and Goldstein 2023, section 4.3)."""
     block_size: Annotated[int, Field(ge=8, le=bounds.BLOCK)]
@@ -37,10 +34,10 @@ class RungConfig(Config):
     lengths: LengthsConfig | None = None
     """Short documents first; left out, documents are read whole from the first step on."""
     sentence_objective: SentenceObjective
-    """Asked about the two halves of a document beside the masks: nothing; whether the second follows the first or is
-    of another document; whether they are in order. Not for texts of one sentence."""
+    """An objective beside masking, on the two halves of a document: none; whether the second follows the first or is
+    from another document (nsp); whether they are in order (sop). Not for texts of one sentence."""
     precision: Precision
-    """Of the matrix products; weights and optimizer are float32 either way. `auto`: what this device does well."""
+    """Of the matrix products; weights and optimizer are float32 either way. `auto`: the faster one on this device."""
     measurements: Annotated[int, Field(ge=1, le=bounds.POINTS)]
     """Points on the curves of held-out text, at steps that grow by a constant factor; the last step is one."""
 

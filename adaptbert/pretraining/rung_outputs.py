@@ -1,4 +1,4 @@
-"""What is kept of a trained rung: its checkpoint and metrics as files, its figures in the tracking run, a last line."""
+"""The outputs of a trained rung: checkpoint and metrics as files, its figures in the tracking run, a summary line."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +22,7 @@ from adaptbert.training.resume import Work
 
 @dataclass(frozen=True)
 class RungPaths:
-    """Where a rung is written.
+    """Output paths of a rung.
 
     Attributes:
         out: folder of the checkpoint.
@@ -78,7 +78,7 @@ def metrics_of(trained: TrainedRung) -> RungMetrics:
 
 
 def provenance_of(trained: TrainedRung, metrics: RungMetrics) -> Provenance:
-    """The card, but for the digests of the files beside it."""
+    """The card without the digests of the other files."""
     rung, start = trained.run, trained.run.start
     read = [{**text, "trained_tokens": trained.tokens} for text in rung.corpus.texts] if trained.steps else []
     return Provenance(

@@ -1,4 +1,4 @@
-"""Measuring the sentence objective: the same pairs of held-out text at every point of a curve, nothing masked."""
+"""Evaluation of the sentence objective: the same unmasked pairs of held-out text at every point of a curve."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class HeldOutPairs:
-    """Pairs of those held-out sets whose texts are long enough to be cut."""
+    """Pairs of the held-out sets whose documents are long enough to be cut."""
 
     def __init__(self, heldout: HeldOut, head: Head, longest: int) -> None:
         self._block_size, self._max_tokens = max(heldout.block_size, longest), heldout.config.max_tokens
@@ -45,9 +45,9 @@ class HeldOutPairs:
             rows = pack(flat.lengths, max(self._block_size, int(flat.lengths.max())))
             scores.append(answers(model, encode(model.bert, rows, Tokens(ids, kinds), places)).float().cpu())
             labels.append(torch.from_numpy(label[label >= 0]))
-        given, expected = torch.cat(scores), torch.cat(labels)
+        logits, expected = torch.cat(scores), torch.cat(labels)
         if len(expected) == 0:  # long documents of a single word
             return {}
-        loss = torch.nn.functional.cross_entropy(given, expected)
-        right = (given.argmax(-1) == expected).float().mean()
+        loss = torch.nn.functional.cross_entropy(logits, expected)
+        right = (logits.argmax(-1) == expected).float().mean()
         return {"sentence_loss": float(loss), "sentence_accuracy": float(right)}

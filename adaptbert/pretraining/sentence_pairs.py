@@ -1,10 +1,10 @@
-"""Sentence pairs: documents cut in two at a word, for a question that is asked of [CLS] beside the masks.
+"""Sentence pairs: documents cut in two between words, for a sentence objective on [CLS] beside masking.
 
 Flat documents [CLS] a b [SEP] in; [CLS] a [SEP] b [SEP] with segment ids and labels out. Cut, partner and label are
-functions of (seed, pass, document), as masks are. A document too short to be cut stays as it is, without a label.
+functions of (seed, pass, document), as masks are. A document too short to be cut is unchanged and has no label.
 
-The question is `NextSentenceHead` (Devlin et al. 2019, section 3.1, task 2) or `SentenceOrderHead` (Lan et al. 2020,
-section 3.1). Both are asked through BERT's own pooler and the head that BertForPreTraining keeps for them.
+The objective is `NextSentenceHead` (Devlin et al. 2019, section 3.1, task 2) or `SentenceOrderHead` (Lan et al. 2020,
+section 3.1). Both use BERT's pooler and the `seq_relationship` head of BertForPreTraining.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 SHORTEST = 8  # tokens of a document that is cut, [CLS] and [SEP] included
-ENOUGH = 0.01  # share of such documents below which there is nothing to learn from
+ENOUGH = 0.01  # least share of such documents in a corpus
 NEIGHBOURS = 1_000  # documents of about the same length among which a partner is drawn
 
 Int64 = NDArray[np.int64]
@@ -58,7 +58,7 @@ Head = NextSentenceHead | SentenceOrderHead
 
 
 def head_of(objective: SentenceObjective) -> Head | None:
-    """The question that goes by this name in params.yaml."""
+    """The objective with this name in params.yaml."""
     heads: dict[str, Head | None] = {"none": None, "nsp": NextSentenceHead(), "sop": SentenceOrderHead()}
     return heads[objective]
 
@@ -76,7 +76,7 @@ def answers(model: Any, first: "Tensor") -> "Tensor":
 
 @dataclass(frozen=True)
 class PairLabels:
-    """What the encoder and the head need to know of the pairs of a batch.
+    """The pairs of a batch, for the encoder and the head.
 
     Attributes:
         segments: 0 or 1, (tokens,).
@@ -104,51 +104,51 @@ class _Segment:
 
 
 def can_pair(lengths: Int64) -> bool:
-    """Whether documents of so many tokens, (documents,), give enough pairs to learn from or to measure."""
+    """Whether documents of so many tokens, (documents,), give enough pairs for training or evaluation."""
     count = int((lengths >= SHORTEST).sum())
     return count >= max(2, ENOUGH * len(lengths))
 
 
 class SentencePairs:
-    """Makes pairs of the documents of a corpus.
+    """Builds pairs from the documents of a corpus.
 
     Args:
-        documents: what is read.
-        head: the question.
+        documents: of the corpus.
+        head: the objective.
         seed: of cuts, partners and labels.
-        longest: tokens that a pair may have; a document that would pass it by the [SEP] between loses its last token.
+        longest: most tokens of a pair; a document of that length loses its last token to the [SEP] in the middle.
 
     Attributes:
-        lengths: tokens of each document as it is read, (documents,).
+        lengths: tokens of each document after pairing, (documents,).
 
     Raises:
-        BadData: hardly a document is long enough.
+        BadData: too few documents are long enough.
     """
 
     def __init__(self, documents: Documents, head: Head, seed: int, longest: int) -> None:
         self._documents, self._head, self._longest = documents, head, longest
-        self._made_from = (documents, head, seed, longest)
+        self._arguments = (documents, head, seed, longest)
         self._seed = np.uint64(seed_of(seed, "pairs"))
-        able = documents.lengths >= SHORTEST
-        count = int(able.sum())
+        can_cut = documents.lengths >= SHORTEST
+        count = int(can_cut.sum())
         if not can_pair(documents.lengths):
-            problem = f"{count:,} of {len(able):,} documents have {SHORTEST} tokens, so that they can be cut in two"
+            problem = f"{count:,} of {len(can_cut):,} documents have {SHORTEST} tokens, so that they can be cut in two"
             remedy = "set sentence_objective: none for texts of one sentence"
             raise BadData(Code.NO_SENTENCE_PAIRS, "sentence_objective", problem, remedy)
-        self.lengths = np.where(able, np.minimum(documents.lengths + 1, longest), documents.lengths)
-        # Partners are neighbours by length, or the length of a second segment would give the answer away. Documents of
-        # one length are shuffled: those beside each other in the corpus are often pieces of one text.
-        shuffled = np.random.Generator(np.random.Philox(seed_of(seed, "partners"))).permutation(np.flatnonzero(able))
+        self.lengths = np.where(can_cut, np.minimum(documents.lengths + 1, longest), documents.lengths)
+        # Partners are neighbours by length: otherwise the length of the second segment would predict the label.
+        # Documents of one length are shuffled, because neighbours in the corpus are often chunks of one text.
+        shuffled = np.random.Generator(np.random.Philox(seed_of(seed, "partners"))).permutation(np.flatnonzero(can_cut))
         self._by_length = shuffled[np.argsort(documents.lengths[shuffled], kind="stable")]
-        self._rank = np.zeros(len(able), np.int64)
+        self._rank = np.zeros(len(can_cut), np.int64)
         self._rank[self._by_length] = np.arange(count)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For the processes of other devices: they make the same pairs."""
-        return SentencePairs, self._made_from
+        """For the processes of other devices: they build the same pairs."""
+        return SentencePairs, self._arguments
 
     def read(self, documents: Int64, passes: Int64) -> tuple[Flat, Int64, Int64]:
-        """Some documents, in the order asked for.
+        """Some documents as pairs, in the requested order.
 
         Args:
             documents: (documents,).
@@ -158,7 +158,7 @@ class SentencePairs:
             The documents, the segment of each token, (tokens,), and the label of each document, -1 for none,
             (documents,).
         """
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore"):  # arithmetic modulo 2^64 is intended
             key = mix(mix(self._seed + documents.astype(np.uint64)) + passes.astype(np.uint64))
         places, kinds, others = (uniforms(key, np.array(draw, np.uint64)) for draw in range(3))
         wholes = _split(self._documents.read(documents))
@@ -186,30 +186,33 @@ class SentencePairs:
         return paired, np.concatenate(segments), labels
 
     def _foreign(self, documents: Int64, draws: NDArray[np.float64], labels: Int64) -> dict[int, _Segment]:
-        """For the documents with label 1, by their place: what another document of about the same length holds."""
-        asked = np.flatnonzero(labels == 1)
-        if len(asked) == 0:
+        """For each document with label 1, by its index: the content of another document of about the same length."""
+        replaced = np.flatnonzero(labels == 1)
+        if len(replaced) == 0:
             return {}
-        rank, count = self._rank[documents[asked]], len(self._by_length)
+        rank, count = self._rank[documents[replaced]], len(self._by_length)
+        # The window of possible partners is moved inwards at both ends, so that every document has equally many.
         window = min(NEIGHBOURS, count - 1)
         lowest = np.clip(rank - window // 2, 0, count - 1 - window)
-        drawn = lowest + (draws[asked] * window).astype(np.int64)
+        drawn = lowest + (draws[replaced] * window).astype(np.int64)
+        # `drawn` counts the window without the document itself: from its own rank on, skip one.
         partners = self._by_length[drawn + (drawn >= rank)]
         contents = map(self._content, _split(self._documents.read(partners)))
-        return dict(zip(asked.tolist(), contents, strict=True))
+        return dict(zip(replaced.tolist(), contents, strict=True))
 
     def _content(self, whole: _Segment) -> _Segment:
-        """What lies between [CLS] and [SEP], so far as there is room for another [SEP]."""
+        """The tokens between [CLS] and [SEP], cut where another [SEP] would not fit."""
         return whole[1 : min(len(whole) - 1, self._longest - 2)]
 
     def _cut(self, whole: _Segment, place: float) -> int:
-        """Where to cut the content: a word start in its middle half, 0 if there is none or if it is too short."""
+        """The index of the second segment in the content: a word start in its middle half; 0 for no cut, if there is no
+        such word start or the document is too short."""
         content = self._content(whole)
         if len(whole) < SHORTEST:
             return 0
-        margin = len(content) // 4
-        found = np.flatnonzero(content.word_starts[margin : len(content) - margin + 1]) + margin
-        return int(found[int(place * len(found))]) if len(found) else 0
+        margin = len(content) // 4  # at least 1, as SHORTEST is 8: a cut is never 0, and no segment is empty
+        word_starts = np.flatnonzero(content.word_starts[margin : len(content) - margin + 1]) + margin
+        return int(word_starts[int(place * len(word_starts))]) if len(word_starts) else 0
 
 
 def _split(flat: Flat) -> list[_Segment]:
@@ -221,16 +224,17 @@ def _split(flat: Flat) -> list[_Segment]:
 
 
 def _ending(content: _Segment, length: int) -> _Segment:
-    """The end of a document from a word start on, at most `length` tokens where a word allows it."""
+    """The end of a document from a word start on: at most `length` tokens, unless no word starts there."""
     earliest = max(1, len(content) - length)
-    begins = np.flatnonzero(content.word_starts[earliest:])
+    begins = np.flatnonzero(content.word_starts[earliest:])  # none: one long word, which is then cut
     return content[earliest + (int(begins[0]) if len(begins) else 0) :]
 
 
 def _pair(whole: _Segment, first: _Segment, second: _Segment) -> _Segment:
-    """[CLS] first [SEP] second [SEP]; no word goes over a border."""
+    """[CLS] first [SEP] second [SEP]; no word extends across a separator."""
     cls, sep = whole.ids[:1], whole.ids[-1:]
     starts = [np.ones(1, np.bool_), first.word_starts, np.ones(1, np.bool_), second.word_starts, np.ones(1, np.bool_)]
     word_starts = np.concatenate(starts)
+    # A segment may begin within a word: its first token must not belong to the unit of the special token before it.
     word_starts[[1, len(first) + 2]] = True
     return _Segment(np.concatenate([cls, first.ids, sep, second.ids, sep]), word_starts)

@@ -1,10 +1,10 @@
-"""Ranks: the processes that train one model together, one a device, all on this machine.
+"""Ranks: the processes that train one model together, one for each device, all on this machine.
 
-Rank 0 is the process of the stage. It starts the others for the time of one `fit`, gives them their work and ends them.
-What they hold it holds as well: savepoints, the record, outputs and signals concern rank 0 alone, and a rank that is
-killed at any moment costs nothing but time.
+Rank 0 is the process of the stage. It starts the others for one `fit`, sends them their work and ends them. It has all
+their state: rank 0 alone handles savepoints, the tracking run, outputs and signals, so that a rank that is killed costs
+only time.
 
-How many there are comes from ADAPTBERT_DEVICES; else all CUDA devices that divide the work, or one process on a CPU.
+ADAPTBERT_DEVICES sets their number; by default it is all CUDA devices that divide the work, or one process on a CPU.
 """
 
 import os
@@ -27,7 +27,7 @@ from adaptbert.errors import INTERNAL, TEMPORARY, BadParams, UserError
 from adaptbert.training import rank_process
 
 VARIABLE = "ADAPTBERT_DEVICES"
-PATIENCE = timedelta(days=1)  # of one rank with another, which may be measuring or saving; a dead one is seen at once
+PATIENCE = timedelta(days=1)  # a rank waits while another measures or saves; `_failed_rank` detects a dead one at once
 GRACE_SECONDS = 20.0
 LOOPBACK = {"GLOO_SOCKET_IFNAME": "lo", "NCCL_SOCKET_IFNAME": "lo"} if sys.platform == "linux" else {}
 
@@ -40,38 +40,40 @@ class RankLost(UserError):
 
     @classmethod
     def of(cls, rank: int, status: int) -> "RankLost":
-        """What its exit status tells; negative for a signal."""
+        """The error for an exit status; it is negative for a signal."""
         ended = f"was killed by signal {-status}" if status < 0 else f"ended with {status}, its error is above"
-        lost = RankLost(Code.RANK_LOST, f"rank {rank}", ended, "run again: training goes on from the last savepoint")
-        lost.exit_code = TEMPORARY if status < 0 else INTERNAL
-        return lost
+        error = RankLost(Code.RANK_LOST, f"rank {rank}", ended, "run again: training goes on from the last savepoint")
+        error.exit_code = TEMPORARY if status < 0 else INTERNAL
+        return error
 
 
 def count(micro_batches: int) -> int:
-    """How many devices a run is trained on whose optimizer steps have so many micro-batches.
+    """The number of devices for a run with so many micro-batches an optimizer step.
 
     Raises:
         BadParams: ADAPTBERT_DEVICES is no number, more than there are, or does not divide the micro-batches.
     """
     import torch
 
-    there, asked = torch.cuda.device_count(), os.environ.get(VARIABLE, "")
-    if not asked:
-        return max(number for number in range(1, max(1, there) + 1) if micro_batches % number == 0)
-    if not asked.isdecimal() or int(asked) == 0:
-        raise BadParams(Code.BAD_DEVICES, VARIABLE, f"expected a number of devices, found {asked!r}", "write e.g. 2")
-    if 0 < there < int(asked):
-        raise BadParams(Code.BAD_DEVICES, VARIABLE, f"{asked} devices, there are {there}", f"lower it to {there}")
-    if micro_batches % int(asked):
-        problem = f"{asked} devices cannot share the {micro_batches} micro-batches of an optimizer step equally"
+    available, devices = torch.cuda.device_count(), os.environ.get(VARIABLE, "")
+    if not devices:
+        return max(number for number in range(1, max(1, available) + 1) if micro_batches % number == 0)
+    if not devices.isdecimal() or int(devices) == 0:
+        raise BadParams(Code.BAD_DEVICES, VARIABLE, f"expected a number of devices, found {devices!r}", "write e.g. 2")
+    if 0 < available < int(devices):
+        raise BadParams(
+            Code.BAD_DEVICES, VARIABLE, f"{devices} devices, there are {available}", f"lower it to {available}"
+        )
+    if micro_batches % int(devices):
+        problem = f"{devices} devices cannot share the {micro_batches} micro-batches of an optimizer step equally"
         remedy = "choose a divisor, or smaller micro-batches: global batch / micro-batch must be a multiple of it"
         raise BadParams(Code.BAD_DEVICES, VARIABLE, problem, remedy)
-    return int(asked)
+    return int(devices)
 
 
 @dataclass(frozen=True)
 class Ranks:
-    """This process among those that train together; alone by default.
+    """This process among those that train together; the default is one process.
 
     Attributes:
         rank: 0 .. world-1.
@@ -85,22 +87,22 @@ class Ranks:
         """Which of the micro-batches first .. last-1 are this rank's; equally many of each optimizer step."""
         return range(first + self.rank, last, self.world)
 
-    def share(self, given: Any) -> Any:
-        """What rank 0 gives, in every rank; what the others give is not looked at."""
+    def share(self, value: Any) -> Any:
+        """The value of rank 0, in every rank; the values of the others are ignored."""
         import torch
         from torch import distributed
 
         if self.world == 1:
-            return given
-        held = [given]
-        distributed.broadcast_object_list(held, src=0, device=torch.device("cpu"))
-        return held[0]
+            return value
+        values = [value]
+        distributed.broadcast_object_list(values, src=0, device=torch.device("cpu"))
+        return values[0]
 
     def mean(self, tensors: Sequence[Tensor]) -> None:
         """Put the mean over all ranks into tensors of one type, in place: the same bits in each of them.
 
-        All in one piece, whose sum is always made in the same order; buckets that are laid out anew on the way, as
-        DistributedDataParallel has them, would give a resumed run other bits from three ranks on.
+        One tensor, whose sum is always computed in the same order. DistributedDataParallel rebuilds its buckets during
+        a run, so that with three or more ranks a resumed run would have other bits.
         """
         import torch
         from torch import distributed
@@ -128,7 +130,7 @@ class Ranks:
 
 @contextmanager
 def started(world: int, follow: Follow) -> Iterator[Ranks]:
-    """In this block the other ranks are there; afterwards they are not, however it ends.
+    """Runs the other ranks during a block and ends them after it, also on an exception.
 
     Args:
         world: with 1 nothing is started.
@@ -146,15 +148,15 @@ def started(world: int, follow: Follow) -> Iterator[Ranks]:
         over = threading.Event()
         threading.Thread(target=_watch, args=(others, over), daemon=True).start()
         try:
-            with joined(0, world, store, lambda: _lost(others)) as ranks:
+            with joined(0, world, store, lambda: _failed_rank(others)) as ranks:
                 try:
                     yield ranks
                 except BaseException as error:
-                    # A connection is closed a moment before the system tells that its process ended.
-                    lost = _lost(others, 2.0) if isinstance(error, RuntimeError) else None
-                    _end(others)  # before connections are closed, which each of them would tell as an error of its own
-                    if lost is not None:
-                        raise lost from error
+                    # A connection closes a moment before the system reports that its process ended.
+                    failure = _failed_rank(others, 2.0) if isinstance(error, RuntimeError) else None
+                    _end(others)  # before connections close, which each rank would report as an error of its own
+                    if failure is not None:
+                        raise failure from error
                     raise
             for other in others:
                 with suppress(subprocess.TimeoutExpired):
@@ -165,11 +167,13 @@ def started(world: int, follow: Follow) -> Iterator[Ranks]:
 
 
 @contextmanager
-def joined(rank: int, world: int, store: str, lost: Callable[[], RankLost | None] = lambda: None) -> Iterator[Ranks]:
-    """This process as one of several, which meet by the file `store`.
+def joined(
+    rank: int, world: int, store: str, failed_rank: Callable[[], RankLost | None] = lambda: None
+) -> Iterator[Ranks]:
+    """Joins this process to the group that connects through the file `store`.
 
     Args:
-        lost: asked while rank 0 waits for the others.
+        failed_rank: called while rank 0 waits for the others.
 
     Raises:
         RankLost: one of the others ended before it was there.
@@ -182,8 +186,8 @@ def joined(rank: int, world: int, store: str, lost: Callable[[], RankLost | None
     meeting = distributed.FileStore(store, world)  # type: ignore[attr-defined]
     meeting.set(f"rank {rank}", "here")
     while rank == 0 and not meeting.check([f"rank {other}" for other in range(world)]):
-        if (gone := lost()) is not None:
-            raise gone
+        if (failure := failed_rank()) is not None:
+            raise failure
         time.sleep(0.05)
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
     distributed.init_process_group(backend, store=meeting, rank=rank, world_size=world, timeout=PATIENCE)
@@ -194,7 +198,7 @@ def joined(rank: int, world: int, store: str, lost: Callable[[], RankLost | None
 
 
 def _start(rank: int, world: int, store: str, follow: Follow) -> "subprocess.Popen[bytes]":
-    """A fresh interpreter: a forked one could use neither CUDA nor the threads of this one."""
+    """Start a new interpreter: a forked process could use neither CUDA nor threads."""
     name = f"{follow.__module__}:{follow.__name__}"
     command = [sys.executable, "-m", rank_process.__name__, name, str(rank), str(world), store]
     path = {"PYTHONPATH": os.pathsep.join(sys.path)}
@@ -207,8 +211,8 @@ def _end(others: Others) -> None:
         other.wait()
 
 
-def _lost(others: Others, patience: float = 0.0) -> RankLost | None:
-    """One that ended and should not have; it is waited for so many seconds."""
+def _failed_rank(others: Others, patience: float = 0.0) -> RankLost | None:
+    """The error of a rank that ended with a failure, if one does within `patience` seconds."""
     give_up = time.monotonic() + patience
     while True:
         for rank, other in enumerate(others, 1):
@@ -220,9 +224,9 @@ def _lost(others: Others, patience: float = 0.0) -> RankLost | None:
 
 
 def _watch(others: Others, over: threading.Event) -> None:
-    """NCCL would wait for a dead rank for ever, in a call that no exception reaches: end the process in its place."""
+    """End this process if a rank fails: NCCL would wait for ever, in a call that no exception interrupts."""
     while not over.wait(1.0):
-        lost = _lost(others)
-        if lost is not None and not over.wait(GRACE_SECONDS):
-            print(f"error: {lost}", file=sys.stderr, flush=True)
-            os._exit(lost.exit_code)
+        failure = _failed_rank(others)
+        if failure is not None and not over.wait(GRACE_SECONDS):
+            print(f"error: {failure}", file=sys.stderr, flush=True)
+            os._exit(failure.exit_code)

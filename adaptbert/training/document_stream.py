@@ -1,8 +1,8 @@
-"""The order of training as a function of (seed, k): which documents micro-batch k holds, and every random draw.
+"""The documents of micro-batch k as a function of (seed, k).
 
-A run is one stream of documents, pass after pass without a seam. Micro-batch k holds the documents whose first token
-lies in [k*B, (k+1)*B) of that stream, so it can be found for any k without playing the stream from its start, and no
-loader, worker or generator has a state that a resumed run would have to restore.
+A run is one stream of documents, pass after pass. Micro-batch k contains the documents whose first token lies in
+[k*B, (k+1)*B) of that stream, so it is computed for any k without reading the stream from its start, and no loader,
+worker or generator has a state that a resumed run would have to restore.
 """
 
 from functools import lru_cache
@@ -18,7 +18,7 @@ from adaptbert.base.counter_rng import seed_of
 
 
 class BudgetConfig(Config):
-    """Where training stops; exactly one of the three."""
+    """The length of training; exactly one of the three."""
 
     tokens: Annotated[int, Field(ge=0, le=bounds.TOKENS)] | None = None
     """Tokens trained on, special tokens included."""
@@ -29,9 +29,9 @@ class BudgetConfig(Config):
 
     @model_validator(mode="after")
     def _one(self) -> "BudgetConfig":
-        given = {name: value for name, value in self if value is not None}
-        if len(given) != 1:
-            raise contradiction(f"give one of tokens, passes and steps, found {given or 'none'}", "keep or write one")
+        values = {name: value for name, value in self if value is not None}
+        if len(values) != 1:
+            raise contradiction(f"give one of tokens, passes and steps, found {values or 'none'}", "keep or write one")
         return self
 
     def optimizer_steps(self, corpus_tokens: int, batch_tokens: int) -> int:
@@ -59,11 +59,11 @@ class DocumentStream:
         self._pass = lru_cache(maxsize=2)(self._order)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For the processes of other devices; orders that were made are made again."""
+        """For the processes of other devices; they compute the orders again."""
         return DocumentStream, (self.lengths, self.seed, self.batch_tokens)
 
     def _order(self, number: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The documents of a pass in their order, and where each one starts."""
+        """The documents of a pass in their order, and the position of the first token of each."""
         generator = np.random.Generator(np.random.Philox(seed_of(self.seed, "order", number)))
         order = generator.permutation(len(self.lengths))
         lengths = self.lengths[order]

@@ -1,4 +1,4 @@
-"""Early stopping: which of the measured states of a run is kept, and when it ends."""
+"""Early stopping: selects the best measured state of a run, and ends the run."""
 
 import math
 from collections.abc import Mapping
@@ -12,13 +12,13 @@ from adaptbert.base.config import Config
 
 
 class EarlyStoppingConfig(Config):
-    """The weights after the epoch that is best on dev are kept, by the metric that cells are compared by.
+    """Keeps the weights of the epoch with the best dev score, by the metric that cells are compared by.
 
-    The same rule for every arm, and dev alone is looked at (Prechelt 1998, "Early Stopping - But When?").
+    The rule is the same for every arm and uses dev only (Prechelt 1998, "Early Stopping - But When?").
     """
 
     patience: Annotated[int, Field(ge=1, le=bounds.EPOCHS)]
-    """The run ends when so many epochs one after the other were not better."""
+    """The run ends after so many consecutive epochs without improvement."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class KeepBest:
 
 @dataclass
 class Best:
-    """What was best so far; the whole state of the rule.
+    """The best measurement so far: the state of the rule.
 
     Attributes:
         step: of the best one, 0 before the first.
@@ -50,7 +50,7 @@ class Best:
     worse: int = 0
 
     def observe(self, step: int, measures: Mapping[str, float]) -> bool:
-        """Whether this one is the best so far; of equal ones the first is. NaN is no better than anything."""
+        """Whether this measurement is the best so far; of equal ones the first is. NaN is never better."""
         value = measures[self.rule.metric]
         if self.step and not value > self.value:
             self.worse += 1
@@ -60,7 +60,7 @@ class Best:
 
     @property
     def is_over(self) -> bool:
-        """Whether patience is at its end."""
+        """Whether patience is exhausted."""
         return self.worse >= self.rule.patience
 
     def state(self) -> dict[str, Any]:

@@ -1,9 +1,9 @@
-"""One `fit` for every step: Lightning's loop over a run's micro-batches, resumed from a savepoint bit for bit.
+"""`fit`, the training loop of every stage: Lightning over the micro-batches of a run, with bit-identical resume.
 
-A run is one stream of micro-batches 0 .. n-1 and Lightning sees a single epoch of those that are left. Each one, and
-every random draw in it, is a function of its number, so a run has no state but that number, the weights and the
-optimizer's means. On several devices (adaptbert.training.distributed) the micro-batches of an optimizer step are shared
-out among them, and the gradient is their mean as before: the same documents, masks and dropout whatever their number.
+A run is one stream of micro-batches 0 .. n-1; for Lightning the remaining ones are a single epoch. Each micro-batch,
+and every random draw in it, is a function of its number, so the state of a run is that number, the weights and the
+optimizer's means. Several devices (adaptbert.training.distributed) divide the micro-batches of an optimizer step among
+them, and the gradient is the mean as before: documents, masks and dropout do not depend on the number of devices.
 """
 
 import logging
@@ -52,15 +52,15 @@ def fit(
 
     Raises:
         BadParams: the devices cannot share the micro-batches.
-        Diverged: too many losses or gradients are not finite; or weights would be saved that are not.
+        Diverged: too many losses or gradients are not finite; or weights to be saved are not finite.
         Interrupted: a signal came; the state was saved.
         RankLost: the process of another device ended.
     """
     if plan.steps == 0:
         return Fitted([], {}, 0)
-    asleep = [name for name, child in module.named_modules() if not child.training]
-    if asleep:
-        raise AssertionError(f"{asleep[0]} is in eval mode: its dropout would be off")
+    in_eval_mode = [name for name, child in module.named_modules() if not child.training]
+    if in_eval_mode:
+        raise AssertionError(f"{in_eval_mode[0]} is in eval mode: its dropout would be off")
     world = count(plan.accumulate)
     dtype = torch.bfloat16 if plan.precision == "bf16-mixed" else torch.float32
     progress = Progress(plan.steps, run, plan.flop, lambda: world * matmul_peak(dtype))
@@ -79,23 +79,23 @@ def fit(
 
 
 def follow(rank: int, world: int, store: str) -> None:
-    """The whole life of a process that trains on a further device; arguments as `ranks.joined` takes them."""
+    """The main function of a process that trains on a further device; arguments as of `distributed.joined`."""
     signals.ignore()
     signals.die_with_parent(signal.SIGKILL)
-    warnings.simplefilter("ignore")  # rank 0 tells them
+    warnings.simplefilter("ignore")  # rank 0 shows them
     with joined(rank, world, store) as ranks:
         _train(ranks.share(None), ranks)
 
 
 @dataclass(frozen=True)
 class _Job:
-    """What every rank needs to know.
+    """The input of every rank.
 
     Attributes:
         first: optimizer steps that are done.
         means: the optimizer's, after them.
         threads: of each rank; bits depend on them.
-        may_end: optimizer steps after which rank 0 may say that training is over.
+        may_end: optimizer steps after which rank 0 may end training.
     """
 
     module: pl.LightningModule
@@ -152,13 +152,13 @@ class _Batches(torch.utils.data.Dataset[MicroBatch]):
 
 
 def _begin_worker(number: int) -> None:
-    """A worker ends with its process, and lets that one answer the signals of a terminal."""
+    """A worker ends with its parent process and leaves the signals of a terminal to it."""
     signals.ignore()
     signals.die_with_parent(signal.SIGKILL)
 
 
 class _Steps(pl.Callback):
-    """What every rank does: seeds every micro-batch, guards every step; `monitor`, in rank 0, does the rest."""
+    """Runs in every rank: seeds each micro-batch, averages and clips gradients; `monitor`, in rank 0, does the rest."""
 
     def __init__(self, job: _Job, ranks: Ranks, numbers: range, monitor: Monitor | None) -> None:
         self._job, self._ranks, self._numbers, self._monitor = job, ranks, numbers, monitor
@@ -167,7 +167,7 @@ class _Steps(pl.Callback):
         self._norm = torch.zeros(())
 
     def on_train_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
-        # Lightning has put its own handlers in place; theirs would end the process with 0.
+        # Lightning has installed its signal handlers, which would end the process with status 0.
         if self._monitor is None:
             signals.ignore()
         else:
@@ -180,15 +180,15 @@ class _Steps(pl.Callback):
         torch.manual_seed(seed_of(self._job.plan.seed, "step", self._numbers[index]))
 
     def on_before_optimizer_step(self, trainer: pl.Trainer, module: pl.LightningModule, optimizer: Any) -> None:
-        # Every micro-batch reaches the same parameters, so all ranks have the same gradients to give.
+        # Every micro-batch reaches the same parameters, so all ranks have gradients of the same parameters.
         gradients = [parameter.grad for parameter in module.parameters() if parameter.grad is not None]
         self._ranks.mean(gradients)
         # Lightning itself refuses to clip for a fused optimizer under autocast; bfloat16 has no scaler to undo first.
         self._norm, limit = nn.utils.get_total_norm(gradients), self._job.plan.clip_norm
-        # A small gradient would be multiplied by 1, which is not free; a GPU would have to be asked.
+        # Skip the multiplication by 1 where the norm is small, but not on a GPU: reading the norm would wait for it.
         if self._norm.device.type != "cpu" or self._norm > limit:
             nn.utils.clip_grads_with_norm_(module.parameters(), limit, self._norm)
-        # The fused kernel leaves weights and means alone where this is 1, without asking the device for the number.
+        # The fused kernel skips the update where this is 1, and nothing waits for the device.
         optimizer.found_inf = (~torch.isfinite(self._norm)).to(torch.float32)
 
     def on_train_batch_end(

@@ -1,4 +1,4 @@
-"""What rank 0 alone does in a run of training: the curve, checks, log, measures, savepoints, and the best weights."""
+"""The part of training that rank 0 alone does: curve, checks, logging, evaluation, savepoints and the best weights."""
 
 import math
 import os
@@ -22,9 +22,9 @@ from adaptbert.training.stability import Health
 
 LOG_EVERY = 10
 SAVE_SECONDS = 60.0
-SAVE_SHARE = 20.0  # so many times as long as saving takes is trained before the next one
-MEANS = "optimizer/"  # what the names of its tensors in a savepoint begin with
-BEST = "best/"  # and of the weights that were best so far
+SAVE_SHARE = 20.0  # training time between two savepoints, as a multiple of the time to save
+MEANS = "optimizer/"  # prefix of the optimizer's tensors in a savepoint
+BEST = "best/"  # prefix of the best weights so far
 
 
 class Monitor:
@@ -50,7 +50,7 @@ class Monitor:
         self._last = [math.nan for _ in self._names]  # the last finite loss, and its parts
         self._since_logged: list[list[float]] = []
         self._since_measured: list[list[float]] = []
-        # Of steps that were not looked at yet: asking a GPU for a number at each step would make it wait.
+        # Steps whose numbers were not read yet: reading from a GPU at each step would make it wait.
         self._pending: list[tuple[int, Tensor, Tensor, dict[str, int]]] = []
         self._saved = time.monotonic()
         self._save_seconds = float(os.environ.get("ADAPTBERT_SAVE_SECONDS", SAVE_SECONDS))
@@ -61,7 +61,7 @@ class Monitor:
         return self._best is not None and self._best.is_over
 
     def fitted(self, module: pl.LightningModule) -> Fitted:
-        """What there is at the end; the module gets the best weights."""
+        """The result of the run; the module gets the best weights."""
         if self._best is not None:
             with torch.no_grad():
                 for name, tensor in weights(module):
@@ -75,7 +75,7 @@ class Monitor:
     # Resuming and saving
 
     def restore(self, module: pl.LightningModule, state: State) -> None:
-        """The weights, and all that is known of the steps that are done; the optimizer is not there yet."""
+        """Restore the weights and the state of this monitor; the optimizer does not exist yet."""
         with torch.no_grad():
             for name, tensor in weights(module):
                 tensor.copy_(state.tensors[f"weights/{name}"])
@@ -91,7 +91,7 @@ class Monitor:
             }
 
     def begin(self) -> None:
-        """The first step begins."""
+        """Called before the first step."""
         self._progress.begin(self.step, self._counts)
 
     def _save(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
@@ -113,11 +113,11 @@ class Monitor:
             "health": self._health.values(),
             **({} if self._best is None else {"best": self._best.state()}),
         }
-        self._run.flush()  # what a resumed process will not log again
+        self._run.flush()  # a resumed process does not log these steps again
         began = time.monotonic()
         self._savepoints.save(State(self.step, tensors, values))
         self._saved = time.monotonic()
-        # Saving must stay cheap beside training, however large the model and however slow the disk.
+        # Saving takes at most 1 / SAVE_SHARE of the time, however large the model and slow the disk.
         self._save_seconds = max(self._save_seconds, SAVE_SHARE * (self._saved - began))
 
     # Training
@@ -125,14 +125,14 @@ class Monitor:
     def after_step(
         self, trainer: pl.Trainer, module: pl.LightningModule, losses: Tensor, norm: Tensor, counts: Mapping[str, int]
     ) -> None:
-        """An optimizer step is done: loss and its parts, (1 + parts,), the norm before clipping, counts."""
+        """After an optimizer step: the loss and its parts, (1 + parts,), the norm before clipping, and counts."""
         for name, number in counts.items():
             self._counts[name] = self._counts.get(name, 0) + number
         self.step += 1
         self._pending.append((self.step, losses, norm, dict(self._counts)))
         measured = self.step in self._measure_at
         if measured:
-            self._settle()
+            self._process_pending()
             with self._progress.paused():
                 self._measure(module)
         last = self.step == self._plan.steps or self.is_over
@@ -141,38 +141,38 @@ class Monitor:
         save = self._savepoints is not None and (
             last or bool(stop) or time.monotonic() - self._saved >= self._save_seconds
         )
-        tell = last or self._progress.is_due()
-        if module.device.type == "cpu" or logged or save or tell:
-            self._settle()
+        report = last or self._progress.is_due()
+        if module.device.type == "cpu" or logged or save or report:
+            self._process_pending()
         if logged:
             rate = trainer.optimizers[0].param_groups[0]["lr"]
             means = self._means(self._since_logged)
             self._run.log_metrics({**means, "train/learning_rate": rate}, self.step)
             self._since_logged = []
-        if tell:
+        if report:
             self._progress.tell(self.step, self._counts, self._last[0])
         if save:
             with self._progress.paused():
                 self._save(trainer, module)
         if stop and not last:
-            kept = "" if save else "; nothing could be saved"
-            raise signals.Interrupted(f"{stop} after step {self.step:,} of {self._plan.steps:,}{kept}")
+            unsaved = "" if save else "; nothing could be saved"
+            raise signals.Interrupted(f"{stop} after step {self.step:,} of {self._plan.steps:,}{unsaved}")
 
-    def _settle(self) -> None:
-        """Look at the steps that were not looked at yet, in their order."""
+    def _process_pending(self) -> None:
+        """Read and check the numbers of the pending steps, in order."""
         pending, self._pending = self._pending, []
         if not pending:
             return
         numbers = torch.stack([torch.cat([norm[None], losses]) for _, losses, norm, _ in pending]).tolist()
         for (step, _, _, counts), (norm, loss, *parts) in zip(pending, numbers, strict=True):
             try:
-                told = self._health.observe(step, loss, norm)
+                warning = self._health.observe(step, loss, norm)
             except Diverged as error:
                 error.trained = counts
                 self._explain()
                 raise
-            if told:
-                self._progress.note(f"warning: {told}")
+            if warning:
+                self._progress.note(f"warning: {warning}")
             if math.isfinite(loss):
                 self._last = [loss, *parts]
                 self._since_logged.append(self._last)
@@ -188,7 +188,7 @@ class Monitor:
             self._best_weights = {name: tensor.detach().clone() for name, tensor in weights(module)}
 
     def _means(self, steps: list[list[float]]) -> dict[str, float]:
-        """Loss and parts of the steps that counted; where none did, of the last one that did."""
+        """Mean loss and parts of the steps with a finite loss; if there are none, those of the last such step."""
         if not steps and math.isnan(self._last[0]):
             raise self._diverged("no loss was finite yet")
         values = [sum(column) / len(steps) for column in zip(*steps, strict=True)] or self._last
@@ -198,13 +198,13 @@ class Monitor:
         return Diverged(Code.DIVERGED, f"step {self.step}", problem, "lower optim.learning_rate", self._counts)
 
     def _explain(self) -> None:
-        """What is needed to look into a run that diverged: the micro-batches are functions of seed and number."""
+        """Write the steps that diverged; seed and number reproduce their micro-batches."""
         if self._savepoints is None:
             return
         self._savepoints.folder.mkdir(parents=True, exist_ok=True)
         path = self._savepoints.folder / "diverged.json"
-        found = {"seed": self._plan.seed, "accumulate": self._plan.accumulate, "steps": self._health.bad_steps}
-        write_json(path, found)
+        steps = {"seed": self._plan.seed, "accumulate": self._plan.accumulate, "steps": self._health.bad_steps}
+        write_json(path, steps)
         self._run.log_artifact(path)
         print(f"  the steps that went wrong are in {path}")
 
@@ -212,8 +212,8 @@ class Monitor:
 def weights(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
     """Parameters, shared ones once, and the buffers that are saved."""
     yield from module.named_parameters()
-    kept = module.state_dict().keys()
-    yield from ((name, buffer) for name, buffer in module.named_buffers() if name in kept)
+    saved_names = module.state_dict().keys()
+    yield from ((name, buffer) for name, buffer in module.named_buffers() if name in saved_names)
 
 
 def optimizer_part(state: State | None) -> dict[str, Tensor]:

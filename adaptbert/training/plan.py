@@ -1,4 +1,4 @@
-"""What a run of training is asked for, and what it leaves beside the weights."""
+"""The plan of a training run, and its results besides the weights."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ from adaptbert.training.early_stopping import KeepBest
 
 
 class MicroBatch(Protocol):
-    """What a module's `training_step` gets."""
+    """The input of a module's `training_step`."""
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """What to sum over the run; `tokens`, padding not counted, is one of them."""
+        """Counts to be summed over the run; `tokens`, without padding, is one of them."""
         ...
 
     def to(self, device: torch.device) -> "MicroBatch":
@@ -22,17 +22,17 @@ class MicroBatch(Protocol):
         ...
 
     def pin_memory(self) -> "MicroBatch":
-        """The same in pinned memory; asked for only where there is a CUDA device."""
+        """The same in pinned memory; called only where there is a CUDA device."""
         ...
 
 
 Batches = Callable[[int], MicroBatch]
-"""The k-th micro-batch of a run; for several devices it can be pickled."""
+"""The k-th micro-batch of a run; for several devices it must be picklable."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How far training goes.
+    """Length and settings of a training run.
 
     Attributes:
         steps: optimizer steps.
@@ -41,10 +41,10 @@ class Plan:
         precision: as Lightning names it.
         seed: of dropout, micro-batch by micro-batch.
         loss_name: of the loss on the curves, e.g. `train/mlm_loss`.
-        parts: what else `training_step` returns by these names goes on the curves, as means over micro-batches.
-        flop: floating-point operations of what has such counts, to tell the share of the machine's peak; for several
-            devices it can be pickled, as batches are.
-        keep_best: which measured step is kept, and when to stop; without it the last one is, after all steps.
+        parts: other values that `training_step` returns by these names; the curves get their means over micro-batches.
+        flop: floating-point operations for such counts, for the reported share of the machine's peak; for several
+            devices it must be picklable, as batches must.
+        keep_best: selects the measured step that is kept, and when to stop; None keeps the last of all steps.
     """
 
     steps: int
@@ -60,12 +60,12 @@ class Plan:
 
 @dataclass(frozen=True)
 class Fitted:
-    """What a run leaves beside the weights.
+    """The results of a run besides the weights.
 
     Attributes:
         curve: a dict for each measured step: `step`, `tokens`, the measures, the mean training loss since the last one.
         counts: sums over all micro-batches, and `skipped_steps`, `spikes`.
-        step: after which optimizer step the weights were as they are now: the last, or the best.
+        step: the optimizer step of the present weights: the last, or the best.
     """
 
     curve: list[dict[str, float]]

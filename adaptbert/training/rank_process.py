@@ -8,7 +8,7 @@ from pkgutil import resolve_name
 
 
 def main(function: str, rank: str, world: str, store: str) -> None:
-    """Call the function of that name; how it ends is how the process ends."""
+    """Call the function of that name; the process ends as the function does."""
     resolve_name(function)(int(rank), int(world), store)
 
 

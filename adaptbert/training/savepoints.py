@@ -1,11 +1,11 @@
-"""Savepoints: the state of a training run after some optimizer step, on disk whole or not at all.
+"""Savepoints: the state of a training run after an optimizer step, written atomically.
 
-One safetensors file a savepoint, which cannot run code, named by its step and the sha256 of its bytes:
+A savepoint is one safetensors file, which cannot run code, named by its step and the sha256 of its bytes:
 
     00000120-3f9a...c1.safetensors
 
-so a cut, flipped or exchanged file betrays itself, and a single rename makes it appear. Numbers that are no tensors
-travel in the file's own metadata. No state of a random generator is kept: every draw is a function of (seed, k).
+so a truncated, damaged or exchanged file is detected, and one rename publishes it. Values that are not tensors are in
+the metadata of the file. No state of a random generator is saved: every draw is a function of (seed, k).
 """
 
 import json
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 NAME = re.compile(r"(\d{8})-([0-9a-f]{64})\.safetensors")
-KEPT = 2
+MAX_SAVEPOINTS = 2
 VALUES = "values"
 
 
 @dataclass(frozen=True)
 class State:
-    """What a run needs to go on.
+    """The state from which a run is resumed.
 
     Attributes:
         step: optimizer steps that are done.
@@ -49,23 +49,23 @@ class Savepoints:
     """The savepoints of one run, in a folder of their own.
 
     Args:
-        folder: made when the first one is written.
-        at: called by name at each point of writing; tests put a crash there.
+        folder: created with the first savepoint.
+        at: called with a name at each point of writing, where tests raise.
     """
 
     def __init__(self, folder: Path, at: Callable[[str], None] = lambda _: None) -> None:
         self.folder, self._at = folder, at
 
     def save(self, state: State) -> None:
-        """Write one; only when it is safe on disk are older ones removed, all but the last two.
+        """Write one; when it is safe on disk, remove all but the last two.
 
         Raises:
-            OSError: the disk is full or read-only; what was there before is still there.
+            OSError: the disk is full or read-only; earlier savepoints are unchanged.
         """
         from safetensors.torch import save
 
         tensors = {name: tensor.detach().contiguous() for name, tensor in state.tensors.items()}
-        payload = memoryview(save(tensors, {VALUES: json.dumps(dict(state.values))}))  # a half of it is no copy
+        payload = memoryview(save(tensors, {VALUES: json.dumps(dict(state.values))}))  # slices are no copies
         digest = sha256(payload).hexdigest()
         self.folder.mkdir(parents=True, exist_ok=True)
         target = self.folder / f"{state.step:08d}-{digest}.safetensors"
@@ -88,22 +88,22 @@ class Savepoints:
             part.unlink(missing_ok=True)
             raise
         self._at("renamed")
-        for _, old in self._found()[KEPT:]:
+        for _, old in self._newest_first()[MAX_SAVEPOINTS:]:
             old.unlink()
             self._at("pruned")
 
     def latest(self) -> State | None:
-        """The newest savepoint that is whole, None when there is none at all; damaged ones are renamed and told.
+        """The newest undamaged savepoint, None if there are none at all; damaged ones are renamed and reported.
 
         Raises:
-            BadData: there are savepoints, and each one is damaged.
+            BadData: there are savepoints, and all of them are damaged.
         """
         from safetensors import safe_open
 
         for left in self.folder.glob(".*.part"):
             left.unlink()
-        found = self._found()
-        for step, path in found:
+        paths = self._newest_first()
+        for step, path in paths:
             match = NAME.fullmatch(path.name)
             if match and file_digest(path) == match[2]:
                 with safe_open(path, "pt") as file:
@@ -111,12 +111,12 @@ class Savepoints:
                     return State(step, tensors, json.loads(file.metadata()[VALUES]))
             path.rename(path.with_suffix(".bad"))
             print(f"warning: {path} is damaged and set aside; the one before it is taken", file=sys.stderr)
-        if found:
+        if paths:
             remedy = f"remove {self.folder} to train again from the first step"
-            raise BadData(Code.DAMAGED_WEIGHTS, self.folder, f"each of its {len(found)} savepoints is damaged", remedy)
+            raise BadData(Code.DAMAGED_WEIGHTS, self.folder, f"each of its {len(paths)} savepoints is damaged", remedy)
         return None
 
-    def _found(self) -> list[tuple[int, Path]]:
-        """By step, the newest first; a clock is never asked."""
+    def _newest_first(self) -> list[tuple[int, Path]]:
+        """By step, not by modification time."""
         named = ((NAME.fullmatch(path.name), path) for path in sorted(self.folder.glob("*.safetensors")))
         return sorted(((int(match[1]), path) for match, path in named if match), reverse=True)

@@ -1,7 +1,7 @@
-"""Numerical health of a run: what is skipped, what is told, and when to stop.
+"""Numerical stability of a run: skipped steps, warnings, and when to stop.
 
-An optimizer step whose loss or gradient is not finite changes nothing and is counted; three in a row, or more than one
-in a hundred, end the run. A spike of the loss or of the gradient's norm is told.
+An optimizer step whose loss or gradient is not finite is skipped and counted; three in a row, or more than one in a
+hundred, end the run. A spike of the loss or of the gradient norm is reported.
 """
 
 import math
@@ -14,7 +14,7 @@ from adaptbert.errors import Diverged
 
 IN_A_ROW = 3
 SHARE = 0.01
-PATIENCE = 100  # steps before the share is looked at
+PATIENCE = 100  # steps before the share is checked
 DECAY = 0.98
 LOSS_DEVIATIONS = 6.0
 NORM_RATIO = 10.0
@@ -22,7 +22,7 @@ WINDOW = 128
 
 
 class Health:
-    """Watches the steps of one run, in their order; its state is a function of what it has seen."""
+    """Observes the steps of one run in order; its state is a function of the observations."""
 
     def __init__(self) -> None:
         self.skipped = self.spikes = 0
@@ -35,7 +35,7 @@ class Health:
         """One optimizer step: its loss and the norm of its gradient before clipping.
 
         Returns:
-            A sentence for the user, or nothing.
+            A warning for the user, or an empty text.
 
         Raises:
             Diverged: too many steps were skipped.
@@ -44,13 +44,13 @@ class Health:
         if not (math.isfinite(loss) and math.isfinite(norm)):
             return self._skip(step, loss, norm)
         self._in_a_row = 0
-        told = self._spike(step, loss, norm)
+        warning = self._spike(step, loss, norm)
         self._norms.append(norm)
         deviation = loss - self._mean
-        decay = min(DECAY, 1 - 1 / (len(self._norms) + 1))  # the first values count as in a plain mean
+        decay = min(DECAY, 1 - 1 / (len(self._norms) + 1))  # the first values are averaged with equal weights
         self._mean += (1 - decay) * deviation
         self._variance = decay * (self._variance + (1 - decay) * deviation**2)
-        return told
+        return warning
 
     def values(self) -> dict[str, Any]:
         """For a savepoint."""
@@ -66,7 +66,7 @@ class Health:
         }
 
     def restore(self, values: dict[str, Any]) -> None:
-        """What `values` gave."""
+        """From a savepoint, what `values` returned."""
         self.skipped, self.spikes = values["skipped"], values["spikes"]
         self._seen, self._in_a_row = values["seen"], values["in_a_row"]
         self._mean, self._variance = values["mean"], values["variance"]

@@ -69,8 +69,8 @@ class Recipe:
 
     def stage(self) -> str:
         """That the last DVC had begun, by its name without a key."""
-        told = self.tail().rpartition("--- dvc repro\n")[2]
-        return ["(start)", *re.findall(r"^(?:Running s|S)tage '(\w+)", told, re.MULTILINE)][-1]
+        output = self.tail().rpartition("--- dvc repro\n")[2]
+        return ["(start)", *re.findall(r"^(?:Running s|S)tage '(\w+)", output, re.MULTILINE)][-1]
 
     def wait_for_lock(self, process: "subprocess.Popen[bytes]") -> None:
         """Until DVC has begun to write dvc.lock, or has ended."""
@@ -80,10 +80,10 @@ class Recipe:
 
     def _lock_state(self) -> tuple[int, int]:
         try:
-            found = (self.root / "dvc.lock").stat()
+            status = (self.root / "dvc.lock").stat()
         except FileNotFoundError:
             return 0, 0
-        return found.st_mtime_ns, found.st_size
+        return status.st_mtime_ns, status.st_size
 
     def results(self) -> dict[str, bytes]:
         """Every file that is not of git, DVC, MLflow or Python."""
@@ -95,11 +95,11 @@ class Recipe:
 
     def processes(self) -> list[int]:
         """That work in this folder."""
-        found = []
+        pids = []
         for process in psutil.process_iter(["cwd"]):
             if process.info["cwd"] == str(self.root) and alive(process.pid):
-                found.append(process.pid)
-        return found
+                pids.append(process.pid)
+        return pids
 
 
 def kill(recipe: Recipe, process: "subprocess.Popen[bytes]", kind: str, at_lock: bool, seconds: float) -> bool:
@@ -113,7 +113,7 @@ def kill(recipe: Recipe, process: "subprocess.Popen[bytes]", kind: str, at_lock:
         return False
     recipe.stages[f"{recipe.stage()}, at dvc.lock" if at_lock else recipe.stage()] += 1
     if kind == "dvc alone":
-        process.kill()  # the stage is told by the kernel, and the next DVC starts at once
+        process.kill()  # the kernel signals the stage, and the next DVC starts at once
     else:
         os.killpg(process.pid, signal.SIGINT if kind == "Ctrl-C" else signal.SIGKILL)
     process.wait(120)

@@ -83,12 +83,12 @@ class World:
         return [self.root / value for name, value in pairwise(words) if name in MADE]
 
     def content(self, stage: str) -> dict[str, bytes]:
-        found = {}
+        contents = {}
         for path in self.outputs(stage):
             for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
                 if file.is_file():
-                    found[str(file.relative_to(self.root))] = file.read_bytes()
-        return found
+                    contents[str(file.relative_to(self.root))] = file.read_bytes()
+        return contents
 
     def log(self) -> str:
         return (self.root / "log.txt").read_text(encoding="utf-8")
@@ -112,8 +112,8 @@ class World:
         status = self.run(stage, sabotage=sabotage, workers=draw.choice([0, 0, 2]))
         if status != 0:
             return f"exit {status}"
-        here, wanted = self.content(stage), self.golden[stage]
-        return ", ".join(sorted(name for name in here.keys() | wanted.keys() if here.get(name) != wanted.get(name)))
+        here, expected = self.content(stage), self.golden[stage]
+        return ", ".join(sorted(name for name in here.keys() | expected.keys() if here.get(name) != expected.get(name)))
 
 
 @pytest.fixture(scope="module", params=[1, 3], ids=["no accumulation", "accumulation of 3"])
@@ -171,7 +171,7 @@ def as_function(world: World, stage: str, run: Run, work: Path) -> None:
 
 
 class Greedy(Run):
-    """A record that keeps what it is given for itself."""
+    """A tracking run that stores the objects that it gets."""
 
     def log_metrics(self, metrics: Mapping[str, float], step: int = 0) -> None:
         assert isinstance(metrics, dict)
@@ -206,7 +206,7 @@ def test_what_carries_changes_no_bit(copy: World, stage: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize("stage", ["pretrain", "finetune section"])
 def test_a_record_that_decides_is_seen(copy: World, stage: str, tmp_path: Path) -> None:
-    """The test above is worth something: here the record takes the numbers away that it is given."""
+    """The test above is worth something: here the tracking run clears the numbers that it gets."""
     with suppress(KeyError):
         as_function(copy, stage, Greedy(), tmp_path / "work")
     assert copy.content(stage) != copy.golden[stage]
@@ -235,5 +235,7 @@ def test_forty_kills_change_no_bit(world: World, stage: str) -> None:
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("sabotage", sabotages.ALL)
 def test_each_sabotage_is_seen(world: World, sabotage: str) -> None:
-    found = [world.trial(stage, seed, sabotage) for stage in ("pretrain", "finetune section") for seed in range(1, 4)]
-    assert any(found), "the trials above would not see this"
+    differences = [
+        world.trial(stage, seed, sabotage) for stage in ("pretrain", "finetune section") for seed in range(1, 4)
+    ]
+    assert any(differences), "the trials above would not see this"

@@ -67,21 +67,21 @@ def test_what_is_written(project: Project, task: str) -> None:
 
 @pytest.mark.parametrize("task", KINDS)
 def test_metrics(project: Project, task: str) -> None:
-    found = read_json(project.root / f"metrics/{task}-general.json")
+    metrics = read_json(project.root / f"metrics/{task}-general.json")
     metric = {"section": "f1_macro", "mention": "f1_span"}[task]
     expected = {"task": task, "arm": "general", "from": "pretrain", "metric": metric}
     expected |= {"shape": KINDS[task][0], "target": KINDS[task][1], "examples": 96}
-    assert expected.items() <= found.items()
-    assert (found["labels"], found["steps"]) == (96, 48)  # 8 * 96 / 16
-    assert [seed["seed"] for seed in found["seeds"]] == SEEDS
-    assert {split: rows[0]["rows"] for split, rows in found["contract"].items()} == {"dev": 24, "test": 32}
-    assert found["contract"]["test"][0]["metric"] == f"test/{metric}", "what it is compared by comes first"
-    for seed in found["seeds"]:
+    assert expected.items() <= metrics.items()
+    assert (metrics["labels"], metrics["steps"]) == (96, 48)  # 8 * 96 / 16
+    assert [seed["seed"] for seed in metrics["seeds"]] == SEEDS
+    assert {split: rows[0]["rows"] for split, rows in metrics["contract"].items()} == {"dev": 24, "test": 32}
+    assert metrics["contract"]["test"][0]["metric"] == f"test/{metric}", "what it is compared by comes first"
+    for seed in metrics["seeds"]:
         assert {f"test/{metric}", f"dev/{metric}", "degenerate", "cut", "curve"} <= set(seed)
         assert [point["step"] for point in seed["curve"]] == [6 * epoch for epoch in range(1, 9)]
         assert seed["curve"][-1][f"dev/{metric}"] == seed[f"dev/{metric}"]
         assert seed["curve"][-1]["train/loss"] < seed["curve"][0]["train/loss"]
-    assert max(seed[f"test/{metric}"] for seed in found["seeds"]) > 0.6, "what can be learnt is learnt"
+    assert max(seed[f"test/{metric}"] for seed in metrics["seeds"]) > 0.6, "what can be learnt is learnt"
 
 
 @pytest.mark.parametrize("task", KINDS)
@@ -124,8 +124,8 @@ def test_the_checkpoint_is_the_seed_that_is_best_on_dev(project: Project, task: 
     scores = logits(model, shape, examples, 64, "32-true")
     answers, confidence = shape.answers(rows, examples, scores, task_card.tuned)
     expected = [row for row in project.predictions(f"{task}-general") if row["seed"] == best["seed"]]
-    found = [answer if isinstance(answer, str) else json.dumps(answer) for answer in answers]
-    assert found == [row["predicted"] for row in expected]
+    texts = [answer if isinstance(answer, str) else json.dumps(answer) for answer in answers]
+    assert texts == [row["predicted"] for row in expected]
     assert confidence.tolist() == pytest.approx([row["confidence"] for row in expected], abs=1e-5)
 
 
@@ -148,14 +148,14 @@ def test_stock_transformers_gives_the_same_answers(project: Project) -> None:
 @pytest.mark.parametrize("task", KINDS)
 def test_twice_gives_equal_bytes(fresh: Project, tmp_path_factory: pytest.TempPathFactory, task: str) -> None:
     other = Project(tmp_path_factory.mktemp("other"), KINDS)
-    found = []
+    outputs = []
     for number, project in enumerate((fresh, other)):
         torch.manual_seed(number)
         np.random.seed(number)
         project.finetune(task, "general", precision="bf16-mixed")
-        found.append(project.outputs())
-    assert found[0] == found[1]
-    assert len(found[0]) == 7
+        outputs.append(project.outputs())
+    assert outputs[0] == outputs[1]
+    assert len(outputs[0]) == 7
 
 
 def test_a_seed_gives_the_same_whatever_came_before_it(fresh: Project) -> None:
@@ -169,9 +169,9 @@ def test_from_scratch_each_seed_has_its_own_weights(fresh: Project) -> None:
     tiny_step = {"optim": tiny.optim(learning_rate=1e-12), "epochs": 0.1}
     words = []
     for seed in (1, 2):
-        found = fresh.finetune("section", "scratch", seeds=[seed], **tiny_step)
-        assert found["from"] == "scratch"
-        assert found["steps"] == 1
+        metrics = fresh.finetune("section", "scratch", seeds=[seed], **tiny_step)
+        assert metrics["from"] == "scratch"
+        assert metrics["steps"] == 1
         weights = load_file(fresh.root / "models/finetune/section-scratch/model.safetensors")
         words.append(weights["bert.embeddings.word_embeddings.weight"])
     assert not torch.allclose(*words, atol=1e-3)
@@ -189,9 +189,9 @@ def test_labels_are_counted_and_chosen_by_id(fresh: Project, monkeypatch: pytest
     real = labelled.subset
 
     def subset(rows: list[dict[str, Any]], labels: int) -> list[dict[str, Any]]:
-        found = real(rows, labels)
-        used.append([row["id"] for row in found])
-        return found
+        subset = real(rows, labels)
+        used.append([row["id"] for row in subset])
+        return subset
 
     monkeypatch.setattr("adaptbert.rows.labelled_set.subset", subset)
     for arm, labels in (("general", 20), ("scratch", 20), ("general", 40)):
@@ -201,59 +201,59 @@ def test_labels_are_counted_and_chosen_by_id(fresh: Project, monkeypatch: pytest
 
 def test_each_split_is_opened_and_tokenised_once_and_test_last(fresh: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """For all seeds and all points of a learning curve; test when the first of them is through with its training."""
-    told: list[str] = []
+    events: list[str] = []
 
     def spy(what: str, name: Callable[[Any], str]) -> None:
         module, _, attribute = what.rpartition(".")
         real = getattr(resolve_name(module), attribute)
 
-        def spied(*given: Any, **named: Any) -> Any:
-            told.append(name(given))
-            return real(*given, **named)
+        def spied(*arguments: Any, **named: Any) -> Any:
+            events.append(name(arguments))
+            return real(*arguments, **named)
 
         monkeypatch.setattr(what, spied)
 
-    spy("adaptbert.rows.labelled_set.split", lambda given: f"opens {given[1]}")
-    spy("adaptbert.finetuning.tasks.sentences.Sentences.examples", lambda given: f"tokenises {len(given[1])}")
+    spy("adaptbert.rows.labelled_set.split", lambda arguments: f"opens {arguments[1]}")
+    spy("adaptbert.finetuning.tasks.sentences.Sentences.examples", lambda arguments: f"tokenises {len(arguments[1])}")
     spy("adaptbert.finetuning.seed_run.fit", lambda _: "trains")
     fresh.finetune("section", "general", seeds=[1, 2], epochs=2.0, label_counts=[32])
     train, dev, test = (["opens " + name, f"tokenises {rows}"] for name, rows in SPLITS.items())
-    assert told == [*train, *dev, "trains", *test, "trains", "tokenises 32", "trains", "trains"]
+    assert events == [*train, *dev, "trains", *test, "trains", "tokenises 32", "trains", "trains"]
 
 
 def test_a_seed_that_predicts_one_class_is_counted_and_marked(fresh: Project) -> None:
-    found = fresh.finetune("section", "general", seeds=[1], optim=tiny.optim(learning_rate=1e-12), epochs=0.1)
+    metrics = fresh.finetune("section", "general", seeds=[1], optim=tiny.optim(learning_rate=1e-12), epochs=0.1)
     predicted = {row["predicted"] for row in fresh.predictions("section-general")}
-    assert found["seeds"][0]["degenerate"] is (len(predicted) == 1)
-    assert found["seeds"][0]["degenerate"], "an untrained head; else this test shows nothing"
+    assert metrics["seeds"][0]["degenerate"] is (len(predicted) == 1)
+    assert metrics["seeds"][0]["degenerate"], "an untrained head; else this test shows nothing"
 
 
 def test_rows_that_are_cut_are_counted(fresh: Project) -> None:
-    found = fresh.finetune("section", "general", seeds=[1], max_length=12, epochs=1.0)
+    metrics = fresh.finetune("section", "general", seeds=[1], max_length=12, epochs=1.0)
     rows = labelled.split(fresh.root / "data/section", "train")
     lengths = [len(encoding.ids) + 2 for encoding in tiny.tokenizer().encode([row["text"] for row in rows])]
-    assert found["seeds"][0]["cut"] == sum(length > 12 for length in lengths) > 0
-    assert found["examples"] == 96
+    assert metrics["seeds"][0]["cut"] == sum(length > 12 for length in lengths) > 0
+    assert metrics["examples"] == 96
 
 
 def test_rows_in_windows_are_not_cut_but_more_examples(fresh: Project) -> None:
-    found = fresh.finetune("mention", "general", {"stride": 6}, seeds=[1], max_length=12, epochs=1.0)
-    assert found["seeds"][0]["cut"] == 0
-    assert found["examples"] > found["labels"] == 96
-    assert found["steps"] == round(found["examples"] / 16), "an epoch is all windows"
+    metrics = fresh.finetune("mention", "general", {"stride": 6}, seeds=[1], max_length=12, epochs=1.0)
+    assert metrics["seeds"][0]["cut"] == 0
+    assert metrics["examples"] > metrics["labels"] == 96
+    assert metrics["steps"] == round(metrics["examples"] / 16), "an epoch is all windows"
     assert len(fresh.predictions("mention-general")) == 32, "an answer a row"
 
 
-def test_answers_that_cannot_be_found_are_told_and_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unanswerable_rows_are_reported_and_recorded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Of every split."""
     project = Project(tmp_path, {"asked": ("extractive_answer", "answer")})
-    found = project.finetune("asked", "general", {"max_answer": 2}, seeds=[1], epochs=0.2)
-    told = capsys.readouterr().out
+    metrics = project.finetune("asked", "general", {"max_answer": 2}, seeds=[1], epochs=0.2)
+    printed = capsys.readouterr().out
     for split, count in SPLITS.items():
         rows = labelled.split(tmp_path / "data/asked", split)
         long = sum(answer["text"] == "bread or fish" for row in rows for answer in row["answers"])
-        assert found["lost"][split] == {"answers_cut_away": 0, "answers_too_long": long}
-        assert f"warning: {split}: answers_cut_away 0, answers_too_long {long} of {count} rows" in told
+        assert metrics["lost"][split] == {"answers_cut_away": 0, "answers_too_long": long}
+        assert f"warning: {split}: answers_cut_away 0, answers_too_long {long} of {count} rows" in printed
         assert long > 0
 
 

@@ -17,14 +17,14 @@ def test_balanced_weights() -> None:
 
 
 def test_the_loss_is_weighted() -> None:
-    from adaptbert.finetuning.tasks.targets import OneLabel, SeveralLabels
+    from adaptbert.finetuning.tasks.targets import MultiLabelHead, SingleLabelHead
 
     scores = torch.tensor([[1.0, -1.0], [0.5, 2.0], [0.0, 0.3]])
     each = functional.cross_entropy(scores, torch.tensor([0, 1, 0]), reduction="none")
-    weighted = OneLabel(["a", "b"], [1.0, 3.0]).loss(scores, torch.tensor([0, 1, 0]))
+    weighted = SingleLabelHead(["a", "b"], [1.0, 3.0]).loss(scores, torch.tensor([0, 1, 0]))
     assert float(weighted) == pytest.approx(float((each[0] + 3 * each[1] + each[2]) / 3))
     yes = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     logs = -(
         torch.tensor([2.0, 5.0]) * yes * functional.logsigmoid(scores) + (1 - yes) * functional.logsigmoid(-scores)
     )
-    assert float(SeveralLabels(["a", "b"], [2.0, 5.0]).loss(scores, yes)) == pytest.approx(float(logs.mean()))
+    assert float(MultiLabelHead(["a", "b"], [2.0, 5.0]).loss(scores, yes)) == pytest.approx(float(logs.mean()))

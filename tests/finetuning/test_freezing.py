@@ -14,11 +14,11 @@ from tests.support.short_runs import EPOCH, STEPS, changed, made, plan, trained,
 
 
 def test_depths_are_those_of_the_layers() -> None:
-    found = depths(name for name, _ in made()[0].model.named_parameters())
-    assert found["bert.embeddings.LayerNorm.weight"] == 0
-    assert found["bert.encoder.layer.0.output.dense.bias"] == 1
-    assert found["bert.encoder.layer.1.attention.self.query.weight"] == 2
-    assert found["bert.pooler.dense.weight"] == found["classifier.bias"] == 3
+    depth_of = depths(name for name, _ in made()[0].model.named_parameters())
+    assert depth_of["bert.embeddings.LayerNorm.weight"] == 0
+    assert depth_of["bert.encoder.layer.0.output.dense.bias"] == 1
+    assert depth_of["bert.encoder.layer.1.attention.self.query.weight"] == 2
+    assert depth_of["bert.pooler.dense.weight"] == depth_of["classifier.bias"] == 3
     assert set(depths(["classifier.weight"]).values()) == {1}
 
 

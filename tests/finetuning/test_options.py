@@ -119,11 +119,11 @@ def usual(
 ) -> tuple[Project, dict[str, list[tuple[Any, Any]]]]:
     """Both tasks without any option: what the tests compare with."""
     project = Project(tmp_path_factory.mktemp("project"), KINDS, (64, 24, 24))
-    found = {}
+    answers = {}
     for task in KINDS:
         project.finetune(task, "general", **SETTINGS)
-        found[task] = answers_of(project, task)
-    return project, found
+        answers[task] = answers_of(project, task)
+    return project, answers
 
 
 @pytest.mark.parametrize("name", CELLS)
@@ -131,8 +131,8 @@ def test_it_does_something_and_the_folder_is_enough_to_predict(usual: Any, name:
     project, without = usual
     task, options, more = CELLS[name]
     metrics = project.finetune(task, "general", options, **{**SETTINGS, **more})
-    found = answers_of(project, task)
-    assert found != without[task]
+    recorded = answers_of(project, task)
+    assert recorded != without[task]
 
     saved = Checkpoint.load(project.root / f"models/finetune/{task}-general")
     model, shape = load_fine_tuned(saved)
@@ -142,8 +142,8 @@ def test_it_does_something_and_the_folder_is_enough_to_predict(usual: Any, name:
     examples = shape.examples(rows, saved.tokenizer, tiny.MAX_LENGTH)
     scores = logits(model, shape, examples, 64, "32-true")
     answers, confidence = shape.answers(rows, examples, scores, saved.card.task.tuned)
-    assert [answer if isinstance(answer, str) else json.dumps(answer) for answer in answers] == [a for a, _ in found]
-    assert confidence.tolist() == pytest.approx([sure for _, sure in found], abs=1e-5)
+    assert [answer if isinstance(answer, str) else json.dumps(answer) for answer in answers] == [a for a, _ in recorded]
+    assert confidence.tolist() == pytest.approx([sure for _, sure in recorded], abs=1e-5)
     if "early_stopping" in more:
         assert metrics["seeds"][0]["kept_step"] <= metrics["seeds"][0]["steps"]
     held = load_file(f"{saved.source}/model.safetensors")
@@ -276,10 +276,10 @@ def test_what_the_task_or_the_encoder_does_not_have(
         ({"early_stopping": {}}, "early_stopping.patience: is missing"),
     ],
 )
-def test_a_wrong_value_is_told_in_one_line(changes: dict[str, Any], line: str) -> None:
+def test_a_wrong_value_is_reported_in_one_line(changes: dict[str, Any], line: str) -> None:
     values = tiny.cell().model_dump(exclude_none=True) | changes
     with pytest.raises(UserError) as error:
         parse(CellConfig, values, "finetune.task", Path("params.yaml"))
-    told = [found for found in messages_in(str(error.value)) if f"finetune.task.{line}" in found]
-    assert len(told) == 1, str(error.value)
+    lines = [answers for answers in messages_in(str(error.value)) if f"finetune.task.{line}" in answers]
+    assert len(lines) == 1, str(error.value)
     assert len(messages_in(str(error.value))) == (2 if "embedings" in line else 1)

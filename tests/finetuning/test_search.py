@@ -29,13 +29,13 @@ def config(**values: Any) -> SearchConfig:
     return SearchConfig.model_validate(values)
 
 
-def trials(found: Mapping[str, Any]) -> list[Any]:
-    return [(row["learning_rate"], row["global_batch_size"], row["epochs"]) for row in found["search"]["trials"]]
+def trials(metrics: Mapping[str, Any]) -> list[Any]:
+    return [(row["learning_rate"], row["global_batch_size"], row["epochs"]) for row in metrics["search"]["trials"]]
 
 
 def test_a_grid_is_every_combination() -> None:
-    found = search(config(learning_rate=[1e-4, 1e-5], global_batch_size=[8, 16], seeds=1), USUAL, lambda _: 0.0)
-    assert [trial.point for trial in found] == [
+    results = search(config(learning_rate=[1e-4, 1e-5], global_batch_size=[8, 16], seeds=1), USUAL, lambda _: 0.0)
+    assert [trial.point for trial in results] == [
         Point(1e-4, 8, 2.0),
         Point(1e-4, 16, 2.0),
         Point(1e-5, 8, 2.0),
@@ -51,9 +51,9 @@ def test_a_trial_without_a_score_is_never_chosen() -> None:
     """Pearson's r of a model that answers one number is none."""
     assert best([Trial(USUAL, score) for score in (nan, 0.1, nan, 0.2)]) == 3
     pytest.importorskip("optuna", reason="an extra: pip install 'adaptbert[search]'")
-    found = search(config(**OPTUNA), USUAL, lambda point: nan if point.epochs < 5 else peak(point))
-    assert {trial.point.epochs < 5 for trial in found} == {True, False}
-    assert found[best(found)].point.epochs >= 5
+    results = search(config(**OPTUNA), USUAL, lambda point: nan if point.epochs < 5 else peak(point))
+    assert {trial.point.epochs < 5 for trial in results} == {True, False}
+    assert results[best(results)].point.epochs >= 5
 
 
 def test_the_seeds_of_a_search_are_those_of_no_cell() -> None:
@@ -69,7 +69,7 @@ def peak(point: Point) -> float:
 
 
 def test_optuna_is_deterministic_and_goes_on_where_it_was() -> None:
-    """Told the same scores, it asks for the same points; told others, for others: so a search can be asked again."""
+    """Equal scores give equal points, other scores other points: so an interrupted search can be repeated."""
     pytest.importorskip("optuna", reason="an extra: pip install 'adaptbert[search]'")
     first, again = (search(config(**OPTUNA), USUAL, peak) for _ in range(2))
     assert first == again
@@ -85,12 +85,14 @@ def test_optuna_is_deterministic_and_goes_on_where_it_was() -> None:
 def test_optuna_spends_as_much_on_every_arm_and_tries_nothing_twice(sizes: list[int] | None) -> None:
     """An arm that is better the longer it trains gets no more training than one that is worse."""
     pytest.importorskip("optuna", reason="an extra: pip install 'adaptbert[search]'")
-    asked = config(**{**OPTUNA, "trials": 40, "global_batch_size": sizes})
+    search_config = config(**{**OPTUNA, "trials": 40, "global_batch_size": sizes})
     spent = []
     for better in (1, -1):
-        found = search(asked, USUAL, lambda point, better=better: better * (point.epochs + point.learning_rate))
-        assert len({trial.point for trial in found}) == len(found) == 40
-        spent.append([trial.point.epochs for trial in found])
+        results = search(
+            search_config, USUAL, lambda point, better=better: better * (point.epochs + point.learning_rate)
+        )
+        assert len({trial.point for trial in results}) == len(results) == 40
+        spent.append([trial.point.epochs for trial in results])
     assert spent[0] == spent[1] == [1.0, 5.0, 9.0] * 13 + [1.0]
 
 
@@ -141,15 +143,15 @@ def searched(project: Project) -> dict[str, Any]:
 
 
 def test_the_dev_split_chooses_and_the_seeds_train_with_it(project: Project, searched: dict[str, Any]) -> None:
-    found = searched["search"]
+    search_metrics = searched["search"]
     assert trials(searched) == [(rate, 16, epochs) for rate in (1e-9, 1e-2) for epochs in (1.0, 2.0)]
-    scores = [row["dev/f1_macro"] for row in found["trials"]]
-    assert found["chosen"] == scores.index(max(scores)) + 1
-    chosen = found["trials"][found["chosen"] - 1]
+    scores = [row["dev/f1_macro"] for row in search_metrics["trials"]]
+    assert search_metrics["chosen"] == scores.index(max(scores)) + 1
+    chosen = search_metrics["trials"][search_metrics["chosen"] - 1]
     assert chosen["learning_rate"] == 1e-2, "the other one learns nothing"
-    for row in found["trials"]:
+    for row in search_metrics["trials"]:
         assert row["dev/f1_macro"] == pytest.approx(sum(row["seeds"]) / 2)
-    assert found["seeds"] == search_seeds(config(**GRID))
+    assert search_metrics["seeds"] == search_seeds(config(**GRID))
 
     card = read_json(project.root / "models/finetune/section-general/card.json")
     assert card["params"]["optim"]["learning_rate"] == chosen["learning_rate"]
@@ -183,9 +185,9 @@ def diverging(monkeypatch: pytest.MonkeyPatch) -> None:
     step = FineTuning.training_step
 
     def spoilt(self: Any, *arguments: Any) -> Any:
-        found = step(self, *arguments)
+        loss = step(self, *arguments)
         rate = self.trainer.optimizers[0].param_groups[0]["initial_lr"]
-        return found * (nan if rate == 1.0 and self.trainer.global_step else 1.0)
+        return loss * (nan if rate == 1.0 and self.trainer.global_step else 1.0)
 
     monkeypatch.setattr(FineTuning, "training_step", spoilt)
 
@@ -193,17 +195,17 @@ def diverging(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("diverging")
 def test_a_trial_that_diverges_costs_what_it_was_trained_and_is_not_chosen(tmp_path: Path) -> None:
     project = Project(tmp_path, KINDS)
-    found = project.finetune("section", "general", seeds=[1], search=config(learning_rate=[1.0, 1e-2], seeds=2))
-    first, second = found["search"]["trials"]
+    metrics = project.finetune("section", "general", seeds=[1], search=config(learning_rate=[1.0, 1e-2], seeds=2))
+    first, second = metrics["search"]["trials"]
     assert (first["dev/f1_macro"], first["seeds"]) == (None, [None, None])
-    assert found["search"]["chosen"] == 2
+    assert metrics["search"]["chosen"] == 2
     assert len(second["seeds"]) == 2
     assert None not in second["seeds"]
     steps = 2 * 96 // 16
     # A step that counted and three that did not, of twelve.
     assert first["tokens"] == pytest.approx(second["tokens"] * 4 / steps, rel=0.1)
     assert first["tflop"] == pytest.approx(second["tflop"] * first["tokens"] / second["tokens"], rel=0.1, abs=2e-3)
-    assert found["search"]["tokens"] == first["tokens"] + second["tokens"]
+    assert metrics["search"]["tokens"] == first["tokens"] + second["tokens"]
 
 
 @pytest.mark.usefixtures("diverging")
@@ -214,20 +216,20 @@ def test_a_search_of_which_nothing_is_left_is_an_error(tmp_path: Path) -> None:
 
 
 def test_no_trial_opens_the_test_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    project, told, real, train = Project(tmp_path, KINDS), list[str](), labelled.split, training.fit
+    project, events, real, train = Project(tmp_path, KINDS), list[str](), labelled.split, training.fit
 
     def split(folder: Path, name: str) -> list[dict[str, Any]]:
-        told.append(name)
+        events.append(name)
         return real(folder, name)
 
-    def fit(*given: Any) -> Any:
-        told.append("trains")
-        return train(*given)
+    def fit(*arguments: Any) -> Any:
+        events.append("trains")
+        return train(*arguments)
 
     monkeypatch.setattr("adaptbert.rows.labelled_set.split", split)
     monkeypatch.setattr("adaptbert.finetuning.seed_run.fit", fit)
     project.finetune("section", "general", seeds=[1, 2], epochs=1.0, search=config(**GRID))
-    assert told == ["train", "dev", *["trains"] * 8, "trains", "test", "trains"], (
+    assert events == ["train", "dev", *["trains"] * 8, "trains", "test", "trains"], (
         "by the first seed, after its training"
     )
 
@@ -242,7 +244,7 @@ def test_each_trial_is_a_child_run_with_its_values(tmp_path: Path, monkeypatch: 
     with tracking.open_run("finetune", {"task": "section"}, {}, tmp_path / "params.yaml") as run:
         monkeypatch.setattr(tiny, "no_record", lambda: run)
         values = {"search": config(learning_rate=[1e-3, 1e-2], seeds=1), "label_counts": [32]}
-        found = project.finetune("section", "general", seeds=[1], epochs=1.0, **values)
+        metrics = project.finetune("section", "general", seeds=[1], epochs=1.0, **values)
     store = MlflowClient(f"sqlite:///{tmp_path / 'mlflow.db'}")
     experiment = store.get_experiment_by_name(EXPERIMENT)
     assert experiment is not None
@@ -254,12 +256,12 @@ def test_each_trial_is_a_child_run_with_its_values(tmp_path: Path, monkeypatch: 
     assert "seed 1 general section" in {run.info.run_name for run in runs}
     assert {run.data.tags["mlflow.parentRunId"] for run in trials.values()} == {cell.info.run_id}
     assert {run.info.status for run in trials.values()} == {"FINISHED"}
-    for name, row in zip(["trial 1", "trial 2"], found["search"]["trials"], strict=True):
+    for name, row in zip(["trial 1", "trial 2"], metrics["search"]["trials"], strict=True):
         assert float(trials[name].data.params["learning_rate"]) == row["learning_rate"]
         assert trials[name].data.metrics["dev/f1_macro"] == pytest.approx(row["dev/f1_macro"])
         assert not [metric for metric in trials[name].data.metrics if metric.startswith("test/")]
     assert "test/f1_macro" in trials["32 labels"].data.metrics
-    assert cell.data.metrics["cost/tokens"] == found["cost"]["tokens"]
+    assert cell.data.metrics["cost/tokens"] == metrics["cost"]["tokens"]
 
 
 class Killed(BaseException):
@@ -299,9 +301,9 @@ def test_a_killed_search_goes_on_in_its_trial(tmp_path: Path, monkeypatch: pytes
 def test_fewer_labels(tmp_path: Path) -> None:
     project = Project(tmp_path, KINDS)
     values = {"seeds": [1, 2], "epochs": 2.0, "optim": tiny.optim(learning_rate=1e-2)}
-    found = project.finetune("section", "general", label_counts=[16, 48], **values)
-    assert [point["labels"] for point in found["learning_curve"]] == [16, 48]
-    for point in found["learning_curve"]:
+    metrics = project.finetune("section", "general", label_counts=[16, 48], **values)
+    assert [point["labels"] for point in metrics["learning_curve"]] == [16, 48]
+    for point in metrics["learning_curve"]:
         alone = project.finetune("section", "scratch", labels=point["labels"], **values)
         mine = project.finetune("section", "scratch", label_counts=[16, 48], **values)
         (same,) = [row for row in mine["learning_curve"] if row["labels"] == point["labels"]]
@@ -310,8 +312,8 @@ def test_fewer_labels(tmp_path: Path) -> None:
             assert one.items() <= other.items(), "what a cell of so many labels would be"
         assert same["tokens"] == 2 * alone["tokens"]
     plain = project.finetune("section", "general", **values)
-    assert plain["seeds"] == found["seeds"], "the cell itself is as it was"
-    assert found["cost"]["tokens"] == 2 * found["tokens"] + sum(row["tokens"] for row in found["learning_curve"])
+    assert plain["seeds"] == metrics["seeds"], "the cell itself is as it was"
+    assert metrics["cost"]["tokens"] == 2 * metrics["tokens"] + sum(row["tokens"] for row in metrics["learning_curve"])
 
 
 def test_counts_that_are_not_fewer_are_refused(project: Project) -> None:

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from adaptbert.finetuning.adversarial import AdversarialConfig, worst
+from adaptbert.finetuning.adversarial import AdversarialConfig, fgm_perturbation
 from adaptbert.finetuning.module import FineTuning
 from adaptbert.finetuning.r_drop import RDropConfig, divergence
 from adaptbert.training.loop import fit
@@ -28,29 +28,29 @@ def test_divergence_is_the_symmetric_one_of_kullback_and_leibler() -> None:
 
 @pytest.mark.parametrize(("kind", "target"), [(k, t) for k, t in tiny.KINDS if t != "number" and k != "sentence_pair"])
 def test_every_shape_knows_its_probabilities(kind: str, target: str) -> None:
-    """They sum to the number of things that are asked; and two passes with dropout do not agree."""
+    """They sum to the number of decisions; and two passes with dropout do not agree."""
     shape = tiny.shape_of(kind, target)
     batch = first_batch(shape, kind, target=target)
     module = FineTuning(model_of(shape), shape, tiny.optim(), STEPS)
     torch.manual_seed(2)
     one, other = (shape.log_probabilities(module._logits(batch), batch).detach() for _ in range(2))
-    asked = {"labels": 2 * batch.size, "answer": 2 * batch.size}.get(target, len(batch.owners))
-    assert float(one.exp().sum()) == pytest.approx(asked, rel=1e-4)
+    decisions = {"labels": 2 * batch.size, "answer": 2 * batch.size}.get(target, len(batch.owners))
+    assert float(one.exp().sum()) == pytest.approx(decisions, rel=1e-4)
     assert float(divergence(one, other)) > 0
 
 
 def test_r_drop_makes_passes_agree() -> None:
     """The weight pulls both passes together."""
-    found = []
+    divergences = []
     for weight in (1e-9, 20.0):
         module, batches = made(second_pass=RDropConfig(weight=weight), optim={"learning_rate": 1e-2})
         fit(module, batches, plan(), tiny.no_record())
         torch.manual_seed(5)
         batch = batches(0)
         with torch.no_grad():
-            told = [module._shape.log_probabilities(module._logits(batch), batch) for _ in range(40)]
-        found.append(sum(float(divergence(one, other)) for one, other in pairwise(told)))
-    assert found[1] < 0.75 * found[0]
+            passes = [module._shape.log_probabilities(module._logits(batch), batch) for _ in range(40)]
+        divergences.append(sum(float(divergence(one, other)) for one, other in pairwise(passes)))
+    assert divergences[1] < 0.75 * divergences[0]
 
 
 def test_the_move_is_along_the_gradient_and_raises_the_loss() -> None:
@@ -71,7 +71,7 @@ def test_the_move_is_along_the_gradient_and_raises_the_loss() -> None:
     clean, moved, away = (float(loss(shift).detach()) for shift in (at[0], at[1], -at[1]))
     assert away < clean < moved
     assert float(both.detach()) == pytest.approx((clean + moved) / 2, rel=1e-5)
-    assert (worst(torch.zeros(3, 2), torch.tensor([2, 1]), 1.0) == 0).all(), "no gradient, no move"
+    assert (fgm_perturbation(torch.zeros(3, 2), torch.tensor([2, 1]), 1.0) == 0).all(), "no gradient, no move"
 
 
 @pytest.mark.parametrize("second_pass", [RDropConfig(weight=1.0), AdversarialConfig(epsilon=1.0)], ids=["rdrop", "fgm"])

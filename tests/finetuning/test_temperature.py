@@ -42,7 +42,7 @@ def metrics(project: Project, task: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("task", ["section", "themes"])
-def test_it_is_the_most_likely_one_for_the_dev_rows_of_the_kept_state(project: Project, task: str) -> None:
+def test_it_has_the_highest_likelihood_on_dev_for_the_kept_weights(project: Project, task: str) -> None:
     """The likelihood is written anew, over what the saved model says of the dev rows."""
     seeds = metrics(project, task)
     card = read_json(project.root / f"models/finetune/{task}-general/card.json")
@@ -51,9 +51,9 @@ def test_it_is_the_most_likely_one_for_the_dev_rows_of_the_kept_state(project: P
     assert len({seed["tuned"]["temperature"] for seed in seeds}) == 2
     predictor = Predictor.load(project.root / f"models/finetune/{task}-general")
     dev = labelled.split(project.root / "data" / task, "dev")
-    told = [found["probabilities"] for found in predictor.answers(dev, probabilities=True)]
-    names = list(told[0])
-    chances = np.array([[row[name] for name in names] for row in told])
+    probabilities = [answer["probabilities"] for answer in predictor.answers(dev, probabilities=True)]
+    names = list(probabilities[0])
+    chances = np.array([[row[name] for name in names] for row in probabilities])
     gold = [{row["label"]} if task == "section" else set(row["labels"]) for row in dev]
     right = np.array([[name in labels for name in names] for labels in gold])
 
@@ -63,8 +63,8 @@ def test_it_is_the_most_likely_one_for_the_dev_rows_of_the_kept_state(project: P
         yes = expit(np.log(chances / (1 - chances)) / temperature)
         return -float(np.log(np.where(right, yes, 1 - yes)).sum())
 
-    found = optimize.minimize_scalar(unlikely, bounds=(0.02, 50), method="bounded", options={"xatol": 1e-7})
-    assert value == pytest.approx(found.x, rel=1e-2)
+    minimum = optimize.minimize_scalar(unlikely, bounds=(0.02, 50), method="bounded", options={"xatol": 1e-7})
+    assert value == pytest.approx(minimum.x, rel=1e-2)
 
 
 @pytest.mark.parametrize("task", ["section", "themes"])
@@ -76,7 +76,7 @@ def test_its_error_without_it_is_that_of_the_predictions(project: Project, task:
     assert all(0 <= seed["ece_tempered"] <= 1 and seed["ece_tempered"] != seed["ece"] for seed in seeds)
 
 
-def test_it_is_of_the_state_that_is_kept(tmp_path: Path) -> None:
+def test_it_belongs_to_the_kept_weights(tmp_path: Path) -> None:
     project = Project(tmp_path, {"section": KINDS["section"]}, (64, 60, 40))
     project.finetune(
         "section",
@@ -107,16 +107,16 @@ def test_what_is_too_sure_is_mended_and_what_is_certain_has_a_temperature(target
     true = dice.normal(0, 1.5, (rows, classes))
     if target == "class":
         chosen = (softmax(true, -1).cumsum(-1) < dice.random((rows, 1))).sum(-1).clip(max=classes - 1)
-        told = [{"text": "x", "label": shape.classes[number]} for number in chosen]
+        labelled_rows = [{"text": "x", "label": shape.classes[number]} for number in chosen]
     else:
         yes = dice.random(true.shape) < expit(true)
-        told = [{"text": "x", "labels": [shape.classes[n] for n in np.flatnonzero(row)]} for row in yes]
-    examples = shape.examples(told, tiny.tokenizer(), 16)
-    tuned = temperature.fitted(shape, told, examples, 3 * true)
+        labelled_rows = [{"text": "x", "labels": [shape.classes[n] for n in np.flatnonzero(row)]} for row in yes]
+    examples = shape.examples(labelled_rows, tiny.tokenizer(), 16)
+    tuned = temperature.fitted(shape, labelled_rows, examples, 3 * true)
     assert tuned["temperature"] == pytest.approx(3, rel=0.1)
-    found = temperature.judged(shape, told, examples, 3 * true, tuned)
-    assert found["ece_tempered"] < found["ece"] / 2
-    assert np.isfinite(temperature.fitted(shape, told, examples, 500 * true)["temperature"])
+    errors = temperature.judged(shape, labelled_rows, examples, 3 * true, tuned)
+    assert errors["ece_tempered"] < errors["ece"] / 2
+    assert np.isfinite(temperature.fitted(shape, labelled_rows, examples, 500 * true)["temperature"])
 
 
 def test_the_comparison_takes_it_from_the_chosen_arm(tmp_path: Path) -> None:

@@ -61,16 +61,16 @@ def flat(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("needed", [None, [47, 3, 3, 20]])
 @pytest.mark.usefixtures("flat")
-def test_flat_attention_gives_what_the_stock_model_gives(needed: list[int] | None) -> None:
+def test_flat_attention_equals_the_stock_model(needed: list[int] | None) -> None:
     texts = documents(LENGTHS)
     stock, ours = model(), model()
-    wanted = None if needed is None else torch.tensor(needed)
+    selected = None if needed is None else torch.tensor(needed)
     expected = torch.cat([stock.bert(input_ids=torch.as_tensor(text)[None]).last_hidden_state[0] for text in texts])
-    expected = expected if wanted is None else expected[wanted]
-    found = packed(ours.bert, texts, 24, wanted)
-    torch.testing.assert_close(found, expected, atol=2e-6, rtol=0)
+    expected = expected if selected is None else expected[selected]
+    actual = packed(ours.bert, texts, 24, selected)
+    torch.testing.assert_close(actual, expected, atol=2e-6, rtol=0)
     expected.pow(2).mean().backward()
-    found.pow(2).mean().backward()
+    actual.pow(2).mean().backward()
     for (name, theirs), mine in zip(stock.bert.named_parameters(), ours.bert.parameters(), strict=True):
         torch.testing.assert_close(mine.grad, theirs.grad, atol=1e-6, rtol=0, msg=name)
 
@@ -85,7 +85,7 @@ def test_flat_attention_keeps_documents_apart() -> None:
     assert not torch.allclose(before[8:], after[8:], atol=1e-3)
 
 
-def test_where_the_kernel_cannot_be_used_rows_and_a_mask_serve(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_the_kernel_cannot_be_used_rows_and_a_mask_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """With dropout, or in float32, on CUDA: here the same operator on a CPU."""
     monkeypatch.setattr(attention.Attention, "_by_products", attention.Attention._fused)
     texts, ours = documents(LENGTHS), model()
@@ -108,7 +108,7 @@ def test_when_the_kernel_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not flash_fits(CUDA, torch.bfloat16, 64, 0.0)
 
 
-def test_the_kernel_that_is_installed_takes_what_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_installed_kernel_accepts_our_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
     """By its signature; and by its implementation for tensors without numbers, forward and backward."""
     names = list(inspect.signature(varlen.varlen_attn).parameters)
     assert names[:7] == list(inspect.signature(by_document).parameters)
@@ -117,7 +117,7 @@ def test_the_kernel_that_is_installed_takes_what_it_is_given(monkeypatch: pytest
     meta = torch.device("meta")
     projected = torch.empty(sum(LENGTHS), 3 * 4 * 8, dtype=torch.bfloat16, device=meta, requires_grad=True)
     rows = batch.to(pack(np.array(LENGTHS), 24), meta)
-    mixed = attention.Attention(rows, meta, 4, 8, torch.bfloat16, 0.0).mix(projected, 0.0)
+    mixed = attention.Attention(rows, meta, 4, 8, torch.bfloat16, 0.0).attend(projected, 0.0)
     assert mixed.shape == (sum(LENGTHS), 4 * 8)
     mixed.sum().backward()
     assert projected.grad is not None
@@ -126,15 +126,15 @@ def test_the_kernel_that_is_installed_takes_what_it_is_given(monkeypatch: pytest
 
 def test_a_batch_moves_as_a_whole(tmp_path: Path) -> None:
     """Also what is inside, so that no step copies it later."""
-    made = masked_batches(tmp_path)(3)
-    moved = made.to(torch.device("meta"))
+    batch = masked_batches(tmp_path)(3)
+    moved = batch.to(torch.device("meta"))
     for part in (moved.ids, moved.chosen, moved.expected, moved.rows.place, moved.rows.bounds, moved.rows.documents):
         assert isinstance(part, Tensor)
         assert part.is_meta
-    assert (moved.counts, moved.rows.longest) == (made.counts, made.rows.longest)
-    here = made.to(CPU)
-    assert torch.equal(here.ids, made.ids)
-    assert np.array_equal(here.rows.place, made.rows.place)
+    assert (moved.counts, moved.rows.longest) == (batch.counts, batch.rows.longest)
+    here = batch.to(CPU)
+    assert torch.equal(here.ids, batch.ids)
+    assert np.array_equal(here.rows.place, batch.rows.place)
 
 
 def masked_batches(folder: Path) -> MaskedBatches:
@@ -160,10 +160,10 @@ def placed(ours: Any, texts: list[np.ndarray], dtype: torch.dtype) -> Tensor:
 def test_on_cuda_hidden_states_and_gradients_are_those_of_the_stock_model(dtype: torch.dtype, close: float) -> None:
     texts, stock, ours = documents(LENGTHS), model(), on_cuda()
     expected = torch.cat([stock.bert(input_ids=torch.as_tensor(text)[None]).last_hidden_state[0] for text in texts])
-    found = placed(ours, texts, dtype)
-    torch.testing.assert_close(found.cpu(), expected, atol=close, rtol=0)
+    actual = placed(ours, texts, dtype)
+    torch.testing.assert_close(actual.cpu(), expected, atol=close, rtol=0)
     expected.pow(2).mean().backward()
-    found.pow(2).mean().backward()
+    actual.pow(2).mean().backward()
     for (name, theirs), mine in zip(stock.bert.named_parameters(), ours.bert.parameters(), strict=True):
         if theirs.grad is not None:
             assert mine.grad is not None, name

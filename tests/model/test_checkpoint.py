@@ -124,7 +124,7 @@ def test_the_digest_of_scratch_is_its_name_wherever_it_lies(tmp_path: Path) -> N
     assert tiny.scratch(tmp_path / "here").digest == tiny.scratch(tmp_path / "there").digest == "scratch"
 
 
-def test_a_new_head_is_drawn_with_the_seed_and_the_encoder_is_kept(folder: Path) -> None:
+def test_a_new_head_is_drawn_with_the_seed_and_the_encoder_is_loaded(folder: Path) -> None:
     start = Checkpoint.load(folder)
     one, same, other = (start.model(BertForSequenceClassification, seed, num_labels=3) for seed in (1, 1, 2))
     assert torch.equal(one.classifier.weight, same.classifier.weight)
@@ -141,9 +141,9 @@ def test_an_encoder_without_any_head_is_enough(tmp_path: Path) -> None:
     model = BertModel(tiny.config())
     model.save_pretrained(str(tmp_path))
     tiny.tokenizer().save(tmp_path)
-    found = Checkpoint.load(tmp_path).model(BertForMaskedLM, seed=1)
+    loaded = Checkpoint.load(tmp_path).model(BertForMaskedLM, seed=1)
     for name, tensor in model.encoder.state_dict().items():
-        assert torch.equal(found.bert.encoder.state_dict()[name], tensor)
+        assert torch.equal(loaded.bert.encoder.state_dict()[name], tensor)
 
 
 def test_nothing_is_left_when_saving_fails(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -255,7 +255,7 @@ def test_a_larger_tokenizer_than_the_embeddings(folder: Path) -> None:
         Checkpoint.load(folder)
 
 
-def test_text_that_another_tokenizer_made(folder: Path) -> None:
+def test_text_of_another_tokenizer(folder: Path) -> None:
     other = tiny.tokenizer(lowercase=False).fingerprint
     with pytest.raises(
         BadData, match=rf"AB-129 data/x: made with tokenizer {other[:12]}, the checkpoint .* has \w{{12}}"

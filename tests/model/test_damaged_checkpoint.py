@@ -1,6 +1,6 @@
 """A fine-tuned checkpoint in which something is wrong: one line and exit code 65, at once; never random weights.
 
-Each harm is done twice over: the card is made to agree with the harmed files, so that the digests do not tell first.
+After each damage the card gets the digests of the damaged files, so that the digest check does not fail first.
 """
 
 import json
@@ -35,10 +35,10 @@ Harm = Callable[[Path], object]
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     tasks = (CLASS, ANSWER, TAGS)
-    made = Project(tmp_path_factory.mktemp("project"), {task: KINDS[task] for task in tasks}, (48, 24, 24))
+    trained_project = Project(tmp_path_factory.mktemp("project"), {task: KINDS[task] for task in tasks}, (48, 24, 24))
     for task in tasks:
-        made.finetune(task, "general", seeds=[1], epochs=1.0)
-    return made
+        trained_project.finetune(task, "general", seeds=[1], epochs=1.0)
+    return trained_project
 
 
 @pytest.fixture
@@ -65,15 +65,15 @@ config, card = partial(edit, name="config.json"), partial(edit, name="card.json"
 
 
 def sealed(folder: Path) -> None:
-    """The card says what the files are like now."""
+    """Write the digests of the present files into the card."""
     digests = {"config": file_digest(folder / "config.json"), "weights": file_digest(folder / "model.safetensors")}
     edit(folder, "card.json", **digests)
 
 
 def tensors(folder: Path, change: Callable[[dict[str, torch.Tensor]], object]) -> None:
-    found = load_file(folder / "model.safetensors")
-    change(found)
-    save_file(found, folder / "model.safetensors", {"format": "pt"})
+    weights = load_file(folder / "model.safetensors")
+    change(weights)
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
 
 
 def in_place(folder: Path, name: str, kind: str) -> None:
@@ -122,7 +122,7 @@ IN_CONFIG: list[tuple[dict[str, Any], int, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("changes", "code", "words"), IN_CONFIG, ids=lambda found: str(found)[:40])
+@pytest.mark.parametrize(("changes", "code", "words"), IN_CONFIG, ids=lambda value: str(value)[:40])
 def test_config(folder: Path, changes: dict[str, Any], code: int, words: str) -> None:
     config(folder, **changes)
     sealed(folder)
@@ -166,7 +166,7 @@ IN_CARD: list[tuple[dict[str, Any], int, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("changes", "code", "words"), IN_CARD, ids=lambda found: str(found)[:40])
+@pytest.mark.parametrize(("changes", "code", "words"), IN_CARD, ids=lambda value: str(value)[:40])
 def test_card(folder: Path, changes: dict[str, Any], code: int, words: str) -> None:
     card(folder, **changes)
     refused(folder, code, words)
@@ -188,14 +188,14 @@ def test_what_was_tuned_is_missing(project: Project, tmp_path: Path, task: str, 
 
 
 IN_WEIGHTS: list[tuple[Callable[[dict[str, torch.Tensor]], object], int, str]] = [
-    (lambda found: found.pop(QUERY), 133, QUERY),
-    (lambda found: found.update({"bert.encoder.layer.0.more": torch.ones(2)}), 133, "layer.0.more"),
-    (lambda found: found.update({QUERY: torch.ones(32, 31)}), 133, QUERY),
-    (lambda found: found.update({QUERY: torch.ones(32, 32, dtype=torch.int64)}), 133, f"{QUERY} is I64"),
-    (lambda found: found.update({QUERY: torch.full((32, 32), torch.nan)}), 125, f"{QUERY} holds NaN"),
-    (lambda found: found.pop("classifier.weight"), 133, "classifier.weight is missing"),
-    (lambda found: found.update({"classifier.weight": torch.ones(3, 32)}), 133, "classifier.weight"),
-    (lambda found: found.update({"classifier.bias": torch.tensor([0.0, torch.inf])}), 125, "classifier.bias holds NaN"),
+    (lambda part: part.pop(QUERY), 133, QUERY),
+    (lambda part: part.update({"bert.encoder.layer.0.more": torch.ones(2)}), 133, "layer.0.more"),
+    (lambda part: part.update({QUERY: torch.ones(32, 31)}), 133, QUERY),
+    (lambda part: part.update({QUERY: torch.ones(32, 32, dtype=torch.int64)}), 133, f"{QUERY} is I64"),
+    (lambda part: part.update({QUERY: torch.full((32, 32), torch.nan)}), 125, f"{QUERY} holds NaN"),
+    (lambda part: part.pop("classifier.weight"), 133, "classifier.weight is missing"),
+    (lambda part: part.update({"classifier.weight": torch.ones(3, 32)}), 133, "classifier.weight"),
+    (lambda part: part.update({"classifier.bias": torch.tensor([0.0, torch.inf])}), 125, "classifier.bias holds NaN"),
 ]  # fmt: skip
 
 
@@ -225,12 +225,12 @@ IN_TOKENIZER: list[tuple[Harm, int]] = [
     (lambda folder: (folder / "tokenizer_config.json").write_text("[]"), 128),
     (lambda folder: (folder / "tokenizer_config.json").write_text('{"tokenizer_class": 7'), 128),
     (lambda folder: (folder / "tokenizer.json").unlink(), 128),
-    (lambda folder: vocabulary(folder, lambda found: found.pop("model")), 128),
-    (lambda folder: vocabulary(folder, lambda found: found["model"].update(vocab={})), 130),
-    (lambda folder: vocabulary(folder, lambda found: found["model"]["vocab"].update({"xy": 4_000_000_000})), 128),
-    (lambda folder: vocabulary(folder, lambda found: found["model"]["vocab"].update({"xy": 150})), 127),
-    (lambda folder: another_class(folder, lambda found: found["model"].update(unk_token="[UNJ]")), 128),
-    (lambda folder: another_class(folder, lambda found: found.update(normalizer=None)), 129),
+    (lambda folder: vocabulary(folder, lambda content: content.pop("model")), 128),
+    (lambda folder: vocabulary(folder, lambda content: content["model"].update(vocab={})), 130),
+    (lambda folder: vocabulary(folder, lambda content: content["model"]["vocab"].update({"xy": 4_000_000_000})), 128),
+    (lambda folder: vocabulary(folder, lambda content: content["model"]["vocab"].update({"xy": 150})), 127),
+    (lambda folder: another_class(folder, lambda content: content["model"].update(unk_token="[UNJ]")), 128),
+    (lambda folder: another_class(folder, lambda content: content.update(normalizer=None)), 129),
     (lambda folder: edit(folder, "tokenizer_config.json", do_lower_case=False), 129),
     (lambda folder: edit(folder, "tokenizer_config.json", do_lower_case="no"), 128),
     (lambda folder: tiny.tokenizer(lowercase=False).save(folder), 129),
@@ -245,7 +245,7 @@ def test_tokenizer(folder: Path, harm: Harm, code: int) -> None:
 
 @pytest.mark.parametrize("kind", ["folder", "link"])
 @pytest.mark.parametrize("name", ["config.json", "card.json", "model.safetensors", "tokenizer.json"])
-def test_no_file_in_the_place_of_one(folder: Path, name: str, kind: str) -> None:
+def test_something_else_in_place_of_a_file(folder: Path, name: str, kind: str) -> None:
     in_place(folder, name, kind)
     refused(folder, 49, f"{name}: a {'folder' if kind == 'folder' else 'link to nowhere'}, not a file")
 
@@ -265,7 +265,7 @@ def test_a_config_without_end(folder: Path) -> None:
     refused(folder, 122, "17,179,869,184 bytes of JSON")
 
 
-def test_the_command_says_it_in_one_line(folder: Path, tmp_path: Path) -> None:
+def test_the_command_reports_it_in_one_line(folder: Path, tmp_path: Path) -> None:
     config(folder, hidden_size=1_000_000_000)
     done = run(folder, json_lines(tmp_path / "in.jsonl", ROWS), "-o", tmp_path / "out.jsonl")
     (line,) = messages_in(done.stderr)
@@ -275,7 +275,7 @@ def test_the_command_says_it_in_one_line(folder: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("changes", [{"hidden_size": 10**9}, {"num_hidden_layers": 3}, {"hidden_act": "gelo"}])
 @pytest.mark.parametrize("with_card", [True, False])
-def test_the_start_of_a_stage_is_held_alike(tmp_path: Path, changes: dict[str, Any], with_card: bool) -> None:
+def test_the_start_of_a_stage_is_checked_alike(tmp_path: Path, changes: dict[str, Any], with_card: bool) -> None:
     """models/init, a rung, and scratch, whose sizes no tensor confirms."""
     for start in (tiny.pretrained, tiny.scratch):
         folder = tmp_path / start.__name__
@@ -297,9 +297,9 @@ def tiny_class() -> Any:
 
 
 @pytest.fixture(scope="module")
-def kept(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def intact(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One folder for all examples of a property; each puts back what it harmed."""
-    return shutil.copytree(model(project, CLASS), tmp_path_factory.mktemp("kept") / "model")
+    return shutil.copytree(model(project, CLASS), tmp_path_factory.mktemp("intact") / "model")
 
 
 def answers_or_says_why(folder: Path, name: str, content: bytes) -> None:
@@ -324,15 +324,15 @@ JSON_FILES = ["config.json", "card.json", "tokenizer.json", "tokenizer_config.js
 
 @settings(max_examples=25, deadline=None)
 @given(name=st.sampled_from(JSON_FILES), draw=st.data())
-def test_bytes_that_are_others(kept: Path, name: str, draw: st.DataObject) -> None:
-    answers_or_says_why(kept, name, harmed(draw, (kept / name).read_bytes()))
+def test_changed_bytes(intact: Path, name: str, draw: st.DataObject) -> None:
+    answers_or_says_why(intact, name, harmed(draw, (intact / name).read_bytes()))
 
 
 @pytest.mark.nightly
 @settings(max_examples=3_000, deadline=None)
 @given(name=st.sampled_from(JSON_FILES), draw=st.data())
-def test_many_bytes_that_are_others(kept: Path, name: str, draw: st.DataObject) -> None:
-    answers_or_says_why(kept, name, harmed(draw, (kept / name).read_bytes()))
+def test_many_changed_bytes(intact: Path, name: str, draw: st.DataObject) -> None:
+    answers_or_says_why(intact, name, harmed(draw, (intact / name).read_bytes()))
 
 
 VALUES = st.recursive(
@@ -344,10 +344,10 @@ VALUES = st.recursive(
 
 @settings(max_examples=25, deadline=None)
 @given(name=st.sampled_from(["config.json", "card.json"]), draw=st.data(), value=VALUES)
-def test_values_that_are_others(kept: Path, name: str, draw: st.DataObject, value: Any) -> None:
-    values = read_json(kept / name)
+def test_changed_values(intact: Path, name: str, draw: st.DataObject, value: Any) -> None:
+    values = read_json(intact / name)
     values[draw.draw(st.sampled_from(sorted(values)))] = value
-    answers_or_says_why(kept, name, json.dumps(values).encode())
+    answers_or_says_why(intact, name, json.dumps(values).encode())
 
 
 def refused(folder: Path, code: int, words: str) -> None:

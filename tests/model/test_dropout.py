@@ -5,13 +5,13 @@ import pytest
 import torch
 
 from adaptbert.base.counter_rng import mix
-from adaptbert.model.dropout import add_thinned, kept, random_bits, thin
+from adaptbert.model.dropout import add_dropout, dropout, keep_mask, random_bits
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
-def test_thinned_values_have_the_statistics_of_dropout(rate: float) -> None:
+def test_values_have_the_statistics_of_dropout(rate: float) -> None:
     torch.manual_seed(3)
-    thinned = thin(torch.ones(400, 1000), rate)
+    thinned = dropout(torch.ones(400, 1000), rate)
     dropped = (thinned == 0).double()
     assert dropped.mean().item() == pytest.approx(rate, abs=4 * (rate * (1 - rate) / 400_000) ** 0.5)
     assert thinned.mean().item() == pytest.approx(1, abs=0.02)
@@ -24,14 +24,14 @@ def test_thinned_values_have_the_statistics_of_dropout(rate: float) -> None:
 
 def test_bits_are_those_of_splitmix() -> None:
     torch.manual_seed(3)
-    found = random_bits(1000).numpy().view(np.uint64)
+    bits = random_bits(1000).numpy().view(np.uint64)
     torch.manual_seed(3)
     key = int(torch.empty((), dtype=torch.int64).random_(-(2**63), None)) % 2**64
     counters = np.arange(1000, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    assert np.array_equal(found, mix(counters + np.uint64(key)))
+    assert np.array_equal(bits, mix(counters + np.uint64(key)))
 
 
-def test_draws_are_new_each_time_and_come_back_with_the_seed() -> None:
+def test_draws_are_new_each_time_and_repeat_with_the_seed() -> None:
     torch.manual_seed(3)
     first, second = random_bits(5000), random_bits(5000)
     assert (first == second).sum() == 0
@@ -42,33 +42,33 @@ def test_draws_are_new_each_time_and_come_back_with_the_seed() -> None:
 
 
 def test_bits_do_not_depend_on_the_number_of_threads() -> None:
-    found, threads = [], torch.get_num_threads()
+    draws, threads = [], torch.get_num_threads()
     try:
         for count in (1, 2, 3):
             torch.set_num_threads(count)
             torch.manual_seed(3)
-            found.append(random_bits(200_001))
+            draws.append(random_bits(200_001))
     finally:
         torch.set_num_threads(threads)
-    assert torch.equal(found[0], found[1])
-    assert torch.equal(found[0], found[2])
+    assert torch.equal(draws[0], draws[1])
+    assert torch.equal(draws[0], draws[2])
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.25])
-def test_a_sum_with_what_is_left(rate: float) -> None:
+def test_add_dropout_is_the_sum(rate: float) -> None:
     values, to = torch.randn(30, 40, requires_grad=True), torch.randn(30, 40, requires_grad=True)
     torch.manual_seed(3)
-    expected = to + thin(values, rate)
-    wanted = torch.autograd.grad(expected.pow(2).sum(), (values, to))
+    expected = to + dropout(values, rate)
+    gradients = torch.autograd.grad(expected.pow(2).sum(), (values, to))
     torch.manual_seed(3)
-    found = add_thinned(values, rate, to)
-    torch.testing.assert_close(found, expected)
-    for mine, theirs in zip(torch.autograd.grad(found.pow(2).sum(), (values, to)), wanted, strict=True):
+    actual = add_dropout(values, rate, to)
+    torch.testing.assert_close(actual, expected)
+    for mine, theirs in zip(torch.autograd.grad(actual.pow(2).sum(), (values, to)), gradients, strict=True):
         torch.testing.assert_close(mine, theirs)
 
 
-def test_in_bfloat16_the_same_elements_stay() -> None:
+def test_in_bfloat16_the_same_elements_are_kept() -> None:
     torch.manual_seed(3)
-    wide = kept(torch.empty(999), 0.1)
+    wide = keep_mask(torch.empty(999), 0.1)
     torch.manual_seed(3)
-    assert torch.equal(kept(torch.empty(999, dtype=torch.bfloat16), 0.1).float(), wide)
+    assert torch.equal(keep_mask(torch.empty(999, dtype=torch.bfloat16), 0.1).float(), wide)

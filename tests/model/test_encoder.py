@@ -44,29 +44,29 @@ def test_hidden_states_and_gradients_equal_the_stock_model(block: int) -> None:
     stock, ours = model(), model()
 
     expected = torch.cat([stock.bert(input_ids=torch.as_tensor(text)[None]).last_hidden_state[0] for text in texts])
-    found = packed(ours.bert, texts, block)
-    torch.testing.assert_close(found, expected, atol=2e-6, rtol=0)
+    actual = packed(ours.bert, texts, block)
+    torch.testing.assert_close(actual, expected, atol=2e-6, rtol=0)
 
     expected.pow(2).mean().backward()
-    found.pow(2).mean().backward()
+    actual.pow(2).mean().backward()
     for (name, theirs), mine in zip(stock.bert.named_parameters(), ours.bert.parameters(), strict=True):
         torch.testing.assert_close(mine.grad, theirs.grad, atol=1e-6, rtol=0, msg=name)
 
 
 @pytest.mark.parametrize("needed", [[0], [47, 3, 3, 20], list(range(48))])
-def test_what_is_needed_is_what_the_whole_gives_there_gradients_too(needed: list[int]) -> None:
+def test_needed_positions_and_their_gradients_equal_those_of_all_positions(needed: list[int]) -> None:
     texts = documents([7, 16, 3, 12, 1, 9])
     whole, part = model(), model()
     expected = packed(whole.bert, texts, 24)[torch.tensor(needed)]
-    found = packed(part.bert, texts, 24, torch.tensor(needed))
-    torch.testing.assert_close(found, expected, atol=2e-6, rtol=0)
-    for made in (expected, found):
-        made.pow(2).mean().backward()
+    actual = packed(part.bert, texts, 24, torch.tensor(needed))
+    torch.testing.assert_close(actual, expected, atol=2e-6, rtol=0)
+    for states in (expected, actual):
+        states.pow(2).mean().backward()
     for (name, theirs), mine in zip(whole.bert.named_parameters(), part.bert.parameters(), strict=True):
         torch.testing.assert_close(mine.grad, theirs.grad, atol=1e-6, rtol=0, msg=name)
 
 
-def test_a_document_cannot_see_its_neighbours_in_a_row() -> None:
+def test_attention_does_not_cross_documents_in_a_row() -> None:
     ours = model()
     texts = documents([8, 8])
     changed = [texts[0], (texts[1] + 1) % VOCABULARY]
@@ -100,10 +100,10 @@ def test_under_autocast_it_is_close_and_gradients_are_float32() -> None:
     exact, rounded = model(), model()
     expected = packed(exact.bert, texts, 24)
     with torch.autocast("cpu", torch.bfloat16):
-        found = packed(rounded.bert, texts, 24)
-    assert found.dtype == torch.float32
-    assert not torch.equal(found, expected), "it was rounded"
-    torch.testing.assert_close(found, expected, atol=0.05, rtol=0)
-    found.pow(2).mean().backward()
+        actual = packed(rounded.bert, texts, 24)
+    assert actual.dtype == torch.float32
+    assert not torch.equal(actual, expected), "it was rounded"
+    torch.testing.assert_close(actual, expected, atol=0.05, rtol=0)
+    actual.pow(2).mean().backward()
     used = [parameter for name, parameter in rounded.bert.named_parameters() if "pooler" not in name]
     assert all(parameter.grad is not None and parameter.grad.dtype == torch.float32 for parameter in used)

@@ -30,9 +30,9 @@ def test_the_rate_rises_and_falls_in_a_line(steps: int, fraction: float) -> None
 def test_training_follows_the_schedule(steps: int, fraction: float) -> None:
     """As Lightning drives it: one call of the scheduler after each optimizer step."""
     config = tiny.optim(warmup_fraction=fraction, learning_rate=2e-3)
-    made = MaskedLM(BertForMaskedLM(tiny.config()), config, steps).configure_optimizers()
-    optimizer, schedule = made["optimizer"], made["lr_scheduler"]["scheduler"]
-    assert made["lr_scheduler"]["interval"] == "step"
+    optimizers = MaskedLM(BertForMaskedLM(tiny.config()), config, steps).configure_optimizers()
+    optimizer, schedule = optimizers["optimizer"], optimizers["lr_scheduler"]["scheduler"]
+    assert optimizers["lr_scheduler"]["interval"] == "step"
     for step in range(steps):
         for group in optimizer.param_groups:
             assert group["lr"] == pytest.approx(2e-3 * config.rate(step, steps), rel=1e-9)
@@ -68,7 +68,7 @@ def test_decay_shrinks_exactly_the_decayed_group() -> None:
         torch.testing.assert_close(parameter.detach(), before[name] * factor)
 
 
-def test_what_is_frozen_is_left_out() -> None:
+def test_frozen_parameters_are_left_out() -> None:
     model = BertForSequenceClassification(tiny.config())
     model.bert.requires_grad_(False)
     groups = adamw(model, tiny.optim()).param_groups

@@ -60,14 +60,14 @@ def test_short_texts_leave_hardly_any_padding() -> None:
     assert padded > 0.4, "what padding to the longest would waste"
 
 
-def test_the_size_that_leaves_the_fewest_cells_is_taken() -> None:
+def test_the_row_size_with_the_fewest_positions_is_chosen() -> None:
     assert pack(np.array([60, 60, 60]), 128).documents.shape == (3, 64), "not two rows of 128"
     assert pack(np.array([40] * 6), 128).documents.shape == (2, 128), "not six of 64"
     assert pack(np.array([32, 32, 32, 32]), 128).documents.shape == (4, 32), "of equal ones the smallest"
     assert pack(np.array([100]), 128).documents.shape == (1, 128)
 
 
-def test_cells_come_in_few_numbers() -> None:
+def test_batches_have_few_shapes() -> None:
     """Batches of other documents of a corpus have one of a few shapes, whatever their tokens."""
     draw = np.random.default_rng(0)
     batches = [draw.integers(5, 60, 32) for _ in range(100)]

@@ -1,4 +1,4 @@
-"""`precision: auto`: a measurement decides, a run keeps what it began with, and the choice is told wherever it counts.
+"""`precision: auto`: a measurement decides, a run keeps what it began with, and the choice is reported.
 
 oneDNN can be held to the instructions of an older processor by its environment: those of this one then lie idle, which
 is how a processor without bfloat16 is tried here.
@@ -41,16 +41,16 @@ FLAGS = set(CPU_FLAGS.read_text("utf-8").split()) if CPU_FLAGS.is_file() else se
 PRESETS = sorted([*(ROOT / "presets").glob("*.yaml"), *(ROOT / "benchmarks/real_sets").glob("*.yaml")])
 
 
-def processor(monkeypatch: pytest.MonkeyPatch, found: Speeds) -> None:
-    """As if this had been measured."""
-    monkeypatch.setattr(precision, "speeds", lambda: found)
-    monkeypatch.setattr(doctor, "speeds", lambda: found)
+def processor(monkeypatch: pytest.MonkeyPatch, measurement: Speeds) -> None:
+    """Replace the measurement."""
+    monkeypatch.setattr(precision, "speeds", lambda: measurement)
+    monkeypatch.setattr(doctor, "speeds", lambda: measurement)
 
 
 def measured(code: str, **environment: str) -> Any:
-    """What `found` is after this code, in a process of its own."""
+    """The value of `result` after this code, in a new process."""
     before = "import json; from adaptbert.project import doctor; from adaptbert.model.precision import best"
-    code = f"{before}; {code}; print(json.dumps(found))"
+    code = f"{before}; {code}; print(json.dumps(result))"
     env = {**os.environ, **environment}
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=env, capture_output=True, text=True, check=True)
     return json.loads(done.stdout)
@@ -73,7 +73,7 @@ def busy(count: int) -> Iterator[None]:
 
 @ON_CPU
 @pytest.mark.skipif(not BF16_FLAGS & FLAGS, reason="this processor lists no instructions for bf16")
-def test_instructions_for_bf16_are_found() -> None:
+def test_instructions_for_bf16_are_detected() -> None:
     assert best()[0] == BF16
     assert doctor.precision([]).verdict is Verdict.OK
 
@@ -81,12 +81,12 @@ def test_instructions_for_bf16_are_found() -> None:
 @ON_CPU
 @OLDER
 @pytest.mark.parametrize("instructions", ["AVX512_CORE", "AVX2"])
-def test_their_lack_is_found(instructions: str) -> None:
-    code = "finding = doctor.precision([]); found = [best(), finding.verdict.value, finding.observed, finding.remedy]"
-    (name, reason), verdict, found, remedy = measured(code, ONEDNN_MAX_CPU_ISA=instructions)
+def test_missing_instructions_for_bf16_are_detected(instructions: str) -> None:
+    code = "finding = doctor.precision([]); result = [best(), finding.verdict.value, finding.observed, finding.remedy]"
+    (name, reason), verdict, text, remedy = measured(code, ONEDNN_MAX_CPU_ISA=instructions)
     assert name == FLOAT32
     assert reason.startswith("float32 ")
-    assert found.startswith(f"auto takes 32-true: {reason}")
+    assert text.startswith(f"auto takes 32-true: {reason}")
     assert (verdict, remedy) == ("warn", "unset ONEDNN_MAX_CPU_ISA, which forbids instructions")
 
 
@@ -94,8 +94,8 @@ def test_their_lack_is_found(instructions: str) -> None:
 def test_a_busy_machine_does_not_change_it() -> None:
     quiet = best()[0]
     with busy(3):
-        found = {speeds.__wrapped__() for _ in range(8)}
-    assert {BF16 if one.bf16 > one.float32 else FLOAT32 for one in found} == {quiet}
+        measurements = {speeds.__wrapped__() for _ in range(8)}
+    assert {BF16 if one.bf16 > one.float32 else FLOAT32 for one in measurements} == {quiet}
 
 
 @ON_CPU
@@ -103,15 +103,15 @@ def test_a_busy_machine_does_not_change_it() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("instructions", ["ALL", "AVX512_CORE", "AVX2"])
-def test_twenty_processes_agree_that_keep_each_other_busy(instructions: str) -> None:
+def test_twenty_concurrent_processes_agree(instructions: str) -> None:
     with ThreadPoolExecutor(8) as eight:
-        once = partial(measured, "found = best()[0]", ONEDNN_MAX_CPU_ISA=instructions)
-        found = [running.result() for running in [eight.submit(once) for _ in range(20)]]
-    assert len(set(found)) == 1
-    assert instructions == "ALL" or set(found) == {FLOAT32}
+        once = partial(measured, "result = best()[0]", ONEDNN_MAX_CPU_ISA=instructions)
+        names = [running.result() for running in [eight.submit(once) for _ in range(20)]]
+    assert len(set(names)) == 1
+    assert instructions == "ALL" or set(names) == {FLOAT32}
 
 
-def test_training_does_not_notice() -> None:
+def test_the_measurement_leaves_threads_and_random_state_unchanged() -> None:
     threads, state = torch.get_num_threads(), torch.get_rng_state()
     speeds.__wrapped__()
     assert torch.get_num_threads() == threads
@@ -119,18 +119,18 @@ def test_training_does_not_notice() -> None:
 
 
 @pytest.mark.parametrize(("supported", "name"), [(True, BF16), (False, FLOAT32)])
-def test_a_cuda_device_says_it_itself(monkeypatch: pytest.MonkeyPatch, supported: bool, name: str) -> None:
+def test_a_cuda_device_is_not_measured(monkeypatch: pytest.MonkeyPatch, supported: bool, name: str) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: supported or including_emulation)
     assert best() == (name, f"the device has {'' if supported else 'no '}bf16")
 
 
-# ---- what a stage says
+# ---- what a stage prints
 
 
 @ON_CPU
 @pytest.mark.parametrize(
-    ("found", "value", "name", "line"),
+    ("measurement", "value", "name", "line"),
     [
         (FAST, "auto", BF16, "precision auto: bf16-mixed (bf16 2.0 times as fast as float32 here)\n"),
         (SLOW, "auto", FLOAT32, "precision auto: 32-true (float32 3.3 times as fast as bf16 here)\n"),
@@ -146,21 +146,30 @@ def test_a_cuda_device_says_it_itself(monkeypatch: pytest.MonkeyPatch, supported
         ),
     ],
 )
-def test_what_is_told(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], found: Speeds, value: str, name: str, line: str
+def test_the_printed_line(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    measurement: Speeds,
+    value: str,
+    name: str,
+    line: str,
 ) -> None:
-    processor(monkeypatch, found)
+    processor(monkeypatch, measurement)
     assert named_precision("pretrain.precision", value, lambda _: False) == name
     assert capsys.readouterr().out == line
 
 
 @ON_CPU
-@pytest.mark.parametrize(("found", "name"), [(FAST, BF16), (SLOW, FLOAT32)])
+@pytest.mark.parametrize(("measurement", "name"), [(FAST, BF16), (SLOW, FLOAT32)])
 def test_a_rung_is_the_one_of_the_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], found: Speeds, name: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    measurement: Speeds,
+    name: str,
 ) -> None:
     """To the last byte: what auto took stands on the card, and no measured figure does."""
-    processor(monkeypatch, found)
+    processor(monkeypatch, measurement)
     by_itself, by_name = Ladder(tmp_path / "auto"), Ladder(tmp_path / "name")
     by_itself.pretrain(precision="auto")
     assert f"precision auto: {name} (" in capsys.readouterr().out
@@ -175,8 +184,8 @@ def test_all_ranks_train_in_what_the_first_has_chosen(tmp_path: Path, monkeypatc
     """The others are processes of their own, for which the processor is what it is."""
     monkeypatch.setenv("ADAPTBERT_DEVICES", "2")
     ladders = {name: Ladder(tmp_path / name) for name in ("auto", BF16, FLOAT32)}
-    for found, name in ((FAST, BF16), (SLOW, FLOAT32)):
-        processor(monkeypatch, found)
+    for measurement, name in ((FAST, BF16), (SLOW, FLOAT32)):
+        processor(monkeypatch, measurement)
         for value in ("auto", name):
             ladders[value].pretrain(precision=value, micro_batch_tokens=64)
         assert ladders["auto"].outputs() == ladders[name].outputs()
@@ -184,7 +193,7 @@ def test_all_ranks_train_in_what_the_first_has_chosen(tmp_path: Path, monkeypatc
 
 
 @ON_CPU
-def test_the_record_says_what_auto_took(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_tracking_run_names_what_auto_chose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from mlflow import MlflowClient
 
     processor(monkeypatch, SLOW)
@@ -214,8 +223,8 @@ def test_a_cell_is_the_one_of_the_name(tmp_path: Path, monkeypatch: pytest.Monke
 
     def confidence(precision: str | None) -> float:
         (answer,) = Predictor.load(tmp_path / "a/models/finetune/section-general", precision).answers(rows)
-        found: float = answer["confidence"]
-        return found
+        confidence: float = answer["confidence"]
+        return confidence
 
     assert confidence(None) == confidence(FLOAT32)
     assert confidence("auto") == confidence(BF16) != confidence(None)
@@ -245,9 +254,9 @@ def test_an_unfinished_run_keeps_its_precision(
 
     processor(monkeypatch, now)
     ladder.pretrain(precision="auto")
-    told = capsys.readouterr().out
-    assert f"precision auto: {name}, in which this run was begun\n" in told
-    assert "left alone" not in told
+    printed = capsys.readouterr().out
+    assert f"precision auto: {name}, in which this run was begun\n" in printed
+    assert "left alone" not in printed
     assert ladder.outputs() == undisturbed.outputs()
 
 
@@ -256,7 +265,7 @@ def test_an_unfinished_run_keeps_its_precision(
 
 @ON_CPU
 @pytest.mark.parametrize(
-    ("found", "flags", "fixed", "verdict", "told", "remedy"),
+    ("measurement", "flags", "fixed", "verdict", "text", "remedy"),
     [
         (FAST, "fpu avx512_bf16", [], Verdict.OK, "here (200 and 100 GFLOP/s on one core)", ""),
         (FAST, "fpu avx2", [], Verdict.OK, "on one core), though the system lists no instructions for bf16", ""),
@@ -276,14 +285,14 @@ def test_an_unfinished_run_keeps_its_precision(
 def test_doctor(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    found: Speeds,
+    measurement: Speeds,
     flags: str | None,
     fixed: list[str],
     verdict: Verdict,
-    told: str,
+    text: str,
     remedy: str,
 ) -> None:
-    processor(monkeypatch, found)
+    processor(monkeypatch, measurement)
     monkeypatch.setattr(doctor, "CPU_FLAGS", tmp_path / "cpuinfo")
     for variable in doctor.ISA_LIMITS:
         monkeypatch.delenv(variable, raising=False)
@@ -291,7 +300,7 @@ def test_doctor(
         (tmp_path / "cpuinfo").write_text(f"flags : {flags}\n", encoding="utf-8")
     finding = doctor.precision(fixed)
     assert (finding.verdict, finding.remedy) == (verdict, remedy)
-    assert finding.observed.endswith(told) or finding.observed.startswith(told)
+    assert finding.observed.endswith(text) or finding.observed.startswith(text)
 
 
 def test_doctor_reads_params(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

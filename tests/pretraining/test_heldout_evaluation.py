@@ -1,4 +1,4 @@
-"""Every rung is asked the same questions, and the answers are those of the stock model read document by document."""
+"""Every rung is measured with the same masks; measures equal those of the stock model, document by document."""
 
 import math
 from pathlib import Path
@@ -67,12 +67,12 @@ def test_equals_the_stock_model(folder: Path, block: int, max_tokens: int) -> No
     """As many documents as the limit allows, from the first on; at least one."""
     config = MeasureConfig(probability=0.4, max_tokens=max_tokens, seed=3)
     ours = model()
-    found = HeldOut(folder, config, tiny.tokenizer(), block).measure(ours, "32-true")
-    assert set(found) == {"domain", "general"}
-    for name, values in found.items():
+    measures = HeldOut(folder, config, tiny.tokenizer(), block).measure(ours, "32-true")
+    assert set(measures) == {"domain", "general"}
+    for name, values in measures.items():
         expected = naive(model(), TokenizedCorpus.load(folder / name), config)
         assert values == pytest.approx(expected, abs=2e-5), name
-    assert found["domain"] != found["general"]
+    assert measures["domain"] != measures["general"]
 
 
 def test_the_same_masks_for_every_model_and_every_time(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,14 +81,14 @@ def test_the_same_masks_for_every_model_and_every_time(folder: Path, monkeypatch
     seen: list[list[torch.Tensor]] = []
     real = encoder.encode
     for seed in (1, 2, 2):
-        asked: list[torch.Tensor] = []
+        inputs: list[torch.Tensor] = []
         ours = model(seed)
-        spy = lambda bert, rows, read, needed, to=asked: to.append(read.ids) or real(bert, rows, read, needed)  # noqa: E731
+        spy = lambda bert, rows, read, needed, to=inputs: to.append(read.ids) or real(bert, rows, read, needed)  # noqa: E731
         monkeypatch.setattr("adaptbert.model.encoder.encode", spy)
         torch.manual_seed(seed * 7)
         np.random.seed(seed)
         heldout.measure(ours, "32-true")
-        seen.append(asked)
+        seen.append(inputs)
     assert len(seen[0]) >= 2
     for other in seen[1:]:
         assert all(torch.equal(mine, theirs) for mine, theirs in zip(seen[0], other, strict=True))
@@ -96,7 +96,7 @@ def test_the_same_masks_for_every_model_and_every_time(folder: Path, monkeypatch
 
 
 @pytest.mark.parametrize("mode", [True, False])
-def test_leaves_the_mode_and_the_random_state_alone(folder: Path, mode: bool) -> None:
+def test_the_mode_and_the_random_state_do_not_change(folder: Path, mode: bool) -> None:
     ours = model()
     ours.train(mode)
     before = torch.get_rng_state()
@@ -116,7 +116,7 @@ def test_bfloat16_is_close(folder: Path) -> None:
     assert rounded != exact
 
 
-def test_too_little_text_to_be_asked_anything(tmp_path: Path) -> None:
+def test_text_too_short_for_a_mask(tmp_path: Path) -> None:
     from adaptbert.tokenization.corpus_writer import write
 
     write(tmp_path / "short", [("a", "the")], tiny.tokenizer(), 16)

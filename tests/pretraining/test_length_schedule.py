@@ -39,13 +39,13 @@ def test_every_token_once_and_cut_between_words(starts: list[list[bool]], longes
     assert flat.lengths.tolist() == short.lengths.tolist()
     whole = corpus.read(np.arange(len(starts)))
     borders = np.cumsum(whole.lengths)
-    found, ends = [], np.cumsum(flat.lengths)
+    ids, ends = [], np.cumsum(flat.lengths)
     for end, length in zip(ends, flat.lengths, strict=True):
         piece = flat.ids[end - length : end]
         document = int(np.searchsorted(borders, piece[0], side="right"))
         assert piece[0] == borders[document] - whole.lengths[document], "its [CLS]"
         assert piece[-1] == borders[document] - 1, "its [SEP]"
-        found += piece[1:-1].tolist()
+        ids += piece[1:-1].tolist()
         begins = int(piece[1])
         room = longest - 2
         if not whole.word_starts[begins] and begins != piece[0] + 1:
@@ -53,11 +53,11 @@ def test_every_token_once_and_cut_between_words(starts: list[list[bool]], longes
             assert not before.any(), "no word began in the second half of the piece before"
     inner = np.ones(len(whole.ids), bool)
     inner[borders - 1] = inner[borders - whole.lengths] = False
-    assert found == np.flatnonzero(inner).tolist()
+    assert ids == np.flatnonzero(inner).tolist()
     assert flat.word_starts.tolist() == whole.word_starts[flat.ids].tolist()
 
 
-def test_a_piece_is_what_a_tokenising_of_its_own_gives(tmp_path: Path) -> None:
+def test_a_chunk_equals_its_own_tokenisation(tmp_path: Path) -> None:
     """Cut from documents of 64 tokens, or tokenised with max_length 16: the same documents, but for the cuts at 64."""
     rows = tiny.rows("domain", 80)
     for name, longest in (("long", 4_000), ("short", 16)):

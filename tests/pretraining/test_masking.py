@@ -54,10 +54,10 @@ def test_ablations(shares: tuple[float, float, float]) -> None:
     ids, starts, lengths = tiny.documents(COUNT, LENGTH)
     corrupted, chosen = draw(tiny.masker(**dict(zip(names, shares, strict=True))), ids, starts, lengths)
     masked = corrupted[chosen] == pieces.mask
-    kept = corrupted[chosen] == ids[chosen]
+    unchanged = corrupted[chosen] == ids[chosen]
     assert_share(int(masked.sum()), len(chosen), shares[0])
     if shares[2] == 1:
-        assert kept.all()
+        assert unchanged.all()
     if shares[1] == 0:
         assert np.array_equal(corrupted[chosen][~masked], ids[chosen][~masked])
 
@@ -74,7 +74,7 @@ def test_special_tokens_are_never_chosen_and_never_drawn() -> None:
     assert set(corrupted[chosen].tolist()) == set(pieces.replacements.tolist()), "every other token is drawn"
 
 
-def test_an_unused_token_never_stands_in_for_another() -> None:
+def test_an_unused_token_is_never_a_replacement() -> None:
     vocabulary = [*(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[unused1]", "[unused99]"]), "a", "b"]
     from transformers import BertTokenizer
 
@@ -141,7 +141,7 @@ def test_the_share_of_whole_words_is_the_probability() -> None:
 
 
 @pytest.mark.parametrize("length", [3, 6, 24])
-def test_the_share_of_documents_without_a_mask_is_what_the_length_makes_it(length: int) -> None:
+def test_the_share_of_documents_without_a_mask_follows_from_the_length(length: int) -> None:
     ids, starts, lengths = tiny.documents(COUNT, length)
     _, chosen = draw(tiny.masker(11), ids, starts, lengths)
     hits = np.bincount(chosen // length, minlength=COUNT)
@@ -154,9 +154,9 @@ def test_shares_must_add_up() -> None:
 
 
 def flags(positions: np.ndarray, count: int) -> np.ndarray:
-    found = np.zeros(count, bool)
-    found[positions] = True
-    return found
+    flags = np.zeros(count, bool)
+    flags[positions] = True
+    return flags
 
 
 ERNIE, SPANBERT = {"longest": 3, "geometric": 0}, {"longest": 10, "geometric": 0.2}
@@ -202,14 +202,14 @@ def test_runs_are_whole_words_between_special_tokens(ngram: dict[str, float]) ->
 
 
 @pytest.mark.parametrize("ngram", [ERNIE, SPANBERT])
-def test_lengths_of_runs_have_the_shares_they_are_given(ngram: dict[str, float]) -> None:
+def test_lengths_of_runs_have_the_configured_shares(ngram: dict[str, float]) -> None:
     config = NgramConfig(**ngram)
     ids, _, lengths = tiny.documents(400, 200)
     masker = tiny.masker(3, unit="ngram", ngram=config)
     begins = masker.units(ids, np.ones(len(ids), bool), lengths, np.arange(400), np.zeros(400, np.int64))
     # What the end of a document cuts short is left out: the runs that begin well before it.
-    found = [np.diff(np.flatnonzero(begins[number * 200 + 1 : number * 200 + 199])) for number in range(400)]
-    sizes = np.concatenate([sizes[: len(sizes) // 2] for sizes in found])
+    by_document = [np.diff(np.flatnonzero(begins[number * 200 + 1 : number * 200 + 199])) for number in range(400)]
+    sizes = np.concatenate([sizes[: len(sizes) // 2] for sizes in by_document])
     for size, share in enumerate(config.shares, 1):
         assert_share(int((sizes == size).sum()), len(sizes), float(share))
 
@@ -281,6 +281,6 @@ def test_each_pass_has_other_runs() -> None:
         ({"unit": "word", "ngram": NgramConfig(**ERNIE)}, "unit is word and ngram is given"),
     ],
 )
-def test_the_lengths_of_runs_are_given_with_their_unit_alone(changes: dict, message: str) -> None:
+def test_ngram_belongs_to_its_unit_only(changes: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         tiny.masking(**changes)

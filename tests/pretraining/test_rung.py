@@ -41,7 +41,7 @@ def test_what_is_written(climbed: Ladder) -> None:
     )
 
 
-def test_nothing_written_knows_the_time_or_the_machine(climbed: Ladder) -> None:
+def test_no_output_contains_the_time_or_the_machine(climbed: Ladder) -> None:
     for name, content in climbed.outputs().items():
         if name.endswith(".json") and "tokenizer" not in name:
             text = content.decode()
@@ -50,27 +50,27 @@ def test_nothing_written_knows_the_time_or_the_machine(climbed: Ladder) -> None:
 
 
 def test_metrics(climbed: Ladder) -> None:
-    found = climbed.metrics("domain_transfer/domain")
-    assert found["rung"] == "domain_transfer/domain"
-    assert found["from"] == "pretrain"
-    assert found["steps"] == 62  # 8,000 / 128
-    assert found["tokens"] == 62 * 128
-    assert found["tflop"] > 0
-    assert found["parameters"] == sum(
+    metrics = climbed.metrics("domain_transfer/domain")
+    assert metrics["rung"] == "domain_transfer/domain"
+    assert metrics["from"] == "pretrain"
+    assert metrics["steps"] == 62  # 8,000 / 128
+    assert metrics["tokens"] == 62 * 128
+    assert metrics["tflop"] > 0
+    assert metrics["parameters"] == sum(
         tensor.numel() for tensor in load_file(climbed.root / "models/pretrain/model.safetensors").values()
     )
-    assert set(found["before"]) == set(found["after"]) == {"general", "domain"}
-    assert set(found["after"]["domain"]) == {"bits_per_char", "mlm_loss", "masked_accuracy"}
-    assert [point["step"] for point in found["curve"]] == [6, 62]
-    last = found["curve"][-1]
-    assert last["domain/bits_per_char"] == found["after"]["domain"]["bits_per_char"]
-    assert last["train/mlm_loss"] < found["curve"][0]["train/mlm_loss"]
-    assert last["tokens"] == pytest.approx(found["tokens"], rel=0.02), "what was really read"
-    assert found["masking"]["specials"] == 0
-    assert found["masking"]["documents"] > 300
-    assert (found["masking"]["unit"], found["masking"]["probability"]) == ("token", 0.15)
-    assert found["masking"]["rate_latin"] == pytest.approx(0.15, abs=0.03)
-    assert found["masking"]["rate"] == pytest.approx(0.15, abs=0.02)
+    assert set(metrics["before"]) == set(metrics["after"]) == {"general", "domain"}
+    assert set(metrics["after"]["domain"]) == {"bits_per_char", "mlm_loss", "masked_accuracy"}
+    assert [point["step"] for point in metrics["curve"]] == [6, 62]
+    last = metrics["curve"][-1]
+    assert last["domain/bits_per_char"] == metrics["after"]["domain"]["bits_per_char"]
+    assert last["train/mlm_loss"] < metrics["curve"][0]["train/mlm_loss"]
+    assert last["tokens"] == pytest.approx(metrics["tokens"], rel=0.02), "what was really read"
+    assert metrics["masking"]["specials"] == 0
+    assert metrics["masking"]["documents"] > 300
+    assert (metrics["masking"]["unit"], metrics["masking"]["probability"]) == ("token", 0.15)
+    assert metrics["masking"]["rate_latin"] == pytest.approx(0.15, abs=0.03)
+    assert metrics["masking"]["rate"] == pytest.approx(0.15, abs=0.02)
 
 
 def test_every_rung_begins_where_the_one_below_ended(climbed: Ladder) -> None:
@@ -133,10 +133,10 @@ def test_twice_gives_equal_bytes(climbed: Ladder, tmp_path: Path) -> None:
     more = BudgetConfig(tokens=8_000)
     again.pretrain(budget=BudgetConfig(tokens=4_000))
     again.domain_transfer("domain", budget=more)
-    expected, found = climbed.outputs(), again.outputs()
-    for name, content in found.items():
+    expected, metrics = climbed.outputs(), again.outputs()
+    for name, content in metrics.items():
         assert content == expected[name], name
-    assert "models/domain_transfer/domain/model.safetensors" in found
+    assert "models/domain_transfer/domain/model.safetensors" in metrics
 
 
 def test_another_seed_gives_other_weights(ladder: Ladder, climbed: Ladder) -> None:
@@ -147,9 +147,9 @@ def test_another_seed_gives_other_weights(ladder: Ladder, climbed: Ladder) -> No
 
 def test_no_step_keeps_the_weights(ladder: Ladder) -> None:
     ladder.domain_transfer(budget=BudgetConfig(steps=0))
-    found = ladder.metrics("domain_transfer/domain")
-    assert (found["steps"], found["tokens"], found["curve"]) == (0, 0, [])
-    assert found["after"] == found["before"]
+    metrics = ladder.metrics("domain_transfer/domain")
+    assert (metrics["steps"], metrics["tokens"], metrics["curve"]) == (0, 0, [])
+    assert metrics["after"] == metrics["before"]
     below, here = (
         load_file(ladder.root / f"models/{rung}/model.safetensors") for rung in ("pretrain", "domain_transfer/domain")
     )
@@ -160,17 +160,17 @@ def test_no_step_keeps_the_weights(ladder: Ladder) -> None:
 
 @pytest.mark.parametrize("objective", ["nsp", "sop"])
 def test_a_rung_with_a_sentence_objective(ladder: Ladder, objective: str) -> None:
-    """Both parts are told, equal bytes come again, and the next rung goes on without it."""
+    """Both parts are reported, a second run gives equal bytes, and the next rung trains without the objective."""
     ladder.domain_transfer(sentence_objective=objective)
-    found, bytes_of = ladder.metrics("domain_transfer/domain"), ladder.outputs()
-    assert found["sentence"]["objective"] == objective
-    assert found["sentence"]["pairs"] > found["sentence"]["unpaired"]
-    last = found["curve"][-1]
+    metrics, bytes_of = ladder.metrics("domain_transfer/domain"), ladder.outputs()
+    assert metrics["sentence"]["objective"] == objective
+    assert metrics["sentence"]["pairs"] > metrics["sentence"]["unpaired"]
+    last = metrics["curve"][-1]
     assert last["train/loss"] == pytest.approx(last["train/mlm_loss"] + last["train/sentence_loss"], abs=1e-5)
     for text in tiny.WORDS:
         assert last[f"sentence_loss/{text}"] == pytest.approx(np.log(2), abs=0.2), "hardly trained"
         assert 0 <= last[f"sentence_accuracy/{text}"] <= 1
-    assert set(found["after"]["domain"]) == {"bits_per_char", "mlm_loss", "masked_accuracy"}
+    assert set(metrics["after"]["domain"]) == {"bits_per_char", "mlm_loss", "masked_accuracy"}
     ladder.domain_transfer(sentence_objective=objective)
     assert ladder.outputs() == bytes_of
     config = read_json(ladder.root / "models/domain_transfer/domain/config.json")
@@ -186,10 +186,10 @@ def test_a_rung_with_a_length_schedule(ladder: Ladder) -> None:
     ladder.domain_transfer(budget=budget)
     plain = ladder.metrics("domain_transfer/domain")
     ladder.domain_transfer(budget=budget, lengths=schedule)
-    found, bytes_of = ladder.metrics("domain_transfer/domain"), ladder.outputs()
-    assert (found["tokens"], found["steps"]) == (plain["tokens"], plain["steps"]) == (20 * 128, 20)
-    assert found["curve"][-1]["tokens"] == pytest.approx(20 * 128, rel=0.03)
-    assert found["after"] != plain["after"]
+    metrics, bytes_of = ladder.metrics("domain_transfer/domain"), ladder.outputs()
+    assert (metrics["tokens"], metrics["steps"]) == (plain["tokens"], plain["steps"]) == (20 * 128, 20)
+    assert metrics["curve"][-1]["tokens"] == pytest.approx(20 * 128, rel=0.03)
+    assert metrics["after"] != plain["after"]
     ladder.domain_transfer(budget=budget, lengths=schedule)
     assert ladder.outputs() == bytes_of
     card = read_json(ladder.root / "models/domain_transfer/domain/card.json")

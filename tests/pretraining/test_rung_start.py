@@ -74,9 +74,9 @@ def test_a_checkpoint_takes_an_extended_vocabulary_by_an_explicit_step(
     changes = {"init": str(ladder.root / "models/init"), "encoder": None, "budget": BudgetConfig(steps=0)}
     ladder.pretrain(**changes)
     assert f"vocabulary: {old.size} -> {pieces.size} tokens" in capsys.readouterr().out
-    found, card = ladder.metrics("pretrain"), read_json(ladder.root / "models/pretrain/card.json")
-    assert found["vocabulary"] == card["vocabulary"] == {"from": old.fingerprint, "new_tokens": pieces.size - old.size}
-    assert (card["tokenizer"], found["before"]) == (pieces.fingerprint, found["after"])
+    rung, card = ladder.metrics("pretrain"), read_json(ladder.root / "models/pretrain/card.json")
+    assert rung["vocabulary"] == card["vocabulary"] == {"from": old.fingerprint, "new_tokens": pieces.size - old.size}
+    assert (card["tokenizer"], rung["before"]) == (pieces.fingerprint, rung["after"])
     before, after = (load_file(ladder.root / f"models/{rung}/model.safetensors") for rung in ("init", "pretrain"))
     name = "bert.embeddings.word_embeddings.weight"
     assert torch.equal(after[name][: old.size], before[name])
@@ -87,7 +87,7 @@ def test_a_checkpoint_takes_an_extended_vocabulary_by_an_explicit_step(
 
     ladder.domain_transfer()
     above = ladder.metrics("domain_transfer/domain")
-    assert above["before"] == found["after"]
+    assert above["before"] == rung["after"]
     assert "vocabulary" not in above
 
 

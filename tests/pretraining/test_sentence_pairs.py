@@ -93,20 +93,20 @@ def test_a_pair_is_what_its_label_says(lengths: list[int], head: Any, seed: int)
         a, b = halves(ids)
         assert segments.tolist() == [0] * (len(a) + 2) + [1] * (len(b) + 1)
         assert len(ids) <= LONGEST
-        kept = whole[1 : min(len(whole) - 1, LONGEST - 2)]
+        content = whole[1 : min(len(whole) - 1, LONGEST - 2)]
         if label == 0:
-            assert [*a, *b] == kept.tolist()
+            assert [*a, *b] == content.tolist()
             assert len(ids) == pairs.lengths[document]
         elif isinstance(head, SentenceOrderHead):
-            assert [*b, *a] == kept.tolist()
+            assert [*b, *a] == content.tolist()
         else:
-            assert a.tolist() == kept[: len(a)].tolist()
+            assert a.tolist() == content[: len(a)].tolist()
             other = b[0] // 1000 - 1
             assert other != document, "another document"
             theirs = corpus.read(np.array([other])).ids
             theirs = theirs[1 : min(len(theirs) - 1, LONGEST - 2)]
             assert b.tolist() == theirs[-len(b) :].tolist(), "its end"
-            assert len(b) <= max(1, len(kept) - len(a)) or len(b) == 1
+            assert len(b) <= max(1, len(content) - len(a)) or len(b) == 1
 
 
 def test_cuts_are_at_words_in_the_middle_half_and_differ_between_passes() -> None:
@@ -120,14 +120,14 @@ def test_cuts_are_at_words_in_the_middle_half_and_differ_between_passes() -> Non
     assert places == set(range(8, 22, 2)), "28 tokens, a word every second one"
 
 
-def test_half_of_each_kind_and_nothing_but_the_text_tells() -> None:
+def test_labels_are_balanced_and_lengths_do_not_predict_them() -> None:
     """Neither the lengths of the halves nor which document it is goes with the label."""
     draw = np.random.default_rng(0)
     count = 4_000
     for head in (NextSentenceHead(), SentenceOrderHead()):
         pairs = SentencePairs(Numbered(draw.integers(SHORTEST, LONGEST + 1, count).tolist()), head, 1, LONGEST)
-        found = [(*map(len, halves(ids)), label) for ids, _, label in made(pairs, list(range(count)))]
-        a, b, labels = np.array(found).T
+        lengths_and_labels = [(*map(len, halves(ids)), label) for ids, _, label in made(pairs, list(range(count)))]
+        a, b, labels = np.array(lengths_and_labels).T
         assert labels.mean() == pytest.approx(0.5, abs=4 * 0.5 / count**0.5)
         for value in (a, b, a - b):
             assert abs(np.corrcoef(value, labels)[0, 1]) < 4 / count**0.5
@@ -167,7 +167,7 @@ def test_a_corpus_of_short_texts_is_refused() -> None:
         SentencePairs(Numbered([5] * 199 + [30]), NextSentenceHead(), 0, LONGEST)
 
 
-def test_masks_touch_no_separator_and_no_word_goes_over_one(tmp_path: Path) -> None:
+def test_no_separator_is_masked_and_no_word_extends_across_one(tmp_path: Path) -> None:
     corpus = tiny.corpus(tmp_path / "domain", "domain", 60)
     pieces = tiny.tokenizer()
     pairs = SentencePairs(corpus, NextSentenceHead(), 0, 64)
@@ -205,8 +205,8 @@ def test_the_loss_is_the_stock_models_loss(tmp_path: Path) -> None:
     pairs = SentencePairs(corpus, NextSentenceHead(), 0, 64)
     stream = DocumentStream(pairs.lengths, 0, 300)
     batch = MaskedBatches(corpus, stream, tiny.masker(), 64, pairs=pairs)(0)
-    found = MaskedLM(ours, tiny.optim(), 10).training_step(batch, 0)
-    assert isinstance(found, dict)
+    losses = MaskedLM(ours, tiny.optim(), 10).training_step(batch, 0)
+    assert isinstance(losses, dict)
 
     documents, passes = stream.batch(0)
     flat, segments, labels = pairs.read(documents, passes)
@@ -224,13 +224,13 @@ def test_the_loss_is_the_stock_models_loss(tmp_path: Path) -> None:
         next_sentence_label=torch.as_tensor(np.where(labels < 0, -100, labels)),
         attention_mask=torch.as_tensor(there).long(),
     ).loss
-    found["loss"].backward()
+    losses["loss"].backward()
     theirs.backward()
-    assert found["loss"].item() == pytest.approx(theirs.item(), abs=2e-6)
-    assert found["train/mlm_loss"].item() + found["train/sentence_loss"].item() == pytest.approx(
+    assert losses["loss"].item() == pytest.approx(theirs.item(), abs=2e-6)
+    assert losses["train/mlm_loss"].item() + losses["train/sentence_loss"].item() == pytest.approx(
         theirs.item(), abs=2e-6
     )
-    assert 0 <= found["train/sentence_accuracy"].item() <= 1
+    assert 0 <= losses["train/sentence_accuracy"].item() <= 1
     for (name, mine), other in zip(ours.named_parameters(), stock.parameters(), strict=True):
         torch.testing.assert_close(mine.grad, other.grad, atol=2e-6, rtol=0, msg=name)
 
@@ -299,9 +299,9 @@ def test_a_stopped_run_goes_on_with_equal_bits(tmp_path: Path) -> None:
     curve, weights = run(tmp_path / "whole")
     with pytest.raises((KeyboardInterrupt, SystemExit)):
         run(tmp_path / "cut", stop=3)
-    kept = Savepoints(tmp_path / "cut").latest()
-    assert kept is not None
-    assert kept.step == 2
+    savepoint = Savepoints(tmp_path / "cut").latest()
+    assert savepoint is not None
+    assert savepoint.step == 2
     again, others = run(tmp_path / "cut")
     assert again == curve
     assert set(PAIR_PARTS) < set(curve[0])

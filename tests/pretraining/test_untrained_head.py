@@ -1,4 +1,5 @@
-"""A head that was never trained is found by what is missing and by its loss; its warm-up leaves the encoder alone."""
+"""A head that was never trained is detected by missing weights and by its loss; its warm-up does not change the
+encoder."""
 
 import json
 import math
@@ -37,7 +38,7 @@ def module(steps: int) -> MaskedLM:
 
 
 def train(corpus: TokenizedCorpus, steps: int, folder: Path | None = None, stop: int | None = None) -> MaskedLM:
-    """`HEAD` steps of warm-up and `steps` more, two micro-batches each; cut off after `stop` if that is given."""
+    """`HEAD` steps of warm-up and `steps` more, two micro-batches each; cut off after `stop` unless that is None."""
     made = module(steps)
     batches = MaskedBatches(corpus, DocumentStream(corpus.lengths, 0, 150), tiny.masker(), 64)
     plan = Plan(HEAD + steps, 2, 1.0, "32-true", 0, "train/mlm_loss")
@@ -74,9 +75,9 @@ def test_resumed_within_at_the_end_of_and_after_the_warm_up(corpus: TokenizedCor
     """Optimizer means of the encoder are not there yet, or just begin; the bits are those of an unbroken run."""
     whole = weights(train(corpus, 4))
     train(corpus, 4, tmp_path, stop)
-    kept = Savepoints(tmp_path).latest()
-    assert kept is not None
-    assert kept.step == stop
+    savepoint = Savepoints(tmp_path).latest()
+    assert savepoint is not None
+    assert savepoint.step == stop
     resumed = weights(train(corpus, 4, tmp_path))
     assert all(torch.equal(whole[name], resumed[name]) for name in whole)
 
@@ -90,7 +91,7 @@ def test_the_encoder_gets_a_schedule_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("drawn", "losses", "found"),
+    ("drawn", "losses", "untrained"),
     [
         ([], [0.99, 0.97], True),
         ([], [0.99, 0.7], False),
@@ -99,9 +100,9 @@ def test_the_encoder_gets_a_schedule_of_its_own() -> None:
         (["bert.pooler.dense.weight", "cls.seq_relationship.bias"], [0.3], False),
     ],
 )
-def test_signs(drawn: list[str], losses: list[float], found: bool) -> None:
+def test_signs(drawn: list[str], losses: list[float], untrained: bool) -> None:
     measured = {str(number): {"mlm_loss": loss * math.log(21_128)} for number, loss in enumerate(losses)}
-    assert is_random(drawn, measured, 21_128) is found
+    assert is_random(drawn, measured, 21_128) is untrained
 
 
 class Public:
@@ -112,13 +113,13 @@ class Public:
         self.text = tiny.corpus(root / "general", "general", 120)
         tiny.heldout(root / "heldout")
         start = tiny.scratch(root / "scratch")
-        self.climb(start, "trained" if trained else "drawn", steps=60 if trained else 0)
+        self.train(start, "trained" if trained else "drawn", steps=60 if trained else 0)
         (self.folder("trained" if trained else "drawn") / checkpoint.CARD).unlink()
 
     def folder(self, name: str) -> Path:
         return self.root / "models" / name
 
-    def climb(self, start: Checkpoint, name: str, steps: int, **changes: object) -> dict[str, object]:
+    def train(self, start: Checkpoint, name: str, steps: int, **changes: object) -> dict[str, object]:
         params = tiny.rung(budget=BudgetConfig(steps=steps), optim=tiny.optim(learning_rate=1e-2), **changes)
         rung = RungRun("pretrain", name, start, self.text, params, tiny.MEASURE, 1, self.root / "heldout")
         work, run = tiny.work(self.root), tiny.no_record()
@@ -126,34 +127,34 @@ class Public:
         return read_json(self.root / f"{name}.json")
 
 
-def test_a_trained_head_is_left_in_peace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_trained_head_is_not_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     public = Public(tmp_path, trained=True)
-    found = public.climb(Checkpoint.load(public.folder("trained")), "rung", 0)
-    assert "random_head" not in found
+    metrics = public.train(Checkpoint.load(public.folder("trained")), "rung", 0)
+    assert "random_head" not in metrics
     assert "warning" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("how", ["missing", "drawn"])
-def test_a_random_head_is_told_carried_and_warmed_up(
+def test_a_random_head_is_reported_recorded_and_warmed_up(
     how: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     public = Public(tmp_path, trained=how == "missing")
     folder = public.folder("trained" if how == "missing" else "drawn")
     if how == "missing":
         file = folder / checkpoint.WEIGHTS
-        kept = {name: value for name, value in load_file(file).items() if not name.startswith("cls.")}
-        save_file(kept, file, {"format": "pt"})
+        encoder = {name: value for name, value in load_file(file).items() if not name.startswith("cls.")}
+        save_file(encoder, file, {"format": "pt"})
     start = Checkpoint.load(folder)
     capsys.readouterr()
-    found = public.climb(start, "rung", 0)
-    assert found["random_head"] is True
+    metrics = public.train(start, "rung", 0)
+    assert metrics["random_head"] is True
     assert "was never trained" in capsys.readouterr().out
     rung = Checkpoint.load(public.folder("rung"))
     assert rung.has_random_head
-    assert public.climb(rung, "above", 0)["random_head"] is True, "it is not forgotten"
+    assert public.train(rung, "above", 0)["random_head"] is True, "it is not forgotten"
     assert "was never trained" in capsys.readouterr().out
     if how == "missing":
-        warmed = public.climb(start, "warmed", 0, head_warmup_steps=60)
+        warmed = public.train(start, "warmed", 0, head_warmup_steps=60)
         assert warmed["random_head"] is False
         assert warmed["steps"] == 60
         assert not Checkpoint.load(public.folder("warmed")).has_random_head

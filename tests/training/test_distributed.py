@@ -41,7 +41,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> TokenizedCorpus:
 
 @dataclass(frozen=True)
 class Spied:
-    """Micro-batches that leave a trace of who asked for which; and do something at one of them."""
+    """Micro-batches that record which process read which, with an event at some of them."""
 
     inner: Batches
     trace: Path
@@ -58,11 +58,11 @@ class Spied:
         return self.inner(k)
 
     def shares(self) -> dict[int, list[int]]:
-        found: dict[int, list[int]] = {}
+        numbers: dict[int, list[int]] = {}
         for line in self.trace.read_text().splitlines():
             process, k = map(int, line.split())
-            found.setdefault(process, []).append(k)
-        return found
+            numbers.setdefault(process, []).append(k)
+        return numbers
 
 
 def masked(corpus: TokenizedCorpus, dropout: float = 0.3) -> tuple[MaskedLM, MaskedBatches]:
@@ -155,9 +155,9 @@ def alive(process: int) -> bool:
 
 
 @pytest.mark.usefixtures("save_every_step")
-@pytest.mark.skipif(sys.platform != "linux", reason="the death of a parent is told on Linux only")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux signals the death of a parent")
 @pytest.mark.parametrize(("task", "world"), [("labelled", 2), pytest.param("masked", 3, marks=pytest.mark.slow)])
-def test_killed_and_resumed_processes_end_in_the_same_bits(
+def test_killed_and_resumed_processes_give_bit_identical_results(
     corpus: TokenizedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str, world: int
 ) -> None:
     """For fine-tuning and masked LM. A sum of two is the same in each order: one process has the bits of two, too."""
@@ -183,8 +183,8 @@ with pytest.MonkeyPatch.context() as patch:
     test_distributed.trained((module, spied), {world}, {world}, patch, Savepoints(Path({str(tmp_path / "saved")!r})))
 """
     with script(tmp_path, body) as process:
-        _, told = process.communicate(timeout=120)
-    assert process.returncode == -signal.SIGKILL, told
+        _, errors = process.communicate(timeout=120)
+    assert process.returncode == -signal.SIGKILL, errors
     first = Spied(batches_of_nothing, tmp_path / "trace").shares()
     assert len(first) == world
     deadline = time.monotonic() + 10
@@ -226,24 +226,22 @@ def test_a_signal_to_all_saves_once_and_the_run_goes_on(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("event", "told", "code"),
+    ("event", "message", "code"),
     [("SIGKILL", "AB-172 rank 1: was killed by signal 9\n  run again", TEMPORARY), ("raise", "ended with 1", INTERNAL)],
 )
-def test_a_rank_that_is_lost(
-    corpus: TokenizedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, event: str, told: str, code: int
+def test_a_rank_that_fails(
+    corpus: TokenizedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, event: str, message: str, code: int
 ) -> None:
     module, batch = masked(corpus)
     spied = Spied(batch, tmp_path / "trace", 5, event)  # micro-batch 5 is read by rank 1
-    with pytest.raises(RankLost, match=told) as caught:
+    with pytest.raises(RankLost, match=message) as caught:
         trained((module, spied), 2, 2, monkeypatch)
     assert caught.value.exit_code == code
-    trained(masked(corpus), 2, 2, monkeypatch)  # nothing is left of it
+    trained(masked(corpus), 2, 2, monkeypatch)  # no state of the failed run remains
 
 
 @pytest.mark.slow
-def test_a_rank_that_is_lost_while_rank_0_waits_where_no_exception_comes(
-    corpus: TokenizedCorpus, tmp_path: Path
-) -> None:
+def test_a_rank_that_fails_while_rank_0_waits_in_a_blocking_call(corpus: TokenizedCorpus, tmp_path: Path) -> None:
     """As NCCL does; here it sleeps."""
     body = f"""
 import os, time
@@ -258,9 +256,9 @@ spied = test_distributed.Spied(batch, Path({str(tmp_path / "trace")!r}), at=5, e
 loop.fit(module, spied, test_distributed.plan(2), tiny.no_record(), {{2: lambda step: time.sleep(600)}})
 """
     with script(tmp_path, body) as process:
-        _, told = process.communicate(timeout=60)
-    assert process.returncode == TEMPORARY, told
-    assert "AB-172 rank 1: was killed by signal 9" in told
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == TEMPORARY, errors
+    assert "AB-172 rank 1: was killed by signal 9" in errors
 
 
 @dataclass(frozen=True)
@@ -329,7 +327,7 @@ def test_how_many_devices(monkeypatch: pytest.MonkeyPatch) -> None:
             ranks.count(2)
 
 
-def test_batches_travel_light(tmp_path: Path) -> None:
+def test_pickled_batches_are_small(tmp_path: Path) -> None:
     """A corpus goes to another process by its name, not by its tokens; what arrives reads the same."""
     large = tiny.corpus(tmp_path / "large", "domain", 3000)
     mixed = large.mixed_with(tiny.corpus(tmp_path / "other", "general", 300), 0.1, 0)
@@ -351,11 +349,11 @@ def test_every_world_trains_on_the_same_micro_batches(world: int) -> None:
     for step in range(steps - first):
         each = accumulate // world
         parts = [share[step * each : (step + 1) * each] for share in shares]
-        found = sorted(number for part in parts for number in part)
-        assert found == list(range((first + step) * accumulate, (first + step + 1) * accumulate))
+        numbers = sorted(number for part in parts for number in part)
+        assert numbers == list(range((first + step) * accumulate, (first + step + 1) * accumulate))
 
 
-def test_alone_nothing_is_started() -> None:
+def test_one_device_starts_no_process() -> None:
     with ranks.started(1, fail) as group:
         assert group == Ranks(0, 1)
         tensor = torch.tensor([np.pi])
@@ -378,19 +376,19 @@ def test_a_rank_that_does_not_even_start() -> None:
 @pytest.mark.slow
 def test_stages_on_two_devices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From their parameters to what they write, a mixture of two corpora among them: the figures of one device."""
-    found = {}
+    metrics = {}
     for devices in (1, 2):
         monkeypatch.setenv(ranks.VARIABLE, str(devices))
         ladder = Ladder(tmp_path / str(devices))
         ladder.pretrain(global_batch_tokens=256)
         ladder.domain_transfer(global_batch_tokens=256)
-        found[devices] = [ladder.metrics("pretrain"), ladder.metrics("domain_transfer/domain")]
+        metrics[devices] = [ladder.metrics("pretrain"), ladder.metrics("domain_transfer/domain")]
         assert sorted(folder.name for folder in (ladder.root / "models").iterdir()) == [
             "domain_transfer",
             "pretrain",
             "scratch",
         ]
-    for one, two in zip(found[1], found[2], strict=True):
+    for one, two in zip(metrics[1], metrics[2], strict=True):
         assert two["masking"] == one["masking"]
         assert two["tokens"] == one["tokens"]
         for text, measured in one["after"].items():

@@ -9,7 +9,7 @@ from scipy.stats import chisquare
 from adaptbert.base.counter_rng import seed_of, uniforms
 from adaptbert.training.document_stream import BudgetConfig, DocumentStream
 
-lengths_of = st.lists(st.integers(2, 40), min_size=1, max_size=60).map(lambda found: np.array(found, np.int64))
+lengths_of = st.lists(st.integers(2, 40), min_size=1, max_size=60).map(lambda lengths: np.array(lengths, np.int64))
 
 
 def stream_of(lengths: np.ndarray, seed: int, spare: int) -> DocumentStream:
@@ -37,15 +37,15 @@ def test_every_document_comes_exactly_once_a_pass(lengths: np.ndarray, seed: int
 
 @settings(max_examples=40, deadline=None)
 @given(lengths_of, st.integers(0, 100), st.lists(st.integers(0, 10_000), min_size=1, max_size=20))
-def test_a_batch_is_the_same_whenever_it_is_asked_for(lengths: np.ndarray, seed: int, asked: list[int]) -> None:
+def test_a_batch_does_not_depend_on_the_calls_before(lengths: np.ndarray, seed: int, numbers: list[int]) -> None:
     played = stream_of(lengths, seed, 7)
-    for k in asked:
+    for k in numbers:
         fresh = stream_of(lengths, seed, 7)
         for mine, theirs in zip(played.batch(k), fresh.batch(k), strict=True):
             assert np.array_equal(mine, theirs)
 
 
-def test_batches_hold_their_tokens_on_average_exactly() -> None:
+def test_batches_have_their_tokens_on_average_exactly() -> None:
     lengths = np.random.default_rng(0).integers(2, 60, 500)
     stream = DocumentStream(lengths, 0, 256)
     batches = 400
@@ -61,7 +61,7 @@ def test_passes_and_seeds_have_their_own_order() -> None:
     assert len({tuple(order) for order in orders}) == 3
 
 
-def test_a_document_that_no_batch_can_hold_is_refused() -> None:
+def test_a_document_longer_than_a_batch_is_refused() -> None:
     with pytest.raises(ValueError, match="micro-batches of 19 tokens"):
         DocumentStream(np.array([5, 20]), 0, 19)
     with pytest.raises(ValueError, match="longest document"):
@@ -85,10 +85,10 @@ def test_optimizer_steps(budget: BudgetConfig, expected: int) -> None:
     assert budget.optimizer_steps(corpus_tokens=10_000, batch_tokens=1_024) == expected
 
 
-@pytest.mark.parametrize("given_values", [{}, {"steps": 1, "tokens": 5}, {"steps": 1, "passes": 1.0, "tokens": 2}])
-def test_a_budget_is_one_number(given_values: dict[str, float]) -> None:
+@pytest.mark.parametrize("values", [{}, {"steps": 1, "tokens": 5}, {"steps": 1, "passes": 1.0, "tokens": 2}])
+def test_a_budget_is_one_number(values: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="give one of tokens, passes and steps"):
-        BudgetConfig.model_validate(given_values)
+        BudgetConfig.model_validate(values)
 
 
 def test_seeds_of_different_keys_differ() -> None:
@@ -136,7 +136,7 @@ def test_uniforms_are_independent_over_counters_and_keys() -> None:
             assert abs(half.mean()) < 5 * (1 / 12 / half.size) ** 0.5
 
 
-def test_uniforms_do_not_depend_on_what_is_asked_beside_them() -> None:
+def test_uniforms_do_not_depend_on_the_other_keys() -> None:
     key = np.uint64(7)
     together = uniforms(key, np.arange(10, dtype=np.uint64))
     alone = [float(uniforms(key, np.array([counter], np.uint64))[0]) for counter in reversed(range(10))]

@@ -32,13 +32,13 @@ def stopped(folder: Path, patience: int | None, stop_at: int | None = None) -> t
 
 
 def test_the_best_weights_are_kept_and_patience_ends_the_run(tmp_path: Path) -> None:
-    fitted, kept = stopped(tmp_path / "early", 3)
+    fitted, best_weights = stopped(tmp_path / "early", 3)
     assert fitted.step == 4, "the first of equals"
     assert [point["step"] for point in fitted.curve] == [2, 4, 6, 8, 10]
     module, batches = made()
     with pytest.raises(Stop):
         fit(module, until(batches, 8), plan(12), tiny.no_record())
-    assert not changed(kept, weights(module)), "the weights after step 4 of the same schedule"
+    assert not changed(best_weights, weights(module)), "the weights after step 4 of the same schedule"
     patient, _ = stopped(tmp_path / "patient", 4)
     assert (patient.step, patient.curve[-1]["step"]) == (12, 12)
     without, _ = stopped(tmp_path / "without", None)
@@ -66,15 +66,15 @@ def test_two_processes_stop_together(tmp_path: Path, monkeypatch: pytest.MonkeyP
 @pytest.mark.usefixtures("save_every_step")
 @pytest.mark.parametrize("stop_at", [9, 17])
 def test_a_resumed_run_keeps_and_stops_alike(tmp_path: Path, stop_at: int) -> None:
-    straight, kept = stopped(tmp_path / "straight", 3)
+    straight, best_weights = stopped(tmp_path / "straight", 3)
     with pytest.raises(Stop):
         stopped(tmp_path / "resumed", 3, stop_at)
-    again, found = stopped(tmp_path / "resumed", 3)
+    again, resumed_weights = stopped(tmp_path / "resumed", 3)
     assert again == straight
-    assert not changed(kept, found)
+    assert not changed(best_weights, resumed_weights)
     over, after = stopped(tmp_path / "resumed", 3, stop_at=0)
     assert over == straight, "what was over is not trained again"
-    assert not changed(kept, after)
+    assert not changed(best_weights, after)
 
 
 def test_a_score_that_is_no_number_is_never_best() -> None:

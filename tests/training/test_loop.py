@@ -27,7 +27,7 @@ from tests.support import tiny
 STEPS = 6
 
 
-class Kept(Run):
+class LoggedRun(Run):
     """Keeps the metrics that are logged."""
 
     def __init__(self) -> None:
@@ -76,21 +76,21 @@ def trained(corpus: TokenizedCorpus, how: Plan | None = None, **more: object) ->
 @pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
 def test_the_same_seed_gives_the_same_bits(corpus: TokenizedCorpus, precision: str) -> None:
     """With dropout; whatever the global random state was before."""
-    found = []
+    results = []
     for noise in (1, 2):
         made = module()
         torch.manual_seed(noise)
         fit(made, batches(corpus), plan(precision=precision), tiny.no_record())
-        found.append(weights(made))
-    assert torch.equal(*found)
-    assert not torch.equal(found[0], weights(module())), "something was learnt"
+        results.append(weights(made))
+    assert torch.equal(*results)
+    assert not torch.equal(results[0], weights(module())), "something was learnt"
 
 
 def test_another_seed_gives_another_dropout(corpus: TokenizedCorpus) -> None:
     assert not torch.equal(trained(corpus), trained(corpus, plan(seed=1)))
 
 
-def test_measuring_and_logging_leave_the_weights_alone(
+def test_measuring_and_logging_do_not_change_the_weights(
     corpus: TokenizedCorpus, heldout: HeldOut, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bare = trained(corpus)
@@ -102,7 +102,7 @@ def test_measuring_and_logging_leave_the_weights_alone(
 
     monkeypatch.setattr("adaptbert.training.monitor.LOG_EVERY", 1)
     monkeypatch.setattr("adaptbert.runtime.progress.LINE_SECONDS", 0.0)
-    curve = fit(made, batches(corpus), plan(), Kept(), dict.fromkeys(range(1, STEPS + 1), measure)).curve
+    curve = fit(made, batches(corpus), plan(), LoggedRun(), dict.fromkeys(range(1, STEPS + 1), measure)).curve
     assert len(curve) == STEPS
     assert torch.equal(weights(made), bare)
 
@@ -144,12 +144,12 @@ def test_half_the_micro_batch_and_twice_the_accumulation_is_close(corpus: Tokeni
     assert losses[1] == pytest.approx(losses[0], rel=0.02)
 
 
-def test_the_curve_and_the_record(corpus: TokenizedCorpus, capsys: pytest.CaptureFixture[str]) -> None:
-    steps, run, source = 25, Kept(), batches(corpus)
-    asked: list[int] = []
+def test_the_curve_and_the_tracking_run(corpus: TokenizedCorpus, capsys: pytest.CaptureFixture[str]) -> None:
+    steps, run, source = 25, LoggedRun(), batches(corpus)
+    measured: list[int] = []
 
     def measure(step: int) -> Mapping[str, float]:
-        asked.append(step)
+        measured.append(step)
         return {"domain/mlm_loss": float(step)}
 
     seen: list[int] = []
@@ -160,7 +160,7 @@ def test_the_curve_and_the_record(corpus: TokenizedCorpus, capsys: pytest.Captur
 
     curve = fit(module(steps=steps), batch, plan(steps=steps), run, {3: measure, 25: measure}).curve
     assert seen == list(range(steps)), "each micro-batch once, in order"
-    assert asked == [3, 25]
+    assert measured == [3, 25]
     assert [point["step"] for point in curve] == [3, 25]
     assert [point["domain/mlm_loss"] for point in curve] == [3.0, 25.0]
     again = batches(corpus)
@@ -179,7 +179,7 @@ def test_nothing_to_do(corpus: TokenizedCorpus) -> None:
     assert torch.equal(weights(made), before)
 
 
-def test_a_module_that_sleeps_is_refused(corpus: TokenizedCorpus) -> None:
+def test_a_module_in_eval_mode_is_refused(corpus: TokenizedCorpus) -> None:
     """As `from_pretrained` leaves it: dropout would be off for the whole training."""
     made = module()
     made.model.bert.encoder.layer[1].eval()
@@ -190,13 +190,13 @@ def test_a_module_that_sleeps_is_refused(corpus: TokenizedCorpus) -> None:
 def test_dropout_is_on_while_training(corpus: TokenizedCorpus, tmp_path: Path) -> None:
     """From a saved checkpoint, the whole way that a stage goes."""
     start = tiny.pretrained(tmp_path / "start")
-    found = []
+    results = []
     for dropout in (0.0, 0.3):
         model = start.model(BertForMaskedLM, 0, hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout)
         made = MaskedLM(model, tiny.optim(), STEPS)
         fit(made, batches(corpus), plan(), tiny.no_record())
-        found.append(weights(made))
-    assert not torch.equal(*found)
+        results.append(weights(made))
+    assert not torch.equal(*results)
 
 
 class Sabotaged(pl.LightningModule):
@@ -246,7 +246,7 @@ def test_a_step_that_is_not_finite_changes_nothing_and_is_counted(
     fitted = fit(made, batches(corpus), plan(), tiny.no_record(), dict.fromkeys(range(1, STEPS + 1), measure))
     moved = [not torch.equal(*pair) for pair in pairwise(seen)]
     assert moved == [True, True, False, True, True], "the fourth step"
-    assert all(torch.isfinite(found).all() for found in seen)
+    assert all(torch.isfinite(state).all() for state in seen)
     assert fitted.counts["skipped_steps"] == 1
     assert all(math.isfinite(point["train/mlm_loss"]) for point in fitted.curve)
     assert re.search(rf"warning: step 4: {message}; the step is skipped", capsys.readouterr().out)
@@ -268,8 +268,8 @@ def test_a_run_that_diverges_ends_before_anything_is_measured(
         fit(made, batches(corpus), plan(), tiny.no_record(), {STEPS: measure}, Savepoints(tmp_path))
     assert caught.value.exit_code == INTERNAL == 70
     assert measured == []
-    told = read_json(tmp_path / "diverged.json")
-    assert [step["step"] for step in told["steps"]] == [4, 5, 6]
+    report = read_json(tmp_path / "diverged.json")
+    assert [step["step"] for step in report["steps"]] == [4, 5, 6]
     assert list(tmp_path.glob("*.safetensors")) == [], "no state is saved that a resumed run could not leave"
 
 

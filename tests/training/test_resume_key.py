@@ -35,7 +35,7 @@ def test_an_edit_of_its_code_begins_anew(project: Path, name: str, capsys: pytes
     Work(project / ".work", CODE).begin(VALUES)
     assert f"it had other code.{name}\n" in capsys.readouterr().out
     (project / name).write_text("value = 1\n")
-    assert is_begun(project), "both runs are kept"
+    assert is_begun(project), "both runs remain"
 
 
 def test_a_new_module_begins_anew(project: Path) -> None:

@@ -24,15 +24,15 @@ def state(step: int) -> State:
     return State(step, tensors, {**VALUES, "at": step})
 
 
-def assert_equal(found: State | None, step: int) -> None:
-    assert found is not None
-    assert found.step == found.values["at"] == step
-    assert found.values["curve"] == VALUES["curve"]
+def assert_equal(loaded: State | None, step: int) -> None:
+    assert loaded is not None
+    assert loaded.step == loaded.values["at"] == step
+    assert loaded.values["curve"] == VALUES["curve"]
     expected = state(step)
-    assert found.tensors.keys() == expected.tensors.keys()
+    assert loaded.tensors.keys() == expected.tensors.keys()
     for name, tensor in expected.tensors.items():
-        assert found.tensors[name].dtype == tensor.dtype
-        assert torch.equal(found.tensors[name], tensor)
+        assert loaded.tensors[name].dtype == tensor.dtype
+        assert torch.equal(loaded.tensors[name], tensor)
 
 
 def files(folder: Path) -> list[Path]:
@@ -48,14 +48,14 @@ def two(tmp_path: Path) -> Path:
     return points.folder
 
 
-def test_what_is_written_comes_back(tmp_path: Path) -> None:
+def test_round_trip(tmp_path: Path) -> None:
     points = Savepoints(tmp_path / "deep" / "run")
     assert points.latest() is None
     points.save(state(3))
     assert_equal(points.latest(), 3)
 
 
-def test_the_last_two_are_kept_by_step_whatever_the_clock_says(tmp_path: Path) -> None:
+def test_the_last_two_by_step_remain_whatever_their_times(tmp_path: Path) -> None:
     points = Savepoints(tmp_path)
     for step in (9, 10, 100):
         points.save(state(step))
@@ -67,24 +67,24 @@ def test_the_last_two_are_kept_by_step_whatever_the_clock_says(tmp_path: Path) -
 def damages(content: bytes) -> dict[str, bytes]:
     """75 kinds of damage."""
     draw = random.Random(0)
-    found = {"empty": b"", "zero tail": content[:-64] + bytes(64), "other header": b"\x01" + content[1:]}
-    found["longer"] = content + b"x"
-    found["reversed"] = content[::-1]
+    contents = {"empty": b"", "zero tail": content[:-64] + bytes(64), "other header": b"\x01" + content[1:]}
+    contents["longer"] = content + b"x"
+    contents["reversed"] = content[::-1]
     for cut in sorted(draw.sample(range(1, len(content)), 20)):
-        found[f"cut at {cut}"] = content[:cut]
+        contents[f"cut at {cut}"] = content[:cut]
     for place in sorted(draw.sample(range(8 * len(content)), 50)):
         flipped = bytearray(content)
         flipped[place // 8] ^= 1 << place % 8
-        found[f"bit {place}"] = bytes(flipped)
-    assert len(found) == 75
-    return found
+        contents[f"bit {place}"] = bytes(flipped)
+    assert len(contents) == 75
+    return contents
 
 
-def test_every_damage_is_found_and_the_one_before_is_taken(
+def test_every_damage_is_detected_and_the_savepoint_before_is_loaded(
     two: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     newest = files(two)[-1]
-    found = 0
+    count = 0
     for name, damaged in damages(newest.read_bytes()).items():
         copy = tmp_path / "copy"
         shutil.copytree(two, copy)
@@ -93,11 +93,11 @@ def test_every_damage_is_found_and_the_one_before_is_taken(
         assert f"{newest.name} is damaged and set aside" in capsys.readouterr().err, name
         assert [path.suffix for path in sorted(copy.iterdir())] == [".safetensors", ".bad"]
         shutil.rmtree(copy)
-        found += 1
-    assert found == 75
+        count += 1
+    assert count == 75
 
 
-def test_the_savepoint_of_another_run_under_this_name_is_found(two: Path, tmp_path: Path) -> None:
+def test_the_savepoint_of_another_run_under_this_name_is_detected(two: Path, tmp_path: Path) -> None:
     other = Savepoints(tmp_path / "other")
     other.save(state(6))
     newest = files(two)[-1]
@@ -105,7 +105,7 @@ def test_the_savepoint_of_another_run_under_this_name_is_found(two: Path, tmp_pa
     assert_equal(Savepoints(two).latest(), 3)
 
 
-def test_when_all_are_damaged_nothing_begins_anew_by_itself(two: Path) -> None:
+def test_when_all_are_damaged_the_run_does_not_start_anew(two: Path) -> None:
     for path in files(two):
         path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(BadData, match=r"AB-124 .*each of its 2 savepoints is damaged\n  remove .* to train again"):

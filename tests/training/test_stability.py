@@ -1,4 +1,4 @@
-"""What is skipped, what is told and what ends a run, from numbers alone."""
+"""Skipped steps, warnings and the end of a run, from numbers alone."""
 
 import json
 import math
@@ -45,7 +45,7 @@ def test_more_than_one_bad_step_in_a_hundred_ends_the_run() -> None:
         health.observe(204, NAN, 1.0)
 
 
-def test_spikes_are_told() -> None:
+def test_spikes_are_reported() -> None:
     health = after(WINDOW)
     assert health.observe(WINDOW + 1, 4.0, 1.0).startswith(f"step {WINDOW + 1}: a spike, loss 4.000, usually ")
     assert "norm of the gradient 20, usually" in health.observe(WINDOW + 2, 2.0, 20.0)
@@ -62,12 +62,12 @@ def test_the_first_steps_of_a_run_are_no_spikes() -> None:
     st.lists(st.tuples(st.floats(0.1, 20), st.floats(0.01, 100)), min_size=1, max_size=300),
     st.integers(0, 300),
 )
-def test_a_restored_watch_goes_on_like_one_that_never_stopped(steps: list[tuple[float, float]], cut: int) -> None:
-    whole = Health()
-    told = [whole.observe(step, *numbers) for step, numbers in enumerate(steps, 1)]
+def test_a_restored_health_equals_an_uninterrupted_one(steps: list[tuple[float, float]], cut: int) -> None:
+    uninterrupted = Health()
+    warnings = [uninterrupted.observe(step, *numbers) for step, numbers in enumerate(steps, 1)]
     first, second = Health(), Health()
     begun = [first.observe(step, *numbers) for step, numbers in enumerate(steps[:cut], 1)]
     second.restore(json.loads(json.dumps(first.values())))
     rest = [second.observe(step, *numbers) for step, numbers in enumerate(steps[cut:], 1 + len(begun))]
-    assert begun + rest == told
-    assert second.values() == whole.values()
+    assert begun + rest == warnings
+    assert second.values() == uninterrupted.values()

@@ -180,7 +180,7 @@ def _reliability(task: Task) -> Markup | None:
     found = task.inspection.calibration if task.inspection is not None else None
     if found is None:
         return None
-    return curves.reliability([(part.claimed, part.came_true) for part in found.curve], f"reliability-{task.name}")
+    return curves.reliability([(part.confidence, part.accuracy) for part in found.curve], f"reliability-{task.name}")
 
 
 def _curves(comparison: Comparison, heldout: str, described_by: str) -> Markup:

@@ -1,4 +1,4 @@
-"""A predicted answer and the right ones -> how far they agree, by words (SQuAD) or by characters (CMRC 2018)."""
+"""Agreement of a predicted answer with the right ones, by words (SQuAD) or by characters (CMRC 2018)."""
 
 import re
 import string
@@ -16,26 +16,26 @@ _UNSPACED = re.compile(f"[{scripts.THAI_LAO}{scripts.MYANMAR_KHMER}{scripts.KANA
 
 
 def by_characters(texts: Sequence[str]) -> bool:
-    """Whether most of the texts have characters of a script without spaces; one foreign name among many has no say."""
-    told = [text for text in texts if text.strip()]
-    return 2 * sum(_UNSPACED.search(text) is not None for text in told) > len(told)
+    """Whether most of the texts have characters of a script without spaces; a single foreign name does not decide."""
+    nonempty = [text for text in texts if text.strip()]
+    return 2 * sum(_UNSPACED.search(text) is not None for text in nonempty) > len(nonempty)
 
 
 def agreement(answers: Sequence[str], text: str, characters: bool) -> tuple[float, float]:
-    """F1 with the nearest of the right answers, and whether one of them is met exactly.
+    """F1 with the most similar right answer, and whether the prediction equals one of them.
 
-    Right answers of nothing but punctuation or articles are none, as in SQuAD 2.0's own script; a question without any
-    has the empty text as its answer.
+    Right answers of only punctuation or articles are ignored, as in the script of SQuAD 2.0; a question without any
+    right answer has the empty text as its answer.
 
     Args:
         characters: by `character_tokens`, else by `word_tokens`.
     """
     tokens = character_tokens if characters else word_tokens
-    wanted = [found for answer in answers if (found := tokens(answer))] or [[]]
-    given = tokens(text)
+    expected = [expected_tokens for answer in answers if (expected_tokens := tokens(answer))] or [[]]
+    predicted = tokens(text)
     overlap = longest_run if characters else in_common
-    scores = [_f1(overlap(right, given), len(right), len(given)) for right in wanted]
-    return max(scores), float(given in wanted)
+    scores = [_f1(overlap(right, predicted), len(right), len(predicted)) for right in expected]
+    return max(scores), float(predicted in expected)
 
 
 def word_tokens(text: str) -> list[str]:
@@ -48,21 +48,21 @@ def character_tokens(text: str) -> list[str]:
 
     CMRC 2018 lists thirty marks to leave out; here it is every character that Unicode calls punctuation or a symbol.
     """
-    kept = "".join(c for c in text.lower() if unicodedata.category(c)[0] not in "PS")
-    return _UNSPACED.sub(lambda found: f" {found[0]} ", kept).split()
+    text_without_marks = "".join(c for c in text.lower() if unicodedata.category(c)[0] not in "PS")
+    return _UNSPACED.sub(lambda match: f" {match[0]} ", text_without_marks).split()
 
 
 def in_common(one: Sequence[str], other: Sequence[str]) -> int:
-    """Tokens of both, whatever their order; each as often as it occurs in the one with fewer."""
+    """The size of the multiset intersection of both."""
     return (Counter(one) & Counter(other)).total()
 
 
 def longest_run(one: Sequence[str], other: Sequence[str]) -> int:
-    """Tokens of the longest stretch that stands in both."""
+    """The length of the longest contiguous run of tokens in both."""
     return SequenceMatcher(None, one, other, autojunk=False).find_longest_match().size
 
 
-def _f1(shared: int, wanted: int, given: int) -> float:
-    if not wanted or not given:
-        return float(wanted == given)
-    return 2 * shared / (wanted + given)
+def _f1(shared: int, expected: int, predicted: int) -> float:
+    if not expected or not predicted:
+        return float(expected == predicted)
+    return 2 * shared / (expected + predicted)

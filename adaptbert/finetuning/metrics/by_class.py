@@ -1,5 +1,5 @@
-"""What was right and what was predicted, row by row -> precision, recall, F1 and support of each class, as the metrics
-count them. Only classes that occur among the right answers have scores."""
+"""Precision, recall, F1 and support of each class from gold and predicted answers, as the metrics count them. Only
+classes that occur among the right answers have scores."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -33,11 +33,11 @@ def _type(tag: str) -> str:
 
 
 def of_pairs(pairs: Iterable[Pair]) -> ClassScores:
-    """Each decision chose one label."""
+    """Each decision has one label."""
     from sklearn.metrics import precision_recall_fscore_support
 
-    found = list(pairs)
-    gold, predicted = [gold for gold, _ in found], [predicted for _, predicted in found]
+    decisions = list(pairs)
+    gold, predicted = [gold for gold, _ in decisions], [predicted for _, predicted in decisions]
     labels = sorted(set(gold))
     columns = precision_recall_fscore_support(gold, predicted, labels=labels, average=None, zero_division=0)
     return {
@@ -54,16 +54,16 @@ def of_words(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) 
     return of_pairs(pair for rows in zip(gold, predicted, strict=True) for pair in zip(*rows, strict=True))
 
 
-def of_several_labels(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> ClassScores:
-    """Each label of each row is a yes or a no."""
+def of_multi_label(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> ClassScores:
+    """Each label of each row is a binary decision."""
     from sklearn.metrics import precision_recall_fscore_support
 
-    found = {}
+    scores = {}
     for label in sorted({label for labels in gold for label in labels}):
-        right, said = [label in labels for labels in gold], [label in labels for labels in predicted]
-        precision, recall, f1, _ = precision_recall_fscore_support(right, said, average="binary", zero_division=0)
-        found[label] = (float(precision), float(recall), float(f1), float(sum(right)))
-    return found
+        right, positive = [label in labels for labels in gold], [label in labels for labels in predicted]
+        precision, recall, f1, _ = precision_recall_fscore_support(right, positive, average="binary", zero_division=0)
+        scores[label] = (float(precision), float(recall), float(f1), float(sum(right)))
+    return scores
 
 
 def of_spans(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> ClassScores:

@@ -1,4 +1,4 @@
-"""metrics/finetune/<task>-<arm>.json: what every seed of a cell scored, what its search tried, and what it all cost.
+"""metrics/finetune/<task>-<arm>.json: the scores of all seeds of a cell, its search trials, and the cost.
 
 Written by adaptbert.finetuning.cell_outputs, read by adaptbert.comparison.
 """
@@ -38,7 +38,7 @@ class _Scored(Record):
 
 
 class Priced(Protocol):
-    """What tells its cost."""
+    """Anything with a cost."""
 
     @property
     def tokens(self) -> int: ...
@@ -68,12 +68,12 @@ class SeedMetrics(_Scored):
     dev: dict[str, float]
     """Of the weights that are kept."""
     tuned: dict[str, Number]
-    """What was chosen on dev."""
+    """Values chosen on dev."""
     ece: float | None = None
     """Expected calibration error on test, where rows are classified; and with the temperature."""
     ece_tempered: float | None = None
     degenerate: bool
-    """Whether the same answer was given whatever was asked."""
+    """Whether all answers are the same."""
     cut: int
     """Training rows that were longer than `max_length`."""
     kept_step: int | None = None
@@ -148,10 +148,10 @@ class CellMetrics(Record):
     contract: dict[str, list[dict[str, str | int]]]
     """`adaptbert.finetuning.metrics.contract.contract`"""
     unanswerable: dict[str, dict[str, int]] | None = Field(None, alias="lost")
-    """Split -> reason -> rows whose right answer cannot be found; where the task type knows such reasons."""
+    """Split -> reason -> rows whose right answer cannot be predicted; where the task type has such reasons."""
     cost: Cost | None = None
     """Of all runs together, where there were others than the seeds."""
     seeds: list[SeedMetrics]
     search: SearchMetrics | None = None
     learning_curve: list[LearningPoint] | None = None
-    """But for the point of all labels."""
+    """Without the point of all labels."""

@@ -1,4 +1,4 @@
-"""What a cell records of each of its metrics: how it was computed, with what, and on which rows."""
+"""The contract of a cell: for each metric how it was computed, with what, and on which rows."""
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256

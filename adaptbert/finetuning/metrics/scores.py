@@ -1,9 +1,8 @@
-"""Task metrics: what was expected and what was predicted, row by row -> scores. The average is part of the name.
+"""Task metrics from gold and predicted answers. The average is part of the name.
 
-scikit-learn, scipy and seqeval count. Answers are the exception: the two definitions in use differ in how a text falls
-into tokens, which no library covers for both; tests/finetuning/metrics/test_scores.py holds ours against torchmetrics
-and against the definitions written anew. docs/metrics.md says what each name means,
-adaptbert.finetuning.metrics.targets which target has it.
+scikit-learn, scipy and seqeval compute them, except those of extractive answers: no library has both of the
+tokenisations in use; tests/finetuning/metrics/test_scores.py compares ours with torchmetrics and with independent
+implementations. docs/metrics.md says what each name means, adaptbert.finetuning.metrics.targets which target has it.
 """
 
 import warnings
@@ -19,7 +18,7 @@ def classification_metrics(
     """Macro-averaged F1 over the labels that occur in `gold`, and accuracy (which is F1 in its micro average).
 
     Args:
-        positive: a label whose own F1 is wanted, that of the two that GLUE reports (Wang et al. 2019, section 3.2).
+        positive: a label whose own F1 is computed, that of the two that GLUE reports (Wang et al. 2019, section 3.2).
     """
     from sklearn.metrics import accuracy_score, f1_score
 
@@ -34,17 +33,17 @@ def classification_metrics(
 def _f1_of(label: str, gold: Sequence[str], predicted: Sequence[str]) -> float:
     from sklearn.metrics import f1_score
 
-    right, said = ([found == label for found in labels] for labels in (gold, predicted))
-    return float(f1_score(right, said, zero_division=0))
+    right, predicted_label = ([name == label for name in labels] for labels in (gold, predicted))
+    return float(f1_score(right, predicted_label, zero_division=0))
 
 
 def label_metrics(
     gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], labels: Sequence[str]
 ) -> dict[str, float]:
-    """Several labels a row, or none: F1 by label, F1 of all decisions together, and the share of rows wholly right.
+    """Multi-label: F1 averaged over labels, F1 of all decisions together, and the share of exactly right rows.
 
     The macro average is over the labels that occur in `gold`, as for one label a row: of another label no prediction
-    could be right. Where there is nothing to find, F1 is 0 and `exact_match` tells the rest.
+    could be right. Where `gold` has no label at all, F1 is 0, and only `exact_match` is informative.
 
     Args:
         labels: of the task.
@@ -60,23 +59,25 @@ def label_metrics(
     if strange:
         raise ValueError(f"no labels of the task: {strange}")
     binarizer = MultiLabelBinarizer(classes=list(labels)).fit([])
-    wanted, given = binarizer.transform(gold), binarizer.transform(predicted)
-    # Column by column: scikit-learn would take a matrix of one column for two classes, yes and no.
+    gold_matrix, matrix = binarizer.transform(gold), binarizer.transform(predicted)
+    # Column by column: scikit-learn would treat a matrix of one column as two classes.
     each = [
-        f1_score(right, said, zero_division=0) for right, said in zip(wanted.T, given.T, strict=True) if right.any()
+        f1_score(right, answer, zero_division=0)
+        for right, answer in zip(gold_matrix.T, matrix.T, strict=True)
+        if right.any()
     ]
     return {
         "f1_macro": float(sum(each) / len(each)) if each else 0.0,
-        "f1_micro": float(f1_score(wanted.ravel(), given.ravel(), zero_division=0)),
-        "exact_match": float(accuracy_score(wanted, given)),
+        "f1_micro": float(f1_score(gold_matrix.ravel(), matrix.ravel(), zero_division=0)),
+        "exact_match": float(accuracy_score(gold_matrix, matrix)),
     }
 
 
 def number_metrics(gold: Sequence[float], predicted: Sequence[float]) -> dict[str, float]:
     """Pearson's and Spearman's correlation, and the root of the mean squared error (in the unit of the target).
 
-    A correlation is 0 where it is not defined: one of the two is constant, or there is a single row. So a model that
-    answers the same whatever it is asked scores like one that guesses, and is never the best.
+    A correlation is 0 where it is not defined: one of the two is constant, or there is a single row. So a model with a
+    constant answer scores like random answers, and is never the best.
     """
     from scipy import stats
     from sklearn.metrics import root_mean_squared_error
@@ -94,11 +95,11 @@ def _correlation(measure: Callable[..., Any], gold: Sequence[float], predicted: 
     if len(gold) < 2 or len(set(gold)) < 2 or len(set(predicted)) < 2:
         return 0.0
     with warnings.catch_warnings():
-        # Numbers that differ in their last bits only: the value is poor, and poor it may be.
+        # Numbers that differ only in their last bits give an inaccurate correlation, which is acceptable.
         warnings.simplefilter("ignore", stats.NearConstantInputWarning)
         warnings.simplefilter("ignore", stats.ConstantInputWarning)
-        found = float(measure(gold, predicted)[0])
-    return found if found == found else 0.0  # not a number: all of the spread was lost to rounding
+        correlation = float(measure(gold, predicted)[0])
+    return correlation if correlation == correlation else 0.0  # NaN: rounding removed all variance
 
 
 def span_metrics(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> dict[str, float]:
@@ -117,7 +118,7 @@ def numbered(rows: Sequence[Sequence[str]], numbers: dict[str, str]) -> list[lis
     """The same BIO tags with a number for each type, for seqeval: it strips hyphens, so that `A-` would be `A`.
 
     Args:
-        numbers: of the types; those that are new get one.
+        numbers: of the types; new types are added.
     """
     return [
         [tag if tag == "O" else tag[:2] + numbers.setdefault(tag[2:], str(len(numbers))) for tag in tags]
@@ -126,7 +127,7 @@ def numbered(rows: Sequence[Sequence[str]], numbers: dict[str, str]) -> list[lis
 
 
 def tag_metrics(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> dict[str, float]:
-    """Every token is a case of its own, whatever its row: accuracy, and macro F1 over the tags that occur in `gold`.
+    """Every token is one case: accuracy, and macro F1 over the tags that occur in `gold`.
 
     Raises:
         ValueError: a row with fewer or more predicted tags than tokens.

@@ -1,4 +1,4 @@
-"""How answers to each target are scored: metrics, what is right, classes. What a target is: adaptbert.rows.targets."""
+"""Scoring of the answers to each target: metrics, right answers, classes. adaptbert.rows.targets defines targets."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ def _same_set(gold: Sequence[Any]) -> IsRight:
 
 
 def _one_of_them(gold: Sequence[Sequence[str]]) -> IsRight:
-    """The script of the whole set decides how answers are compared."""
+    """The script of the whole set decides between words and characters."""
     characters = answer_overlap.by_characters([text for answers in gold for text in answers])
     return lambda right, answer: answer_overlap.agreement(right, answer, characters)[1] == 1
 
@@ -68,11 +68,11 @@ class Scoring:
 
     Attributes:
         metrics: by name; cells are compared by the first.
-        score: what is right, what was answered, row by row, and the task, to the metrics.
-        right: what is right in the whole set, to a function that says of an answer whether it is right as a whole;
-            None where no answer is simply right.
-        classes: what is right, what was answered, to the scores of each class; None: there are no classes.
-        pairs: of one row, to its single decisions, for a confusion matrix; None: a row has no single label.
+        score: gold answers, predicted answers and the task, to the metrics.
+        right: gold answers of the whole set, to a function that decides whether an answer to a row is right;
+            None for regression.
+        classes: gold and predicted answers, to the scores of each class; None: there are no classes.
+        pairs: gold and predicted answer of a row, to its decisions for a confusion matrix; None: it has none.
     """
 
     metrics: Mapping[str, Metric]
@@ -118,7 +118,7 @@ SCORING: Mapping[Target, Scoring] = {
         },
         lambda gold, answers, task: label_metrics(gold, answers, task.labels),
         right=_same_set,
-        classes=by_class.of_several_labels,
+        classes=by_class.of_multi_label,
     ),
     "number": Scoring(
         {
@@ -165,6 +165,6 @@ def limits(metric: str) -> tuple[float, float]:
 
 
 def right_answers(rows: Sequence[Mapping[str, Any]], target: Target) -> list[Any]:
-    """What rows say is right, as answers are compared with it."""
+    """The gold answers of rows, in the form that answers are compared with."""
     output = TARGETS[target]
     return [output.gold(row[output.column]) for row in rows]

@@ -1,4 +1,4 @@
-"""Scores of tokens -> the best span of each row over all its windows, and when a row is better left without an answer.
+"""The best span of each row over all its windows, and the threshold for giving no answer.
 
 Devlin et al. 2019, sections 4.2 and 4.3: a span counts by the sum of its two scores, and no answer is the span from
 [CLS] to [CLS].
@@ -17,7 +17,7 @@ Int64 = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class BestSpan:
-    """The best span of a window or row, and no answer beside it.
+    """The best span of a window or row, and the scores of no answer.
 
     Attributes:
         span: characters of the context, first and last + 1.
@@ -34,18 +34,18 @@ class BestSpan:
 
 def best_spans(examples: Examples, logits: Float64, rows: int, max_answer: int) -> list[BestSpan]:
     """Of each row: the best span over its windows, and the lowest score of no answer."""
-    found = [BestSpan()] * rows
+    of_rows = [BestSpan()] * rows
     ends = np.cumsum(examples.counts)
     for row, begin, end in zip(examples.rows, ends - examples.counts, ends, strict=True):
-        here, known = _of_window(examples.spans[begin:end], logits[begin:end], max_answer), found[row]
-        best = here if here.score > known.score else known
-        none = here if here.none < known.none else known
-        found[row] = BestSpan(best.span, best.score, none.none, best.sure, none.sure_none)
-    return found
+        of_window, so_far = _of_window(examples.spans[begin:end], logits[begin:end], max_answer), of_rows[row]
+        best = of_window if of_window.score > so_far.score else so_far
+        none = of_window if of_window.none < so_far.none else so_far
+        of_rows[row] = BestSpan(best.span, best.score, none.none, best.sure, none.sure_none)
+    return of_rows
 
 
 def _of_window(spans: Int64, logits: Float64, max_answer: int) -> BestSpan:
-    """Of one window; only [CLS], its first token, and the pieces of the context count."""
+    """Of one window; only [CLS], its first token, and the tokens of the context count."""
     inside = np.flatnonzero(spans[:, 1] > spans[:, 0])
     legal = logits[np.concatenate([[0], inside])]
     logs = legal - np.logaddexp.reduce(legal, 0)
@@ -54,7 +54,7 @@ def _of_window(spans: Int64, logits: Float64, max_answer: int) -> BestSpan:
         return BestSpan(none=none, sure_none=sure_none)
     starts, ends = legal[1:, 0], legal[1:, 1]
     before = np.concatenate([np.full(max_answer - 1, -np.inf), starts])
-    reach = np.lib.stride_tricks.sliding_window_view(before, max_answer)  # for each end the starts that it may have
+    reach = np.lib.stride_tricks.sliding_window_view(before, max_answer)  # for each end the allowed starts
     sums = reach.max(1) + ends
     last = int(sums.argmax())
     first = last - (max_answer - 1) + int(reach[last].argmax())
@@ -64,7 +64,7 @@ def _of_window(spans: Int64, logits: Float64, max_answer: int) -> BestSpan:
 
 
 def best_threshold(margin: Float64, answered: Float64, silent: Float64) -> float:
-    """The threshold with the highest mean score when rows with a margin above it stay without an answer.
+    """The threshold with the highest mean score if rows with a margin above it get no answer.
 
     Args:
         margin: of each row, (rows,); infinite where there is nothing to answer.

@@ -1,7 +1,7 @@
-"""Linear-chain conditional random field over flat batches, and the most probable row of tags that a scheme allows.
+"""Linear-chain conditional random field over flat batches, and the most probable legal tags of a scheme.
 
-Logits lie flat, (places, tags), sequence after sequence; `counts`, (sequences,), says how many places each has, 0 too.
-The sums over all paths run place by place for all sequences at once.
+Logits are flat, (places, tags), sequence after sequence; `counts`, (sequences,), is the number of places of each, also
+0. Sums over all paths are computed place by place, for all sequences at once.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from torch import Tensor, nn
 Scheme = Literal["io", "bio", "iobes"]
 
 NEVER = -1e4
-"""Score of an illegal transition in a sum over paths: its share is 0 in float32, and its gradient is no NaN."""
+"""Score of an illegal transition in a sum over paths: its share is 0 in float32, and its gradient is not NaN."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Legal:
 
 @dataclass(frozen=True)
 class _Rules:
-    """Prefixes that must go on with a span of their type, that leave one open, and that may not be the end of one."""
+    """Prefixes that must continue a span of their type, that leave a span open, and that may not end one."""
 
     goes_on: str
     leaves_open: str
@@ -47,7 +47,7 @@ _RULES: dict[Scheme, _Rules] = {
 
 
 def legal_transitions(tags: Sequence[str], scheme: Scheme | None) -> Legal:
-    """What a scheme allows.
+    """The transitions that a scheme allows.
 
     Args:
         tags: `O`, or a prefix, `-` and a type; any names where there is no scheme.
@@ -130,8 +130,8 @@ class CRF(nn.Module):
             start, between, end = self._scores(NEVER)
             starts, finals = (scores.expand(len(counts), -1) for scores in (start, end))
             total = _log_partition(logits, counts, starts, between, finals).sum()
-            (found,) = torch.autograd.grad(total, logits)
-            return found
+            (marginals,) = torch.autograd.grad(total, logits)
+            return marginals
 
     def decode(self, logits: Tensor, counts: Tensor) -> Tensor:
         """The most probable legal tags, (places,)."""

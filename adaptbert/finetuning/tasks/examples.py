@@ -1,4 +1,4 @@
-"""Examples of a task as flat tokens, the same for every shape."""
+"""Examples of a task as flat tokens, for every task type."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,26 +15,26 @@ if TYPE_CHECKING:
 Int64 = NDArray[np.int64]
 Row = Mapping[str, Any]
 AT_ONCE = 100_000
-"""Characters that are tokenised at once: an encoding takes some hundred bytes a token, an example eight."""
+"""Characters that are tokenised together: an encoding takes some hundred bytes a token, an example eight."""
 ROW = 100
-"""Characters that a row counts beside its own."""
+"""Characters that are added to the length of each row."""
 
 
 @dataclass(frozen=True)
 class Examples:
-    """Tokenised examples that lie one after the other; a row that is too long may be several examples, its windows.
+    """Concatenated tokenised examples; a long row may be several examples, its windows.
 
     Attributes:
         ids: (tokens,).
         lengths: tokens of each example, (examples,).
-        places: where in its example the head looks, (places,).
-        spans: what of its row a place stands for, first word (or character) and last + 1; empty where it stands for
-            the whole, (places, 2).
+        places: the tokens that the head reads, by their position in their example, (places,).
+        spans: the part of its row that a place stands for, first word (or character) and last + 1; empty where it
+            stands for the whole row, (places, 2).
         counts: places of each example, (examples,).
-        rows: the row that an example is of, rising, (examples,).
-        cut: rows of which the model does not see everything.
-        segments: which text of a pair a token is of, 0 or 1, (tokens,); None where there is one text only.
-        targets: what is right at each place, (places, ...); None until it is asked for.
+        rows: the row of each example, rising, (examples,).
+        cut: number of rows that were truncated.
+        segments: the text of a pair that a token belongs to, 0 or 1, (tokens,); None where there is one text only.
+        targets: of each place, (places, ...); None without labels.
     """
 
     ids: Int64
@@ -51,7 +51,7 @@ class Examples:
         return len(self.lengths)
 
     def take(self, chosen: Int64) -> "Examples":
-        """Some of the examples, in the order asked for; costs what they hold, however many others there are."""
+        """Some of the examples, in the requested order; the cost does not depend on the number of others."""
         tokens = ranges(self._first_tokens, self.lengths, chosen)
         places = ranges(self._first_places, self.counts, chosen)
         return Examples(
@@ -67,11 +67,11 @@ class Examples:
         )
 
     def labelled(self, targets: NDArray[Any]) -> "Examples":
-        """The same with what is right at each place."""
+        """The same with targets."""
         return replace(self, targets=targets)
 
     def flat_places(self) -> Int64:
-        """Where the head looks in the flat tokens, (places,)."""
+        """The places as indices of the flat tokens, (places,)."""
         return np.repeat(self._first_tokens, self.counts) + self.places
 
     def owners(self) -> Int64:
@@ -88,10 +88,10 @@ class Examples:
 
 
 class Batch(Protocol):
-    """What a loss sees of the examples of a forward pass.
+    """The input of a loss: examples of a forward pass.
 
     Attributes:
-        targets: what is right at each place, (places, ...).
+        targets: of each place, (places, ...).
         owners: the example of each place, (places,).
         size: examples.
     """
@@ -107,11 +107,11 @@ class Batch(Protocol):
 def arranged(
     rows: Sequence[Row], characters: Callable[[Row], int], arrange: Callable[[Sequence[Row]], Examples]
 ) -> Examples:
-    """Examples of all rows, made of some at a time, so that only those of the tokenizer's encodings are held.
+    """Examples of all rows, built from chunks of rows, so that only one chunk of encodings is in memory.
 
     Args:
-        characters: of a row, about as many as are tokenised for it.
-        arrange: examples of some rows, which it counts from 0.
+        characters: the approximate number of tokenised characters of a row.
+        arrange: builds the examples of some rows, numbered from 0.
     """
     chunks = np.cumsum([ROW + characters(row) for row in rows], dtype=np.int64) // AT_ONCE
     begins = [0, *(np.flatnonzero(np.diff(chunks)) + 1).tolist()]
@@ -156,7 +156,7 @@ def gather(
 def whole(
     ids: Sequence[Sequence[int]], rows: Sequence[int], cut: int, segments: Sequence[Sequence[int]] | None = None
 ) -> Examples:
-    """Examples in which the head looks at [CLS] alone, for the whole row."""
+    """Examples in which the head reads [CLS] only, for the whole row."""
     return gather(ids, [[0]] * len(ids), [[(0, 0)]] * len(ids), rows, cut, segments)
 
 
@@ -169,7 +169,7 @@ def _sizes(lists: Sequence[Sequence[int]]) -> Int64:
 
 
 def ranges(starts: Int64, lengths: Int64, chosen: Int64) -> Int64:
-    """The indices of the ranges of the chosen items, one after the other."""
+    """The concatenated indices of the ranges of the chosen items."""
     sizes = lengths[chosen]
     first: Int64 = np.repeat(starts[chosen] - (np.cumsum(sizes) - sizes), sizes)
     return first + np.arange(len(first))

@@ -1,7 +1,6 @@
 """Extractive answers (reading comprehension): [CLS] question [SEP] context [SEP] in windows, a start and an end.
 
-Which span is the answer, and whether there is one: adaptbert.finetuning.tasks.best_spans. Answers are ranges of
-characters of the context as it was given.
+adaptbert.finetuning.tasks.best_spans selects the answer, or none. Answers are character ranges of the original context.
 """
 
 import unicodedata
@@ -18,6 +17,7 @@ from adaptbert.base.config import contradiction
 from adaptbert.base.task_types import Target
 from adaptbert.finetuning.metrics import answer_overlap as answer_text
 from adaptbert.finetuning.metrics.targets import COMPARED_BY, SCORING, right_answers
+from adaptbert.finetuning.tasks.answer_borders import CUT, borders, character_range
 from adaptbert.finetuning.tasks.best_spans import BestSpan, best_spans, best_threshold
 from adaptbert.finetuning.tasks.examples import Batch, Examples, arranged
 from adaptbert.finetuning.tasks.pooling import LayersConfig, Pooling
@@ -31,14 +31,13 @@ if TYPE_CHECKING:
 Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
 THRESHOLD = "no_answer_threshold"
-FAR = 2**62
 
 
 class ExtractiveAnswerConfig(LayersConfig):
-    """How contexts are read and answers chosen."""
+    """How contexts are encoded and answers selected."""
 
     max_question: Annotated[int, Field(gt=0, le=bounds.POSITIONS)]
-    """Tokens of the longest question; a longer one loses its end. The context has what is left of `max_length`."""
+    """Tokens of the longest question; a longer one is truncated. The context gets the rest of `max_length`."""
     stride: Annotated[int, Field(gt=0, le=bounds.POSITIONS)]
     """Tokens by which a window over the context begins after the one before it."""
     max_answer: Annotated[int, Field(gt=0, le=bounds.POSITIONS)]
@@ -63,7 +62,7 @@ class ExtractiveAnswerConfig(LayersConfig):
 
 
 class ExtractiveAnswer:
-    """A part of the context, or nothing where a set has questions without an answer.
+    """A part of the context, or no answer where a set has questions without one.
 
     Args:
         task: `no_answer` says whether there are such questions.
@@ -96,20 +95,21 @@ class ExtractiveAnswer:
         )
 
     def _some_examples(self, rows: Sequence[Mapping[str, Any]], tokenizer: Tokenizer, max_length: int) -> Examples:
-        """A context of several questions, which lie together in most sets, is tokenised once."""
+        """Each context is tokenised once, although several questions may share it."""
         questions, contexts = tokenizer.encode([row["question"] for row in rows]), _contexts(rows, tokenizer)
         limit, owners, cut, sep = self._options.max_question, [], 0, np.array([tokenizer.sep])
         ids, spans = [np.empty(0, np.int64)], [np.empty((0, 2), np.int64)]
-        sizes: list[tuple[int, int]] = []  # of the question's part of a window, and of the context's
+        sizes: list[tuple[int, int]] = []  # of the first segment of a window, and of the second
         for number, (row, question) in enumerate(zip(rows, questions, strict=True)):
             cut += len(question.ids) > limit
-            asked = np.array([tokenizer.cls, *question.ids[:limit], tokenizer.sep])
-            pieces, characters = contexts[row["context"]]
-            for begin, end in windows(len(pieces), max_length - 1 - len(asked), self._options.stride):
-                ids += [asked, pieces[begin:end], sep]
-                spans += [_nowhere(len(asked)), characters[begin:end], _nowhere(1)]
-                sizes.append((len(asked), end - begin + 1))
+            prefix = np.array([tokenizer.cls, *question.ids[:limit], tokenizer.sep])
+            tokens, characters = contexts[row["context"]]
+            for begin, end in windows(len(tokens), max_length - 1 - len(prefix), self._options.stride):
+                ids += [prefix, tokens[begin:end], sep]
+                spans += [_nowhere(len(prefix)), characters[begin:end], _nowhere(1)]
+                sizes.append((len(prefix), end - begin + 1))
                 owners.append(number)
+        # Every token is a place, special tokens and question too: the softmax of the loss is over the whole window.
         parts = np.array(sizes, np.int64).reshape(-1, 2)
         lengths = parts.sum(1)
         return Examples(
@@ -120,37 +120,39 @@ class ExtractiveAnswer:
             counts=lengths,
             rows=np.array(owners, np.int64),
             cut=cut,
+            # Parts alternate: question 0, context 1, question 0 ...
             segments=np.repeat(np.arange(parts.size) % 2, parts.reshape(-1)),
         )
 
     def targets(self, rows: Sequence[Mapping[str, Any]], examples: Examples) -> NDArray[Any]:
         """1 where the first answer of a row starts and where it ends; both at [CLS] in a window that lacks some of it.
 
-        Where each question has an answer, the windows of a row have none at all if it is whole in none of them: to
-        train that there is no answer would be wrong.
+        Where every question has an answer, the windows of a row have no targets if none of them contains its answer:
+        the target [CLS] would train the model to give no answer.
 
         Returns:
             (places, 2).
         """
-        starts, ends = _borders([_range(found["answers"]) for found in rows], examples)
-        held, start_of_text = starts < FAR, np.cumsum(examples.counts) - examples.counts
+        starts, ends = borders([character_range(row["answers"]) for row in rows], examples)
+        contains, start_of_text = starts < CUT, np.cumsum(examples.counts) - examples.counts
         targets = np.zeros((len(examples.places), 2), np.float32)
-        targets[np.where(held, starts, start_of_text), 0] = 1
-        targets[np.where(held, ends, start_of_text), 1] = 1
+        targets[np.where(contains, starts, start_of_text), 0] = 1
+        targets[np.where(contains, ends, start_of_text), 1] = 1
         if not self._may_be_none:
-            known = np.bincount(examples.rows[held], minlength=len(rows)) > 0
+            known = np.bincount(examples.rows[contains], minlength=len(rows)) > 0
             targets[~known[examples.rows[examples.owners()]]] = 0
         return targets
 
     def unanswerable(self, rows: Sequence[Mapping[str, Any]], examples: Examples) -> dict[str, int]:
-        """Of the rows with an answer: `answers_cut_away`, of which no window holds one, and `answers_too_long`, of
-        which some do, but only with more than `max_answer` tokens.
+        """Counts of rows with an answer: `answers_cut_away`, where no window contains one, and `answers_too_long`,
+        where all contained ones have more than `max_answer` tokens.
         """
         whole, short = np.zeros(len(rows), np.bool_), np.zeros(len(rows), np.bool_)
+        # A row may have several right answers; any of them will do. Pass `number` tests the answer at that index.
         for number in range(max((len(row["answers"]) for row in rows), default=0)):
-            starts, ends = _borders([_range(row["answers"][number:]) for row in rows], examples)
-            whole[examples.rows[starts < FAR]] = True
-            short[examples.rows[(starts < FAR) & (ends - starts < self._options.max_answer)]] = True
+            starts, ends = borders([character_range(row["answers"][number:]) for row in rows], examples)
+            whole[examples.rows[starts < CUT]] = True
+            short[examples.rows[(starts < CUT) & (ends - starts < self._options.max_answer)]] = True
         answerable = np.array([bool(row["answers"]) for row in rows], np.bool_)
         return {
             "answers_cut_away": int((answerable & ~whole).sum()),
@@ -165,8 +167,10 @@ class ExtractiveAnswer:
         """Mean cross-entropy of start and end over all tokens of a window; a window without targets adds 0."""
         scores = logits.float()
         right = (scores * batch.targets).sum()
-        asked = scores.new_zeros((batch.size, 2)).index_add(0, batch.owners, batch.targets)
-        return ((_log_sums(scores, batch.owners, batch.size) * asked).sum() - right) / (2 * batch.size)
+        target_counts = scores.new_zeros((batch.size, 2)).index_add(0, batch.owners, batch.targets)
+        # Cross-entropy is log-sum-exp minus the score of the target. `target_counts` is 0 for a window without targets,
+        # whose log-sum-exp must not be lowered.
+        return ((_log_sums(scores, batch.owners, batch.size) * target_counts).sum() - right) / (2 * batch.size)
 
     def log_probabilities(self, logits: "Tensor", batch: Batch) -> "Tensor":
         scores = logits.float()
@@ -180,12 +184,12 @@ class ExtractiveAnswer:
             raise KeyError(THRESHOLD)
 
     def tune(self, rows: Sequence[Mapping[str, Any]], examples: Examples, logits: Float64) -> dict[str, float]:
-        """By how much no answer must be above the best span, so that the mean F1 of these rows is highest."""
+        """The threshold on (score of no answer - score of the best span) with the highest mean F1 on these rows."""
         if not self._may_be_none:
             return {}
-        found = best_spans(examples, logits, len(rows), self._options.max_answer)
-        margin = np.array([best.none - best.score for best in found])
-        texts = [_answer_text(row, best) for row, best in zip(rows, found, strict=True)]
+        spans = best_spans(examples, logits, len(rows), self._options.max_answer)
+        margin = np.array([best.none - best.score for best in spans])
+        texts = [_answer_text(row, best) for row, best in zip(rows, spans, strict=True)]
         gold = self.gold(rows)
         characters = answer_text.by_characters([text for rights in gold for text in rights])
         answered = [answer_text.agreement(*pair, characters)[0] for pair in zip(gold, texts, strict=True)]
@@ -195,31 +199,31 @@ class ExtractiveAnswer:
     def answers(
         self, rows: Sequence[Mapping[str, Any]], examples: Examples, logits: Float64, tuned: Mapping[str, float]
     ) -> tuple[list[str], Float64]:
-        """The best span as it stands in the context, or nothing, and the probability of its start times its end's."""
-        found = best_spans(examples, logits, len(rows), self._options.max_answer)
-        silent = self._silent(found, tuned)
-        texts = ["" if no else _answer_text(row, best) for row, best, no in zip(rows, found, silent, strict=True)]
-        sure = [best.sure_none if no else best.sure for best, no in zip(found, silent, strict=True)]
+        """The best span as in the context, or an empty text; and the probability of its start times that of its end."""
+        spans = best_spans(examples, logits, len(rows), self._options.max_answer)
+        silent = self._silent(spans, tuned)
+        texts = ["" if no else _answer_text(row, best) for row, best, no in zip(rows, spans, silent, strict=True)]
+        sure = [best.sure_none if no else best.sure for best, no in zip(spans, silent, strict=True)]
         return texts, np.array(sure)
 
     def details(
         self, rows: Sequence[Mapping[str, Any]], examples: Examples, logits: Float64, tuned: Mapping[str, float]
     ) -> list[dict[str, Any]]:
         """`start` and `end`, first and last + 1 character in the context, None where there is no answer; and
-        `no_answer_score`, by how much no answer is above the best span, None where the context has no span.
+        `no_answer_score`, the score of no answer minus that of the best span, None where the context has no span.
         """
-        found = best_spans(examples, logits, len(rows), self._options.max_answer)
+        spans = best_spans(examples, logits, len(rows), self._options.max_answer)
         details = []
-        for best, no in zip(found, self._silent(found, tuned), strict=True):
+        for best, no in zip(spans, self._silent(spans, tuned), strict=True):
             start, end = (None, None) if no else best.span
             margin = best.none - best.score
             details.append({"start": start, "end": end, "no_answer_score": margin if np.isfinite(margin) else None})
         return details
 
-    def _silent(self, found: Sequence[BestSpan], tuned: Mapping[str, float]) -> list[bool]:
-        """Which rows get no answer."""
+    def _silent(self, spans: Sequence[BestSpan], tuned: Mapping[str, float]) -> list[bool]:
+        """Whether a row gets no answer, for each row."""
         threshold = tuned[THRESHOLD] if self._may_be_none else np.inf
-        return [best.none - best.score > threshold for best in found]
+        return [best.none - best.score > threshold for best in spans]
 
     def gold(self, rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
         return right_answers(rows, self._task.target)
@@ -232,30 +236,31 @@ class ExtractiveAnswer:
 
 
 def _nowhere(count: int) -> Int64:
-    """The spans of so many tokens that are none of the context's."""
+    """Empty spans, for tokens that do not belong to the context."""
     return np.zeros((count, 2), np.int64)
 
 
 def _contexts(rows: Sequence[Mapping[str, Any]], tokenizer: Tokenizer) -> dict[str, tuple[Int64, Int64]]:
-    """The pieces of each context, (pieces,), and the characters that they stand for, (pieces, 2)."""
+    """The subword tokens of each context, (tokens,), and their character ranges, (tokens, 2)."""
     texts = list(dict.fromkeys(row["context"] for row in rows))
-    found = {}
+    contexts = {}
     for text, encoding in zip(texts, tokenizer.encode(texts), strict=True):
         characters = np.array(whole_characters(text, encoding.offsets), np.int64).reshape(-1, 2)
-        found[text] = (np.array(encoding.ids, np.int64), characters)
-    return found
+        contexts[text] = (np.array(encoding.ids, np.int64), characters)
+    return contexts
 
 
 def whole_characters(context: str, offsets: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The characters of each piece, with the accents that belong to its last one: a tokenizer may have dropped them."""
+    """The characters of each token, including combining marks after its last one, which a tokenizer may have
+    dropped."""
     if context.isascii():
         return list(offsets)
-    found = []
+    spans = []
     for (begin, end), (limit, _) in pairwise([*offsets, (len(context), 0)]):
         while end < limit and unicodedata.category(context[end]).startswith("M"):
             end += 1
-        found.append((begin, end))
-    return found
+        spans.append((begin, end))
+    return spans
 
 
 def _answer_text(row: Mapping[str, Any], best: BestSpan) -> str:
@@ -263,40 +268,10 @@ def _answer_text(row: Mapping[str, Any], best: BestSpan) -> str:
     return text
 
 
-def _borders(answers: Sequence[tuple[int, int]], examples: Examples) -> tuple[Int64, Int64]:
-    """The places where the answer of its row starts and ends in each window, (windows,); FAR where some of it is cut.
-
-    Args:
-        answers: characters of the one of each row; see `_range`.
-    """
-    owners = examples.owners()
-    row = examples.rows[owners]
-    first, last = np.array(answers, np.int64).reshape(-1, 2)[row].T
-    begin, end = examples.spans.T
-    inside = np.flatnonzero((begin < last) & (end > first) & (end > begin))
-    # Where the answer's pieces begin and end in the whole context: a window must hold both.
-    low, high = np.full(len(answers), FAR), np.full(len(answers), -1)
-    np.minimum.at(low, row[inside], begin[inside])
-    np.maximum.at(high, row[inside], end[inside])
-    starts, ends = np.full(len(examples), FAR), np.full(len(examples), -1)
-    beginning = inside[begin[inside] == low[row[inside]]]
-    ending = inside[end[inside] == high[row[inside]]]
-    np.minimum.at(starts, owners[beginning], beginning)
-    np.maximum.at(ends, owners[ending], ending)
-    cut = (starts == FAR) | (ends < 0)
-    return np.where(cut, FAR, starts), np.where(cut, FAR, ends)
-
-
-def _range(answers: Sequence[Mapping[str, Any]]) -> tuple[int, int]:
-    """Characters of the first answer; a range that holds nothing where there is none."""
-    if not answers:
-        return FAR, -1
-    return answers[0]["start"], answers[0]["start"] + len(answers[0]["text"])
-
-
 def _log_sums(scores: "Tensor", owners: "Tensor", size: int) -> "Tensor":
     """log(sum(exp)) over the places of each window, (windows, 2)."""
     index = owners[:, None].expand_as(scores)
+    # Subtracting the maximum avoids overflow; it is detached, as it cancels out of the gradient.
     top = scores.new_full((size, scores.shape[1]), -np.inf).scatter_reduce(0, index, scores.detach(), "amax")
     sums = scores.new_zeros(top.shape).index_add(0, owners, (scores - top[owners]).exp())
     return top + sums.log()

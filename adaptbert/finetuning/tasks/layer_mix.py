@@ -1,4 +1,4 @@
-"""Several vectors to one: a learned mix over layers, the mean over the tokens of an example."""
+"""A learned weighted mean over layers, and the mean over the tokens of an example."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from torch import Tensor, nn
 class LayerMix(nn.Module):
     """A weighted mean of all layers and the embeddings, times a scale: Peters et al. 2018, section 3.2, equation 1.
 
-    It begins as the plain mean.
+    Its initial value is the plain mean.
 
     Args:
         states: how many are mixed, (states,) weights.
@@ -24,8 +24,8 @@ class LayerMix(nn.Module):
         """(vectors, hidden) from as many such."""
         shares = torch.softmax(self.weights, 0)
         mixed = sum(share * state for share, state in zip(shares, states, strict=True))
-        found: Tensor = self.scale * mixed
-        return found
+        scaled: Tensor = self.scale * mixed
+        return scaled
 
 
 def means(hidden: Tensor, lengths: Tensor) -> Tensor:

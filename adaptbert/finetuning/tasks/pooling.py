@@ -1,6 +1,6 @@
-"""Which vectors a head gets: of the last layer or of several, at the tokens it looks at or their mean.
+"""The input vectors of a head: from the last layer or several, at single tokens or their mean.
 
-What is learned here lies beside Hugging Face's own tensors in the same file, under the name `LAYER_MIX`.
+The weights of the layer mix are saved with Hugging Face's own tensors, under the name `LAYER_MIX`.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,24 +22,24 @@ class LayersConfig(Config):
     """Options that every task type has."""
 
     layers: Layers | None = None
-    """Which layers the vectors come from: a learned mix of all (Peters et al. 2018), or the mean of the last four. Left
-    out: the last one, as stock transformers does."""
+    """The layers that the vectors come from: a learned mix of all (Peters et al. 2018), or the mean of the last four.
+    Left out: the last one, as in stock transformers."""
 
     def check_room(self, max_length: int) -> None:
         """Refuse windows that would leave out tokens."""
 
     def mismatch(self, target: Target) -> tuple[str, str] | None:
-        """Why they do not belong to a task with this target, and what to write; None where they do."""
+        """Why the options do not fit a task with this target, and the fix; None where they fit."""
         return None
 
     @classmethod
     def example(cls, target: Target, max_length: int) -> str:
-        """What may be written, for a message."""
+        """Example options for an error message."""
         raise NotImplementedError
 
 
 class VectorConfig(LayersConfig):
-    """Which vector stands for a sentence or a pair."""
+    """The vector that represents a sentence or a pair."""
 
     pooling: Literal["pooler", "cls", "mean"] | None = None
     """The pooler on [CLS], pre-trained where the rung has one; [CLS] as it is; or the mean of all tokens. Left out: the
@@ -52,25 +52,25 @@ class VectorConfig(LayersConfig):
 
 @dataclass(frozen=True)
 class Pooling:
-    """How the vectors of a head come from the encoder.
+    """How the vectors of a head are computed from the encoder.
 
     Attributes:
         layers: which ones are read; None: the last.
-        mean: of all tokens of an example, instead of the vectors at the places that the head looks at.
+        mean: of all tokens of an example, instead of the vectors at the places of the head.
     """
 
     layers: Layers | None = None
     mean: bool = False
 
     def extend(self, model: Any) -> None:
-        """Give a Hugging Face model what is learned here."""
+        """Add the layer mix, if there is one, to a Hugging Face model."""
         from adaptbert.finetuning.tasks.layer_mix import LayerMix
 
         if self.layers == "mix":
             model.add_module(LAYER_MIX, LayerMix(model.config.num_hidden_layers + 1))
 
     def mixer(self, model: Any) -> "Callable[[Sequence[Tensor]], Tensor] | None":
-        """From the hidden states of all layers, (vectors, hidden) each, to what the head gets; None: the last."""
+        """Combines the hidden states of all layers, (vectors, hidden) each, for the head; None: the last layer."""
         import torch
 
         if self.layers == "mix":

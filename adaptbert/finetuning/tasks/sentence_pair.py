@@ -10,11 +10,11 @@ from adaptbert.tokenization.store.tokenizer import Tokenizer
 
 
 class SentencePairConfig(VectorConfig):
-    """How pairs are read."""
+    """How pairs are encoded."""
 
     long_text: Literal["head", "head_tail"]
-    """Of a pair longer than `max_length` the longer text is cut first, then both alike. What is kept of a text: its
-    beginning; or the first quarter and the rest from the end."""
+    """Of a pair longer than `max_length` the longer text is cut first, then both alike. The kept part of a
+    text: its beginning; or the first quarter and the rest from the end."""
 
 
 def arrange(
@@ -38,16 +38,16 @@ def _arrange_some(
         room_a, room_b = rooms(len(a), len(b), max_length - 3)
         cut += room_a < len(a) or room_b < len(b)
         if config.long_text == "head":
-            kept_a, kept_b = a[:room_a], b[:room_b]
+            first, second = a[:room_a], b[:room_b]
         else:
-            kept_a, kept_b = list(head_tail(a, room_a)), list(head_tail(b, room_b))
-        ids.append([tokenizer.cls, *kept_a, tokenizer.sep, *kept_b, tokenizer.sep])
-        segments.append([0] * (len(kept_a) + 2) + [1] * (len(kept_b) + 1))
+            first, second = list(head_tail(a, room_a)), list(head_tail(b, room_b))
+        ids.append([tokenizer.cls, *first, tokenizer.sep, *second, tokenizer.sep])
+        segments.append([0] * (len(first) + 2) + [1] * (len(second) + 1))
     return whole(ids, range(len(rows)), cut, segments)
 
 
 def rooms(a: int, b: int, room: int) -> tuple[int, int]:
-    """Tokens that are left of two texts when the longer one is cut first, as `longest_first` of Hugging Face does."""
+    """Tokens of two texts after the longer one is cut first, like `longest_first` of Hugging Face."""
     if a + b <= room:
         return a, b
     half = room // 2

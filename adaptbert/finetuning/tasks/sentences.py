@@ -1,7 +1,7 @@
-"""Sentences and pairs of them, whatever is asked: a linear layer on one vector.
+"""Single sentences and sentence pairs, with any head: a linear layer on one vector.
 
-Usually on the pooled [CLS] (Devlin et al. 2019, section 4.1). A row that is several windows is answered by the mean of
-their scores.
+The vector is by default the pooled [CLS] (Devlin et al. 2019, section 4.1). The scores of a row with several windows
+are their mean.
 """
 
 import json
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Arrange = Callable[[Sequence[Mapping[str, Any]], Tokenizer, int], Examples]
-"""Rows, a tokenizer and the most tokens of an example, to examples in which the head looks at [CLS]."""
+"""Rows, a tokenizer and the most tokens of an example, to examples in which the head reads [CLS]."""
 
 
 class Sentences:
     """The task types `single_sentence` and `sentence_pair`.
 
     Args:
-        task: what is scored.
-        arrange: which tokens there are.
-        head: what is predicted.
-        options: which vector stands for the text.
+        task: its target is scored.
+        arrange: encodes rows.
+        head: of the target.
+        options: define the vector.
     """
 
     def __init__(self, task: TaskDescription, arrange: Arrange, head: Head, options: VectorConfig) -> None:
@@ -76,7 +76,7 @@ class Sentences:
         return Sentences(self._task, self._arrange, self._head.fold_scale(model), self._options)
 
     def check_tuned(self, tuned: Mapping[str, float]) -> None:
-        """Nothing is needed."""
+        """These task types tune nothing."""
 
     def tune(
         self, rows: Sequence[Mapping[str, Any]], examples: Examples, logits: NDArray[np.float64]
@@ -101,8 +101,8 @@ class Sentences:
     ) -> list[dict[str, Any]]:
         if not self.classes:
             return [{} for _ in rows]
-        found = self._head.probabilities(_means(len(rows), examples, logits)).tolist()
-        return [{"probabilities": dict(zip(self.classes, row, strict=True))} for row in found]
+        probabilities = self._head.probabilities(_means(len(rows), examples, logits)).tolist()
+        return [{"probabilities": dict(zip(self.classes, row, strict=True))} for row in probabilities]
 
     def gold(self, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
         return right_answers(rows, self._task.target)

@@ -1,12 +1,13 @@
-"""Sequence labelling (NER, chunks, POS): one tag a word, a linear layer on the first piece of each word.
+"""Sequence labelling (NER, chunks, POS): one tag a word, a linear layer on the first subword token of each
+word.
 
-With a CRF scores of neighbouring tags are learned beside (Lafferty et al. 2001); they lie with the weights as `crf.*`.
-Rows longer than the model reads are split into windows; each word is trained and answered once, in the window in which
-it has most context, and the tags of a row are decoded as one sequence.
+With a CRF, transition scores of neighbouring tags are learned too (Lafferty et al. 2001) and saved as `crf.*`. Rows
+longer than `max_length` are split into windows; each word is trained and tagged once, in the window where it has most
+context, and the tags of a row are decoded as one sequence.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -17,8 +18,9 @@ from adaptbert.base import bounds
 from adaptbert.base.config import contradiction
 from adaptbert.base.task_types import Target
 from adaptbert.finetuning.metrics.targets import COMPARED_BY, SCORING, right_answers
-from adaptbert.finetuning.tasks.examples import Batch, Examples, arranged, gather, ranges
+from adaptbert.finetuning.tasks.examples import Batch, Examples, arranged, gather
 from adaptbert.finetuning.tasks.pooling import LayersConfig, Pooling
+from adaptbert.finetuning.tasks.tag_decoding import best_legal, crf_by_rows
 from adaptbert.finetuning.tasks.targets import cross_entropy, named, softmax
 from adaptbert.finetuning.tasks.windows import owners, word_windows
 from adaptbert.rows import tag_schemes
@@ -34,23 +36,22 @@ if TYPE_CHECKING:
 Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
 STORED: tag_schemes.Scheme = "bio"
-"""How the gate writes spans, whatever they are trained as."""
-TOGETHER = 256  # rows that are decoded at once
+"""The scheme of validated sets, whatever scheme is trained."""
 COMMONEST = "commonest_tag"
 CRF_NAME = "crf"
 BEGINS, ENDS = 1, 2  # bits
 
 
 class SequenceLabellingConfig(LayersConfig):
-    """How words are read and tagged."""
+    """How words are encoded and tagged."""
 
     stride: Annotated[int, Field(gt=0, le=bounds.POSITIONS)]
     """Tokens by which a window begins after the one before it, in a row longer than `max_length`."""
     tag_scheme: Literal["io", "bio", "iobes"] | None = None
-    """How spans are trained and decoded; for the target `spans`. `io` joins spans of one type that touch."""
+    """How spans are trained and decoded; for the target `spans`. `io` joins adjacent spans of one type."""
     decoder: Literal["softmax", "crf"] | None = None
-    """Whether tags are trained word by word, or rows of them with what they are worth to their neighbours. Left out:
-    softmax. Illegal rows are never answered by either."""
+    """Whether tags are trained word by word (softmax), or as sequences with transition scores (crf). Left out: softmax.
+    Neither predicts illegal sequences."""
 
     def check_room(self, max_length: int) -> None:
         if self.stride > max_length - 2:
@@ -111,7 +112,7 @@ class SequenceLabelling:
         return named(self.classes)
 
     def examples(self, rows: Sequence[Mapping[str, Any]], tokenizer: Tokenizer, max_length: int) -> Examples:
-        """Words without a piece have no place."""
+        """Words without a subword token have no place."""
         return arranged(
             rows,
             lambda row: sum(map(len, row["tokens"])),
@@ -122,7 +123,7 @@ class SequenceLabelling:
         room = max_length - 2
         ids, places, spans, numbers = [], [], [], []
         for number, encoding in enumerate(tokenizer.encode_words([row["tokens"] for row in rows])):
-            words = [word for word in encoding.word_ids if word is not None]  # None: of a special token
+            words = [word for word in encoding.word_ids if word is not None]  # None for special tokens
             firsts = [i for i, word in enumerate(words) if i == 0 or word != words[i - 1]]
             for (begin, end), own in self._windows(firsts, len(words), room):
                 ids.append([tokenizer.cls, *encoding.ids[begin:end], tokenizer.sep])
@@ -132,14 +133,14 @@ class SequenceLabelling:
         return gather(ids, places, spans, numbers, cut=0)
 
     def _windows(self, firsts: list[int], length: int, room: int) -> list[tuple[tuple[int, int], list[int]]]:
-        """Windows of a row of `length` pieces, and the first pieces of those words that each one answers."""
+        """Windows of a row of `length` tokens, and the first tokens of those words that each one tags."""
         if length <= room:
             return [((0, length), firsts)]
-        found = word_windows(firsts, length, room, self._stride)
-        own: list[list[int]] = [[] for _ in found]
-        for first, window in zip(firsts, owners(firsts, found), strict=True):
+        windows = word_windows(firsts, length, room, self._stride)
+        own: list[list[int]] = [[] for _ in windows]
+        for first, window in zip(firsts, owners(firsts, windows), strict=True):
             own[window].append(first)
-        return list(zip(found, own, strict=True))
+        return list(zip(windows, own, strict=True))
 
     def targets(self, rows: Sequence[Mapping[str, Any]], examples: Examples) -> NDArray[Any]:
         """Numbers of the tags, (places,).
@@ -149,16 +150,16 @@ class SequenceLabelling:
         """
         row, words = examples.rows[examples.owners()], examples.spans[:, 0]
         if self._options.decoder != "crf":
-            numbers = [[self._number[tag] for tag in self._trained(found["tags"])] for found in rows]
+            numbers = [[self._number[tag] for tag in self._trained(record["tags"])] for record in rows]
             return np.array([numbers[one][word] for one, word in zip(row, words, strict=True)], np.int64)
-        found = np.zeros((len(words), 2), np.int64)
+        targets = np.zeros((len(words), 2), np.int64)
         for places in np.split(np.arange(len(words)), np.flatnonzero(np.diff(row)) + 1):
             if len(places):
                 tags = self._placed(rows[row[places[0]]]["tags"], words[places].tolist())
-                found[places, 0] = [self._number[tag] for tag in tags]
-                found[places[0], 1] |= BEGINS
-                found[places[-1], 1] |= ENDS
-        return found
+                targets[places, 0] = [self._number[tag] for tag in tags]
+                targets[places[0], 1] |= BEGINS
+                targets[places[-1], 1] |= ENDS
+        return targets
 
     def unanswerable(self, rows: Sequence[Mapping[str, Any]], examples: Examples) -> dict[str, int]:
         return {}
@@ -169,11 +170,11 @@ class SequenceLabelling:
         return tag_schemes.tags(tag_schemes.spans(tags, STORED), len(tags), self._scheme)
 
     def _placed(self, tags: Sequence[str], words: Sequence[int]) -> Sequence[str]:
-        """Of a row the tags of some of its words, in their order, as if there were no others."""
+        """The tags of some words of a row, in their order, made legal as if the row had no others."""
         if self._scheme is None:
             return [tags[word] for word in words]
-        kept = tag_schemes.legal([tags[word] for word in words], STORED)
-        return self._trained(kept)
+        legal_tags = tag_schemes.legal([tags[word] for word in words], STORED)
+        return self._trained(legal_tags)
 
     def logits(self, model: Any, hidden: "Tensor") -> "Tensor":
         scores: Tensor = model.classifier(model.dropout(hidden))
@@ -190,7 +191,7 @@ class SequenceLabelling:
             logits.new_zeros(batch.size).index_add(0, batch.owners, ((edges & bit) > 0).to(logits.dtype))
             for bit in (BEGINS, ENDS)
         )
-        # By places, not by rows: on the scale of the loss without a CRF, at which learning rates are known.
+        # Divided by places, not by rows: the scale of the loss, and so the learning rate, is that without a CRF.
         return -self._crf.log_likelihood(logits, counts, tags, begins, ends).sum() / max(1, len(tags))
 
     def log_probabilities(self, logits: "Tensor", batch: Batch) -> "Tensor":
@@ -204,7 +205,7 @@ class SequenceLabelling:
             raise ValueError(f"{COMMONEST} is not the number of a label")
 
     def tune(self, rows: Sequence[Mapping[str, Any]], examples: Examples, logits: Float64) -> dict[str, float]:
-        """The number of the commonest tag, for a word without a piece; spans need none, it is outside of them."""
+        """The number of the most frequent tag, for words without a subword token; with spans such words are outside."""
         if self._scheme is not None:
             return {}
         counts = Counter(tag for row in rows for tag in row["tags"])
@@ -213,7 +214,7 @@ class SequenceLabelling:
     def answers(
         self, rows: Sequence[Mapping[str, Any]], examples: Examples, logits: Float64, tuned: Mapping[str, float]
     ) -> tuple[list[list[str]], Float64]:
-        """The tags of each row, spans in BIO, and the probability of its least sure tag."""
+        """The tags of each row, spans in BIO, and the probability of its least confident tag."""
         counts = _words(rows)
         ends = np.cumsum(counts)
         scores = self._scores(counts, examples, logits, tuned)
@@ -238,7 +239,7 @@ class SequenceLabelling:
         ]
 
     def _scores(self, counts: Int64, examples: Examples, logits: Float64, tuned: Mapping[str, float]) -> Float64:
-        """Of the words of all rows, (words, tags); a word without a piece has none but that of one tag."""
+        """Scores of the words of all rows, (words, tags); words without a subword token get one tag with certainty."""
         known = (np.cumsum(counts) - counts)[examples.rows[examples.owners()]] + examples.spans[:, 0]
         unseen = 0 if self._scheme is not None else int(tuned[COMMONEST])
         scores = np.full((int(counts.sum()), len(self.classes)), -np.inf)
@@ -247,52 +248,21 @@ class SequenceLabelling:
         return scores
 
     def _probabilities(self, scores: Float64, counts: Int64) -> Float64:
-        """Of each tag at each word, (words, tags)."""
+        """The probability of each tag at each word, (words, tags)."""
         if self._crf is None:
             return softmax(scores)
-        return self._by_rows(self._crf.marginals, scores, counts).astype(np.float64)
+        return crf_by_rows(self._crf.marginals, scores, counts, self._crf.start.device).astype(np.float64)
 
     def _decoded(self, scores: Float64, counts: Int64) -> Int64:
         """The best legal tags of each row, (words,).
-
-        Rows whose best tags are legal as they are need no search; the others are searched some at a time, those of
-        like length together.
 
         Args:
             scores: of the words of all rows, (words, tags).
             counts: words of each row, (rows,).
         """
         if self._crf is not None:
-            return self._by_rows(self._crf.decode, scores, counts)
-        best: Int64 = scores.argmax(-1)
-        if self._scheme is None:
-            return best
-        import torch
-
-        from adaptbert.finetuning.tasks.crf import decode, legal_transitions
-
-        legal = legal_transitions(self.classes, self._scheme)
-        start, between, end = (part.numpy() for part in (legal.start, legal.between, legal.end))
-        row = np.repeat(np.arange(len(counts)), counts)
-        first, last = np.diff(row, prepend=-1) > 0, np.diff(row, append=len(counts)) > 0
-        wrong = (first & ~start[best]) | (last & ~end[best])
-        wrong[1:] |= ~first[1:] & ~between[best[:-1], best[1:]]
-        for some, words in groups(counts, np.unique(row[wrong])):
-            best[words] = decode(torch.from_numpy(scores[words]), torch.from_numpy(counts[some]), legal)
-        return best
-
-    def _by_rows(self, ask: "Callable[[Tensor, Tensor], Tensor]", scores: Float64, counts: Int64) -> NDArray[Any]:
-        """What the CRF says of the words of each row, some rows of like length at a time, (words, ...)."""
-        import torch
-
-        assert self._crf is not None
-        device, found, places = self._crf.start.device, [], []
-        for some, words in groups(counts, np.arange(len(counts))):
-            values = (torch.from_numpy(part).to(device) for part in (scores[words], counts[some]))
-            found.append(ask(*values).cpu().numpy())
-            places.append(words)
-        together: NDArray[Any] = np.concatenate(found)
-        return together[np.argsort(np.concatenate(places))]
+            return crf_by_rows(self._crf.decode, scores, counts, self._crf.start.device)
+        return scores.argmax(-1) if self._scheme is None else best_legal(scores, counts, self.classes, self._scheme)
 
     @staticmethod
     def _stored(tags: list[str], scheme: tag_schemes.Scheme) -> list[str]:
@@ -309,22 +279,6 @@ class SequenceLabelling:
         return len({tag for tags in answers for tag in tags}) < 2
 
 
-def groups(counts: Int64, chosen: Int64) -> Iterator[tuple[Int64, Int64]]:
-    """Some of the rows at a time, those of like length together: the rows, rising, and the indices of their words.
-
-    A group costs what it holds, however large the set.
-
-    Args:
-        counts: words of each row of the set, (rows,).
-        chosen: numbers of rows, rising.
-    """
-    starts = np.cumsum(counts) - counts
-    order = chosen[np.argsort(counts[chosen], kind="stable")]
-    for some in np.split(order, range(TOGETHER, len(order), TOGETHER)):
-        rows = np.sort(some)
-        yield rows, ranges(starts, counts, rows)
-
-
 def _words(rows: Sequence[Mapping[str, Any]]) -> Int64:
-    """How many each row has, (rows,)."""
+    """The number of words of each row, (rows,)."""
     return np.array([len(row["tokens"]) for row in rows], np.int64)

@@ -33,10 +33,10 @@ Row = Mapping[str, Any]
 
 
 class Shape(Protocol):
-    """How rows become tokens, where the head looks, and what its scores mean.
+    """A task type with its head: encodes rows, computes the loss, and decodes scores.
 
     Attributes:
-        classes: of the head, in the order of their numbers; none where it does not tell classes apart.
+        classes: of the head, in the order of their numbers; none where it does not classify.
         metric: by which cells are compared, see `adaptbert.finetuning.metrics.targets.COMPARED_BY`.
     """
 
@@ -45,31 +45,32 @@ class Shape(Protocol):
 
     @property
     def pooling(self) -> Pooling:
-        """How the vectors of the head come from the encoder."""
+        """How the vectors of the head are computed from the encoder."""
         ...
 
     def extend(self, model: Any) -> "Shape":
-        """Before anything is learned: the model gets what its Hugging Face class lacks. Returns the model's shape."""
+        """Before training: add the modules that its Hugging Face class lacks to the model. Returns the model's
+        shape."""
         ...
 
     def hugging_face_class(self) -> Any:
-        """The model whose head this shape trains."""
+        """The model class with the head of this task type."""
         ...
 
     def config(self) -> dict[str, Any]:
-        """What the Hugging Face config says of the head."""
+        """The keys of the head in the Hugging Face config."""
         ...
 
     def examples(self, rows: Sequence[Row], tokenizer: Tokenizer, max_length: int) -> Examples:
-        """Rows as tokens, `max_length` at most in an example. What is right is not looked at."""
+        """Rows as tokens, `max_length` at most in an example; labels are not read."""
         ...
 
     def targets(self, rows: Sequence[Row], examples: Examples) -> NDArray[Any]:
-        """What is right at each place of the examples of these rows, (places, ...)."""
+        """The targets at each place of the examples of these rows, (places, ...)."""
         ...
 
     def unanswerable(self, rows: Sequence[Row], examples: Examples) -> dict[str, int]:
-        """Rows whose right answer cannot be found in their examples, by reason; the same reasons for all rows."""
+        """The number of rows whose right answer cannot be predicted, by reason; always the same reasons."""
         ...
 
     def logits(self, model: Any, hidden: "Tensor") -> "Tensor":
@@ -77,36 +78,36 @@ class Shape(Protocol):
         ...
 
     def loss(self, logits: "Tensor", batch: Batch) -> "Tensor":
-        """What is trained: one number, the mean over a batch."""
+        """The training loss, the mean over a batch."""
         ...
 
     def log_probabilities(self, logits: "Tensor", batch: Batch) -> "Tensor":
-        """Of all outcomes of each thing that is asked, in any layout."""
+        """Of all outcomes of each decision, in any layout."""
         ...
 
     def fold_scale(self, model: Any) -> "Shape":
-        """After training: the model answers by itself as it will when it is opened elsewhere. Returns its shape."""
+        """After training: move the scale of the targets into the weights. Returns the shape of the saved model."""
         ...
 
     def check_tuned(self, tuned: Mapping[str, float]) -> None:
-        """Refuse values that cannot be what `tune` has chosen: KeyError, ValueError."""
+        """Raise KeyError or ValueError for values that `tune` cannot have chosen."""
         ...
 
     def tune(self, rows: Sequence[Row], examples: Examples, logits: NDArray[np.float64]) -> dict[str, float]:
-        """What is chosen on the dev rows and kept with the checkpoint, by name."""
+        """Values that are chosen on the dev rows and saved with the checkpoint, by name."""
         ...
 
     def answers(
         self, rows: Sequence[Row], examples: Examples, logits: NDArray[np.float64], tuned: Mapping[str, float]
     ) -> tuple[list[Any], NDArray[np.float64]]:
-        """The answer to each row, and how probable it is by the model (NaN where that means nothing), (rows,)."""
+        """The answer to each row, and its confidence (NaN for regression), (rows,)."""
         ...
 
     def details(
         self, rows: Sequence[Row], examples: Examples, logits: NDArray[np.float64], tuned: Mapping[str, float]
     ) -> list[dict[str, Any]]:
-        """What the scores say of each row beside its answer: `probabilities` of the classes where there are some, of a
-        row or of each of its words; of an extractive answer where it stands and how near it was to no answer.
+        """Details of each answer: `probabilities` of the classes of a row or of each of its words; for an extractive
+        answer its position and the margin to no answer.
         """
         ...
 
@@ -119,7 +120,7 @@ class Shape(Protocol):
         ...
 
     def is_degenerate(self, answers: Sequence[Any]) -> bool:
-        """Whether the model answers the same whatever it is asked."""
+        """Whether all answers are the same."""
         ...
 
 
@@ -132,15 +133,15 @@ class ShapeConfig(Config):
     sequence_labelling: SequenceLabellingConfig | None = None
 
     @property
-    def given(self) -> list[TaskType]:
-        """The task types whose options there are; it should be one."""
+    def task_types(self) -> list[TaskType]:
+        """The task types whose options are set; it should be one."""
         return [name for name in SHAPES if getattr(self, name) is not None]
 
     def options(self) -> LayersConfig:
         """Of the one task type."""
-        (task_type,) = self.given
-        found: LayersConfig = getattr(self, task_type)
-        return found
+        (task_type,) = self.task_types
+        options: LayersConfig = getattr(self, task_type)
+        return options
 
 
 @dataclass(frozen=True)
@@ -149,7 +150,7 @@ class ShapeSpec:
 
     Attributes:
         options: of it, in params and in cards.
-        make: a task, its options and weights of its labels to its shape.
+        make: builds the shape from a task, its options and the weights of its labels.
     """
 
     options: type[LayersConfig]
@@ -193,7 +194,7 @@ def from_card(card: Mapping[str, Any]) -> Shape:
         card: `task` of its card; `options`, `max_length` and `tuned` stand there, too.
 
     Raises:
-        KeyError, ValueError: it does not say all.
+        KeyError, ValueError: it is incomplete.
     """
     config = ShapeConfig.model_validate({card["shape"]: card["options"]})
     is_number = TARGETS[card["target"]].cell == "number"  # its unit is in the weights, whatever range the card names
@@ -206,9 +207,9 @@ def from_card(card: Mapping[str, Any]) -> Shape:
 
 
 def mismatch(config: ShapeConfig, task_type: TaskType, target: Target, max_length: int) -> tuple[str, str] | None:
-    """Why the options do not belong to a task of this type and target, and what to write; None where they do."""
-    if config.given != [task_type]:
-        problem = f"options of {' and '.join(config.given) or 'no shape'}, but the task's shape is {task_type}"
+    """Why the options do not fit a task of this type and target, and the fix; None where they fit."""
+    if config.task_types != [task_type]:
+        problem = f"options of {' and '.join(config.task_types) or 'no shape'}, but the task's shape is {task_type}"
         example = SHAPES[task_type].options.example(target, max_length)
-        return problem, f"write `{task_type}: {example}`{' in their place' if config.given else ''}"
+        return problem, f"write `{task_type}: {example}`{' in their place' if config.task_types else ''}"
     return config.options().mismatch(target)

@@ -14,7 +14,7 @@ from adaptbert.tokenization.store.tokenizer import Tokenizer
 
 
 class SingleSentenceConfig(VectorConfig):
-    """How single sentences are read."""
+    """How single sentences are encoded."""
 
     long_text: Literal["head", "head_tail", "windows"]
     """Of a text longer than `max_length`: its beginning; the first quarter and the rest from the end; or all of it in
@@ -48,8 +48,8 @@ def _arrange_some(
     room = max_length - 2
     parts: list[tuple[int, Sequence[int]]]
     if config.stride is not None:
-        found = enumerate(texts)
-        parts = [(row, ids[a:b]) for row, ids in found for a, b in windows(len(ids), room, config.stride)]
+        numbered = enumerate(texts)
+        parts = [(row, ids[a:b]) for row, ids in numbered for a, b in windows(len(ids), room, config.stride)]
         cut = 0
     else:
         parts = [

@@ -1,6 +1,6 @@
-"""What is asked of a sentence or a pair: one label, several labels, or a number.
+"""Heads for sentences and pairs: single-label and multi-label classification, and regression.
 
-Rows to targets, scores of the head to a loss and to answers; what the head looks at is the business of the shapes.
+A head encodes the targets of rows, and computes loss and answers from scores. Its input is defined by the task type.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,20 +20,20 @@ Row = Mapping[str, Any]
 Weights = Sequence[float] | None
 HALF = 0.5
 FOLDED = (-1.0, 1.0)
-"""The range of a number whose unit was folded into the weights."""
+"""The range of a regression target whose unit was folded into the weights."""
 
 
 class Head(Protocol):
     """One answer a row, from a linear layer on one vector.
 
     Attributes:
-        classes: of the head, in the order of their numbers; none for a number.
+        classes: of the head, in the order of their numbers; none for regression.
     """
 
     classes: list[str]
 
     def config(self) -> dict[str, Any]:
-        """What the Hugging Face config says of the head."""
+        """The keys of the head in the Hugging Face config."""
         ...
 
     def head(self, model: Any, vectors: "Tensor") -> "Tensor":
@@ -41,11 +41,12 @@ class Head(Protocol):
         ...
 
     def fold_scale(self, model: Any) -> "Head":
-        """After training: the model answers by itself, as it will when it is opened elsewhere."""
+        """After training: move the scale of the targets into the weights, so that the saved model needs no
+        rescaling."""
         ...
 
     def targets(self, rows: Sequence[Row]) -> NDArray[Any]:
-        """What is right, (rows,) or (rows, classes)."""
+        """Of rows, (rows,) or (rows, classes)."""
         ...
 
     def loss(self, scores: "Tensor", targets: "Tensor") -> "Tensor":
@@ -53,11 +54,11 @@ class Head(Protocol):
         ...
 
     def log_probabilities(self, scores: "Tensor") -> "Tensor":
-        """Of all outcomes of each thing that is asked, in any layout."""
+        """Of all outcomes of each decision, in any layout."""
         ...
 
     def answers(self, scores: Float64) -> tuple[list[Any], Float64]:
-        """For the scores of each row the answer, and how sure it is."""
+        """The answer to each row, and its confidence."""
         ...
 
     def probabilities(self, scores: Float64) -> Float64:
@@ -65,11 +66,11 @@ class Head(Protocol):
         ...
 
 
-class OneLabel:
-    """One of the labels: softmax and cross-entropy; an answer is as sure as its label is probable.
+class SingleLabelHead:
+    """Single-label classification: softmax and cross-entropy; the confidence is the probability of the label.
 
     Args:
-        weights: of the labels, by which the loss of a row with that label counts more; None: all alike.
+        weights: of the labels, factors of the loss of a row with that label; None: all 1.
     """
 
     def __init__(self, labels: Sequence[str], weights: Sequence[float] | None = None) -> None:
@@ -81,7 +82,7 @@ class OneLabel:
     def head(self, model: Any, vectors: "Tensor") -> "Tensor":
         return _linear(model, vectors)
 
-    def fold_scale(self, model: Any) -> "OneLabel":
+    def fold_scale(self, model: Any) -> "SingleLabelHead":
         return self
 
     def targets(self, rows: Sequence[Row]) -> NDArray[Any]:
@@ -102,13 +103,13 @@ class OneLabel:
         return softmax(scores)
 
 
-class SeveralLabels:
-    """Any number of labels, none too: a sigmoid and binary cross-entropy each.
+class MultiLabelHead:
+    """Multi-label classification, also without any label: a sigmoid and binary cross-entropy for each label.
 
-    A label is answered when it is more probable than not; an answer is as sure as its least sure yes or no.
+    A label is predicted when its probability is above 0.5; the confidence is that of the least confident decision.
 
     Args:
-        weights: of the labels, by which the loss counts more where the label is right; None: yes and no alike.
+        weights: of the labels, factors of the loss where the row has the label; None: all 1.
     """
 
     def __init__(self, labels: Sequence[str], weights: Sequence[float] | None = None) -> None:
@@ -120,7 +121,7 @@ class SeveralLabels:
     def head(self, model: Any, vectors: "Tensor") -> "Tensor":
         return _linear(model, vectors)
 
-    def fold_scale(self, model: Any) -> "SeveralLabels":
+    def fold_scale(self, model: Any) -> "MultiLabelHead":
         return self
 
     def targets(self, rows: Sequence[Row]) -> NDArray[Any]:
@@ -140,22 +141,22 @@ class SeveralLabels:
 
     def answers(self, scores: Float64) -> tuple[list[list[str]], Float64]:
         yes = self.probabilities(scores)
-        found = [[label for label, sure in zip(self.classes, row, strict=True) if sure > HALF] for row in yes]
-        return [sorted(labels) for labels in found], np.maximum(yes, 1 - yes).min(-1)
+        chosen = [[label for label, sure in zip(self.classes, row, strict=True) if sure > HALF] for row in yes]
+        return [sorted(labels) for labels in chosen], np.maximum(yes, 1 - yes).min(-1)
 
     def probabilities(self, scores: Float64) -> Float64:
-        """Of a yes to each label."""
+        """Of each label, (rows, classes)."""
         from scipy.special import expit
 
-        found: Float64 = expit(scores)
-        return found
+        probabilities: Float64 = expit(scores)
+        return probabilities
 
 
-class Number:
-    """A number: squared error. No answer is surer than another.
+class RegressionHead:
+    """Regression: squared error, without confidence.
 
-    The head learns where the training values are -1 to 1, whatever their unit; `fold_scale` writes the unit into its
-    weights, so that the saved model answers in it.
+    The head is trained on values scaled to -1 to 1; `fold_scale` moves the scale into its weights, so that the saved
+    model predicts in the unit of the targets.
 
     Args:
         low, high: of the training values; `FOLDED` for a model that is trained.
@@ -171,17 +172,17 @@ class Number:
     def head(self, model: Any, vectors: "Tensor") -> "Tensor":
         import torch
 
-        # bfloat16 has three digits, too few for a number.
+        # bfloat16 has three significant digits, too few for regression.
         with torch.autocast(vectors.device.type, enabled=False):
             return _linear(model, vectors.float()) * self._half + self._middle
 
-    def fold_scale(self, model: Any) -> "Number":
+    def fold_scale(self, model: Any) -> "RegressionHead":
         import torch
 
         with torch.no_grad():
             model.classifier.weight.mul_(self._half)
             model.classifier.bias.mul_(self._half).add_(self._middle)
-        return Number(*FOLDED)
+        return RegressionHead(*FOLDED)
 
     def targets(self, rows: Sequence[Row]) -> NDArray[Any]:
         return np.array([row["value"] for row in rows], np.float32)
@@ -191,7 +192,7 @@ class Number:
         return error.square().mean()
 
     def log_probabilities(self, scores: "Tensor") -> "Tensor":
-        raise TypeError("a number is no distribution")
+        raise TypeError("regression has no distribution")
 
     def answers(self, scores: Float64) -> tuple[list[float], Float64]:
         return scores[:, 0].tolist(), np.full(len(scores), np.nan)
@@ -200,18 +201,18 @@ class Number:
         return np.empty((len(scores), 0))
 
 
-def _number(task: TaskDescription, weights: Weights) -> Head:
-    assert task.range is not None, "a description of a number has its range"
+def _regression(task: TaskDescription, weights: Weights) -> Head:
+    assert task.range is not None, "a regression task has a range"
     low, high = task.range
-    assert low is not None, "validation lets no set without rows pass"
+    assert low is not None, "validation refuses sets without rows"
     assert high is not None
-    return Number(low, high)
+    return RegressionHead(low, high)
 
 
 HEADS: Mapping[Target, Callable[[TaskDescription, Weights], Head]] = {
-    "class": lambda task, weights: OneLabel(task.labels, weights),
-    "labels": lambda task, weights: SeveralLabels(task.labels, weights),
-    "number": _number,
+    "class": lambda task, weights: SingleLabelHead(task.labels, weights),
+    "labels": lambda task, weights: MultiLabelHead(task.labels, weights),
+    "number": _regression,
 }
 """Target of sentences and pairs -> its head, for a task and the weights of its labels. Other task types have one head
 for all their targets."""
@@ -228,11 +229,12 @@ def named(classes: Sequence[str]) -> dict[str, Any]:
 
 
 def cross_entropy(scores: "Tensor", targets: "Tensor", weights: Sequence[float] | None = None) -> "Tensor":
-    """The mean, and 0 for a batch in which there is nothing to answer.
+    """The mean, and 0 for a batch without targets.
 
     Args:
-        weights: of the classes. The sum is divided by the number of targets, not by their weights: so micro-batches
-            of one size add up to their batch, whatever classes each of them holds.
+        weights: of the classes. The sum is divided by the number of targets, not by their weights, so that the mean
+        over
+            micro-batches of one size is the loss of their batch, whatever their classes.
     """
     from torch.nn import functional
 
@@ -245,8 +247,8 @@ def softmax(scores: Float64) -> Float64:
     """Probabilities of the classes, the last axis."""
     import torch
 
-    found: Float64 = torch.softmax(torch.from_numpy(scores), -1).numpy()
-    return found
+    probabilities: Float64 = torch.softmax(torch.from_numpy(scores), -1).numpy()
+    return probabilities
 
 
 def _linear(model: Any, vectors: "Tensor") -> "Tensor":

@@ -1,7 +1,4 @@
-"""Texts that are longer than the model reads: windows over them, or both of their ends.
-
-Numbers of tokens in, ranges of tokens out.
-"""
+"""Token ranges of texts that are longer than `max_length`: windows, or the beginning and the end."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -27,31 +24,31 @@ def windows(length: int, room: int, stride: int) -> list[tuple[int, int]]:
 
 
 def word_windows(starts: Sequence[int], length: int, room: int, stride: int) -> list[tuple[int, int]]:
-    """Windows that begin where a word does; the first piece of every word is in at least one.
+    """Windows that begin where a word does; the first subword token of every word is in at least one.
 
     Args:
         starts: first token of each word, rising from 0.
         length: tokens of the text.
-        room, stride: as of `windows`; a word of more than `stride` pieces moves a window further.
+        room, stride: as of `windows`; a word of more than `stride` tokens moves a window further.
     """
-    found = [(0, min(room, length))]
-    while (begin := found[-1][0]) + room < length:
+    ranges = [(0, min(room, length))]
+    while (begin := ranges[-1][0]) + room < length:
         word = bisect_right(starts, begin + stride) - 1
         if starts[word] == begin:
             word += 1
-        if word == len(starts):  # what is left are pieces of the last word, whose first is in a window
+        if word == len(starts):  # the rest belongs to the last word, whose first token is in a window
             break
-        found.append((starts[word], min(starts[word] + room, length)))
-    return found
+        ranges.append((starts[word], min(starts[word] + room, length)))
+    return ranges
 
 
-def owners(places: Sequence[int], found: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
-    """For each place the window in which it has most context: where the nearer end is furthest away, (places,).
+def owners(places: Sequence[int], ranges: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
+    """For each place the window with most context: the one whose nearer end is furthest away, (places,).
 
     Args:
         places: tokens of the text, each in at least one window.
     """
-    middles = [(begin + end - 1) / 2 for (_, end), (begin, _) in pairwise(found)]  # of what two windows share
+    middles = [(begin + end - 1) / 2 for (_, end), (begin, _) in pairwise(ranges)]  # of the overlap of two windows
     return np.searchsorted(np.array(middles), np.array(places))
 
 

@@ -1,7 +1,7 @@
-"""What the masks of a run really were: rates of documents and of kinds of token, beside what the lengths make expected.
+"""Audit of the masks of a run: masking rates by document and by token class, with their expected values.
 
-Counts of a batch in, figures of a run out. The counts are integers that add up over batches, so that they survive a
-stop and may be summed over processes. A mean rate by itself would hide documents that are masked whole or not at all.
+The counts are integers that are summed over batches, so that a savepoint stores them exactly and processes can add
+them. A mean rate alone would hide documents that are masked completely or not at all.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ MILLIONTHS = 1_000_000
 
 
 class MaskingAudit:
-    """Counts.
+    """Counts of the masks of a batch.
 
     Args:
         probability: with which each unit is chosen.
@@ -39,7 +39,7 @@ class MaskingAudit:
         units: NDArray[np.bool_],
         chosen: NDArray[np.int64],
     ) -> dict[str, int]:
-        """Of one batch; each batch has the same names.
+        """The counts of one batch; their names are the same for each batch.
 
         Args:
             ids: before masking, (tokens,).
@@ -76,12 +76,12 @@ class MaskingAudit:
     def _by_class(self, name: str, ids: NDArray[np.int64]) -> dict[str, int]:
         if self.classes is None:
             return {}
-        found = np.bincount(self.classes[ids], minlength=len(CLASSES)).tolist()
-        return {f"{name}/{kind}": count for kind, count in zip(CLASSES, found, strict=True)}
+        counts = np.bincount(self.classes[ids], minlength=len(CLASSES)).tolist()
+        return {f"{name}/{kind}": count for kind, count in zip(CLASSES, counts, strict=True)}
 
 
 def audit_metrics(counts: Mapping[str, int]) -> dict[str, float]:
-    """Of the summed counts of a run; empty where no document was masked.
+    """Metrics from the summed counts of a run; empty where no document was masked.
 
     Returns:
         `documents`: how many were masked, each as often as it was read. `rate`: chosen tokens of those that may be.
@@ -114,7 +114,7 @@ def audit_metrics(counts: Mapping[str, int]) -> dict[str, float]:
 
 
 def _quantile(counts: Mapping[str, int], share: float) -> float:
-    """The rate below which this share of the documents lies, as if they lay evenly within their bin."""
+    """The rate below which this share of the documents lies, interpolated linearly within a bin."""
     left = share * counts["documents"]
     for bin_ in range(BINS + 1):
         here = counts[f"documents_rate/{bin_}"]

@@ -1,4 +1,4 @@
-"""metrics/pretrain.json, domain_transfer/*.json and task_transfer/*.json: what training did to a rung, and its cost.
+"""metrics/pretrain.json, domain_transfer/*.json and task_transfer/*.json: the metrics of a rung and its cost.
 
 Written by adaptbert.pretraining.rung_outputs, read by adaptbert.comparison.
 """
@@ -9,7 +9,7 @@ from adaptbert.base.record import CurvePoint, Number, Record
 
 
 class HeldOutMeasures(Record):
-    """How a model does on one held-out text."""
+    """Measures of a model on one held-out text."""
 
     bits_per_char: float
     mlm_loss: float
@@ -18,7 +18,7 @@ class HeldOutMeasures(Record):
 
 
 class SentenceCounts(Record):
-    """What a sentence objective found to read."""
+    """Counts of a sentence objective."""
 
     objective: str
     pairs: int
@@ -27,7 +27,7 @@ class SentenceCounts(Record):
 
 
 class VocabularyGrowth(Record):
-    """Of a rung whose tokenizer has words that the weights it began with did not know."""
+    """The vocabulary extension of a rung."""
 
     start: str = Field(alias="from")
     """Fingerprint of the tokenizer of those weights."""
@@ -35,7 +35,7 @@ class VocabularyGrowth(Record):
 
 
 class MaskingMetrics(Record):
-    """What was asked of the masks, and what they were; the audit is empty where no document was masked."""
+    """Parameters and audit of the masks; the audit is empty where no document was masked."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Number] = Field(init=False)
@@ -57,7 +57,7 @@ class RungMetrics(Record):
     start: str = Field(alias="from")
     """The rung, the folder or the model of the hub that it began from."""
     tokens: int
-    """As params ask for: steps times tokens a step."""
+    """Steps times tokens a step, as in params."""
     steps: int
     tflop: float
     parameters: int
@@ -66,7 +66,7 @@ class RungMetrics(Record):
     vocabulary: VocabularyGrowth | None = None
     """Where the vocabulary was extended."""
     random_head: bool | None = None
-    """Whether the head of masked-language modelling still knows nothing; only where it began untrained."""
+    """Whether the head of masked-language modelling is still at chance level; only where it began untrained."""
     before: dict[str, HeldOutMeasures]
     """By held-out text."""
     after: dict[str, HeldOutMeasures]

@@ -1,4 +1,4 @@
-"""What kind of thing a token is, by its writing alone: the tokens of a vocabulary in, a class for each id out."""
+"""The class of each token of a vocabulary, by its characters alone."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ IDEOGRAPHS = (
 
 
 def token_classes(tokens: Sequence[str]) -> NDArray[np.int64]:
-    """The place in `CLASSES` of each token, by id, (vocabulary,); it goes by the first character."""
+    """The index in `CLASSES` of each token, by id, (vocabulary,); the first character decides."""
     return np.array([CLASSES.index(_class(token)) for token in tokens], np.int64)
 
 

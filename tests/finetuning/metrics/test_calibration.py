@@ -43,14 +43,14 @@ def test_true_chances_have_the_error_of_chance_alone(rows: int, equal: str) -> N
     assert np.mean(errors) > 0.04 if rows == 300 else np.mean(errors) < 0.025
 
 
-def test_a_known_distance_is_found() -> None:
+def test_a_known_distance() -> None:
     """What claims .9 comes true six times in ten, what claims .6 always."""
-    claimed = np.repeat([0.9, 0.6], [1000, 500])
-    came_true = np.concatenate([np.arange(1000) % 10 < 6, np.ones(500, bool)])
+    confidence = np.repeat([0.9, 0.6], [1000, 500])
+    correct = np.concatenate([np.arange(1000) % 10 < 6, np.ones(500, bool)])
     for equal, bins in (("mass", 15), ("width", 10)):  # fifteen parts of a hundred: no part holds both claims
-        curve = reliability(claimed, came_true, bins, equal)  # type: ignore[arg-type]
+        curve = reliability(confidence, correct, bins, equal)  # type: ignore[arg-type]
         assert expected_calibration_error(curve) == pytest.approx((1000 * 0.3 + 500 * 0.4) / 1500)
-    assert reliability(claimed, came_true, 10, "width") == [
+    assert reliability(confidence, correct, 10, "width") == [
         Bin(500, pytest.approx(0.6), 1.0, pytest.approx(np.sqrt(0.24 / 500))),
         Bin(1000, pytest.approx(0.9), pytest.approx(0.6), pytest.approx(np.sqrt(0.09 / 1000))),
     ]
@@ -62,33 +62,35 @@ chances = st.floats(0.0005, 0.9995).map(lambda chance: round(chance, 4))
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(chances, st.booleans()), min_size=1, max_size=80))
 def test_equal_width_is_that_of_torchmetrics_and_sklearn(statements: list[tuple[float, bool]]) -> None:
-    claimed, came_true = np.array([c for c, _ in statements]), np.array([t for _, t in statements])
-    claimed = np.where(np.isclose(claimed * 8, np.round(claimed * 8)), claimed + 0.001, claimed)  # no ties with an edge
-    curve = reliability(claimed, came_true, 8, "width")
-    other = binary_calibration_error(as_tensor(claimed), as_tensor(came_true).int(), n_bins=8)
+    confidence, correct = np.array([c for c, _ in statements]), np.array([t for _, t in statements])
+    confidence = np.where(
+        np.isclose(confidence * 8, np.round(confidence * 8)), confidence + 0.001, confidence
+    )  # no ties with an edge
+    curve = reliability(confidence, correct, 8, "width")
+    other = binary_calibration_error(as_tensor(confidence), as_tensor(correct).int(), n_bins=8)
     assert expected_calibration_error(curve) == pytest.approx(float(other), abs=1e-5)
-    shares, means = calibration_curve(came_true, claimed, n_bins=8, strategy="uniform")
-    assert [part.came_true for part in curve] == pytest.approx(list(shares))
-    assert [part.claimed for part in curve] == pytest.approx(list(means))
+    shares, means = calibration_curve(correct, confidence, n_bins=8, strategy="uniform")
+    assert [part.accuracy for part in curve] == pytest.approx(list(shares))
+    assert [part.confidence for part in curve] == pytest.approx(list(means))
 
 
 def test_many_classes_are_judged_by_the_first_choice() -> None:
     logits, targets = drawn(500, 4, 1)
-    claimed = softmax(3 * logits, -1)
-    other = multiclass_calibration_error(as_tensor(claimed), as_tensor(targets), 4, n_bins=15)
-    curve = reliability(*top_choice(claimed, targets), 15, "width")
+    confidence = softmax(3 * logits, -1)
+    other = multiclass_calibration_error(as_tensor(confidence), as_tensor(targets), 4, n_bins=15)
+    curve = reliability(*top_choice(confidence, targets), 15, "width")
     assert expected_calibration_error(curve) == pytest.approx(float(other), abs=1e-5)
     assert expected_calibration_error(curve) > 3 * chance_error(curve)
 
 
-def test_bins_of_equal_mass_hold_every_statement_once() -> None:
+def test_bins_of_equal_mass_contain_every_statement_once() -> None:
     dice = np.random.default_rng(0)
-    claimed = dice.beta(8, 1, 1003)
-    curve = reliability(claimed, dice.random(1003) < claimed, 10, "mass")
+    confidence = dice.beta(8, 1, 1003)
+    curve = reliability(confidence, dice.random(1003) < confidence, 10, "mass")
     assert sorted(part.count for part in curve) == [100] * 7 + [101] * 3
-    assert [part.claimed for part in curve] == sorted(part.claimed for part in curve)
-    assert sum(part.count * part.claimed for part in curve) == pytest.approx(claimed.sum())
-    assert len(reliability(claimed[:4], np.ones(4, bool), 10, "mass")) == 4, "no empty bins"
+    assert [part.confidence for part in curve] == sorted(part.confidence for part in curve)
+    assert sum(part.count * part.confidence for part in curve) == pytest.approx(confidence.sum())
+    assert len(reliability(confidence[:4], np.ones(4, bool), 10, "mass")) == 4, "no empty bins"
 
 
 @pytest.mark.parametrize("temperature", [0.4, 1.0, 2.5])
@@ -106,8 +108,8 @@ def test_a_temperature_mends_what_was_too_sure_and_changes_no_answer() -> None:
     sure = 3 * logits
     mended = sure / fit_temperature(sure[:2000], targets[:2000])
     before, after = (
-        expected_calibration_error(reliability(*top_choice(softmax(found[2000:], -1), targets[2000:]), 15, "mass"))
-        for found in (sure, mended)
+        expected_calibration_error(reliability(*top_choice(softmax(logits_of[2000:], -1), targets[2000:]), 15, "mass"))
+        for logits_of in (sure, mended)
     )
     assert after < before / 3
     assert (sure.argmax(-1) == mended.argmax(-1)).all()

@@ -41,12 +41,12 @@ TAGS = ["O", "B-X", "I-X", "B-Y", "I-Y"]
 @given(st.lists(st.tuples(st.sampled_from(LABELS), st.sampled_from(LABELS)), min_size=1, max_size=60))
 def test_classification_equals_sklearn(pairs: list[tuple[str, str]]) -> None:
     gold, predicted = [gold for gold, _ in pairs], [guess for _, guess in pairs]
-    found = classification_metrics(gold, predicted, LABELS[0])
+    metrics = classification_metrics(gold, predicted, LABELS[0])
     each = [
         f1_score([g == label for g in gold], [p == label for p in predicted], zero_division=0)
         for label in sorted(set(gold))
     ]
-    assert found == {
+    assert metrics == {
         "f1_macro": pytest.approx(sum(each) / len(each)),
         "accuracy": pytest.approx(accuracy_score(gold, predicted)),
         "f1_positive": pytest.approx(f1_score(gold, predicted, labels=[LABELS[0]], average="macro", zero_division=0)),
@@ -72,14 +72,14 @@ def test_spans_equal_seqeval_in_strict_mode(seed: int) -> None:
     predicted = [
         row if draw.random() < 0.5 else random_tags(draw, length) for row, length in zip(gold, lengths, strict=True)
     ]
-    found = span_metrics(gold, predicted)
+    metrics = span_metrics(gold, predicted)
     strict = {"mode": "strict", "scheme": IOB2}
-    assert found == {
+    assert metrics == {
         "f1_span": pytest.approx(span_f1(gold, predicted, **strict)),
         "precision_span": pytest.approx(span_precision(gold, predicted, **strict)),
         "recall_span": pytest.approx(span_recall(gold, predicted, **strict)),
     }
-    assert 0 < found["f1_span"] < 1
+    assert 0 < metrics["f1_span"] < 1
 
 
 def test_spans_count_only_when_both_ends_and_the_type_agree() -> None:
@@ -92,7 +92,7 @@ def test_spans_count_only_when_both_ends_and_the_type_agree() -> None:
     }
 
 
-def test_nothing_found_is_zero_and_not_an_error() -> None:
+def test_no_predicted_span_scores_zero() -> None:
     assert span_metrics([["B-X"]], [["O"]]) == {"f1_span": 0.0, "precision_span": 0.0, "recall_span": 0.0}
 
 
@@ -103,20 +103,20 @@ some_labels = st.lists(st.sampled_from(LABELS), unique=True).map(sorted)
 @given(st.lists(st.tuples(some_labels, some_labels), min_size=1, max_size=40))
 def test_several_labels_are_counted_decision_by_decision(pairs: list[tuple[list[str], list[str]]]) -> None:
     gold, predicted = [gold for gold, _ in pairs], [guess for _, guess in pairs]
-    found = label_metrics(gold, predicted, [*LABELS, "never"])
-    wanted, given = (np.array([[label in row for label in LABELS] for row in rows]) for rows in (gold, predicted))
-    occur = wanted.any(axis=0)
-    each = f1_score(wanted, given, average=None, zero_division=0)[occur]
-    assert found == {
+    metrics = label_metrics(gold, predicted, [*LABELS, "never"])
+    expected, actual = (np.array([[label in row for label in LABELS] for row in rows]) for rows in (gold, predicted))
+    occur = expected.any(axis=0)
+    each = f1_score(expected, actual, average=None, zero_division=0)[occur]
+    assert metrics == {
         "f1_macro": pytest.approx(each.mean() if occur.any() else 0.0),
-        "f1_micro": pytest.approx(f1_score(wanted, given, average="micro", zero_division=0)),
+        "f1_micro": pytest.approx(f1_score(expected, actual, average="micro", zero_division=0)),
         "exact_match": pytest.approx(sum(g == p for g, p in pairs) / len(pairs)),
     }
 
 
 def test_one_label_is_yes_or_no_and_no_pair_of_classes() -> None:
-    found = label_metrics([["a"], ["a"], [], []], [["a"], [], [], []], ["a"])
-    assert found == {"f1_macro": pytest.approx(2 / 3), "f1_micro": pytest.approx(2 / 3), "exact_match": 0.75}
+    metrics = label_metrics([["a"], ["a"], [], []], [["a"], [], [], []], ["a"])
+    assert metrics == {"f1_macro": pytest.approx(2 / 3), "f1_micro": pytest.approx(2 / 3), "exact_match": 0.75}
     assert label_metrics([[], []], [[], []], ["a"]) == {"f1_macro": 0.0, "f1_micro": 0.0, "exact_match": 1.0}
 
 
@@ -132,29 +132,29 @@ decimals = st.floats(-1e3, 1e3).map(lambda value: round(value, 2))
 @given(st.lists(st.tuples(decimals, decimals), min_size=3, max_size=40))
 def test_numbers_equal_torchmetrics(pairs: list[tuple[float, float]]) -> None:
     gold, predicted = [gold for gold, _ in pairs], [guess for _, guess in pairs]
-    found = number_metrics(gold, predicted)
-    wanted, given = tensor(gold, dtype=float64), tensor(predicted, dtype=float64)
-    assert found["rmse"] == pytest.approx(float(mean_squared_error(given, wanted, squared=False)), abs=1e-9)
+    metrics = number_metrics(gold, predicted)
+    expected, actual = tensor(gold, dtype=float64), tensor(predicted, dtype=float64)
+    assert metrics["rmse"] == pytest.approx(float(mean_squared_error(actual, expected, squared=False)), abs=1e-9)
     if len(set(gold)) > 1 and len(set(predicted)) > 1:
-        assert found["pearson"] == pytest.approx(float(pearson_corrcoef(given, wanted)), abs=1e-5)
-        assert found["spearman"] == pytest.approx(float(spearman_corrcoef(given, wanted)), abs=1e-5)
+        assert metrics["pearson"] == pytest.approx(float(pearson_corrcoef(actual, expected)), abs=1e-5)
+        assert metrics["spearman"] == pytest.approx(float(spearman_corrcoef(actual, expected)), abs=1e-5)
 
 
 @pytest.mark.parametrize(
     ("gold", "predicted"),
     [([1.0, 2.0, 3.0], [5.0, 5.0, 5.0]), ([2.0, 2.0], [1.0, 3.0]), ([1.0], [1.0]), ([0.0, 1.0], [1.0, 1.0 + 2**-52])],
 )
-def test_what_has_no_correlation_is_no_number_out_of_thin_air(gold: list[float], predicted: list[float]) -> None:
-    found = number_metrics(gold, predicted)
+def test_undefined_correlations_are_zero(gold: list[float], predicted: list[float]) -> None:
+    metrics = number_metrics(gold, predicted)
     constant = len(set(gold)) < 2 or len(set(predicted)) < 2
-    assert all(-1 <= found[name] <= 1 for name in ("pearson", "spearman"))
-    assert not constant or found["pearson"] == found["spearman"] == 0
+    assert all(-1 <= metrics[name] <= 1 for name in ("pearson", "spearman"))
+    assert not constant or metrics["pearson"] == metrics["spearman"] == 0
 
 
 def test_only_the_order_counts_for_spearman() -> None:
-    found = number_metrics([1.0, 2.0, 3.0, 4.0], [1.0, 10.0, 100.0, 1000.0])
-    assert found["spearman"] == pytest.approx(1)
-    assert 0.7 < found["pearson"] < 0.95
+    metrics = number_metrics([1.0, 2.0, 3.0, 4.0], [1.0, 10.0, 100.0, 1000.0])
+    assert metrics["spearman"] == pytest.approx(1)
+    assert 0.7 < metrics["pearson"] < 0.95
 
 
 @settings(max_examples=30, deadline=None)
@@ -162,11 +162,11 @@ def test_only_the_order_counts_for_spearman() -> None:
 def test_tags_are_counted_over_all_rows(rows: list[list[tuple[str, str]]]) -> None:
     gold, predicted = [[g for g, _ in row] for row in rows], [[p for _, p in row] for row in rows]
     flat = [pair for row in rows for pair in row]
-    found = tag_metrics(gold, predicted)
-    assert found["accuracy"] == pytest.approx(sum(g == p for g, p in flat) / len(flat))
+    metrics = tag_metrics(gold, predicted)
+    assert metrics["accuracy"] == pytest.approx(sum(g == p for g, p in flat) / len(flat))
     names = sorted({g for g, _ in flat})
-    wanted = f1_score([g for g, _ in flat], [p for _, p in flat], labels=names, average="macro", zero_division=0)
-    assert found["f1_macro"] == pytest.approx(wanted)
+    expected = f1_score([g for g, _ in flat], [p for _, p in flat], labels=names, average="macro", zero_division=0)
+    assert metrics["f1_macro"] == pytest.approx(expected)
 
 
 def test_a_missing_tag_is_an_error() -> None:
@@ -188,12 +188,12 @@ def squad_anew(answers: Sequence[str], text: str) -> tuple[float, float]:
         if not right or not left:
             best = max(best, (exact, exact))
             continue
-        given = len(left)
+        actual = len(left)
         for word in right:
             if word in left:
                 left.remove(word)
                 hits += 1
-        precision, recall = hits / given, hits / len(right)
+        precision, recall = hits / actual, hits / len(right)
         best = (max(best[0], 2 * precision * recall / (precision + recall) if hits else 0.0), max(best[1], exact))
     return best
 
@@ -207,25 +207,25 @@ questions = st.lists(st.tuples(st.lists(english, max_size=3), english), min_size
 @settings(max_examples=100, deadline=None)
 @given(questions)
 def test_answers_equal_squad_written_anew(rows: list[tuple[list[str], str]]) -> None:
-    found = answer_metrics([answers for answers, _ in rows], [text for _, text in rows])
+    metrics = answer_metrics([answers for answers, _ in rows], [text for _, text in rows])
     scores = [squad_anew(answers, text) for answers, text in rows]
-    assert found["f1_answer"] == pytest.approx(sum(f1 for f1, _ in scores) / len(rows))
-    assert found["exact_match"] == pytest.approx(sum(exact for _, exact in scores) / len(rows))
+    assert metrics["f1_answer"] == pytest.approx(sum(f1 for f1, _ in scores) / len(rows))
+    assert metrics["exact_match"] == pytest.approx(sum(exact for _, exact in scores) / len(rows))
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(answerable, english), min_size=1, max_size=8))
 def test_answers_equal_torchmetrics(rows: list[tuple[list[str], str]]) -> None:
-    wanted = squad(
+    expected = squad(
         [{"prediction_text": text, "id": str(n)} for n, (_, text) in enumerate(rows)],
         [
             {"answers": {"answer_start": [0] * len(answers), "text": answers}, "id": str(n)}
             for n, (answers, _) in enumerate(rows)
         ],
     )
-    found = answer_metrics([answers for answers, _ in rows], [text for _, text in rows])
-    assert 100 * found["f1_answer"] == pytest.approx(float(wanted["f1"]), abs=1e-4)
-    assert 100 * found["exact_match"] == pytest.approx(float(wanted["exact_match"]), abs=1e-4)
+    metrics = answer_metrics([answers for answers, _ in rows], [text for _, text in rows])
+    assert 100 * metrics["f1_answer"] == pytest.approx(float(expected["f1"]), abs=1e-4)
+    assert 100 * metrics["exact_match"] == pytest.approx(float(expected["exact_match"]), abs=1e-4)
 
 
 def test_no_answer_is_an_answer() -> None:
@@ -247,15 +247,15 @@ def cmrc_anew(answers: Sequence[str], text: str) -> tuple[float, float]:
         others = {tuple(other[i:j]) for i in range(len(other)) for j in range(i + 1, len(other) + 1)}
         return max(map(len, stretches & others), default=0)
 
-    given = pieces(text)
+    actual = pieces(text)
     f1, exact = 0.0, 0.0
-    for right in [found for answer in answers if (found := pieces(answer))] or [[]]:
-        exact = max(exact, float(right == given))
-        shared = longest(right, given)
+    for right in [metrics for answer in answers if (metrics := pieces(answer))] or [[]]:
+        exact = max(exact, float(right == actual))
+        shared = longest(right, actual)
         if shared:
-            precision, recall = shared / len(given), shared / len(right)
+            precision, recall = shared / len(actual), shared / len(right)
             f1 = max(f1, 2 * precision * recall / (precision + recall))
-        f1 = max(f1, float(not right and not given))
+        f1 = max(f1, float(not right and not actual))
     return f1, exact
 
 
@@ -266,10 +266,10 @@ with_characters = st.lists(chinese.filter(lambda text: any(c in text for c in "å
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(with_characters, chinese), min_size=1, max_size=12))
 def test_chinese_answers_equal_cmrc_written_anew(rows: list[tuple[list[str], str]]) -> None:
-    found = answer_metrics([answers for answers, _ in rows], [text for _, text in rows])
+    metrics = answer_metrics([answers for answers, _ in rows], [text for _, text in rows])
     scores = [cmrc_anew(answers, text) for answers, text in rows]
-    assert found["f1_answer"] == pytest.approx(sum(f1 for f1, _ in scores) / len(rows))
-    assert found["exact_match"] == pytest.approx(sum(exact for _, exact in scores) / len(rows))
+    assert metrics["f1_answer"] == pytest.approx(sum(f1 for f1, _ in scores) / len(rows))
+    assert metrics["exact_match"] == pytest.approx(sum(exact for _, exact in scores) / len(rows))
 
 
 def test_the_script_of_the_answers_decides_not_of_the_predictions() -> None:
@@ -309,19 +309,19 @@ def test_the_contract_names_every_metric_that_is_computed() -> None:
 
 def test_the_contract_says_how_and_on_which_rows() -> None:
     spans = tiny.described("sequence_labelling", "spans")
-    found = contract(spans, {"dev": ["d1"], "test": ["t1", "t2"]})
-    assert list(found) == ["dev", "test"]
-    assert found["test"][0] == {
+    metrics = contract(spans, {"dev": ["d1"], "test": ["t1", "t2"]})
+    assert list(metrics) == ["dev", "test"]
+    assert metrics["test"][0] == {
         "metric": "test/f1_span",
         "average": "micro: all spans together",
         "scheme": "IOB2, strict: both ends and the type agree",
         "library": "seqeval",
         "version": version("seqeval"),
         "rows": 2,
-        "rows_digest": found["test"][1]["rows_digest"],
+        "rows_digest": metrics["test"][1]["rows_digest"],
     }
-    assert contract(spans, {"test": ["t2", "t1"]})["test"] == found["test"], "the order of the rows does not count"
-    assert contract(spans, {"test": ["t2", "t3"]})["test"] != found["test"]
+    assert contract(spans, {"test": ["t2", "t1"]})["test"] == metrics["test"], "the order of the rows does not count"
+    assert contract(spans, {"test": ["t2", "t3"]})["test"] != metrics["test"]
     one = tiny.described("single_sentence", "class")
     assert [entry["metric"] for entry in contract(one, {"dev": []})["dev"]] == ["dev/f1_macro", "dev/accuracy"]
     assert contract(one.model_copy(update={"positive": "1"}), {"dev": []})["dev"][-1]["metric"] == "dev/f1_positive"

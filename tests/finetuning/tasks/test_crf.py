@@ -73,28 +73,28 @@ def paths(
 
 def legal_targets(crf: CRF, tags: Sequence[str], scheme: Scheme | None, logits: Tensor) -> list[tuple[int, ...]]:
     """Some legal path of each sequence: the one in the middle of the list."""
-    found = []
+    chosen_paths = []
     for part in logits.split(COUNTS.tolist()):
         all_paths = [path for path, _ in paths(crf, tags, scheme, part)] if len(part) else [()]
-        found.append(all_paths[len(all_paths) // 2])
-    return found
+        chosen_paths.append(all_paths[len(all_paths) // 2])
+    return chosen_paths
 
 
 @pytest.mark.parametrize(("tags", "scheme"), SCHEMES)
 def test_likelihood_and_gradients_equal_brute_force(tags: list[str], scheme: Scheme | None) -> None:
     crf, logits = crf_of(tags, scheme), inputs(tags)
-    wanted_paths = legal_targets(crf, tags, scheme, logits)
+    target_paths = legal_targets(crf, tags, scheme, logits)
     brute = []
-    for part, wanted in zip(logits.split(COUNTS.tolist()), wanted_paths, strict=True):
+    for part, path in zip(logits.split(COUNTS.tolist()), target_paths, strict=True):
         scores = dict(paths(crf, tags, scheme, part)) if len(part) else {(): torch.zeros((), dtype=torch.double)}
-        brute.append(scores[wanted] - torch.logsumexp(torch.stack(list(scores.values())), 0))
+        brute.append(scores[path] - torch.logsumexp(torch.stack(list(scores.values())), 0))
     expected = torch.stack(brute)
-    targets = torch.tensor([number for path in wanted_paths for number in path])
-    found = crf.log_likelihood(logits, COUNTS, targets)
-    torch.testing.assert_close(found, expected)
-    assert found[2] == 0, "a sequence without places"
+    targets = torch.tensor([number for path in target_paths for number in path])
+    likelihoods = crf.log_likelihood(logits, COUNTS, targets)
+    torch.testing.assert_close(likelihoods, expected)
+    assert likelihoods[2] == 0, "a sequence without places"
     weights = torch.tensor([1.0, -2.0, 5.0, 0.5, 3.0], dtype=torch.double)
-    by_us = torch.autograd.grad((found * weights).sum(), [logits, *crf.parameters()])
+    by_us = torch.autograd.grad((likelihoods * weights).sum(), [logits, *crf.parameters()])
     by_force = torch.autograd.grad((expected * weights).sum(), [logits, *crf.parameters()])
     for ours, theirs in zip(by_us, by_force, strict=True):
         torch.testing.assert_close(ours, theirs)
@@ -217,12 +217,12 @@ def test_tags_that_cannot_tag_every_row_are_refused() -> None:
 def test_marginals_equal_brute_force(tags: list[str], scheme: Scheme | None) -> None:
     crf, logits = crf_of(tags, scheme), inputs(tags).detach()
     expected = torch.zeros_like(logits)
-    for part, told in zip(logits.split(COUNTS.tolist()), expected.split(COUNTS.tolist()), strict=True):
+    for part, marginals in zip(logits.split(COUNTS.tolist()), expected.split(COUNTS.tolist()), strict=True):
         scores = dict(paths(crf, tags, scheme, part)) if len(part) else {}
         shares = torch.softmax(torch.stack(list(scores.values())), 0).tolist() if scores else []
         for path, share in zip(scores, shares, strict=True):
             for place, number in enumerate(path):
-                told[place, number] += share
+                marginals[place, number] += share
     torch.testing.assert_close(crf.marginals(logits, COUNTS), expected)
 
 
@@ -236,7 +236,7 @@ def test_a_window_within_a_row_begins_with_any_tag(ends: bool) -> None:
         if is_legal(["B" + names[0][1:], *names] if names[0][0] == "I" else names, "bio"):
             steps = crf.between[path[0], path[1]] + crf.between[path[1], path[2]] + ends * crf.end[path[2]]
             scores[path] = logits[torch.arange(3), torch.tensor(path)].sum() + steps
-    wanted = (2, 2, 0)  # I-X I-X O
-    expected = scores[wanted] - torch.logsumexp(torch.stack(list(scores.values())), 0)
-    told = (torch.tensor([3]), torch.tensor(wanted), torch.tensor([0.0]), torch.tensor([float(ends)]))
-    torch.testing.assert_close(crf.log_likelihood(logits, *told), expected[None], check_dtype=False)
+    chosen = (2, 2, 0)  # I-X I-X O
+    expected = scores[chosen] - torch.logsumexp(torch.stack(list(scores.values())), 0)
+    arguments = (torch.tensor([3]), torch.tensor(chosen), torch.tensor([0.0]), torch.tensor([float(ends)]))
+    torch.testing.assert_close(crf.log_likelihood(logits, *arguments), expected[None], check_dtype=False)

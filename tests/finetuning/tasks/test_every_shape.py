@@ -37,11 +37,11 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 @pytest.mark.parametrize("task", KINDS)
 def test_it_learns_what_can_be_learnt(project: Project, task: str) -> None:
-    found = read_json(project.root / f"metrics/{task}-general.json")
+    metrics = read_json(project.root / f"metrics/{task}-general.json")
     metric = COMPARED_BY[KINDS[task][1]]
-    assert found["metric"] == metric
-    assert found["seeds"][0][f"test/{metric}"] > 0.93
-    assert not found["seeds"][0]["degenerate"]
+    assert metrics["metric"] == metric
+    assert metrics["seeds"][0][f"test/{metric}"] > 0.93
+    assert not metrics["seeds"][0]["degenerate"]
 
 
 @pytest.mark.parametrize("task", KINDS)
@@ -62,8 +62,8 @@ def test_what_the_card_says_is_enough_to_predict(project: Project, task: str) ->
         assert answers == pytest.approx([json.loads(row["predicted"]) for row in expected], abs=1e-3)
         assert np.isnan(confidence).all()
     else:
-        found = [answer if isinstance(answer, str) else json.dumps(answer) for answer in answers]
-        assert found == [row["predicted"] for row in expected]
+        texts = [answer if isinstance(answer, str) else json.dumps(answer) for answer in answers]
+        assert texts == [row["predicted"] for row in expected]
         assert confidence.tolist() == pytest.approx([row["confidence"] for row in expected], abs=1e-5)
     tuned = {"class": {"temperature"}, "labels": {"temperature"}, "tags": {"commonest_tag"}}
     tuned |= {"answer": {"no_answer_threshold"}}
@@ -83,10 +83,10 @@ def test_the_pipeline_of_transformers_answers_alike(project: Project, task: str)
     short = [row for row in project.predictions(f"{task}-general") if fits(rows[row["id"]], shape)][:20]
     assert len(short) > 10
     for row in short:
-        asked = rows[row["id"]]
-        pair = {"text": asked.get("text_a"), "text_pair": asked.get("text_b")}
-        told: Any = run([asked["text"] if shape == "single_sentence" else pair])[0]
-        scores = {found["label"]: found["score"] for found in told}
+        labelled_row = rows[row["id"]]
+        pair = {"text": labelled_row.get("text_a"), "text_pair": labelled_row.get("text_b")}
+        predictions: Any = run([labelled_row["text"] if shape == "single_sentence" else pair])[0]
+        scores = {prediction["label"]: prediction["score"] for prediction in predictions}
         if target == "class":
             best = max(scores, key=lambda label: scores[label])
             assert (best, scores[best]) == (row["predicted"], pytest.approx(row["confidence"], abs=1e-4))
@@ -113,8 +113,10 @@ def test_the_stock_model_finds_the_same_answers(project: Project) -> None:
     rows = {row["id"]: row for row in labelled.split(project.root / "data/extractive_answer_answer", "test")}
     checked = 0
     for row in project.predictions("extractive_answer_answer-general"):
-        asked = rows[row["id"]]
-        encoded = tokenizer(asked["question"], asked["context"], return_tensors="pt", return_offsets_mapping=True)
+        labelled_row = rows[row["id"]]
+        encoded = tokenizer(
+            labelled_row["question"], labelled_row["context"], return_tensors="pt", return_offsets_mapping=True
+        )
         offsets = encoded.pop("offset_mapping")[0].tolist()
         if len(offsets) > 48:
             continue
@@ -124,7 +126,7 @@ def test_the_stock_model_finds_the_same_answers(project: Project) -> None:
         context = [n for n, kind in enumerate(encoded["token_type_ids"][0].tolist()) if kind == 1][:-1]
         spans = [(float(start[a] + end[b]), a, b) for a in context for b in context if a <= b < a + 8]
         score, first, last = max(spans)
-        best = asked["context"][offsets[first][0] : offsets[last][1]]
+        best = labelled_row["context"][offsets[first][0] : offsets[last][1]]
         assert row["predicted"] == ("" if float(start[0] + end[0]) - score > threshold else best)
         checked += 1
     assert checked > 20
@@ -150,9 +152,9 @@ def test_the_stock_model_tags_words_alike(project: Project, target: str) -> None
             best = model(**encoded).logits[0].argmax(-1).tolist()
         words = encoded.word_ids()
         firsts = [n for n, word in enumerate(words) if word is not None and word != words[n - 1]]
-        found = [model.config.id2label[best[n]] for n in firsts]
-        right += sum(a == b for a, b in zip(found, json.loads(row["predicted"]), strict=True))
-        total += len(found)
+        tags = [model.config.id2label[best[n]] for n in firsts]
+        right += sum(a == b for a, b in zip(tags, json.loads(row["predicted"]), strict=True))
+        total += len(tags)
     assert total > 200
     assert right / total > 0.99, "but for tags that were illegal word by word"
 
@@ -176,19 +178,19 @@ def test_every_option_does_something(tmp_path: Path, task: str, one: dict[str, A
     few = {"extractive_answer": {"max_question": 3, "stride": 5}, "sequence_labelling": {"stride": 8}}
     usual = few.get(KINDS[task][0], {})
     cell = partial(project.finetune, task, "general", seeds=[1], epochs=2.0, max_length=16)
-    found = []
+    results = []
     for options in (one, other):
         cell({**usual, **options})
-        found.append([(row["predicted"], row["confidence"]) for row in project.predictions(f"{task}-general")])
-    assert found[0] != found[1]
+        results.append([(row["predicted"], row["confidence"]) for row in project.predictions(f"{task}-general")])
+    assert results[0] != results[1]
 
 
 @pytest.mark.parametrize("task", KINDS)
 def test_the_report_reads_the_predictions(project: Project, task: str) -> None:
     target = KINDS[task][1]
-    found = inspect_cell(project.root / f"predictions/{task}-general.parquet", target)
-    assert (found.confusion is not None) == (target in ("class", "spans", "tags"))
-    if found.confusion is not None:
-        assert set(found.confusion.labels) <= {"O", *tiny.LABELS[target]}
-        agreed = sum(found.confusion.counts[label][label] for label in found.confusion.labels)
-        assert agreed > 0.8 * sum(sum(row.values()) for row in found.confusion.counts.values())
+    inspection = inspect_cell(project.root / f"predictions/{task}-general.parquet", target)
+    assert (inspection.confusion is not None) == (target in ("class", "spans", "tags"))
+    if inspection.confusion is not None:
+        assert set(inspection.confusion.labels) <= {"O", *tiny.LABELS[target]}
+        agreed = sum(inspection.confusion.counts[label][label] for label in inspection.confusion.labels)
+        assert agreed > 0.8 * sum(sum(row.values()) for row in inspection.confusion.counts.values())

@@ -1,4 +1,4 @@
-"""Answers are parts of the context as it was written, found in whichever window holds them, or none at all."""
+"""Answers are parts of the context as it was written, from any window that contains them, or empty."""
 
 from copy import deepcopy
 from typing import Any
@@ -48,20 +48,20 @@ def row(context: str, start: int = 0, text: str = "", question: str = "Which fis
 
 def certain(shape: Any, rows: list[dict[str, Any]], examples: Examples) -> np.ndarray:
     """Scores of a model that knows."""
-    found: np.ndarray = 50.0 * shape.targets(rows, examples)
-    return found
+    scores: np.ndarray = 50.0 * shape.targets(rows, examples)
+    return scores
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(words, min_size=1, max_size=25), st.integers(0, 24), st.integers(1, 4), st.sampled_from([24, 40, 200]))
 def test_an_answer_comes_back_as_it_stands_in_the_context(
-    found: list[str], first: int, count: int, max_length: int
+    text_words: list[str], first: int, count: int, max_length: int
 ) -> None:
     """Whole words between spaces, through normalisation, lower-casing and windows: the very same characters."""
-    first = min(first, len(found) - 1)
-    context = " ".join(found)
-    start = sum(len(word) + 1 for word in found[:first])
-    text = " ".join(found[first : first + count])
+    first = min(first, len(text_words) - 1)
+    context = " ".join(text_words)
+    start = sum(len(word) + 1 for word in text_words[:first])
+    text = " ".join(text_words[first : first + count])
     pieces = tiny.tokenizer()
     size = len(pieces.encode([text])[0].ids)
     shape = tiny.shape_of("extractive_answer", stride=4, max_question=3, max_answer=300)
@@ -69,14 +69,14 @@ def test_an_answer_comes_back_as_it_stands_in_the_context(
     examples = shape.examples(rows, pieces, max_length)
     assert int(examples.lengths.max()) <= max_length
     assume(size <= max_length - 3 - 3 - 4 + 1)  # so that some window holds all of it
-    assume(len(pieces.encode([found[first]])[0].ids) > 0)
+    assume(len(pieces.encode([text_words[first]])[0].ids) > 0)
     answers, confidence = shape.answers(rows, examples, certain(shape, rows, examples), PERMISSIVE)
     assert answers[0].strip("\u200b") == text.strip("\u200b")
     assert answers[0] in context
     assert confidence[0] > 0.99
 
 
-def test_windows_that_do_not_hold_the_answer_point_to_cls() -> None:
+def test_windows_without_the_answer_have_cls_as_target() -> None:
     shape = tiny.shape_of("extractive_answer", stride=6, max_question=3)
     context = " ".join(["house"] * 10 + ["the", "values"] + ["house"] * 9)
     rows = [row(context, context.index("the"), "the values"), row("house"), row("fish house", 0, "fish")]
@@ -110,16 +110,16 @@ def answered(*texts: str) -> dict[str, Any]:
     return {**row(LONG), "answers": [{"text": text, "start": LONG.index(text)} for text in texts]}
 
 
-def test_answers_that_cannot_be_found_are_counted() -> None:
+def test_unanswerable_rows_are_counted() -> None:
     """Whole in no window, or in some but too long to be answered; of several right ones the best counts."""
     shape = tiny.shape_of("extractive_answer", **NARROW)
-    lost = [answered(TOO_WIDE), answered(ACROSS), answered(TOO_WIDE, TOO_LONG), answered(TOO_LONG)]
-    rows = [*lost, answered("values of"), answered(TOO_WIDE, TOO_LONG, "matrix"), row(LONG)]
+    unanswerable = [answered(TOO_WIDE), answered(ACROSS), answered(TOO_WIDE, TOO_LONG), answered(TOO_LONG)]
+    rows = [*unanswerable, answered("values of"), answered(TOO_WIDE, TOO_LONG, "matrix"), row(LONG)]
     examples = shape.examples(rows, tiny.tokenizer(), 14)
     assert shape.unanswerable(rows, examples) == {"answers_cut_away": 2, "answers_too_long": 2}
     scores = certain(shape, rows, examples)
-    found = [answer != "" for answer in shape.answers(rows, examples, scores, PERMISSIVE)[0]]
-    assert found[:2] + found[4:5] == [False, False, True], "as one that knows answers"
+    has_answer = [answer != "" for answer in shape.answers(rows, examples, scores, PERMISSIVE)[0]]
+    assert has_answer[:2] + has_answer[4:5] == [False, False, True], "as one that knows answers"
     assert shape.unanswerable(rows[-1:], shape.examples(rows[-1:], tiny.tokenizer(), 14)) == dict.fromkeys(
         ["answers_cut_away", "answers_too_long"], 0
     )
@@ -166,8 +166,10 @@ def test_a_context_of_several_questions_is_tokenised_once(monkeypatch: pytest.Mo
         return real(texts)
 
     monkeypatch.setattr(pieces, "encode", encode)
-    asked = [row(context, question=f"Which {thing}?") for context in ("the fish", "état") for thing in ("one", "two")]
-    examples = shape.examples(asked, pieces, 64)
+    questions = [
+        row(context, question=f"Which {thing}?") for context in ("the fish", "état") for thing in ("one", "two")
+    ]
+    examples = shape.examples(questions, pieces, 64)
     assert sorted(seen) == sorted(["Which one?", "Which two?"] * 2 + ["the fish", "état"])
     assert examples.rows.tolist() == [0, 1, 2, 3]
 
@@ -182,13 +184,13 @@ def test_a_context_of_several_questions_is_tokenised_once(monkeypatch: pytest.Mo
     st.integers(3, 9),
 )
 def test_windows_and_targets_are_those_of_transformers_own_preparation(
-    found: list[str], first: int, count: int, stride: int
+    text_words: list[str], first: int, count: int, stride: int
 ) -> None:
     """As its example of question answering asks its tokenizer for them; it names an overlap, we name a step."""
-    pieces, context, question, length = tiny.tokenizer(), " ".join(found), "Which fish?", 24
-    first = min(first, len(found) - 1)
-    start, text = sum(len(word) + 1 for word in found[:first]), " ".join(found[first : first + count])
-    asked = len(pieces.encode([question])[0].ids)
+    pieces, context, question, length = tiny.tokenizer(), " ".join(text_words), "Which fish?", 24
+    first = min(first, len(text_words) - 1)
+    start, text = sum(len(word) + 1 for word in text_words[:first]), " ".join(text_words[first : first + count])
+    question_tokens = len(pieces.encode([question])[0].ids)
     shape, rows = tiny.shape_of("extractive_answer", stride=stride), [row(context, start, text, question)]
     examples = shape.examples(rows, pieces, length)
     theirs = deepcopy(pieces.hugging_face)(  # a call leaves its truncation in the tokenizer
@@ -196,7 +198,7 @@ def test_windows_and_targets_are_those_of_transformers_own_preparation(
         context,
         truncation="only_second",
         max_length=length,
-        stride=length - 3 - asked - stride,
+        stride=length - 3 - question_tokens - stride,
         return_overflowing_tokens=True,
     )
     assert [part.tolist() for part in np.split(examples.ids, np.cumsum(examples.lengths)[:-1])] == theirs["input_ids"]
@@ -230,13 +232,13 @@ def test_the_best_legal_span_over_all_windows(longest: int) -> None:
     answers, confidence = shape.answers(rows, examples, scores, {THRESHOLD: 1e9})
     ends = np.cumsum(examples.counts)
     for number, answer in enumerate(answers):
-        found = [
+        candidates = [
             brute(examples.spans[end - count : end], scores[end - count : end], longest)
             for end, count, of in zip(ends, examples.counts, examples.rows, strict=True)
             if of == number
         ]
-        assert len(found) > 2
-        assert answer == texts[number][slice(*max(found)[1])]
+        assert len(candidates) > 2
+        assert answer == texts[number][slice(*max(candidates)[1])]
     assert ((confidence > 0) & (confidence < 1)).all()
 
 

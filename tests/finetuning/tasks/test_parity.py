@@ -78,9 +78,9 @@ def configured(**more: Any) -> Any:
 def padded(ids: np.ndarray, lengths: np.ndarray, labels: np.ndarray) -> dict[str, torch.Tensor]:
     """Flat tokens and a label for each, as one batch of rows of the longest."""
     there = np.arange(int(lengths.max()))[None] < lengths[:, None]
-    found = {"input_ids": np.full(there.shape, tiny.tokenizer().pad), "labels": np.full(there.shape, IGNORED)}
-    found["input_ids"][there], found["labels"][there] = ids, labels
-    return {name: torch.as_tensor(values) for name, values in {**found, "attention_mask": there.astype(int)}.items()}
+    inputs = {"input_ids": np.full(there.shape, tiny.tokenizer().pad), "labels": np.full(there.shape, IGNORED)}
+    inputs["input_ids"][there], inputs["labels"][there] = ids, labels
+    return {name: torch.as_tensor(values) for name, values in {**inputs, "attention_mask": there.astype(int)}.items()}
 
 
 def masked_head(folder: Path) -> Head:
@@ -117,16 +117,16 @@ def labelled_head(name: str, target: str) -> Head:
         labels = np.full(len(part.ids), IGNORED)
         if target in ("spans", "tags"):
             labels[part.flat_places()] = part.targets
-        found = padded(part.ids, part.lengths, labels)
+        inputs = padded(part.ids, part.lengths, labels)
         if part.segments is not None:
             kinds = padded(part.segments, part.lengths, labels)["input_ids"]
-            found["token_type_ids"] = kinds.masked_fill(found["attention_mask"] == 0, 0)
+            inputs["token_type_ids"] = kinds.masked_fill(inputs["attention_mask"] == 0, 0)
         if name == "extractive_answer":
-            del found["labels"]
-            found |= positions(part)
+            del inputs["labels"]
+            inputs |= positions(part)
         elif name != "sequence_labelling":
-            found["labels"] = torch.as_tensor(part.targets)
-        return found
+            inputs["labels"] = torch.as_tensor(part.targets)
+        return inputs
 
     kind, more = shape.hugging_face_class(), shape.config()
     return Head(
@@ -151,7 +151,7 @@ def positions(part: Examples) -> dict[str, torch.Tensor]:
     """Where answers start and end in each window; all tokens are places."""
     assert part.targets is not None
     targets = np.split(part.targets, np.cumsum(part.counts)[:-1])
-    start, end = (torch.as_tensor([int(found[:, side].argmax()) for found in targets]) for side in (0, 1))
+    start, end = (torch.as_tensor([int(inputs[:, side].argmax()) for inputs in targets]) for side in (0, 1))
     return {"start_positions": start, "end_positions": end}
 
 
@@ -182,17 +182,17 @@ def test_losses_agree_over_a_run_and_gradients_at_its_start(head: Head) -> None:
     for k in range(STEPS):
         for optimizer in (ours, stock):
             optimizer.zero_grad()
-        found, expected = head.losses(k)
-        found.backward()
+        loss, expected = head.losses(k)
+        loss.backward()
         expected.backward()
-        assert found.item() == pytest.approx(expected.item(), abs=LOSS), f"step {k}"
+        assert loss.item() == pytest.approx(expected.item(), abs=LOSS), f"step {k}"
         if k == 0:
             first = expected.item()
-            wanted = gradients(head.stock)
+            expected_gradients = gradients(head.stock)
             got = gradients(head.ours.model)
-            assert got.keys() == wanted.keys()
-            for name in wanted:
-                torch.testing.assert_close(got[name], wanted[name], atol=GRADIENT, rtol=0, msg=name)
+            assert got.keys() == expected_gradients.keys()
+            for name in expected_gradients:
+                torch.testing.assert_close(got[name], expected_gradients[name], atol=GRADIENT, rtol=0, msg=name)
         last = expected.item()
         for optimizer in (ours, stock):
             optimizer.step()
@@ -207,12 +207,12 @@ def test_the_comparison_notices_documents_that_see_each_other(head: Head, monkey
         rows = pack(lengths, block_size)
         return replace(rows, documents=np.where(rows.documents < 0, -1, 0))
 
-    found, expected = head.losses(0)
-    assert abs(found.item() - expected.item()) < LOSS
+    loss, expected = head.losses(0)
+    assert abs(loss.item() - expected.item()) < LOSS
     for module in (masked_lm, finetuning):
         monkeypatch.setattr(module, "pack", leaky)
-    found, expected = head.losses(0)
-    assert abs(found.item() - expected.item()) > 50 * LOSS
+    loss, expected = head.losses(0)
+    assert abs(loss.item() - expected.item()) > 50 * LOSS
 
 
 @pytest.mark.parametrize(("name", "target"), tiny.KINDS)

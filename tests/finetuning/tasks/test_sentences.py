@@ -43,7 +43,7 @@ def test_single_sentences() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "kept", "cut"),
+    ("options", "indices", "cut"),
     [
         ({"long_text": "head"}, [range(8)], 1),
         ({"long_text": "head_tail"}, [[0, 1, 14, 15, 16, 17, 18, 19]], 1),
@@ -51,17 +51,17 @@ def test_single_sentences() -> None:
         ({"long_text": "windows", "stride": 6}, [range(8), range(6, 14), range(12, 20)], 0),
     ],
 )
-def test_long_texts(options: dict[str, Any], kept: list[Any], cut: int) -> None:
+def test_long_texts(options: dict[str, Any], indices: list[Any], cut: int) -> None:
     """Of twenty tokens there is room for eight."""
     shape = tiny.shape_of("single_sentence", **options)
     rows = [{"id": "a", "text": LONG, "label": "code"}, {"id": "b", "text": "by a", "label": "prose"}]
     whole = LONG.split()
-    found = tokens(shape, rows, 10)
-    assert found[:-1] == [["[CLS]", *(whole[i] for i in numbers), "[SEP]"] for numbers in kept]
+    encoded = tokens(shape, rows, 10)
+    assert encoded[:-1] == [["[CLS]", *(whole[i] for i in numbers), "[SEP]"] for numbers in indices]
     examples = shape.examples(rows, tiny.tokenizer(), 10)
     assert examples.cut == cut
-    assert examples.rows.tolist() == [0] * len(kept) + [1]
-    assert shape.targets(rows, examples).tolist() == [0] * len(kept) + [1], "each window has the label of its row"
+    assert examples.rows.tolist() == [0] * len(indices) + [1]
+    assert shape.targets(rows, examples).tolist() == [0] * len(indices) + [1], "each window has the label of its row"
 
 
 def test_the_scores_of_windows_are_averaged() -> None:
@@ -111,7 +111,7 @@ def test_a_pair_may_keep_both_ends_of_its_texts() -> None:
     row = {"id": "a", "text_a": LONG, "text_b": "by a", "label": "code"}
     whole = LONG.split()
     head, tail = (
-        tokens(tiny.shape_of("sentence_pair", long_text=kept), [row], 13)[0] for kept in ("head", "head_tail")
+        tokens(tiny.shape_of("sentence_pair", long_text=indices), [row], 13)[0] for indices in ("head", "head_tail")
     )
     assert head == ["[CLS]", *whole[:8], "[SEP]", "by", "a", "[SEP]"]
     assert tail == ["[CLS]", *whole[:2], *whole[-6:], "[SEP]", "by", "a", "[SEP]"]
@@ -130,7 +130,7 @@ def test_several_labels_are_those_more_probable_than_not() -> None:
     ]
 
 
-def test_a_settled_number_is_in_its_own_unit() -> None:
+def test_a_folded_regression_head_predicts_in_the_unit_of_the_targets() -> None:
     """Before, the head learns in the unit of the range; afterwards the weights know it, and answers are the same."""
     shape, rows = tiny.shape_of("single_sentence", "number"), tiny.labelled("domain", "single_sentence", 8, 1, "number")
     torch.manual_seed(0)
@@ -140,8 +140,8 @@ def test_a_settled_number_is_in_its_own_unit() -> None:
     examples = shape.examples(rows, tiny.tokenizer(), 64)
     before, _ = shape.answers(rows, examples, logits(model, shape, examples, 64, "32-true"), NOTHING)
     assert all(130 < value < 140 for value in before), "an untrained head is near the middle of the range"
-    settled = shape.fold_scale(model)
-    after, _ = settled.answers(rows, examples, logits(model, settled, examples, 64, "32-true"), NOTHING)
+    folded = shape.fold_scale(model)
+    after, _ = folded.answers(rows, examples, logits(model, folded, examples, 64, "32-true"), NOTHING)
     assert after == pytest.approx(before, abs=1e-4)
     text = tiny.tokenizer().hugging_face(rows[0]["text"], return_tensors="pt")
     assert model.eval()(**text).logits.item() == pytest.approx(before[0], abs=1e-4), "the stock model says so, too"

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adaptbert.finetuning.tasks.examples import Examples
-from adaptbert.finetuning.tasks.sequence_labelling import TOGETHER, groups
+from adaptbert.finetuning.tasks.tag_decoding import GROUP_ROWS, groups
 from adaptbert.rows import tag_schemes
 from tests.support import tiny
 from tests.support.peak import peak
@@ -25,11 +25,11 @@ words = st.sampled_from(
 sentence = st.lists(words, min_size=1, max_size=14)
 
 
-def tagged(found: list[list[str]], seed: int) -> list[dict[str, Any]]:
+def tagged(sentences: list[list[str]], seed: int) -> list[dict[str, Any]]:
     draw = np.random.default_rng(seed)
     return [
         {"id": str(i), "tokens": tokens, "tags": tag_schemes.legal([CLASSES[draw.integers(5)] for _ in tokens], "bio")}
-        for i, tokens in enumerate(found)
+        for i, tokens in enumerate(sentences)
     ]
 
 
@@ -44,13 +44,17 @@ def seen(word: str) -> bool:
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @settings(max_examples=40, deadline=None)
-@given(found=st.lists(sentence, min_size=1, max_size=5), seed=st.integers(0, 99), max_length=st.sampled_from([10, 512]))
-def test_each_word_finds_its_own_tag(scheme: str, found: list[list[str]], seed: int, max_length: int) -> None:
+@given(
+    sentences=st.lists(sentence, min_size=1, max_size=5),
+    seed=st.integers(0, 99),
+    max_length=st.sampled_from([10, 512]),
+)
+def test_each_word_finds_its_own_tag(scheme: str, sentences: list[list[str]], seed: int, max_length: int) -> None:
     """A model that is always right gives each word with a piece its tag, through windows too; a word without is O."""
     shape = tiny.shape_of("sequence_labelling", tag_scheme=scheme, stride=4)
     rows = [
         {**row, "tags": [tag if seen(word) else "O" for word, tag in zip(row["tokens"], row["tags"], strict=True)]}
-        for row in tagged(found, seed)
+        for row in tagged(sentences, seed)
     ]
     rows = [{**row, "tags": tag_schemes.legal(row["tags"], "bio")} for row in rows]
     examples = shape.examples(rows, tiny.tokenizer(), max_length)
@@ -67,14 +71,14 @@ def test_each_word_finds_its_own_tag(scheme: str, found: list[list[str]], seed: 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(sentence, min_size=1, max_size=6), st.integers(8, 30))
-def test_every_word_with_a_piece_is_answered_once(found: list[list[str]], max_length: int) -> None:
+def test_every_word_with_a_piece_is_answered_once(sentences: list[list[str]], max_length: int) -> None:
     pieces, shape = tiny.tokenizer(), tiny.shape_of("sequence_labelling", stride=3)
-    examples = shape.examples(tagged(found, 0), pieces, max_length)
+    examples = shape.examples(tagged(sentences, 0), pieces, max_length)
     assert examples.cut == 0
     answered = list(zip(examples.rows[examples.owners()], examples.spans[:, 0], strict=True))
-    wanted = [(row, word) for row, tokens in enumerate(found) for word, token in enumerate(tokens) if seen(token)]
-    assert answered == wanted
-    first = [pieces.encode_words([[found[row][word]]])[0].ids[0] for row, word in answered]
+    expected = [(row, word) for row, tokens in enumerate(sentences) for word, token in enumerate(tokens) if seen(token)]
+    assert answered == expected
+    first = [pieces.encode_words([[sentences[row][word]]])[0].ids[0] for row, word in answered]
     assert examples.ids[examples.flat_places()].tolist() == first, "the head looks at the first piece of the word"
 
 
@@ -120,24 +124,24 @@ def test_whatever_the_scores_spans_are_legal(scheme: str) -> None:
 
 
 @given(st.lists(st.integers(0, 9), max_size=700), st.integers(0, 9))
-def test_groups_are_rows_of_like_length_with_their_words(counts: list[int], seed: int) -> None:
+def test_groups_are_rows_of_similar_length_with_their_words(counts: list[int], seed: int) -> None:
     sizes = np.array(counts, np.int64)
     chosen = np.flatnonzero(np.random.default_rng(seed).random(len(counts)) < 0.9)
-    found = list(groups(sizes, chosen))
-    assert sorted(row for rows, _ in found for row in rows) == chosen.tolist()
-    for rows, words in found:
-        assert len(rows) <= TOGETHER
+    batches = list(groups(sizes, chosen))
+    assert sorted(row for rows, _ in batches for row in rows) == chosen.tolist()
+    for rows, words in batches:
+        assert len(rows) <= GROUP_ROWS
         assert np.array_equal(words, np.flatnonzero(np.isin(np.repeat(np.arange(len(sizes)), sizes), rows)))
-    lengths = [sizes[rows] for rows, _ in found if len(rows)]
+    lengths = [sizes[rows] for rows, _ in batches if len(rows)]
     assert all(one.max() <= other.min() for one, other in pairwise(lengths))
 
 
-def test_a_group_costs_what_it_holds() -> None:
+def test_the_cost_of_a_group_does_not_depend_on_the_set() -> None:
     """The whole set looked through for each group took 37 s for 200,000 rows."""
     counts = np.full(100_000, 10)
-    made = groups(counts, np.arange(2 * TOGETHER))
+    made = groups(counts, np.arange(2 * GROUP_ROWS))
     next(made)
-    assert peak(lambda: next(made)) < 10 * 8 * 10 * TOGETHER, "some arrays of the words of the group"
+    assert peak(lambda: next(made)) < 10 * 8 * 10 * GROUP_ROWS, "some arrays of the words of the group"
 
 
 @pytest.mark.parametrize(
@@ -154,12 +158,12 @@ def test_classes_and_targets_of_a_scheme(scheme: str, classes: list[str]) -> Non
     tokens = ["the", "house", "of", "values"]
     row = {"id": "a", "tokens": tokens, "tags": ["B-OBJ", "I-OBJ", "O", "B-ATTR"]}
     examples = shape.examples([row], tiny.tokenizer(), 16)
-    wanted = {
+    expected = {
         "io": ["I-OBJ", "I-OBJ", "O", "I-ATTR"],
         "bio": row["tags"],
         "iobes": ["B-OBJ", "E-OBJ", "O", "S-ATTR"],
     }[scheme]
-    assert [classes[number] for number in shape.targets([row], examples)] == wanted
+    assert [classes[number] for number in shape.targets([row], examples)] == expected
 
 
 def test_tags_are_taken_as_they_are_and_an_unseen_word_gets_the_commonest() -> None:

@@ -46,7 +46,7 @@ def test_take(ids: list[list[int]], paired: bool, data: st.DataObject) -> None:
     assert np.array_equal(again.targets, examples.targets)
 
 
-def test_some_of_many_examples_cost_what_they_hold() -> None:
+def test_the_cost_of_some_examples_does_not_depend_on_the_others() -> None:
     """A micro-batch is taken of a million examples as of a thousand: 2 ms went into where each of them begins."""
     count = 50_000
     one, rows = np.ones(count, np.int64), np.arange(count)
@@ -70,12 +70,12 @@ def test_rows_are_tokenised_some_at_a_time(shape: str, target: str, monkeypatch:
         monkeypatch.setattr(pieces, name, encode)
     at_once = 3_000
     monkeypatch.setattr("adaptbert.finetuning.tasks.examples.AT_ONCE", at_once)
-    found = made.examples(rows, pieces, 40)
+    examples = made.examples(rows, pieces, 40)
     assert max(seen) < at_once + ROW
     assert len(seen) > 5
     monkeypatch.setattr("adaptbert.finetuning.tasks.examples.AT_ONCE", 10**9)
     for name, value in vars(made.examples(rows, pieces, 40)).items():
-        assert np.array_equal(getattr(found, name), value), name
+        assert np.array_equal(getattr(examples, name), value), name
     assert len(made.examples([], pieces, 40)) == 0
 
 
@@ -87,14 +87,14 @@ def test_long_texts_are_held_as_far_as_they_are_read() -> None:
 
 
 @pytest.mark.parametrize(("shape", "target"), tiny.KINDS)
-def test_what_is_right_is_not_looked_at_before_it_is_asked_for(shape: str, target: str) -> None:
+def test_examples_do_not_read_labels(shape: str, target: str) -> None:
     """Rows without an answer make the same examples: prediction needs none, and none can leak."""
     made, rows = tiny.shape_of(shape, target), tiny.labelled("domain", shape, 12, 1, target)
     bare = [
         {key: value for key, value in row.items() if key not in ("label", "labels", "value", "answers", "tags")}
         for row in rows
     ]
-    one, other = (made.examples(given, tiny.tokenizer(), 40) for given in (rows, bare))
+    one, other = (made.examples(source, tiny.tokenizer(), 40) for source in (rows, bare))
     assert np.array_equal(one.ids, other.ids)
     assert np.array_equal(one.spans, other.spans)
     assert len(made.targets(rows, one)) == len(one.places)
@@ -121,7 +121,7 @@ def test_a_shape_comes_back_from_a_card(shape: str, target: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told", "problem"),
+    ("options", "task", "problem"),
     [
         ({"single_sentence": {"long_text": "head"}}, ("single_sentence", "class"), None),
         (
@@ -143,16 +143,16 @@ def test_a_shape_comes_back_from_a_card(shape: str, target: str) -> None:
         ),
     ],
 )
-def test_options_belong_to_a_shape(options: dict[str, Any], told: tuple[str, str], problem: str | None) -> None:
-    found = mismatch(ShapeConfig.model_validate(options), *told, 64)
-    assert (None if found is None else found[0]) == problem
+def test_options_belong_to_a_shape(options: dict[str, Any], task: tuple[str, str], problem: str | None) -> None:
+    problem_and_fix = mismatch(ShapeConfig.model_validate(options), *task, 64)
+    assert (None if problem_and_fix is None else problem_and_fix[0]) == problem
 
 
-def test_the_options_of_one_shape_are_given() -> None:
+def test_the_options_of_one_shape_are_set() -> None:
     assert set(SHAPES) == set(ShapeConfig.model_fields)
-    assert ShapeConfig().given == []
+    assert ShapeConfig().task_types == []
     two = ShapeConfig.model_validate({"single_sentence": {"long_text": "head"}, "sequence_labelling": {"stride": 4}})
-    assert two.given == ["single_sentence", "sequence_labelling"]
+    assert two.task_types == ["single_sentence", "sequence_labelling"]
     assert mismatch(two, "single_sentence", "class", 64) == (
         "options of single_sentence and sequence_labelling, but the task's shape is single_sentence",
         "write `single_sentence: {long_text: head}` in their place",

@@ -44,8 +44,8 @@ def test_the_audit_equals_a_naive_count(unit: str) -> None:
         flat = documents(200, 6, dice)
         ids, _, lengths = flat
         begins = masker.units(*flat, np.arange(200), np.full(200, number))
-        found, chosen = counted(masker, audit, flat, number)
-        counts.update(found)
+        batch_counts, chosen = counted(masker, audit, flat, number)
+        counts.update(batch_counts)
         place = 0
         for length in lengths.tolist():
             inner = [i for i in range(place, place + length) if pieces.maskable[ids[i]]]
@@ -85,18 +85,18 @@ def test_the_audit_equals_a_naive_count(unit: str) -> None:
 
 
 @pytest.mark.parametrize("unit", UNITS)
-def test_what_is_expected_comes_true(unit: str) -> None:
+def test_rates_equal_their_expected_values(unit: str) -> None:
     dice = np.random.default_rng(2)
     masker = tiny.masker(4, unit=unit, **UNITS[unit])
     audit = MaskingAudit(0.15, tiny.tokenizer().maskable)
     counts: Counter[str] = Counter()
     for number in range(20):
         counts.update(counted(masker, audit, documents(1_000, 12, dice), number)[0])
-    found = audit_metrics(counts)
+    metrics = audit_metrics(counts)
     for name in ("documents_without", "documents_whole"):
-        expected = found[f"{name}_expected"]
-        assert found[name] == pytest.approx(expected, abs=5 * np.sqrt(expected / counts["documents_several"]))
-    assert found["rate"] == pytest.approx(0.15, abs=0.005)
+        expected = metrics[f"{name}_expected"]
+        assert metrics[name] == pytest.approx(expected, abs=5 * np.sqrt(expected / counts["documents_several"]))
+    assert metrics["rate"] == pytest.approx(0.15, abs=0.005)
 
 
 def test_counts_add_up_whatever_the_batches() -> None:
@@ -122,8 +122,8 @@ def test_the_audit_sees_a_masked_special_token_and_a_document_masked_whole() -> 
     ids, _, lengths = tiny.documents(2, 5)
     audit = MaskingAudit(0.15, pieces.maskable)
     assert audit.counts(ids, lengths, np.ones(10, bool), np.array([0, 2]))["specials"] == 1
-    found = audit.counts(ids, lengths, np.ones(10, bool), np.array([1, 2, 3]))
-    assert (found["documents_whole"], found["documents_without"], found["documents_several"]) == (1, 1, 2)
+    counts = audit.counts(ids, lengths, np.ones(10, bool), np.array([1, 2, 3]))
+    assert (counts["documents_whole"], counts["documents_without"], counts["documents_several"]) == (1, 1, 2)
     third = audit_metrics(audit.counts(ids, lengths, np.ones(10, bool), np.array([2, 6])))
     assert 13 / 40 < third["rate_p05"] < third["rate_p95"] < 14 / 40, "one of three tokens in either document"
 
@@ -133,11 +133,11 @@ def test_words_as_long_as_documents_are_seen() -> None:
     audit = MaskingAudit(0.15, tiny.tokenizer().maskable)
     ids, _, lengths = tiny.documents(4_000, 24)
     starts = np.tile([True, True, *[False] * 21, True], 4_000)
-    found = audit_metrics(counted(tiny.masker(2, unit="word"), audit, (ids, starts, lengths), 0)[0])
-    assert found["rate"] == pytest.approx(0.15, abs=0.02)
-    assert found["unit_tokens"] == 22
-    assert found["documents_without"] == pytest.approx(0.85, abs=0.02)
-    assert found["documents_whole"] == pytest.approx(0.15, abs=0.02)
+    metrics = audit_metrics(counted(tiny.masker(2, unit="word"), audit, (ids, starts, lengths), 0)[0])
+    assert metrics["rate"] == pytest.approx(0.15, abs=0.02)
+    assert metrics["unit_tokens"] == 22
+    assert metrics["documents_without"] == pytest.approx(0.85, abs=0.02)
+    assert metrics["documents_whole"] == pytest.approx(0.15, abs=0.02)
 
 
 def test_chinese_posts_by_words(tmp_path: Path) -> None:
@@ -152,14 +152,14 @@ def test_chinese_posts_by_words(tmp_path: Path) -> None:
     counts: Counter[str] = Counter()
     for number in range(4):
         counts.update(counted(masker, audit, (flat.ids, flat.word_starts, flat.lengths), number)[0])
-    found = audit_metrics(counts)
-    assert found["rate"] == pytest.approx(0.15, abs=0.002)
-    assert found["rate_chinese"] == pytest.approx(0.15, abs=0.003)
-    assert found["specials"] == 0
-    assert found["unit_tokens"] > 1.3, "words of several characters"
-    assert found["documents_without"] == pytest.approx(found["documents_without_expected"], abs=0.01)
-    assert found["documents_whole"] == pytest.approx(found["documents_whole_expected"], abs=0.002)
-    assert found["documents_whole"] < 0.01
+    metrics = audit_metrics(counts)
+    assert metrics["rate"] == pytest.approx(0.15, abs=0.002)
+    assert metrics["rate_chinese"] == pytest.approx(0.15, abs=0.003)
+    assert metrics["specials"] == 0
+    assert metrics["unit_tokens"] > 1.3, "words of several characters"
+    assert metrics["documents_without"] == pytest.approx(metrics["documents_without_expected"], abs=0.01)
+    assert metrics["documents_whole"] == pytest.approx(metrics["documents_whole_expected"], abs=0.002)
+    assert metrics["documents_whole"] < 0.01
 
 
 def test_no_masks_no_figures() -> None:
