@@ -130,7 +130,7 @@ def test_the_line_of_a_control_keeps_away_from_the_values_at_the_edge(
     made = simulate(tmp_path, tasks=["section"], accuracy=dict.fromkeys(ACCURACY, 0.25))
     found = compare_all(made.ladder, made.outputs, confidence=0.95, baseline_seed=1)
     controls = {"majority": 0.077, "tfidf_logistic": 0.497}
-    found = dataclasses.replace(found, tasks=[dataclasses.replace(found.tasks[0], controls=controls)], suite=[])
+    found = dataclasses.replace(found, tasks=[dataclasses.replace(found.tasks[0], baselines=controls)], suite=[])
     path = tmp_path / "index.html"
     path.write_text(render(found), encoding="utf-8")
     with Watched(chromium, path, viewport={"width": width, "height": 900}) as seen:
