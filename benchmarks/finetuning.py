@@ -34,9 +34,9 @@ LABELS = ["a", "b"]
 
 
 def labels(count: int) -> list[int]:
-    """Random ones."""
-    found: list[int] = np.random.default_rng(2).integers(0, len(LABELS), count).tolist()
-    return found
+    """Random labels."""
+    drawn: list[int] = np.random.default_rng(2).integers(0, len(LABELS), count).tolist()
+    return drawn
 
 
 def train(

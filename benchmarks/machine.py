@@ -30,9 +30,9 @@ def machine() -> dict[str, Any]:
     }
 
 
-def keep(name: str, found: dict[str, Any]) -> None:
+def keep(name: str, values: dict[str, Any]) -> None:
     """Write benchmarks/results/<name>.json."""
     RESULTS.mkdir(parents=True, exist_ok=True)
     target = RESULTS / f"{name}.json"
-    target.write_text(json.dumps({"machine": machine(), **found}, indent=2) + "\n", encoding="utf-8")
-    print(f"kept in {target}")
+    target.write_text(json.dumps({"machine": machine(), **values}, indent=2) + "\n", encoding="utf-8")
+    print(f"written: {target}")

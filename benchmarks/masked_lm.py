@@ -98,16 +98,16 @@ def measure(setting: Setting, budget: Budget, peers: dict[str, Flags]) -> dict[s
     documents = Documents(setting, max(MEGABATCH, budget.warm + budget.steps) * setting.documents)
     contenders: dict[str, Callable[[int], Speed]] = {OURS: partial(ours, setting, documents, budget)}
     contenders |= {name: partial(stock, setting, documents, budget, flags) for name, flags in peers.items()}
-    found = compared(contenders, budget, ("tokens",))
+    speeds = compared(contenders, budget, ("tokens",))
     mean = float(documents.lengths.mean())
     chosen = round(MASKING.probability * (mean - 2) / mean * 1e6)
     flop = training_flop(setting.config(), 10**6, setting.block, chosen, chosen) / 1e6
     peak = matmul_peak(torch.bfloat16)
     return {
-        **found,
+        **speeds,
         "flop_per_token": round(flop),
         "peak_tflop_per_second": round(peak / 1e12, 3),
-        "share_of_peak": round(found["tokens_per_second"][OURS] * flop / peak, 3),
+        "share_of_peak": round(speeds["tokens_per_second"][OURS] * flop / peak, 3),
     }
 
 

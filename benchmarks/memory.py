@@ -33,9 +33,9 @@ def watch(module: str, arguments: Sequence[str]) -> Watched:
     resident = anonymous = 0.0
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         while process.poll() is None:
-            found = [_look(each) for each in _family(process.pid)]
-            resident = max(resident, sum(pss for pss, _ in found))
-            anonymous = max(anonymous, sum(own for _, own in found))
+            sizes = [_memory(each) for each in _family(process.pid)]
+            resident = max(resident, sum(pss for pss, _ in sizes))
+            anonymous = max(anonymous, sum(own for _, own in sizes))
             time.sleep(INTERVAL)
         output = process.stdout.read() if process.stdout else ""
     if process.returncode:
@@ -49,7 +49,7 @@ def _family(number: int) -> list[int]:
     return []
 
 
-def _look(number: int) -> tuple[float, float]:
+def _memory(number: int) -> tuple[float, float]:
     """PSS and anonymous memory of a process; nothing where it has just ended."""
     with suppress(OSError):
         lines = Path(f"/proc/{number}/smaps_rollup").read_text().splitlines()

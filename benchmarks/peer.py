@@ -66,7 +66,7 @@ def trainer(
         folder: to write into; nothing is.
     """
     optimizers = arguments.pop("optimizers", (None, None))
-    given = TrainingArguments(
+    settings = TrainingArguments(
         output_dir=folder,
         report_to="none",
         save_strategy="no",
@@ -78,7 +78,7 @@ def trainer(
     )
     made = Trainer(
         model=model,
-        args=given,
+        args=settings,
         train_dataset=rows,
         data_collator=collate,
         callbacks=[callback],

@@ -96,8 +96,8 @@ class Curve:
 
 def our_batches(course: Course, text: Text, seed: int) -> MaskedBatches:
     """As a rung makes them."""
-    pieces = text.tokenizer
-    masker = Masker(MASKING, seed, pieces.mask, pieces.replacements, pieces.maskable)
+    tokenizer = text.tokenizer
+    masker = Masker(MASKING, seed, tokenizer.mask, tokenizer.replacements, tokenizer.maskable)
     tokens = max(int(text.corpus.lengths.max()), round(float(text.corpus.lengths.mean()) * course.setting.documents))
     stream = DocumentStream(text.corpus.lengths, seed, tokens)
     return MaskedBatches(text.corpus, stream, masker, course.setting.block)
@@ -173,15 +173,15 @@ def padded(batch: MaskedBatch, pad: int) -> dict[str, torch.Tensor]:
     position = torch.from_numpy(batch.rows.positions)
     document = (position == 0).cumsum(0) - 1
     shape = (int(document[-1]) + 1, int(position.max()) + 1)
-    found = {
+    tensors = {
         "input_ids": torch.full(shape, pad),
         "attention_mask": torch.zeros(shape, dtype=torch.int64),
         "labels": torch.full(shape, -100),
     }
-    found["input_ids"][document, position] = batch.ids
-    found["attention_mask"][document, position] = 1
-    found["labels"][document[batch.chosen], position[batch.chosen]] = batch.expected
-    return found
+    tensors["input_ids"][document, position] = batch.ids
+    tensors["attention_mask"][document, position] = 1
+    tensors["labels"][document[batch.chosen], position[batch.chosen]] = batch.expected
+    return tensors
 
 
 def _stock_curve(
@@ -232,7 +232,7 @@ def time_ratio(curve: list[Point], peer: list[Point]) -> float:
 
 def compared(curves: Mapping[int, Mapping[str, list[Point]]]) -> dict[str, Any]:
     """For each peer over the seeds: final losses, their paired difference with its interval, time to the same loss."""
-    found: dict[str, Any] = {}
+    by_peer: dict[str, Any] = {}
     for peer in next(iter(curves.values())):
         if peer == OURS:
             continue
@@ -240,7 +240,7 @@ def compared(curves: Mapping[int, Mapping[str, list[Point]]]) -> dict[str, Any]:
         difference = paired_difference(finals[OURS], finals[peer], CONFIDENCE)
         assert difference is not None
         ratios = [time_ratio(runs[OURS], runs[peer]) for runs in curves.values()]
-        found[peer] = {
+        by_peer[peer] = {
             "loss_ours": statistics.mean(finals[OURS].values()),
             "loss_peer": statistics.mean(finals[peer].values()),
             "difference": {**asdict(difference.interval), "p": difference.p, "detectable": difference.detectable},
@@ -250,7 +250,7 @@ def compared(curves: Mapping[int, Mapping[str, list[Point]]]) -> dict[str, Any]:
                 "highest": round(max(ratios), 2),
             },
         }
-    return found
+    return by_peer
 
 
 def run(course: Course, text: Text, seeds: int, peers: list[str], name: str) -> dict[str, Any]:
@@ -264,8 +264,8 @@ def run(course: Course, text: Text, seeds: int, peers: list[str], name: str) -> 
     result: dict[str, Any] = {}
     for seed in range(seeds):
         curves[seed] = {name: contender(course, text, seed) for name, contender in contenders.items()}
-        told = [f"{name} {curve[-1].loss:.4f} in {curve[-1].seconds:.1f} s" for name, curve in curves[seed].items()]
-        print(f"seed {seed}: {', '.join(told)}", flush=True)
+        losses = [f"{name} {curve[-1].loss:.4f} in {curve[-1].seconds:.1f} s" for name, curve in curves[seed].items()]
+        print(f"seed {seed}: {', '.join(losses)}", flush=True)
         result = {
             "text": name,
             "corpus": text.corpus.texts[0],
@@ -295,10 +295,10 @@ def main() -> None:
     parser.add_argument("--peers", nargs="*", choices=PEERS, default=list(PEERS))
     parser.add_argument("--learning-rate", type=float, default=1e-3)
     parser.add_argument("--heldout-tokens", type=int, default=40_000)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     logging.getLogger("pytorch_lightning").setLevel(logging.ERROR)
     optim = OptimConfig(
-        learning_rate=given.learning_rate,
+        learning_rate=arguments.learning_rate,
         weight_decay=0.01,
         warmup_fraction=0.1,
         betas=[0.9, 0.98],
@@ -306,12 +306,14 @@ def main() -> None:
         clip_norm=1.0,
     )
     with tempfile.TemporaryDirectory() as folder:
-        text = prepare(read(given.text, given.max_lines), Path(folder), given.vocabulary, given.heldout_tokens)
-        setting = Setting(*SIZES[given.size], text.tokenizer.size, 0, given.documents)
-        name = given.text.name if given.text else "docstrings"
-        result = run(Course(setting, optim, given.steps, 10), text, given.seeds, given.peers, name)
-    for peer, found in result["comparison"].items():
-        print(peer, found)
+        text = prepare(
+            read(arguments.text, arguments.max_lines), Path(folder), arguments.vocabulary, arguments.heldout_tokens
+        )
+        setting = Setting(*SIZES[arguments.size], text.tokenizer.size, 0, arguments.documents)
+        name = arguments.text.name if arguments.text else "docstrings"
+        result = run(Course(setting, optim, arguments.steps, 10), text, arguments.seeds, arguments.peers, name)
+    for peer, results in result["comparison"].items():
+        print(peer, results)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@
 
 In: the folder of the sets and a Hugging Face folder with a BERT encoder; neither belongs to this project. For each set
 a scratch copy of the project gets its params file and the encoder as models/init, and `dvc repro` runs it. Out:
-benchmarks/results/real_sets.json, in which the other sets stay as they are. A score is held against something much
+benchmarks/results/real_sets.json, in which the other sets stay as they are. A score is compared with something much
 simpler: the majority, naive Bayes, or a list of what the training rows call an entity.
 """
 
@@ -44,7 +44,7 @@ NEEDED = (
 
 @dataclass(frozen=True)
 class Mark:
-    """What a metric of the test split is held against.
+    """What a metric of the test split is compared with.
 
     Attributes:
         floor: the score of something much simpler.
@@ -86,7 +86,7 @@ MARKS: Mapping[str, Mapping[str, Mark]] = {
     "pos_gsd": {"accuracy": Mark(0.766, COMMONEST)},
     "cmrc2018": {"f1_answer": Mark(0.301, SENTENCE), "exact_match": Mark(0.043, SENTENCE)},
 }
-"""Set -> metric -> what it is held against. A new set is a params file and a line here."""
+"""Set -> metric -> what it is compared with. A new set is a params file and a line here."""
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -101,17 +101,19 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--data", type=Path, default=ROOT / DATA, help=f"folder of the sets (default: {DATA})")
     parser.add_argument("--encoder", type=Path, required=True, help="Hugging Face folder of a BERT encoder")
-    asked = parser.parse_args(argv)
-    sets = asked.sets or [name for name in MARKS if files(name, asked.data)[0].name.startswith(asked.language)]
+    arguments = parser.parse_args(argv)
+    sets = arguments.sets or [
+        name for name in MARKS if files(name, arguments.data)[0].name.startswith(arguments.language)
+    ]
     if unknown := sorted(set(sets) - set(MARKS)):
         parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join(MARKS)}")
-    if missing := [str(path) for name in sets for path in files(name, asked.data) if not path.is_file()]:
+    if missing := [str(path) for name in sets for path in files(name, arguments.data) if not path.is_file()]:
         parser.error(f"real data not found: {', '.join(missing)}")
-    encoder = Checkpoint.load(asked.encoder)
+    encoder = Checkpoint.load(arguments.encoder)
     for name in sets:
-        found = run(name, asked.data, asked.encoder)
-        keep(name, {"encoder": encoder.digest[:12], **found})
-        print(f"{name}: " + ", ".join(f"{metric} {mean(found, metric):.3f}" for metric in MARKS[name]), flush=True)
+        result = run(name, arguments.data, arguments.encoder)
+        keep(name, {"encoder": encoder.digest[:12], **result})
+        print(f"{name}: " + ", ".join(f"{metric} {mean(result, metric):.3f}" for metric in MARKS[name]), flush=True)
 
 
 def files(name: str, data: Path) -> list[Path]:
@@ -141,14 +143,14 @@ def run(name: str, data: Path, encoder: Path) -> dict[str, Any]:
         seconds = time.monotonic() - began
         dvc(project, "repro")  # the rest, to the report
         cell_metrics = read_json(project / f"metrics/finetune/{cell}.json")
-        gate = read_json(project / "metrics/validate.json")["tasks"][name]
+        row_counts = read_json(project / "metrics/validate.json")["tasks"][name]
     section = document["finetune"][name]
     tried = cell_metrics.get("search")
     chosen = tried["trials"][tried["chosen"] - 1] if tried else {}
     return {
         **{key: cell_metrics[key] for key in ("labels", "epochs", "steps", "examples")},
         **({"search": tried} if tried else {}),
-        "rejected": {split: account["rejected"] for split, account in gate.items() if account["rejected"]},
+        "rejected": {split: counts["rejected"] for split, counts in row_counts.items() if counts["rejected"]},
         "learning_rate": chosen.get("learning_rate", section["optim"]["learning_rate"]),
         "batch": chosen.get("global_batch_size", section["global_batch_size"]),
         "seconds": round(seconds),
@@ -176,16 +178,16 @@ def dvc(project: Path, *arguments: str) -> None:
         sys.exit(f"{done.stdout}\ndvc {' '.join(arguments)} ended with {done.returncode}")
 
 
-def mean(found: Mapping[str, Any], metric: str) -> float:
+def mean(result: Mapping[str, Any], metric: str) -> float:
     """Over the seeds, on the test split."""
-    return fmean(seed[f"test/{metric}"] for seed in found["seeds"])
+    return fmean(seed[f"test/{metric}"] for seed in result["seeds"])
 
 
-def keep(name: str, found: dict[str, Any]) -> None:
+def keep(name: str, result: dict[str, Any]) -> None:
     """Into the results, beside the other sets."""
     target = machine.RESULTS / f"{NAME}.json"
     sets = read_json(target)["sets"] if target.is_file() else {}
-    machine.keep(NAME, {"sets": {known: {**sets, name: found}[known] for known in MARKS if known in {*sets, name}}})
+    machine.keep(NAME, {"sets": {known: {**sets, name: result}[known] for known in MARKS if known in {*sets, name}}})
 
 
 if __name__ == "__main__":

@@ -101,7 +101,7 @@ def compared(contenders: Mapping[str, Callable[[int], Speed]], budget: Budget, u
         for name, contender in contenders.items():
             speed = _process(name).submit(contender, number).result() if budget.apart else contender(number)
             speeds[name].append(speed)
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for unit in units:
         rates = {
             name: {
@@ -110,17 +110,17 @@ def compared(contenders: Mapping[str, Callable[[int], Speed]], budget: Budget, u
             }
             for name, runs in speeds.items()
         }
-        found[f"{unit}_per_second"] = {name: round(statistics.median(rate["wall"])) for name, rate in rates.items()}
-        found[f"ratio_{unit}"] = {
+        results[f"{unit}_per_second"] = {name: round(statistics.median(rate["wall"])) for name, rate in rates.items()}
+        results[f"ratio_{unit}"] = {
             peer: {clock: _ratio(rates[OURS][clock], rates[peer][clock]) for clock in ("wall", "cpu")}
             for peer in rates
             if peer != OURS
         }
     if torch.cuda.is_available():
-        found["device_gib"] = {
+        results["device_gib"] = {
             name: round(max(speed.memory for speed in runs) / 2**30, 2) for name, runs in speeds.items()
         }
-    return found
+    return results
 
 
 def _ratio(ours: list[float], theirs: list[float]) -> dict[str, float]:
@@ -147,7 +147,7 @@ def command(
     Args:
         default: names of the settings, by set.
         measure: of a setting; the third argument is the set, which decides on the peers.
-        profile: where the time of a step goes; asked for with --profile.
+        profile: where the time of a step goes; with --profile.
     """
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--set", choices=SETTINGS, default="cpu", help="sizes, peers and length of a run")
@@ -156,18 +156,18 @@ def command(
     parser.add_argument("--steps", type=int, help="of a peer's run that count")
     if profile is not None:
         parser.add_argument("--profile", action="store_true", help="where our time goes, instead of the comparison")
-    given = parser.parse_args()
-    settings, budget = SETTINGS[given.set], BUDGETS[given.set]
-    budget = replace(budget, rounds=given.rounds or budget.rounds, steps=given.steps or budget.steps)
-    chosen = given.settings or default[given.set]
+    arguments = parser.parse_args()
+    settings, budget = SETTINGS[arguments.set], BUDGETS[arguments.set]
+    budget = replace(budget, rounds=arguments.rounds or budget.rounds, steps=arguments.steps or budget.steps)
+    chosen = arguments.settings or default[arguments.set]
     if unknown := sorted(set(chosen) - set(settings)):
         parser.error(f"unknown {', '.join(unknown)}; there are {', '.join(settings)}")
     logging.getLogger("pytorch_lightning").setLevel(logging.ERROR)
-    work, kept = measure, name if given.set == "cpu" else f"{name}-{given.set}"
-    if profile is not None and given.profile:
-        work, kept = profile, f"{kept}-profile"
+    work, file = measure, name if arguments.set == "cpu" else f"{name}-{arguments.set}"
+    if profile is not None and arguments.profile:
+        work, file = profile, f"{file}-profile"
     table = {}
     for setting in chosen:
-        table[setting] = work(settings[setting], budget, given.set)
+        table[setting] = work(settings[setting], budget, arguments.set)
         print(setting, table[setting], flush=True)
-    keep(kept, {"set": given.set, **asdict(budget), "settings": table})
+    keep(file, {"set": arguments.set, **asdict(budget), "settings": table})

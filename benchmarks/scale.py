@@ -21,18 +21,18 @@ from benchmarks.text import table, tokenizer
 def measure(folder: Path, lines: int, rounds: int) -> dict[str, Any]:
     """One size; the medians of the rounds, the highest peaks."""
     table(folder / "text.parquet", lines)
-    found: dict[str, Any] = {"bytes_of_table": (folder / "text.parquet").stat().st_size}
+    measured: dict[str, Any] = {"bytes_of_table": (folder / "text.parquet").stat().st_size}
     for step in ("tokenise", "read"):
         seen = [watch("benchmarks.scale_steps", [step, str(folder)]) for _ in range(rounds)]
         printed = [json.loads(each.output) for each in seen]
-        found[step] = {
+        measured[step] = {
             **{key: round(statistics.median(each[key] for each in printed), 3) for key in printed[0]},
             "peak_resident_mb": round(max(each.resident for each in seen), 1),
             "peak_anonymous_mb": round(max(each.anonymous for each in seen), 1),
         }
-    found["bytes_of_tokens"] = sum(path.stat().st_size for path in (folder / "tokenized").iterdir())
-    found["microseconds_per_line"] = round(found["tokenise"]["seconds"] / lines * 1e6, 2)
-    return found
+    measured["bytes_of_tokens"] = sum(path.stat().st_size for path in (folder / "tokenized").iterdir())
+    measured["microseconds_per_line"] = round(measured["tokenise"]["seconds"] / lines * 1e6, 2)
+    return measured
 
 
 def main() -> None:
@@ -48,12 +48,12 @@ def main() -> None:
         tokenizer().save(folder / "tokenizer")
         before = None
         for lines in sorted(arguments.lines):
-            found = measure(folder, lines, arguments.rounds)
+            measured = measure(folder, lines, arguments.rounds)
             if before is not None:
-                found["growth"] = round(found["microseconds_per_line"] / before, 3)
-            before = found["microseconds_per_line"]
-            sizes[str(lines)] = found
-            print(lines, found, flush=True)
+                measured["growth"] = round(measured["microseconds_per_line"] / before, 3)
+            before = measured["microseconds_per_line"]
+            sizes[str(lines)] = measured
+            print(lines, measured, flush=True)
     keep(arguments.name, {"rounds": arguments.rounds, "lines": sizes})
 
 

@@ -26,10 +26,10 @@ HELD_OUT = 0.02
 
 def tokenise(folder: Path) -> dict[str, float]:
     """What the stage `tokenize` does with a corpus, held-out texts apart."""
-    pieces = Tokenizer.load(folder / "tokenizer")
+    tokenizer = Tokenizer.load(folder / "tokenizer")
     began = time.perf_counter()
     rows = (row for row in texts(folder / "text.parquet") if not is_heldout(row[0], HELD_OUT))
-    facts = write(folder / "tokenized", rows, pieces, MAX_LENGTH, workers())
+    facts = write(folder / "tokenized", rows, tokenizer, MAX_LENGTH, workers())
     seconds = time.perf_counter() - began
     return {"seconds": seconds, "texts": facts["texts"], "tokens": facts["tokens"], "workers": workers()}
 

@@ -28,14 +28,14 @@ def lines(count: int) -> Iterator[str]:
 
 
 def _rates(count: int, exponent: float) -> NDArray[np.float64]:
-    """Of the first, the second, ... after Zipf."""
+    """The rates of the first, the second, ... word by Zipf's law."""
     rates = np.arange(1, count + 1) ** -exponent
-    found: NDArray[np.float64] = rates / rates.sum()
-    return found
+    shares: NDArray[np.float64] = rates / rates.sum()
+    return shares
 
 
 def table(path: Path, count: int) -> None:
-    """Lines as the gate leaves them: id and text, a thousand rows a group."""
+    """Lines as after validation: id and text, a thousand rows a group."""
     path.parent.mkdir(parents=True, exist_ok=True)
     schema = pa.schema([("id", pa.string()), ("text", pa.string())])
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
@@ -48,6 +48,6 @@ def table(path: Path, count: int) -> None:
 
 
 def tokenizer() -> Tokenizer:
-    """Of 8,000 pieces, trained on the first lines."""
+    """A tokenizer of 8,000 subword tokens, trained on the first lines."""
     texts = list(lines(20_000))
     return Tokenizer.train(lambda: texts, VocabularyConfig(vocabulary_size=8_000, lowercase=True, min_frequency=2))

@@ -36,7 +36,7 @@ BATCHES = 200
 
 
 def tokenising(folder: Path, rounds: int, processes: int) -> dict[str, Any]:
-    found: dict[str, list[dict[str, float]]] = {name: [] for name in WAYS}
+    measured: dict[str, list[dict[str, float]]] = {name: [] for name in WAYS}
     for _ in range(rounds):
         for name in WAYS:
             command = [sys.executable, "-m", "benchmarks.tokenising_steps", name, str(folder), str(processes)]
@@ -47,13 +47,13 @@ def tokenising(folder: Path, rounds: int, processes: int) -> dict[str, Any]:
                 text=True,
                 check=True,
             )
-            found[name].append(json.loads(done.stdout))
+            measured[name].append(json.loads(done.stdout))
     medians = {
         name: {key: round(statistics.median(each[key] for each in runs), 3) for key in runs[0]}
-        for name, runs in found.items()
+        for name, runs in measured.items()
     }
     ratios = {
-        key: spread([theirs[key] / mine[key] for mine, theirs in zip(found["ours"], found["stock"], strict=True)])
+        key: spread([theirs[key] / mine[key] for mine, theirs in zip(measured["ours"], measured["stock"], strict=True)])
         for key in ("seconds", "cpu_seconds", "bytes")
     }
     return {**medians, "stock to ours": ratios}
@@ -64,7 +64,7 @@ def masking(folder: Path, rounds: int) -> dict[str, Any]:
     from transformers import AutoTokenizer, DataCollatorForLanguageModeling
 
     warnings.filterwarnings("ignore", message="Random token replacement is not supported")
-    pieces = Tokenizer.load(folder / "tokenizer")
+    our_tokenizer = Tokenizer.load(folder / "tokenizer")
     loaded = AutoTokenizer.from_pretrained(str(folder / "tokenizer"))
     corpus = TokenizedCorpus.load(folder / "ours")
     numbers = np.random.default_rng(0).permutation(len(corpus.lengths))[: DOCUMENTS * BATCHES].reshape(-1, DOCUMENTS)
@@ -73,7 +73,7 @@ def masking(folder: Path, rounds: int) -> dict[str, Any]:
     table: dict[str, Any] = {}
     for unit in ("token", "word"):
         config = MaskingConfig(unit=unit, probability=0.15, mask_share=0.8, random_share=0.1, keep_share=0.1)
-        masker = Masker(config, 0, pieces.mask, pieces.replacements, pieces.maskable)
+        masker = Masker(config, 0, our_tokenizer.mask, our_tokenizer.replacements, our_tokenizer.maskable)
         collator = DataCollatorForLanguageModeling(loaded, whole_word_mask=unit == "word", mlm_probability=0.15)
         speeds: dict[str, list[float]] = {name: [] for name in WAYS}
         for _ in range(rounds):
@@ -88,7 +88,7 @@ def masking(folder: Path, rounds: int) -> dict[str, Any]:
                 collator(batch_of_examples)
             speeds["stock"].append(tokens / (time.perf_counter() - began))
         table[unit] = {
-            "tokens_per_second": {name: round(statistics.median(found)) for name, found in speeds.items()},
+            "tokens_per_second": {name: round(statistics.median(rates)) for name, rates in speeds.items()},
             "ours to stock": spread(
                 [mine / theirs for mine, theirs in zip(speeds["ours"], speeds["stock"], strict=True)]
             ),
@@ -98,7 +98,7 @@ def masking(folder: Path, rounds: int) -> dict[str, Any]:
 
 def examples(ids: np.ndarray, word_starts: np.ndarray, lengths: np.ndarray, offsets: bool) -> list[dict[str, Any]]:
     """Rows as `map` leaves them; two tokens are one word where the second begins at the end of the first."""
-    found = []
+    rows = []
     width = int(lengths.max())
     for document, starts in zip(*(np.split(each, np.cumsum(lengths)[:-1]) for each in (ids, word_starts)), strict=True):
         special = [1, *[0] * (len(document) - 2), 1]
@@ -106,8 +106,8 @@ def examples(ids: np.ndarray, word_starts: np.ndarray, lengths: np.ndarray, offs
         if offsets:
             begins = np.cumsum(1 + starts).tolist()
             row["offset_mapping"] = [(begin, begin + 1) for begin in begins] + [(0, 0)] * (width - len(begins))
-        found.append(row)
-    return found
+        rows.append(row)
+    return rows
 
 
 def spread(ratios: list[float]) -> dict[str, float]:
@@ -130,13 +130,13 @@ def main() -> None:
         folder = Path(temporary)
         tokenizer().save(folder / "tokenizer")
         table(folder / "text.parquet", arguments.lines)
-        found = {
+        results = {
             "tokenising": tokenising(folder, arguments.rounds, arguments.processes),
             "masking": masking(folder, arguments.rounds),
         }
-    print(json.dumps(found, indent=2))
+    print(json.dumps(results, indent=2))
     how = {"lines": arguments.lines, "rounds": arguments.rounds, "processes": arguments.processes}
-    keep(arguments.name, {**how, **found})
+    keep(arguments.name, {**how, **results})
 
 
 if __name__ == "__main__":

@@ -27,10 +27,10 @@ def clocks() -> tuple[float, float]:
 
 
 def ours(folder: Path, processes: int) -> Callable[[], int]:
-    pieces = Tokenizer.load(folder / "tokenizer")
+    tokenizer = Tokenizer.load(folder / "tokenizer")
 
     def run() -> int:
-        write(folder / "ours", texts(folder / "text.parquet"), pieces, MAX_LENGTH, processes)
+        write(folder / "ours", texts(folder / "text.parquet"), tokenizer, MAX_LENGTH, processes)
         return sum(path.stat().st_size for path in (folder / "ours").iterdir())
 
     return run
@@ -60,10 +60,10 @@ def stock(folder: Path, processes: int) -> Callable[[], int]:
             load_from_cache_file=False,
         )
         made = set((folder / "cache").rglob("*.arrow")) - before
-        found = sum(path.stat().st_size for path in made)
+        size = sum(path.stat().st_size for path in made)
         for path in made:
             path.unlink()
-        return found
+        return size
 
     return run
 

@@ -11,7 +11,7 @@ from adaptbert.runtime.stage import QUIET
 
 if TYPE_CHECKING:
     from adaptbert.comparison.records import Comparison
-    from tests.support.climbing import Ladder
+    from tests.support.rungs import Ladder
 
 os.environ.update(QUIET)
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -45,10 +45,10 @@ def mlflow_tables(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 @pytest.fixture(scope="session")
-def climbed(tmp_path_factory: pytest.TempPathFactory) -> "Ladder":
+def trained_ladder(tmp_path_factory: pytest.TempPathFactory) -> "Ladder":
     """All rungs; the tests only look."""
     from adaptbert.training.document_stream import BudgetConfig
-    from tests.support.climbing import Ladder
+    from tests.support.rungs import Ladder
 
     ladder = Ladder(tmp_path_factory.mktemp("ladder"))
     more = BudgetConfig(tokens=8_000)
@@ -60,12 +60,12 @@ def climbed(tmp_path_factory: pytest.TempPathFactory) -> "Ladder":
 
 
 @pytest.fixture
-def ladder(climbed: "Ladder", tmp_path: Path) -> "Ladder":
-    """The data and the first rung alone, to be climbed or spoilt."""
-    shutil.copytree(climbed.root / "data", tmp_path / "data")
+def ladder(trained_ladder: "Ladder", tmp_path: Path) -> "Ladder":
+    """The data and the first rung alone, to be trained_ladder or spoilt."""
+    shutil.copytree(trained_ladder.root / "data", tmp_path / "data")
     for rung in ("scratch", "pretrain"):
-        shutil.copytree(climbed.root / "models" / rung, tmp_path / "models" / rung)
-    copy = type(climbed).__new__(type(climbed))
+        shutil.copytree(trained_ladder.root / "models" / rung, tmp_path / "models" / rung)
+    copy = type(trained_ladder).__new__(type(trained_ladder))
     copy.root = tmp_path
     return copy
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from adaptbert.base.files import read_json
 from adaptbert.base.ladder import PRETRAIN, SCRATCH, Cell, LadderConfig
-from adaptbert.comparison.baselines import controls, fitted_on
+from adaptbert.comparison.baselines import baseline_scores, fitted_on
 from adaptbert.comparison.inspection import inspect_cell
 from adaptbert.comparison.questions import Advice, Pair, advice, pairs, uncompared
 from adaptbert.comparison.records import (
@@ -37,7 +37,7 @@ from adaptbert.rows.task_description import TaskDescription
 
 @dataclass(frozen=True)
 class StageOutputs:
-    """Folders that the stages wrote.
+    """The folders that the stages wrote.
 
     Attributes:
         data: data/validated/tasks.
@@ -53,7 +53,7 @@ class StageOutputs:
 
 
 def compare_all(ladder: LadderConfig, outputs: StageOutputs, *, confidence: float, baseline_seed: int) -> Comparison:
-    """Read everything that the ladder plans and answer the questions."""
+    """Read the outputs of every planned rung and cell, and compare the arms of each task."""
     cells = outputs.cells
     starts, rungs = ladder.starts(), dict[str, Rung]()
     for name in starts:
@@ -70,7 +70,7 @@ def compare_all(ladder: LadderConfig, outputs: StageOutputs, *, confidence: floa
 
 
 def _add_rung(name: str, starts: dict[str, str | None], cells: Path, rungs: dict[str, Rung]) -> None:
-    """Put a rung into `rungs`, the one that it starts from before it."""
+    """Add a rung to `rungs`, after the rung that it starts from."""
     start = starts[name]
     if name not in rungs:
         if start is not None:
@@ -146,7 +146,7 @@ def _task(
     train = labelled.subset(labelled.split(data, "train"), labels)
     dev, test = labelled.split(data, "dev"), labelled.split(data, "test")
     fitting = fitted_on(described, train)
-    scored = controls(described, fitting, fitted_on(described, dev), test, baseline_seed)
+    scored = baseline_scores(described, fitting, fitted_on(described, dev), test, baseline_seed)
     return Task(
         name=name,
         task_type=described.task_type,
@@ -155,8 +155,8 @@ def _task(
         labels=labels,
         rows=described.rows,
         arms=arms,
-        controls={control: values[metric] for control, values in scored.items()},
-        control_rows=len(fitting),
+        baselines={baseline: values[metric] for baseline, values in scored.items()},
+        baseline_rows=len(fitting),
         steps=_steps(arms, pairs(ladder, name), confidence, limits(metric)),
         chosen=chosen,
         inspection=inspect_cell(predicted, described.target) if key is not None and predicted.is_file() else None,
@@ -166,15 +166,15 @@ def _task(
 
 
 def _advice(ladder: LadderConfig, task: str) -> list[Advice]:
-    """One for the whole task where no arm is in a step, else one for each arm that is in none."""
-    left = uncompared(ladder, task)
-    groups = [left] if len(left) == len(ladder.arms_of(task)) else [[arm] for arm in left]
+    """One piece of advice for the whole task where no arm is in a step, else one for each arm that is in none."""
+    arms = uncompared(ladder, task)
+    groups = [arms] if len(arms) == len(ladder.arms_of(task)) else [[arm] for arm in arms]
     return [advice(ladder, task, group) for group in groups]
 
 
 def _tempered(seeds: Sequence[SeedMetrics]) -> Tempered | None:
     errors = [seed.ece_tempered for seed in seeds if seed.ece_tempered is not None]
-    if len(errors) < len(seeds):  # there are some where rows are classified
+    if len(errors) < len(seeds):  # only classified rows have one
         return None
     temperatures = {seed.seed: float(seed.tuned["temperature"]) for seed in seeds}
     return Tempered(temperatures, sum(errors) / len(errors))
@@ -217,19 +217,19 @@ def _learning_curve(trained: CellMetrics, metric: str, confidence: float) -> lis
     ]
 
 
-def _steps(arms: Sequence[Arm], asked: Sequence[Pair], confidence: float, within: Range) -> list[Step]:
-    """Holm's adjustment is over the questions that could be tested."""
+def _steps(arms: Sequence[Arm], compared: Sequence[Pair], confidence: float, within: Range) -> list[Step]:
+    """The answer to each question. Holm's adjustment is over the questions that could be tested."""
     scores = {arm.name: arm.scores for arm in arms}
-    answers = [paired_difference(scores[pair.arm], scores[pair.other], confidence, within) for pair in asked]
+    answers = [paired_difference(scores[pair.arm], scores[pair.other], confidence, within) for pair in compared]
     tested = [index for index, answer in enumerate(answers) if answer is not None and answer.p is not None]
     p_values = [answer.p for answer in answers if answer is not None and answer.p is not None]
     adjusted = dict(zip(tested, holm(p_values), strict=True))
-    found = []
-    for index, (pair, answer) in enumerate(zip(asked, answers, strict=True)):
+    steps = []
+    for index, (pair, answer) in enumerate(zip(compared, answers, strict=True)):
         p_holm = adjusted.get(index)
         verdict = _verdict(answer, p_holm, confidence)
-        found.append(Step(pair.step, pair.question, pair.arm, pair.other, answer, p_holm, verdict))
-    return found
+        steps.append(Step(pair.step, pair.question, pair.arm, pair.other, answer, p_holm, verdict))
+    return steps
 
 
 def _verdict(answer: Difference | None, p_holm: float | None, confidence: float) -> Verdict:
@@ -243,24 +243,30 @@ def _verdict(answer: Difference | None, p_holm: float | None, confidence: float)
     return "not_shown"
 
 
-def _sources(manifests: Path, gate: dict[str, Any]) -> list[Source]:
-    """What went through the gate; a folder left over from other parameters did not."""
-    corpora = [_source("corpus", name, manifests / "corpora", [gate["corpora"][name]]) for name in gate["corpora"]]
-    tasks = [_source("task", name, manifests / "tasks", list(gate["tasks"][name].values())) for name in gate["tasks"]]
+def _sources(manifests: Path, validation: dict[str, Any]) -> list[Source]:
+    """The sources that were validated; a folder left over from other parameters is none of them."""
+    corpora = [
+        _source("corpus", name, manifests / "corpora", [row_counts])
+        for name, row_counts in validation["corpora"].items()
+    ]
+    tasks = [
+        _source("task", name, manifests / "tasks", list(splits.values()))
+        for name, splits in validation["tasks"].items()
+    ]
     return [*corpora, *tasks]
 
 
-def _source(kind: Literal["corpus", "task"], name: str, folder: Path, accounts: Sequence[dict[str, Any]]) -> Source:
+def _source(kind: Literal["corpus", "task"], name: str, folder: Path, row_counts: Sequence[dict[str, Any]]) -> Source:
     manifest = read_json(folder / name / "manifest.json")
     rejected: Counter[str] = Counter()
-    for account in accounts:
-        rejected.update(account["rejected"])
+    for counts in row_counts:
+        rejected.update(counts["rejected"])
     return Source(
         name=name,
         kind=kind,
         origin=manifest["source"],
         demonstration=bool(manifest["demonstration"]),
-        rows=sum(account["rows_in"] for account in accounts),
-        kept=sum(account["kept"] for account in accounts),
+        rows=sum(counts["rows_in"] for counts in row_counts),
+        kept=sum(counts["kept"] for counts in row_counts),
         rejected=dict(sorted(rejected.items())),
     )

@@ -1,7 +1,8 @@
 """Baselines without a neural network: most frequent answers and linear models.
 
 Labelled rows (as in data/validated/tasks) -> scores on the test rows, by the same metrics as the cells and from the
-same number of training rows; what is chosen, is chosen on the dev rows. An arm below these has not earned its training.
+same number of training rows. The dev rows choose the strength of regularisation. An arm that scores below a baseline
+does not justify its training.
 """
 
 import json
@@ -15,6 +16,7 @@ from itertools import accumulate, islice
 from typing import Any
 
 from adaptbert.base.task_types import Target, TaskType
+from adaptbert.comparison.linear_models import Answers, Terms, logistic, multi_label, one_label, ridge, windows
 from adaptbert.finetuning.metrics import answer_overlap as answer_text
 from adaptbert.finetuning.metrics.targets import COMPARED_BY, SCORING, right_answers
 from adaptbert.rows import tag_schemes
@@ -24,36 +26,32 @@ from adaptbert.rows.task_description import TaskDescription
 
 Row = dict[str, Any]
 Rows = Sequence[Row]
-Answers = Callable[[Any], list[Any]]
-"""What a model looks at, to an answer for each row."""
-FEW_SPACES = 0.08
 STRENGTHS = (1.0, 10.0, 100.0)
 """Inverse regularisation of the linear models, chosen on dev: the library's own 1.0 costs up to ten points."""
 MOST_CHARACTERS, MOST_WORDS = 10_000_000, 100_000
-"""That a linear model is fitted on, of texts and of words with tags: about a minute for all strengths."""
-MANY_ROWS = 2000
-"""From here on texts are fitted by second derivatives: with several classes, that takes a tenth of the time. Both ways
-lead to the one optimum, and stop so near to it that a row in a thousand may fall to the other side."""
+"""Limits of what a linear model is fitted on, for texts and for tagged words: about a minute for all strengths."""
 
 
 @dataclass(frozen=True)
-class Control:
+class Candidates:
     """Models that differ in one value, which the dev rows choose.
 
     Attributes:
-        read: rows to what the models look at.
-        models: from there to an answer for each row.
+        read: rows -> features.
+        models: features -> an answer for each row.
     """
 
     read: Callable[[Rows], Any]
     models: Sequence[Answers]
 
 
-def controls(task: TaskDescription, train: Rows, dev: Rows, test: Rows, seed: int) -> dict[str, dict[str, float]]:
-    """Name of a control -> its metrics on `test`.
+def baseline_scores(
+    task: TaskDescription, train: Rows, dev: Rows, test: Rows, seed: int
+) -> dict[str, dict[str, float]]:
+    """Name of a baseline -> its metrics on `test`.
 
     Args:
-        train, dev: not more than `fitted_on` takes, or it will take long.
+        train, dev: at most the rows of `fitted_on`; the time grows with them.
         seed: of the linear models.
     """
 
@@ -61,128 +59,53 @@ def controls(task: TaskDescription, train: Rows, dev: Rows, test: Rows, seed: in
         return SCORING[task.target].score(right_answers(rows, task.target), answers, task)
 
     scores = {}
-    for name, control in BASELINES[task.task_type].make(task, train, seed).items():
-        seen = control.read(dev)
-        best = max(control.models, key=lambda model: score(dev, model(seen))[COMPARED_BY[task.target]])
-        scores[name] = score(test, best(control.read(test)))
+    for name, candidates in BASELINES[task.task_type].make(task, train, seed).items():
+        features = candidates.read(dev)
+        best = max(candidates.models, key=lambda model: score(dev, model(features))[COMPARED_BY[task.target]])
+        scores[name] = score(test, best(candidates.read(test)))
     return scores
 
 
 def fitted_on(task: TaskDescription, rows: Rows) -> Rows:
-    """The first of them, as many as linear models are fitted on in a short time; mostly all, and one at least."""
+    """The first rows, up to the limit that keeps fitting short: usually all of them, and at least one."""
     baseline = BASELINES[task.task_type]
     return rows[: max(1, sum(size <= baseline.most for size in accumulate(map(baseline.size, rows))))]
 
 
-def few_spaces(texts: Sequence[str]) -> bool:
-    """Whether words cannot be told by spaces, as in Chinese: there, terms are characters.
-
-    English has a space for every six characters, Chinese next to none, even with some Latin words in it.
-    """
-    characters = sum(map(len, texts))
-    return sum(character.isspace() for text in texts for character in text) < FEW_SPACES * characters
-
-
-def _as_they_are(rows: Rows) -> Rows:
+def _unchanged(rows: Rows) -> Rows:
     return rows
 
 
-def _texts(task: TaskDescription, train: Rows, seed: int) -> dict[str, Control]:
-    """The commonest answer (of numbers the mean) for every row; and a linear model on TF-IDF of one and two words.
+def _texts(task: TaskDescription, train: Rows, seed: int) -> dict[str, Candidates]:
+    """The most frequent answer (for regression the mean), and a linear model on TF-IDF of one and two words.
 
-    In a script without spaces, of characters. A pair is both of its texts, and the terms that they share. Without two
-    different answers there is nothing to fit, and nothing to fit on where no text has a term.
+    In a script without spaces the terms are characters. The features of a pair are those of both texts and of the terms
+    that they share. The linear model is left out where all answers are equal or no text has a term.
     """
     model, inputs = TEXT_MODELS[task.target], Layout(task.task_type).inputs
     gold = right_answers(train, task.target)
     always = model.always(gold)
-    found = {"majority": Control(_as_they_are, [lambda rows: [always] * len(rows)])}
+    baselines = {"majority": Candidates(_unchanged, [lambda rows: [always] * len(rows)])}
 
     def columns(rows: Rows) -> list[list[str]]:
         return [[row[column] for row in rows] for column in inputs]
 
-    terms = _Terms.of(columns(train)) if len({json.dumps(answer) for answer in gold}) > 1 else None
+    terms = Terms.of(columns(train)) if len({json.dumps(answer) for answer in gold}) > 1 else None
     if terms is not None:
-        known = terms(columns(train))
-        models = [model.fit(known, gold, task.labels, strength, seed) for strength in STRENGTHS]
-        found[model.name] = Control(lambda rows: terms(columns(rows)), models)
-    return found
-
-
-class _Terms:
-    """TF-IDF of each column of texts side by side, and of two columns the terms of both as well.
-
-    Args:
-        vectors: a fitted `TfidfVectorizer`.
-    """
-
-    def __init__(self, vectors: Any) -> None:
-        self._vectors = vectors
-
-    @classmethod
-    def of(cls, columns: list[list[str]]) -> "_Terms | None":
-        """Those of the training rows, (columns, rows); None where there are no words, only marks."""
-        from sklearn.feature_extraction.text import TfidfVectorizer
-
-        texts = [text for column in columns for text in column]
-        # Words of one letter count too: the default pattern would drop them.
-        unit = {"analyzer": "char"} if few_spaces(texts) else {"token_pattern": r"(?u)\b\w+\b"}
-        vectors = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, **unit)
-        terms = vectors.build_analyzer()
-        return cls(vectors.fit(texts)) if any(terms(text) for text in texts) else None
-
-    def __call__(self, columns: list[list[str]]) -> Any:
-        from scipy.sparse import csr_matrix, hstack
-
-        found = [self._vectors.transform(column) for column in columns]
-        if len(found) == 1:
-            return found[0]
-        shared = found[0].multiply(found[1])
-        return hstack([*found, shared, csr_matrix(shared.sum(1))]).tocsr()
-
-
-def _ridge(known: Any, gold: list[Any], labels: Sequence[str], strength: float, seed: int) -> Answers:
-    from sklearn.linear_model import Ridge
-
-    ridge = Ridge(alpha=1 / strength, random_state=seed).fit(known, gold)
-    return lambda features: list(ridge.predict(features).tolist())
-
-
-def _one_label(known: Any, gold: list[Any], labels: Sequence[str], strength: float, seed: int) -> Answers:
-    model = _logistic(known, gold, strength, seed, _solver(gold))
-    return lambda features: list(model.predict(features))
-
-
-def _several_labels(known: Any, gold: list[Any], labels: Sequence[str], strength: float, seed: int) -> Answers:
-    """A model for each label that some rows have and others lack."""
-    decided = {label: [label in answer for answer in gold] for label in labels}
-    fitted = {
-        label: _logistic(known, [str(yes) for yes in column], strength, seed, _solver(gold))
-        for label, column in decided.items()
-        if len(set(column)) > 1
-    }
-    always = [label for label, column in decided.items() if all(column)]
-
-    def several(features: Any) -> list[Any]:
-        columns = {label: model.predict(features) for label, model in fitted.items()}
-        rows = range(features.shape[0])
-        return [sorted([*always, *(name for name, column in columns.items() if column[row] == "True")]) for row in rows]
-
-    return several
-
-
-def _solver(gold: Sequence[Any]) -> str:
-    return "newton-cg" if len(gold) >= MANY_ROWS else "lbfgs"
+        features = terms(columns(train))
+        models = [model.fit(features, gold, task.labels, strength, seed) for strength in STRENGTHS]
+        baselines[model.name] = Candidates(lambda rows: terms(columns(rows)), models)
+    return baselines
 
 
 @dataclass(frozen=True)
 class TextModel:
-    """What answers sentences and pairs.
+    """The two baselines of a target of sentences and pairs.
 
     Attributes:
-        always: what is right in the training rows, to the one answer that is given to every row.
-        name: of the control that is fitted.
-        fit: features, what is right, labels, strength and seed, to a trained model: features to answers.
+        always: gold answers of the training rows -> the one answer to every row.
+        name: of the baseline that is fitted.
+        fit: features, gold answers, labels, strength and seed -> a trained model: features -> answers.
     """
 
     always: Callable[[Sequence[Any]], Any]
@@ -190,94 +113,69 @@ class TextModel:
     fit: Callable[[Any, list[Any], Sequence[str], float, int], Answers]
 
 
-def _answers(task: TaskDescription, train: Rows, seed: int) -> dict[str, Control]:
-    """No answer at all; and the sentence of the context that shares most with the question."""
+def _answers(task: TaskDescription, train: Rows, seed: int) -> dict[str, Candidates]:
+    """No answer at all, and the sentence of the context that shares most tokens with the question."""
 
     def overlap(row: Row) -> str:
         characters = answer_text.by_characters([row["context"]])
         tokens = answer_text.character_tokens if characters else answer_text.word_tokens
-        asked = set(tokens(row["question"]))
+        question = set(tokens(row["question"]))
         sentences = [part.strip() for part in _SENTENCES.split(row["context"]) if part.strip()] or [""]
-        return max(sentences, key=lambda sentence: len(asked & set(tokens(sentence))))
+        return max(sentences, key=lambda sentence: len(question & set(tokens(sentence))))
 
-    found = {"question_overlap": Control(_as_they_are, [lambda rows: [overlap(row) for row in rows]])}
-    return ({"majority": Control(_as_they_are, [lambda rows: [""] * len(rows)])} if task.no_answer else {}) | found
+    majority = {"majority": Candidates(_unchanged, [lambda rows: [""] * len(rows)])}
+    overlapping = {"question_overlap": Candidates(_unchanged, [lambda rows: [overlap(row) for row in rows]])}
+    return (majority if task.no_answer else {}) | overlapping
 
 
 _SENTENCES = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 
 
-def _words(task: TaskDescription, train: Rows, seed: int) -> dict[str, Control]:
-    """The commonest tag of every word; and logistic regression on a word and two to each side.
+def _words(task: TaskDescription, train: Rows, seed: int) -> dict[str, Candidates]:
+    """The most frequent tag of each word, and logistic regression on a word and two words to each side.
 
-    A new word gets O, or the commonest of all tags where every word has one.
+    The tag of a new word is O, or the most frequent of all tags where every word has a tag of its own.
     """
     from sklearn.feature_extraction import DictVectorizer
 
     spans = TARGETS[task.target].marks_spans
-    mended: Callable[[list[str]], list[str]] = partial(tag_schemes.legal, scheme="bio") if spans else list
+    legal: Callable[[list[str]], list[str]] = partial(tag_schemes.legal, scheme="bio") if spans else list
     by_word: dict[str, list[str]] = {}
     for row in train:
         for word, tag in zip(row["tokens"], row["tags"], strict=True):
             by_word.setdefault(word, []).append(tag)
-    lexicon = {word: _commonest(tags) for word, tags in by_word.items()}
+    lexicon = {word: _most_frequent(tags) for word, tags in by_word.items()}
     tags = [tag for row in train for tag in row["tags"]]
-    unknown = tag_schemes.OUTSIDE if spans else _commonest(tags)
+    unknown = tag_schemes.OUTSIDE if spans else _most_frequent(tags)
 
     def look_up(rows: Rows) -> list[Any]:
-        return [mended([lexicon.get(word, unknown) for word in row["tokens"]]) for row in rows]
+        return [legal([lexicon.get(word, unknown) for word in row["tokens"]]) for row in rows]
 
-    found = {"word_majority": Control(_as_they_are, [look_up])}
+    baselines = {"word_majority": Candidates(_unchanged, [look_up])}
     if len(set(tags)) > 1:
         terms = DictVectorizer()
 
-        def read(rows: Rows, put: Callable[[Any], Any] = terms.transform) -> tuple[list[int], Any]:
-            """How many words each row has, and what is known of each word."""
-            known = put(features for row in rows for features in windows(row["tokens"]))
-            known.eliminate_zeros()  # of what is not so, nearly half of all
-            return [len(row["tokens"]) for row in rows], known
+        def read(rows: Rows, vectorize: Callable[[Any], Any] = terms.transform) -> tuple[list[int], Any]:
+            """The number of words of each row, and the features of all words."""
+            features = vectorize(word for row in rows for word in windows(row["tokens"]))
+            features.eliminate_zeros()  # False is stored as 0.0: nearly half of all values
+            return [len(row["tokens"]) for row in rows], features
 
         def with_model(model: Any) -> Callable[[Any], list[Any]]:
-            def predict(seen: tuple[list[int], Any]) -> list[Any]:
-                answers = iter(model.predict(seen[1]).tolist())
-                return [mended(list(islice(answers, count))) for count in seen[0]]
+            def predict(features: tuple[list[int], Any]) -> list[Any]:
+                answers = iter(model.predict(features[1]).tolist())
+                return [legal(list(islice(answers, count))) for count in features[0]]
 
             return predict
 
-        _, known = read(train, terms.fit_transform)
-        models = [with_model(_logistic(known, tags, strength, seed, "lbfgs")) for strength in STRENGTHS]
-        found["window_logistic"] = Control(read, models)
-    return found
+        _, features = read(train, terms.fit_transform)
+        models = [with_model(logistic(features, tags, strength, seed, "lbfgs")) for strength in STRENGTHS]
+        baselines["window_logistic"] = Candidates(read, models)
+    return baselines
 
 
-def _logistic(known: Any, wanted: Sequence[str], strength: float, seed: int, solver: str) -> Any:
-    from sklearn.linear_model import LogisticRegression
-
-    return LogisticRegression(C=strength, max_iter=5000, random_state=seed, solver=solver).fit(known, wanted)
-
-
-def windows(tokens: Sequence[str], reach: int = 2) -> list[dict[str, Any]]:
-    """For each word the words around it by their distance, and how the word itself is written."""
-    lowered = [token.lower() for token in tokens]
-    rows = []
-    for place, token in enumerate(tokens):
-        features: dict[str, Any] = {
-            f"word{distance:+d}": lowered[place + distance]
-            for distance in range(-reach, reach + 1)
-            if 0 <= place + distance < len(tokens)
-        }
-        features["suffix"] = lowered[place][-3:]
-        features["capital"] = token[:1].isupper()
-        features["all_capital"] = token.isupper()
-        features["digit"] = any(character.isdigit() for character in token)
-        features["mark"] = any(not character.isalnum() for character in token)
-        features["first"] = place == 0
-        rows.append(features)
-    return rows
-
-
-def _commonest(values: Sequence[Any]) -> Any:
-    """The most frequent value; of several the first by name, so that equal data give equal results."""
+def _most_frequent(values: Sequence[Any]) -> Any:
+    """The most frequent value; the first in sort order of several, so that equal data give equal results."""
     counts = Counter(json.dumps(value) for value in values)
     return json.loads(min(counts, key=lambda value: (-counts[value], json.loads(value))))
 
@@ -291,23 +189,24 @@ def _characters(row: Row) -> int:
 
 
 TEXT_MODELS: Mapping[Target, TextModel] = {
-    "class": TextModel(_commonest, "tfidf_logistic", _one_label),
-    "labels": TextModel(_commonest, "tfidf_logistic", _several_labels),
-    "number": TextModel(_mean, "tfidf_ridge", _ridge),
+    "class": TextModel(_most_frequent, "tfidf_logistic", one_label),
+    "labels": TextModel(_most_frequent, "tfidf_logistic", multi_label),
+    "number": TextModel(_mean, "tfidf_ridge", ridge),
 }
-"""Of the targets of sentences and pairs; the baselines of other task types know their targets themselves."""
+"""By target, for sentences and pairs; the baselines of the other task types handle their targets themselves."""
 
 
 @dataclass(frozen=True)
 class Baseline:
-    """The controls of one task type.
+    """The baselines of one task type.
 
     Attributes:
-        make: a task, its training rows and a seed, to the controls.
-        size: of a row; `most` of which are fitted on.
+        make: a task, its training rows and a seed -> name of a baseline -> its candidates.
+        size: of a row.
+        most: the summed size of rows to fit on.
     """
 
-    make: Callable[[TaskDescription, Rows, int], dict[str, Control]]
+    make: Callable[[TaskDescription, Rows, int], dict[str, Candidates]]
     size: Callable[[Row], int]
     most: int
 

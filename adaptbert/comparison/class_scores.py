@@ -1,11 +1,13 @@
-"""Answers of a cell -> precision, recall and F1 of every class, as its metrics count them."""
+"""Answers of a cell -> precision, recall and F1 of every class, as its metrics count them, and the confusion matrix."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from adaptbert.base.task_types import Target
 from adaptbert.comparison.predictions import Answer
 from adaptbert.finetuning.metrics.targets import SCORING
+from adaptbert.rows.tag_schemes import OUTSIDE
 
 
 @dataclass(frozen=True)
@@ -49,3 +51,29 @@ def class_table(by_seed: Mapping[int, Sequence[Answer]], target: Target) -> list
         )
         for label in sorted(seeds[0])
     ]
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """The confusion matrix of one cell.
+
+    Attributes:
+        labels: rows and columns; for spans the types of the single words, `O` first.
+        counts: gold label -> predicted label -> rows (words) a seed, as a mean over seeds.
+    """
+
+    labels: list[str]
+    counts: dict[str, dict[str, float]]
+
+
+def confusion(by_seed: Mapping[int, Sequence[Answer]], target: Target) -> Confusion | None:
+    """The mean over seeds; None where a row has no single label."""
+    decisions = SCORING[target].pairs
+    if decisions is None:
+        return None
+    counted: Counter[tuple[str, str]] = Counter()
+    for answer in (answer for answers in by_seed.values() for answer in answers):
+        counted.update(decisions(answer.gold, answer.predicted))
+    labels = sorted({label for pair in counted for label in pair}, key=lambda label: (label != OUTSIDE, label))
+    means = {gold: {predicted: counted[gold, predicted] / len(by_seed) for predicted in labels} for gold in labels}
+    return Confusion(labels, means)

@@ -11,16 +11,16 @@ from adaptbert.comparison.text_table import STEPS, tasks_of
 
 
 def headlines(summary: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Task -> arm or control -> mean score; task -> `steps` -> step -> difference of means. All times 100.
+    """Task -> arm or baseline -> mean score; task -> `steps` -> step -> difference of means. All times 100.
 
-    What has no number, such as a cell that is missing, is left out.
+    Arms and steps without a result are left out.
     """
-    found: dict[str, dict[str, Any]] = {}
+    by_task: dict[str, dict[str, Any]] = {}
     for task, cells in tasks_of(summary).items():
         scores = {arm: _points(next(iter(cell.values()))) for arm, cell in cells.items() if arm != STEPS and cell}
         steps = {name: _points(step["difference"]) for name, step in cells[STEPS].items() if "difference" in step}
-        found[task] = {**scores, **({STEPS: steps} if steps else {})}
-    return found
+        by_task[task] = {**scores, **({STEPS: steps} if steps else {})}
+    return by_task
 
 
 def _points(score: float) -> float:

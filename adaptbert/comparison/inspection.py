@@ -11,8 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from adaptbert.base.task_types import Target
-from adaptbert.comparison.class_scores import ClassScores, class_table
-from adaptbert.comparison.confusion import Confusion, confusion
+from adaptbert.comparison.class_scores import ClassScores, Confusion, class_table, confusion
 from adaptbert.comparison.predictions import Answer, judge, read_predictions
 from adaptbert.finetuning.metrics.calibration import (
     BINS,
@@ -25,24 +24,24 @@ from adaptbert.finetuning.metrics.calibration import (
 from adaptbert.rows.targets import TARGETS
 
 ROWS_A_DOT, FEWEST_DOTS = 20, 5
-"""Of the curve that is shown: the share of right ones among fewer rows is mostly chance."""
+"""Of the reliability curve: the accuracy over fewer rows is mostly chance."""
 ERRORS = 10
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """Of the statement that an answer is right as a whole: one for each row and seed.
+    """Calibration of the confidence that an answer is right as a whole, over all rows and seeds.
 
     Attributes:
-        claimed, came_true: mean confidence, share of right answers.
+        confidence, accuracy: mean confidence, share of right answers.
         ece, ece_width: expected calibration error in bins of equal mass, and of equal width; means over seeds.
-        chance: the `ece` that true chances would get from so many rows.
-        brier: mean squared distance of confidence from what came true.
-        curve: of all seeds together, in bins of equal mass; fewer of them where rows are few.
+        chance: the expected `ece` of a perfectly calibrated model on so many rows.
+        brier: mean squared distance of the confidence from 1 (right) or 0 (wrong).
+        curve: of all seeds together, in bins of equal mass; fewer bins where rows are few.
     """
 
-    claimed: float
-    came_true: float
+    confidence: float
+    accuracy: float
     ece: float
     ece_width: float
     chance: float
@@ -57,7 +56,7 @@ class Error:
     Attributes:
         seeds: how many answer it wrongly.
         confidence: mean of these seeds.
-        gold, predicted: what is right, and the commonest wrong answer; None where these are not labels of a whole row.
+        gold, predicted: the right and the most frequent wrong answer; None where these are not labels of a whole row.
     """
 
     id: str
@@ -69,12 +68,12 @@ class Error:
 
 @dataclass(frozen=True)
 class Inspection:
-    """Of one cell over all its seeds.
+    """Inspection of one cell over all its seeds.
 
     Attributes:
         confusion: None where a row has no single label.
-        calibration: None for numbers.
-        errors: the surest first, by the confidence in wrong answers summed over seeds.
+        calibration: None for regression.
+        errors: the most confident first, by the confidence in wrong answers summed over seeds.
     """
 
     seeds: int
@@ -85,35 +84,35 @@ class Inspection:
 
 
 def inspect_cell(path: Path, target: Target) -> Inspection:
-    """Read a cell's predictions and look at all its seeds.
+    """Read a cell's predictions and inspect all its seeds.
 
     Args:
         target: kind of the task's target.
     """
     by_seed = read_predictions(path, target)
     right = judge(target, [answer for answers in by_seed.values() for answer in answers])
-    classes, mixed = class_table(by_seed, target), confusion(by_seed, target)
+    classes, matrix = class_table(by_seed, target), confusion(by_seed, target)
     if right is None:
-        return Inspection(len(by_seed), classes, mixed, None, [])
+        return Inspection(len(by_seed), classes, matrix, None, [])
     judged = {seed: [(answer, right(answer)) for answer in answers] for seed, answers in by_seed.items()}
-    return Inspection(len(by_seed), classes, mixed, _calibration(judged), _errors(judged, target))
+    return Inspection(len(by_seed), classes, matrix, _calibration(judged), _errors(judged, target))
 
 
 def _calibration(judged: Mapping[int, Sequence[tuple[Answer, bool]]]) -> Calibration:
-    claimed = [np.array([answer.confidence for answer, _ in answers]) for answers in judged.values()]
-    came_true = [np.array([right for _, right in answers]) for answers in judged.values()]
-    seeds = list(zip(claimed, came_true, strict=True))
-    by_mass = [reliability(chances, truth, BINS, "mass") for chances, truth in seeds]
-    by_width = [reliability(chances, truth, BINS, "width") for chances, truth in seeds]
-    dots = min(BINS, max(FEWEST_DOTS, len(claimed[0]) // ROWS_A_DOT))
+    confidences = [np.array([answer.confidence for answer, _ in answers]) for answers in judged.values()]
+    correct = [np.array([right for _, right in answers]) for answers in judged.values()]
+    seeds = list(zip(confidences, correct, strict=True))
+    by_mass = [reliability(confidence, right, BINS, "mass") for confidence, right in seeds]
+    by_width = [reliability(confidence, right, BINS, "width") for confidence, right in seeds]
+    dots = min(BINS, max(FEWEST_DOTS, len(confidences[0]) // ROWS_A_DOT))
     return Calibration(
-        claimed=float(np.concatenate(claimed).mean()),
-        came_true=float(np.concatenate(came_true).mean()),
+        confidence=float(np.concatenate(confidences).mean()),
+        accuracy=float(np.concatenate(correct).mean()),
         ece=_mean([expected_calibration_error(curve) for curve in by_mass]),
         ece_width=_mean([expected_calibration_error(curve) for curve in by_width]),
         chance=_mean([chance_error(curve) for curve in by_mass]),
-        brier=_mean([brier_score(chances, truth) for chances, truth in seeds]),
-        curve=reliability(np.concatenate(claimed), np.concatenate(came_true), dots, "mass"),
+        brier=_mean([brier_score(confidence, right) for confidence, right in seeds]),
+        curve=reliability(np.concatenate(confidences), np.concatenate(correct), dots, "mass"),
     )
 
 
@@ -137,8 +136,8 @@ def _errors(judged: Mapping[int, Sequence[tuple[Answer, bool]]], target: Target)
 def _error(answers: Sequence[Answer], target: Target) -> Error:
     first, gold, predicted = answers[0], None, None
     if TARGETS[target].classes == "row":
-        given = Counter(_label(answer.predicted) for answer in answers)
-        gold, predicted = _label(first.gold), min(given, key=lambda label: (-given[label], label))
+        answered = Counter(_label(answer.predicted) for answer in answers)
+        gold, predicted = _label(first.gold), min(answered, key=lambda label: (-answered[label], label))
     return Error(first.id, len(answers), _mean([answer.confidence for answer in answers]), gold, predicted)
 
 

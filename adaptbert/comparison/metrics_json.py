@@ -27,11 +27,11 @@ def summary(comparison: Comparison) -> dict[str, Any]:
     `suite` is a mean over tasks and is there from two tasks on; `inspection` is of each task's chosen arm.
     """
     suite = {average.arm: _average(average) for average in comparison.suite}
-    looked_at = {task.name: _inspection(task.inspection, task) for task in comparison.tasks if task.inspection}
+    inspections = {task.name: _inspection(task.inspection, task) for task in comparison.tasks if task.inspection}
     return {
         **{task.name: _task(task, comparison) for task in comparison.tasks},
         **({SUITE: suite} if suite else {}),
-        **({INSPECTION: looked_at} if looked_at else {}),
+        **({INSPECTION: inspections} if inspections else {}),
         BITS: {
             rung.name: {name: _round(bits) for name, bits in rung.after.items()}
             for rung in comparison.rungs
@@ -48,14 +48,14 @@ def summary(comparison: Comparison) -> dict[str, Any]:
 def _task(task: Task, comparison: Comparison) -> dict[str, Any]:
     return {
         **{arm.name: _arm(arm, task.metric, comparison.rung(arm.rung).role) for arm in task.arms},
-        **{control: _control(score, task) for control, score in task.controls.items()},
+        **{name: _baseline(score, task) for name, score in task.baselines.items()},
         STEPS: {step.name: _step(step) for step in task.steps},
     }
 
 
-def _control(score: float, task: Task) -> dict[str, Any]:
-    """`rows` where they are not all that the arms were trained on."""
-    fewer = {"rows": [task.control_rows]} if task.control_rows < task.labels else {}
+def _baseline(score: float, task: Task) -> dict[str, Any]:
+    """With `rows` where the baselines were fitted on fewer rows than the arms."""
+    fewer = {"rows": [task.baseline_rows]} if task.baseline_rows < task.labels else {}
     return {task.metric: _round(score), **fewer}
 
 
@@ -95,37 +95,38 @@ def _average(average: SuiteAverage) -> dict[str, Any]:
 
 def _inspection(inspection: Inspection, task: Task) -> dict[str, Any]:
     """Errors are row ids with the seeds that are wrong and their mean confidence."""
-    found: dict[str, Any] = {"arm": [task.chosen]}
+    values: dict[str, Any] = {"arm": [task.chosen]}
     calibration = inspection.calibration
     if calibration is not None:
-        found["ece"] = _round(calibration.ece)
-        found["ece_width"] = _round(calibration.ece_width)
+        values["ece"] = _round(calibration.ece)
+        values["ece_width"] = _round(calibration.ece_width)
         if task.tempered is not None:
-            found["ece_tempered"] = _round(task.tempered.ece)
-            found["temperatures"] = [[seed, _round(value)] for seed, value in task.tempered.temperatures.items()]
-        found["brier"] = _round(calibration.brier)
-        found["ece_by_chance"] = [_round(calibration.chance)]
-        found["curve"] = [[part.count, _round(part.confidence), _round(part.accuracy)] for part in calibration.curve]
-    found["classes"] = [
+            values["ece_tempered"] = _round(task.tempered.ece)
+            temperatures = task.tempered.temperatures
+            values["temperatures"] = [[seed, _round(temperature)] for seed, temperature in temperatures.items()]
+        values["brier"] = _round(calibration.brier)
+        values["ece_by_chance"] = [_round(calibration.chance)]
+        values["curve"] = [[part.count, _round(part.confidence), _round(part.accuracy)] for part in calibration.curve]
+    values["classes"] = [
         [scores.label, *(_round(score) for score in scores.means), scores.support] for scores in inspection.classes
     ]
-    found["errors"] = [[error.id, error.seeds, _round(error.confidence)] for error in inspection.errors]
-    return found
+    values["errors"] = [[error.id, error.seeds, _round(error.confidence)] for error in inspection.errors]
+    return values
 
 
 def _step(step: Step) -> dict[str, Any]:
-    found: dict[str, Any] = {"of": [step.arm, step.other], "verdict": step.verdict}
+    values: dict[str, Any] = {"of": [step.arm, step.other], "verdict": step.verdict}
     if step.difference is None:
-        return found
+        return values
     interval = step.difference.interval
-    found["difference"] = _round(interval.mean)
+    values["difference"] = _round(interval.mean)
     if interval.low is not None:
-        found["interval"] = [_round(interval.low), _round(interval.high)]
-        found["p_holm"] = _round(step.p_holm)
-        found["detectable"] = [_round(step.difference.detectable)]
-    return found
+        values["interval"] = [_round(interval.low), _round(interval.high)]
+        values["p_holm"] = _round(step.p_holm)
+        values["detectable"] = [_round(step.difference.detectable)]
+    return values
 
 
 def _round(value: float | None) -> float | None:
-    """Six decimals: more are noise of the arithmetic and clutter in a diff."""
+    """Six decimals: further digits are rounding errors and would clutter a diff."""
     return None if value is None else round(value, 6)

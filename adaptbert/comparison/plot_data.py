@@ -2,12 +2,12 @@
 
 scores/<task>.csv            task, arm, seed, score
 learning_curve/<task>.csv    arm, labels, seed, score; a point an arm where there are no `label_counts`, because DVC
-                             complains of a plot without data
+                             reports a plot without data as an error
 bits_per_char/<heldout>.csv  rung, tokens (trained so far, the rungs below included), bits_per_char
 confusion/<task>.csv         actual, predicted: a row for each test row (word) of the chosen arm, the mean of its seeds;
-                             words that are outside of any span and were left there are not listed
+                             words outside of any span that were predicted so are not listed
 
-People open such files in spreadsheets, too: a label that would run there begins with an apostrophe.
+A label that a spreadsheet would run as a formula begins with an apostrophe.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,18 +20,18 @@ from adaptbert.rows.tag_schemes import OUTSIDE
 
 
 def write_plots(comparison: Comparison, folder: Path) -> None:
-    """All files, or none."""
+    """Write all files atomically."""
     with atomic_write(folder) as part:
         for task in comparison.tasks:
             scores = [(task.name, arm.name, seed, score) for arm in task.arms for seed, score in arm.scores.items()]
             _write(part / "scores" / f"{task.name}.csv", ("task", "arm", "seed", "score"), scores)
-            learnt = [
+            by_labels = [
                 (arm.name, labels, seed, score)
                 for arm in task.arms
                 for labels, scores in _by_labels(arm, task.labels)
                 for seed, score in scores.items()
             ]
-            _write(part / "learning_curve" / f"{task.name}.csv", ("arm", "labels", "seed", "score"), learnt)
+            _write(part / "learning_curve" / f"{task.name}.csv", ("arm", "labels", "seed", "score"), by_labels)
             if task.inspection is not None and task.inspection.confusion is not None:
                 pairs = [
                     (actual, predicted)

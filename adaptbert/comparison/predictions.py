@@ -12,11 +12,11 @@ from adaptbert.rows.targets import TARGETS
 
 @dataclass(frozen=True)
 class Answer:
-    """What one seed said of one row.
+    """The answer of one seed to one row.
 
     Attributes:
         gold, predicted: a label (`class`), labels (`labels`), tags (`spans`, `tags`) or a number (`number`); for
-            `answer` all right answers, and the one given.
+            `answer` all right answers, and the predicted one.
         confidence: of the model in its answer, from 0 to 1.
     """
 
@@ -44,7 +44,7 @@ def read_predictions(path: Path, target: Target) -> dict[int, list[Answer]]:
 
 
 def judge(target: Target, answers: Sequence[Answer]) -> Callable[[Answer], bool] | None:
-    """Says of an answer whether it is right as a whole; None for numbers, which are never just right.
+    """A function that says whether an answer is right as a whole; None for regression, where no answer is simply right.
 
     Args:
         answers: of the whole set, whose script decides how answers are compared.

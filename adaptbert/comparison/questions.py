@@ -41,7 +41,7 @@ class Advice:
 
     Attributes:
         beside: arms that the new one would be compared with.
-        questions: that would be asked, one for each of these arms.
+        questions: one for each of these arms, that the new arm would answer.
     """
 
     rung: str
@@ -51,9 +51,9 @@ class Advice:
 
 
 def question(rung: str, other: str, starts: Mapping[str, str | None]) -> str | None:
-    """What an arm from `rung` answers beside one from `other`; None where they differ by more than one question's step.
+    """The question that arms from `rung` and `other` answer; None where they differ by more than one step.
 
-    Task transfer is held against the very rung that it went on from.
+    Task transfer is compared only with the rung that it started from.
 
     Args:
         starts: rung -> the rung that it starts from.
@@ -67,15 +67,15 @@ def question(rung: str, other: str, starts: Mapping[str, str | None]) -> str | N
 def pairs(ladder: LadderConfig, task: str) -> list[Pair]:
     """Every question that two arms of the task answer, in the order of `QUESTIONS`."""
     starts, arms = ladder.starts(), ladder.arms_of(task)
-    asked = [
+    answered = [
         (name, arm, other)
         for arm, rung in arms.items()
         for other, beside in arms.items()
         if (name := question(rung, beside, starts)) is not None
     ]
-    asked.sort(key=lambda each: list(QUESTIONS).index(each[0]))
+    answered.sort(key=lambda each: list(QUESTIONS).index(each[0]))
     return [
-        Pair(name if arm == QUESTIONS[name][0] else f"{name}/{arm}", name, arm, other) for name, arm, other in asked
+        Pair(name if arm == QUESTIONS[name][0] else f"{name}/{arm}", name, arm, other) for name, arm, other in answered
     ]
 
 
@@ -89,16 +89,16 @@ def advice(ladder: LadderConfig, task: str, beside: Sequence[str]) -> Advice:
     """The rung whose arm would be compared with most of these arms, which are in no question themselves.
 
     There always is one: random weights and general pre-training are in every ladder, and so is the rung that a task
-    transfer began with.
+    transfer started from.
     """
     starts, arms = ladder.starts(), ladder.arms_of(task)
-    order, found = list(QUESTIONS), []
+    order, candidates = list(QUESTIONS), []
     for rung in starts:
         text = ladder.task_transfer.get(rung.removeprefix("task_transfer/"))
         if rung in arms.values() or (text is not None and text.task != task):
             continue
-        asked = {arm: question(rung, arms[arm], starts) or question(arms[arm], rung, starts) for arm in beside}
-        answers = {arm: name for arm, name in asked.items() if name is not None}
+        questions = {arm: question(rung, arms[arm], starts) or question(arms[arm], rung, starts) for arm in beside}
+        answers = {arm: name for arm, name in questions.items() if name is not None}
         if answers:
-            found.append(Advice(rung, role(rung, starts[rung]), list(answers), list(answers.values())))
-    return min(found, key=lambda each: (-len(each.beside), min(map(order.index, each.questions))))
+            candidates.append(Advice(rung, role(rung, starts[rung]), list(answers), list(answers.values())))
+    return min(candidates, key=lambda each: (-len(each.beside), min(map(order.index, each.questions))))

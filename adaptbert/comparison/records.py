@@ -1,7 +1,7 @@
 """Records of all cells and rungs: the difference and cost of each step, and what is not testable.
 
 The table, the report, the plots and metrics.json are views of the `Comparison`, which adaptbert.comparison.assemble
-makes. Every planned cell is in it, a missing one too, and no seed is dropped.
+makes. It has every planned cell, even a missing one, and every seed.
 """
 
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Masks:
-    """What was asked of the masks of a rung, and what they really were.
+    """The configured masking of a rung, and the audit of its actual masks.
 
     Attributes:
         audit: `adaptbert.pretraining.metrics.masking_audit.audit_metrics`.
@@ -105,7 +105,7 @@ class Arm:
         scores, dev: seed -> score. Empty for a planned cell that has no metrics.
         degenerate: seeds that predict one class only; they are counted in the mean like all others.
         cost: of the rungs that lead to it.
-        learning_curve: by number of labels, all of them last; empty where no numbers were asked for.
+        learning_curve: by number of labels, all of them last; empty without `label_counts`.
         search: None where the values are those of params.yaml.
     """
 
@@ -130,7 +130,7 @@ class Step:
 
     Attributes:
         name: of the question, with the arm behind it where that is not called by its role.
-        p_holm: p-value adjusted for all the questions that were asked of this task.
+        p_holm: p-value adjusted for all the questions that were tested on this task.
         verdict: `gain` and `loss` are shown (p_holm is small enough); `likely_` ones have an interval that excludes 0
             but do not survive the adjustment; `untested` has no interval.
     """
@@ -146,7 +146,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Tempered:
-    """What a temperature, fitted on dev, makes of the confidences of a cell (adaptbert.finetuning.temperature).
+    """The effect of a temperature, fitted on dev, on the confidences of a cell (adaptbert.finetuning.temperature).
 
     Attributes:
         temperatures: seed -> its temperature.
@@ -162,10 +162,10 @@ class Task:
     """One task with all its arms.
 
     Attributes:
-        labels: training rows used, by the arms and, but for very large sets, by the controls.
-        controls: name -> score.
-        control_rows: the first of the training rows, on which the controls were fitted.
-        chosen: the arm with the best mean score on the dev split; the test split has no say in it.
+        labels: training rows used, by the arms and, except for very large sets, by the baselines.
+        baselines: name -> score.
+        baseline_rows: the first of the training rows, on which the baselines were fitted.
+        chosen: the arm with the best mean score on the dev split; the test split is not considered.
         inspection: of the chosen arm; None without its predictions.
         tempered: of the chosen arm; None where rows are not classified.
         advice: which further arms would be compared with those that are in no step.
@@ -178,8 +178,8 @@ class Task:
     labels: int
     rows: dict[str, int]
     arms: list[Arm]
-    controls: dict[str, float]
-    control_rows: int
+    baselines: dict[str, float]
+    baseline_rows: int
     steps: list[Step]
     chosen: str | None
     inspection: Inspection | None
@@ -201,7 +201,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Source:
-    """A corpus or a labelled set, as it came in and as the gate let it pass.
+    """A corpus or a labelled set, with its row counts before and after validation.
 
     Attributes:
         rejected: reason -> rows.
@@ -218,11 +218,11 @@ class Source:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Everything that a view needs.
+    """The results of all tasks and rungs.
 
     Attributes:
         heldout: the held-out sets, general text first.
-        began_from: `scratch`, or the checkpoint that general pre-training went on from; None where that is unknown.
+        began_from: `scratch`, or the checkpoint that general pre-training started from; None where that is unknown.
         suite: the mean over tasks of every arm that all tasks have; empty below two tasks.
     """
 

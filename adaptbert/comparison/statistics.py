@@ -1,7 +1,7 @@
 """Scores by seed -> means, intervals, paired differences, verdicts and detectable effects.
 
-Pure: numbers in, numbers out. Seeds are the only source of spread that is seen here, so every interval speaks of
-fine-tuning seeds alone; one pre-training run stays one draw.
+Pure functions. The intervals cover the spread over fine-tuning seeds alone: a pre-training run is one draw, and its
+spread is not measured.
 """
 
 import math
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 POWER = 0.8
 FEWEST_SEEDS = 3
-"""Of an interval. Two values give one difference: at 95 % its interval is 13 times as wide as they lie apart."""
+"""That an interval needs. Between two values, a 95 % interval is 13 times as wide as the values lie apart."""
 NO_SPREAD = 1e-12
 Range = tuple[float, float]
 ANYWHERE: Range = (-math.inf, math.inf)
@@ -21,7 +21,7 @@ class Interval:
     """A mean and its t-interval.
 
     Attributes:
-        low, high: None where the seeds cannot tell: fewer than `FEWEST_SEEDS`, or all with the same value.
+        low, high: None where the seeds have no usable spread: fewer than `FEWEST_SEEDS`, or all with the same value.
         sd: standard deviation with n - 1 in the denominator; None below `FEWEST_SEEDS` values.
     """
 
@@ -47,11 +47,11 @@ class Difference:
 
 
 def mean_interval(values: Sequence[float], confidence: float, within: Range = ANYWHERE) -> Interval:
-    """Mean +- t(n-1) * sd / sqrt(n), cut off at the ends of what the mean can be.
+    """Mean +- t(n-1) * sd / sqrt(n), cut off at the least and the largest possible mean.
 
     Student (1908), "The probable error of a mean", Biometrika 6(1). It assumes that scores are roughly normal over
-    seeds; tests/comparison/test_statistics.py measures the coverage where they are and where they are skewed. No truth
-    lies beyond the ends of the range, so that the cut takes nothing from the coverage.
+    seeds; tests/comparison/test_statistics.py measures the coverage where they are and where they are skewed. The true
+    mean lies within the range, so that the cut does not reduce the coverage.
     """
     from scipy import stats
 
@@ -91,7 +91,7 @@ def paired_difference(
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """p-values adjusted for having asked several questions, in the order given.
+    """p-values adjusted for several tests, in the order of the argument.
 
     Holm (1979), "A simple sequentially rejective multiple test procedure", Scand. J. Statist. 6(2): the k-th smallest
     of m is multiplied by m - k + 1, and an adjusted value is never below that of a smaller p-value.
@@ -121,8 +121,8 @@ def power(difference: float, sd: float, n: int, confidence: float) -> float:
 def detectable(sd: float, n: int, confidence: float) -> float:
     """The smallest true difference that n seeds would have shown with a power of 80 %, by solving `power` for it.
 
-    The observed sd stands for the true one: with few seeds this is itself uncertain, and it is for one comparison
-    taken alone, before Holm's adjustment.
+    The observed sd stands for the true one, which is uncertain with few seeds. It holds for a single comparison, before
+    Holm's adjustment.
     """
     from scipy import optimize
 

@@ -1,6 +1,6 @@
 """Scores of several tasks -> one mean an arm, with its parts: the suite average of GLUE (Wang et al. 2019, section 3).
 
-It is a mean of unlike metrics: it ranks arms that ran the same tasks, and is a share of nothing. Pure.
+It is a mean of unlike metrics: it ranks arms that ran the same tasks and has no absolute meaning. Pure.
 """
 
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ def suite_averages(
     tasks = list(scores)
     if len(tasks) < 2:
         return []
-    found = []
+    averages = []
     ends = (sum(within[task][0] for task in tasks) / len(tasks), sum(within[task][1] for task in tasks) / len(tasks))
     for arm, first in scores[tasks[0]].items():
         by_task = {task: scores[task].get(arm, {}) for task in tasks}
@@ -48,5 +48,5 @@ def suite_averages(
         if seeds:
             means = {seed: sum(own[seed] for own in by_task.values()) / len(tasks) for seed in seeds}
             parts = {task: sum(own[seed] for seed in seeds) / len(seeds) for task, own in by_task.items()}
-            found.append(SuiteAverage(arm, means, mean_interval(list(means.values()), confidence, ends), parts))
-    return found
+            averages.append(SuiteAverage(arm, means, mean_interval(list(means.values()), confidence, ends), parts))
+    return averages

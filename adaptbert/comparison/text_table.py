@@ -14,7 +14,7 @@ from adaptbert.comparison.statistics import FEWEST_SEEDS
 
 BITS, TRAINING, STEPS, SUITE, INSPECTION = "bits_per_char", "training", "steps", "suite", "inspection"
 NO_TASKS = (BITS, TRAINING, SUITE, INSPECTION)
-"""Keys beside the tasks, so no task can have these names; beside the arms of a task stand `STEPS` and baselines."""
+"""Keys beside those of the tasks, so no task can have these names. A task has `STEPS` and baselines beside its arms."""
 VERDICTS = {
     "gain": "gain shown",
     "loss": "loss shown",
@@ -40,64 +40,62 @@ def tasks_of(summary: dict[str, Any]) -> dict[str, Any]:
 
 
 def _metric(values: dict[str, Any]) -> str:
-    """By which the arms of a task are compared."""
-    return next((key for arm, found in values.items() if arm != STEPS for key in found), "score")
+    """The metric by which the arms of a task are compared."""
+    return next((key for arm, scores in values.items() if arm != STEPS for key in scores), "score")
 
 
 def _task(name: str, values: dict[str, Any], training: dict[str, Any]) -> str:
-    cells = {arm: found for arm, found in values.items() if arm != STEPS}
+    cells = {arm: scores for arm, scores in values.items() if arm != STEPS}
     metric = _metric(values)
     rows = [[name, metric, "interval", "seeds", "tokens", "TFLOP"]]
-    for arm, found in cells.items():
-        if not found:
+    for arm, cell in cells.items():
+        if not cell:
             rows.append([arm, "missing", "", "", "", ""])
             continue
-        seeds = " ".join(_points(score) for _, score in found.get("seeds", []))
-        if found.get("degenerate"):
-            seeds += f" ({len(found['degenerate'])} of one class only)"
-        if "rows" in found:
-            seeds = f"(fitted on the first {found['rows'][0]:,} rows)"
-        spent = training.get(found.get("rung", [""])[0], {})
+        seeds = " ".join(_points(score) for _, score in cell.get("seeds", []))
+        if cell.get("degenerate"):
+            seeds += f" ({len(cell['degenerate'])} of one class only)"
+        if "rows" in cell:
+            seeds = f"(fitted on the first {cell['rows'][0]:,} rows)"
+        spent = training.get(cell.get("rung", [""])[0], {})
         rows.append(
             [
                 arm,
-                _points(found[metric]),
-                f"{_points(found['low'])} to {_points(found['high'])}" if "low" in found else "",
+                _points(cell[metric]),
+                f"{_points(cell['low'])} to {_points(cell['high'])}" if "low" in cell else "",
                 seeds,
                 f"{spent['tokens']:,}" if spent else "",
                 amount(spent["tflop"]) if spent else "",
             ]
         )
     steps = [["step", "difference", "interval", "Holm p", "verdict"]]
-    for step, found in values[STEPS].items():
-        low, high = found.get("interval", (None, None))
+    for step, answer in values[STEPS].items():
+        low, high = answer.get("interval", (None, None))
         steps.append(
             [
-                f"{step} ({found['of'][0]} - {found['of'][1]})",
-                _points(found["difference"], signed=True) if "difference" in found else "",
+                f"{step} ({answer['of'][0]} - {answer['of'][1]})",
+                _points(answer["difference"], signed=True) if "difference" in answer else "",
                 f"{_points(low, signed=True)} to {_points(high, signed=True)}" if low is not None else "",
-                at_least(found["p_holm"], 3) if "p_holm" in found else "",
-                VERDICTS[found["verdict"]],
+                at_least(answer["p_holm"], 3) if "p_holm" in answer else "",
+                VERDICTS[answer["verdict"]],
             ]
         )
     tables = [aligned(rows, left=(0, 3))]
-    if any(0 < len(found.get("seeds", [])) < FEWEST_SEEDS for found in cells.values()):
+    if any(0 < len(cell.get("seeds", [])) < FEWEST_SEEDS for cell in cells.values()):
         tables[0] += "\n(an interval needs three seeds)"
     tables.append(aligned(steps, left=(0, 4)) if values[STEPS] else "no step was compared")
     return "\n\n".join(tables)
 
 
 def _suite(suite: dict[str, Any], metrics: dict[str, str]) -> str:
-    """Arms side by side, for tasks may be many: each part, and their mean."""
-    parts = {arm: dict(found["parts"]) for arm, found in suite.items()}
-    bounds = [
-        f"{_points(found['low'])} to {_points(found['high'])}" if "low" in found else "" for found in suite.values()
-    ]
+    """A row for each task and a column for each arm, because there may be many tasks."""
+    parts = {arm: dict(mean["parts"]) for arm, mean in suite.items()}
+    bounds = [f"{_points(mean['low'])} to {_points(mean['high'])}" if "low" in mean else "" for mean in suite.values()]
     return aligned(
         [
             ["mean over tasks, of unlike metrics", *suite],
             *([f"{task} {metric}", *(_points(parts[arm][task]) for arm in suite)] for task, metric in metrics.items()),
-            ["mean", *(_points(found["average"]) for found in suite.values())],
+            ["mean", *(_points(mean["average"]) for mean in suite.values())],
             ["interval", *bounds],
         ],
         left=(0,),
@@ -105,11 +103,11 @@ def _suite(suite: dict[str, Any], metrics: dict[str, str]) -> str:
 
 
 def _bits(bits: dict[str, dict[str, float]]) -> str:
-    heldout = list(dict.fromkeys(name for found in bits.values() for name in found))
+    heldout = list(dict.fromkeys(name for measured in bits.values() for name in measured))
     rows = [["bits per character on held-out text", *heldout]]
     rows += [
-        [rung, *(f"{found[name]:.3f}" if name in found else "missing" for name in heldout)]
-        for rung, found in bits.items()
+        [rung, *(f"{measured[name]:.3f}" if name in measured else "missing" for name in heldout)]
+        for rung, measured in bits.items()
     ]
     return aligned(rows, left=(0,))
 

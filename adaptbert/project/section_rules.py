@@ -13,7 +13,7 @@ from typing import Any
 from adaptbert.base.ladder import GENERAL, PRETRAIN, ROLES, SCRATCH, Cell, LadderConfig, role
 from adaptbert.codes import Code
 from adaptbert.comparison.questions import advice, uncompared
-from adaptbert.comparison.report.terms import CONTROLS, would_show
+from adaptbert.comparison.report.terms import BASELINES, would_show
 from adaptbert.comparison.statistics import FEWEST_SEEDS
 from adaptbert.comparison.text_table import NO_TASKS, STEPS
 from adaptbert.errors import BadParams, UserError, nearest, raise_all, shortened
@@ -96,7 +96,7 @@ def _names(document: Mapping[str, Any], ladder: LadderConfig, file: Path) -> Ite
     sets = {section: [*document[section]] for section in ("collect", "collect_task")}
     names = {f"{section}.{name}": (name, others) for section, others in sets.items() for name in others}
     for key, cell in ladder.finetune.items():
-        names[f"ladder.finetune.{key}.arm"] = cell.arm, [STEPS, *CONTROLS, *ladder.arms_of(cell.task)]
+        names[f"ladder.finetune.{key}.arm"] = cell.arm, [STEPS, *BASELINES, *ladder.arms_of(cell.task)]
     for place, (name, taken) in names.items():
         if not is_name(name):
             problem = f"'{shortened(name)}' cannot be the name of a stage"
@@ -116,7 +116,7 @@ def _taken(document: Mapping[str, Any], ladder: LadderConfig, file: Path) -> Ite
             problem = f"'{task}' is a section of metrics/comparison.json"
             yield BadParams(Code.BAD_NAME, f"{file}: collect_task.{task}", problem, "give the task another name")
     for key, cell in ladder.finetune.items():
-        if cell.arm == STEPS or cell.arm in CONTROLS:
+        if cell.arm == STEPS or cell.arm in BASELINES:
             problem = f"'{cell.arm}' is {'a section of metrics/comparison.json' if cell.arm == STEPS else 'a baseline'}"
             yield BadParams(Code.BAD_NAME, f"{file}: ladder.finetune.{key}.arm", problem, "give the arm another name")
 

@@ -23,22 +23,22 @@ BUDGET = Budget(rounds=1, warm=1, steps=2, ours=2, apart=False)
 CLOCKS = {"wall", "cpu"}
 
 
-def check_ratios(found: dict, unit: str, peers: list[str]) -> None:
-    assert list(found[f"ratio_{unit}"]) == peers
-    for clocks in found[f"ratio_{unit}"].values():
+def check_ratios(result: dict, unit: str, peers: list[str]) -> None:
+    assert list(result[f"ratio_{unit}"]) == peers
+    for clocks in result[f"ratio_{unit}"].values():
         assert set(clocks) == CLOCKS
         for ratio in clocks.values():
             assert 0 <= ratio["lowest"] <= ratio["median"] <= ratio["highest"]
-    assert set(found[f"{unit}_per_second"]) == {"ours", *peers}
-    assert min(found[f"{unit}_per_second"].values()) > 0
+    assert set(result[f"{unit}_per_second"]) == {"ours", *peers}
+    assert min(result[f"{unit}_per_second"].values()) > 0
 
 
 @pytest.mark.parametrize("setting", [SHORT, PACKED])
 def test_masked_lm(setting: Setting) -> None:
-    found = masked_lm.measure(setting, BUDGET, PEERS["cpu"])
-    check_ratios(found, "tokens", list(PEERS["cpu"]))
-    assert found["share_of_peak"] >= 0
-    assert found["flop_per_token"] > 0
+    result = masked_lm.measure(setting, BUDGET, PEERS["cpu"])
+    check_ratios(result, "tokens", list(PEERS["cpu"]))
+    assert result["share_of_peak"] >= 0
+    assert result["flop_per_token"] > 0
 
 
 def test_masked_lm_with_the_peers_of_a_gpu() -> None:
@@ -49,22 +49,22 @@ def test_masked_lm_with_the_peers_of_a_gpu() -> None:
 
 
 def test_finetuning() -> None:
-    found = finetuning.measure(SHORT, BUDGET, PEERS["cpu"])
+    result = finetuning.measure(SHORT, BUDGET, PEERS["cpu"])
     for unit in ("examples", "tokens"):
-        check_ratios(found, unit, list(PEERS["cpu"]))
+        check_ratios(result, unit, list(PEERS["cpu"]))
 
 
 @pytest.mark.parametrize("benchmark", [masked_lm, finetuning])
 def test_profile(benchmark: Any) -> None:
-    found = benchmark.profile(SHORT, BUDGET)
-    assert found["milliseconds_per_step"] > 0
-    assert sum(found["share"].values()) == pytest.approx(1, abs=0.02)
+    profiled = benchmark.profile(SHORT, BUDGET)
+    assert profiled["milliseconds_per_step"] > 0
+    assert sum(profiled["share"].values()) == pytest.approx(1, abs=0.02)
     for kind in ("data (order, masks, packing)", "matrix products", "dropout", "optimizer", REST):
-        assert found["share"][kind] > 0, kind
+        assert profiled["share"][kind] > 0, kind
 
 
 def test_quality(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a file of lines; what is kept after the last seed holds all of them."""
+    """On a file of lines; the file that is written after the last seed has all of them."""
     monkeypatch.setattr(machine, "RESULTS", tmp_path / "results")
     lines = tmp_path / "lines.txt"
     lines.write_text("\n".join(tiny.sentences("domain", 200)), encoding="utf-8")
@@ -74,19 +74,21 @@ def test_quality(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     setting = Setting(1, 16, 2, prepared.tokenizer.size, 0, 8)
     course = quality.Course(setting, tiny.optim(), steps=6, points=3)
     quality.run(course, prepared, 2, list(quality.PEERS), "lines")
-    kept = json.loads((tmp_path / "results/quality.json").read_text("utf-8"))
-    assert kept["seeds"] == len(kept["curves"]) == 2
-    for runs in kept["curves"].values():
+    results = json.loads((tmp_path / "results/quality.json").read_text("utf-8"))
+    assert results["seeds"] == len(results["curves"]) == 2
+    for runs in results["curves"].values():
         assert list(runs) == ["ours", *quality.PEERS]
         assert [[point["step"] for point in curve] for curve in runs.values()] == [[0, 2, 4, 6]] * 3
         starts = [curve[0]["loss"] for curve in runs.values()]
         assert starts == [starts[0]] * 3, "the same weights, measured on the same masks"
         assert runs["ours"][-1]["loss"] == pytest.approx(runs["paired"][-1]["loss"], abs=0.01)
         assert runs["ours"][-1]["loss"] != runs["paired"][-1]["loss"]
-    for found in kept["comparison"].values():
-        assert found["difference"]["n"] == 2
-        assert found["difference"]["low"] is found["difference"]["high"] is None, "an interval needs three seeds"
-        assert found["time_to_same_loss"]["median"] > 0
+    for compared_with in results["comparison"].values():
+        assert compared_with["difference"]["n"] == 2
+        assert compared_with["difference"]["low"] is compared_with["difference"]["high"] is None, (
+            "an interval needs three seeds"
+        )
+        assert compared_with["time_to_same_loss"]["median"] > 0
     assert all(f"| {peer} |" in table.tables(tmp_path / "results") for peer in quality.PEERS)
 
 
@@ -97,9 +99,9 @@ def test_paired_batches_are_ours_padded(tmp_path: Path) -> None:
     rows = quality.padded(batch, tiny.tokenizer().pad)
     there = rows["attention_mask"].bool()
     assert torch.equal(rows["input_ids"][there], batch.ids)
-    asked = batch.expected != NO_ANSWER
-    assert torch.equal((rows["labels"][there] != NO_ANSWER).nonzero().flatten(), batch.chosen[asked])
-    assert torch.equal(rows["labels"][rows["labels"] != NO_ANSWER], batch.expected[asked])
+    labelled = batch.expected != NO_ANSWER
+    assert torch.equal((rows["labels"][there] != NO_ANSWER).nonzero().flatten(), batch.chosen[labelled])
+    assert torch.equal(rows["labels"][rows["labels"] != NO_ANSWER], batch.expected[labelled])
     assert (rows["input_ids"][:, 0] == tiny.tokenizer().cls).all()
     assert (rows["input_ids"][~there] == tiny.tokenizer().pad).all()
 
@@ -120,10 +122,10 @@ def test_ratios_are_taken_within_a_round() -> None:
         name: lambda number, times=times: Speed(10, 300, times[number], 2 * times[number], 0)
         for name, times in seconds.items()
     }
-    found = compared(contenders, Budget(3, 0, 1, 1, apart=False), ("examples", "tokens"))
-    assert found["ratio_tokens"] == {"peer": {clock: {"median": 4, "lowest": 3, "highest": 4} for clock in CLOCKS}}
-    assert found["tokens_per_second"] == {"ours": 150, "peer": 50}
-    assert found["examples_per_second"] == {"ours": 5, "peer": 2}
+    result = compared(contenders, Budget(3, 0, 1, 1, apart=False), ("examples", "tokens"))
+    assert result["ratio_tokens"] == {"peer": {clock: {"median": 4, "lowest": 3, "highest": 4} for clock in CLOCKS}}
+    assert result["tokens_per_second"] == {"ours": 150, "peer": 50}
+    assert result["examples_per_second"] == {"ours": 5, "peer": 2}
 
 
 def test_batches_grouped_by_length_are_an_even_sample() -> None:
@@ -142,13 +144,13 @@ def test_batches_grouped_by_length_are_an_even_sample() -> None:
 def test_results_say_on_what(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "RESULTS", tmp_path / "results")
     machine.keep("something", {"figure": 1})
-    kept = json.loads((tmp_path / "results/something.json").read_text("utf-8"))
-    assert kept["figure"] == 1
-    assert {"processor", "cores", "threads", "device", "python", "torch", "transformers"} <= set(kept["machine"])
+    results = json.loads((tmp_path / "results/something.json").read_text("utf-8"))
+    assert results["figure"] == 1
+    assert {"processor", "cores", "threads", "device", "python", "torch", "transformers"} <= set(results["machine"])
 
 
 def test_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of results as they are kept."""
+    """Of results as they are written."""
     monkeypatch.setattr(machine, "RESULTS", tmp_path)
     assert "No results" in table.tables(tmp_path)
     ratio = {"median": 3.5, "lowest": 3.25, "highest": 4.0}
@@ -160,13 +162,13 @@ def test_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine.keep("tokenising", {"lines": 10, "processes": 1, "rounds": 1, "tokenising": less, "masking": {}})
     step = {"seconds": 1.25, "peak_resident_mb": 300.4}
     machine.keep("scale", {"lines": {"10000": {"tokenise": step, "read": step, "microseconds_per_line": 12.5}}})
-    found = table.tables(tmp_path)
-    assert "| tokenising, seconds | 3.50 (3.25 to 4.00) |" in found
-    assert "| 10,000 | 1.2 | 12.5 |  | 300 | 300 |" in found
-    assert "| mini | 12,345 | 3.50 (3.25 to 4.00) | 3.50 (3.25 to 4.00) | 42% |" in found
-    assert "| loss | 12.5% |" in found
-    assert "torch " in found
-    for lines in found.split("\n\n"):
+    text = table.tables(tmp_path)
+    assert "| tokenising, seconds | 3.50 (3.25 to 4.00) |" in text
+    assert "| 10,000 | 1.2 | 12.5 |  | 300 | 300 |" in text
+    assert "| mini | 12,345 | 3.50 (3.25 to 4.00) | 3.50 (3.25 to 4.00) | 42% |" in text
+    assert "| loss | 12.5% |" in text
+    assert "torch " in text
+    for lines in text.split("\n\n"):
         if lines.startswith("|"):
             assert len({line.count("|") for line in lines.splitlines()}) == 1
     machine.keep("unheard_of", {})

@@ -1,5 +1,5 @@
 """Real sets: every params file is whole and valid, and differs from the others in its set only; the command says what
-is missing, and keeps what it has found of other sets. The sets themselves are not part of the project."""
+is missing, and keeps the results of other sets. The sets themselves are not part of the project."""
 
 import gzip
 import json
@@ -54,24 +54,24 @@ def test_all_else_is_the_same(name: str) -> None:
 
 
 def test_data_that_are_not_there_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for arguments, told in ((["mrpc"], "real data not found: "), (["mprc"], "unknown: mprc; there are ")):
+    for arguments, message in ((["mrpc"], "real data not found: "), (["mprc"], "unknown: mprc; there are ")):
         with pytest.raises(SystemExit):
             real_sets.main(["--data", str(tmp_path), "--encoder", str(tmp_path), *arguments])
-        assert told in capsys.readouterr().err
+        assert message in capsys.readouterr().err
 
 
-def test_what_is_found_stands_beside_the_other_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_result_is_written_beside_those_of_the_other_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "RESULTS", tmp_path)
     how = {"labels": 3655, "epochs": 5.0, "learning_rate": 1e-4, "batch": 16, "seconds": 1234}
     for name, seeds in (("mrpc", 2), ("wnut17", 1), ("mrpc", 2)):
         scores = [{f"test/{metric}": 0.5 + seed / 100 for metric in MARKS[name]} for seed in range(seeds)]
         marks = {metric: vars(mark) for metric, mark in MARKS[name].items()}
         real_sets.keep(name, {**how, "marks": marks, "seeds": scores})
-    kept = json.loads((tmp_path / "real_sets.json").read_text("utf-8"))
-    assert list(kept["sets"]) == ["mrpc", "wnut17"], "in the order of the marks"
-    found = table.tables(tmp_path)
-    assert "| mrpc | accuracy | **0.505** (0.500 to 0.510) | 0.737 shared words | - | 3,655 | 5 |" in found
-    assert "| wnut17 | f1_span | **0.500** | 0.000 entities of train | - |" in found
+    results = json.loads((tmp_path / "real_sets.json").read_text("utf-8"))
+    assert list(results["sets"]) == ["mrpc", "wnut17"], "in the order of the marks"
+    text = table.tables(tmp_path)
+    assert "| mrpc | accuracy | **0.505** (0.500 to 0.510) | 0.737 shared words | - | 3,655 | 5 |" in text
+    assert "| wnut17 | f1_span | **0.500** | 0.000 entities of train | - |" in text
 
 
 @pytest.mark.slow
@@ -89,6 +89,6 @@ def test_a_set_from_files_to_scores(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         file.write_bytes(gzip.compress("\n".join(rows).encode()))
     monkeypatch.setattr(machine, "RESULTS", tmp_path / "results")
     real_sets.main(["--data", str(data), "--encoder", str(encoder), "sst2"])
-    (found,) = json.loads((tmp_path / "results/real_sets.json").read_text("utf-8"))["sets"].values()
-    assert found["labels"] <= 20
-    assert 0 <= found["seeds"][0]["test/accuracy"] <= 1
+    (result,) = json.loads((tmp_path / "results/real_sets.json").read_text("utf-8"))["sets"].values()
+    assert result["labels"] <= 20
+    assert 0 <= result["seeds"][0]["test/accuracy"] <= 1

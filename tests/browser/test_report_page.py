@@ -32,8 +32,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = simulate(tmp_path_factory.mktemp("recipe"))
     path = made.root / "index.html"
-    found = compare_all(made.ladder, made.outputs, confidence=0.95, baseline_seed=1)
-    path.write_text(render(found), encoding="utf-8")
+    comparison = compare_all(made.ladder, made.outputs, confidence=0.95, baseline_seed=1)
+    path.write_text(render(comparison), encoding="utf-8")
     return path
 
 
@@ -123,16 +123,18 @@ LINES_THROUGH_LABELS = """() => [...document.querySelectorAll("svg.chart")].flat
 
 
 @pytest.mark.parametrize("width", [360, 800, 1400])
-def test_the_line_of_a_control_keeps_away_from_the_values_at_the_edge(
+def test_the_line_of_a_baseline_keeps_away_from_the_values_at_the_edge(
     chromium: "playwright.Browser", tmp_path: Path, width: int
 ) -> None:
-    """The best control lies where the axis ends, below the values with their intervals; no arm differs from another."""
+    """The best baseline is at the end of the axis, below the values with their intervals; all arms are equal."""
     made = simulate(tmp_path, tasks=["section"], accuracy=dict.fromkeys(ACCURACY, 0.25))
-    found = compare_all(made.ladder, made.outputs, confidence=0.95, baseline_seed=1)
-    controls = {"majority": 0.077, "tfidf_logistic": 0.497}
-    found = dataclasses.replace(found, tasks=[dataclasses.replace(found.tasks[0], controls=controls)], suite=[])
+    comparison = compare_all(made.ladder, made.outputs, confidence=0.95, baseline_seed=1)
+    scores = {"majority": 0.077, "tfidf_logistic": 0.497}
+    comparison = dataclasses.replace(
+        comparison, tasks=[dataclasses.replace(comparison.tasks[0], baselines=scores)], suite=[]
+    )
     path = tmp_path / "index.html"
-    path.write_text(render(found), encoding="utf-8")
+    path.write_text(render(comparison), encoding="utf-8")
     with Watched(chromium, path, viewport={"width": width, "height": 900}) as seen:
         seen.unfold()
         lines = seen.page.locator("#task-section line.control").evaluate_all(
@@ -209,9 +211,9 @@ def test_tables_and_figures_have_names(chromium: "playwright.Browser", report: P
     with Watched(chromium, report, f"?lang={language}") as seen:
         seen.unfold()
         for role, selector in (("table", "table"), ("figure", "figure"), ("img", "svg.chart")):
-            found = seen.page.locator(selector).count()
+            count = seen.page.locator(selector).count()
             named = seen.page.get_by_role(role, name=re.compile(r"\S"))
-            assert named.count() == found > 0, role
+            assert named.count() == count > 0, role
         chinese = re.compile(r"[\u4e00-\u9fff]")
         assert seen.page.get_by_role("table", name=chinese).count() == (
             seen.page.locator("table").count() if language == "zh" else 0
@@ -312,18 +314,18 @@ def test_everything_can_be_reached_by_keyboard(chromium: "playwright.Browser", r
     with Watched(chromium, report) as seen:
         if unfolded:
             seen.page.evaluate("document.querySelectorAll('details').forEach(fold => { fold.open = true; })")
-        wanted = seen.page.evaluate(
+        expected = seen.page.evaluate(
             """[...document.querySelectorAll('a[href], button, summary, [tabindex="0"]')]
                 .filter(element => element.checkVisibility()).length"""
         )
         reached = set()
-        for _ in range(wanted):
+        for _ in range(expected):
             seen.page.keyboard.press("Tab")
             here = "[...document.querySelectorAll('*')].indexOf(document.activeElement)"
             reached.add(seen.page.evaluate(here))
             outline = seen.page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
             assert outline == "solid"
-        assert len(reached) == wanted
+        assert len(reached) == expected
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

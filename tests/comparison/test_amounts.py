@@ -13,7 +13,7 @@ from adaptbert.comparison.text_table import comparison_table
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "text"),
     [
         (0.0, "0"),
         (0.037, "0.0370"),
@@ -27,22 +27,22 @@ from adaptbert.comparison.text_table import comparison_table
         (1e4, "10,000"),
     ],
 )
-def test_amounts(value: float, told: str) -> None:
-    assert amount(value) == told
+def test_amounts(value: float, text: str) -> None:
+    assert amount(value) == text
     assert amount(-0.037) == "-0.0370"
 
 
-@pytest.mark.parametrize(("value", "told"), [(0.0, "0.000"), (1e-9, "<0.001"), (0.0012, "0.001"), (1.0, "1.000")])
-def test_chances(value: float, told: str) -> None:
-    assert at_least(value, 3) == told
+@pytest.mark.parametrize(("value", "text"), [(0.0, "0.000"), (1e-9, "<0.001"), (0.0012, "0.001"), (1.0, "1.000")])
+def test_chances(value: float, text: str) -> None:
+    assert at_least(value, 3) == text
 
 
 @pytest.mark.parametrize(
-    ("size", "told"),
+    ("size", "text"),
     [(0, "0 bytes"), (999, "999 bytes"), (1000, "1.0 kB"), (4_640_000, "4.6 MB"), (1_203_400_000_000, "1,203.4 GB")],
 )
-def test_sizes(size: int, told: str) -> None:
-    assert bytes_of(size) == told
+def test_sizes(size: int, text: str) -> None:
+    assert bytes_of(size) == text
 
 
 @pytest.fixture

@@ -1,12 +1,13 @@
-"""The controls learn what a linear model can learn, and nothing else."""
+"""The baselines learn what a linear model can learn, and nothing else."""
 
 import dataclasses
 import random
 
 import pytest
 
-from adaptbert.comparison.baselines import BASELINES, controls, few_spaces, fitted_on, windows
-from adaptbert.comparison.report.terms import CONTROLS
+from adaptbert.comparison.baselines import BASELINES, baseline_scores, fitted_on
+from adaptbert.comparison.linear_models import few_spaces, windows
+from adaptbert.comparison.report.terms import BASELINES as BASELINE_WORDS
 from adaptbert.finetuning.metrics.targets import COMPARED_BY
 from adaptbert.rows.task_description import TaskDescription
 from tests.support import tiny
@@ -22,23 +23,23 @@ def sentences(count: int, seed: int, informative: bool = True) -> list[dict[str,
     rows = []
     for _ in range(count):
         label = draw.choice(["warm", "warm", "cold"])
-        told = draw.choice(words[label] if informative else ["rain", "wind"])
-        rows.append({"text": f"the {told} of day {draw.randrange(9)} is here", "label": label})
+        word = draw.choice(words[label] if informative else ["rain", "wind"])
+        rows.append({"text": f"the {word} of day {draw.randrange(9)} is here", "label": label})
     return rows
 
 
-def test_logistic_regression_finds_a_word_that_tells_the_label() -> None:
-    found = controls(SENTENCES, sentences(200, 1), sentences(50, 9), sentences(200, 2), seed=1)
-    assert found["tfidf_logistic"]["f1_macro"] == 1.0
-    assert found["majority"]["f1_macro"] == pytest.approx(0.4, abs=0.03)
-    assert found["majority"]["accuracy"] == pytest.approx(0.66, abs=0.1)
+def test_logistic_regression_learns_a_word_that_determines_the_label() -> None:
+    scores = baseline_scores(SENTENCES, sentences(200, 1), sentences(50, 9), sentences(200, 2), seed=1)
+    assert scores["tfidf_logistic"]["f1_macro"] == 1.0
+    assert scores["majority"]["f1_macro"] == pytest.approx(0.4, abs=0.03)
+    assert scores["majority"]["accuracy"] == pytest.approx(0.66, abs=0.1)
 
 
 def test_texts_without_a_word_leave_the_majority_alone() -> None:
     rows = [{"text": "🙂 🙂 !", "label": "glad"}, {"text": "🙁 . 🙁", "label": "sad"}, {"text": "🙁 ?", "label": "sad"}]
-    assert list(controls(SENTENCES, rows, rows, rows, seed=1)) == ["majority"]
+    assert list(baseline_scores(SENTENCES, rows, rows, rows, seed=1)) == ["majority"]
     pairs = [{"text_a": row["text"], "text_b": "…", "label": row["label"]} for row in rows]
-    assert list(controls(PAIRS, pairs, pairs, pairs, seed=1)) == ["majority"]
+    assert list(baseline_scores(PAIRS, pairs, pairs, pairs, seed=1)) == ["majority"]
 
 
 def test_large_sets_are_fitted_on_their_first_rows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,19 +65,19 @@ def test_both_ways_of_fitting_texts_lead_to_one_optimum(target: str, monkeypatch
     train, dev, test = (
         tiny.labelled("domain", "single_sentence", count, seed, target) for count, seed in ((300, 1), (60, 2), (200, 3))
     )
-    found = []
+    f1 = []
     for rows in (10**9, 1):
-        monkeypatch.setattr("adaptbert.comparison.baselines.MANY_ROWS", rows)
-        scored = controls(tiny.described("single_sentence", target), train, dev, test, seed=1)
-        found.append(scored["tfidf_logistic"]["f1_macro"])
-    assert found[0] == pytest.approx(found[1], abs=0.01)
-    assert found[0] > 0.65
+        monkeypatch.setattr("adaptbert.comparison.linear_models.MANY_ROWS", rows)
+        scored = baseline_scores(tiny.described("single_sentence", target), train, dev, test, seed=1)
+        f1.append(scored["tfidf_logistic"]["f1_macro"])
+    assert f1[0] == pytest.approx(f1[1], abs=0.01)
+    assert f1[0] > 0.65
 
 
-def test_without_a_telling_word_it_stays_near_the_majority() -> None:
+def test_without_an_informative_word_it_stays_near_the_majority() -> None:
     train, dev, test = (sentences(300, seed, informative=False) for seed in (3, 9, 4))
-    found = controls(SENTENCES, train, dev, test, seed=1)
-    assert found["tfidf_logistic"]["accuracy"] < found["majority"]["accuracy"] + 0.05
+    scores = baseline_scores(SENTENCES, train, dev, test, seed=1)
+    assert scores["tfidf_logistic"]["accuracy"] < scores["majority"]["accuracy"] + 0.05
 
 
 def test_chinese_text_is_read_by_characters() -> None:
@@ -84,20 +85,20 @@ def test_chinese_text_is_read_by_characters() -> None:
     rows = []
     for _ in range(120):
         label = draw.choice(["好", "坏"])
-        told = draw.choice(["开心", "高兴"] if label == "好" else ["难过", "生气"])
-        rows.append({"text": f"今天{draw.choice('我你他她')}很{told}因为{draw.choice('天气工作朋友')}", "label": label})
+        word = draw.choice(["开心", "高兴"] if label == "好" else ["难过", "生气"])
+        rows.append({"text": f"今天{draw.choice('我你他她')}很{word}因为{draw.choice('天气工作朋友')}", "label": label})
     assert few_spaces([row["text"] for row in rows])
     assert not few_spaces([row["text"] for row in sentences(10, 6)])
-    assert controls(SENTENCES, rows[:60], rows[60:80], rows[80:], seed=1)["tfidf_logistic"]["f1_macro"] == 1.0
+    assert baseline_scores(SENTENCES, rows[:60], rows[60:80], rows[80:], seed=1)["tfidf_logistic"]["f1_macro"] == 1.0
 
 
 def test_one_class_in_training_leaves_the_majority_alone() -> None:
     rows = [{"text": "a b", "label": "x"}] * 4
-    assert list(controls(SENTENCES, rows, rows, rows, seed=1)) == ["majority"]
+    assert list(baseline_scores(SENTENCES, rows, rows, rows, seed=1)) == ["majority"]
 
 
 def tagged(count: int, seed: int) -> list[dict[str, list[str]]]:
-    """A name is a tool after "use" and a person after "ask": only the neighbour tells."""
+    """A name is a tool after "use" and a person after "ask": only the neighbour determines it."""
     draw = random.Random(seed)
     rows = []
     for _ in range(count):
@@ -108,15 +109,15 @@ def tagged(count: int, seed: int) -> list[dict[str, list[str]]]:
 
 
 def test_the_window_reads_the_neighbour_and_the_lexicon_cannot() -> None:
-    found = controls(WORDS, tagged(100, 7), tagged(30, 9), tagged(100, 8), seed=1)
-    assert found["window_logistic"]["f1_span"] == 1.0
-    assert 0.2 < found["word_majority"]["f1_span"] < 0.8
+    scores = baseline_scores(WORDS, tagged(100, 7), tagged(30, 9), tagged(100, 8), seed=1)
+    assert scores["window_logistic"]["f1_span"] == 1.0
+    assert 0.2 < scores["word_majority"]["f1_span"] < 0.8
 
 
 def test_a_new_word_is_outside() -> None:
     train = [{"tokens": ["Ada", "sings"], "tags": ["B-PERSON", "O"]}]
     test = [{"tokens": ["Bert", "sings"], "tags": ["B-PERSON", "O"]}, {"tokens": ["Ada"], "tags": ["B-PERSON"]}]
-    assert controls(WORDS, train, train, test, seed=1)["word_majority"] == {
+    assert baseline_scores(WORDS, train, train, test, seed=1)["word_majority"] == {
         "f1_span": pytest.approx(2 / 3),
         "precision_span": 1.0,
         "recall_span": 0.5,
@@ -128,7 +129,7 @@ def test_a_window_ends_with_its_sentence() -> None:
     assert {key for key in first if key.startswith("word")} == {"word+0", "word+1"}
 
 
-def test_dev_chooses_the_strength_and_test_has_no_say(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dev_chooses_the_strength_and_test_is_not_considered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Dev rows of one label favour the strongest regularisation, and so it is taken, whatever test would prefer."""
     draw = random.Random(11)
     rows = [
@@ -137,47 +138,49 @@ def test_dev_chooses_the_strength_and_test_has_no_say(monkeypatch: pytest.Monkey
     alone = {}
     for strength in (0.01, 100.0):
         monkeypatch.setattr("adaptbert.comparison.baselines.STRENGTHS", (strength,))
-        alone[strength] = controls(SENTENCES, rows, rows, rows, seed=1)["tfidf_logistic"]
+        alone[strength] = baseline_scores(SENTENCES, rows, rows, rows, seed=1)["tfidf_logistic"]
     assert alone[0.01]["accuracy"] < alone[100.0]["accuracy"] == 1.0
 
     common = [{"text": row["text"], "label": "common"} for row in rows]
     monkeypatch.setattr("adaptbert.comparison.baselines.STRENGTHS", (0.01, 100.0))
-    assert controls(SENTENCES, rows, rows, rows, seed=1)["tfidf_logistic"] == alone[100.0]
-    assert controls(SENTENCES, rows, common, rows, seed=1)["tfidf_logistic"] == alone[0.01]
+    assert baseline_scores(SENTENCES, rows, rows, rows, seed=1)["tfidf_logistic"] == alone[100.0]
+    assert baseline_scores(SENTENCES, rows, common, rows, seed=1)["tfidf_logistic"] == alone[0.01]
 
 
 @pytest.mark.parametrize(("shape", "target"), tiny.KINDS)
-def test_every_kind_of_task_has_controls_that_learn(shape: str, target: str) -> None:
+def test_every_kind_of_task_has_baselines_that_learn(shape: str, target: str) -> None:
     """What can be learnt linearly is learnt, and beats the answer that is always the same."""
     train, dev, test = (
         tiny.labelled("domain", shape, count, seed, target) for count, seed in ((400, 1), (60, 2), (80, 3))
     )
-    found = controls(tiny.described(shape, target), train, dev, test, seed=1)
+    scores = baseline_scores(tiny.described(shape, target), train, dev, test, seed=1)
     metric = COMPARED_BY[target]
-    names = list(found)
+    names = list(scores)
     assert names[0] in ("majority", "word_majority")
     assert len(names) == 2
-    assert set(names) <= set(CONTROLS), "adaptbert/comparison/report/terms.py: CONTROLS"
+    assert set(names) <= set(BASELINE_WORDS), "adaptbert/comparison/report/terms.py: BASELINES"
     if shape != "extractive_answer":  # its baseline knows nothing of the training rows
-        assert found[names[1]][metric] >= found[names[0]][metric]
-        assert found[names[1]][metric] > 0.65
+        assert scores[names[1]][metric] >= scores[names[0]][metric]
+        assert scores[names[1]][metric] > 0.65
 
 
-def test_the_overlap_control_takes_the_sentence_of_the_question() -> None:
+def test_the_overlap_baseline_takes_the_sentence_of_the_question() -> None:
     row = {
         "context": "It rained. The mill by the river was built in 1820. Nobody came.",
         "question": "When was the mill built?",
         "answers": [{"text": "1820", "start": 44}],
     }
     task = tiny.described("extractive_answer")
-    found = controls(task, [row], [row], [row], seed=1)
-    assert found["majority"] == {"f1_answer": 0.0, "exact_match": 0.0}
-    assert found["question_overlap"]["f1_answer"] == 2 * 1 / (1 + 7), "articles do not count"
-    assert "majority" not in controls(tiny.described("extractive_answer", no_answer=False), [row], [row], [row], seed=1)
+    scores = baseline_scores(task, [row], [row], [row], seed=1)
+    assert scores["majority"] == {"f1_answer": 0.0, "exact_match": 0.0}
+    assert scores["question_overlap"]["f1_answer"] == 2 * 1 / (1 + 7), "articles do not count"
+    assert "majority" not in baseline_scores(
+        tiny.described("extractive_answer", no_answer=False), [row], [row], [row], seed=1
+    )
 
 
 def test_a_pair_needs_both_of_its_texts_and_what_they_share() -> None:
-    """The label says whether both texts name the same thing: no text alone tells it."""
+    """The label says whether both texts name the same thing: no text alone determines it."""
     draw = random.Random(3)
     rows = []
     for number in range(400):
@@ -186,4 +189,4 @@ def test_a_pair_needs_both_of_its_texts_and_what_they_share() -> None:
         pair = {"text_a": f"here is {first}", "text_b": f"we saw {first if same else other}"}
         rows.append({**pair, "label": "same" if same else "other", "id": str(number)})
     task = PAIRS.model_copy(update={"labels": ["other", "same"]})
-    assert controls(task, rows[:200], rows[200:300], rows[300:], seed=1)["tfidf_logistic"]["f1_macro"] > 0.95
+    assert baseline_scores(task, rows[:200], rows[200:300], rows[300:], seed=1)["tfidf_logistic"]["f1_macro"] > 0.95

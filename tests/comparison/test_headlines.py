@@ -33,8 +33,8 @@ def test_scores_and_differences_and_nothing_else() -> None:
 
 def test_what_is_committed() -> None:
     """A few dozen columns in `dvc exp show`; and the only file that DVC takes for metrics."""
-    found = read_json(Path("metrics/metrics.json"))
-    assert found == headlines(read_json(Path("metrics/comparison.json")))
-    assert len(flatten(found)) < 50
+    committed = read_json(Path("metrics/metrics.json"))
+    assert committed == headlines(read_json(Path("metrics/comparison.json")))
+    assert len(flatten(committed)) < 50
     dvc_yaml = Path("dvc.yaml").read_text("utf-8")
     assert dvc_yaml.count("\n    metrics:\n      - metrics/metrics.json:\n") == dvc_yaml.count("    metrics:") == 1

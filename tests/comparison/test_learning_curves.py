@@ -47,15 +47,15 @@ def comparison(made: Simulated) -> Comparison:
 
 
 def test_the_table_has_every_number_of_labels_and_all_of_them_last(comparison: Comparison) -> None:
-    found = json.loads(json.dumps(summary(comparison)))["section"]
+    section = json.loads(json.dumps(summary(comparison)))["section"]
     for arm, points in SCORES.items():
-        rows = found[arm]["learning_curve"]
+        rows = section[arm]["learning_curve"]
         assert [row[0] for row in rows] == [50, 100, 250]
         for labels, mean, low, high in rows[:-1]:
             expected = mean_interval(points[labels], 0.95)
             assert [mean, low, high] == pytest.approx([expected.mean, expected.low, expected.high], abs=1e-6)
-        assert rows[-1][1:] == [found[arm]["f1_macro"], found[arm]["low"], found[arm]["high"]]
-    assert "learning_curve" not in found["scratch"]
+        assert rows[-1][1:] == [section[arm]["f1_macro"], section[arm]["low"], section[arm]["high"]]
+    assert "learning_curve" not in section["scratch"]
 
 
 def test_the_plot_has_every_seed(comparison: Comparison, tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_the_page_draws_a_line_an_arm_where_there_are_curves(comparison: Compari
 
 
 def test_labels_that_double_are_equally_far_apart_and_more_is_higher() -> None:
-    line = curves.Learnt("a", "domain", [(100, 0.2, 0.1, 0.3), (200, 0.4, 0.3, 0.5), (400, 0.6, 0.5, 0.7)])
+    line = curves.LearningCurve("a", "domain", [(100, 0.2, 0.1, 0.3), (200, 0.4, 0.3, 0.5), (400, 0.6, 0.5, 0.7)])
     drawn = curves.learning([line], "x")
     (path,) = re.findall(r'<polyline[^>]*points="([^"]+)"', drawn)
     places = [tuple(map(float, place.split(","))) for place in path.split()]
@@ -95,5 +95,7 @@ def test_labels_that_double_are_equally_far_apart_and_more_is_higher() -> None:
 
 
 def test_one_seed_has_a_line_without_a_band() -> None:
-    drawn = curves.learning([curves.Learnt("a", "domain", [(100, 0.2, None, None), (200, 0.4, None, None)])], "x")
+    drawn = curves.learning(
+        [curves.LearningCurve("a", "domain", [(100, 0.2, None, None), (200, 0.4, None, None)])], "x"
+    )
     assert re.findall(r'<polygon[^>]*points="([^"]*)"', drawn) == [""]

@@ -31,7 +31,7 @@ def ladder(**arms: str) -> LadderConfig:
     return LadderConfig.model_validate({"domain_transfer": corpora, "task_transfer": TASK_RUNGS, "finetune": cells})
 
 
-def asked(**arms: str) -> dict[str, tuple[str, str]]:
+def compared_arms(**arms: str) -> dict[str, tuple[str, str]]:
     return {pair.step: (pair.arm, pair.other) for pair in pairs(ladder(**arms), "section")}
 
 
@@ -67,7 +67,7 @@ def test_a_role_is_what_the_rung_is(rung: str, expected: str) -> None:
     assert expected in words.ARMS
 
 
-def test_every_question_has_words_and_is_asked_where_its_roles_are_there() -> None:
+def test_every_question_has_words_and_is_answered_where_its_roles_exist() -> None:
     assert set(QUESTIONS) == set(words.STEPS)
     arms = {
         "scratch": "scratch",
@@ -79,17 +79,17 @@ def test_every_question_has_words_and_is_asked_where_its_roles_are_there() -> No
         "scratch_task": "task_transfer/section-scratch",
         "general_long_task": "task_transfer/section-long",
     }
-    assert asked(**arms) == QUESTIONS
-    assert list(asked(**arms)) == list(QUESTIONS)
+    assert compared_arms(**arms) == QUESTIONS
+    assert list(compared_arms(**arms)) == list(QUESTIONS)
 
 
 def test_a_false_name_makes_no_step() -> None:
-    assert asked(domain="pretrain", general="pretrain") == {}
-    assert asked(domain="pretrain", scratch="scratch") == {"pretrain/domain": ("domain", "scratch")}
+    assert compared_arms(domain="pretrain", general="pretrain") == {}
+    assert compared_arms(domain="pretrain", scratch="scratch") == {"pretrain/domain": ("domain", "scratch")}
 
 
 def test_two_domain_corpora_are_two_steps_each_beside_its_own_arms() -> None:
-    found = asked(
+    steps = compared_arms(
         base="pretrain",
         general_long="domain_transfer/general",
         domain="domain_transfer/law",
@@ -97,7 +97,7 @@ def test_two_domain_corpora_are_two_steps_each_beside_its_own_arms() -> None:
         domain_task="task_transfer/section-law",
         news_task="task_transfer/section-news",
     )
-    assert found == {
+    assert steps == {
         "more_training": ("general_long", "base"),
         "domain_transfer": ("domain", "base"),
         "domain_transfer/news": ("news", "base"),
@@ -106,7 +106,9 @@ def test_two_domain_corpora_are_two_steps_each_beside_its_own_arms() -> None:
         "task_transfer_after_domain": ("domain_task", "domain"),
         "task_transfer_after_domain/news_task": ("news_task", "news"),
     }
-    assert asked(domain_task="task_transfer/section-law", news="domain_transfer/news") == {}, "another domain text"
+    assert compared_arms(domain_task="task_transfer/section-law", news="domain_transfer/news") == {}, (
+        "another domain text"
+    )
 
 
 def test_steps_of_two_corpora_reach_the_metrics_and_the_page_in_words(made: Simulated) -> None:
@@ -116,8 +118,8 @@ def test_steps_of_two_corpora_reach_the_metrics_and_the_page_in_words(made: Simu
         "domain": ("domain", "domain_transfer/domain"),
         "news": ("task", "domain_transfer/news"),
     }
-    found = compared(rearmed(made, arms))
-    steps = summary(found)["section"]["steps"]
+    comparison = compared(rearmed(made, arms))
+    steps = summary(comparison)["section"]["steps"]
     assert [step for step in steps if step.startswith("domain")] == [
         "domain_transfer",
         "domain_transfer/news",
@@ -126,11 +128,11 @@ def test_steps_of_two_corpora_reach_the_metrics_and_the_page_in_words(made: Simu
     ]
     assert steps["domain_transfer/news"]["of"] == ["news", "general"]
     assert steps["domain_transfer/news"]["difference"] != steps["domain_transfer"]["difference"]
-    page = render(found)
+    page = render(comparison)
     assert "Domain transfer (news)" in page
     assert "领域迁移（news）" in page
     assert "general, then domain transfer (domain_transfer/news)" in page
-    lifts = [lift.en.partition(" changes")[0] for lift in sentences.lift(found.tasks[0], 0.95)]
+    lifts = [lift.en.partition(" changes")[0] for lift in sentences.lift(comparison.tasks[0], 0.95)]
     assert lifts == ["Domain transfer", "Domain transfer (news)"]
 
 
@@ -160,13 +162,13 @@ def test_the_rung_that_would_make_most_comparisons(arms: dict[str, str], expecte
 
 
 @pytest.mark.parametrize("arm", ARMS)
-def test_an_arm_alone_claims_no_gain_and_is_told_what_would_compare_it(made: Simulated, arm: str) -> None:
+def test_a_single_arm_has_no_gain_and_advice_for_a_second_one(made: Simulated, arm: str) -> None:
     task = section(made, **{arm: (arm, ARMS[arm].format(task="section"))})
     assert task.steps == []
-    found = sentences.without_gain(task)
-    assert found.en.startswith("No step was compared. To measure ")
-    assert f" to compare with {arm}." in found.en
-    assert found.zh.startswith("没有比较任何一步。")
+    sentence = sentences.without_gain(task)
+    assert sentence.en.startswith("No step was compared. To measure ")
+    assert f" to compare with {arm}." in sentence.en
+    assert sentence.zh.startswith("没有比较任何一步。")
     page = render(compared(rearmed(made, {arm: (arm, ARMS[arm].format(task="section"))})))
     assert "No step was compared." in page
     assert "brought a gain" not in page

@@ -1,4 +1,4 @@
-"""The comparison finds the truth of a simulated recipe, shows what is missing, and says the same in all its views."""
+"""The comparison of a simulated recipe has the true verdicts, shows what is missing, and is equal in all its views."""
 
 import csv
 import dataclasses
@@ -9,7 +9,7 @@ import pytest
 
 from adaptbert.base.files import read_json, write_json
 from adaptbert.comparison.assemble import compare_all
-from adaptbert.comparison.baselines import controls
+from adaptbert.comparison.baselines import baseline_scores
 from adaptbert.comparison.metrics_json import summary
 from adaptbert.comparison.plot_data import write_plots
 from adaptbert.comparison.records import Comparison
@@ -38,7 +38,7 @@ def compared(simulated: Simulated) -> Comparison:
     return compare_all(simulated.ladder, simulated.outputs, confidence=0.95, baseline_seed=1)
 
 
-def test_finds_the_lift_that_is_there_and_none_that_is_not(comparison: Comparison) -> None:
+def test_a_real_lift_is_shown_and_no_other(comparison: Comparison) -> None:
     for task in comparison.tasks:
         verdicts = {step.name: step.verdict for step in task.steps}
         assert verdicts["domain_transfer"] == verdicts["domain_text"] == verdicts["climb"] == "gain"
@@ -79,7 +79,7 @@ def test_scores_are_those_of_the_predictions(simulated: Simulated, comparison: C
     total = sum(sum(row.values()) for row in counts.values())
     accuracy = sum(seed["test/accuracy"] for seed in cell["seeds"]) / len(cell["seeds"])
     assert sum(counts[label][label] for label in counts) / total == pytest.approx(accuracy)
-    assert task.inspection.calibration.came_true == pytest.approx(accuracy)
+    assert task.inspection.calibration.accuracy == pytest.approx(accuracy)
     by_seed = zip(*(scores.f1 for scores in task.inspection.classes), strict=True)
     macro = [sum(scores) / len(LABELS) for scores in by_seed]
     assert macro == pytest.approx([seed["test/f1_macro"] for seed in cell["seeds"]])
@@ -113,18 +113,18 @@ def test_the_dev_split_chooses(simulated: Simulated, tmp_path: Path) -> None:
     assert compared(again).tasks[0].chosen == "scratch"
 
 
-def test_controls_see_as_many_rows_as_the_arms(simulated: Simulated, comparison: Comparison) -> None:
+def test_baselines_are_fitted_on_as_many_rows_as_the_arms(simulated: Simulated, comparison: Comparison) -> None:
     folder = simulated.outputs.data / "section"
     assert [task.labels for task in comparison.tasks] == [250, 250]
-    wanted = controls(
+    expected = baseline_scores(
         TaskDescription(task_type="single_sentence", target="class", labels=[]),
         subset(split(folder, "train"), 250),
         split(folder, "dev"),
         split(folder, "test"),
         1,
     )
-    assert comparison.tasks[0].controls == {name: scores["f1_macro"] for name, scores in wanted.items()}
-    assert set(comparison.tasks[1].controls) == {"word_majority", "window_logistic"}
+    assert comparison.tasks[0].baselines == {name: scores["f1_macro"] for name, scores in expected.items()}
+    assert set(comparison.tasks[1].baselines) == {"word_majority", "window_logistic"}
 
 
 def test_costs_are_summed_along_the_ladder(comparison: Comparison) -> None:
@@ -150,8 +150,10 @@ def test_every_rung_is_measured_on_every_text(comparison: Comparison) -> None:
 def test_a_public_checkpoint_is_not_taken_for_random_weights(tmp_path: Path) -> None:
     made = simulate(tmp_path, tasks=["section"])
     path = made.root / "metrics/pretrain.json"
-    found = read_json(path)
-    write_json(path, found | {"from": "models/init", "tokens": 0, "steps": 0, "curve": [], "before": found["after"]})
+    metrics = read_json(path)
+    write_json(
+        path, metrics | {"from": "models/init", "tokens": 0, "steps": 0, "curve": [], "before": metrics["after"]}
+    )
     public = compared(made)
     assert public.began_from == "models/init"
     assert public.rung("scratch").after == {}
@@ -163,32 +165,32 @@ def test_what_is_missing_is_shown_as_missing(tmp_path: Path) -> None:
     holed = simulate(tmp_path, tasks=["section"])
     (holed.root / "metrics/finetune/section-domain.json").unlink()
     (holed.root / "metrics/domain_transfer/general.json").unlink()
-    found = compared(holed)
-    task = found.tasks[0]
+    comparison = compared(holed)
+    task = comparison.tasks[0]
     arm = task.arm("domain")
     assert arm is not None
     assert arm.missing
     assert {step.name: step.verdict for step in task.steps}["domain_transfer"] == "untested"
-    assert found.rung("domain_transfer/general").missing
-    assert found.rung("domain_transfer/general").total is None
+    assert comparison.rung("domain_transfer/general").missing
+    assert comparison.rung("domain_transfer/general").total is None
     assert [arm.cost for arm in task.arms if arm.name == "general_long"] == [None]
-    assert summary(found)["section"]["domain"] == {}
-    table = comparison_table(summary(found)).splitlines()
+    assert summary(comparison)["section"]["domain"] == {}
+    table = comparison_table(summary(comparison)).splitlines()
     assert [line.split() for line in table if line.startswith("domain  ")] == [["domain", "missing"]]
     assert any(line.startswith("domain_transfer/general ") and "missing" in line for line in table)
 
 
-def test_without_any_cell_the_controls_still_stand(tmp_path: Path) -> None:
+def test_without_any_cell_there_are_still_baselines(tmp_path: Path) -> None:
     bare = simulate(tmp_path, tasks=["section"])
     for path in (bare.root / "metrics/finetune").iterdir():
         path.unlink()
     task = compared(bare).tasks[0]
     assert (task.chosen, task.inspection) == (None, None)
     assert task.labels == 300
-    assert "tfidf_logistic" in task.controls
+    assert "tfidf_logistic" in task.baselines
 
 
-def test_only_questions_whose_arms_are_planned_are_asked(tmp_path: Path) -> None:
+def test_only_questions_whose_arms_are_planned_are_answered(tmp_path: Path) -> None:
     made = simulate(tmp_path, tasks=["section"])
     cells = {key: cell for key, cell in made.ladder.finetune.items() if cell.arm in ("general", "domain")}
     fewer = dataclasses.replace(made, ladder=made.ladder.model_copy(update={"finetune": cells}))
@@ -198,7 +200,7 @@ def test_only_questions_whose_arms_are_planned_are_asked(tmp_path: Path) -> None
     assert steps[0].p_holm == steps[0].difference.p
 
 
-def test_degenerate_seeds_are_counted_and_kept(tmp_path: Path) -> None:
+def test_degenerate_seeds_are_counted_in_the_mean(tmp_path: Path) -> None:
     made = simulate(tmp_path, tasks=["section"])
     path = made.root / "metrics/finetune/section-task.json"
     cell = read_json(path)
@@ -219,25 +221,25 @@ def test_left_over_folders_are_not_sources(simulated: Simulated, comparison: Com
 
 
 def test_summary_has_numbers_for_dvc_and_is_plain_json(comparison: Comparison) -> None:
-    found = summary(comparison)
-    assert json.loads(json.dumps(found, allow_nan=False)) == found
-    arm, interval = found["section"]["domain"], comparison.tasks[0].arms[3].interval
+    metrics = summary(comparison)
+    assert json.loads(json.dumps(metrics, allow_nan=False)) == metrics
+    arm, interval = metrics["section"]["domain"], comparison.tasks[0].arms[3].interval
     assert interval is not None
     assert (arm["f1_macro"], arm["low"], arm["high"]) == pytest.approx(
         (interval.mean, interval.low, interval.high), abs=1e-6
     )
-    assert set(found["section"]) == {*ARMS, "majority", "tfidf_logistic", "steps"}
+    assert set(metrics["section"]) == {*ARMS, "majority", "tfidf_logistic", "steps"}
     average = comparison.suite[3]
-    assert found["suite"]["domain"]["average"] == pytest.approx(average.interval.mean, abs=1e-6)
-    assert found["suite"]["domain"]["parts"] == [[name, round(score, 6)] for name, score in average.parts.items()]
-    looked_at = found["inspection"]["section"]
-    assert [label for label, *_ in looked_at["classes"]] == LABELS
-    assert sum(support for *_, support in looked_at["classes"]) == 300
-    assert sum(count for count, _, _ in looked_at["curve"]) == 8 * 300
-    assert len(looked_at["errors"]) == 10
-    assert all(row_id.startswith("test-") for row_id, _, _ in looked_at["errors"])
-    assert found["bits_per_char"]["pretrain"]["domain"] == 3.3
-    assert found["training"]["task_transfer/section-domain"]["tokens"] == 3_050_000
+    assert metrics["suite"]["domain"]["average"] == pytest.approx(average.interval.mean, abs=1e-6)
+    assert metrics["suite"]["domain"]["parts"] == [[name, round(score, 6)] for name, score in average.parts.items()]
+    inspection = metrics["inspection"]["section"]
+    assert [label for label, *_ in inspection["classes"]] == LABELS
+    assert sum(support for *_, support in inspection["classes"]) == 300
+    assert sum(count for count, _, _ in inspection["curve"]) == 8 * 300
+    assert len(inspection["errors"]) == 10
+    assert all(row_id.startswith("test-") for row_id, _, _ in inspection["errors"])
+    assert metrics["bits_per_char"]["pretrain"]["domain"] == 3.3
+    assert metrics["training"]["task_transfer/section-domain"]["tokens"] == 3_050_000
 
 
 def test_table_shows_every_cell_step_and_rung(comparison: Comparison) -> None:
@@ -257,10 +259,10 @@ def test_table_shows_every_cell_step_and_rung(comparison: Comparison) -> None:
 
 
 def test_one_task_has_no_suite_average(tmp_path: Path) -> None:
-    found = compared(simulate(tmp_path, tasks=["section"]))
-    assert found.suite == []
-    assert "suite" not in summary(found)
-    assert "mean over tasks" not in comparison_table(summary(found))
+    comparison = compared(simulate(tmp_path, tasks=["section"]))
+    assert comparison.suite == []
+    assert "suite" not in summary(comparison)
+    assert "mean over tasks" not in comparison_table(summary(comparison))
 
 
 def test_columns_are_aligned_with_chinese_names() -> None:

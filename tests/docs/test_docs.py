@@ -30,12 +30,12 @@ def _in_the_project(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def outputs() -> set[str]:
     """What DVC writes, the folders that hold it, and what else appears when things run."""
-    found = {"mlflow.db", "mlartifacts", "dvc_plots", "dvc_plots/index.html", ".venv", "data/own", "data/rejected"}
+    paths = {"mlflow.db", "mlartifacts", "dvc_plots", "dvc_plots/index.html", ".venv", "data/own", "data/rejected"}
     for line in re.findall(
         r"^ +- ((?:data|models|metrics|predictions|reports)/[^\s:]+)", read("dvc.yaml"), re.MULTILINE
     ):
-        found |= {line, *(parent.as_posix() for parent in Path(line).parents)}
-    return found
+        paths |= {line, *(parent.as_posix() for parent in Path(line).parents)}
+    return paths
 
 
 FORMATS = r"md|py|yaml|yml|toml|txt|json|svg|png|html|parquet|db"
@@ -198,8 +198,8 @@ def test_the_words_fit_the_figures() -> None:
     if own_run():
         pytest.skip("metrics/comparison.json is not the demonstration's")
     summary = read_json(Path("metrics/comparison.json"))
-    found = {(task, step): summary[task]["steps"][step]["verdict"] for task, step in CLAIMS}
-    assert found == CLAIMS, "write that section of both READMEs anew, and CLAIMS"
+    verdicts = {(task, step): summary[task]["steps"][step]["verdict"] for task, step in CLAIMS}
+    assert verdicts == CLAIMS, "write that section of both READMEs anew, and CLAIMS"
     for task in ("section", "mention"):
         steps = summary[task]["steps"]
         largest = max(
@@ -223,7 +223,7 @@ def test_every_key_is_explained() -> None:
     assert [end for end, words in OTHERWISE.items() if words not in used] == [], "no key takes these words"
 
 
-def test_exit_codes_are_told() -> None:
+def test_exit_codes_are_documented() -> None:
     from adaptbert import errors
 
     for code in (errors.BAD_DATA, errors.INTERNAL, errors.IO_ERROR, errors.TEMPORARY, errors.BAD_PARAMS):

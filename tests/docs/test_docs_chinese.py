@@ -74,13 +74,13 @@ def part(token: Token, folder: Path, translated: bool) -> Part:
 def differences(english: str, chinese: str, folder: Path) -> list[tuple[str, str, Part | None, Part | None]]:
     """Parts that do not fit, the first first; after a missing part nothing fits, so look at that one."""
     ours, theirs = parsed(english), parsed(chinese)
-    found = []
+    unequal = []
     for left, right in zip_longest(ours, theirs):
         one = part(left, folder, translated=True) if left else None
         other = part(right, folder, translated=False) if right else None
         if one != other:
-            found.append((left.content if left else "", right.content if right else "", one, other))
-    return found
+            unequal.append((left.content if left else "", right.content if right else "", one, other))
+    return unequal
 
 
 def test_every_page_of_the_guide_has_a_partner() -> None:
@@ -91,8 +91,8 @@ def test_every_page_of_the_guide_has_a_partner() -> None:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_both_languages_say_the_same(name: str) -> None:
-    found = differences(read(name), read(swapped(name)), (ROOT / name).parent)
-    assert found[:1] == []
+    unequal = differences(read(name), read(swapped(name)), (ROOT / name).parent)
+    assert unequal[:1] == []
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -37,9 +37,9 @@ def test_make_targets_exist() -> None:
             assert word in targets() or word.partition("=")[0] in variables, f"{name}: make {word}"
 
 
-def test_every_make_target_is_told() -> None:
-    told = {word for _, words in shown("make") for word in words[1:]}
-    assert targets() - told == set()
+def test_every_make_target_is_documented() -> None:
+    documented = {word for _, words in shown("make") for word in words[1:]}
+    assert targets() - documented == set()
 
 
 def test_adaptbert_commands_parse() -> None:
@@ -53,9 +53,9 @@ def test_adaptbert_commands_parse() -> None:
             assert (ROOT / f"presets/{preset}.yaml").is_file(), f"{name}: {preset}"
 
 
-def test_every_verb_and_preset_is_told() -> None:
-    told = {words[1] for _, words in shown("adaptbert")}
-    assert set(get_command(app).commands) - told == set()  # type: ignore[attr-defined]
+def test_every_verb_and_preset_is_documented() -> None:
+    documented = {words[1] for _, words in shown("adaptbert")}
+    assert set(get_command(app).commands) - documented == set()  # type: ignore[attr-defined]
     for path in (ROOT / "presets").glob("*.yaml"):
         assert f"`{path.stem}`" in read("README.md")
 
@@ -68,13 +68,13 @@ def test_dvc_commands_parse() -> None:
     instances = {f"{stage}@{key}" for stage, table in demo["ladder"].items() for key in table}
     for name, words in shown("dvc"):
         try:
-            found = get_main_parser().parse_args(words[1:])
+            parsed = get_main_parser().parse_args(words[1:])
         except DvcParserError:
             pytest.fail(f"{name}: {shlex.join(words)}")
-        for setting in getattr(found, "set_param", None) or []:
+        for setting in getattr(parsed, "set_param", None) or []:
             assert setting.partition("=")[0] in keys, f"{name}: {setting}"
-        wanted = getattr(found, "targets", None) if words[1] == "repro" else getattr(found, "target", None)
-        for target in [wanted] if isinstance(wanted, str) else wanted or []:
+        addressed = getattr(parsed, "targets", None) if words[1] == "repro" else getattr(parsed, "target", None)
+        for target in [addressed] if isinstance(addressed, str) else addressed or []:
             assert target in stages | instances, f"{name}: {target}"
 
 
@@ -88,15 +88,15 @@ def test_python_modules_exist() -> None:
 
 @pytest.mark.parametrize("program", ["prefect", "mlflow"])
 def test_other_programs_know_the_command_and_its_options(program: str) -> None:
-    """Their own --help is asked, once for each sub-command."""
-    asked: dict[tuple[str, ...], set[str]] = {}
+    """Their own --help is read, once for each sub-command."""
+    documented: dict[tuple[str, ...], set[str]] = {}
     for _, words in shown(program):
         verbs = [word for word in words[1:] if re.fullmatch(r"[a-z][a-z-]*", word)][: 2 if program == "prefect" else 1]
         if verbs[0] == "deploy":
             verbs = verbs[:1]
         options = {word for word in words[1:] if word.startswith("--")} - {"--no-prompt"}
-        asked.setdefault(tuple(verbs), set()).update(options)
-    for sub, options in asked.items():
+        documented.setdefault(tuple(verbs), set()).update(options)
+    for sub, options in documented.items():
         command = [str(Path(sys.executable).with_name(program)), *sub, "--help"]
         done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "COLUMNS": "200"})
         assert done.returncode == 0, f"{program} {' '.join(sub)}"

@@ -49,11 +49,11 @@ def calls() -> Iterator[tuple[str, ast.expr]]:
 
 def carriers() -> dict[str, set[str]]:
     """Callable -> the codes that it is called with."""
-    found: dict[str, set[str]] = {}
+    by_error: dict[str, set[str]] = {}
     for name, first in calls():
         if isinstance(first, ast.Attribute | ast.IfExp) and (codes := named(first)):
-            found.setdefault(name, set()).update(codes)
-    return found
+            by_error.setdefault(name, set()).update(codes)
+    return by_error
 
 
 def exit_codes() -> dict[str, set[int]]:
@@ -106,14 +106,14 @@ def test_numbers_that_stand_in_outputs_never_change() -> None:
 
 def test_the_outcome_of_a_code_is_that_of_what_raises_it() -> None:
     """`rejected` where a row can have it, and each exit code but the usual one."""
-    found = carriers()
+    by_error = carriers()
     known = exit_codes()
     for code in Code:
-        kinds = {name for name, codes in found.items() if code.name in codes}
+        kinds = {name for name, codes in by_error.items() if code.name in codes}
         codes = set().union(*(known.get(RAISED_LATER.get(name, name), set()) for name in kinds))
-        told = {int(number) for number in re.findall(r"\d+", code.outcome)}
-        assert codes - {errors.BAD_DATA} <= told, f"{code.name}: {kinds}"
-        assert told <= codes | {errors.BAD_DATA, *([errors.TEMPORARY, errors.INTERNAL] * ("RankLost" in kinds))}
+        documented = {int(number) for number in re.findall(r"\d+", code.outcome)}
+        assert codes - {errors.BAD_DATA} <= documented, f"{code.name}: {kinds}"
+        assert documented <= codes | {errors.BAD_DATA, *([errors.TEMPORARY, errors.INTERNAL] * ("RankLost" in kinds))}
         assert ("rejected" in code.outcome) == bool(kinds & PUT_ASIDE), f"{code.name}: {kinds}"
 
 

@@ -19,9 +19,9 @@ PATHS = {"source": "files", "train": "a", "dev": "b", "test": "c"}
 
 def examples() -> list[Any]:
     """Each block that is a file, with the parameters that follow it."""
-    found = [(file, keys) for file, keys in pairwise(blocks(PAGE)) if file.language != "yaml"]
+    shown = [(file, keys) for file, keys in pairwise(blocks(PAGE)) if file.language != "yaml"]
     return [
-        pytest.param(file, keys.text, id=keys.text.splitlines()[0] + f"-{n}") for n, (file, keys) in enumerate(found)
+        pytest.param(file, keys.text, id=keys.text.splitlines()[0] + f"-{n}") for n, (file, keys) in enumerate(shown)
     ]
 
 

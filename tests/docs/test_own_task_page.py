@@ -29,15 +29,15 @@ def shown(page: str) -> list[Any]:
 def document(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The smallest preset, whose two tasks stay, and the page's task."""
     monkeypatch.chdir(ROOT)
-    found = params.read(ROOT / "presets/smoke.yaml")
+    recipe = params.read(ROOT / "presets/smoke.yaml")
     (page,) = shown("docs/how-to/own-task.md")
-    found["collect_task"] |= page["collect_task"]
+    recipe["collect_task"] |= page["collect_task"]
     for steps in ("task_transfer", "finetune"):
-        found["ladder"][steps] |= page["ladder"][steps]
-    usual = {name: value for name, value in found["finetune"]["mention"].items() if name != "sequence_labelling"}
-    found["finetune"][TASK] = usual | page["finetune"][TASK]
-    found["pretrain"]["encoder"]["max_positions"] = 512
-    return found
+        recipe["ladder"][steps] |= page["ladder"][steps]
+    usual = {name: value for name, value in recipe["finetune"]["mention"].items() if name != "sequence_labelling"}
+    recipe["finetune"][TASK] = usual | page["finetune"][TASK]
+    recipe["pretrain"]["encoder"]["max_positions"] = 512
+    return recipe
 
 
 def squad(path: Path, split: str, count: int, seed: int) -> None:
@@ -95,9 +95,9 @@ def test_a_task_of_a_known_shape_is_params_only(document: dict[str, Any], tmp_pa
         work=tiny.work(tmp_path / "work"),
         run=tiny.no_record(),
     )
-    found = read_json(tmp_path / "metrics.json")
-    assert found["metric"] == "f1_answer"
-    assert [seed["seed"] for seed in found["seeds"]] == document["finetune"]["mention"]["seeds"]
+    metrics = read_json(tmp_path / "metrics.json")
+    assert metrics["metric"] == "f1_answer"
+    assert [seed["seed"] for seed in metrics["seeds"]] == document["finetune"]["mention"]["seeds"]
 
 
 def test_every_block_of_the_page_on_search_is_a_part_of_a_section(document: dict[str, Any]) -> None:

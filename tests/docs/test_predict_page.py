@@ -1,4 +1,4 @@
-"""docs/how-to/predict.md: its Python runs, and every option of the command is told."""
+"""docs/how-to/predict.md: its Python runs, and every option of the command is documented."""
 
 import re
 from pathlib import Path
@@ -26,15 +26,15 @@ def test_the_python_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
     assert re.fullmatch(r"a (code|prose) \{'code': .*, 'prose': .*\}\n", capsys.readouterr().out)
 
 
-def test_every_option_is_told() -> None:
+def test_every_option_is_documented() -> None:
     command = get_command(app).commands["predict"]  # type: ignore[attr-defined]
     names = {name for parameter in command.params for name in parameter.opts if name.startswith("-")}
-    told = set(re.findall(r"`(--?[a-z][a-z-]*)`", prose(PAGE)))
-    assert names - {"--help"} <= told
-    assert told <= names
+    documented = set(re.findall(r"`(--?[a-z][a-z-]*)`", prose(PAGE)))
+    assert names - {"--help"} <= documented
+    assert documented <= names
 
 
-def test_every_field_is_told() -> None:
-    told = set(re.findall(r"`(\w+)`", prose(PAGE)))
+def test_every_field_is_documented() -> None:
+    documented = set(re.findall(r"`(\w+)`", prose(PAGE)))
     for target in {target for targets in TARGETS_OF.values() for target in targets}:
-        assert set(columns(target, details=True).names) | {TARGETS[target].answer, target} <= told
+        assert set(columns(target, details=True).names) | {TARGETS[target].answer, target} <= documented

@@ -31,8 +31,8 @@ from adaptbert.runtime.tracking import run as tracking
 from adaptbert.training.resume import Work
 from tests.support import tiny
 from tests.support.cells import Project
-from tests.support.climbing import Ladder
 from tests.support.imports import ROOT
+from tests.support.rungs import Ladder
 
 ON_CPU = pytest.mark.skipif(torch.cuda.is_available(), reason="a CUDA device decides by what it says of itself")
 OLDER = pytest.mark.skipif(platform.machine() != "x86_64", reason="oneDNN is held to older instructions on x86 only")

@@ -1,4 +1,4 @@
-"""The code that a stage depends on: folders in dvc.yaml, the same in the key by which an unfinished run is found again.
+"""The code that a stage depends on: folders in dvc.yaml, the same in the key that identifies an unfinished run.
 
 `adaptbert/runtime`, `adaptbert/project` and the files directly in adaptbert/ carry: they can stop a stage, never change
 what it writes, and so are dependencies of nothing.
@@ -21,7 +21,7 @@ TAKEN = {
     "allocator.keep_freed_memory": "a setting of the C library; no value comes back",
     "locks.finish": "marks a run as finished; no value comes back",
     "params.params_file": "reads the YAML file of a data set of the hub, as params.yaml is read",
-    "peak_flops.matmul_peak": "a speed, for the progress line and the record",
+    "peak_flops.matmul_peak": "a speed, for the progress line and the tracking run",
     "progress.Progress": "prints; no value comes back",
     "tracking.run.Run": "records; no value comes back",
     "worker_pool.in_order": "gives back what the function gave, in order (tests/runtime/test_worker_pool.py)",

@@ -42,9 +42,9 @@ def one_of_each() -> list[Any]:
 
 
 def stage_object(name: str) -> Stage:
-    found = importlib.import_module(f"stages.{name}").STAGE
-    assert isinstance(found, Stage)
-    return found
+    stage = importlib.import_module(f"stages.{name}").STAGE
+    assert isinstance(stage, Stage)
+    return stage
 
 
 def files_in_stages() -> set[str]:
@@ -56,11 +56,11 @@ def arguments(stage: Any) -> dict[str, str]:
     words = shlex.split(stage.cmd)[4:]
     pairs = zip(words[::2], words[1::2], strict=True)
     templates = {option.removeprefix("--").replace("-", "_"): value for option, value in pairs}
-    found = stage_object(stage.addressing.partition("@")[0])
+    declared = stage_object(stage.addressing.partition("@")[0])
     document = params.read(ROOT / "params.yaml")
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv(placeholders.STAGE, stage.addressing)
-        return placeholders.fill(templates, document, found.name, found.foreach, ROOT / "params.yaml")
+        return placeholders.fill(templates, document, declared.name, declared.foreach, ROOT / "params.yaml")
 
 
 def related(path: str, others: set[str]) -> bool:
@@ -102,20 +102,22 @@ def test_options_are_the_arguments_of_the_function(stage: Any) -> None:
 @pytest.mark.parametrize("stage", one_of_each())
 def test_paths_in_the_command_are_declared_and_used(stage: Any) -> None:
     hints = stage_object(stage.addressing.partition("@")[0]).hints()
-    given = {value for name, value in arguments(stage).items() if hints[name] is Path}
+    in_command = {value for name, value in arguments(stage).items() if hints[name] is Path}
     _, data, outs = paths(stage)
-    assert {path for path in given if not related(path, data | outs)} == set(), "in the command, not declared"
-    assert {path for path in (data | outs) - NOT_ARGUMENTS if not related(path, given)} == set(), "declared, not used"
+    assert {path for path in in_command if not related(path, data | outs)} == set(), "in the command, not declared"
+    assert {path for path in (data | outs) - NOT_ARGUMENTS if not related(path, in_command)} == set(), (
+        "declared, not used"
+    )
 
 
 @pytest.mark.parametrize("stage", one_of_each())
 def test_params_are_the_sections_that_are_read(stage: Any) -> None:
     name, _, _ = stage.addressing.partition("@")
-    found = stage_object(name)
-    own = name if found.keyed_by is None else f"{name}.{arguments(stage)[found.keyed_by]}"
+    code = stage_object(name)
+    own = name if code.keyed_by is None else f"{name}.{arguments(stage)[code.keyed_by]}"
     declared = {key for dep in stage.deps for key in (getattr(dep, "params", None) or ())}
-    rung = {f"{found.foreach}.{stage.addressing.partition('@')[2]}"} if _has_entries(found) else set()
-    assert declared == {own, *rung, *found.sections()}
+    rung = {f"{code.foreach}.{stage.addressing.partition('@')[2]}"} if _has_entries(code) else set()
+    assert declared == {own, *rung, *code.sections()}
 
 
 def _has_entries(stage: Stage) -> bool:
@@ -166,5 +168,5 @@ def test_the_run_cache_knows_what_trains() -> None:
     for address, stage in resolved().items():
         if any(out.persist for out in stage.outs) or address == "compare":
             continue
-        kept = [out.def_path for out in stage.outs if not (out.use_cache or out.is_metric or out.is_plot)]
-        assert kept == [], address
+        uncached = [out.def_path for out in stage.outs if not (out.use_cache or out.is_metric or out.is_plot)]
+        assert uncached == [], address

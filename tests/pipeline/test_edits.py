@@ -13,18 +13,18 @@ RUNGS = {"pretrain", "domain_transfer", "task_transfer"}
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Project:
+def pristine(tmp_path_factory: pytest.TempPathFactory) -> Project:
     project = graph(tmp_path_factory.mktemp("graph"))
     assert changed(project) == set()
     return project
 
 
 @pytest.fixture
-def project(kept: Project) -> Project:
+def project(pristine: Project) -> Project:
     """As it was committed."""
-    git(kept, "reset", "-q", "--hard", "HEAD")
-    git(kept, "clean", "-q", "-f", "-d")
-    return kept
+    git(pristine, "reset", "-q", "--hard", "HEAD")
+    git(pristine, "clean", "-q", "-f", "-d")
+    return pristine
 
 
 EDITS = {

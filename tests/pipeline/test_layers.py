@@ -48,7 +48,7 @@ WIDER = {"adaptbert.cli.predict"}
 
 # The core trains on a bare machine: torch, transformers, numpy, pyarrow.
 CORE = ("base", "model", "training", "pretraining", "finetuning", "tokenization.store")
-KEPT_OUT = {"mlflow", "pandera", "prefect", "dvc", "datasets"}
+PLATFORMS = {"mlflow", "pandera", "prefect", "dvc", "datasets"}
 HEAVY = ["torch", "mlflow", "transformers", "pytorch_lightning", "sklearn", "pandera", "datasets"]
 
 LIBRARY = [module for module in modules("adaptbert") if module != "adaptbert"]
@@ -81,7 +81,7 @@ def test_the_table_is_the_tree() -> None:
 
 
 def test_the_house_stays_small() -> None:
-    """So that a place is found by going down two doors."""
+    """So that a file is at most two packages down."""
     assert len(MAY_IMPORT) <= MOST_PACKAGES
     for name in filter(None, FOLDERS):
         files = [path for path in (ROOT / "adaptbert" / name.replace(".", "/")).glob("*.py") if path.stem != "__init__"]
@@ -100,8 +100,13 @@ def functions() -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
 
 def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     """How many a caller gives."""
-    given = function.args
-    every = [*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, [given.vararg, given.kwarg])]
+    arguments = function.args
+    every = [
+        *arguments.posonlyargs,
+        *arguments.args,
+        *arguments.kwonlyargs,
+        *filter(None, [arguments.vararg, arguments.kwarg]),
+    ]
     return sum(parameter.arg not in ("self", "cls") for parameter in every)
 
 
@@ -138,8 +143,8 @@ def test_no_circles(of_packages: bool) -> None:
 
 @pytest.mark.parametrize("module", [module for module in LIBRARY if below(package(module), " ".join(CORE))])
 def test_core_imports_no_platform(module: str) -> None:
-    found = {name.partition(".")[0] for name in reached(module, but=("runtime",)) for name in imports(name)}
-    assert found & KEPT_OUT == set()
+    packages = {name.partition(".")[0] for name in reached(module, but=("runtime",)) for name in imports(name)}
+    assert packages & PLATFORMS == set()
 
 
 def test_one_lightning() -> None:
@@ -167,7 +172,7 @@ def test_flows_import_no_stage() -> None:
     ],
 )
 def test_importing_is_light(names: list[str]) -> None:
-    """A bad value is told before torch is loaded."""
+    """A bad value is reported before torch is loaded."""
     code = f"import sys, {', '.join(names)}; print(*(name for name in {HEAVY} if name in sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert (done.returncode, done.stdout.strip()) == (0, ""), done.stderr

@@ -88,9 +88,7 @@ def test_a_comment_in_the_fine_tuning_runs_the_cells_and_their_equal_results_end
 
 
 def test_an_edit_of_the_fine_tuning_runs_the_cells_and_the_comparison(project: Project) -> None:
-    with Edit(
-        project, "adaptbert/finetuning/module.py", "loss = self._shape.loss(found", "loss = 2 * self._shape.loss(found"
-    ):
+    with Edit(project, "adaptbert/finetuning/module.py", "loss = self._shape.loss(", "loss = 2 * self._shape.loss("):
         ran, _ = repro(project)
     assert ran == {*CELLS, "compare"}
     # Taking it back restores what was cached; nothing is trained. What compare leaves is in git, not in DVC's cache.

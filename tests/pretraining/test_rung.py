@@ -14,13 +14,13 @@ from adaptbert.errors import UserError
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.training.document_stream import BudgetConfig
 from tests.support import tiny
-from tests.support.climbing import Ladder
+from tests.support.rungs import Ladder
 
 FILES = ["card.json", "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]
 
 
-def test_what_is_written(climbed: Ladder) -> None:
-    assert sorted(climbed.outputs()) == sorted(
+def test_what_is_written(trained_ladder: Ladder) -> None:
+    assert sorted(trained_ladder.outputs()) == sorted(
         [
             *(f"models/scratch/{name}" for name in FILES if name != "model.safetensors"),
             *(
@@ -41,23 +41,23 @@ def test_what_is_written(climbed: Ladder) -> None:
     )
 
 
-def test_no_output_contains_the_time_or_the_machine(climbed: Ladder) -> None:
-    for name, content in climbed.outputs().items():
+def test_no_output_contains_the_time_or_the_machine(trained_ladder: Ladder) -> None:
+    for name, content in trained_ladder.outputs().items():
         if name.endswith(".json") and "tokenizer" not in name:
             text = content.decode()
-            assert str(climbed.root) not in text, name
+            assert str(trained_ladder.root) not in text, name
             assert not re.search(r"20\d\d-\d\d|\d\d:\d\d|/tmp|seconds|run_id", text), name
 
 
-def test_metrics(climbed: Ladder) -> None:
-    metrics = climbed.metrics("domain_transfer/domain")
+def test_metrics(trained_ladder: Ladder) -> None:
+    metrics = trained_ladder.metrics("domain_transfer/domain")
     assert metrics["rung"] == "domain_transfer/domain"
     assert metrics["from"] == "pretrain"
     assert metrics["steps"] == 62  # 8,000 / 128
     assert metrics["tokens"] == 62 * 128
     assert metrics["tflop"] > 0
     assert metrics["parameters"] == sum(
-        tensor.numel() for tensor in load_file(climbed.root / "models/pretrain/model.safetensors").values()
+        tensor.numel() for tensor in load_file(trained_ladder.root / "models/pretrain/model.safetensors").values()
     )
     assert set(metrics["before"]) == set(metrics["after"]) == {"general", "domain"}
     assert set(metrics["after"]["domain"]) == {"bits_per_char", "mlm_loss", "masked_accuracy"}
@@ -73,30 +73,32 @@ def test_metrics(climbed: Ladder) -> None:
     assert metrics["masking"]["rate"] == pytest.approx(0.15, abs=0.02)
 
 
-def test_every_rung_begins_where_the_one_below_ended(climbed: Ladder) -> None:
-    assert climbed.metrics("domain_transfer/domain")["before"] == climbed.metrics("pretrain")["after"]
-    below = climbed.metrics("domain_transfer/domain")["after"]
-    assert climbed.metrics("task_transfer/section-domain")["before"] == below
+def test_every_rung_begins_where_the_one_below_ended(trained_ladder: Ladder) -> None:
+    assert trained_ladder.metrics("domain_transfer/domain")["before"] == trained_ladder.metrics("pretrain")["after"]
+    below = trained_ladder.metrics("domain_transfer/domain")["after"]
+    assert trained_ladder.metrics("task_transfer/section-domain")["before"] == below
     pieces = tiny.tokenizer().size
-    assert climbed.metrics("pretrain")["before"]["general"]["mlm_loss"] == pytest.approx(np.log(pieces), rel=0.03)
+    assert trained_ladder.metrics("pretrain")["before"]["general"]["mlm_loss"] == pytest.approx(
+        np.log(pieces), rel=0.03
+    )
 
 
-def test_training_on_a_text_teaches_that_text(climbed: Ladder) -> None:
-    domain, general = (climbed.metrics(f"domain_transfer/{corpus}") for corpus in ("domain", "general"))
+def test_training_on_a_text_teaches_that_text(trained_ladder: Ladder) -> None:
+    domain, general = (trained_ladder.metrics(f"domain_transfer/{corpus}") for corpus in ("domain", "general"))
     for text, better, worse in (("domain", domain, general), ("general", general, domain)):
         assert better["after"][text]["bits_per_char"] < better["before"][text]["bits_per_char"]
         assert better["after"][text]["bits_per_char"] < worse["after"][text]["bits_per_char"]
 
 
-def test_the_control_is_trained_token_for_token_as_long(climbed: Ladder) -> None:
-    domain, general = (climbed.metrics(f"domain_transfer/{corpus}") for corpus in ("domain", "general"))
+def test_the_control_is_trained_token_for_token_as_long(trained_ladder: Ladder) -> None:
+    domain, general = (trained_ladder.metrics(f"domain_transfer/{corpus}") for corpus in ("domain", "general"))
     assert (domain["tokens"], domain["steps"]) == (general["tokens"], general["steps"])
     assert domain["before"] == general["before"]
 
 
-def test_the_ledger_names_all_text_from_the_first_rung_on(climbed: Ladder) -> None:
+def test_the_ledger_names_all_text_from_the_first_rung_on(trained_ladder: Ladder) -> None:
     def ledger(rung: str) -> list[tuple[str, int]]:
-        texts = Checkpoint.load(climbed.root / "models" / rung).texts
+        texts = Checkpoint.load(trained_ladder.root / "models" / rung).texts
         return [(text["name"], text["trained_tokens"]) for text in texts]
 
     assert ledger("scratch") == []
@@ -105,15 +107,17 @@ def test_the_ledger_names_all_text_from_the_first_rung_on(climbed: Ladder) -> No
     assert ledger("domain_transfer/domain") == replayed
     assert ledger("domain_transfer/general") == [("general", 31 * 128), ("general", 62 * 128)], "nothing to replay"
     assert ledger("task_transfer/section-domain") == [*replayed, ("section", 6 * 128)]
-    digests = {text["digest"] for text in Checkpoint.load(climbed.root / "models/domain_transfer/domain").texts}
-    assert digests == {read_json(climbed.root / f"data/corpora/{kind}/corpus.json")["digest"] for kind in tiny.WORDS}
+    digests = {text["digest"] for text in Checkpoint.load(trained_ladder.root / "models/domain_transfer/domain").texts}
+    assert digests == {
+        read_json(trained_ladder.root / f"data/corpora/{kind}/corpus.json")["digest"] for kind in tiny.WORDS
+    }
 
 
-def test_lineage_is_by_content(climbed: Ladder) -> None:
+def test_lineage_is_by_content(trained_ladder: Ladder) -> None:
     cards = {
         rung: card
         for rung in ("pretrain", "domain_transfer/domain", "task_transfer/section-domain")
-        if (card := Checkpoint.load(climbed.root / "models" / rung).card)
+        if (card := Checkpoint.load(trained_ladder.root / "models" / rung).card)
     }
     first, second, third = cards.values()
     assert first.init == "scratch"
@@ -125,7 +129,7 @@ def test_lineage_is_by_content(climbed: Ladder) -> None:
     assert second.params["seed"] == 1
 
 
-def test_twice_gives_equal_bytes(climbed: Ladder, tmp_path: Path) -> None:
+def test_twice_gives_equal_bytes(trained_ladder: Ladder, tmp_path: Path) -> None:
     """In another folder, after other random numbers were drawn."""
     again = Ladder(tmp_path)
     torch.manual_seed(99)
@@ -133,16 +137,16 @@ def test_twice_gives_equal_bytes(climbed: Ladder, tmp_path: Path) -> None:
     more = BudgetConfig(tokens=8_000)
     again.pretrain(budget=BudgetConfig(tokens=4_000))
     again.domain_transfer("domain", budget=more)
-    expected, metrics = climbed.outputs(), again.outputs()
+    expected, metrics = trained_ladder.outputs(), again.outputs()
     for name, content in metrics.items():
         assert content == expected[name], name
     assert "models/domain_transfer/domain/model.safetensors" in metrics
 
 
-def test_another_seed_gives_other_weights(ladder: Ladder, climbed: Ladder) -> None:
+def test_another_seed_gives_other_weights(ladder: Ladder, trained_ladder: Ladder) -> None:
     ladder.pretrain(seed=2, budget=BudgetConfig(tokens=4_000))
     name = "models/pretrain/model.safetensors"
-    assert ladder.outputs()[name] != climbed.outputs()[name]
+    assert ladder.outputs()[name] != trained_ladder.outputs()[name]
 
 
 def test_no_step_keeps_the_weights(ladder: Ladder) -> None:
@@ -213,6 +217,6 @@ def test_what_fails_on_the_way_leaves_the_old_rung(ladder: Ladder, monkeypatch: 
     assert ladder.outputs() == before
 
 
-def test_the_card_is_plain_json(climbed: Ladder) -> None:
-    card = json.loads((climbed.root / "models/pretrain/card.json").read_text(encoding="utf-8"))
+def test_the_card_is_plain_json(trained_ladder: Ladder) -> None:
+    card = json.loads((trained_ladder.root / "models/pretrain/card.json").read_text(encoding="utf-8"))
     assert list(card) == ["stage", "rung", "params", "init", "texts", "measured", "weights", "config", "tokenizer"]

@@ -15,16 +15,18 @@ from adaptbert.tokenization.store.tokenizer import Tokenizer
 from adaptbert.tokenization.vocabulary_extension import ExtensionConfig, extend_vocabulary
 from adaptbert.training.document_stream import BudgetConfig
 from tests.support import tiny
-from tests.support.climbing import ENCODER, Ladder, refused
+from tests.support.rungs import ENCODER, Ladder, refused
 
 
-def test_a_local_checkpoint_is_the_start(ladder: Ladder, climbed: Ladder, capsys: pytest.CaptureFixture[str]) -> None:
-    shutil.copytree(climbed.root / "models/pretrain", ladder.root / "models/init")
+def test_a_local_checkpoint_is_the_start(
+    ladder: Ladder, trained_ladder: Ladder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(trained_ladder.root / "models/pretrain", ladder.root / "models/init")
     ladder.pretrain(init=str(ladder.root / "models/init"), encoder=None, budget=BudgetConfig(steps=2))
-    assert ladder.metrics("pretrain")["before"] == climbed.metrics("pretrain")["after"]
+    assert ladder.metrics("pretrain")["before"] == trained_ladder.metrics("pretrain")["after"]
     assert not Checkpoint.load(ladder.root / "models/scratch").has_weights
     assert "note" not in capsys.readouterr().out
-    shutil.copytree(climbed.root / "models/pretrain", ladder.root / "elsewhere")
+    shutil.copytree(trained_ladder.root / "models/pretrain", ladder.root / "elsewhere")
     ladder.pretrain(init=str(ladder.root / "elsewhere"), encoder=None, budget=BudgetConfig(steps=0))
     assert "note: DVC cannot see changes in" in capsys.readouterr().out
 
@@ -47,8 +49,8 @@ def test_a_pooler_is_passed_on_to_fine_tuning(ladder: Ladder, steps: int) -> Non
         assert BertForMaskedLM.from_pretrained(start.source).bert.pooler is None
 
 
-def test_without_a_pooler_there_is_none_to_pass_on(climbed: Ladder) -> None:
-    for name, content in climbed.outputs().items():
+def test_without_a_pooler_there_is_none_to_pass_on(trained_ladder: Ladder) -> None:
+    for name, content in trained_ladder.outputs().items():
         assert not (name.endswith(".safetensors") and b"pooler" in content), name
 
 

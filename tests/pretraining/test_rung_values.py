@@ -10,7 +10,7 @@ from adaptbert.model.architecture import EncoderConfig
 from adaptbert.pretraining.rung import measured_steps
 from stages.pretrain import PretrainParams
 from tests.support import tiny
-from tests.support.climbing import ENCODER
+from tests.support.rungs import ENCODER
 
 
 @given(st.integers(0, 100_000), st.integers(1, 20))

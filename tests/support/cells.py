@@ -51,13 +51,13 @@ class Project:
         return read_json(self.root / f"metrics/{task}-{arm}.json")
 
     def outputs(self) -> dict[str, bytes]:
-        found = {}
+        contents = {}
         for folder in ("models/finetune", "predictions", "metrics"):
             if (self.root / folder).is_dir():
                 content = tiny.folder_bytes(self.root / folder)
-                found |= {f"{folder}/{name}": value for name, value in content.items()}
-        return found
+                contents |= {f"{folder}/{name}": value for name, value in content.items()}
+        return contents
 
     def predictions(self, cell: str) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = pq.read_table(self.root / f"predictions/{cell}.parquet").to_pylist()
-        return found
+        rows: list[dict[str, Any]] = pq.read_table(self.root / f"predictions/{cell}.parquet").to_pylist()
+        return rows

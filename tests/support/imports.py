@@ -37,15 +37,15 @@ def imports(module: str, *, with_types: bool = False) -> tuple[str, ...]:
     path = source(module)
     assert path is not None, module
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    found: list[str] = []
+    names: list[str] = []
     for node in ast.walk(tree) if with_types else running(tree):
         if isinstance(node, ast.Import):
-            found += [alias.name for alias in node.names]
+            names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{module}: write the whole name"
             base = node.module or ""
-            found += [base, *(f"{base}.{alias.name}" for alias in node.names)]
-    return tuple(found)
+            names += [base, *(f"{base}.{alias.name}" for alias in node.names)]
+    return tuple(names)
 
 
 def ours(module: str, *, with_types: bool = False) -> list[str]:

@@ -19,8 +19,12 @@ def load(path: Path, layout: Layout, content: Any, **values: Any) -> tuple[list[
     text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
     path.write_text(text, encoding="utf-8")
     files = Files(path, layout, SourceConfig.model_validate({"source": "files", **values}), "train")
-    found = list(files.rows())
-    return [row for row in found if isinstance(row, Row)], [row for row in found if isinstance(row, Unreadable)], files
+    records = list(files.rows())
+    return (
+        [row for row in records if isinstance(row, Row)],
+        [row for row in records if isinstance(row, Unreadable)],
+        files,
+    )
 
 
 def values(rows: list[Row]) -> list[dict[str, Any]]:

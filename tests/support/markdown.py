@@ -33,8 +33,8 @@ def read(name: str) -> str:
 
 
 def blocks(name: str) -> list[Block]:
-    found = re.findall(r"^( *)```(\w*)\n(.*?)^\1```$", read(name), re.MULTILINE | re.DOTALL)
-    return [Block(language, re.sub(f"^{indent}", "", text, flags=re.MULTILINE)) for indent, language, text in found]
+    fenced = re.findall(r"^( *)```(\w*)\n(.*?)^\1```$", read(name), re.MULTILINE | re.DOTALL)
+    return [Block(language, re.sub(f"^{indent}", "", text, flags=re.MULTILINE)) for indent, language, text in fenced]
 
 
 def prose(name: str) -> str:
@@ -60,6 +60,6 @@ def commands(name: str) -> Iterator[list[str]]:
 
 
 def shown(*programs: str) -> list[tuple[str, list[str]]]:
-    found = [(name, words) for name in DOCUMENTS for words in commands(name) if words[0] in programs]
-    assert found, f"nothing of {programs} is shown; does this test still read the documents?"
-    return found
+    matching = [(name, words) for name in DOCUMENTS for words in commands(name) if words[0] in programs]
+    assert matching, f"nothing of {programs} is shown; does this test still read the documents?"
+    return matching

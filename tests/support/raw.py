@@ -1,4 +1,4 @@
-"""Raw sets as `collect` leaves them, for the tests of the gate."""
+"""Raw sets as `collect` leaves them, for the tests of validation."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -59,5 +59,5 @@ def task(folder: Path, splits: Mapping[str, Sequence[tuple[Any, ...]]], layout: 
 
 def rows(path: Path) -> list[dict[str, Any]]:
     """Of a Parquet file."""
-    found: list[dict[str, Any]] = pq.read_table(path).to_pylist()
-    return found
+    content: list[dict[str, Any]] = pq.read_table(path).to_pylist()
+    return content

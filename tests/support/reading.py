@@ -21,8 +21,12 @@ def config(**values: Any) -> SourceConfig:
 
 def read(path: Path, layout: Layout = CORPUS, **values: Any) -> tuple[list[Row], list[Unreadable], Files]:
     files = Files(path, layout, config(**values))
-    found = list(files.rows())
-    return [row for row in found if isinstance(row, Row)], [row for row in found if isinstance(row, Unreadable)], files
+    records = list(files.rows())
+    return (
+        [row for row in records if isinstance(row, Row)],
+        [row for row in records if isinstance(row, Unreadable)],
+        files,
+    )
 
 
 def write(path: Path, content: bytes | str) -> Path:

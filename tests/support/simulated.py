@@ -116,10 +116,14 @@ def simulate(
     dice = random.Random(draw)
     ladder = LadderConfig.model_validate(ladder_section(tasks))
     made = Simulated(root, ladder)
-    gate: dict[str, Any] = {"corpora": {}, "tasks": {}}
+    validation: dict[str, Any] = {"corpora": {}, "tasks": {}}
     for corpus, count in (("domain", 52_918), ("general", 41_230)):
         write_json(root / f"data/raw/corpora/{corpus}/manifest.json", {"source": "simulated", "demonstration": True})
-        gate["corpora"][corpus] = {"rows_in": count, "kept": count - 812, "rejected": {"duplicate": 800, "leak": 12}}
+        validation["corpora"][corpus] = {
+            "rows_in": count,
+            "kept": count - 812,
+            "rejected": {"duplicate": 800, "leak": 12},
+        }
     for rung in ladder.rungs()[1:]:
         _rung(root, rung, ladder, dice)
     for task in tasks:
@@ -130,18 +134,18 @@ def simulate(
         rows = {split: [draw_row(f"{split}-{n}", dice) for n in range(count)] for split, count in splits.items()}
         folder = root / "data/validated/tasks" / task
         folder.mkdir(parents=True)
-        for split, found in rows.items():
-            pq.write_table(pa.Table.from_pylist(found), folder / f"{split}.parquet")
+        for split, content in rows.items():
+            pq.write_table(pa.Table.from_pylist(content), folder / f"{split}.parquet")
         names = LABELS if shape == "single_sentence" else TYPES
         target = "class" if shape == "single_sentence" else "spans"
         about = {"shape": shape, "target": target, "labels": names, "rows": splits}
         write_json(folder / "task.json", about)
         for arm, chance in accuracy.items():
             _cell(root, task, arm, shape, rows["test"], {seed: dice.gauss(chance, seed_spread) for seed in seeds}, dice)
-        gate["tasks"][task] = {
+        validation["tasks"][task] = {
             split: {"rows_in": n + 2, "kept": n, "rejected": {"empty": 2}} for split, n in splits.items()
         }
-    write_json(root / "metrics/validate.json", gate)
+    write_json(root / "metrics/validate.json", validation)
     return made
 
 
@@ -216,8 +220,8 @@ def _rung(root: Path, rung: str, ladder: LadderConfig, dice: random.Random) -> N
 
 def _sentence(row_id: str, dice: random.Random) -> dict[str, Any]:
     label = dice.choice(LABELS)
-    told = f"word{LABELS.index(label)}{dice.randrange(6)}" if dice.random() < 0.4 else f"word{dice.randrange(5)}x"
-    return {"id": row_id, "text": f"simulated {told} text {dice.randrange(40)}", "label": label}
+    word = f"word{LABELS.index(label)}{dice.randrange(6)}" if dice.random() < 0.4 else f"word{dice.randrange(5)}x"
+    return {"id": row_id, "text": f"simulated {word} text {dice.randrange(40)}", "label": label}
 
 
 def _tagged(row_id: str, dice: random.Random) -> dict[str, Any]:
@@ -286,11 +290,11 @@ def _cell(
             {
                 "seed": seed,
                 "id": row["id"],
-                "gold": wanted if single else json.dumps(wanted),
-                "predicted": given if single else json.dumps(given),
+                "gold": right if single else json.dumps(right),
+                "predicted": answer if single else json.dumps(answer),
                 "confidence": dice.uniform(0.3, 1),
             }
-            for row, wanted, given in zip(test, gold, predicted, strict=True)
+            for row, right, answer in zip(test, gold, predicted, strict=True)
         ]
     path = root / f"predictions/{task}-{arm}.parquet"
     path.parent.mkdir(exist_ok=True)

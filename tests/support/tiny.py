@@ -86,11 +86,11 @@ def sentences(kind: str, count: int, seed: int = 0) -> list[str]:
     """Distinct texts of 3 to 24 words; a quarter of them from the words of the other kind."""
     draw = random.Random(f"{kind} {seed}")
     own, other = WORDS[kind], WORDS["domain" if kind == "general" else "general"]
-    found: dict[str, None] = {}
-    while len(found) < count:
+    texts: dict[str, None] = {}
+    while len(texts) < count:
         words = [draw.choice(own if draw.random() < 0.75 else other) for _ in range(draw.randint(3, 24))]
-        found[" ".join(words).capitalize() + draw.choice(ENDINGS)] = None
-    return list(found)
+        texts[" ".join(words).capitalize() + draw.choice(ENDINGS)] = None
+    return list(texts)
 
 
 def rows(kind: str, count: int, seed: int = 0) -> list[tuple[str, str]]:
@@ -193,20 +193,20 @@ def _answer(text: str, target: str) -> dict[str, Any]:
     if target == "class":
         return {"label": "code" if "shape" in words else "prose"}
     if target == "labels":
-        told = {"attribute": "shape", "object": "estimator"}
-        return {"labels": [label for label, word in told.items() if word in words]}
+        word_of = {"attribute": "shape", "object": "estimator"}
+        return {"labels": [label for label, word in word_of.items() if word in words]}
     return {"value": 100.0 + 50 * ("shape" in words) + 20 * ("estimator" in words)}
 
 
 def _question(text: str, target: str, draw: random.Random) -> dict[str, Any]:
-    """The fish is to be found; one row in four has none."""
+    """The answer is the fish; one row in four has no answer."""
     words = [word for word in text.split() if word.lower() not in ("bread", "fish")]
     if draw.random() < 0.25:
         return {"context": " ".join(words), "question": "Which fish?", "answers": []}
-    place, found = draw.randint(0, len(words)), draw.choice(["bread or fish", "fish", "fish"])
-    context = " ".join([*words[:place], found, *words[place:]])
+    place, fish = draw.randint(0, len(words)), draw.choice(["bread or fish", "fish", "fish"])
+    context = " ".join([*words[:place], fish, *words[place:]])
     start = sum(len(word) + 1 for word in words[:place])
-    return {"context": context, "question": "Which fish?", "answers": [{"text": found, "start": start}]}
+    return {"context": context, "question": "Which fish?", "answers": [{"text": fish, "start": start}]}
 
 
 def _tagged(text: str, target: str, draw: random.Random) -> dict[str, Any]:
@@ -255,8 +255,8 @@ def task(folder: Path, shape: str, rows_of: tuple[int, int, int] = (64, 24, 24),
     }
     for name, content in splits.items():
         pq.write_table(pa.Table.from_pylist(content), folder / f"{name}.parquet")
-    told = {**about(shape, target), "rows": {name: len(content) for name, content in splits.items()}}
-    (folder / "task.json").write_text(json.dumps(told), encoding="utf-8")
+    description = {**about(shape, target), "rows": {name: len(content) for name, content in splits.items()}}
+    (folder / "task.json").write_text(json.dumps(description), encoding="utf-8")
     return folder
 
 

@@ -8,10 +8,10 @@ from adaptbert.comparison.statistics import FEWEST_SEEDS, Interval
 
 
 def arms(task: Task, confidence: float) -> Words:
-    """Below the bars of a task."""
+    """Caption of the bars of a task."""
     caption = Words("Mean over seeds, a dot for each seed;", "种子均值，每个点是一个种子；")
     caption += _intervals((arm.interval for arm in task.arms), Words("whisker", "须线"), confidence)
-    if task.controls:
+    if task.baselines:
         caption += Words("Dashed: baselines without pre-training.", "虚线为不用预训练的基线。")
     if task.best_on_dev:
         mark = best_on_dev(task)
@@ -20,14 +20,14 @@ def arms(task: Task, confidence: float) -> Words:
 
 
 def best_on_dev(task: Task) -> Words:
-    """What the mark beside an arm says."""
+    """Meaning of the mark beside an arm."""
     if len(task.best_on_dev) > 1:
         return Words("equal best on dev", "开发集并列最高")
     return Words("best on dev", "开发集最高")
 
 
 def differences(task: Task) -> Words:
-    """Below the steps of a task."""
+    """Caption of the steps of a task."""
     caption = Words("Difference in points, paired by seed.", "按种子配对的得分差。")
     known = [step.difference for step in task.steps if step.difference is not None]
     if any(difference.detectable is not None for difference in known):
@@ -43,7 +43,7 @@ def differences(task: Task) -> Words:
 
 
 def learning(task: Task, confidence: float) -> Words:
-    """Below the learning curves of a task."""
+    """Caption of the learning curves of a task."""
     points = (point.interval for arm in task.arms for point in arm.learning_curve)
     lead = Words("Mean over seeds by number of labels;", "不同标注数量下的种子均值；")
     return lead + _intervals(points, Words("band", "色带"), confidence)
@@ -60,7 +60,7 @@ def _intervals(intervals: Iterable[Interval | None], drawn: Words, confidence: f
 
 
 def demonstration(comparison: Comparison) -> Words | None:
-    """What must be known of figures from demonstration text; None where there is none of it."""
+    """A warning about figures from demonstration text; None without such text."""
     names = [same(source.name) for source in comparison.sources if source.demonstration]
     if not names:
         return None

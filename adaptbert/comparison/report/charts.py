@@ -12,9 +12,9 @@ from adaptbert.comparison.report.svg import NAMED_AT, ROW, Scale, grid, nice_tic
 from adaptbert.comparison.report.terms import Words, bits_change, change, points, svg_text, tick
 
 ROOM, ROOM_BESIDE_INTERVAL = 34, 26
-"""Columns for a name beside one value or a value with its interval, on a telephone."""
+"""Columns for a name beside one value, or beside a value with its interval, on a telephone."""
 LEAST_REACH = 0.01
-"""Of an axis of differences, to either side of 0: it is one point long where all differences are smaller."""
+"""Length of an axis of differences to either side of 0 where all differences are smaller: one point."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Whisker:
 
 @dataclass(frozen=True)
 class Move:
-    """From a value to another."""
+    """A change from one value to another."""
 
     label: str
     role: str
@@ -102,7 +102,7 @@ def whiskers(rows: Sequence[Whisker], described_by: str) -> Markup:
     scale = Scale(ticks[0], ticks[-1])
     body = [
         grid(ticks, scale, len(rows), lambda value: tick(100 * value, signed=True)),
-        *(_unseen(row.detectable, scale, ROW * index) for index, row in enumerate(rows)),
+        *(_undetectable(row.detectable, scale, ROW * index) for index, row in enumerate(rows)),
         through(scale(0.0), len(rows), "zero"),
     ]
     for index, row in enumerate(rows):
@@ -117,7 +117,7 @@ def whiskers(rows: Sequence[Whisker], described_by: str) -> Markup:
     return svg(body, ROW * len(rows) + 24, described_by)
 
 
-def _unseen(detectable: float | None, scale: Scale, y: int) -> Markup:
+def _undetectable(detectable: float | None, scale: Scale, y: int) -> Markup:
     if detectable is None:
         return Markup("")
     left, right = scale.clip(-detectable), scale.clip(detectable)

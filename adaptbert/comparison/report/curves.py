@@ -13,7 +13,7 @@ from adaptbert.comparison.report.svg import Scale, nice_ticks, svg, tag, text
 from adaptbert.comparison.report.terms import millions, points, tick
 
 GUTTER = 10
-"""Percent of the width that the numbers of the upward axis have to themselves."""
+"""Percent of the width that is reserved for the numbers of the upward axis."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Learnt:
+class LearningCurve:
     """One arm's learning curve: (labels, mean, lower and upper end of the interval where there is one)."""
 
     label: str
@@ -70,7 +70,7 @@ def curves(lines: Sequence[Curve], described_by: str) -> Markup:
     return _beside(levels, body, height, described_by)
 
 
-def learning(lines: Sequence[Learnt], described_by: str) -> Markup:
+def learning(lines: Sequence[LearningCurve], described_by: str) -> Markup:
     """Score over number of labels, which grow by factors; the band is the interval of the mean over seeds."""
     values = [value for line in lines for _, *ends in line.points for value in ends if value is not None]
     ticks = nice_ticks(min(values), max(values))
@@ -112,17 +112,17 @@ def reliability(curve: Sequence[tuple[float, float]], described_by: str) -> Mark
         anchor = {0.0: "start", 1.0: "end"}.get(share, "middle")
         body.append(text(tick(100 * share), f"{100 * share:g}%", height + 16, "tick", anchor))
     body.append(tag("line", "control", x1="0%", x2="100%", y1=height, y2=0))
-    path = " ".join(f"{100 * claimed:.2f},{100 * (1 - true):.2f}" for claimed, true in curve)
+    path = " ".join(f"{100 * confidence:.2f},{100 * (1 - accuracy):.2f}" for confidence, accuracy in curve)
     body.append(_stretched([tag("polyline", "curve role-class", points=path)], height))
-    for claimed, true in curve:
-        title = Markup("<title>{}</title>").format(f"{points(claimed)} → {points(true)}")
+    for confidence, accuracy in curve:
+        title = Markup("<title>{}</title>").format(f"{points(confidence)} → {points(accuracy)}")
         body.append(
             tag(
                 "circle",
                 "end role-class",
                 title,
-                cx=f"{100 * claimed:.2f}%",
-                cy=round(height * (1 - true), 1),
+                cx=f"{100 * confidence:.2f}%",
+                cy=round(height * (1 - accuracy), 1),
                 r=4,
             )
         )
@@ -132,7 +132,7 @@ def reliability(curve: Sequence[tuple[float, float]], described_by: str) -> Mark
 def _levels(
     ticks: Sequence[float], scale: Scale, height: int, write: Callable[[float], str]
 ) -> tuple[list[Markup], list[Markup]]:
-    """The numbers of the upward axis, for beside the picture; lines across it, one for each of them."""
+    """The numbers of the upward axis, and a line across the picture for each of them."""
     places = [(level, round(height * scale.share(level), 1)) for level in ticks]
     numbers = [text(write(level), "0%", round(y + 4, 1), "tick") for level, y in places]
     return numbers, [tag("line", "grid", x1="0%", x2="100%", y1=y, y2=y) for _, y in places]
@@ -146,6 +146,6 @@ def _beside(levels: Sequence[Markup], body: Sequence[Markup], height: int, descr
 
 
 def _stretched(drawn: Sequence[Markup], height: int) -> Markup:
-    """What is drawn on a square of 100, as wide as the picture."""
+    """Shapes on a square of 100 x 100, stretched to the width of the picture."""
     frame = '<svg x="0" y="0" width="100%" height="{}" viewBox="0 0 100 100" preserveAspectRatio="none">{}</svg>'
     return Markup(frame).format(height, Markup("").join(drawn))

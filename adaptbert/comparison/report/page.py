@@ -1,4 +1,4 @@
-"""Comparison -> the HTML of reports/index.html, whole in one string: style, script and figures are inside it."""
+"""Comparison -> the HTML of reports/index.html in one string, with its style, script and figures."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from adaptbert.comparison.amounts import amount, at_least
-from adaptbert.comparison.confusion import Confusion
+from adaptbert.comparison.class_scores import Confusion
 from adaptbert.comparison.records import Arm, Comparison, Rung, Step, Task
 from adaptbert.comparison.report import captions, charts, curves, overview
 from adaptbert.comparison.report import rung_sentences as rungs
@@ -18,7 +18,7 @@ from adaptbert.comparison.report import trust_sentences as trust
 from adaptbert.comparison.report.terms import Words
 
 MOST_CLASSES = 30
-"""That are drawn; a table of more is no picture."""
+"""The most classes that a figure shows."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class TaskView:
     lift: list[Words]
     without_gain: Words
     baseline: trust.Baseline | None
-    against_controls: Words
+    against_baselines: Words
     degenerate: Words | None
     troubles: list[Words]
     arms_are: Words
@@ -90,7 +90,7 @@ def render(comparison: Comparison) -> str:
 
 
 def _token_classes(comparison: Comparison) -> list[str]:
-    """Classes of token that a rung's masks met, in the order of their columns."""
+    """The token classes that a rung's masks cover, in the order of their columns."""
     audits = [rung.masks.audit for rung in comparison.rungs if rung.masks is not None]
     return [name for name in words.TOKEN_CLASSES if any(f"rate_{name}" in audit for audit in audits)]
 
@@ -101,7 +101,7 @@ def _asset(name: str) -> Markup:
 
 def _view(task: Task, comparison: Comparison) -> TaskView:
     confidence = comparison.confidence
-    marks = [charts.Mark(words.control(name, task.target), score) for name, score in task.controls.items()]
+    marks = [charts.Mark(words.baseline_name(name, task.target), score) for name, score in task.baselines.items()]
     whiskers = [_whisker(step) for step in task.steps]
     bars = [_bar(arm, comparison.rung(arm.rung), arm.name in task.best_on_dev) for arm in task.arms]
     return TaskView(
@@ -111,7 +111,7 @@ def _view(task: Task, comparison: Comparison) -> TaskView:
         lift=sentences.lift(task, confidence),
         without_gain=sentences.without_gain(task),
         baseline=trust.baseline(task),
-        against_controls=trust.against_controls(task, confidence),
+        against_baselines=trust.against_baselines(task, confidence),
         degenerate=trust.degenerate(task),
         troubles=trust.troubles(task),
         arms_are=captions.arms(task, confidence),
@@ -140,7 +140,7 @@ def _bar(arm: Arm, rung: Rung, is_best_on_dev: bool) -> charts.Bar:
 
 def _learning(task: Task, comparison: Comparison) -> Markup | None:
     lines = [
-        curves.Learnt(
+        curves.LearningCurve(
             arm.name,
             comparison.rung(arm.rung).role,
             [(p.labels, p.interval.mean, p.interval.low, p.interval.high) for p in arm.learning_curve],
@@ -172,15 +172,17 @@ def _classes(task: Task) -> Markup | None:
 
 def _confusion(task: Task) -> Confusion | None:
     """None where a row has no single label, and where the labels are too many; reports/plots has them all."""
-    found = task.inspection.confusion if task.inspection is not None else None
-    return found if found is not None and len(found.labels) <= MOST_CLASSES else None
+    matrix = task.inspection.confusion if task.inspection is not None else None
+    return matrix if matrix is not None and len(matrix.labels) <= MOST_CLASSES else None
 
 
 def _reliability(task: Task) -> Markup | None:
-    found = task.inspection.calibration if task.inspection is not None else None
-    if found is None:
+    calibration = task.inspection.calibration if task.inspection is not None else None
+    if calibration is None:
         return None
-    return curves.reliability([(part.confidence, part.accuracy) for part in found.curve], f"reliability-{task.name}")
+    return curves.reliability(
+        [(part.confidence, part.accuracy) for part in calibration.curve], f"reliability-{task.name}"
+    )
 
 
 def _curves(comparison: Comparison, heldout: str, described_by: str) -> Markup:

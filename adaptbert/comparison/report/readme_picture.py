@@ -2,7 +2,7 @@
 
 python -m adaptbert.comparison.report.readme_picture metrics/comparison.json docs/img/ladder.svg ["what text it is"]
 
-The file stands alone and brings its own paper, so that it can be read on a white page and on a dark one.
+The file brings its own style and background, so that it can be read on a light page and on a dark one.
 """
 
 import sys
@@ -16,11 +16,11 @@ from adaptbert.base.files import atomic_write, read_json
 from adaptbert.base.ladder import SCRATCH
 from adaptbert.comparison.report import charts
 from adaptbert.comparison.report.svg import ROW
-from adaptbert.comparison.report.terms import CONTROLS, METRICS
+from adaptbert.comparison.report.terms import BASELINES, METRICS
 from adaptbert.comparison.text_table import STEPS, tasks_of
 
 WIDTH, MARGIN, TOP, FOOT = 880, 28, 62, 78
-"""Pixels: of the whole, around it, above the bars and below them."""
+"""Pixels: the width of the picture, its margin, the space above the bars and the space below them."""
 
 STYLE = """
 svg { overflow: visible }
@@ -45,7 +45,7 @@ def picture(summary: dict[str, Any], text: str = "") -> str:
     panels, height = [], 0
     for index, (name, cells) in enumerate(tasks.items()):
         x = MARGIN + index * (column + MARGIN)
-        metric = next(key for key in METRICS if any(key in found for found in cells.values()))
+        metric = next(key for key in METRICS if any(key in values for values in cells.values()))
         bars = charts.bars(_bars(cells, metric), _marks(cells, metric), f"task-{index}")
         heading = f"{name}: {METRICS[metric].en} × 100"
         panels.append(
@@ -76,21 +76,21 @@ def picture(summary: dict[str, Any], text: str = "") -> str:
 
 def _bars(cells: dict[str, Any], metric: str) -> list[charts.Bar]:
     rows = []
-    for arm, found in cells.items():
-        if arm == STEPS or arm in CONTROLS:
+    for arm, values in cells.items():
+        if arm == STEPS or arm in BASELINES:
             continue
-        role = found.get("role", [SCRATCH])[0]
-        seeds = [score for _, score in found.get("seeds", [])]
-        rows.append(charts.Bar(arm, role, found.get(metric), found.get("low"), found.get("high"), seeds))
+        role = values.get("role", [SCRATCH])[0]
+        seeds = [score for _, score in values.get("seeds", [])]
+        rows.append(charts.Bar(arm, role, values.get(metric), values.get("low"), values.get("high"), seeds))
     return rows
 
 
 def _marks(cells: dict[str, Any], metric: str) -> list[charts.Mark]:
-    return [charts.Mark(words, cells[name][metric]) for name, words in CONTROLS.items() if name in cells]
+    return [charts.Mark(words, cells[name][metric]) for name, words in BASELINES.items() if name in cells]
 
 
 def _height(cells: dict[str, Any]) -> int:
-    """Of the rows that `charts.bars` draws: arms and controls."""
+    """Height of the rows that `charts.bars` draws: arms and baselines."""
     return ROW * sum(name != STEPS for name in cells)
 
 

@@ -8,17 +8,17 @@ from adaptbert.comparison.report.terms import MINUS, Words, bits_change, listed,
 
 MASKING_RATE_TOLERANCE = 0.01
 MASKING_SHARE_TOLERANCE = 0.005
-"""Smaller differences arise by chance on a short run and do not matter on a long one."""
+"""Smaller differences occur by chance on a short run and do not matter on a long one."""
 MASKED_WHOLE_MOST = 0.01
 EVERY_RUNG = Words("every trained rung", "每个训练过的级")
 
 
 def reading(comparison: Comparison) -> list[Words]:
     """How each domain-transfer rung changed bits per character; an increase on general text is forgetting."""
-    found = []
+    sentences = []
     if comparison.began_from not in (None, SCRATCH):
         begun = comparison.began_from
-        found.append(
+        sentences.append(
             Words(
                 f"General pre-training started from {begun}, whose earlier training is not counted on this page.",
                 f"通用预训练从 {begun} 开始；它此前在别处的训练不计入本页的任何合计。",
@@ -28,9 +28,9 @@ def reading(comparison: Comparison) -> list[Words]:
     for rung in comparison.rungs:
         corpus = rung.name.removeprefix("domain_transfer/")
         if rung.missing:
-            found.append(Words(f"{rung.name} has no measurements.", f"{rung.name} 没有测量结果。"))
+            sentences.append(Words(f"{rung.name} has no measurements.", f"{rung.name} 没有测量结果。"))
         elif rung.random_head:
-            found.append(
+            sentences.append(
                 Words(
                     f"The masked-LM head of {rung.name} was never trained: its bits per character are meaningless and "
                     "cannot be compared with those of other rungs.",
@@ -38,19 +38,20 @@ def reading(comparison: Comparison) -> list[Words]:
                 )
             )
         elif corpus != rung.name and corpus in rung.after:
-            found.append(_reading(rung, corpus, [name for name in comparison.heldout if name in corpora]))
+            sentences.append(_reading(rung, corpus, [name for name in comparison.heldout if name in corpora]))
     if not any(rung.start == PRETRAIN for rung in comparison.rungs):
-        found.append(
+        sentences.append(
             Words(
                 "The ladder has no rung above general pre-training.",
                 "阶梯在通用预训练之上没有别的级。",
             )
         )
-    return found
+    return sentences
 
 
 def _reading(rung: Rung, corpus: str, corpora: Sequence[str]) -> Words:
-    """
+    """The change of bits per character on the rung's own corpus and on the others.
+
     Args:
         corpora: with held-out text, general text first.
     """
@@ -80,11 +81,11 @@ def _reading(rung: Rung, corpus: str, corpora: Sequence[str]) -> Words:
 def masking(comparison: Comparison) -> list[Words]:
     """Rungs whose masks differ from the configuration, and those without an audit; else one sentence."""
     masked = [(rung.name, rung.masks) for rung in comparison.rungs if rung.masks is not None]
-    found = [trouble for name, masks in masked for trouble in _mask_troubles(name, masks)]
+    sentences = [trouble for name, masks in masked for trouble in _mask_troubles(name, masks)]
     unknown = [same(rung.name) for rung in comparison.rungs if rung.start is not None and rung.masks is None]
-    if masked and not found:
+    if masked and not sentences:
         names = listed([same(name) for name, _ in masked]) if unknown or len(masked) == 1 else EVERY_RUNG
-        found.append(
+        sentences.append(
             Words(
                 f"The masks of {names.en} match the configuration, and no special token was masked.",
                 f"{names.zh}的掩码都符合设定，没有特殊词元被掩盖。",
@@ -92,14 +93,14 @@ def masking(comparison: Comparison) -> list[Words]:
         )
     if masked and unknown:
         names = listed(unknown)
-        found.append(Words(f"No masking audit: {names.en}.", f"没有掩码审计：{names.zh}。"))
-    return found
+        sentences.append(Words(f"No masking audit: {names.en}.", f"没有掩码审计：{names.zh}。"))
+    return sentences
 
 
 def _mask_troubles(name: str, masks: Masks) -> list[Words]:
-    audit, found = masks.audit, []
+    audit, sentences = masks.audit, []
     if audit["specials"]:
-        found.append(
+        sentences.append(
             Words(
                 f"{name}: {audit['specials']:,.0f} special tokens were masked; none should be.",
                 f"{name}：有 {audit['specials']:,.0f} 个特殊词元被掩盖，本应一个也没有。",
@@ -107,7 +108,7 @@ def _mask_troubles(name: str, masks: Masks) -> list[Words]:
         )
     if abs(audit["rate"] - masks.probability) > MASKING_RATE_TOLERANCE:
         actual, configured = points(audit["rate"]), points(masks.probability)
-        found.append(
+        sentences.append(
             Words(
                 f"{name}: {actual} % of the tokens were masked (configured: {configured} %).",
                 f"{name}：实际掩盖了 {actual}% 的词元（设定为 {configured}%）。",
@@ -122,7 +123,7 @@ def _mask_troubles(name: str, masks: Masks) -> list[Words]:
         error = (expected * (1 - expected) / audit["documents"]) ** 0.5
         if abs(audit[key] - expected) > max(MASKING_SHARE_TOLERANCE, 5 * error):
             actual, due = points(audit[key]), points(expected)
-            found.append(
+            sentences.append(
                 Words(
                     f"{name}: {actual} % of the documents {what.en}; {due} % are expected from their lengths.",
                     f"{name}：{actual}% 的文档{what.zh}，而按长度应为 {due}%。",
@@ -130,7 +131,7 @@ def _mask_troubles(name: str, masks: Masks) -> list[Words]:
             )
     if audit["documents_whole"] > MASKED_WHOLE_MOST:
         share = points(audit["documents_whole"])
-        found.append(
+        sentences.append(
             Words(
                 f"{name}: {share} % of the documents are masked completely and leave no context to predict from, "
                 "because one masking unit spans the whole document. Use shorter units or longer documents.",
@@ -138,4 +139,4 @@ def _mask_troubles(name: str, masks: Masks) -> list[Words]:
                 "请缩短掩码单位或加长文档。",
             )
         )
-    return found
+    return sentences

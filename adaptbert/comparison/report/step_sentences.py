@@ -1,7 +1,4 @@
-"""Comparison -> sentences in both languages: what was shown, with its numbers, and what was not.
-
-The sentences follow from the figures by rule.
-"""
+"""Comparison -> sentences in both languages: what was shown, with its numbers, and what was not."""
 
 from adaptbert.comparison.records import Comparison, Step, Task, Verdict
 from adaptbert.comparison.report.terms import (
@@ -147,18 +144,19 @@ def _price(step: Step, task: Task) -> Words:
 
 
 def lift(task: Task, confidence: float) -> list[Words]:
-    """How much of domain transfer is the text and how much is more training; nothing without the control.
+    """How much of domain transfer is the text and how much is more training; empty without the control.
 
-    One for each arm with domain text. Left out where the parts do not add up: the three arms share no set of seeds.
+    One sentence for each arm with domain text, left out where the parts do not add up, because the three arms were
+    trained with different seeds.
     """
-    found = []
+    sentences = []
     for whole in task.steps:
         beside = {step.question: step for step in task.steps if whole.arm in (step.arm, step.other)}
         text = beside.get("domain_text")
         training = next((step for step in task.steps if step.question == "more_training"), None)
         if whole.question == "domain_transfer" and training is not None and text is not None:
-            found += _lift(task, whole, training, text, confidence)
-    return found
+            sentences += _lift(task, whole, training, text, confidence)
+    return sentences
 
 
 _NOT_SHOWN = Words("A gain from the domain text itself is not shown.", "领域文本本身带来提升，这一点未证实。")
@@ -179,7 +177,7 @@ def _lift(task: Task, whole: Step, training: Step, text: Step, confidence: float
     if whole.difference is None or training.difference is None or text.difference is None:
         return []
     changed, more, rest = whole.difference.interval, training.difference.interval, text.difference.interval
-    if abs(changed.mean - more.mean - rest.mean) > NOTHING:  # of other seeds
+    if abs(changed.mean - more.mean - rest.mean) > NOTHING:  # the steps are means over different seeds
         return []
     name, much = step_name(whole.question, whole.name), _as_much(task, whole.arm, training.arm)
     if all(abs(interval.mean) <= NOTHING for interval in (changed, more, rest)):
@@ -227,7 +225,7 @@ def suite(comparison: Comparison) -> list[Words]:
         Words(f"{METRICS[metric].en} of {listed(tasks).en}", f"任务 {listed(tasks).zh} 的{METRICS[metric].zh}")
         for metric, tasks in by_metric.items()
     ]
-    found = [
+    sentences = [
         Words(
             f"The unweighted mean of {listed(parts).en}, as in GLUE. The metrics differ: the mean ranks arms that ran "
             "the same tasks and has no absolute meaning. The scores of one seed are averaged over tasks first; the "
@@ -240,13 +238,13 @@ def suite(comparison: Comparison) -> list[Words]:
     names = list(dict.fromkeys(arm.name for task in comparison.tasks for arm in task.arms))
     left_out = [same(name) for name in names if name not in averaged]
     if left_out:
-        found.append(
+        sentences.append(
             Words(
                 f"No mean, because results of a task or a seed are missing: {listed(left_out).en}.",
                 f"缺少某个任务或种子的结果，因此没有平均值：{listed(left_out).zh}。",
             )
         )
-    return found
+    return sentences
 
 
 def without_gain(task: Task) -> Words:
@@ -257,28 +255,28 @@ def without_gain(task: Task) -> Words:
         (("likely_gain",), Words("Gain likely, not shown", "可能有提升，但未证实")),
         (("untested",), Words("Not testable", "无法检验")),
     ]
-    found = Words("", "")
+    sentence = Words("", "")
     for verdicts, lead in groups:
         names = [within(step_name(step.question, step.name)) for step in task.steps if step.verdict in verdicts]
         if names:
-            found += Words(f"{lead.en}: {listed(names).en}.", f"{lead.zh}：{listed(names).zh}。")
-    if task.steps and not found.en:
+            sentence += Words(f"{lead.en}: {listed(names).en}.", f"{lead.zh}：{listed(names).zh}。")
+    if task.steps and not sentence.en:
         every = listed([within(step_name(step.question, step.name)) for step in task.steps])
-        found = Words(
+        sentence = Words(
             f"A gain was shown for each step that was compared: {every.en}.",
             f"所比较的每一步都证实了提升：{every.zh}。",
         )
-    return found + _uncompared(task)
+    return sentence + _uncompared(task)
 
 
 def _uncompared(task: Task) -> Words:
-    """Arms that are in no step."""
+    """The arms that are in no step, with advice."""
     if not task.arms:
         return Words("", "")
-    found = Words("", "") if task.steps else Words("No step was compared.", "没有比较任何一步。")
+    sentence = Words("", "") if task.steps else Words("No step was compared.", "没有比较任何一步。")
     for advice in task.advice:
         if task.steps:
             names = listed([same(name) for name in advice.beside])
-            found += Words(f"{names.en} is compared with no other arm.", f"{names.zh} 没有可比较的组。")
-        found += would_show(advice)
-    return found
+            sentence += Words(f"{names.en} is compared with no other arm.", f"{names.zh} 没有可比较的组。")
+        sentence += would_show(advice)
+    return sentence

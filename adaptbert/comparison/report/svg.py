@@ -1,7 +1,7 @@
-"""Pieces of charts: round numbers for an axis, places along it, lines and letters.
+"""Pieces of charts: round numbers for an axis, places along it, lines and text.
 
-Places along x are percentages of the chart's width and everything else is in pixels, so that letters keep their size on
-a telephone and on a wide screen. Letters stand where no line runs.
+Places along x are percentages of the chart's width and everything else is in pixels, so that text keeps its size on
+a telephone and on a wide screen. No line crosses a text.
 """
 
 import math
@@ -12,7 +12,7 @@ from markupsafe import Markup
 ROW = 46
 """Height of a row of a chart: its label above, then the band that it is drawn in."""
 BAND = (21, 37)
-"""Where in its row the band begins and ends: a line through it keeps away from the letters above and below."""
+"""Where in its row the band begins and ends: a line through it stays clear of the text above and below."""
 NAMED_AT = 13
 """Where in its row the names and values stand."""
 
@@ -56,7 +56,7 @@ def grid(ticks: Sequence[float], scale: Scale, rows: int, write: Callable[[float
 
 
 def through(x: str, rows: int, css: str) -> Markup:
-    """A line across all rows at one place. It leaves out what stands between the bands: the names and values."""
+    """A line across all rows at one place, interrupted between the bands, where the names and values are."""
     begin, end = BAND
     return Markup("").join(
         tag("line", css, x1=x, x2=x, y1=ROW * row + begin, y2=ROW * row + end) for row in range(rows)

@@ -13,7 +13,7 @@ from adaptbert.comparison.questions import Advice
 
 @dataclass(frozen=True)
 class Words:
-    """One text in English and Chinese. In a page both stand side by side and the page's language shows one."""
+    """One text in English and Chinese. The page has both, and its language selects the one that is shown."""
 
     en: str
     zh: str
@@ -30,10 +30,10 @@ def _code(text: str) -> Markup:
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
-def control(name: str, target: Target) -> Words:
+def baseline_name(name: str, target: Target) -> Words:
     """What a baseline is called in a task with this target."""
     of_target = TARGET_WORDS[target].majority if name == "majority" else None
-    return of_target or CONTROLS[name]
+    return of_target or BASELINES[name]
 
 
 def learns(name: str, target: Target) -> bool:
@@ -60,8 +60,8 @@ def svg_text(text: "str | Words", most: int | None = None) -> Markup:
     """As the content of an SVG <text>.
 
     Args:
-        most: columns that there is room for (Chinese characters take two); a longer name ends in an ellipsis and is
-            whole where a mouse rests on it.
+        most: the width in columns (a Chinese character takes two); a longer name ends in an ellipsis, and its title
+            is the full name.
     """
     if isinstance(text, str):
         return _cut(text, most)
@@ -74,13 +74,13 @@ def _cut(text: str, most: int | None) -> Markup:
     from rich.cells import cell_len
 
     room = len(text) if most is None else most
-    kept = ""
+    shown = ""
     for character in text:
         room -= cell_len(character)
         if most is not None and room < 0:
-            return Markup("{}…<title>{}</title>").format(kept[:-1], text)
-        kept += character
-    return escape(kept)
+            return Markup("{}…<title>{}</title>").format(shown[:-1], text)
+        shown += character
+    return escape(shown)
 
 
 MINUS = "\N{MINUS SIGN}"
@@ -89,7 +89,7 @@ NOTHING = 1e-9
 
 
 def number(value: float, places: int) -> str:
-    """A number with the typographic minus, the only one on a page; nothing is -0.0."""
+    """A number with the typographic minus, which is the only minus of the page; -0.0 becomes 0.0."""
     rounded = round(value, places)
     return f"{MINUS if rounded < 0 else ''}{abs(rounded):.{places}f}"
 
@@ -115,7 +115,7 @@ def change(difference: float) -> str:
 
 
 def moved(difference: float) -> Words:
-    """A change inside a sentence: one that is too small for its one place is not called 0.0."""
+    """A change inside a sentence: one that rounds to 0.0 is described by its bounds."""
     if not too_small(difference):
         return same(change(difference))
     end = "+0.1" if difference > 0 else f"{MINUS}0.1"
@@ -123,7 +123,7 @@ def moved(difference: float) -> Words:
 
 
 def too_small(score: float) -> bool:
-    """Whether a score, or a difference of scores, would be written as 0.0 without being it."""
+    """Whether a score, or a difference of scores, is not 0 and rounds to 0.0."""
     return abs(score) > NOTHING and round(100 * abs(score), 1) == 0
 
 
@@ -153,7 +153,7 @@ ARMS = {
     ),
 }
 """What an arm is, by the role of its rung."""
-CONTROLS = {
+BASELINES = {
     "majority": Words("most frequent label", "最常见类别"),
     "tfidf_logistic": Words("TF-IDF + logistic regression", "TF-IDF + 逻辑回归"),
     "tfidf_ridge": Words("TF-IDF + ridge regression", "TF-IDF + 岭回归"),
@@ -260,12 +260,12 @@ TARGET_WORDS: Mapping[Target, TargetWords] = {
 
 
 def arm_is(name: str, role: str, rung: str) -> Words:
-    """What an arm is; with its rung where the arm has a name of its own."""
+    """What an arm is; with its rung where the arm is not named by its role."""
     return ARMS[role] if name == role else ARMS[role] + Words(f"({rung})", f"（{rung}）")
 
 
 def step_name(question: str, step: str) -> Words:
-    """What a step is called; with its arm where that has a name of its own."""
+    """What a step is called; with its arm where that is not named by its role."""
     _, _, arm = step.partition("/")
     return STEPS[question] + Words(f"({arm})", f"（{arm}）") if arm else STEPS[question]
 

@@ -5,33 +5,33 @@ from typing import Literal
 
 from adaptbert.comparison.amounts import at_least
 from adaptbert.comparison.records import Task
-from adaptbert.comparison.report.terms import TARGET_WORDS, Words, control, learns, listed, percent, points
+from adaptbert.comparison.report.terms import TARGET_WORDS, Words, baseline_name, learns, listed, percent, points
 from adaptbert.comparison.statistics import FEWEST_SEEDS
 from adaptbert.rows.targets import TARGETS
 
 CALIBRATED_WITHIN = 1.5
-"""Multiple of the error expected by chance; above it the report calls the model over- or underconfident."""
+"""Multiple of the calibration error expected by chance; above it the report calls the model over- or underconfident."""
 
 
 def calibration(task: Task) -> Words | None:
     """Calibration of the chosen arm; None where answers are not right or wrong."""
-    found = task.inspection.calibration if task.inspection is not None else None
-    if found is None:
+    measured = task.inspection.calibration if task.inspection is not None else None
+    if measured is None:
         return None
     right = TARGET_WORDS[task.target].right
-    assert right is not None, f"{task.target}: answers are right or wrong, and terms.py does not say when"
-    claimed, came_true = points(found.claimed), points(found.came_true)
-    ece, width, chance = (at_least(100 * error, 1) for error in (found.ece, found.ece_width, found.chance))
-    brier = at_least(found.brier, 3)
-    if found.ece <= CALIBRATED_WITHIN * found.chance:
+    assert right is not None, f"{task.target}: terms.py does not say when an answer is right"
+    confidence, accuracy = points(measured.confidence), points(measured.accuracy)
+    ece, width, chance = (at_least(100 * error, 1) for error in (measured.ece, measured.ece_width, measured.chance))
+    brier = at_least(measured.brier, 3)
+    if measured.ece <= CALIBRATED_WITHIN * measured.chance:
         verdict = Words("No miscalibration is detectable on these rows.", "在这些行上检测不出校准偏差。")
-    elif found.claimed > found.came_true:
+    elif measured.confidence > measured.accuracy:
         verdict = Words("The model is overconfident.", "模型过于自信。")
     else:
         verdict = Words("The model is underconfident.", "模型不够自信。")
     return Words(
-        f"A row counts as correct when {right.en}. Mean confidence: {claimed} %; accuracy: {came_true} %.",
-        f"一行算作正确，是指{right.zh}。平均置信度为 {claimed}%，准确率为 {came_true}%。",
+        f"A row counts as correct when {right.en}. Mean confidence: {confidence} %; accuracy: {accuracy} %.",
+        f"一行算作正确，是指{right.zh}。平均置信度为 {confidence}%，准确率为 {accuracy}%。",
     ) + (
         verdict
         + Words(
@@ -48,14 +48,14 @@ def _tempered(task: Task, before: str) -> Words:
     """The effect of temperature scaling, fitted on the dev split, on the calibration error."""
     if task.tempered is None:
         return Words("", "")
-    values = sorted(task.tempered.temperatures.values())
-    low, high, after = f"{values[0]:.2f}", f"{values[-1]:.2f}", at_least(100 * task.tempered.ece, 1)
-    told = Words(low, low) if low == high else Words(f"{low} to {high}", f"{low} 到 {high}")
+    temperatures = sorted(task.tempered.temperatures.values())
+    low, high, after = f"{temperatures[0]:.2f}", f"{temperatures[-1]:.2f}", at_least(100 * task.tempered.ece, 1)
+    values = Words(low, low) if low == high else Words(f"{low} to {high}", f"{low} 到 {high}")
     return Words(
-        f"Temperature scaling, fitted on the dev split ({told.en}; above 1 means overconfident), changes the error "
+        f"Temperature scaling, fitted on the dev split ({values.en}; above 1 means overconfident), changes the error "
         f"from {before} to {after} with equal-count bins. It changes no prediction and is not applied to the "
         "confidences shown here.",
-        f"在开发集上拟合的温度缩放（{told.zh}，大于 1 表示过于自信）会把等量分箱的误差从 {before} 变为 {after}。"
+        f"在开发集上拟合的温度缩放（{values.zh}，大于 1 表示过于自信）会把等量分箱的误差从 {before} 变为 {after}。"
         "它不改变任何预测，这里显示的置信度也未使用它。",
     )
 
@@ -76,42 +76,42 @@ class Baseline:
 def baseline(task: Task) -> Baseline | None:
     """None without a chosen arm or without baselines."""
     arm = task.arm(task.chosen) if task.chosen is not None else None
-    if arm is None or arm.interval is None or not task.controls:
+    if arm is None or arm.interval is None or not task.baselines:
         return None
-    name = max(task.controls, key=lambda each: task.controls[each])
-    score, interval = task.controls[name], arm.interval
+    name = max(task.baselines, key=lambda each: task.baselines[each])
+    score, interval = task.baselines[name], arm.interval
     if interval.low is None or interval.high is None:
         return Baseline(name, score, "higher" if score > interval.mean else "lower")
     return Baseline(name, score, "loses" if interval.low > score else "wins" if interval.high < score else "ties")
 
 
-def against_controls(task: Task, confidence: float) -> Words:
+def against_baselines(task: Task, confidence: float) -> Words:
     """The chosen arm compared with the best baseline."""
-    arm, found = task.arm(task.chosen) if task.chosen is not None else None, baseline(task)
-    if arm is None or arm.interval is None or found is None:
+    arm, best = task.arm(task.chosen) if task.chosen is not None else None, baseline(task)
+    if arm is None or arm.interval is None or best is None:
         return Words("", "")
-    level, rows = percent(confidence), _rows_of(found.name, task)
-    best = "The best baseline" if len(task.controls) > 1 else "The only baseline"
-    best_zh = "得分最高的基线" if len(task.controls) > 1 else "唯一的基线"
-    named = control(found.name, task.target)
+    level, rows = percent(confidence), _rows_of(best.name, task)
+    lead = "The best baseline" if len(task.baselines) > 1 else "The only baseline"
+    lead_zh = "得分最高的基线" if len(task.baselines) > 1 else "唯一的基线"
+    named = baseline_name(best.name, task.target)
     beside = Words(
-        f"{best} on the test split ({named.en}, {rows.en}) scores {points(found.score)}:",
-        f"在测试集上{best_zh}（{named.zh}，{rows.zh}）为 {points(found.score)} 分：",
+        f"{lead} on the test split ({named.en}, {rows.en}) scores {points(best.score)}:",
+        f"在测试集上{lead_zh}（{named.zh}，{rows.zh}）为 {points(best.score)} 分：",
     )
     mean, n = points(arm.interval.mean), arm.interval.n
-    if found.standing in ("higher", "lower") and n >= FEWEST_SEEDS:
+    if best.standing in ("higher", "lower") and n >= FEWEST_SEEDS:
         return beside + Words(
             f"{arm.name} scores {mean} with each of its {n} seeds, so there is no variance to test the gap with.",
             f"{arm.name} 的 {n} 个种子都是 {mean} 分，没有波动可供检验差距是否可靠。",
         )
-    if found.standing in ("higher", "lower"):
+    if best.standing in ("higher", "lower"):
         return beside + Words(
             f"{arm.name} scores {mean} and has no interval with {n} seed{'s' * (n > 1)}: the gap is not testable.",
             f"{arm.name} 为 {mean} 分，{n} 个种子给不出区间，差距是否可靠无法检验。",
         )
-    if found.standing == "loses":
+    if best.standing == "loses":
         return beside + Words(f"{arm.name} scores higher.", f"{arm.name} 明显更高。")
-    if found.standing == "wins":
+    if best.standing == "wins":
         return beside + Words(
             f"{arm.name} scores lower. At this budget that baseline is the better choice.",
             f"{arm.name} 明显更低。在这个预算下，这个基线是更好的选择。",
@@ -126,10 +126,10 @@ def _rows_of(name: str, task: Task) -> Words:
     """What a baseline was fitted on."""
     if not learns(name, task.target):
         return Words("not trained", "不经训练")
-    if task.control_rows < task.labels:
+    if task.baseline_rows < task.labels:
         return Words(
-            f"trained on the first {task.control_rows:,} of the same {task.labels:,} rows",
-            f"只用同样 {task.labels:,} 行中的前 {task.control_rows:,} 行训练",
+            f"trained on the first {task.baseline_rows:,} of the same {task.labels:,} rows",
+            f"只用同样 {task.labels:,} 行中的前 {task.baseline_rows:,} 行训练",
         )
     return Words(f"trained on the same {task.labels:,} rows", f"用同样 {task.labels:,} 行训练")
 
@@ -154,35 +154,35 @@ _ONE_ANSWER = (
     Words("predict one class only", "只预测一个类别"),
     Words("give every row the same answer", "对每一行给出同一答案"),
 )
-"""What a degenerate seed does: of classes, of anything else."""
+"""What a degenerate seed does, for targets with classes and for others."""
 
 
 def troubles(task: Task) -> list[Words]:
     """Missing cells, seeds that predict one class, arms with too few seeds."""
-    found = []
+    sentences = []
     most = max((len(arm.scores) for arm in task.arms), default=0)
     what = _ONE_ANSWER[TARGETS[task.target].classes is None]
     for arm in task.arms:
         n, wrong = len(arm.scores), len(arm.degenerate)
         if arm.missing:
-            found.append(
+            sentences.append(
                 Words(
                     f"{task.name}-{arm.name} was planned and has no result.",
                     f"{task.name}-{arm.name} 已计划但没有结果。",
                 )
             )
         elif n < most:
-            found.append(
+            sentences.append(
                 Words(
                     f"{arm.name} has {n} seed{'s' * (n > 1)}, fewer than the {most} of another arm.",
                     f"{arm.name} 只有 {n} 个种子，最多的组有 {most} 个。",
                 )
             )
         if wrong:
-            found.append(
+            sentences.append(
                 Words(
                     f"{arm.name}: {wrong} of {n} seeds {what.en}. They are included in the mean.",
                     f"{arm.name}：{n} 个种子中有 {wrong} 个{what.zh}，均已计入平均值。",
                 )
             )
-    return found
+    return sentences

@@ -1,9 +1,11 @@
 """The pictures of the report: colours, axes, and bars as long as their values."""
 
 import re
+from importlib.resources import files
 
 import pytest
 
+from adaptbert.base.ladder import ROLES
 from adaptbert.comparison.records import Comparison
 from adaptbert.comparison.report import charts, curves
 from adaptbert.comparison.report import terms as words
@@ -13,6 +15,31 @@ from tests.support.simulated import ACCURACY, ARMS
 def test_colours_follow_the_ladder(comparison: Comparison) -> None:
     roles = {arm: comparison.rung(rung.format(task="section")).role for arm, rung in ARMS.items()}
     assert roles == {arm: arm for arm in ACCURACY}
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of #rrggbb: WCAG 2.1."""
+    shares = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    red, green, blue = (share / 12.92 if share <= 0.03928 else ((share + 0.055) / 1.055) ** 2.4 for share in shares)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(colour: str, other: str) -> float:
+    """Contrast ratio of two colours, from 1 to 21: WCAG 2.1."""
+    darker, lighter = sorted(luminance(each) for each in (colour, other))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_role_has_a_colour_of_its_own_that_contrasts_with_the_page(scheme: str) -> None:
+    css = files("adaptbert.comparison.report").joinpath("page.css").read_text(encoding="utf-8")
+    light, dark = (dict(re.findall(r"--([\w-]+): (#\w{6});", block)) for block in css.split(":root {")[1:3])
+    colours = light if scheme == "light" else dark
+    named = dict(re.findall(r"\.role-(\w+) { --role: var\(--([\w-]+)\); }", css))
+    of_roles = [colours[named[role]] for role in ROLES]
+    assert len(set(of_roles)) == len(ROLES)
+    faint = [role for role, colour in zip(ROLES, of_roles, strict=True) if contrast(colour, colours["paper"]) < 3]
+    assert not faint, "graphics need a contrast of 3 with their background (WCAG 2.1, 1.4.11)"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What the page begins with: a sentence over all tasks, the matrix, the cards. Nothing is claimed of an empty set."""
+"""What the page begins with: a sentence over all tasks, the matrix, the cards. An empty comparison reports no gain."""
 
 import dataclasses
 import re
@@ -54,14 +54,14 @@ def seen(page: str) -> str:
 
 
 def test_gains_are_counted_over_the_tasks_on_which_a_step_could_be_judged(comparison: Comparison) -> None:
-    found = judged(
+    several = judged(
         comparison,
         {"domain_transfer": "gain", "domain_text": "likely_gain", "task_transfer": "loss", "climb": "untested"},
         {"domain_transfer": "not_shown", "domain_text": "not_shown", "climb": "untested"},
         {"domain_transfer": "untested", "task_transfer": "not_shown"},
     )
-    told = overview.verdict(found)
-    assert [sentence.en for sentence in told] == [
+    sentences = overview.verdict(several)
+    assert [sentence.en for sentence in sentences] == [
         "A gain was shown for domain transfer on 1 of 2 tasks.",
         "A loss was shown for task transfer on 1 of 2 tasks.",
         "Neither gain nor loss was shown for the domain text itself (2 tasks).",
@@ -69,13 +69,13 @@ def test_gains_are_counted_over_the_tasks_on_which_a_step_could_be_judged(compar
         "Only fine-tuning was repeated, over seeds. Each rung was trained once; training it again may give "
         "another result.",
     ]
-    assert all(sorted(re.findall(r"\d", each.en)) == sorted(re.findall(r"\d", each.zh)) for each in told)
-    page = render(found)
+    assert all(sorted(re.findall(r"\d", each.en)) == sorted(re.findall(r"\d", each.zh)) for each in sentences)
+    page = render(several)
     assert page.index('class="answer"') < page.index('class="notice"') < page.index('class="matrix"')
     assert page.index('class="matrix"') < page.index('class="card"')
 
 
-def test_where_nothing_was_compared_nothing_is_claimed(one_arm: Comparison) -> None:
+def test_where_nothing_was_compared_no_gain_is_reported(one_arm: Comparison) -> None:
     assert [sentence.en for sentence in overview.verdict(one_arm)] == ["No step was compared on any task."]
     page = render(one_arm)
     for absent in ('class="matrix"', 'id="differences-section"', "What was shown, and what was not", "“Shown” means"):
@@ -109,26 +109,26 @@ def test_the_matrix_holds_difference_verdict_and_cost_of_every_step_on_every_tas
     assert "same number of tokens" in matrix, "the control costs as much as domain transfer"
 
 
-def test_steps_are_told_by_the_arms_own_names(tmp_path: Path) -> None:
+def test_steps_are_named_by_the_arms_own_names(tmp_path: Path) -> None:
     """No arm of this task is called by its role."""
     roles = {"domain_task": "mine", "domain": "base", "general_long": "longer", "general": "plain"}
     made = rearmed(
         simulate(tmp_path, tasks=["section"]),
         {own: (role, ARMS[role].format(task="section")) for role, own in roles.items()},
     )
-    found = compared(made)
-    rows = {row.name.en: row.arms for row in overview.matrix(found)}
+    comparison = compared(made)
+    rows = {row.name.en: row.arms for row in overview.matrix(comparison)}
     assert rows["Task transfer after domain (mine)"] == ["mine − base"]
     assert rows["Domain transfer (base)"] == ["base − plain"]
-    words = set(re.findall(r"\w+", " ".join(re.findall(r"<code>([^<]*)</code>", render(found)))))
+    words = set(re.findall(r"\w+", " ".join(re.findall(r"<code>([^<]*)</code>", render(comparison)))))
     assert not words & roles.keys() - {"general", "domain"}, "rungs are called so"
-    assert "general_long" not in seen(render(found))
+    assert "general_long" not in seen(render(comparison))
     other = dataclasses.replace(
-        found.tasks[0],
+        comparison.tasks[0],
         name="other",
-        steps=[dataclasses.replace(step, other="ground") for step in found.tasks[0].steps],
+        steps=[dataclasses.replace(step, other="ground") for step in comparison.tasks[0].steps],
     )
-    both = overview.matrix(dataclasses.replace(found, tasks=[found.tasks[0], other]))
+    both = overview.matrix(dataclasses.replace(comparison, tasks=[comparison.tasks[0], other]))
     assert {row.name.en: row.arms for row in both}["Domain transfer (base)"] == ["base − plain", "base − ground"]
 
 
@@ -142,23 +142,23 @@ def test_steps_are_told_by_the_arms_own_names(tmp_path: Path) -> None:
         (0.01, (1,), "arm higher, not testable"),
     ],
 )
-def test_the_best_control_stands_on_the_card(
+def test_the_best_baseline_is_on_the_card(
     tmp_path: Path, control: float | None, seeds: tuple[int, ...], standing: str
 ) -> None:
-    found = compared(simulate(tmp_path, tasks=["section"], seeds=seeds))
-    task = found.tasks[0]
+    comparison = compared(simulate(tmp_path, tasks=["section"], seeds=seeds))
+    task = comparison.tasks[0]
     assert task.chosen is not None
     arm = task.arm(task.chosen)
     assert arm is not None
     assert arm.interval is not None
     score = arm.interval.mean if control is None else control
-    task = dataclasses.replace(task, controls={"majority": 0.005, "tfidf_logistic": score})
-    page = render(dataclasses.replace(found, tasks=[task]))
+    task = dataclasses.replace(task, baselines={"majority": 0.005, "tfidf_logistic": score})
+    page = render(dataclasses.replace(comparison, tasks=[task]))
     card = page[page.index('class="card"') :].partition("</article>")[0]
     assert f"<b>{100 * score:.1f}</b>" in card
     assert "TF-IDF + logistic regression" in card
     assert standing in card
-    alone = trust.against_controls(dataclasses.replace(task, controls={"majority": score}), 0.95).en
+    alone = trust.against_baselines(dataclasses.replace(task, baselines={"majority": score}), 0.95).en
     assert alone.startswith("The only baseline on the test split (most frequent label")
 
 
@@ -169,15 +169,15 @@ def test_seeds_that_give_one_answer_are_on_the_card(tmp_path: Path) -> None:
     cell = read_json(path)
     cell["seeds"][1]["degenerate"] = True
     write_json(path, cell)
-    found = compared(made)
-    page = render(found)
+    comparison = compared(made)
+    page = render(comparison)
     card = page[page.index('class="card"') :].partition("</article>")[0]
     assert "Seeds that predict one class only: task (1 of 3)." in card
     assert "只预测一个类别的种子：task（3 个中的 1 个）。" in card
-    number = dataclasses.replace(found.tasks[0], target="number")
-    told = trust.degenerate(number)
-    assert told is not None
-    assert told.en == "Seeds that give every row the same answer: task (1 of 3)."
+    number = dataclasses.replace(comparison.tasks[0], target="number")
+    sentence = trust.degenerate(number)
+    assert sentence is not None
+    assert sentence.en == "Seeds that give every row the same answer: task (1 of 3)."
 
 
 def test_a_page_has_one_kind_of_minus(comparison: Comparison) -> None:
@@ -206,14 +206,14 @@ def test_intervals_end_where_scores_end(tmp_path: Path) -> None:
         for seed, score in zip(cell["seeds"], (0.01, 0.02, 0.6), strict=True):
             seed[f"test/{metric}"] = score
         write_json(path, cell)
-    found = compared(made)
-    for task in found.tasks:
+    comparison = compared(made)
+    for task in comparison.tasks:
         for arm in task.arms:
             assert arm.interval is not None
             assert arm.interval.low is not None
             assert arm.interval.high is not None
             assert 0 <= arm.interval.low < arm.interval.high <= 1
-    assert min(average.interval.low or 0 for average in found.suite) == 0
+    assert min(average.interval.low or 0 for average in comparison.suite) == 0
 
 
 def test_a_single_result_was_not_chosen(one_arm: Comparison, tmp_path: Path) -> None:
@@ -221,15 +221,17 @@ def test_a_single_result_was_not_chosen(one_arm: Comparison, tmp_path: Path) -> 
     assert "✓" not in captions.arms(one_arm.tasks[0], 0.95).en
     several = compared(simulate(tmp_path, tasks=["section"]))
     assert "✓: best on dev; test scores are not considered." in captions.arms(several.tasks[0], 0.95).en
-    assert "Dashed" not in captions.arms(dataclasses.replace(several.tasks[0], controls={}), 0.95).en
+    assert "Dashed" not in captions.arms(dataclasses.replace(several.tasks[0], baselines={}), 0.95).en
 
 
-def test_arms_that_are_equal_on_dev_were_not_told_apart_by_it(comparison: Comparison) -> None:
+def test_arms_that_are_equal_on_dev_are_reported_as_equal(comparison: Comparison) -> None:
     task = comparison.tasks[0]
     arms = [dataclasses.replace(arm, dev={1: 0.3, 2: 0.3, 3: 0.3}) for arm in task.arms[:2]]
-    told = sentences.best(dataclasses.replace(task, arms=arms, chosen="scratch"), 0.95)
-    assert told.en.startswith("scratch and general score equally on the dev split, and scratch is the first of them;")
-    assert told.zh.startswith("开发集上 scratch 和 general 得分相同，取其中第一个 scratch；")
+    sentence = sentences.best(dataclasses.replace(task, arms=arms, chosen="scratch"), 0.95)
+    assert sentence.en.startswith(
+        "scratch and general score equally on the dev split, and scratch is the first of them;"
+    )
+    assert sentence.zh.startswith("开发集上 scratch 和 general 得分相同，取其中第一个 scratch；")
 
 
 def marked(comparison: Comparison, dev: list[float]) -> dict[str, list[str]]:
@@ -257,13 +259,13 @@ def test_the_mark_beside_an_arm_means_best_on_dev_and_nothing_else(comparison: C
     assert marked(comparison, [0.3]) == {"chart": none, "one": none, "several": none}
 
 
-def test_what_stands_of_masks_is_said_of_the_rungs_that_have_an_audit(comparison: Comparison) -> None:
+def test_the_sentence_on_masks_names_the_rungs_that_have_an_audit(comparison: Comparison) -> None:
     some = [
         rung if rung.name in ("scratch", "pretrain") else dataclasses.replace(rung, masks=None)
         for rung in comparison.rungs[:3]
     ]
-    told = [sentence.en for sentence in rungs.masking(dataclasses.replace(comparison, rungs=some))]
-    assert told == [
+    texts = [sentence.en for sentence in rungs.masking(dataclasses.replace(comparison, rungs=some))]
+    assert texts == [
         "The masks of pretrain match the configuration, and no special token was masked.",
         f"No masking audit: {some[2].name}.",
     ]
@@ -273,20 +275,22 @@ def test_what_stands_of_masks_is_said_of_the_rungs_that_have_an_audit(comparison
 
 def test_text_that_did_not_change_became_no_better(comparison: Comparison) -> None:
     still = [dataclasses.replace(rung, before=rung.after) for rung in comparison.rungs]
-    told = " ".join(sentence.en for sentence in rungs.reading(dataclasses.replace(comparison, rungs=still)))
-    assert "(0.00, unchanged)" in told
-    assert "better" not in told
-    assert "worse" not in told
+    text = " ".join(sentence.en for sentence in rungs.reading(dataclasses.replace(comparison, rungs=still)))
+    assert "(0.00, unchanged)" in text
+    assert "better" not in text
+    assert "worse" not in text
 
 
 def test_a_ladder_without_rungs_above_pre_training_learned_and_forgot_nothing(tmp_path: Path) -> None:
     made = simulate(tmp_path, tasks=["section"])
     cells = {key: cell.model_dump(by_alias=True) for key, cell in made.ladder.finetune.items()}
-    kept = {key: cells[key] for key in ("section-scratch", "section-general")}
-    ladder = LadderConfig.model_validate({"domain_transfer": [], "task_transfer": {}, "finetune": kept})
-    found = compared(Simulated(tmp_path, ladder))
-    assert [sentence.en for sentence in rungs.reading(found)] == ["The ladder has no rung above general pre-training."]
-    page = render(found)
+    two_cells = {key: cells[key] for key in ("section-scratch", "section-general")}
+    ladder = LadderConfig.model_validate({"domain_transfer": [], "task_transfer": {}, "finetune": two_cells})
+    comparison = compared(Simulated(tmp_path, ladder))
+    assert [sentence.en for sentence in rungs.reading(comparison)] == [
+        "The ladder has no rung above general pre-training."
+    ]
+    page = render(comparison)
     assert 'id="forgetting"' not in page
     assert "general_long" not in seen(page)
 
@@ -300,8 +304,8 @@ def test_weights_that_were_not_trained_here_cost_nothing(comparison: Comparison)
     ]
     step = task.step("pretrain")
     assert step is not None
-    told = sentences.step(step, dataclasses.replace(task, arms=free), 0.95).en
-    assert told.endswith("Neither arm was pre-trained in this project.")
+    text = sentences.step(step, dataclasses.replace(task, arms=free), 0.95).en
+    assert text.endswith("Neither arm was pre-trained in this project.")
 
 
 def split(task: Task, **verdicts: Verdict) -> Task:
@@ -309,7 +313,7 @@ def split(task: Task, **verdicts: Verdict) -> Task:
     return dataclasses.replace(task, steps=steps)
 
 
-def test_parts_of_a_lift_are_told_only_where_they_add_up(comparison: Comparison) -> None:
+def test_parts_of_a_lift_are_reported_only_where_they_add_up(comparison: Comparison) -> None:
     task = comparison.tasks[0]
     assert len(sentences.lift(task, 0.95)) == 1
     assert sentences.lift(split(task, domain_text="untested"), 0.95)[0].en.endswith(
@@ -334,13 +338,13 @@ def test_a_control_with_another_number_of_tokens_is_not_as_much_training(compari
         else arm
         for arm in task.arms
     ]
-    told = sentences.lift(dataclasses.replace(task, arms=arms), 0.95)[0].en
-    assert "as much" not in told
-    assert "(1.80 M tokens in all, not 2.80 M)" in told
+    text = sentences.lift(dataclasses.replace(task, arms=arms), 0.95)[0].en
+    assert "as much" not in text
+    assert "(1.80 M tokens in all, not 2.80 M)" in text
 
 
 def test_text_that_is_partly_a_demonstration_is_said_to_be_so(comparison: Comparison) -> None:
     own = [dataclasses.replace(source, demonstration=source.name == "general") for source in comparison.sources]
-    told = captions.demonstration(dataclasses.replace(comparison, sources=own))
-    assert told is not None
-    assert told.en.startswith("A part of the text (general) is text that is available on any machine.")
+    caption = captions.demonstration(dataclasses.replace(comparison, sources=own))
+    assert caption is not None
+    assert caption.en.startswith("A part of the text (general) is text that is available on any machine.")

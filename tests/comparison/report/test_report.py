@@ -9,7 +9,7 @@ import pytest
 
 from adaptbert.base.files import read_json, write_json
 from adaptbert.comparison.assemble import compare_all
-from adaptbert.comparison.confusion import Confusion
+from adaptbert.comparison.class_scores import Confusion
 from adaptbert.comparison.metrics_json import summary
 from adaptbert.comparison.records import Comparison, Rung
 from adaptbert.comparison.report import rung_sentences as rungs
@@ -45,11 +45,11 @@ class Reader(HTMLParser):
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        found = {name: value or "" for name, value in attrs}
-        self.addresses += [found[name] for name in ("src", "href", "action", "data") if name in found]
-        self.ids += [found["id"]] if "id" in found else []
-        self.labelled_by += [found["aria-labelledby"]] if "aria-labelledby" in found else []
-        language = found.get("lang", "") if tag in ("span", "tspan") else ""
+        attributes = {name: value or "" for name, value in attrs}
+        self.addresses += [attributes[name] for name in ("src", "href", "action", "data") if name in attributes]
+        self.ids += [attributes["id"]] if "id" in attributes else []
+        self.labelled_by += [attributes["aria-labelledby"]] if "aria-labelledby" in attributes else []
+        language = attributes.get("lang", "") if tag in ("span", "tspan") else ""
         if tag not in self.VOID:
             self.open.append((tag, language))
 
@@ -89,10 +89,10 @@ def test_every_sentence_stands_in_both_languages(page: str) -> None:
 
 def test_no_number_of_a_sentence_differs_between_the_languages(comparison: Comparison) -> None:
     for task in comparison.tasks:
-        told = [sentences.step(step, task, 0.95) for step in task.steps]
-        told += [sentences.best(task, 0.95), *sentences.lift(task, 0.95), trust.against_controls(task, 0.95)]
-        told += [trust.calibration(task)]  # type: ignore[list-item]
-        for sentence in [*told, *rungs.reading(comparison)]:
+        texts = [sentences.step(step, task, 0.95) for step in task.steps]
+        texts += [sentences.best(task, 0.95), *sentences.lift(task, 0.95), trust.against_baselines(task, 0.95)]
+        texts += [trust.calibration(task)]  # type: ignore[list-item]
+        for sentence in [*texts, *rungs.reading(comparison)]:
             decimals = r"[+−]?\d+\.\d+"
             assert sorted(re.findall(decimals, sentence.en)) == sorted(re.findall(decimals, sentence.zh))
 
@@ -112,7 +112,7 @@ def test_the_page_says_what_it_must(comparison: Comparison, page: str) -> None:
                 assert f">{100 * score:.1f}</span>" in page
 
 
-def test_the_masking_audit_is_told(comparison: Comparison, page: str) -> None:
+def test_the_masking_audit_is_reported(comparison: Comparison, page: str) -> None:
     table = page[page.index('id="table-masks"') : page.index('id="forgetting"')]
     assert table.count('<th scope="row"') == len(comparison.rungs) - 1, "all but random weights"
     for shown in (
@@ -126,7 +126,7 @@ def test_the_masking_audit_is_told(comparison: Comparison, page: str) -> None:
     ):
         assert shown in table
     assert "Chinese</span>" not in table, "a class that does not occur has no column"
-    assert [told.en for told in rungs.masking(comparison)] == [
+    assert [sentence.en for sentence in rungs.masking(comparison)] == [
         "The masks of every trained rung match the configuration, and no special token was masked."
     ]
 
@@ -144,7 +144,7 @@ def test_the_masking_audit_is_told(comparison: Comparison, page: str) -> None:
         ),
     ],
 )
-def test_masks_that_are_not_what_was_asked_for_are_named(
+def test_masks_that_differ_from_the_configuration_are_named(
     comparison: Comparison, changes: dict[str, float], sentence: str
 ) -> None:
     def changed(rung: Rung) -> Rung:
@@ -152,12 +152,12 @@ def test_masks_that_are_not_what_was_asked_for_are_named(
             return rung
         return dataclasses.replace(rung, masks=dataclasses.replace(rung.masks, audit={**rung.masks.audit, **changes}))
 
-    found = dataclasses.replace(comparison, rungs=[changed(rung) for rung in comparison.rungs])
-    told = rungs.masking(found)
-    assert len(told) == 1
-    assert told[0].en.startswith(sentence)
+    deviating = dataclasses.replace(comparison, rungs=[changed(rung) for rung in comparison.rungs])
+    troubles = rungs.masking(deviating)
+    assert len(troubles) == 1
+    assert troubles[0].en.startswith(sentence)
     decimals = r"\d+\.\d+"
-    assert re.findall(decimals, told[0].en) == re.findall(decimals, told[0].zh)
+    assert re.findall(decimals, troubles[0].en) == re.findall(decimals, troubles[0].zh)
 
 
 def test_the_chosen_arm_is_looked_at_closely(comparison: Comparison, page: str) -> None:
@@ -215,15 +215,15 @@ def test_every_kind_of_task_has_its_words(comparison: Comparison, shape: str, ta
     nothing = {"confusion": None} | ({"calibration": None, "errors": [], "classes": []} if target == "number" else {})
     inspection = dataclasses.replace(task.inspection, **nothing)  # type: ignore[arg-type]
     other = dataclasses.replace(task, task_type=shape, target=target, metric=metric, inspection=inspection)
-    other = dataclasses.replace(other, controls={"majority": 0.1})
+    other = dataclasses.replace(other, baselines={"majority": 0.1})
     page = render(dataclasses.replace(comparison, tasks=[other], suite=[]))
     read = Reader(page)
     assert read.open == []
     assert len(read.text["en"]) == len(read.text["zh-Hans"])
     assert words.KINDS[shape, target].en in page
     assert words.METRICS[metric].zh in page
-    assert words.control("majority", target).zh in page
-    assert (words.control("majority", target) == words.CONTROLS["majority"]) == (target == "tags")
+    assert words.baseline_name("majority", target).zh in page
+    assert (words.baseline_name("majority", target) == words.BASELINES["majority"]) == (target == "tags")
     assert ("closer-section" in page) == (target != "number")
 
 
@@ -256,22 +256,22 @@ def test_names_from_data_cannot_become_markup(comparison: Comparison) -> None:
 @pytest.mark.parametrize("seeds", [(1,), (1, 2)])
 def test_a_page_of_few_seeds(tmp_path: Path, seeds: tuple[int, ...]) -> None:
     made = simulate(tmp_path, seeds=seeds, tasks=["section"])
-    found = compare_all(made.ladder, made.outputs, confidence=0.95, baseline_seed=1)
-    page = render(found)
+    comparison = compare_all(made.ladder, made.outputs, confidence=0.95, baseline_seed=1)
+    page = render(comparison)
     assert Reader(page).open == []
     count = f"{len(seeds)} seed{'s' * (len(seeds) > 1)}"
     assert f"points on {count}; an interval needs three seeds." in page
     assert "区间至少需要三个种子" in page
-    assert f"{count}; an interval needs three seeds" in sentences.best(found.tasks[0], 0.95).en
+    assert f"{count}; an interval needs three seeds" in sentences.best(comparison.tasks[0], 0.95).en
     assert not re.findall(r"\d+ % interval|\d+% 区间", page.partition('id="limits"')[0]), "neither in words"
     assert 'class="whisker' not in page, "nor drawn"
-    assert {step.verdict for step in found.tasks[0].steps} == {"untested"}
-    told = summary(found)["section"]
-    assert not {"low", "high"} & {key for arm in ARMS for key in told[arm]}
-    assert "(an interval needs three seeds)" in comparison_table(summary(found))
+    assert {step.verdict for step in comparison.tasks[0].steps} == {"untested"}
+    section = summary(comparison)["section"]
+    assert not {"low", "high"} & {key for arm in ARMS for key in section[arm]}
+    assert "(an interval needs three seeds)" in comparison_table(summary(comparison))
 
 
-def test_holes_are_told(tmp_path: Path) -> None:
+def test_missing_cells_and_rungs_are_reported(tmp_path: Path) -> None:
     made = simulate(tmp_path, tasks=["section"])
     (made.root / "metrics/finetune/section-domain.json").unlink()
     (made.root / "metrics/domain_transfer/domain.json").unlink()
@@ -286,28 +286,28 @@ def test_holes_are_told(tmp_path: Path) -> None:
     assert "task: 1 of 3 seeds predict one class only. They are included in the mean." in page
 
 
-def test_what_a_search_chose_and_cost_is_told(tmp_path: Path) -> None:
+def test_choice_and_cost_of_a_search_are_reported(tmp_path: Path) -> None:
     made = simulate(tmp_path, tasks=["section"])
-    told = "Hyper-parameter search on the dev split"
-    assert told not in render(compare_all(made.ladder, made.outputs, confidence=0.95, baseline_seed=1))
+    heading = "Hyper-parameter search on the dev split"
+    assert heading not in render(compare_all(made.ladder, made.outputs, confidence=0.95, baseline_seed=1))
     path = made.root / "metrics/finetune/section-domain.json"
     run = {"global_batch_size": 16, "epochs": 3.0, "dev": {"f1_macro": 0.5}, "seeds": [0.5], "tokens": 1, "tflop": 0.1}
     trials = [TrialMetrics(learning_rate=rate, **run) for rate in (1e-4, 2.5e-4)]
     search = SearchMetrics(trials=trials, chosen=2, seeds=[7], tokens=12_300_000, tflop=456.78)
     write_json(path, CellMetrics.read(path).model_copy(update={"search": search}).as_json())
     page = render(compare_all(made.ladder, made.outputs, confidence=0.95, baseline_seed=1))
-    table = page[page.index(told) :].partition("</table>")[0]
+    table = page[page.index(heading) :].partition("</table>")[0]
     assert re.findall(r"<td[^>]*>([^<]*)<", table) == ["0.00025", "16", "3", "2", "12.3", "457"]
     assert Reader(page).open == []
 
 
-def test_a_rung_with_a_random_head_is_told(tmp_path: Path) -> None:
+def test_a_rung_with_a_random_head_is_reported(tmp_path: Path) -> None:
     made = simulate(tmp_path, tasks=["section"])
-    told = "The masked-LM head of pretrain was never trained"
-    assert told not in render(compare_all(made.ladder, made.outputs, confidence=0.95, baseline_seed=1))
+    warning = "The masked-LM head of pretrain was never trained"
+    assert warning not in render(compare_all(made.ladder, made.outputs, confidence=0.95, baseline_seed=1))
     path = made.root / "metrics/pretrain.json"
     write_json(path, {**read_json(path), "random_head": True})
-    assert told in render(compare_all(made.ladder, made.outputs, confidence=0.95, baseline_seed=1))
+    assert warning in render(compare_all(made.ladder, made.outputs, confidence=0.95, baseline_seed=1))
 
 
 def test_a_page_without_any_result(tmp_path: Path) -> None:

@@ -52,11 +52,11 @@ def alike(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
 
 def test_three_seeds_that_do_not_differ_are_not_said_to_be_too_few(alike: Comparison) -> None:
     task = alike.tasks[0]
-    told = captions.differences(task)
-    assert told.en.endswith("paired by seed. A difference that is equal for all seeds has no interval.")
-    assert told.zh.endswith("各种子差值相同时，没有区间。")
+    texts = captions.differences(task)
+    assert texts.en.endswith("paired by seed. A difference that is equal for all seeds has no interval.")
+    assert texts.zh.endswith("各种子差值相同时，没有区间。")
     assert "no interval, because all seeds give the same result." in captions.arms(task, 0.95).en
-    beside = trust.against_controls(task, 0.95)
+    beside = trust.against_baselines(task, 0.95)
     assert beside.en.endswith("scores 7.8 with each of its 3 seeds, so there is no variance to test the gap with.")
     assert beside.zh.endswith("的 3 个种子都是 7.8 分，没有波动可供检验差距是否可靠。")
     above_limits = render(alike).partition('id="limits"')[0]
@@ -69,7 +69,7 @@ def test_too_few_seeds_are_still_said_to_be_too_few(tmp_path: Path) -> None:
     task = compare_all(made.ladder, made.outputs, confidence=0.95, baseline_seed=1).tasks[0]
     assert captions.differences(task).en.endswith("An interval needs three seeds.")
     assert "an interval needs three seeds." in captions.arms(task, 0.95).en
-    assert trust.against_controls(task, 0.95).en.endswith("has no interval with 2 seeds: the gap is not testable.")
+    assert trust.against_baselines(task, 0.95).en.endswith("has no interval with 2 seeds: the gap is not testable.")
 
 
 @pytest.fixture
@@ -83,30 +83,30 @@ def hardly(comparison: Comparison) -> Task:
 def test_an_effect_too_small_for_its_digits_is_not_called_zero(hardly: Task) -> None:
     step = hardly.step("domain_transfer")
     assert step is not None
-    told = sentences.step(step, hardly, 0.95)
-    assert told.en.startswith(
+    texts = sentences.step(step, hardly, 0.95)
+    assert texts.en.startswith(
         "Not shown: between 0 and +0.1 points (95 % interval within 0.1 of 0, 3 seeds; Holm-adjusted p = 0.423). "
         "With 3 seeds and a spread this small, the test detects an effect below 0.1 points with 80 % power."
     )
-    assert told.zh.startswith(
+    assert texts.zh.startswith(
         "未证实：0 至 +0.1 分（95% 区间距 0 不到 0.1，3 个种子；Holm 校正 p = 0.423）。"
         "种子间的波动很小，3 个种子对不到 0.1 分的效应也有 80% 的检验功效。"
     )
 
 
 def test_no_sentence_about_steps_has_a_false_zero(comparison: Comparison, hardly: Task) -> None:
-    told = [sentences.step(step, hardly, 0.95) for step in hardly.steps if step.arm in ("domain", "general_long")]
-    told += sentences.lift(hardly, 0.95)
+    texts = [sentences.step(step, hardly, 0.95) for step in hardly.steps if step.arm in ("domain", "general_long")]
+    texts += sentences.lift(hardly, 0.95)
     moved = scored(comparison, domain=dict.fromkeys((1, 2), SCORE + 1e-4), general_long=dict.fromkeys((1, 2), SCORE))
-    told += [sentences.step(step, moved, 0.95) for step in moved.steps if step.arm == "domain"]
-    assert len(told) > 6
-    assert [each.en for each in told if re.search(r"(?<![\d.])[+−]?0\.0(?!\d)", each.en + each.zh)] == []
+    texts += [sentences.step(step, moved, 0.95) for step in moved.steps if step.arm == "domain"]
+    assert len(texts) > 6
+    assert [each.en for each in texts if re.search(r"(?<![\d.])[+−]?0\.0(?!\d)", each.en + each.zh)] == []
 
 
 def test_a_lift_of_nothing_is_one_plain_sentence(alike: Comparison, comparison: Comparison) -> None:
-    (told,) = sentences.lift(alike.tasks[0], 0.95)
-    assert told.en == (
+    (texts,) = sentences.lift(alike.tasks[0], 0.95)
+    assert texts.en == (
         "Domain transfer does not change the mean score, and neither does as much further training on general text."
     )
-    assert told.zh == "领域迁移没有改变平均得分，用同样多的通用文本继续训练也没有。"
+    assert texts.zh == "领域迁移没有改变平均得分，用同样多的通用文本继续训练也没有。"
     assert "are due to more training" in sentences.lift(comparison.tasks[0], 0.95)[0].en

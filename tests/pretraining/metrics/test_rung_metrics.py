@@ -5,7 +5,7 @@ import json
 from adaptbert.base.files import read_json
 from adaptbert.pretraining.metrics.rung_metrics import RungMetrics
 from adaptbert.training.document_stream import BudgetConfig
-from tests.support.climbing import Ladder
+from tests.support.rungs import Ladder
 
 
 def test_what_a_stage_writes_is_read_whole(ladder: Ladder) -> None:

@@ -91,11 +91,11 @@ class Ladder:
         }
 
 
-def refused(ladder: Ladder, climb: Any, message: str) -> None:
+def refused(ladder: Ladder, train: Any, message: str) -> None:
     """With this message, before anything is trained or written."""
     before = ladder.outputs()
     with pytest.raises(BadData, match=message):
-        climb()
+        train()
     assert ladder.outputs() == before
     hidden = [path for path in ladder.root.rglob(".*") if ".part" in path.name]
     assert hidden == []
