@@ -72,7 +72,7 @@ def test_texts_are_changed_as_those_of_the_task_were(tmp_path: Path) -> None:
     out, source = tmp_path / "out.jsonl", json_lines(tmp_path / "in.jsonl", [{"text": "a @somebody word"}])
     assert run(model(project, "section"), source, "-o", out).exit_code == 0
     assert read(out)[0]["confidence"] == answer("a code word")
-    del predictor._task["replace"]
+    predictor._task = predictor._task.model_copy(update={"replace": None})
     assert answer("a @somebody word") != answer("a code word")
 
 
