@@ -31,7 +31,7 @@ help:
 	@echo 'make test          linters, type checks and quick tests'
 	@echo 'make test-slow     tests that train for minutes'
 	@echo 'make test-browser  tests that open pages in Chromium'
-	@echo 'make accept        after edits of comments, docstrings and messages: update dvc.lock, run nothing'
+	@echo 'make accept        after edits of comments, docstrings and error messages: update dvc.lock, run nothing'
 
 install: $(installed)
 

@@ -12,7 +12,7 @@ many documents a step, 15 % masks and dropout 0.1.
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -36,6 +36,14 @@ from benchmarks.workload import MASK, OPTIM, USUAL, Documents, Setting, tokenize
 MASKING = MaskingConfig(unit="token", probability=0.15, mask_share=0.8, random_share=0.1, keep_share=0.1)
 
 
+class Vocabulary(NamedTuple):
+    """What masking knows of a tokenizer, without one."""
+
+    mask: int
+    replacements: NDArray[np.int64]
+    maskable: NDArray[np.bool_]
+
+
 def train(
     setting: Setting,
     documents: Documents,
@@ -48,7 +56,7 @@ def train(
     torch.manual_seed(seed)
     module = MaskedLM(BertForMaskedLM(setting.config()), OPTIM, steps)
     maskable = np.arange(setting.vocabulary) >= len(SPECIALS)
-    masker = Masker(MASKING, seed, MASK, np.flatnonzero(maskable), maskable)
+    masker = Masker(MASKING, seed, Vocabulary(MASK, np.flatnonzero(maskable), maskable))
     tokens = max(setting.block, round(float(documents.lengths.mean()) * setting.documents))
     stream = DocumentStream(documents.lengths, seed, tokens)
     batches = MaskedBatches(documents, stream, masker, setting.block)

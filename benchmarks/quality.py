@@ -97,7 +97,7 @@ class Curve:
 def our_batches(course: Course, text: Text, seed: int) -> MaskedBatches:
     """As a rung makes them."""
     tokenizer = text.tokenizer
-    masker = Masker(MASKING, seed, tokenizer.mask, tokenizer.replacements, tokenizer.maskable)
+    masker = Masker(MASKING, seed, tokenizer)
     tokens = max(int(text.corpus.lengths.max()), round(float(text.corpus.lengths.mean()) * course.setting.documents))
     stream = DocumentStream(text.corpus.lengths, seed, tokens)
     return MaskedBatches(text.corpus, stream, masker, course.setting.block)

@@ -73,7 +73,7 @@ def masking(folder: Path, rounds: int) -> dict[str, Any]:
     table: dict[str, Any] = {}
     for unit in ("token", "word"):
         config = MaskingConfig(unit=unit, probability=0.15, mask_share=0.8, random_share=0.1, keep_share=0.1)
-        masker = Masker(config, 0, our_tokenizer.mask, our_tokenizer.replacements, our_tokenizer.maskable)
+        masker = Masker(config, 0, our_tokenizer)
         collator = DataCollatorForLanguageModeling(loaded, whole_word_mask=unit == "word", mlm_probability=0.15)
         speeds: dict[str, list[float]] = {name: [] for name in WAYS}
         for _ in range(rounds):

@@ -17,9 +17,15 @@ TEXT = "The names of params.yaml can be those of stages.\n"
 
 
 def ladder(params: LadderConfig, *, collect: Names, collect_task: Names, out: Path) -> None:
-    """Names are valid here, because `adaptbert.runtime.stage.check_all` ran before; remove outputs of former names."""
-    from adaptbert.project import leftovers
+    """Names are valid here, because `adaptbert.runtime.stage.check_all` ran before; remove outputs of former names.
 
+    A plain `dvc repro` reports here what else `adaptbert check` says of values: an arm that no step compares.
+    """
+    from adaptbert.project import leftovers, section_rules
+    from adaptbert.runtime.params import params_file
+
+    for notice in section_rules.notices(params_file.read(PARAMS), PARAMS):
+        print(f"notice: {notice}")
     names = {"ladder": params.model_dump(), "collect": collect.sorted(), "collect_task": collect_task.sorted()}
     for line in leftovers.remove(names, PARAMS):
         print(line)

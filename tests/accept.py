@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import subprocess
+import sys
 from collections import Counter
 from functools import cache
 from pathlib import Path, PurePosixPath
@@ -98,7 +99,6 @@ def judge(root: Path, path: str, digest: str) -> tuple[str, bool]:
     before = version(root, path, digest)
     if before is None:
         return "no commit has the code that dvc.lock was written for; `dvc repro` runs it", False
-    here = root / path
     names = git(root, "ls-files", "-co", "--exclude-standard", "--", path).split("\n")
     after = {name: (root / name).read_bytes() for name in filter(None, names) if (root / name).is_file()}
     others = sorted(
@@ -107,8 +107,8 @@ def judge(root: Path, path: str, digest: str) -> tuple[str, bool]:
         if name not in before or name not in after or meaning(name, before[name]) != meaning(name, after[name])
     )
     if others:
-        return f"more than words differs in {', '.join(others)}; `dvc repro` runs it", False
-    return f"only words differ{' in its files' if here.is_dir() else ''}: taken over", True
+        return f"more than comments, docstrings and errors differs in {', '.join(others)}; `dvc repro` runs it", False
+    return "only comments, docstrings or errors differ: taken over", True
 
 
 def version(root: Path, path: str, digest: str) -> dict[str, bytes] | None:
@@ -142,4 +142,6 @@ def git(root: Path, *arguments: str) -> str:
 
 if __name__ == "__main__":
     os.environ.setdefault("DVC_NO_ANALYTICS", "1")
-    print("\n".join(accept(Path.cwd())))
+    lines = accept(Path.cwd())
+    print("\n".join(lines))
+    sys.exit(any("`dvc repro`" in line for line in lines))

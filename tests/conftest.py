@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 from adaptbert.runtime.stage import QUIET
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from adaptbert.comparison.records import Comparison
     from tests.support.rungs import Ladder
 
+settings.register_profile("any machine", deadline=None)  # other work beside it makes a test slow, not wrong
+settings.load_profile("any machine")
 os.environ.update(QUIET)
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["HF_HUB_OFFLINE"] = "1"

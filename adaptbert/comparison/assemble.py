@@ -24,9 +24,8 @@ from adaptbert.comparison.records import (
     Step,
     Task,
     Tempered,
-    Verdict,
 )
-from adaptbert.comparison.statistics import Difference, Range, holm, mean_interval, paired_difference
+from adaptbert.comparison.statistics import Range, holm, mean_interval, paired_difference, verdict
 from adaptbert.comparison.suite_average import suite_averages
 from adaptbert.finetuning.metrics.cell_metrics import CellMetrics, FewerLabelsSeed, SearchMetrics, SeedMetrics
 from adaptbert.finetuning.metrics.targets import COMPARED_BY, limits
@@ -227,20 +226,9 @@ def _steps(arms: Sequence[Arm], compared: Sequence[Pair], confidence: float, wit
     steps = []
     for index, (pair, answer) in enumerate(zip(compared, answers, strict=True)):
         p_holm = adjusted.get(index)
-        verdict = _verdict(answer, p_holm, confidence)
-        steps.append(Step(pair.step, pair.question, pair.arm, pair.other, answer, p_holm, verdict))
+        decided = verdict(answer, p_holm, confidence)
+        steps.append(Step(pair.step, pair.question, pair.arm, pair.other, answer, p_holm, decided))
     return steps
-
-
-def _verdict(answer: Difference | None, p_holm: float | None, confidence: float) -> Verdict:
-    if answer is None or answer.p is None or p_holm is None:
-        return "untested"
-    up = answer.interval.mean > 0
-    if p_holm < 1 - confidence:
-        return "gain" if up else "loss"
-    if answer.p < 1 - confidence:
-        return "likely_gain" if up else "likely_loss"
-    return "not_shown"
 
 
 def _sources(manifests: Path, validation: dict[str, Any]) -> list[Source]:

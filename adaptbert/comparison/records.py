@@ -11,10 +11,8 @@ from adaptbert.base.ladder import role
 from adaptbert.base.task_types import Target, TaskType
 from adaptbert.comparison.inspection import Inspection
 from adaptbert.comparison.questions import Advice
-from adaptbert.comparison.statistics import Difference, Interval
+from adaptbert.comparison.statistics import Difference, Interval, Verdict
 from adaptbert.comparison.suite_average import SuiteAverage
-
-Verdict = Literal["gain", "loss", "likely_gain", "likely_loss", "not_shown", "untested"]
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,14 @@ spread is not measured.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 POWER = 0.8
 FEWEST_SEEDS = 3
 """That an interval needs. Between two values, a 95 % interval is 13 times as wide as the values lie apart."""
 NO_SPREAD = 1e-12
 Range = tuple[float, float]
+Verdict = Literal["gain", "loss", "likely_gain", "likely_loss", "not_shown", "untested"]
 ANYWHERE: Range = (-math.inf, math.inf)
 
 
@@ -103,6 +105,25 @@ def holm(p_values: Sequence[float]) -> list[float]:
         largest = max(largest, min(1.0, (m - rank) * p_values[index]))
         adjusted[index] = largest
     return adjusted
+
+
+def verdict(answer: Difference | None, adjusted: float | None, confidence: float) -> Verdict:
+    """What may be said of a difference.
+
+    Args:
+        adjusted: its p-value, adjusted for all the questions that were tested on the task.
+
+    Returns:
+        `gain` and `loss` where the adjusted p-value is below 1 - `confidence`, `likely_` where only its own is.
+    """
+    if answer is None or answer.p is None or adjusted is None:
+        return "untested"
+    up = answer.interval.mean > 0
+    if adjusted < 1 - confidence:
+        return "gain" if up else "loss"
+    if answer.p < 1 - confidence:
+        return "likely_gain" if up else "likely_loss"
+    return "not_shown"
 
 
 def power(difference: float, sd: float, n: int, confidence: float) -> float:

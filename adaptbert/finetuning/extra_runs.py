@@ -68,8 +68,7 @@ class ExtraRuns:
             result = savepoints.folder / RESULT
             if not result.is_file():
                 write_json(result, train(savepoints, child).as_json())
-            for path in savepoints.folder.glob("*.safetensors"):
-                path.unlink()
+            savepoints.clear()
         return kind.read(result)
 
 

@@ -58,7 +58,7 @@ class BatchSchedule:
         def batches_of(documents: "Documents", block_size: int, seed: int) -> MaskedBatches:
             pairs = SentencePairs(documents, head, seed, min(block_size, longest)) if head else None
             stream = DocumentStream((pairs or documents).lengths, seed, params.micro_batch_tokens)
-            masker = Masker(params.masking, seed, tokenizer.mask, tokenizer.replacements, tokenizer.maskable)
+            masker = Masker(params.masking, seed, tokenizer)
             return MaskedBatches(documents, stream, masker, block_size, classes, pairs)
 
         body_steps = params.budget.optimizer_steps(corpus.tokens, params.global_batch_tokens)

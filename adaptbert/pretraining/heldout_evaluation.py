@@ -47,7 +47,7 @@ class HeldOut:
         masking = MaskingConfig(
             unit="token", probability=config.probability, mask_share=0.8, random_share=0.1, keep_share=0.1
         )
-        self._masker = Masker(masking, config.seed, tokenizer.mask, tokenizer.replacements, tokenizer.maskable)
+        self._masker = Masker(masking, config.seed, tokenizer)
 
     @property
     def digests(self) -> dict[str, str]:

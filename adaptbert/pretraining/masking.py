@@ -9,7 +9,7 @@ A document is divided into units before any is chosen, and each unit is chosen w
 is chosen with that probability, whatever the lengths of words, runs and documents.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,26 +71,37 @@ class MaskingConfig(Config):
         return self
 
 
+class Vocabulary(Protocol):
+    """What masking knows of a tokenizer."""
+
+    @property
+    def mask(self) -> int:
+        """The id of [MASK]."""
+        ...
+
+    @property
+    def replacements(self) -> NDArray[np.int64]:
+        """Ids that a random replacement may take: no special and no [unused] token."""
+        ...
+
+    @property
+    def maskable(self) -> NDArray[np.bool_]:
+        """By token id, whether it may be chosen: no special token, (vocabulary,)."""
+        ...
+
+
 class Masker:
     """Draws masks for documents.
 
     Args:
         config: see `MaskingConfig`.
         seed: of all draws.
-        mask_id: the id of [MASK].
-        replacements: ids that a random replacement may take: no special and no [unused] token.
-        maskable: by token id, whether it may be chosen: no special token, (vocabulary,).
+        vocabulary: the tokenizer.
     """
 
-    def __init__(
-        self,
-        config: MaskingConfig,
-        seed: int,
-        mask_id: int,
-        replacements: NDArray[np.int64],
-        maskable: NDArray[np.bool_],
-    ) -> None:
-        self.config, self.mask_id, self.replacements, self.maskable = config, mask_id, replacements, maskable
+    def __init__(self, config: MaskingConfig, seed: int, vocabulary: Vocabulary) -> None:
+        self.config, self.maskable = config, vocabulary.maskable
+        self._mask_id, self._replacements = vocabulary.mask, vocabulary.replacements
         self._seed, self._ngram_seed = np.uint64(seed_of(seed, "mask")), np.uint64(seed_of(seed, "ngram"))
         self._ngram_bounds = np.cumsum(config.ngram.shares)[:-1] if config.ngram is not None else None
 
@@ -129,8 +140,8 @@ class Masker:
         masked = kind < self.config.mask_share
         # The shares are intervals of the same draw: [MASK] below mask_share, then a random token, the rest unchanged.
         random = ~masked & (kind < self.config.mask_share + self.config.random_share)
-        corrupted[chosen[masked]] = self.mask_id
-        corrupted[chosen[random]] = self.replacements[(which[random] * len(self.replacements)).astype(np.int64)]
+        corrupted[chosen[masked]] = self._mask_id
+        corrupted[chosen[random]] = self._replacements[(which[random] * len(self._replacements)).astype(np.int64)]
         return corrupted, chosen
 
     def units(

@@ -116,6 +116,11 @@ class Savepoints:
             raise BadData(Code.DAMAGED_WEIGHTS, self.folder, f"each of its {len(paths)} savepoints is damaged", remedy)
         return None
 
+    def clear(self) -> None:
+        """Remove them all: the run has its result."""
+        for _, path in self._newest_first():
+            path.unlink()
+
     def _newest_first(self) -> list[tuple[int, Path]]:
         """By step, not by modification time."""
         named = ((NAME.fullmatch(path.name), path) for path in sorted(self.folder.glob("*.safetensors")))

@@ -24,7 +24,7 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.faults.test_kills import values
+from tests.faults.small_project import values
 from tests.support import tiny
 from tests.support.project import alive, clone, restore_interrupt, wait_until
 

@@ -204,7 +204,7 @@ def test_what_carries_changes_no_bit(copy: World, stage: str, tmp_path: Path) ->
     assert copy.content(stage) == copy.golden[stage]
 
 
-@pytest.mark.parametrize("stage", ["pretrain", "finetune section"])
+@pytest.mark.parametrize("stage", ["finetune section"])
 def test_a_record_that_decides_is_seen(copy: World, stage: str, tmp_path: Path) -> None:
     """The test above is worth something: here the tracking run clears the numbers that it gets."""
     with suppress(KeyError):

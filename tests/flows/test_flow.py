@@ -224,7 +224,7 @@ def test_a_lock_of_another_dvc_is_waited_out(toy: Toy) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--until", "compair"], "no stage 'compair' (did you mean 'compare'?); known: start, left, right, compare"),
+        (["--until", "compair"], "no stage 'compair' (did you mean 'compare'?)\n  known: start, left, right, compare"),
         (["--jobs", "0"], "jobs: Input should be greater than or equal to 1"),
     ],
 )

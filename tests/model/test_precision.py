@@ -23,7 +23,7 @@ from adaptbert.base.files import read_json
 from adaptbert.model import checkpoint, precision
 from adaptbert.model.precision import BF16, FLOAT32, Speeds, best, chosen, named_precision, speeds
 from adaptbert.prediction.predictor import Predictor
-from adaptbert.pretraining import rung
+from adaptbert.pretraining import rung_outputs
 from adaptbert.project import doctor
 from adaptbert.project.doctor import BF16_FLAGS, CPU_FLAGS, Verdict
 from adaptbert.runtime.params import params_file as params
@@ -245,7 +245,7 @@ def test_an_unfinished_run_keeps_its_precision(
     monkeypatch.setattr(tiny, "work", lambda _: Work(tmp_path / "work", code=[]))
     processor(monkeypatch, began)
     with monkeypatch.context() as broken:
-        broken.setattr(rung, "write_json", lambda *_: 1 / 0)
+        broken.setattr(rung_outputs, "write_json", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             ladder.pretrain(precision="auto")
     (key,) = (tmp_path / "work").glob("*/key.json")

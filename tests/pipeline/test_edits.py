@@ -75,7 +75,7 @@ def test_words_are_taken_over(project: Project) -> None:
     )
     edit(project, "adaptbert/pretraining/rung.py", "lower tokenize.max_length or raise", "lower max_length, or raise")
     assert changed(project) == RUNGS
-    assert accept(project.root) == ["adaptbert/pretraining: only words differ in its files: taken over"]
+    assert accept(project.root) == ["adaptbert/pretraining: only comments, docstrings or errors differ: taken over"]
     assert changed(project) == set()
     assert accept(project.root) == ["no code has changed"]
 
@@ -86,7 +86,7 @@ def test_words_are_taken_over_after_they_were_committed(project: Project) -> Non
     commit(project)
     try:
         assert changed(project) == {"pretrain"}
-        assert accept(project.root) == ["stages/pretrain.py: only words differ: taken over"]
+        assert accept(project.root) == ["stages/pretrain.py: only comments, docstrings or errors differ: taken over"]
         assert changed(project) == set()
     finally:
         git(project, "reset", "-q", "--hard", "HEAD~")
@@ -107,14 +107,17 @@ def test_code_is_not(project: Project, name: str, old: str | None, new: str) -> 
     before = changed(project)
     assert before
     (line,) = accept(project.root)
-    assert line == f"{Path(name).parent.as_posix()}: more than words differs in {name}; `dvc repro` runs it"
+    assert (
+        line
+        == f"{Path(name).parent.as_posix()}: more than comments, docstrings and errors differs in {name}; `dvc repro` runs it"
+    )
     assert changed(project) == before
 
 
 def test_a_file_more_is_not_taken_over(project: Project) -> None:
     (project.root / "adaptbert/model/more.py").write_text('"""Nothing."""\n')
     (line,) = accept(project.root)
-    assert "more than words differs in adaptbert/model/more.py" in line
+    assert "more than comments, docstrings and errors differs in adaptbert/model/more.py" in line
 
 
 def test_an_error_whose_words_reach_an_output_is_code(project: Project) -> None:
@@ -127,7 +130,7 @@ def test_an_error_whose_words_reach_an_output_is_code(project: Project) -> None:
     try:
         edit(project, "adaptbert/base/files.py", 'raise ValueError("a")', 'raise ValueError("b")')
         (line,) = accept(project.root)
-        assert "more than words differs in adaptbert/base/files.py" in line
+        assert "more than comments, docstrings and errors differs in adaptbert/base/files.py" in line
     finally:
         git(project, "reset", "-q", "--hard", "HEAD~2")
 

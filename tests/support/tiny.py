@@ -267,7 +267,7 @@ def masking(**changes: Any) -> MaskingConfig:
 
 def masker(seed: int = 0, pieces: Tokenizer | None = None, **changes: Any) -> Masker:
     pieces = pieces or tokenizer()
-    return Masker(masking(**changes), seed, pieces.mask, pieces.replacements, pieces.maskable)
+    return Masker(masking(**changes), seed, pieces)
 
 
 def optim(**changes: Any) -> OptimConfig:

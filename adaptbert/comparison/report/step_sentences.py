@@ -1,6 +1,6 @@
 """Comparison -> sentences in both languages: what was shown, with its numbers, and what was not."""
 
-from adaptbert.comparison.records import Comparison, Step, Task, Verdict
+from adaptbert.comparison.records import Comparison, Step, Task
 from adaptbert.comparison.report.terms import (
     METRICS,
     NOTHING,
@@ -18,7 +18,7 @@ from adaptbert.comparison.report.terms import (
     within,
     would_show,
 )
-from adaptbert.comparison.statistics import FEWEST_SEEDS, Interval
+from adaptbert.comparison.statistics import FEWEST_SEEDS, Interval, Verdict
 
 
 def best(task: Task, confidence: float) -> Words:

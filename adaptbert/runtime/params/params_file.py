@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -213,9 +213,13 @@ def _fields(cls: type[Config], path: list[str], *, only_required: bool = False) 
     """The field names at `path` inside `cls`."""
     here: Any = cls
     for part in path:
-        field = here.model_fields.get(part) if _is_model(here) else None
-        here = field.annotation if field is not None else None
-        here = next((inside for inside in get_args(here) if _is_model(inside)), here)  # what may be left out
+        if get_origin(here) in (dict, list):  # a key that the user chose, or a place in a list
+            here = get_args(here)[-1]
+        else:
+            field = here.model_fields.get(part) if _is_model(here) else None
+            here = field.annotation if field is not None else None
+        if get_origin(here) not in (dict, list):
+            here = next((inside for inside in get_args(here) if _is_model(inside)), here)  # what may be left out
     if not _is_model(here):
         return []
     return sorted(name for name, field in here.model_fields.items() if field.is_required() or not only_required)

@@ -33,7 +33,8 @@ def spelling(
         meant = closest(value, re.findall(r"'([^']+)'", expected)) if isinstance(value, str) else None
         return f"write {meant}" if meant else "write one of them"
     if value is None:
-        return "write a text" if kind.startswith("string") else "write a value behind the colon"
+        none = {"dict": "; {} for none", "list": "; [] for none"}.get(kind.partition("_")[0], "")
+        return "write a text" if kind.startswith("string") else f"write a value behind the colon{none}"
     if kind.startswith(("float", "int")):
         look_alike = look_alikes.find(value) if isinstance(value, str) else None
         usual = written_numbers.remedy(value, allowed, whole=kind.startswith("int"))

@@ -12,13 +12,13 @@ from adaptbert.base.files import read_json, write_json
 from adaptbert.base.ladder import LadderConfig
 from adaptbert.comparison.assemble import compare_all
 from adaptbert.comparison.metrics_json import summary
-from adaptbert.comparison.records import Comparison, Step, Task, Verdict
+from adaptbert.comparison.records import Comparison, Step, Task
 from adaptbert.comparison.report import captions, overview
 from adaptbert.comparison.report import rung_sentences as rungs
 from adaptbert.comparison.report import step_sentences as sentences
 from adaptbert.comparison.report import trust_sentences as trust
 from adaptbert.comparison.report.page import render
-from adaptbert.comparison.statistics import Difference, Interval
+from adaptbert.comparison.statistics import Difference, Interval, Verdict
 from adaptbert.comparison.text_table import comparison_table
 from tests.support.simulated import ARMS, Simulated, rearmed, simulate
 

@@ -11,10 +11,10 @@ import pytest
 from adaptbert.base.ladder import ROLES
 from adaptbert.comparison import text_table
 from adaptbert.comparison.questions import QUESTIONS
-from adaptbert.comparison.records import Verdict
 from adaptbert.comparison.report import overview, terms
 from adaptbert.comparison.report.terms import Words
 from adaptbert.comparison.report.trust_sentences import Standing
+from adaptbert.comparison.statistics import Verdict
 from adaptbert.finetuning.metrics.targets import COMPARED_BY
 from adaptbert.pretraining.masking import MaskingConfig
 from adaptbert.pretraining.metrics.token_classes import CLASSES
