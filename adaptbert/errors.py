@@ -4,7 +4,7 @@ The exit codes follow sysexits.h. A caller retries on 75, and on nothing else.
 """
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
 
@@ -50,22 +50,6 @@ class BadParams(UserError):
     """A value in params.yaml that cannot be used."""
 
     exit_code = BAD_PARAMS
-
-
-class Diverged(UserError):
-    """A loss or a gradient that is no longer a number.
-
-    Args:
-        trained: sums over the micro-batches until then, for the cost; empty where nothing was trained.
-    """
-
-    exit_code = INTERNAL
-
-    def __init__(
-        self, code: Code, place: str | Path, problem: str, remedy: str, trained: Mapping[str, int] | None = None
-    ) -> None:
-        super().__init__(code, place, problem, remedy)
-        self.trained = dict(trained or {})
 
 
 class Several(UserError):

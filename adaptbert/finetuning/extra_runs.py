@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 
 from adaptbert.base.files import write_json
 from adaptbert.codes import Code
-from adaptbert.errors import Diverged
 from adaptbert.finetuning.metrics.cell_metrics import (
     Cost,
     FewerLabelsSeed,
@@ -24,6 +23,7 @@ from adaptbert.finetuning.seed_run import SeedRun, run_seed, train_seed
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.training.resume import Work
 from adaptbert.training.savepoints import Savepoints
+from adaptbert.training.stability import Diverged
 
 RESULT = "result.json"
 

@@ -10,13 +10,14 @@ from pydantic import Field
 from adaptbert.base import bounds
 from adaptbert.base.config import Config
 from adaptbert.codes import Code
-from adaptbert.errors import BadData, Diverged
+from adaptbert.errors import BadData
 from adaptbert.model.evaluation import evaluating
 from adaptbert.model.packing import pack
 from adaptbert.pretraining.masking import Masker, MaskingConfig
 from adaptbert.pretraining.metrics.heldout_measures import bits_per_char
 from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
 from adaptbert.tokenization.store.tokenizer import Tokenizer
+from adaptbert.training.stability import Diverged
 
 if TYPE_CHECKING:
     from transformers import BertForMaskedLM

@@ -11,14 +11,13 @@ from torch import Tensor, nn
 
 from adaptbert.base.files import write_json
 from adaptbert.codes import Code
-from adaptbert.errors import Diverged
 from adaptbert.runtime import signals
 from adaptbert.runtime.progress import Progress
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.training.early_stopping import Best
 from adaptbert.training.plan import Fitted, Measure, Plan
 from adaptbert.training.savepoints import Savepoints, State
-from adaptbert.training.stability import Health
+from adaptbert.training.stability import Diverged, Health
 
 LOG_EVERY = 10
 SAVE_SECONDS = 60.0

@@ -6,11 +6,13 @@ hundred, end the run. A spike of the loss or of the gradient norm is reported.
 
 import math
 from collections import deque
+from collections.abc import Mapping
+from pathlib import Path
 from statistics import median
 from typing import Any
 
 from adaptbert.codes import Code
-from adaptbert.errors import Diverged
+from adaptbert.errors import INTERNAL, UserError
 
 IN_A_ROW = 3
 SHARE = 0.01
@@ -19,6 +21,22 @@ DECAY = 0.98
 LOSS_DEVIATIONS = 6.0
 NORM_RATIO = 10.0
 WINDOW = 128
+
+
+class Diverged(UserError):
+    """A loss or a gradient that is no longer a number.
+
+    Args:
+        trained: sums over the micro-batches until then, for the cost; empty where nothing was trained.
+    """
+
+    exit_code = INTERNAL
+
+    def __init__(
+        self, code: Code, place: str | Path, problem: str, remedy: str, trained: Mapping[str, int] | None = None
+    ) -> None:
+        super().__init__(code, place, problem, remedy)
+        self.trained = dict(trained or {})
 
 
 class Health:

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from adaptbert.base.files import read_json
-from adaptbert.errors import Diverged
 from adaptbert.finetuning.module import FineTuning
 from adaptbert.finetuning.search import Point, SearchConfig, Trial, best, search, search_seeds
 from adaptbert.rows import labelled_set as labelled
@@ -16,6 +15,7 @@ from adaptbert.runtime.tracking import run as tracking
 from adaptbert.runtime.tracking.store import EXPERIMENT
 from adaptbert.training import loop as training
 from adaptbert.training.resume import Work
+from adaptbert.training.stability import Diverged
 from tests.support import tiny
 from tests.support.cells import Project
 

@@ -53,7 +53,7 @@ def test_a_task_cannot_hide_a_section_of_the_metrics(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("arm", "what"),
-    [("steps", "a section of metrics/comparison.json"), ("majority", "a control"), ("tfidf_logistic", "a control")],
+    [("steps", "a section of metrics/comparison.json"), ("majority", "a baseline"), ("tfidf_logistic", "a baseline")],
 )
 def test_an_arm_cannot_hide_a_control(arm: str, what: str) -> None:
     assert errors(ladder__finetune=only(**{arm: "pretrain"})) == [

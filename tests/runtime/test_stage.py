@@ -13,11 +13,12 @@ import pytest
 
 from adaptbert.base.files import atomic_write
 from adaptbert.codes import Code
-from adaptbert.errors import BadData, BadParams, Diverged, UserError, raise_all
+from adaptbert.errors import BadData, BadParams, UserError, raise_all
 from adaptbert.pretraining.heldout_evaluation import MeasureConfig
 from adaptbert.runtime.signals import Interrupted
 from adaptbert.runtime.stage import Stage
 from adaptbert.runtime.tracking.run import Run
+from adaptbert.training.stability import Diverged
 from stages.domain_transfer import DomainTransferParams
 from stages.finetune import FinetuneParams
 from tests.support.imports import ROOT

@@ -17,7 +17,7 @@ import torch
 from transformers import BertForMaskedLM, BertForSequenceClassification
 
 from adaptbert.base.files import read_json
-from adaptbert.errors import INTERNAL, TEMPORARY, BadParams, Diverged
+from adaptbert.errors import INTERNAL, TEMPORARY, BadParams
 from adaptbert.finetuning.module import FineTuning, LabelledBatches
 from adaptbert.pretraining.masked_lm import MaskedBatch, MaskedBatches, MaskedLM
 from adaptbert.runtime.signals import Interrupted
@@ -28,6 +28,7 @@ from adaptbert.training.document_stream import DocumentStream
 from adaptbert.training.loop import fit
 from adaptbert.training.plan import Batches, Fitted, Plan
 from adaptbert.training.savepoints import Savepoints
+from adaptbert.training.stability import Diverged
 from tests.pretraining.test_rung import Ladder
 from tests.support import tiny
 

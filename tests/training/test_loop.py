@@ -12,7 +12,7 @@ import torch
 from transformers import BertForMaskedLM
 
 from adaptbert.base.files import read_json
-from adaptbert.errors import INTERNAL, Diverged
+from adaptbert.errors import INTERNAL
 from adaptbert.model.architecture import parameters
 from adaptbert.pretraining.heldout_evaluation import HeldOut
 from adaptbert.pretraining.masked_lm import MaskedBatch, MaskedBatches, MaskedLM
@@ -22,6 +22,7 @@ from adaptbert.training.document_stream import DocumentStream
 from adaptbert.training.loop import fit
 from adaptbert.training.plan import Fitted, Plan
 from adaptbert.training.savepoints import Savepoints
+from adaptbert.training.stability import Diverged
 from tests.support import tiny
 
 STEPS = 6

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptbert.errors import Diverged
-from adaptbert.training.stability import WINDOW, Health
+from adaptbert.training.stability import WINDOW, Diverged, Health
 
 NAN, INF = math.nan, math.inf
 
