@@ -15,9 +15,12 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from contextlib import suppress
 from functools import cache
 from pathlib import Path, PurePosixPath
+from typing import Any
 
+from dvc.exceptions import DvcException
 from dvc.repo import Repo
 
 from tests.support.imports import is_code
@@ -31,9 +34,12 @@ NO_OUTPUT = {"UserError", "BadData", "BadParams", "Diverged", "TooManyBad", "con
 class Words(ast.NodeTransformer):
     """Takes out what a person reads: strings that stand alone, and those of errors that end a stage."""
 
-    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
-        is_text = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
-        return ast.Pass() if is_text else self.generic_visit(node)
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        for name, body in ast.iter_fields(node):
+            if name in ("body", "orelse", "finalbody") and isinstance(body, list):
+                rest = [statement for statement in body if not _is_text(statement)]
+                setattr(node, name, rest or [ast.Pass()] if body else [])
+        return super().generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         return _Silent().visit(node) if _ends_a_stage(node) else self.generic_visit(node)  # type: ignore[no-any-return]
@@ -43,9 +49,15 @@ class Words(ast.NodeTransformer):
         of_errors = _names(*(call for call in ast.walk(node) if _ends_a_stage(call)))
         only_there = {name for name, count in _names(node).items() if count == of_errors[name]}
         for child in ast.walk(node):
-            if isinstance(child, ast.Assign) and {ast.unparse(target) for target in child.targets} <= only_there:
+            targets = child.targets if isinstance(child, ast.Assign) else []
+            if targets and {ast.unparse(target) for target in targets} <= only_there:
                 child.value = _Silent().visit(child.value)
         return self.generic_visit(node)
+
+
+def _is_text(node: ast.stmt) -> bool:
+    """A docstring, of a variable as well."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
 def _ends_a_stage(node: ast.AST) -> bool:
@@ -69,9 +81,10 @@ class _Silent(ast.NodeTransformer):
 
 def meaning(name: str, content: bytes) -> str:
     """Equal for two versions of a file that differ in words only."""
-    if not name.endswith(".py"):
-        return hashlib.sha256(content).hexdigest()
-    return ast.dump(Words().visit(ast.parse(content)))
+    if name.endswith(".py"):
+        with suppress(SyntaxError):  # while it is being written
+            return ast.dump(Words().visit(ast.parse(content)))
+    return hashlib.sha256(content).hexdigest()
 
 
 def accept(root: Path) -> list[str]:
@@ -79,13 +92,15 @@ def accept(root: Path) -> list[str]:
     verdicts: dict[tuple[str, str], tuple[str, bool]] = {}
     with Repo(str(root)) as repo, repo.lock:
         for stage in repo.index.stages:
+            if getattr(stage, "cmd_changed", False):  # the lock file would get the new command, too
+                continue
             is_touched = False
             for dep in stage.deps:
                 recorded = dep.hash_info.value if is_code(dep.def_path) else None
                 if recorded is None or not dep.changed_checksum():
                     continue
                 if (dep.def_path, recorded) not in verdicts:
-                    verdicts[dep.def_path, recorded] = judge(root, dep.def_path, recorded)
+                    verdicts[dep.def_path, recorded] = judge(repo, dep, recorded)
                 if verdicts[dep.def_path, recorded][1]:
                     dep.save()
                     is_touched = True
@@ -94,13 +109,16 @@ def accept(root: Path) -> list[str]:
     return sorted(f"{path}: {line}" for (path, _), (line, _) in verdicts.items()) or ["no code has changed"]
 
 
-def judge(root: Path, path: str, digest: str) -> tuple[str, bool]:
-    """Whether the code below a path means what it meant when DVC gave it this digest."""
-    before = version(root, path, digest)
+def judge(repo: Repo, dep: Any, digest: str) -> tuple[str, bool]:
+    """Whether the code of a dependency means what it meant when DVC gave it this digest."""
+    root = Path(repo.root_dir)
+    before = version(root, dep.def_path, digest)
     if before is None:
         return "no commit has the code that dvc.lock was written for; `dvc repro` runs it", False
-    names = git(root, "ls-files", "-co", "--exclude-standard", "--", path).split("\n")
-    after = {name: (root / name).read_bytes() for name in filter(None, names) if (root / name).is_file()}
+    here = root / dep.def_path
+    # What DVC reads, whatever git knows of it.
+    paths = map(Path, repo.dvcignore.find(dep.fs, dep.fs_path)) if here.is_dir() else [here]
+    after = {path.relative_to(root).as_posix(): path.read_bytes() for path in paths}
     others = sorted(
         name
         for name in before.keys() | after.keys()
@@ -114,8 +132,8 @@ def judge(root: Path, path: str, digest: str) -> tuple[str, bool]:
 def version(root: Path, path: str, digest: str) -> dict[str, bytes] | None:
     """The files below a path, by name, in the last commit in which DVC would give the path this digest."""
     for commit in git(root, "rev-list", "-n", str(COMMITS), "HEAD", "--", path).split():
-        lines = [line.split(maxsplit=3) for line in git(root, "ls-tree", "-r", commit, "--", path).splitlines()]
-        files = {name: blob for _, _, blob, name in lines}
+        lines = git(root, "ls-tree", "-r", "-z", commit, "--", path).split("\0")
+        files = {name: entry.split()[2] for entry, _, name in (line.partition("\t") for line in lines) if name}
         if digest_of(root, path, files) == digest:
             return {name: content(root, blob) for name, blob in files.items()}
     return None
@@ -142,6 +160,9 @@ def git(root: Path, *arguments: str) -> str:
 
 if __name__ == "__main__":
     os.environ.setdefault("DVC_NO_ANALYTICS", "1")
-    lines = accept(Path.cwd())
+    try:
+        lines = accept(Path.cwd())
+    except (DvcException, subprocess.CalledProcessError, FileNotFoundError) as error:
+        sys.exit(f"error: no repository of git and DVC with a dvc.lock that can be read: {error}")
     print("\n".join(lines))
     sys.exit(any("`dvc repro`" in line for line in lines))

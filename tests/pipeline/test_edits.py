@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.accept import accept
+from tests.accept import accept, meaning
 from tests.support.graph import changed, commit, edit, git, graph
 from tests.support.imports import ROOT
 from tests.support.project import Project
@@ -107,10 +107,8 @@ def test_code_is_not(project: Project, name: str, old: str | None, new: str) -> 
     before = changed(project)
     assert before
     (line,) = accept(project.root)
-    assert (
-        line
-        == f"{Path(name).parent.as_posix()}: more than comments, docstrings and errors differs in {name}; `dvc repro` runs it"
-    )
+    folder = Path(name).parent.as_posix()
+    assert line == f"{folder}: more than comments, docstrings and errors differs in {name}; `dvc repro` runs it"
     assert changed(project) == before
 
 
@@ -118,6 +116,46 @@ def test_a_file_more_is_not_taken_over(project: Project) -> None:
     (project.root / "adaptbert/model/more.py").write_text('"""Nothing."""\n')
     (line,) = accept(project.root)
     assert "more than comments, docstrings and errors differs in adaptbert/model/more.py" in line
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_equal"),
+    [
+        ("def f():\n    return 1", 'def f():\n    """One."""\n    return 1', True),
+        ('def f():\n    """One."""', 'def f():\n    """1."""\n    # 1', True),
+        ("class C:\n    x: int", 'class C:\n    x: int\n    """Of it."""', True),
+        ('raise BadData(1, "a")', 'raise BadData(1, "b")', True),
+        ('raise BadData(1, f"a {x}")', 'raise BadData(1, f"{x} b")', True),
+        ('raise BadData(1, f"{x}")', 'raise BadData(1, f"{y}")', False),
+        ('raise BadData(1, "a")', 'raise BadData(2, "a")', False),
+        ('def f():\n    p = "a"\n    raise BadData(p)', 'def f():\n    p = "b"\n    raise BadData(p)', True),
+        (
+            'def f():\n    p = "a"\n    g(p)\n    raise BadData(p)',
+            'def f():\n    p = "b"\n    g(p)\n    raise BadData(p)',
+            False,
+        ),
+        ('x = "a"', 'x = "b"', False),
+        ("x = 1", "x =", False),
+    ],
+)
+def test_what_is_words(before: str, after: str, is_equal: bool) -> None:
+    assert (meaning("a.py", before.encode()) == meaning("a.py", after.encode())) is is_equal
+
+
+def test_a_changed_command_is_not_taken_over(project: Project) -> None:
+    edit(project, "dvc.yaml", '"pretrain": {"cmd": "true"', '"pretrain": {"cmd": "echo"')
+    path = project.root / "adaptbert/pretraining/masking.py"
+    path.write_text(path.read_text(encoding="utf-8") + "# why\n", encoding="utf-8")
+    accept(project.root)
+    assert changed(project) == {"pretrain"}
+
+
+@pytest.mark.parametrize("name", ["adaptbert/model/überall.py", "adaptbert/model/ignored.cache"])
+def test_a_file_that_git_does_not_show_is_seen(project: Project, name: str) -> None:
+    (project.root / ".gitignore").write_text("*.cache\n__pycache__\n.home\n")
+    (project.root / name).write_text("")
+    (line,) = accept(project.root)
+    assert f"differs in {name}" in line
 
 
 def test_an_error_whose_words_reach_an_output_is_code(project: Project) -> None:

@@ -366,3 +366,14 @@ def test_doctor_sees_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch
     monkeypatch.setattr("tempfile.NamedTemporaryFile", refuse)
     (finding,) = doctor.writable(iter([tmp_path]))
     assert (finding.verdict, finding.observed) == (Verdict.FAIL, "Permission denied")
+
+
+@pytest.mark.parametrize("old", ["comparison_table", "parameters"])
+def test_a_former_command_works_and_names_the_new_one(old: str) -> None:
+    arguments = ["metrics/comparison.json"] if old == "comparison_table" else []
+    done = subprocess.run(
+        [sys.executable, "-m", f"adaptbert.{old}", *arguments], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith("note: this command is now `python -m adaptbert.")
+    assert "section" in done.stdout

@@ -68,6 +68,23 @@ def test_a_file_in_the_place_of_the_folder_is_reported_and_stays(inside: Path) -
     assert ROOT.read_text() == "mine"
 
 
+@pytest.mark.parametrize("kind", ["folder", "link"])
+def test_something_else_in_the_place_of_the_lock_is_reported(inside: Path, kind: str) -> None:
+    lock = ROOT / "pretrain/lock"
+    lock.parent.mkdir(parents=True)
+    lock.mkdir() if kind == "folder" else lock.symlink_to("lock")
+    with pytest.raises(Blocked, match=r"AB-184 .work/pretrain/lock: not a file"), stage_lock("pretrain", patience=0):
+        pass
+
+
+def test_a_holder_whose_name_cannot_be_read(inside: Path) -> None:
+    with holder() as process:
+        (ROOT / "pretrain/lock").write_bytes(b"\xff")
+        with pytest.raises(Busy, match="works on this stage"), stage_lock("pretrain", patience=0):
+            pass
+        assert process.poll() is None
+
+
 def test_who_waits_long_says_so(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("adaptbert.runtime.locks.SILENT_SECONDS", 0.3)
     with holder() as process, pytest.raises(Busy), stage_lock("pretrain", patience=1):

@@ -81,7 +81,7 @@ def reached(module: str, *, but: Iterable[str] = ()) -> set[str]:
     waiting = [module]
     while waiting:
         name = waiting.pop()
-        if name in done or (name.startswith("adaptbert") and package(name).startswith(stops)):
+        if name in done or (name.startswith("adaptbert") and package(name).partition(".")[0] in stops):
             continue
         done.add(name)
         waiting += ours(name)
