@@ -96,6 +96,15 @@ def test_an_edit_of_the_fine_tuning_runs_the_cells_and_the_comparison(project: P
     assert ran == {"compare"}, printed
 
 
+def test_an_edit_of_the_masking_runs_the_rungs_and_what_follows(project: Project) -> None:
+    """Not the cell from random weights: they come from the same stage and are the same."""
+    with Edit(project, "adaptbert/pretraining/masking.py", 'seed_of(seed, "mask")', 'seed_of(seed, "masks")'):
+        ran, _ = repro(project)
+    assert ran == {"pretrain", *FROM_DOMAIN, "compare"}
+    ran, printed = repro(project)
+    assert ran == {"compare"}, printed
+
+
 def test_another_learning_rate_of_a_rung_runs_it_and_what_stands_on_it(project: Project) -> None:
     text = (project.root / "params.yaml").read_text(encoding="utf-8")
     section = re.search(r"\ndomain_transfer:\n(?:[ #].*\n)+", text)

@@ -17,6 +17,7 @@ from adaptbert.collection.raw_writer import RawWriter
 from adaptbert.collection.readers.encodings import KNOWN
 from adaptbert.collection.readers.formats.spec import FORMATS as SPECS
 from adaptbert.collection.readers.formats.spec import Format
+from adaptbert.collection.readers.records import Row
 from adaptbert.collection.source_config import SourceConfig
 from adaptbert.collection.user_files import Files
 from adaptbert.errors import UserError
@@ -69,7 +70,7 @@ def rows_or_why(folder: Path, kind: Format, layout: Layout, content: bytes, enco
     """Collected and written as a stage does; and read by `predict`."""
     path = folder / ("any.gz" if pack else "any")
     path.write_bytes(gzip.compress(content) if pack else content)
-    columns = {} if kind in ("label_studio", "doccano", "squad", "conll") else {"id": "id"}
+    columns = {} if SPECS[kind].is_labelled else {"id": "id"}
     config = SourceConfig.model_validate(
         {"source": "files", "format": kind, "encoding": encoding, "columns": columns, "max_bad_fraction": 0.5}
     )
@@ -95,6 +96,19 @@ ARGUMENTS = {
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("any")
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_the_samples_are_read(tmp_path: Path, kind: Format) -> None:
+    """Else harming them would show nothing."""
+    (tmp_path / "any").write_bytes(WHOLE[kind])
+    config = SourceConfig.model_validate({"source": "files", "format": kind, "encoding": None, "columns": {}})
+    rows = 0
+    for layout in LAYOUTS:
+        with suppress(UserError):
+            split = "" if layout == CORPUS else "train"
+            rows += sum(isinstance(row, Row) for row in Files(tmp_path / "any", layout, config, split).rows())
+    assert rows
 
 
 @settings(max_examples=150, deadline=None)
