@@ -15,7 +15,7 @@ from adaptbert.runtime.peak_flops import matmul_peak
 from adaptbert.runtime.progress import Progress, StatusLine
 from adaptbert.runtime.tracking import run as tracking
 from adaptbert.runtime.tracking.run import open_run
-from tests.training.test_loop import Kept
+from tests.training.test_loop import LoggedRun
 
 ERASE, SHOWN_CURSOR = "\r\x1b[2K", "\x1b[?25h"
 
@@ -47,7 +47,7 @@ def flop(counts: Mapping[str, int]) -> float:
 
 
 def test_a_line_tells_step_loss_speed_share_and_time_left(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
-    run = Kept()
+    run = LoggedRun()
     shown = Progress(100, run, flop, lambda: 1e9)
     shown.begin(20, {"tokens": 5_000, "chosen": 700})  # of an earlier process
     clock.now += 4
@@ -63,7 +63,7 @@ def test_a_line_tells_step_loss_speed_share_and_time_left(clock: Clock, capsys: 
 
 
 def test_the_peak_is_measured_when_progress_is_shown_and_outside_the_time(clock: Clock) -> None:
-    run = Kept()
+    run = LoggedRun()
 
     def peak() -> float:
         clock.now += 50
@@ -79,7 +79,7 @@ def test_the_peak_is_measured_when_progress_is_shown_and_outside_the_time(clock:
 
 
 def test_without_a_count_of_operations_no_share_is_shown(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
-    shown = Progress(10, Kept())
+    shown = Progress(10, LoggedRun())
     shown.begin(0, {})
     clock.now += 10
     shown.tell(10, {"tokens": 1_000}, 1.0)
@@ -101,7 +101,7 @@ def written_over(terminal: Terminal) -> list[str]:
 
 
 def test_in_a_terminal_a_bar_is_written_over(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal, run = in_terminal(monkeypatch), Kept()
+    terminal, run = in_terminal(monkeypatch), LoggedRun()
     shown = Progress(20, run)
     shown.begin(0, {})
     with shown.closing():
@@ -127,7 +127,7 @@ def test_a_killed_process_leaves_the_cursor(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_narrow_terminal_does_not_wrap(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = in_terminal(monkeypatch, columns=40)
-    shown = Progress(20, Kept())
+    shown = Progress(20, LoggedRun())
     clock.now += 1
     with shown.closing():
         shown.tell(10, {"tokens": 100}, 1.0)

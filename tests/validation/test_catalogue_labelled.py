@@ -217,7 +217,7 @@ KEPT = {
 ELSEWHERE = {
     69: "there are no folds: a task has one train, one dev and one test split",
     75: "tests/finetuning/test_cell.py::test_rows_that_are_cut_are_counted",
-    85: "tests/finetuning/tasks/test_extractive_answer.py::test_answers_that_cannot_be_found_are_counted",
+    85: "tests/finetuning/tasks/test_extractive_answer.py::test_unanswerable_rows_are_counted",
     94: "tests/finetuning/tasks/test_sequence_labelling.py::test_every_word_with_a_piece_is_answered_once",
 }
 """The test of the code, or why it is not tested here."""
