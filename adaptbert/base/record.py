@@ -84,19 +84,23 @@ class Record(BaseModel):
         return self.laid_out(values)
 
 
-class CurvePoint(Record):
-    """A measured step of a training run: the measures, and the mean training loss since the point before it."""
+class MeasuredRecord(Record):
+    """A record that also holds numbers under the names of what was measured."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Number] = Field(init=False)
-
-    step: int
-    tokens: int
 
     @property
     def measures(self) -> dict[str, Number]:
         """By their names in the file, such as `domain/bits_per_char`."""
         return self.__pydantic_extra__
+
+
+class CurvePoint(MeasuredRecord):
+    """A measured step of a training run: the measures, and the mean training loss since the point before it."""
+
+    step: int
+    tokens: int
 
 
 def validated(cls: type[M], values: Mapping[str, Any], place: str | Path, remedy: str) -> M:

@@ -116,7 +116,7 @@ def _curve(metrics: RungMetrics) -> list[tuple[int, dict[str, float]]]:
 
 
 def _masks(masking: MaskingMetrics) -> Masks | None:
-    return Masks(masking.unit, masking.probability, masking.audit) if masking.audit else None
+    return Masks(masking.unit, masking.probability, masking.measures) if masking.measures else None
 
 
 def _bits(measured: Mapping[str, HeldOutMeasures]) -> dict[str, float]:

@@ -100,5 +100,5 @@ def _typed(measures: Measures) -> dict[str, HeldOutMeasures]:
 def _log(metrics: RungMetrics, card: Card, run: Run) -> None:
     tags = {} if metrics.random_head is None else {"random_head": "yes" if metrics.random_head else "warmed up"}
     run.set_tags({**tags, "checkpoint": str(card.weights)})
-    mask = {f"mask/{name}": value for name, value in metrics.masking.audit.items()}
+    mask = {f"mask/{name}": value for name, value in metrics.masking.measures.items()}
     run.log_metrics({"cost/tokens": metrics.tokens, "cost/tflop": metrics.tflop, **mask})

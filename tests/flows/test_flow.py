@@ -306,7 +306,7 @@ def test_cancelling_ends_the_stage(toy: Toy) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-def test_the_smoke_recipe_climbs_on_a_worker(tmp_path: Path) -> None:
+def test_the_smoke_recipe_runs_on_a_worker(tmp_path: Path) -> None:
     """The project itself with `adaptbert use smoke`: the whole ladder, twice; the second time nothing is run."""
     root = tmp_path / "clone"
     listed = subprocess.run(

@@ -1,8 +1,7 @@
-"""adaptbert use, check and doctor, as a user calls them."""
+"""adaptbert use and check, as a user calls them, and what all commands have in common."""
 
 import json
 import os
-import re
 import subprocess
 import sys
 import tomllib
@@ -10,13 +9,10 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-from packaging.requirements import Requirement
 from typer.main import get_command
 from typer.testing import CliRunner, Result
 
 from adaptbert.cli import app
-from adaptbert.project import doctor
-from adaptbert.project.doctor import Finding, Verdict
 from adaptbert.runtime.params import params_file as params
 from tests.support.imports import ROOT
 from tests.support.messages import messages_in
@@ -196,7 +192,7 @@ def test_check_names_the_arms_that_no_step_compares(project: Path) -> None:
     assert last.endswith("the first rows of the files that it names are valid")
 
 
-def test_check_tells_all_errors(project: Path) -> None:
+def test_check_reports_all_errors(project: Path) -> None:
     bad = DEMO.replace("heads: 4", "heads: 3").replace("vocabulary_size:", "vocabulary_sise:")
     (project / "params.yaml").write_text(bad, encoding="utf-8")
     done = run("check")
@@ -297,78 +293,6 @@ print(json.dumps(sorted(sys.modules)), file=sys.stderr)
     assert heavy & set(json.loads(done.stderr.splitlines()[-1])) == set()
     for command in COMMANDS:
         assert command in done.stdout
-
-
-# ---- doctor
-
-
-def test_doctor_finds_this_machine_good() -> None:
-    """The suite runs where the recipe would: nothing may be wrong but room and device."""
-    findings = list(doctor.examine())
-    bad = [finding for finding in findings if finding.verdict is Verdict.FAIL and finding.what != "disk"]
-    assert bad == []
-    seen = {finding.what for finding in findings}
-    assert {"python", "torch", "fastapi", "disk", "MLflow", "device", "DVC repository", "write to ./"} <= seen
-    assert "ruff" not in seen, "extras are not needed to run"
-
-
-@pytest.mark.parametrize(
-    ("finding", "verdict", "remedy"),
-    [
-        (doctor.python("3.11.7", ">=3.11,<3.14"), Verdict.OK, ""),
-        (doctor.python("3.14.0", ">=3.11,<3.14"), Verdict.FAIL, "Python >=3.11,<3.14"),
-        (doctor.package(Requirement("fastapi>=0.139,<0.151"), "0.149.0"), Verdict.OK, ""),
-        (
-            doctor.package(Requirement("fastapi>=0.139,<0.151"), "0.153.0"),
-            Verdict.FAIL,
-            "pip install -c constraints.txt",
-        ),
-        (doctor.package(Requirement("pytorch-lightning>=2.6.6"), "2.6.3"), Verdict.FAIL, ">=2.6.6"),
-        (doctor.package(Requirement("torch>=2.11"), None), Verdict.FAIL, "pip install"),
-        (doctor.package(Requirement("torch>=2.11"), "2.13.0+cpu"), Verdict.OK, ""),
-        (doctor.one_lightning("2.6.6"), Verdict.WARN, "pip uninstall lightning"),
-        (doctor.one_lightning(None), Verdict.OK, ""),
-        (doctor.room(10 * 2**30), Verdict.OK, ""),
-        (doctor.room(2 * 2**30), Verdict.WARN, "dvc cache dir"),
-        (doctor.room(2**20), Verdict.FAIL, "free some"),
-        (doctor.record("sqlite:////srv/mlflow.db"), Verdict.OK, ""),
-        (doctor.record("https://user:secret@example.org"), Verdict.OK, ""),
-        (doctor.record("./mlruns"), Verdict.FAIL, "unset MLFLOW_TRACKING_URI"),
-        (doctor.record("file:///srv/mlruns"), Verdict.FAIL, "unset MLFLOW_TRACKING_URI"),
-    ],
-)
-def test_findings(finding: Finding, verdict: Verdict, remedy: str) -> None:
-    assert (finding.verdict, remedy in finding.remedy) == (verdict, True), finding
-    assert "secret" not in finding.observed
-
-
-def test_doctor_looks_at_the_environment() -> None:
-    telemetry, hub = doctor.environment({"DO_NOT_TRACK": "false", "HF_HUB_OFFLINE": "1"})
-    assert (telemetry.verdict, telemetry.observed) == (Verdict.WARN, "you set DO_NOT_TRACK")
-    assert hub.observed == "offline (HF_HUB_OFFLINE)"
-    telemetry, hub = doctor.environment({})
-    assert (telemetry.verdict, hub.observed) == (Verdict.OK, "used where params.yaml names it")
-
-
-def test_doctor_fails_where_the_recipe_would(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", "./mlruns")
-    done = run("doctor")
-    assert done.exit_code == 1
-    assert done.output.count("│ FAIL │") == 2, "no repository, a store that MLflow refuses"
-    assert re.fullmatch(r"FAIL 2, warn \d of \d+: the last column says what to do", done.output.splitlines()[-1])
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="modes")
-def test_doctor_sees_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object, **__: object) -> None:
-        raise PermissionError(13, "Permission denied")
-
-    # Root may write everywhere, and tests often run as root.
-    monkeypatch.setattr("tempfile.NamedTemporaryFile", refuse)
-    (finding,) = doctor.writable(iter([tmp_path]))
-    assert (finding.verdict, finding.observed) == (Verdict.FAIL, "Permission denied")
 
 
 @pytest.mark.parametrize("old", ["comparison_table", "parameters"])

@@ -55,7 +55,7 @@ def test_a_task_cannot_hide_a_section_of_the_metrics(name: str) -> None:
     ("arm", "what"),
     [("steps", "a section of metrics/comparison.json"), ("majority", "a baseline"), ("tfidf_logistic", "a baseline")],
 )
-def test_an_arm_cannot_hide_a_control(arm: str, what: str) -> None:
+def test_an_arm_cannot_hide_a_baseline(arm: str, what: str) -> None:
     assert errors(ladder__finetune=only(**{arm: "pretrain"})) == [
         f"AB-112 params.yaml: ladder.finetune.section-{arm}.arm: '{arm}' is {what}\n  give the arm another name (78)"
     ]

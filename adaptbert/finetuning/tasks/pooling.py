@@ -3,6 +3,7 @@
 The weights of the layer mix are saved with Hugging Face's own tensors, under the name `LAYER_MIX`.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -33,9 +34,9 @@ class LayersConfig(Config):
         return None
 
     @classmethod
+    @abstractmethod
     def example(cls, target: Target, max_length: int) -> str:
         """Example options for an error message."""
-        raise NotImplementedError
 
 
 class VectorConfig(LayersConfig):

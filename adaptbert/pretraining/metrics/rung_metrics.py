@@ -3,9 +3,9 @@
 Written by adaptbert.pretraining.rung_outputs, read by adaptbert.comparison.
 """
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
-from adaptbert.base.record import CurvePoint, Number, Record
+from adaptbert.base.record import CurvePoint, MeasuredRecord, Record
 
 
 class HeldOutMeasures(Record):
@@ -34,19 +34,11 @@ class VocabularyGrowth(Record):
     new_tokens: int
 
 
-class MaskingMetrics(Record):
-    """Parameters and audit of the masks; the audit is empty where no document was masked."""
-
-    model_config = ConfigDict(extra="allow")
-    __pydantic_extra__: dict[str, Number] = Field(init=False)
+class MaskingMetrics(MeasuredRecord):
+    """Parameters of the masks, and as `measures` their audit; it is empty where no document was masked."""
 
     unit: str
     probability: float
-
-    @property
-    def audit(self) -> dict[str, Number]:
-        """As `adaptbert.pretraining.metrics.masking_audit.audit_metrics` gives it."""
-        return self.__pydantic_extra__
 
 
 class RungMetrics(Record):

@@ -16,5 +16,5 @@ def test_what_a_stage_writes_is_read_whole(ladder: Ladder) -> None:
         path = ladder.root / f"metrics/domain_transfer/{corpus}.json"
         metrics = RungMetrics.read(path)
         assert json.dumps(metrics.as_json()) == json.dumps(read_json(path))
-        assert (metrics.sentence is not None) == (corpus == "domain") == bool(metrics.masking.audit)
+        assert (metrics.sentence is not None) == (corpus == "domain") == bool(metrics.masking.measures)
         assert metrics.random_head is None
