@@ -170,7 +170,7 @@ STEPS = {
     "task_transfer_after_domain": Words("Task transfer after domain", "领域迁移之后的任务迁移"),
     "task_transfer_after_general_long": Words("Task transfer after more training", "增加训练之后的任务迁移"),
     "task_transfer_from_scratch": Words("Task transfer from random weights", "从随机权重开始的任务迁移"),
-    "climb": Words("Pre-training and domain transfer", "通用预训练加领域迁移"),
+    "climb": Words("Pre-training with domain transfer", "通用预训练加领域迁移"),
 }
 """What a step is called, by its question."""
 VERDICTS = {

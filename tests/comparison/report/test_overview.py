@@ -65,7 +65,7 @@ def test_gains_are_counted_over_the_tasks_on_which_a_step_could_be_judged(compar
         "A gain was shown for domain transfer on 1 of 2 tasks.",
         "A loss was shown for task transfer on 1 of 2 tasks.",
         "Neither gain nor loss was shown for the domain text itself (2 tasks).",
-        "Not testable on any task: pre-training and domain transfer.",
+        "Not testable on any task: pre-training with domain transfer.",
         "Only fine-tuning was repeated, over seeds. Each rung was trained once; training it again may give "
         "another result.",
     ]
