@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from adaptbert.base.full_disk import full_disk
+from adaptbert.collection.readers.formats.spec import FORMATS
 from adaptbert.errors import BAD_DATA, IO_ERROR, UserError, raise_all
 from adaptbert.runtime.garbage import collect_seldom
 from adaptbert.runtime.redaction import redacted
@@ -194,7 +195,7 @@ _Source = Annotated[
     Path,
     typer.Argument(
         metavar="INPUT",
-        help="txt, csv, tsv, jsonl, parquet, conll, squad, doccano or label_studio; text also .gz; - for stdin.",
+        help=f"{', '.join(FORMATS)}; text also .gz; - for stdin.",
     ),
 ]
 _Output = Annotated[

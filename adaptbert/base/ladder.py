@@ -14,39 +14,6 @@ PRETRAIN = "pretrain"
 GENERAL = "general"
 """The corpus that `pretrain` is trained on; dvc.yaml names it."""
 
-ROLES = {
-    "scratch": SCRATCH,
-    "general": PRETRAIN,
-    "general_long": f"domain_transfer/{GENERAL}",
-    "domain": "domain_transfer/<corpus>",
-    "task": f"task_transfer/<task>-<from> from {PRETRAIN}",
-    "domain_task": "task_transfer/<task>-<from> from domain_transfer/<corpus>",
-    "scratch_task": f"task_transfer/<task>-<from> from {SCRATCH}",
-    "general_long_task": f"task_transfer/<task>-<from> from domain_transfer/{GENERAL}",
-}
-"""Role of a rung -> the rungs that have it. An arm with the name of a role starts from a rung of that role."""
-
-_WITH_TASK_TEXT = {
-    "scratch": "scratch_task",
-    "general": "task",
-    "general_long": "general_long_task",
-    "domain": "domain_task",
-}
-
-
-def role(rung: str, start: str | None) -> str:
-    """The role of a rung, a key of `ROLES`; it does not depend on the names of arms.
-
-    Args:
-        start: the rung whose weights it began with.
-    """
-    stage, _, corpus = rung.partition("/")
-    if stage == "task_transfer" and start is not None:
-        return _WITH_TASK_TEXT[role(start, None)]
-    if stage == "domain_transfer":
-        return "general_long" if corpus == GENERAL else "domain"
-    return {SCRATCH: "scratch", PRETRAIN: "general"}[rung]
-
 
 class TaskRung(Config):
     """One task-transfer rung."""

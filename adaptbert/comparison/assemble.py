@@ -25,7 +25,7 @@ from adaptbert.comparison.records import (
     Task,
     Tempered,
 )
-from adaptbert.comparison.statistics import Range, holm, mean_interval, paired_difference, verdict
+from adaptbert.comparison.statistics import Range, adjusted_p, mean_interval, paired_difference, verdict
 from adaptbert.comparison.suite_average import suite_averages
 from adaptbert.finetuning.metrics.cell_metrics import CellMetrics, FewerLabelsSeed, SearchMetrics, SeedMetrics
 from adaptbert.finetuning.metrics.targets import COMPARED_BY, limits
@@ -217,12 +217,12 @@ def _learning_curve(trained: CellMetrics, metric: str, confidence: float) -> lis
 
 
 def _steps(arms: Sequence[Arm], compared: Sequence[Pair], confidence: float, within: Range) -> list[Step]:
-    """The answer to each question. Holm's adjustment is over the questions that could be tested."""
+    """The answer to each question. The adjustment is over those that could be tested."""
     scores = {arm.name: arm.scores for arm in arms}
     answers = [paired_difference(scores[pair.arm], scores[pair.other], confidence, within) for pair in compared]
     tested = [index for index, answer in enumerate(answers) if answer is not None and answer.p is not None]
     p_values = [answer.p for answer in answers if answer is not None and answer.p is not None]
-    adjusted = dict(zip(tested, holm(p_values), strict=True))
+    adjusted = dict(zip(tested, adjusted_p(p_values), strict=True))
     steps = []
     for index, (pair, answer) in enumerate(zip(compared, answers, strict=True)):
         p_holm = adjusted.get(index)

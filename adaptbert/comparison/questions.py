@@ -1,9 +1,28 @@
-"""Which arms of a task are compared: by the roles of their rungs, not by the names of the arms."""
+"""The roles that a rung can have, and which roles are compared: the names of arms do not matter."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from adaptbert.base.ladder import LadderConfig, role
+from adaptbert.base.ladder import GENERAL, PRETRAIN, SCRATCH, LadderConfig
+
+ROLES = {
+    "scratch": SCRATCH,
+    "general": PRETRAIN,
+    "general_long": f"domain_transfer/{GENERAL}",
+    "domain": "domain_transfer/<corpus>",
+    "task": f"task_transfer/<task>-<from> from {PRETRAIN}",
+    "domain_task": "task_transfer/<task>-<from> from domain_transfer/<corpus>",
+    "scratch_task": f"task_transfer/<task>-<from> from {SCRATCH}",
+    "general_long_task": f"task_transfer/<task>-<from> from domain_transfer/{GENERAL}",
+}
+"""Role of a rung -> the rungs that have it. An arm with the name of a role starts from a rung of that role."""
+
+_WITH_TASK_TEXT = {
+    "scratch": "scratch_task",
+    "general": "task",
+    "general_long": "general_long_task",
+    "domain": "domain_task",
+}
 
 QUESTIONS = {
     "pretrain": ("general", "scratch"),
@@ -48,6 +67,20 @@ class Advice:
     role: str
     beside: list[str]
     questions: list[str]
+
+
+def role(rung: str, start: str | None) -> str:
+    """The role of a rung, a key of `ROLES`; it does not depend on the names of arms.
+
+    Args:
+        start: the rung whose weights it began with.
+    """
+    stage, _, corpus = rung.partition("/")
+    if stage == "task_transfer" and start is not None:
+        return _WITH_TASK_TEXT[role(start, None)]
+    if stage == "domain_transfer":
+        return "general_long" if corpus == GENERAL else "domain"
+    return {SCRATCH: "scratch", PRETRAIN: "general"}[rung]
 
 
 def question(rung: str, other: str, starts: Mapping[str, str | None]) -> str | None:

@@ -7,10 +7,9 @@ makes. It has every planned cell, even a missing one, and every seed.
 from dataclasses import dataclass, field
 from typing import Literal
 
-from adaptbert.base.ladder import role
 from adaptbert.base.task_types import Target, TaskType
 from adaptbert.comparison.inspection import Inspection
-from adaptbert.comparison.questions import Advice
+from adaptbert.comparison.questions import Advice, role
 from adaptbert.comparison.statistics import Difference, Interval, Verdict
 from adaptbert.comparison.suite_average import SuiteAverage
 
@@ -64,7 +63,7 @@ class Rung:
 
     @property
     def role(self) -> str:
-        """How far up the ladder it stands: one of `adaptbert.base.ladder.ROLES`."""
+        """How far up the ladder it stands: one of `adaptbert.comparison.questions.ROLES`."""
         return role(self.name, self.start)
 
 

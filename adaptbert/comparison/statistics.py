@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+ADJUSTMENT = "Holm"
+"""Whose method `adjusted_p` is, for tables and sentences."""
 POWER = 0.8
 FEWEST_SEEDS = 3
 """That an interval needs. Between two values, a 95 % interval is 13 times as wide as the values lie apart."""
@@ -92,7 +94,7 @@ def paired_difference(
     return Difference(interval, p, detectable(interval.sd, interval.n, confidence))
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
+def adjusted_p(p_values: Sequence[float]) -> list[float]:
     """p-values adjusted for several tests, in the order of the argument.
 
     Holm (1979), "A simple sequentially rejective multiple test procedure", Scand. J. Statist. 6(2): the k-th smallest
@@ -143,7 +145,7 @@ def detectable(sd: float, n: int, confidence: float) -> float:
     """The smallest true difference that n seeds would have shown with a power of 80 %, by solving `power` for it.
 
     The observed sd stands for the true one, which is uncertain with few seeds. It holds for a single comparison, before
-    Holm's adjustment.
+    the adjustment for several comparisons.
     """
     from scipy import optimize
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from adaptbert.base.files import read_json
 from adaptbert.comparison.amounts import amount, at_least
-from adaptbert.comparison.statistics import FEWEST_SEEDS
+from adaptbert.comparison.statistics import ADJUSTMENT, FEWEST_SEEDS
 
 BITS, TRAINING, STEPS, SUITE, INSPECTION = "bits_per_char", "training", "steps", "suite", "inspection"
 NO_TASKS = (BITS, TRAINING, SUITE, INSPECTION)
@@ -68,7 +68,7 @@ def _task(name: str, values: dict[str, Any], training: dict[str, Any]) -> str:
                 amount(spent["tflop"]) if spent else "",
             ]
         )
-    steps = [["step", "difference", "interval", "Holm p", "verdict"]]
+    steps = [["step", "difference", "interval", f"{ADJUSTMENT} p", "verdict"]]
     for step, answer in values[STEPS].items():
         low, high = answer.get("interval", (None, None))
         steps.append(

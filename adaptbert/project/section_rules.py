@@ -10,9 +10,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from adaptbert.base.ladder import GENERAL, PRETRAIN, ROLES, SCRATCH, Cell, LadderConfig, role
+from adaptbert.base.ladder import GENERAL, PRETRAIN, SCRATCH, Cell, LadderConfig
 from adaptbert.codes import Code
-from adaptbert.comparison.questions import advice, uncompared
+from adaptbert.comparison.questions import ROLES, advice, role, uncompared
 from adaptbert.comparison.report.terms import BASELINES, would_show
 from adaptbert.comparison.statistics import FEWEST_SEEDS
 from adaptbert.comparison.text_table import NO_TASKS, STEPS

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.base.ladder import ROLES, LadderConfig, role
+from adaptbert.base.ladder import LadderConfig
 from adaptbert.comparison.assemble import compare_all
 from adaptbert.comparison.metrics_json import summary
-from adaptbert.comparison.questions import QUESTIONS, Advice, advice, pairs, uncompared
+from adaptbert.comparison.questions import QUESTIONS, ROLES, Advice, advice, pairs, role, uncompared
 from adaptbert.comparison.records import Comparison, Task
 from adaptbert.comparison.report import step_sentences as sentences
 from adaptbert.comparison.report import terms as words

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from adaptbert.comparison.statistics import detectable, holm, mean_interval, paired_difference, power
+from adaptbert.comparison.statistics import adjusted_p, detectable, mean_interval, paired_difference, power
 
 STUDIES = 2000
 
@@ -48,7 +48,7 @@ def test_six_questions_about_identical_arms_give_a_false_alarm_in_at_most_one_st
     alarms, unadjusted = 0, 0
     for _ in range(STUDIES):
         p_values = list(random.random(6))
-        alarms += min(holm(p_values)) < 0.05
+        alarms += min(adjusted_p(p_values)) < 0.05
         unadjusted += min(p_values) < 0.05
     assert alarms / STUDIES < 0.05 + 4 * standard_error(0.05)
     assert unadjusted / STUDIES > 0.2
@@ -125,6 +125,6 @@ def test_intervals_end_where_the_range_of_the_score_ends() -> None:
 
 
 def test_holm_on_a_worked_example() -> None:
-    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
-    assert holm([0.9, 0.8]) == [1.0, 1.0]
-    assert holm([]) == []
+    assert adjusted_p([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert adjusted_p([0.9, 0.8]) == [1.0, 1.0]
+    assert adjusted_p([]) == []

@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib  # noqa: F401 - what stages import late, imported once
-import mlflow  # noqa: F401
+import mlflow.store.tracking.sqlalchemy_store  # noqa: F401
 import pytorch_lightning  # noqa: F401
+import sklearn.metrics  # noqa: F401
 import sqlalchemy.dialects.sqlite  # noqa: F401
 import transformers.models.bert.modeling_bert  # noqa: F401
 
+from adaptbert.project import section_rules  # noqa: F401
 from adaptbert.training import loop as training  # noqa: F401
 from tests.faults import sabotages
 

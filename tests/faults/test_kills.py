@@ -116,33 +116,44 @@ class World:
         return ", ".join(sorted(name for name in here.keys() | expected.keys() if here.get(name) != expected.get(name)))
 
 
-@pytest.fixture(scope="module", params=[1, 3], ids=["no accumulation", "accumulation of 3"])
-def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    root = tmp_path_factory.mktemp("project")
-    make(root, request.param)
-    env = {"OMP_NUM_THREADS": "1", "ADAPTBERT_SAVE_SECONDS": "0.05", "TOKENIZERS_PARALLELISM": "false"}
+QUICK = {"OMP_NUM_THREADS": "1", "ADAPTBERT_SAVE_SECONDS": "0.05", "TOKENIZERS_PARALLELISM": "false"}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator["subprocess.Popen[str]"]:
     with subprocess.Popen(
         [sys.executable, "-m", "tests.faults.server"],
         cwd=ROOT,
-        env=environment(root) | env,
+        env=environment(tmp_path_factory.mktemp("home")) | QUICK,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     ) as server:
-        world = World(root, server, env, {}, {})
         try:
-            assert world.answer() == "ready"
-            for stage in COMMANDS:
-                world.run(stage)  # the first start makes the store of MLflow
-                world.remove_outputs(stage)
-                shutil.rmtree(root / WORK)
-                began = time.monotonic()
-                assert world.run(stage) == 0, world.log()
-                world.seconds[stage] = time.monotonic() - began
-                world.golden[stage] = world.content(stage)
-            yield world
+            assert server.stdout is not None
+            assert server.stdout.readline() == "ready\n"
+            yield server
         finally:
             server.kill()
+
+
+@pytest.fixture(scope="module", params=[1, 3], ids=["no accumulation", "accumulation of 3"])
+def world(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    server: "subprocess.Popen[str]",
+    mlflow_tables: bytes,
+) -> World:
+    root = tmp_path_factory.mktemp("project")
+    make(root, request.param)
+    (root / "mlflow.db").write_bytes(mlflow_tables)
+    world = World(root, server, QUICK, {}, {})
+    for stage in COMMANDS:
+        began = time.monotonic()
+        assert world.run(stage) == 0, world.log()
+        world.seconds[stage] = time.monotonic() - began
+        world.golden[stage] = world.content(stage)
+    return world
 
 
 @pytest.mark.parametrize("stage", COMMANDS)

@@ -39,7 +39,7 @@ EDITS = {
     "adaptbert/comparison/statistics.py": {"compare"},
     "adaptbert/comparison/report/page.py": {"compare"},
     "adaptbert/comparison/report/page.css": {"compare"},
-    "adaptbert/collection/readers/conll.py": {"collect", "collect_task"},
+    "adaptbert/collection/readers/formats/conll.py": {"collect", "collect_task"},
     "adaptbert/validation/contamination.py": {"validate"},
     "adaptbert/tokenization/documents.py": {"tokenizer", "tokenize"},
     "adaptbert/tokenization/store/tokenizer.py": {"tokenizer", "tokenize", "finetune", *RUNGS},

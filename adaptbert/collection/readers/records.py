@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from adaptbert.codes import Code
+from adaptbert.rows.layout import Layout
 
 
 class Problem(NamedTuple):
@@ -29,6 +30,17 @@ class Record(NamedTuple):
 
 CheckColumns = Callable[[list[str]], None]
 """Called with the columns as soon as they are known; raises BadData when one is missing."""
+
+
+def with_labels(record: Record, column: str, marks: Any, layout: Layout) -> Record:
+    """The record with the labels of its text: a list for the target `labels`, else the only label."""
+    if layout.output.cell == "texts" or not isinstance(marks, list):
+        return record._replace(values={**record.values, column: marks})
+    if len(marks) > 1:
+        return record._replace(
+            problem=Problem(Code.LABEL_TYPE, f"{len(marks)} labels where the target '{layout.target}' takes one")
+        )
+    return record._replace(values={**record.values, column: marks[0] if marks else None})
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ The file brings its own style and background, so that it can be read on a light 
 """
 
 import sys
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from markupsafe import Markup
 from adaptbert.base.files import atomic_write, read_json
 from adaptbert.base.ladder import SCRATCH
 from adaptbert.comparison.report import charts
-from adaptbert.comparison.report.svg import ROW
+from adaptbert.comparison.report.svg import ROW, style_sheet
 from adaptbert.comparison.report.terms import BASELINES, METRICS
 from adaptbert.comparison.text_table import STEPS, tasks_of
 
@@ -58,7 +57,7 @@ def picture(summary: dict[str, Any], text: str = "") -> str:
         Markup('<text class="note" x="{}" y="{}">{}</text>').format(MARGIN, height - 34 + 17 * place, note)
         for place, note in enumerate(notes)
     ]
-    style = Markup(files("adaptbert.comparison.report").joinpath("page.css").read_text(encoding="utf-8") + STYLE)
+    style = style_sheet() + Markup(STYLE)
     return Markup(
         '<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{label}" width="{width}" height="{height}"'
         ' viewBox="0 0 {width} {height}">\n<style><![CDATA[\n{style}]]></style>\n'

@@ -18,7 +18,7 @@ from adaptbert.comparison.report.terms import (
     within,
     would_show,
 )
-from adaptbert.comparison.statistics import FEWEST_SEEDS, Interval, Verdict
+from adaptbert.comparison.statistics import ADJUSTMENT, FEWEST_SEEDS, Interval, Verdict
 
 
 def best(task: Task, confidence: float) -> Words:
@@ -73,8 +73,8 @@ def _answer(step: Step, task: Task, confidence: float) -> Words:
     size = moved(step.difference.interval.mean)
     interval = _interval(step.difference.interval, confidence, signed=True)
     p = p_value(step.p_holm)
-    en = f"{size.en} points ({interval.en}; Holm-adjusted p {p})."
-    zh = f"{size.zh} 分（{interval.zh}；Holm 校正 p {p}）。"
+    en = f"{size.en} points ({interval.en}; {ADJUSTMENT}-adjusted p {p})."
+    zh = f"{size.zh} 分（{interval.zh}；{ADJUSTMENT} 校正 p {p}）。"
     if step.verdict in ("gain", "loss"):
         return Words(f"Shown: {en}", f"已证实：{zh}")
     if step.verdict in ("likely_gain", "likely_loss"):

@@ -6,8 +6,11 @@ a telephone and on a wide screen. No line crosses a text.
 
 import math
 from collections.abc import Callable, Sequence
+from importlib.resources import files
 
 from markupsafe import Markup
+
+from adaptbert.comparison.questions import ROLES
 
 ROW = 46
 """Height of a row of a chart: its label above, then the band that it is drawn in."""
@@ -15,6 +18,13 @@ BAND = (21, 37)
 """Where in its row the band begins and ends: a line through it stays clear of the text above and below."""
 NAMED_AT = 13
 """Where in its row the names and values stand."""
+
+
+def style_sheet() -> Markup:
+    """page.css, in which every role has a colour: --hue-1 for the first of `ROLES`, and so on."""
+    css = files("adaptbert.comparison.report").joinpath("page.css").read_text(encoding="utf-8")
+    roles = [f".role-{role} {{ --role: var(--hue-{place}); }}\n" for place, role in enumerate(ROLES, 1)]
+    return Markup(css + "".join(roles))
 
 
 def nice_ticks(low: float, high: float, count: int = 5) -> list[float]:

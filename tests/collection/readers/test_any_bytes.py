@@ -24,8 +24,9 @@ from adaptbert.errors import UserError
 from adaptbert.prediction.inputs import Input
 from adaptbert.prediction.request_rows import Reader
 from adaptbert.rows.layout import CORPUS, Layout
+from tests.support.format_examples import examples
 from tests.support.harming import harmed
-from tests.support.labelled_files import ANSWER, CLASS, FOUR, LABELS, NUMBER, PAIR, SPANS, TAGS, result, squad, studio
+from tests.support.labelled_files import ANSWER, CLASS, LABELS, NUMBER, PAIR, SPANS, TAGS
 
 LAYOUTS = (CORPUS, CLASS, LABELS, NUMBER, PAIR, SPANS, TAGS, ANSWER)
 FORMATS = get_args(Format)
@@ -44,7 +45,6 @@ RECORD = {
     "answers": {"text": ["The cat"], "answer_start": [0]},
 }
 TABLE = 'id,text,text_a,text_b,label,labels,value\n1,"The, cat",a,b,x,x;y,1.5\n2,猫,c,d,y,,2\n'
-QUESTION = {"id": "q", "question": "who?", "answers": [{"text": "The cat", "answer_start": 0}]}
 
 
 def parquet_bytes() -> bytes:
@@ -59,10 +59,7 @@ WHOLE: dict[str, bytes] = {
     "tsv": TABLE.replace(",", "\t").encode(),
     "jsonl": (json.dumps(RECORD) + "\n").encode() * 2,
     "parquet": parquet_bytes(),
-    "conll": FOUR.encode(),
-    "squad": json.dumps(squad(QUESTION)).encode(),
-    "doccano": b'{"id": 1, "text": "Ann sat", "label": [[0, 3, "PER"]]}\n{"id": 2, "text": "b", "label": ["x"]}\n',
-    "label_studio": json.dumps([studio(result("label", start=0, end=3, labels=["PER"]))]).encode(),
+    **{example.format: example.text.encode() for example in examples() if SPECS[example.format].is_labelled},
 }
 
 

@@ -1,14 +1,14 @@
 """The pictures of the report: colours, axes, and bars as long as their values."""
 
 import re
-from importlib.resources import files
 
 import pytest
 
-from adaptbert.base.ladder import ROLES
+from adaptbert.comparison.questions import ROLES
 from adaptbert.comparison.records import Comparison
 from adaptbert.comparison.report import charts, curves
 from adaptbert.comparison.report import terms as words
+from adaptbert.comparison.report.svg import style_sheet
 from tests.support.simulated import ACCURACY, ARMS
 
 
@@ -32,10 +32,11 @@ def contrast(colour: str, other: str) -> float:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_role_has_a_colour_of_its_own_that_contrasts_with_the_page(scheme: str) -> None:
-    css = files("adaptbert.comparison.report").joinpath("page.css").read_text(encoding="utf-8")
+    css = style_sheet()
     light, dark = (dict(re.findall(r"--([\w-]+): (#\w{6});", block)) for block in css.split(":root {")[1:3])
     colours = light if scheme == "light" else dark
     named = dict(re.findall(r"\.role-(\w+) { --role: var\(--([\w-]+)\); }", css))
+    assert {named[role] for role in ROLES} <= colours.keys(), "page.css needs another --hue- in both schemes"
     of_roles = [colours[named[role]] for role in ROLES]
     assert len(set(of_roles)) == len(ROLES)
     faint = [role for role, colour in zip(ROLES, of_roles, strict=True) if contrast(colour, colours["paper"]) < 3]

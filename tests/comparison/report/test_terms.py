@@ -8,9 +8,8 @@ from typing import Any, get_args
 
 import pytest
 
-from adaptbert.base.ladder import ROLES
 from adaptbert.comparison import text_table
-from adaptbert.comparison.questions import QUESTIONS
+from adaptbert.comparison.questions import QUESTIONS, ROLES
 from adaptbert.comparison.report import overview, terms
 from adaptbert.comparison.report.terms import Words
 from adaptbert.comparison.report.trust_sentences import Standing

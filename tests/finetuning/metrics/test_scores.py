@@ -19,6 +19,7 @@ from torch import float64, tensor
 from torchmetrics.functional.regression import mean_squared_error, pearson_corrcoef, spearman_corrcoef
 from torchmetrics.functional.text import squad
 
+from adaptbert.base.task_types import TARGETS_OF
 from adaptbert.finetuning.metrics.answer_overlap import by_characters, character_tokens, word_tokens
 from adaptbert.finetuning.metrics.contract import contract
 from adaptbert.finetuning.metrics.scores import (
@@ -285,18 +286,24 @@ def test_the_script_of_the_answers_decides_not_of_the_predictions() -> None:
     assert answer_metrics([["in 1998"]], ["北京"])["f1_answer"] == 0
 
 
+ANSWERS = {
+    "class": ["1", "0"],
+    "labels": [["1"], []],
+    "number": [1.0, 2.0],
+    "spans": [["B-X"], ["O"]],
+    "tags": [["A"], ["B"]],
+    "answer": [["a cat"], ["a dog"]],
+}
+
+
 def test_the_contract_names_every_metric_that_is_computed() -> None:
-    computed = {
-        "class": classification_metrics(["a"], ["a"], "a"),
-        "labels": label_metrics([["a"]], [["a"]], ["a"]),
-        "number": number_metrics([1.0, 2.0], [1.0, 2.0]),
-        "spans": span_metrics([["B-X"]], [["B-X"]]),
-        "tags": tag_metrics([["A"]], [["A"]]),
-        "answer": answer_metrics([["a cat"]], ["cat"]),
-    }
-    assert {target: set(scores) for target, scores in computed.items()} == {
-        target: set(scoring.metrics) for target, scoring in SCORING.items()
-    }
+    assert ANSWERS.keys() == SCORING.keys()
+    for target, gold in ANSWERS.items():
+        task = tiny.described(next(kind for kind, targets in TARGETS_OF.items() if target in targets), target)
+        task = task.model_copy(update={"positive": "1"} if target == "class" else {})
+        predicted = [answers[0] for answers in gold] if target == "answer" else gold
+        computed = SCORING[target].score(gold, predicted, task)
+        assert set(computed) == set(SCORING[target].metrics), target
     assert COMPARED_BY == {
         "class": "f1_macro",
         "labels": "f1_macro",
@@ -323,5 +330,8 @@ def test_the_contract_says_how_and_on_which_rows() -> None:
     assert contract(spans, {"test": ["t2", "t1"]})["test"] == metrics["test"], "the order of the rows does not count"
     assert contract(spans, {"test": ["t2", "t3"]})["test"] != metrics["test"]
     one = tiny.described("single_sentence", "class")
-    assert [entry["metric"] for entry in contract(one, {"dev": []})["dev"]] == ["dev/f1_macro", "dev/accuracy"]
-    assert contract(one.model_copy(update={"positive": "1"}), {"dev": []})["dev"][-1]["metric"] == "dev/f1_positive"
+    names = [f"dev/{name}" for name in SCORING["class"].metrics]
+    with_positive = contract(one.model_copy(update={"positive": "1"}), {"dev": []})["dev"]
+    assert [entry["metric"] for entry in with_positive] == names
+    names.remove("dev/f1_positive")
+    assert [entry["metric"] for entry in contract(one, {"dev": []})["dev"]] == names

@@ -2,11 +2,12 @@
 
 from collections import Counter
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
 
-from adaptbert.pretraining.masking import Masker, NgramConfig
+from adaptbert.pretraining.masking import Masker, MaskingConfig, NgramConfig
 from adaptbert.pretraining.metrics.masking_audit import MaskingAudit, audit_metrics
 from adaptbert.pretraining.metrics.token_classes import CLASSES, token_classes
 from adaptbert.tokenization.corpus_writer import write
@@ -14,7 +15,8 @@ from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
 from adaptbert.tokenization.word_segmentation import Segmenter
 from tests.support import chinese, tiny
 
-UNITS = {"token": {}, "word": {}, "ngram": {"ngram": NgramConfig(longest=3, geometric=0)}}
+OPTIONS = {"ngram": {"ngram": NgramConfig(longest=3, geometric=0)}}
+UNITS = {unit: OPTIONS.get(unit, {}) for unit in get_args(MaskingConfig.model_fields["unit"].annotation)}
 
 
 def documents(count: int, longest: int, dice: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -12,7 +12,7 @@ from adaptbert.codes import Code
 from adaptbert.collection.readers.character_spans import CharacterSpan, tagged
 from adaptbert.collection.readers.formats import json_files
 from adaptbert.collection.readers.lines import Line
-from adaptbert.collection.readers.records import CheckColumns, Problem, Record
+from adaptbert.collection.readers.records import CheckColumns, Problem, Record, with_labels
 from adaptbert.rows.layout import Layout
 
 KEYS = ("label", "labels", "entities")
@@ -44,7 +44,7 @@ def records(
         values = dict(record.values)
         marks = next((values[key] for key in keys if key in values), None)
         if not layout.is_tagged:
-            yield labelled(record, column, marks, layout)
+            yield with_labels(record, column, marks, layout)
             continue
         text = values.get(columns["tokens"])
         spans = _spans(marks)
@@ -67,17 +67,6 @@ def looks_like(text: str) -> bool:
     except (ValueError, RecursionError):
         return False
     return isinstance(first, dict) and "text" in first and any(isinstance(first.get(key), list) for key in KEYS)
-
-
-def labelled(record: Record, column: str, marks: Any, layout: Layout) -> Record:
-    """The record with the labels of its text: a list for the target `labels`, else the only label."""
-    if layout.output.cell == "texts" or not isinstance(marks, list):
-        return record._replace(values={**record.values, column: marks})
-    if len(marks) > 1:
-        return record._replace(
-            problem=Problem(Code.LABEL_TYPE, f"{len(marks)} labels where the target '{layout.target}' takes one")
-        )
-    return record._replace(values={**record.values, column: marks[0] if marks else None})
 
 
 def _spans(marks: Any) -> list[CharacterSpan] | None:

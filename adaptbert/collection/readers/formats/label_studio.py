@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 
 from adaptbert.codes import Code
 from adaptbert.collection.readers.character_spans import CharacterSpan, tagged
-from adaptbert.collection.readers.formats.doccano import labelled
-from adaptbert.collection.readers.records import CheckColumns, Problem, Record
+from adaptbert.collection.readers.records import CheckColumns, Problem, Record, with_labels
 from adaptbert.errors import BadData, nearest
 from adaptbert.rows.layout import Layout
 
@@ -57,7 +56,7 @@ def records(
         elif is_tagged:
             yield _spans(Record(number, data), marks.get(control, []), shown, columns)
         else:
-            yield labelled(Record(number, data), columns[output], _chosen(marks.get(control), layout), layout)
+            yield with_labels(Record(number, data), columns[output], _chosen(marks.get(control), layout), layout)
 
 
 def looks_like(text: str) -> bool:

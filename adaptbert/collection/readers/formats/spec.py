@@ -61,7 +61,10 @@ class FormatSpec:
     """One format.
 
     Attributes:
-        read: every record of a file.
+        read: yields every record of a file, under the names that columns have there. First it calls `check` with
+            these names. A row that cannot be read is a record with a problem; a file that cannot be read raises
+            BadData. Formats made of lines read `ReadRequest.lines()`: a line is (number, text, problem), and the
+            text of one with a problem is incomplete.
         suffixes: of the names of its files, without `.gz`; empty: the format must be declared.
         made_of: `lines`, which may be a stream; one `document`, which is read into memory; or typed `columns`, which
             can be read one by one.
