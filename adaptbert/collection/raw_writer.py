@@ -16,7 +16,7 @@ import pyarrow as pa
 from adaptbert.base.files import write_json
 from adaptbert.codes import Code
 from adaptbert.collection.readers import encodings
-from adaptbert.collection.readers.lines import decoding_remedy
+from adaptbert.collection.readers.decoding import decoding_remedy
 from adaptbert.collection.readers.records import Row, Unreadable
 from adaptbert.errors import BadData
 from adaptbert.rows.layout import Layout

@@ -82,7 +82,7 @@ from tests.support import tiny
 def rows(count):
     draw = random.Random(count)
     for number in range(count):
-        yield str(number), " ".join(draw.choices(tiny.WORDS["general"], k=10))
+        yield str(number), " ".join(draw.choices(tiny.WORDS["general"], k=16))
 
 if __name__ == "__main__":
     pieces = tiny.tokenizer()
@@ -94,7 +94,7 @@ if __name__ == "__main__":
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_memory_does_not_grow_with_the_text(tmp_path: Path, workers: int) -> None:
-    """60,000 lines more, kept as text or as tokens, would take 6 MB; two numbers a document, as a list, take 4 MB.
+    """60,000 lines more, kept as text or as tokens, would take more than 3 MB; two numbers a document, as a list, take 4 MB.
 
     Of the process that reads and writes: a worker has one batch at a time.
     """

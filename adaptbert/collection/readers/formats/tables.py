@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from adaptbert.codes import Code
-from adaptbert.collection.readers.lines import MAX_LINE, Line, check_regular, decoding_remedy
+from adaptbert.collection.readers.decoding import decoding_remedy
+from adaptbert.collection.readers.lines import MAX_LINE, Line, check_regular
 from adaptbert.collection.readers.records import CheckColumns, Problem, Record
 from adaptbert.errors import BadData
 from adaptbert.rows.layout import Layout
