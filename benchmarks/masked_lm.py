@@ -12,7 +12,7 @@ many documents a step, 15 % masks and dropout 0.1.
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,24 +24,16 @@ from adaptbert.pretraining.masked_lm import MaskedBatches, MaskedLM
 from adaptbert.pretraining.masking import Masker, MaskingConfig
 from adaptbert.runtime.peak_flops import matmul_peak
 from adaptbert.runtime.tracking.run import Run
-from adaptbert.tokenization.store.tokenizer import SPECIALS
+from adaptbert.tokenization.store.tokenizer import Tokenizer
 from adaptbert.training.document_stream import DocumentStream
 from adaptbert.training.loop import fit
 from adaptbert.training.plan import Measure, Plan
 from benchmarks.peer import MEGABATCH, PEERS, Flags, timed
 from benchmarks.profile import profiled
 from benchmarks.rounds import OURS, Budget, Speed, Stopwatch, command, compared
-from benchmarks.workload import MASK, OPTIM, USUAL, Documents, Setting, tokenizer
+from benchmarks.workload import OPTIM, USUAL, Documents, Setting, tokenizer
 
 MASKING = MaskingConfig(unit="token", probability=0.15, mask_share=0.8, random_share=0.1, keep_share=0.1)
-
-
-class Vocabulary(NamedTuple):
-    """What masking knows of a tokenizer, without one."""
-
-    mask: int
-    replacements: NDArray[np.int64]
-    maskable: NDArray[np.bool_]
 
 
 def train(
@@ -55,8 +47,7 @@ def train(
     """`fit`, as every rung calls it; the curve. `around` may wrap what makes the batches."""
     torch.manual_seed(seed)
     module = MaskedLM(BertForMaskedLM(setting.config()), OPTIM, steps)
-    maskable = np.arange(setting.vocabulary) >= len(SPECIALS)
-    masker = Masker(MASKING, seed, Vocabulary(MASK, np.flatnonzero(maskable), maskable))
+    masker = Masker(MASKING, seed, Tokenizer(tokenizer(setting)))
     tokens = max(setting.block, round(float(documents.lengths.mean()) * setting.documents))
     stream = DocumentStream(documents.lengths, seed, tokens)
     batches = MaskedBatches(documents, stream, masker, setting.block)

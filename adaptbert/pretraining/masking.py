@@ -9,7 +9,7 @@ A document is divided into units before any is chosen, and each unit is chosen w
 is chosen with that probability, whatever the lengths of words, runs and documents.
 """
 
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from pydantic import Field, model_validator
 
 from adaptbert.base.config import Config, contradiction
 from adaptbert.base.counter_rng import Uint64, mix, seed_of, uniforms
+from adaptbert.tokenization.store.tokenizer import Tokenizer
 
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -71,37 +72,18 @@ class MaskingConfig(Config):
         return self
 
 
-class Vocabulary(Protocol):
-    """What masking knows of a tokenizer."""
-
-    @property
-    def mask(self) -> int:
-        """The id of [MASK]."""
-        ...
-
-    @property
-    def replacements(self) -> NDArray[np.int64]:
-        """Ids that a random replacement may take: no special and no [unused] token."""
-        ...
-
-    @property
-    def maskable(self) -> NDArray[np.bool_]:
-        """By token id, whether it may be chosen: no special token, (vocabulary,)."""
-        ...
-
-
 class Masker:
     """Draws masks for documents.
 
     Args:
         config: see `MaskingConfig`.
         seed: of all draws.
-        vocabulary: the tokenizer.
+        tokenizer: of the ids; its `tokens` are the texts of all ids.
     """
 
-    def __init__(self, config: MaskingConfig, seed: int, vocabulary: Vocabulary) -> None:
-        self.config, self.maskable = config, vocabulary.maskable
-        self._mask_id, self._replacements = vocabulary.mask, vocabulary.replacements
+    def __init__(self, config: MaskingConfig, seed: int, tokenizer: Tokenizer) -> None:
+        self.config, self.maskable = config, tokenizer.maskable
+        self._mask_id, self._replacements = tokenizer.mask, tokenizer.replacements
         self._seed, self._ngram_seed = np.uint64(seed_of(seed, "mask")), np.uint64(seed_of(seed, "ngram"))
         self._ngram_bounds = np.cumsum(config.ngram.shares)[:-1] if config.ngram is not None else None
 
@@ -152,7 +134,10 @@ class Masker:
         documents: NDArray[np.int64],
         passes: NDArray[np.int64],
     ) -> NDArray[np.bool_]:
-        """Whether a unit that `mask` draws for the same arguments begins at each token, (tokens,)."""
+        """Whether a unit that `mask` draws for the same arguments begins at each token, (tokens,).
+
+        The first token of a document begins one. A special token may lie in a unit; it is never chosen.
+        """
         if self.config.unit == "token":
             return np.ones(len(ids), np.bool_)
         starts = np.cumsum(lengths) - lengths

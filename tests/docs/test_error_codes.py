@@ -30,7 +30,7 @@ RELEASED = (
     "154 155 156 157 158 159 160 161 165 171 172 180 181 182 183 184 185 186 187 188 189 190 191 192 193 "
     "196 197 198 199 200 "
 )
-"""All numbers: users search for them, and each keeps its meaning. Add new ones; take none away without a release."""
+"""Users search for them, and each keeps its meaning: none is taken away. A release adds its new ones."""
 
 
 @cache
@@ -134,4 +134,4 @@ def test_a_code_says_what_it_means() -> None:
 
 
 def test_numbers_stay() -> None:
-    assert [code.value for code in sorted(Code)] == [int(number) for number in RELEASED.split()]
+    assert {int(number) for number in RELEASED.split()} <= {code.value for code in Code}

@@ -222,7 +222,7 @@ def test_spanberts_runs_have_3_8_words_on_average() -> None:
     assert NgramConfig(**ERNIE).shares.tolist() == pytest.approx([1 / 3] * 3)
 
 
-@pytest.mark.parametrize("unit", ["word", "ernie", "spanbert"])
+@pytest.mark.parametrize("unit", [*tiny.UNITS, "spanbert"])
 @pytest.mark.parametrize("words", [1, 2, 5, 40])
 @pytest.mark.parametrize("pieces_a_word", [1, 5])
 @pytest.mark.parametrize("probability", [0.15, 0.4])
@@ -231,8 +231,9 @@ def test_the_share_of_chosen_tokens_is_the_probability_for_any_lengths(
 ) -> None:
     """The same documents in many passes, so that the mean over draws is seen and not that over documents. Documents
     are independent: the error of the mean follows from the spread between them."""
-    ngram = {"ernie": NgramConfig(**ERNIE), "spanbert": NgramConfig(**SPANBERT)}.get(unit)
-    masker = tiny.masker(7, unit="ngram" if ngram else unit, ngram=ngram, probability=probability)
+    spanbert = {"unit": "ngram", "ngram": NgramConfig(**SPANBERT)}
+    how = spanbert if unit == "spanbert" else {"unit": unit, **tiny.UNITS[unit]}
+    masker = tiny.masker(7, probability=probability, **how)
     ids, starts, lengths = texts_with_specials(60, words, pieces_a_word, seed=words)
     times = 12_000 // len(ids) + 40
     flat = (np.tile(ids, times), np.tile(starts, times), np.tile(lengths, times))

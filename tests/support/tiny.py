@@ -8,7 +8,7 @@ import random
 import tempfile
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +23,7 @@ from adaptbert.model.card import Provenance
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.optimizer import OptimConfig
 from adaptbert.pretraining.heldout_evaluation import MeasureConfig
-from adaptbert.pretraining.masking import Masker, MaskingConfig
+from adaptbert.pretraining.masking import Masker, MaskingConfig, NgramConfig
 from adaptbert.pretraining.rung_config import RungConfig
 from adaptbert.rows import tag_schemes
 from adaptbert.rows.task_description import TaskDescription
@@ -263,6 +263,13 @@ def task(folder: Path, shape: str, rows_of: tuple[int, int, int] = (64, 24, 24),
 def masking(**changes: Any) -> MaskingConfig:
     usual = {"unit": "token", "probability": 0.15, "mask_share": 0.8, "random_share": 0.1, "keep_share": 0.1}
     return MaskingConfig(**(usual | changes))
+
+
+UNITS: dict[str, dict[str, Any]] = {
+    **{unit: {} for unit in get_args(MaskingConfig.model_fields["unit"].annotation)},
+    "ngram": {"ngram": NgramConfig(longest=3, geometric=0)},
+}
+"""Every masking unit, with the options that it requires."""
 
 
 def masker(seed: int = 0, pieces: Tokenizer | None = None, **changes: Any) -> Masker:

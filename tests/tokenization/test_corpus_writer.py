@@ -94,7 +94,7 @@ if __name__ == "__main__":
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_memory_does_not_grow_with_the_text(tmp_path: Path, workers: int) -> None:
-    """60,000 lines more, kept as text or as tokens, would take more than 3 MB; two numbers a document, as a list, take 4 MB.
+    """60,000 lines more, as text or as tokens, would take more than 3 MB; two numbers a document, as a list, 4 MB.
 
     Of the process that reads and writes: a worker has one batch at a time.
     """

@@ -21,8 +21,9 @@ class Section:
     """A template and its values.
 
     Attributes:
-        template: `<template>.html.j2` in this folder. It can use `comparison`, what `page.environment` defines, and
-            the macros of macros.html.j2.
+        template: `<template>.html.j2` in this folder. It can use `comparison`; `t("English", "中文")`; the filters
+            `points`, `change`, `millions`, `amount`, `role` (of the name of a rung) and others of `page.environment`;
+            and the macros `sortable`, `caption` and `chip` of macros.html.j2.
         link: where the navigation leads, the id of the <section>, and the text of the link; None: no link.
         values: names of the template, beside these.
     """

@@ -59,7 +59,10 @@ class Reader(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         language = next((language for _, language in reversed(self.open) if language), "")
-        if data.strip() and not {"style", "script", "title"} & {tag for tag, _ in self.open}:
+        tags = {tag for tag, _ in self.open}
+        if language and "code" in tags:
+            return  # a name inside a sentence
+        if data.strip() and not {"style", "script", "title"} & tags:
             self.text[language].append(data.strip())
 
 

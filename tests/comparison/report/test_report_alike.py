@@ -13,7 +13,7 @@ from adaptbert.comparison.report import captions
 from adaptbert.comparison.report import step_sentences as sentences
 from adaptbert.comparison.report import trust_sentences as trust
 from adaptbert.comparison.report.page import render
-from adaptbert.comparison.statistics import mean_interval, paired_difference
+from adaptbert.comparison.statistics import ADJUSTMENT, mean_interval, paired_difference
 from tests.support.simulated import simulate
 
 SCORE = 0.078
@@ -85,11 +85,12 @@ def test_an_effect_too_small_for_its_digits_is_not_called_zero(hardly: Task) -> 
     assert step is not None
     texts = sentences.step(step, hardly, 0.95)
     assert texts.en.startswith(
-        "Not shown: between 0 and +0.1 points (95 % interval within 0.1 of 0, 3 seeds; Holm-adjusted p = 0.423). "
+        "Not shown: between 0 and +0.1 points (95 % interval within 0.1 of 0, 3 seeds; "
+        f"{ADJUSTMENT}-adjusted p = 0.423). "
         "With 3 seeds and a spread this small, the test detects an effect below 0.1 points with 80 % power."
     )
     assert texts.zh.startswith(
-        "未证实：0 至 +0.1 分（95% 区间距 0 不到 0.1，3 个种子；Holm 校正 p = 0.423）。"
+        f"未证实：0 至 +0.1 分（95% 区间距 0 不到 0.1，3 个种子；{ADJUSTMENT} 校正 p = 0.423）。"
         "种子间的波动很小，3 个种子对不到 0.1 分的效应也有 80% 的检验功效。"
     )
 

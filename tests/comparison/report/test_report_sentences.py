@@ -9,7 +9,7 @@ from adaptbert.comparison.report import step_sentences as sentences
 from adaptbert.comparison.report import terms as words
 from adaptbert.comparison.report import trust_sentences as trust
 from adaptbert.comparison.report.terms import Words
-from adaptbert.comparison.statistics import Difference, Interval, mean_interval
+from adaptbert.comparison.statistics import ADJUSTMENT, Difference, Interval, mean_interval
 from adaptbert.comparison.text_table import comparison_table
 
 
@@ -59,7 +59,9 @@ def answered(task: Task, name: str, mean: float, half: float, p_holm: float, ver
 def test_sentences_do_not_claim_more_than_the_verdict(comparison: Comparison) -> None:
     task = comparison.tasks[0]
     gain = sentences.step(answered(task, "domain_transfer", 0.06, 0.01, 0.01, "gain"), task, 0.95).en
-    assert gain.startswith("Shown: +6.0 points (95 % interval +5.0 to +7.0, 3 seeds; Holm-adjusted p = 0.010).")
+    assert gain.startswith(
+        f"Shown: +6.0 points (95 % interval +5.0 to +7.0, 3 seeds; {ADJUSTMENT}-adjusted p = 0.010)."
+    )
     assert "2.00 M more training tokens" in gain
     likely = sentences.step(answered(task, "domain_text", 0.03, 0.02, 0.12, "likely_gain"), task, 0.95).en
     assert likely.startswith("Likely, not shown: +3.0 points")

@@ -287,8 +287,8 @@ def test_the_script_of_the_answers_decides_not_of_the_predictions() -> None:
 
 
 ANSWERS = {
-    "class": ["1", "0"],
-    "labels": [["1"], []],
+    "class": tiny.LABELS["class"],
+    "labels": [[label] for label in tiny.LABELS["labels"]],
     "number": [1.0, 2.0],
     "spans": [["B-X"], ["O"]],
     "tags": [["A"], ["B"]],
@@ -300,7 +300,7 @@ def test_the_contract_names_every_metric_that_is_computed() -> None:
     assert ANSWERS.keys() == SCORING.keys()
     for target, gold in ANSWERS.items():
         task = tiny.described(next(kind for kind, targets in TARGETS_OF.items() if target in targets), target)
-        task = task.model_copy(update={"positive": "1"} if target == "class" else {})
+        task = task.model_copy(update={"positive": gold[0]} if target == "class" else {})
         predicted = [answers[0] for answers in gold] if target == "answer" else gold
         computed = SCORING[target].score(gold, predicted, task)
         assert set(computed) == set(SCORING[target].metrics), target

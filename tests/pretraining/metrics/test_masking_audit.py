@@ -2,21 +2,17 @@
 
 from collections import Counter
 from pathlib import Path
-from typing import get_args
 
 import numpy as np
 import pytest
 
-from adaptbert.pretraining.masking import Masker, MaskingConfig, NgramConfig
+from adaptbert.pretraining.masking import Masker
 from adaptbert.pretraining.metrics.masking_audit import MaskingAudit, audit_metrics
 from adaptbert.pretraining.metrics.token_classes import CLASSES, token_classes
 from adaptbert.tokenization.corpus_writer import write
 from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
 from adaptbert.tokenization.word_segmentation import Segmenter
 from tests.support import chinese, tiny
-
-OPTIONS = {"ngram": {"ngram": NgramConfig(longest=3, geometric=0)}}
-UNITS = {unit: OPTIONS.get(unit, {}) for unit in get_args(MaskingConfig.model_fields["unit"].annotation)}
 
 
 def documents(count: int, longest: int, dice: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -34,11 +30,11 @@ def counted(masker: Masker, audit: MaskingAudit, flat: tuple, number: int) -> tu
     return audit.counts(flat[0], flat[2], masker.units(*read), chosen), chosen
 
 
-@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("unit", tiny.UNITS)
 def test_the_audit_equals_a_naive_count(unit: str) -> None:
     pieces, dice = tiny.tokenizer(), np.random.default_rng(1)
     classes = token_classes(pieces.tokens)
-    masker = tiny.masker(3, unit=unit, probability=0.5, **UNITS[unit])
+    masker = tiny.masker(3, unit=unit, probability=0.5, **tiny.UNITS[unit])
     audit = MaskingAudit(0.5, pieces.maskable, classes)
     counts: Counter[str] = Counter()
     rates, drawn, sizes, hit_classes, classes_seen = [], [], [], Counter[str](), Counter[str]()
@@ -86,10 +82,10 @@ def test_the_audit_equals_a_naive_count(unit: str) -> None:
     assert len(classes_seen) > 3
 
 
-@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("unit", tiny.UNITS)
 def test_rates_equal_their_expected_values(unit: str) -> None:
     dice = np.random.default_rng(2)
-    masker = tiny.masker(4, unit=unit, **UNITS[unit])
+    masker = tiny.masker(4, unit=unit, **tiny.UNITS[unit])
     audit = MaskingAudit(0.15, tiny.tokenizer().maskable)
     counts: Counter[str] = Counter()
     for number in range(20):

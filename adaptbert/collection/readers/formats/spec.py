@@ -64,7 +64,7 @@ class FormatSpec:
         read: yields every record of a file, under the names that columns have there. First it calls `check` with
             these names. A row that cannot be read is a record with a problem; a file that cannot be read raises
             BadData. Formats made of lines read `ReadRequest.lines()`: a line is (number, text, problem), and the
-            text of one with a problem is incomplete.
+            text of one with a problem is incomplete. `json_files.lines` makes such lines records of JSON objects.
         suffixes: of the names of its files, without `.gz`; empty: the format must be declared.
         made_of: `lines`, which may be a stream; one `document`, which is read into memory; or typed `columns`, which
             can be read one by one.
