@@ -74,7 +74,7 @@ class CollectTaskParams(SourceConfig):
     """Of target `class`: the label whose own F1 is reported as `f1_positive`, as GLUE does for MRPC. Left out: none."""
     tag_scheme: Scheme | None = None
     """How the file writes spans: `io`, `bio` (IOB2), `iob1` or `iobes` (BILOU, BMES); stored as bio. Required for
-    target `spans`; formats that mark characters instead (doccano, label_studio) need none, they are read as `bio`."""
+    target `spans`; formats that mark characters instead need none, they are read as `bio`."""
     repair_tags: bool | None = None
     """true: a row whose tags break the scheme is mended and counted; left out: it is rejected."""
     no_answer: bool | None = None

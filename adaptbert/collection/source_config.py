@@ -24,7 +24,7 @@ class SourceConfig(Config):
     the column of the same name. `id` and `group` are read only if they are mapped, `{id: id}`; otherwise rows are
     named after file and line. (`hub`: in the YAML file instead.)"""
     format: Format | None = None
-    """Format of the files; default: by their names (txt, csv, tsv, jsonl or json, parquet, conll)."""
+    """Format of the files; default: by their names."""
     encoding: str | None = None
     """Encoding of text files, e.g. gb18030; default: UTF-8."""
     replace: Annotated[list[Replacement], Field(max_length=bounds.PATTERNS)] | None = None

@@ -28,8 +28,10 @@ class ReadRequest:
         shown: the name for messages.
         stem: prefix of the names of parts that the file only numbers, such as documents.
         encoding: of text; None: UTF-8.
-        layout: of the rows.
-        columns: field -> column in the file (Parquet reads no others).
+        layout: of the rows; `predict` asks for inputs only, so it has no outputs there. It can be of a task type that
+            the format does not have: `check` refuses it.
+        columns: field -> column in the file (Parquet reads no others). `tokens` has the column of the text where the
+            format marks characters; `predict` may have `text`.
         check: called with the columns as soon as they are known.
         warnings: counts of repairs and omissions; added to.
     """
@@ -62,16 +64,19 @@ class FormatSpec:
 
     Attributes:
         read: yields every record of a file, under the names that columns have there. First it calls `check` with
-            these names. A row that cannot be read is a record with a problem; a file that cannot be read raises
-            BadData. Formats made of lines read `ReadRequest.lines()`: a line is (number, text, problem), and the
-            text of one with a problem is incomplete. `json_files.lines` makes such lines records of JSON objects.
+            these names. A row that cannot be read is a record with a `Problem(Code..., reason)`; a file that cannot be
+            read raises BadData. Formats made of lines read `ReadRequest.lines()`: a line is (number, text, problem),
+            and the text of one with a problem is incomplete. `json_files.lines` makes such lines records of JSON
+            objects.
         suffixes: of the names of its files, without `.gz`; empty: the format must be declared.
         made_of: `lines`, which may be a stream; one `document`, which is read into memory; or typed `columns`, which
             can be read one by one.
         title: its name in messages.
         task_type: the only one whose rows it can have; None: any.
         is_labelled: whether it is for labelled sets only.
-        marks_characters: whether spans are character spans, so that the words of the text become the tokens.
+        marks_characters: whether spans are character spans, so that the words of the text become the tokens:
+            `character_spans.tagged(text, spans, place)` gives words and tags, or a problem. Such a format has no
+            suffix, because `columns` means something else where it is declared.
         looks_like: whether the beginning of a file looks like this format; None: it cannot be recognised.
     """
 
@@ -83,6 +88,10 @@ class FormatSpec:
     is_labelled: bool = False
     marks_characters: bool = False
     looks_like: Callable[[str], bool] | None = None
+
+    def __post_init__(self) -> None:
+        if self.marks_characters and self.suffixes:
+            raise ValueError("a format that marks characters must be declared, so it has no suffix")
 
     def holds(self, task_type: TaskType) -> bool:
         """Whether it can have rows of the task type."""
