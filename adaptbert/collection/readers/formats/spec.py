@@ -28,8 +28,9 @@ class ReadRequest:
         shown: the name for messages.
         stem: prefix of the names of parts that the file only numbers, such as documents.
         encoding: of text; None: UTF-8.
-        layout: of the rows; `predict` asks for inputs only, so it has no outputs there. It can be of a task type that
-            the format does not have: `check` refuses it.
+        layout: of the rows; its `outputs` are the fields of labels: `label`, `labels`, `value`, `tags`. `predict` asks
+            for inputs only, so there are none. It can be of a task type that the format does not have: `check` refuses
+            it.
         columns: field -> column in the file (Parquet reads no others). `tokens` has the column of the text where the
             format marks characters; `predict` may have `text`.
         check: called with the columns as soon as they are known.
@@ -64,9 +65,10 @@ class FormatSpec:
 
     Attributes:
         read: yields every record of a file, under the names that columns have there. First it calls `check` with
-            these names. A row that cannot be read is a record with a `Problem(Code..., reason)`; a file that cannot be
-            read raises BadData. Formats made of lines read `ReadRequest.lines()`: a line is (number, text, problem),
-            and the text of one with a problem is incomplete. `json_files.lines` makes such lines records of JSON
+            these names. `Record(line, values, problem)` and `with_labels`, which gives a record its label or labels,
+            are in `readers.records`. A row that cannot be read has a `Problem(Code..., reason)`; a file that cannot be
+            read raises `adaptbert.errors.BadData`. Formats made of lines read `ReadRequest.lines()`: a line is (number, text, problem),
+            the text without its end, blank lines included; that of a line with a problem is incomplete. `json_files.lines` makes such lines records of JSON
             objects.
         suffixes: of the names of its files, without `.gz`; empty: the format must be declared.
         made_of: `lines`, which may be a stream; one `document`, which is read into memory; or typed `columns`, which
@@ -75,9 +77,11 @@ class FormatSpec:
         task_type: the only one whose rows it can have; None: any.
         is_labelled: whether it is for labelled sets only.
         marks_characters: whether spans are character spans, so that the words of the text become the tokens:
-            `character_spans.tagged(text, spans, place)` gives words and tags, or a problem. Such a format has no
+            `tagged(text, spans, place)` of `readers.character_spans` gives words and tags, or a problem, for
+            `CharacterSpan(first, end, kind)`; the words replace the text. `predict` wants the text itself. Such a format has no
             suffix, because `columns` means something else where it is declared.
-        looks_like: whether the beginning of a file looks like this format; None: it cannot be recognised.
+        looks_like: whether the beginning of a file looks like this format; its last line may be cut. None: it cannot
+            be recognised.
     """
 
     read: Callable[[ReadRequest], Iterator[Record]]
