@@ -67,9 +67,9 @@ class FormatSpec:
         read: yields every record of a file, under the names that columns have there. First it calls `check` with
             these names. `Record(line, values, problem)` and `with_labels`, which gives a record its label or labels,
             are in `readers.records`. A row that cannot be read has a `Problem(Code..., reason)`; a file that cannot be
-            read raises `adaptbert.errors.BadData`. Formats made of lines read `ReadRequest.lines()`: a line is (number, text, problem),
-            the text without its end, blank lines included; that of a line with a problem is incomplete. `json_files.lines` makes such lines records of JSON
-            objects.
+            read raises `adaptbert.errors.BadData`. Formats made of lines read `ReadRequest.lines()`: a line is (number,
+            text, problem), the text without its end, blank lines included; that of a line with a problem is
+            incomplete. `json_files.lines` makes such lines records of JSON objects.
         suffixes: of the names of its files, without `.gz`; empty: the format must be declared.
         made_of: `lines`, which may be a stream; one `document`, which is read into memory; or typed `columns`, which
             can be read one by one.
@@ -78,8 +78,8 @@ class FormatSpec:
         is_labelled: whether it is for labelled sets only.
         marks_characters: whether spans are character spans, so that the words of the text become the tokens:
             `tagged(text, spans, place)` of `readers.character_spans` gives words and tags, or a problem, for
-            `CharacterSpan(first, end, kind)`; the words replace the text. `predict` wants the text itself. Such a format has no
-            suffix, because `columns` means something else where it is declared.
+            `CharacterSpan(first, end, kind)`; the words replace the text. `predict` wants the text itself. Such a
+            format has no suffix, because `columns` means something else where it is declared.
         looks_like: whether the beginning of a file looks like this format; its last line may be cut. None: it cannot
             be recognised.
     """
