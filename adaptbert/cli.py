@@ -144,9 +144,9 @@ def import_(
     to: Annotated[Path, typer.Option(help="The folder to write.")] = Path("models/init"),
     force: Annotated[bool, typer.Option("--force", help="Replace another checkpoint in that folder.")] = False,
 ) -> None:
-    """Bring a public BERT checkpoint into models/init, as safetensors.
+    """Bring a public checkpoint into the project.
 
-    Pickled weights are read without running code. All files are checked first; nothing is half-written.
+    It is written to models/init as safetensors. Pickled weights are read without running code.
     """
     from adaptbert.project.importing.command import INIT, import_checkpoint
 
