@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tokenizers
 import torch
 from safetensors.torch import load_file, save_file
 from transformers import BertConfig, BertForMaskedLM, BertForPreTraining, BertModel
@@ -163,7 +164,8 @@ def test_a_pickle_is_the_same_model(project: Path, oddity: str, legacy: bool) ->
     assert not has_head or same_head()
     assert ("no head for masked-language modelling" in said, "no pooler" in said) == (not has_head, not has_pooler)
     assert sorted(path.name for path in INIT.iterdir()) == [
-        "README.md", "config.json", "model.safetensors", "tokenizer_config.json", "vocab.txt",
+        "README.md", "config.json", "model.safetensors", "tokenizer.json",
+        "tokenizer_config.json", "vocab.txt",
     ]  # fmt: skip
     assert (INIT / "README.md").read_text() == README
     written = load_file(INIT / "model.safetensors")
@@ -180,7 +182,7 @@ def test_what_is_said(project: Path) -> None:
     parameters = sum(parameter.numel() for parameter in MODEL.parameters())
     size = (INIT / "model.safetensors").stat().st_size / 1000
     assert said.splitlines() == [
-        "models/init: config.json, model.safetensors, tokenizer_config.json, vocab.txt",
+        "models/init: config.json, model.safetensors, tokenizer.json, tokenizer_config.json, vocab.txt",
         f"BERT with 2 layers of 32, 64 positions; {parameters:,} parameters, float32, {size:.1f} kB",
         "vocabulary: 150 tokens",
         "its name says RoBERTa, its architecture is BERT: it was trained in RoBERTa's way and works here",
@@ -279,7 +281,38 @@ def test_an_archive_of_2019(project: Path) -> None:
     assert same_encoder()
 
 
+def test_tensors_that_share_memory(project: Path) -> None:
+    """Safetensors stores each apart."""
+    weights = state()
+    layers = [f"bert.encoder.layer.{number}.output.dense.bias" for number in range(2)]
+    weights[layers[1]] = weights[layers[0]]
+    several = torch.stack([weights[name] for name in sorted(weights) if name.endswith("query.bias")])
+    for number in range(2):
+        weights[f"bert.encoder.layer.{number}.attention.self.query.bias"] = several[number]
+    brought(str(save_source(project / "source", weights)))
+    written = load_file(INIT / "model.safetensors")
+    assert weights.keys() - written.keys() == {"cls.predictions.decoder.bias"}
+    assert all(torch.equal(written[name], weights[name]) for name in written)
+
+
+def test_whoever_may_read_the_config_may_read_the_weights(project: Path) -> None:
+    brought(str(save_source(project / "source")))
+    assert (INIT / "model.safetensors").stat().st_mode == (INIT / "config.json").stat().st_mode
+
+
 # ---- the tokenizer
+
+
+def test_check_and_the_stages_read_one_tokenizer(project: Path) -> None:
+    """`check` reads tokenizer.json, the stage `tokenizer` hands on what it loads, and `pretrain` compares."""
+    brought(str(save_source(project / "source")))
+    loaded = Tokenizer.load(INIT)
+    loaded.save(project / "tokenizer")
+    assert Tokenizer.load(project / "tokenizer").fingerprint == loaded.fingerprint == tiny.tokenizer().fingerprint
+    known = tokenizers.Tokenizer.from_file(str(INIT / "tokenizer.json"))
+    for text in tiny.sentences("general", 50):
+        ids = known.encode(text, add_special_tokens=False).ids
+        assert ids == loaded.encode([text])[0].ids
 
 
 def cased(folder: Path) -> None:
@@ -340,8 +373,8 @@ def test_another_checkpoint_stays_until_it_is_forced_out(project: Path) -> None:
     assert (done.exit_code, messages_in(done.output)) == (
         65,
         [
-            "error: AB-202 models/init: holds another checkpoint (config.json, model.safetensors, tokenizer_config."
-            "json, vocab.txt)\n  say --force to replace it, or choose another folder with --to"
+            "error: AB-202 models/init: holds another checkpoint (config.json, model.safetensors, tokenizer.json, "
+            "tokenizer_config.json and more)\n  say --force to replace it, or choose another folder with --to"
         ],
     )
     assert {path.name: path.read_bytes() for path in INIT.iterdir()} == before

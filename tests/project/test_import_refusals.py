@@ -345,7 +345,7 @@ def test_the_folders_change_places_in_one_step() -> None:
 
 
 KILLED = """
-import os, signal, sys
+import os, shutil, signal, sys, types
 from pathlib import Path
 from typer.testing import CliRunner
 from adaptbert.cli import app
@@ -363,7 +363,7 @@ if point == "while it writes":
 elif point == "before the exchange":
     target.exchange = kill
 elif point == "after the exchange":
-    target.shutil.rmtree = kill
+    target.shutil = types.SimpleNamespace(copy2=shutil.copy2, rmtree=kill)
 else:
     target.exchange = lambda *_: False
     Path.rename = rename
@@ -394,6 +394,13 @@ def test_a_kill_leaves_the_old_folder_or_the_new_one(point: str, is_new: bool) -
     assert sorted(path.name for path in INIT.iterdir())[0] == "README.md"
     assert run("source", "--force").exit_code == 0
     assert stored() != old
+
+
+def test_what_was_moved_aside_goes_when_the_new_folder_is_there() -> None:
+    """A kill after the second rename."""
+    prepared()
+    shutil.copytree(INIT, "models/.init.old.part")
+    assert run("source", "--force").exit_code == 0
 
 
 def test_a_system_that_lets_no_folder_be_renamed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from adaptbert.base.files import atomic_write, write_json
 from adaptbert.codes import Code
 from adaptbert.comparison.amounts import bytes_of
-from adaptbert.errors import BadParams
+from adaptbert.errors import BadParams, printable
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.checkpoint_files import CONFIG, WEIGHTS
 from adaptbert.project.importing import target as place
@@ -47,7 +47,7 @@ class Imported:
     notes: list[str]
 
     def __str__(self) -> str:
-        return "\n".join([*self._content(), *self._lacks(), *self._left_out(), *self._params()])
+        return printable("\n".join([*self._content(), *self._lacks(), *self._left_out(), *self._params()]))
 
     def _content(self) -> list[str]:
         source, written = self.source, self.written
@@ -61,7 +61,7 @@ class Imported:
             f"{', '.join(written.dtypes)}, {bytes_of(size)}"
         )
         lines.append(f"vocabulary: {tokens:,} tokens" + ("" if tokens == rows else f", embeddings: {rows:,} rows"))
-        if "roberta" in source.label.lower():
+        if "roberta" in Path(source.label).name.lower():
             lines.append(
                 "its name says RoBERTa, its architecture is BERT: it was trained in RoBERTa's way and works here"
             )

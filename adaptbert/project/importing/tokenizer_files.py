@@ -15,7 +15,7 @@ from adaptbert.model.checkpoint_files import read_object
 from adaptbert.project.importing.source import Source
 from adaptbert.tokenization.store.tokenizer import Tokenizer
 
-ABOUT = "tokenizer_config.json"
+ABOUT, WHOLE = "tokenizer_config.json", "tokenizer.json"
 LOWER = "do_lower_case"
 _RULES = {"lowercase": LOWER, "strip_accents": "strip_accents", "handle_chinese_chars": "tokenize_chinese_chars"}
 """Rules in tokenizer.json -> keys of tokenizer_config.json."""
@@ -36,7 +36,7 @@ def write(source: Source, folder: Path) -> list[str]:
     capitals = len(set(string.ascii_uppercase) & set(Tokenizer.load(folder).tokens))
     notes = []
     if not isinstance(about.get(LOWER), bool):
-        rules = _rules(folder / "tokenizer.json")
+        rules = _rules(folder / WHOLE)
         if LOWER in rules:
             reason = "tokenizer.json says so"
         else:
@@ -50,7 +50,17 @@ def write(source: Source, folder: Path) -> list[str]:
             f"{ABOUT} says that capitals are kept, and the vocabulary has no capital letter: words with capitals "
             f'become [UNK]. Write "{LOWER}": true into that file of the source and import again, if you need them'
         )
+    if not (folder / WHOLE).is_file():
+        _build(folder)
     return notes
+
+
+def _build(folder: Path) -> None:
+    """Write tokenizer.json, from which `adaptbert check` learns what words are known, for a vocabulary alone."""
+    built = folder / "built"
+    Tokenizer.load(folder).save(built)
+    (built / WHOLE).rename(folder / WHOLE)
+    shutil.rmtree(built)
 
 
 def _default(capitals: int) -> str:
