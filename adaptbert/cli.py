@@ -1,7 +1,8 @@
-"""The command line: choose a preset, check params.yaml and files, check the machine, predict.
+"""The command line: choose a preset, import a checkpoint, check params.yaml and files, check the machine, predict.
 
     adaptbert use weibo --data ~/text    write params.yaml from a preset, copy your files into data/own
     adaptbert use --data ~/text          copy your files, and leave params.yaml unchanged
+    adaptbert import MODEL               bring a public checkpoint into models/init
     adaptbert check                      validate params.yaml and the files that it names
     adaptbert doctor                     check versions, disk space, device, environment
     adaptbert predict MODEL INPUT        predict on new data with a fine-tuned checkpoint
@@ -129,6 +130,30 @@ def _print_summary(summary: "CopySummary") -> None:
     print(summary)
     if records := own_data.staged(summary.files):
         print(f"DVC put {records} records ({own_data.OWN}/*.dvc) into git's index, for your next commit")
+
+
+@app.command("import")
+def import_(
+    source: Annotated[
+        str,
+        typer.Argument(metavar="SOURCE", help="A folder in Hugging Face format, or the name of a model on the hub."),
+    ],
+    revision: Annotated[
+        str | None, typer.Option(help="Of a model on the hub: a branch, a tag or a commit; default: main.")
+    ] = None,
+    to: Annotated[Path, typer.Option(help="The folder to write.")] = Path("models/init"),
+    force: Annotated[bool, typer.Option("--force", help="Replace another checkpoint in that folder.")] = False,
+) -> None:
+    """Bring a public checkpoint into the project.
+
+    It is written to models/init as safetensors. Pickled weights are read without running code.
+    """
+    from adaptbert.project.importing.command import INIT, import_checkpoint
+
+    with _user_errors():
+        print(import_checkpoint(source, revision, to, force=force))
+    if to == INIT:
+        print(CHECK)
 
 
 @app.command()

@@ -183,3 +183,5 @@ class Code(IntEnum):
     NOT_RECORDED = 198, "DVC cannot record files: no repository, or what DVC itself says"
     OWN_DATA_IS_A_LINK = 199, "`data/own` is a link, or lies behind one"
     LOCK_FILE_VERSION = 200, "dvc.lock of another version of DVC"
+    PICKLE_WITH_CODE = 201, "a pickle that holds more than tensors and could run code; nothing of it was run"
+    OTHER_CHECKPOINT_THERE = 202, "the target of an import holds another checkpoint, or files of another kind"

@@ -76,7 +76,12 @@ class Checkpoint:
         check_architecture(read_object(config_file), config_file)
         if not weights.is_file() and any(folder.glob("*.bin")):
             problem = "only pickled weights (*.bin)"
-            raise BadData(Code.PICKLED_WEIGHTS, folder, problem, "convert them to safetensors, which cannot run code")
+            raise BadData(
+                Code.PICKLED_WEIGHTS,
+                folder,
+                problem,
+                "move them elsewhere: `adaptbert import FOLDER` converts them safely",
+            )
         tokenizer = Tokenizer.load(folder)
         card = read_card(read_object(card_file), card_file) if card_file.is_file() else None
         checkpoint = cls(str(folder), tokenizer, card)

@@ -38,6 +38,14 @@ def outputs() -> set[str]:
     return paths
 
 
+OF_A_CHECKPOINT = {
+    "card.json",
+    "config.json",
+    "bert_config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "vocab.txt",
+}
 FORMATS = r"md|py|yaml|yml|toml|txt|json|svg|png|html|parquet|db"
 
 
@@ -52,7 +60,7 @@ def test_paths_exist() -> None:
             is_path = re.fullmatch(r"[\w.*/-]+", path) and (
                 ("/" in span and path.split("/")[0] in folders) or re.fullmatch(rf"[\w-]+\.({FORMATS})", path)
             )
-            if not is_path or path in outputs() or Path(path).name in ("card.json", "config.json", "vocab.txt"):
+            if not is_path or path in outputs() or Path(path).name in OF_A_CHECKPOINT:
                 continue
             looked_at += 1
             here = [*ROOT.glob(path), *(ROOT / name).parent.glob(path)]

@@ -182,7 +182,9 @@ def test_missing_weights(folder: Path, with_card: bool) -> None:
 
 def test_only_a_pickle(folder: Path) -> None:
     (without_card(folder) / "model.safetensors").rename(folder / "pytorch_model.bin")
-    with pytest.raises(BadData, match=r"AB-119 .*: only pickled weights \(\*.bin\)\n  convert them to safetensors"):
+    with pytest.raises(
+        BadData, match=r"AB-119 .*: only pickled weights \(\*.bin\)\n  move them elsewhere: `adaptbert import"
+    ):
         Checkpoint.load(folder)
 
 
