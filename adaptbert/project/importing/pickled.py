@@ -84,12 +84,12 @@ def _refuse(file: Path, error: Exception) -> NoReturn:
 
 
 def _refuse_shape(file: Path, loaded: Any) -> NoReturn:
-    found = f"a {type(loaded).__name__}"
+    content = f"a {type(loaded).__name__}"
     if isinstance(loaded, Mapping):
         names = [shortened(str(name), 30) for name in [*loaded][:_SHOWN]]
-        found = f"{', '.join(names) or 'nothing'}{' and more' if len(loaded) > _SHOWN else ''}"
+        content = f"{', '.join(names) or 'nothing'}{' and more' if len(loaded) > _SHOWN else ''}"
     remedy = "take the file of the model alone, as `model.save_pretrained` writes it"
-    raise BadData(Code.WEIGHTS_DO_NOT_FIT, file, f"holds no tensors by name; found {found}", remedy)
+    raise BadData(Code.WEIGHTS_DO_NOT_FIT, file, f"holds no tensors by name; found {content}", remedy)
 
 
 def _check_plain(file: Path, name: str, tensor: "torch.Tensor", size: int) -> None:

@@ -1,0 +1,210 @@
+"""What an import is pointed at: a folder, a model of the hub, options; what is missing or is no BERT is refused."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from adaptbert.base.files import read_json
+from tests.support import tiny
+from tests.support.public_checkpoints import (
+    BIN,
+    CONFIG,
+    INIT,
+    VOCABULARY,
+    Runs,
+    refused,
+    same_encoder,
+    save_source,
+)
+
+REVISION = "0123456789abcdef0123456789abcdef01234567"
+HUB = """
+import json, sys
+from pathlib import Path
+from typer.testing import CliRunner
+from adaptbert.cli import app
+said = {}
+for case, arguments in json.loads(sys.argv[1]).items():
+    done = CliRunner().invoke(app, ["import", *arguments, "--to", f"models/{case}"])
+    said[case] = [done.exit_code, done.output]
+Path("said.json").write_text(json.dumps(said))
+"""
+CASES = {
+    "main": ["acme/tiny-bert"],
+    "commit": ["acme/tiny-bert", "--revision", REVISION],
+    "branch": ["acme/tiny-bert", "--revision", "v2"],
+    "typo": ["acme/typo"],
+    "roberta": ["acme/roberta"],
+    "no-weights": ["acme/no-weights"],
+    "code": ["acme/code"],
+}
+
+
+def in_cache(cache: Path, name: str, source: Path) -> Path:
+    """What a download of `acme/<name>` leaves behind: blobs, and a snapshot of links to them."""
+    home = cache / f"models--acme--{name}"
+    snapshot = home / "snapshots" / REVISION
+    snapshot.mkdir(parents=True)
+    (home / "refs").mkdir()
+    (home / "refs/main").write_text(REVISION)
+    (home / "blobs").mkdir()
+    for number, file in enumerate(sorted(source.iterdir())):
+        shutil.copy(file, home / f"blobs/{number}")
+        (snapshot / file.name).symlink_to(f"../../blobs/{number}")
+    return snapshot
+
+
+def test_a_model_of_the_hub(project: Path, tmp_path: Path) -> None:
+    home = tmp_path / "hub"
+    source = save_source(tmp_path / "source")
+    in_cache(home / "hub", "tiny-bert", source)
+    (source / "pytorch_model.bin").unlink()
+    in_cache(home / "hub", "no-weights", source)
+    torch.save({"weights": Runs()}, source / "pytorch_model.bin")
+    in_cache(home / "hub", "code", source)
+    (source / "config.json").write_text(json.dumps({"model_type": "roberta"}))
+    in_cache(home / "hub", "roberta", source)
+    environment = {**os.environ, "HF_HOME": str(home), "HF_HUB_OFFLINE": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", HUB, json.dumps(CASES)]
+    subprocess.run(command, env=environment, check=True, timeout=200)
+    said = read_json(Path("said.json"))
+    for case in ("main", "commit"):
+        assert said[case][0] == 0, said[case]
+        assert said[case][1].startswith(f"acme/tiny-bert: commit {REVISION}\nmodels/{case}: config.json, model.safet")
+        shutil.rmtree(INIT)
+        shutil.move(f"models/{case}", INIT)
+        assert same_encoder()
+    place = "error: AB-128 acme/typo: no such folder here, and it cannot be loaded from the hub: "
+    assert said["typo"][1].startswith(place)
+    assert "HF_HUB_OFFLINE=1 allows only what was downloaded before" in said["typo"][1]
+    assert said["branch"][1].startswith("error: AB-128 acme/tiny-bert: ")
+    assert said["roberta"][1].startswith("error: AB-132 acme/roberta/config.json: a model of the kind roberta, ")
+    assert said["no-weights"][1].startswith("error: AB-137 acme/no-weights: no weights of torch: neither ")
+    assert said["code"][1].startswith("error: AB-201 acme/code/pytorch_model.bin: the pickle holds more than tensors")
+    assert {case for case, (code, _) in said.items() if code == 65} == set(CASES) - {"main", "commit"}
+    assert not Path("ran").exists()
+    assert not [path.name for path in Path("models").iterdir() if path.name != "init"]
+
+
+@pytest.mark.usefixtures("source")
+def test_a_config_of_another_size() -> None:
+    config = read_json(Path(CONFIG))
+    Path(CONFIG).write_text(json.dumps({**config, "hidden_size": 64}))
+    assert refused().startswith("AB-133 source: weights and config.json disagree: bert.embeddings.LayerNorm.bias, ")
+    Path(CONFIG).write_text(json.dumps({**config, "vocab_size": 149}))
+    assert refused().startswith("AB-127 source: tokenizer 150 tokens, embeddings 149\n")
+    Path(CONFIG).write_text(json.dumps({**config, "hidden_size": "32"}))
+    assert refused().startswith("AB-122 source/config.json: hidden_size: ")
+    Path(CONFIG).write_text("{")
+    assert refused().startswith("AB-122 source/config.json: not a JSON object\n")
+
+
+@pytest.mark.parametrize("kind", ["roberta", "xlm-roberta", "electra", "albert", "ernie"])
+@pytest.mark.usefixtures("source")
+def test_another_architecture(kind: str) -> None:
+    Path(CONFIG).write_text(json.dumps({**read_json(Path(CONFIG)), "model_type": kind}))
+    assert refused() == (
+        f"AB-132 source/config.json: a model of the kind {kind}, which is another architecture than BERT\n"
+        "  take a BERT; by their config.json, MacBERT and the Chinese RoBERTa-wwm are (model_type bert)"
+    )
+
+
+@pytest.mark.usefixtures("source")
+def test_another_architecture_without_a_kind() -> None:
+    config = {**read_json(Path(CONFIG)), "architectures": ["RobertaForMaskedLM"]}
+    del config["model_type"]
+    Path(CONFIG).write_text(json.dumps(config))
+    assert refused().startswith("AB-132 source/config.json: a model of the kind RobertaForMaskedLM, which is another ")
+
+
+@pytest.mark.usefixtures("source")
+def test_a_vocabulary_without_special_tokens() -> None:
+    tokens = [token for token in tiny.tokenizer().tokens if token != "[MASK]"]
+    Path(VOCABULARY).write_text("\n".join(tokens) + "\n", encoding="utf-8")
+    assert refused().startswith("AB-130 source: the vocabulary has no [MASK]\n  take a tokenizer made for BERT")
+
+
+@pytest.mark.parametrize(
+    ("missing", "beside", "words"),
+    [
+        (
+            CONFIG,
+            None,
+            "AB-128 source: no config.json: not a Hugging Face folder\n  there are pytorch_model.bin, vocab.",
+        ),
+        (
+            VOCABULARY,
+            None,
+            "AB-128 source: no tokenizer: neither tokenizer.json nor vocab.txt\n  there are config.json",
+        ),
+        (
+            BIN,
+            "source/tf_model.h5",
+            "AB-137 source: no weights of torch: neither model.safetensors nor pytorch_model.bin (those of TensorFlow "
+            "or Flax are not read)\n  there are config.json, tf_model.h5, vocab.txt",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("source")
+def test_a_file_that_is_missing(missing: str, beside: str | None, words: str) -> None:
+    Path(missing).unlink()
+    if beside:
+        Path(beside).touch()
+    assert refused().startswith(words)
+
+
+@pytest.mark.parametrize("name", [BIN, CONFIG, VOCABULARY])
+@pytest.mark.usefixtures("source")
+def test_something_else_in_place_of_a_file(name: str) -> None:
+    Path(name).unlink()
+    Path(name).mkdir()
+    assert refused() == f"AB-049 {name}: not a file\n  copy the whole checkpoint again"
+    Path(name).rmdir()
+    Path(name).symlink_to("nowhere")
+    assert refused().startswith(f"AB-049 {name}: not a file\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["./nowhere/bert"], 65, "AB-128 ./nowhere/bert: no such folder, and no name of a model on the hub\n  name a "),
+        (
+            ["https://huggingface.co/a/b"],
+            65,
+            "AB-128 https://huggingface.co/a/b: no such folder, and no name of a model",
+        ),
+        ([BIN], 65, f"AB-128 {BIN}: is a file, and a checkpoint is a folder\n  unpack it, or name its folder: source"),
+        (
+            ["source", "--revision", "main"],
+            78,
+            "AB-111 --revision: main is the revision of a model on the hub, and source",
+        ),
+        (["source", "--to", "source"], 78, "AB-111 --to source: the source source lies there, and an import replaces"),
+        (["source", "--to", "."], 78, "AB-111 --to .: the source source lies there"),
+        (["source", "--to", "/"], 78, "AB-111 --to /: the source source lies there"),
+        (
+            ["source", "--to", "params.yaml"],
+            74,
+            "AB-184 params.yaml: not a folder, and one belongs there\n  move it away",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("source")
+def test_names_and_options(arguments: list[str], code: int, words: str) -> None:
+    assert refused(*arguments, code=code).startswith(words)
+    assert Path(BIN).is_file()
+
+
+@pytest.mark.usefixtures("source")
+def test_not_in_a_project() -> None:
+    Path("params.yaml").unlink()
+    assert refused(code=78).endswith(
+        ": no params.yaml: not the folder of the project\n"
+        "  change to the folder of the project, or choose a folder with --to"
+    )
