@@ -47,7 +47,7 @@ recipe: $(installed)
 	@git rev-parse --git-dir >/dev/null 2>&1 || $(PYTHON) -m dvc config --local core.no_scm true
 	@$(PYTHON) -m adaptbert.cli check
 	@$(PYTHON) -m dvc repro
-	@$(PYTHON) -m adaptbert.comparison.text_table metrics/comparison.json
+	@$(PYTHON) -m adaptbert.comparison.tables.text_table metrics/comparison.json
 	@echo 'Report: reports/index.html'
 
 lint: $(installed)

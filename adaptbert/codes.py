@@ -151,7 +151,7 @@ class Code(IntEnum):
     LOCKED = 159, "another process works on the same stage", "75"
     NO_SENTENCE_PAIRS = 160, "too few texts are long enough to be cut into a pair of sentences"
     SPAN_CUTS_WORD = 161, "a span of characters that holds no word, or begins or ends inside one", _REJECTED
-    BAD_DICTIONARY = 165, "a line of `tokenize.words.dictionary` that is not a word, or a word and a whole number"
+    BAD_DICTIONARY = 165, "a line of `tokenize.all.words.dictionary` that is not a word, or a word and a whole number"
     BAD_DEVICES = (
         171,
         "ADAPTBERT_DEVICES is no number, more than there are, or does not divide the micro-batches of a step",
@@ -163,7 +163,12 @@ class Code(IntEnum):
     # ---- DVC, the disk, data/own, and what came later
     LOCK_FILE_CONFLICT = 182, "dvc.lock with both sides of a merge"
     LOCK_FILE_INCOMPLETE = 183, "dvc.lock is not whole, and another DVC process is at work", "75"
-    BLOCKED = 184, "`dvc.lock`, or a lock of DVC's, is no file; something else stands where a folder belongs", "74"
+    BLOCKED = (
+        184,
+        "`dvc.lock`, or a lock of DVC's, is no file; something else stands where a file or folder belongs; no "
+        "permission to read a file, or to write one",
+        "74",
+    )
     ARM_OF_OTHER_ROLE = 185, "an arm with the name of a role that its rung does not have", _BAD_PARAMS
     ARM_TWICE = 186, "two arms of a task from one rung", _BAD_PARAMS
     KEY_NOT_TEXT = 187, 'a key that YAML reads as a number, a date, a boolean or nothing: `"2024"`', _BAD_PARAMS
@@ -183,5 +188,25 @@ class Code(IntEnum):
     NOT_RECORDED = 198, "DVC cannot record files: no repository, or what DVC itself says"
     OWN_DATA_IS_A_LINK = 199, "`data/own` is a link, or lies behind one"
     LOCK_FILE_VERSION = 200, "dvc.lock of another version of DVC"
+    LADDER_NOT_EXPANDED = (
+        210,
+        "ladder.yaml is missing, not readable, or older than the names of params.yaml",
+        _BAD_PARAMS,
+    )
+    START_NOT_WATCHED = 211, "a start from a folder that DVC does not watch: it belongs in models/init", _BAD_PARAMS
     PICKLE_WITH_CODE = 201, "a pickle that holds more than tensors and could run code; nothing of it was run"
     OTHER_CHECKPOINT_THERE = 202, "the target of an import holds another checkpoint, or files of another kind"
+    OLDER_PARAMS = (
+        214,
+        "a params.yaml from before starts and arms had names; `adaptbert migrate` rewrites it",
+        _BAD_PARAMS,
+    )
+    NOT_MIGRATED = 215, "an older params.yaml says something that the present schema cannot say", _BAD_PARAMS
+    UNCLEAR_FILE = 216, "`add-task` cannot see what a file holds, and names the option that says it"
+    NOT_EDITABLE = (
+        217,
+        "a params.yaml that a command cannot change without losing how it is written, or an edit made meanwhile",
+        _BAD_PARAMS,
+    )
+    NO_TOKENIZED_TEXT = 218, "`forecast` finds no tokenised text of the start yet"
+    FORECAST_THERE = 219, "a forecast that was made before its outcome, and would be overwritten"

@@ -28,7 +28,9 @@ import numpy as np
 import torch
 from transformers import BertForMaskedLM, DataCollatorForLanguageModeling, TrainerCallback
 
-from adaptbert.comparison.statistics import paired_difference
+from adaptbert.comparison.statistics.intervals import ANYWHERE
+from adaptbert.comparison.statistics.spread import MADE_ONCE
+from adaptbert.comparison.statistics.study import Study
 from adaptbert.model.optimizer import OptimConfig, adamw
 from adaptbert.pretraining.masked_lm import MaskedBatch, MaskedBatches, MaskedLM
 from adaptbert.pretraining.masking import Masker
@@ -237,13 +239,24 @@ def compared(curves: Mapping[int, Mapping[str, list[Point]]]) -> dict[str, Any]:
         if peer == OURS:
             continue
         finals = {name: {seed: runs[name][-1].loss for seed, runs in curves.items()} for name in (OURS, peer)}
-        difference = paired_difference(finals[OURS], finals[peer], CONFIDENCE)
+        sides = {name: {MADE_ONCE: losses} for name, losses in finals.items()}
+        study = Study(sides, None, CONFIDENCE, ANYWHERE)
+        difference = study.difference(OURS, peer)
         assert difference is not None
         ratios = [time_ratio(runs[OURS], runs[peer]) for runs in curves.values()]
         by_peer[peer] = {
             "loss_ours": statistics.mean(finals[OURS].values()),
             "loss_peer": statistics.mean(finals[peer].values()),
-            "difference": {**asdict(difference.interval), "p": difference.p, "detectable": difference.detectable},
+            "difference": {
+                "mean": difference.mean,
+                "low": difference.low,
+                "high": difference.high,
+                "n": difference.seeds,
+                "p": difference.p,
+                "detectable": study.question(OURS, peer, 1 - CONFIDENCE).power.detectable
+                if difference.testable
+                else None,
+            },
             "time_to_same_loss": {
                 "median": round(statistics.median(ratios), 2),
                 "lowest": round(min(ratios), 2),

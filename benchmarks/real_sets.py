@@ -5,7 +5,7 @@
     python -m benchmarks.real_sets --data ../shared/data --encoder FOLDER sst2 mrpc
 
 In: the folder of the sets and a Hugging Face folder with a BERT encoder; neither belongs to this project. For each set
-a scratch copy of the project gets its params file and the encoder as models/init, and `dvc repro` runs it. Out:
+a scratch copy of the project gets its params file and the encoder as models/init/encoder, and `dvc repro` runs it. Out:
 benchmarks/results/real_sets.json, in which the other sets stay as they are. A score is compared with something much
 simpler: the majority, naive Bayes, or a list of what the training rows call an entity.
 """
@@ -25,6 +25,7 @@ from typing import Any
 
 from adaptbert.base.files import read_json
 from adaptbert.model.checkpoint import Checkpoint
+from adaptbert.runtime.params import blocks, expanded_ladder
 from adaptbert.runtime.params import params_file as params
 from adaptbert.runtime.stage import QUIET
 from benchmarks import machine
@@ -38,6 +39,7 @@ NEEDED = (
     *("adaptbert", "stages", "data/sources", "dvc.yaml", "constraints.txt", ".dvc/config"),
     *(f"metrics/{kind}/.gitignore" for kind in ("domain_transfer", "task_transfer", "finetune")),
     "predictions/.gitignore",
+    "forecasts/README.md",
 )
 """Of the project, to run a recipe."""
 
@@ -125,15 +127,17 @@ def files(name: str, data: Path) -> list[Path]:
 def run(name: str, data: Path, encoder: Path) -> dict[str, Any]:
     """A recipe in a scratch copy of the project: the values and scores of its cell, and the seconds of all seeds."""
     document = params.read(RECIPES / f"{name}.yaml")
-    (cell,) = document["ladder"]["finetune"]
+    ladder = expanded_ladder.expanded(document, RECIPES / f"{name}.yaml")
+    (cell,) = ladder.finetune
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder, "project")
         for needed in NEEDED:
             (project / needed).parent.mkdir(parents=True, exist_ok=True)
             copy = shutil.copytree if (ROOT / needed).is_dir() else shutil.copy
             copy(ROOT / needed, project / needed)
-        shutil.copytree(encoder, project / "models/init")
+        shutil.copytree(encoder, project / ladder.pretrain["encoder"].init)
         shutil.copy(RECIPES / f"{name}.yaml", project / "params.yaml")
+        expanded_ladder.write(ladder, project / "ladder.yaml")
         (project / DATA).parent.resolve().mkdir()
         (project / DATA).resolve().symlink_to(data.resolve())
         dvc(project, "config", "--local", "core.no_scm", "true")
@@ -144,15 +148,15 @@ def run(name: str, data: Path, encoder: Path) -> dict[str, Any]:
         dvc(project, "repro")  # the rest, to the report
         cell_metrics = read_json(project / f"metrics/finetune/{cell}.json")
         row_counts = read_json(project / "metrics/validate.json")["tasks"][name]
-    section = document["finetune"][name]
+    values = blocks.in_force(document["finetune"], [name])
     tried = cell_metrics.get("search")
     chosen = tried["trials"][tried["chosen"] - 1] if tried else {}
     return {
         **{key: cell_metrics[key] for key in ("labels", "epochs", "steps", "examples")},
         **({"search": tried} if tried else {}),
         "rejected": {split: counts["rejected"] for split, counts in row_counts.items() if counts["rejected"]},
-        "learning_rate": chosen.get("learning_rate", section["optim"]["learning_rate"]),
-        "batch": chosen.get("global_batch_size", section["global_batch_size"]),
+        "learning_rate": chosen.get("learning_rate", values["optim"]["learning_rate"]),
+        "batch": chosen.get("global_batch_size", values["global_batch_size"]),
         "seconds": round(seconds),
         "marks": {metric: vars(mark) for metric, mark in MARKS[name].items()},
         "seeds": [

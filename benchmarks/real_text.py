@@ -9,7 +9,7 @@ from adaptbert.collection.installed_docs import InstalledDocs
 from adaptbert.collection.readers.records import Row
 from adaptbert.collection.source_config import SourceConfig
 from adaptbert.collection.user_files import Files
-from adaptbert.pretraining.heldout_evaluation import HeldOut, MeasureConfig
+from adaptbert.pretraining.heldout_evaluation import HeldOut, MeasureConfig, sets_in
 from adaptbert.rows.layout import CORPUS
 from adaptbert.tokenization.corpus_writer import write
 from adaptbert.tokenization.documents import is_heldout
@@ -56,4 +56,4 @@ def prepare(rows: list[tuple[str, str]], folder: Path, vocabulary: int, heldout_
         write(folder / name, part, tokenizer, MAX_LENGTH)
     measured = MeasureConfig(probability=0.15, max_tokens=heldout_tokens, seed=0)
     corpus = TokenizedCorpus.load(folder / "train")
-    return Text(tokenizer, corpus, HeldOut(folder / "heldout", measured, tokenizer, ROW))
+    return Text(tokenizer, corpus, HeldOut(sets_in(folder / "heldout"), measured, tokenizer, ROW))

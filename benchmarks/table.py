@@ -96,6 +96,85 @@ def scale(results: Results) -> str:
     return _markdown(head, rows)
 
 
+def ladder(results: Results) -> str:
+    """What DVC itself costs, a row a number of starts and draws."""
+    rows = [
+        [
+            *size.split("x"),
+            str(measured["stages"]),
+            f"{measured['lines_of_lock']:,}",
+            f"{measured['status_seconds']:.1f}",
+            f"{measured['repro_of_nothing_seconds']:.1f}",
+            f"{measured['processor_seconds_per_stage']:.2f}",
+            f"{measured['repro_processor_seconds']:.0f}",
+        ]
+        for size, measured in results["sizes"].items()
+    ]
+    head = ["starts", "draws", "stages", "lines of dvc.lock", "`dvc status`, s", "`dvc repro` of nothing, s"]
+    head += ["`dvc repro` of all: processor s a stage", "in all"]
+    about = f"Six arms and two tasks; medians of {results['rounds']} rounds. The stages themselves do nothing here."
+    return f"{_markdown(head, rows)}\n\n{about}"
+
+
+def draws(results: Results) -> str:
+    """How far apart the draws of one rung lie, a row a task."""
+    rows = [
+        [
+            task,
+            f"{measured['draws']} x {measured['seeds']}",
+            f"{measured['sd_between_draws']:.2f}",
+            f"{measured['sd_between_seeds']:.2f}",
+            f"{measured['sd_of_the_rest']:.2f}",
+            f"{measured['called_different']} of {measured['ways_to_make_two_arms']}",
+            f"{measured['pairs_called_different_by_the_first_version']} of {measured['pairs_of_draws']}",
+        ]
+        for task, measured in results["tasks"].items()
+    ]
+    head = ["task", "draws x seeds", "sd between draws", "between seeds", "rest", "two arms of half the draws differ"]
+    head.append("two draws differ, by a paired t-test over seeds")
+    return f"{_markdown(head, rows)}\n\nPoints; the arm `{results['arm']}` of the demonstration. The arms are equal."
+
+
+def verdict(results: Results) -> str:
+    """How often verdicts err on simulated studies, a row a number of draws and seeds: the range over all spreads."""
+    by_size: dict[str, list[Results]] = {}
+    for name, world in results["worlds"].items():
+        size, _, spreads = name.partition(", ")
+        wide = "all, one arm twice as far apart"
+        by_size.setdefault(wide if spreads.endswith("one arm twice as far apart") else size, []).append(world)
+    rows = []
+    for size, worlds in by_size.items():
+        today, first = ([world["equal_arms"][rule] for world in worlds] for rule in ("today", "first version"))
+        repeated = [world for world in worlds if "power" in world]
+        rows.append(
+            [
+                size,
+                _range(each["domain_text"] for each in today),
+                _range(each["any"] for each in today),
+                _range([*(each["covered"] for each in today), *(each["most_covered"] for each in today)]),
+                _range(world["power"]["shown"] for world in repeated),
+                _range(world["called"]["no_difference"] for world in repeated),
+                _range(each["domain_text"] for each in first),
+                _range(each["any"] for each in first),
+            ]
+        )
+    head = ["draws x seeds", "`domain_text` errs", "a task errs", "interval covers", "power where .8 is told"]
+    head += ["unequal called equal", "first version: `domain_text` errs", "first version: a task errs"]
+    about = (
+        f"{results['studies']:,} simulated studies for each of the spreads (between draws 0 to 1 point, test rows 0 to "
+        "1.2; of a seed 1.0), all arms equal: lowest to highest, in %. With one draw no verdict is given; the row "
+        "shows what its intervals would say. Last row: the draws and runs of an arm of `domain_text` lie twice as far "
+        "apart as those of the others, and power is promised by what the others suggest."
+    )
+    return f"{_markdown(head, rows)}\n\n{about}"
+
+
+def _range(shares: Iterable[float]) -> str:
+    """The lowest and the highest of shares, in per cent."""
+    numbers = [100 * share for share in shares]
+    return f"{min(numbers):.1f} to {max(numbers):.1f}" if numbers else "-"
+
+
 def real_sets(results: Results) -> str:
     """Scores on the test split beside the floor and the goal, a row a set and metric."""
     rows = []
@@ -127,6 +206,9 @@ TABLES: dict[str, tuple[str, Callable[[Results], str]]] = {
     "quality": ("Quality at equal tokens", quality),
     "tokenising": ("Tokenising and masking", tokenising),
     "scale": ("Scale", scale),
+    "ladder": ("DVC's share", ladder),
+    "draws": ("Draws of one rung", draws),
+    "verdict": ("How often verdicts err", verdict),
     "real_sets": ("Real sets", real_sets),
     "masked_lm-gpu": ("Masked LM on a GPU", speeds("tokens")),
     "masked_lm-gpu-profile": ("Where the time of a step goes on a GPU", profile),

@@ -123,7 +123,7 @@ def recipe(until: str = "compare", jobs: Annotated[int, Field(ge=1, le=16)] = 2)
     """Run the stages up to `until`, independent ones in parallel.
 
     Args:
-        until: a stage (`finetune@section-domain`) or all stages of a name (`finetune`), with what they need.
+        until: a stage (`finetune@section-domain-small-1`) or all stages of a name (`finetune`), with what they need.
         jobs: stages in parallel, which share the cores; of those that train, as many as the limit `gpu` has slots.
     """
     logging.getLogger("prefect.flow_runs").addFilter(without_traceback)

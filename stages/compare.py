@@ -1,8 +1,9 @@
-"""Compare: cells, rungs, predictions and labelled sets -> metrics/metrics.json, reports/index.html, reports/plots.
+"""Compare: cells, rungs, predictions, labelled sets, forecasts -> metrics/metrics.json, the report and its data.
 
-metrics/metrics.json has the few numbers of adaptbert.comparison.headlines, metrics/comparison.json all of
-adaptbert.comparison.metrics_json. Prints the table as well; `python -m adaptbert.comparison.text_table
-metrics/comparison.json` prints it again.
+reports/index.html is the report, reports/index.md its answers as text, reports/figures has its figures as files and
+reports/plots the data of `dvc plots`. metrics/metrics.json has the few numbers of
+adaptbert.comparison.tables.headlines, metrics/comparison.json all of adaptbert.comparison.tables.metrics_json. Prints
+the table as well; `python -m adaptbert.comparison.tables.text_table metrics/comparison.json` prints it again.
 """
 
 from pathlib import Path
@@ -12,7 +13,8 @@ from pydantic import Field
 
 from adaptbert.base.config import Config
 from adaptbert.base.files import atomic_write, write_json
-from adaptbert.base.ladder import LadderConfig
+from adaptbert.base.ladder import LadderConfig, Name
+from adaptbert.comparison.questions import PRIMARY
 from adaptbert.runtime.stage import Stage
 from adaptbert.runtime.tracking.run import Run
 
@@ -21,7 +23,16 @@ class CompareParams(Config):
     """How cells are compared."""
 
     confidence: Annotated[float, Field(gt=0, lt=1)]
-    """Of every interval; 1 - confidence is the level at which a difference counts as shown."""
+    """Of every interval; 1 - confidence is the level of every verdict."""
+    worth: Annotated[float, Field(gt=0, le=100)] = 1.0
+    """The smallest gain worth having, in points (scores times 100)."""
+    primary: Annotated[list[str], Field(default_factory=lambda: list(PRIMARY))]
+    """Questions for which verdicts are given, in all tasks; others are described. `domain_text/news` is the one of an
+    arm that is called `news`."""
+    questions: Annotated[
+        dict[Name, Annotated[list[Name], Field(min_length=2, max_length=2)]], Field(default_factory=dict)
+    ]
+    """Further questions by name: an arm and the arm that it is compared with."""
     baseline_seed: Annotated[int, Field(ge=0, lt=2**32)]
     """Of the logistic regression among the baselines."""
 
@@ -30,31 +41,44 @@ def compare(
     params: CompareParams,
     *,
     ladder: LadderConfig,
+    expanded: Path,
     data: Path,
     manifests: Path,
     cells: Path,
     predictions: Path,
+    forecasts: Path,
+    word_vectors: Path,
     report: Path,
+    markdown: Path,
+    figures: Path,
     plots: Path,
     comparison: Path,
     metrics: Path,
     run: Run,
 ) -> None:
     """Compare all cells and rungs: one table, one report, one sentence per step."""
-    from adaptbert.comparison.assemble import StageOutputs, compare_all
-    from adaptbert.comparison.headlines import headlines
-    from adaptbert.comparison.metrics_json import summary
-    from adaptbert.comparison.plot_data import write_plots
-    from adaptbert.comparison.report.page import render
-    from adaptbert.comparison.text_table import comparison_table
+    from adaptbert.base import expansion
+    from adaptbert.comparison.assemble import Options, StageOutputs, compare_all
+    from adaptbert.comparison.report.charts.figure import write_figures
+    from adaptbert.comparison.report.markdown import in_markdown
+    from adaptbert.comparison.report.page import figures_of, render
+    from adaptbert.comparison.tables.headlines import headlines
+    from adaptbert.comparison.tables.metrics_json import summary
+    from adaptbert.comparison.tables.plot_data import write_plots
+    from adaptbert.comparison.tables.text_table import comparison_table
     from adaptbert.runtime.params.params_file import flatten
 
-    outputs = StageOutputs(data, manifests, cells, predictions)
-    compared = compare_all(ladder, outputs, confidence=params.confidence, baseline_seed=params.baseline_seed)
+    outputs = StageOutputs(data, manifests, cells, predictions, forecasts, word_vectors)
+    options = Options(
+        params.confidence, params.worth / 100, params.primary, params.questions, params.baseline_seed, ladder.again
+    )
+    compared = compare_all(expansion.read(expanded), outputs, options)
     values, page = summary(compared), render(compared)
     write_plots(compared, plots)
-    with atomic_write(report) as path:
-        path.write_text(page, encoding="utf-8")
+    write_figures(figures_of(compared), figures)
+    for target, text in ((report, page), (markdown, in_markdown(compared))):
+        with atomic_write(target) as path:
+            path.write_text(text, encoding="utf-8")
     write_json(comparison, values)
     write_json(metrics, headlines(values))
 
@@ -62,7 +86,7 @@ def compare(
     numbers = {name.replace(".", "/"): value for name, value in flatten(headlines(values)).items()}
     run.log_metrics(numbers)
     run.conclude_recipe(numbers)
-    for path in (report, plots, comparison, metrics):
+    for path in (report, markdown, figures, plots, comparison, metrics):
         run.log_artifact(path)
 
 

@@ -9,6 +9,8 @@ from typing import Annotated
 
 from pydantic import Field
 
+from adaptbert.base.expansion import seed_of_draw
+from adaptbert.base.ladder import GENERAL
 from adaptbert.pretraining.heldout_evaluation import MeasureConfig
 from adaptbert.pretraining.rung_config import RungConfig
 from adaptbert.runtime.stage import Stage
@@ -21,12 +23,17 @@ class DomainTransferParams(RungConfig):
 
     replay_fraction: Annotated[float, Field(ge=0, lt=1)]
     """Share of general text among the tokens, against forgetting."""
+    draw_text: bool = False
+    """Whether each draw trains on another random half of the corpus, so that the spread of draws includes that of the
+    text. Left out: all draws train on the whole corpus."""
 
 
 def domain_transfer(
     params: DomainTransferParams,
     *,
     corpus: str,
+    start: str,
+    draw: str,
     seed: int,
     measure: MeasureConfig,
     init: Path,
@@ -38,23 +45,28 @@ def domain_transfer(
     work: Work,
     run: Run,
 ) -> None:
-    """Train the rung of a corpus from the general rung."""
+    """Train the rung of a corpus from the rung below."""
     from adaptbert.model.checkpoint import Checkpoint
     from adaptbert.pretraining.rung import RungRun, train_rung
     from adaptbert.pretraining.rung_outputs import RungPaths, keep_rung
     from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
 
-    start = Checkpoint.load(init)
+    seed = seed_of_draw(seed, int(draw))
     training = TokenizedCorpus.load(text)
+    if params.draw_text:
+        training = training.half(seed)
     if text != replay:
         training = training.mixed_with(TokenizedCorpus.load(replay), params.replay_fraction, seed)
-    rung = RungRun("domain_transfer", f"domain_transfer/{corpus}", start, training, params, measure, seed, heldout)
+    below, name = Checkpoint.load(init), f"domain_transfer/{out.name}"
+    texts = [heldout / text for text in dict.fromkeys([GENERAL, corpus])]
+    rung = RungRun("domain_transfer", name, below, training, params, measure, seed, texts)
     keep_rung(train_rung(rung, work, run), RungPaths(out, metrics), work, run)
 
 
 STAGE = Stage(
     domain_transfer,
-    foreach="ladder.domain_transfer",
+    foreach="stages.domain_transfer",
+    blocks=("start", "corpus"),
     code=(
         "adaptbert/base",
         "adaptbert/tokenization/store",

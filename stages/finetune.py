@@ -1,4 +1,7 @@
-"""Fine-tuning: the rung of an arm + labels -> metrics, predictions and the best checkpoint of a cell (task x arm)."""
+"""Fine-tuning: the rung of an arm + labels -> metrics, predictions and the best checkpoint of a cell.
+
+A cell is task x arm x start x draw.
+"""
 
 from pathlib import Path
 
@@ -17,6 +20,8 @@ def finetune(
     *,
     task: str,
     arm: str,
+    start: str,
+    draw: str,
     init: Path,
     data: Path,
     out: Path,
@@ -30,14 +35,14 @@ def finetune(
     from adaptbert.finetuning.cell_outputs import CellPaths, keep_cell
     from adaptbert.model.checkpoint import Checkpoint
 
-    trained = train_cell(CellRun(task, arm, Checkpoint.load(init), params, data), work, run)
+    trained = train_cell(CellRun(out.name, task, arm, Checkpoint.load(init), params, data), work, run)
     keep_cell(trained, CellPaths(out, predictions, metrics), work, run)
 
 
 STAGE = Stage(
     finetune,
-    keyed_by="task",
-    foreach="ladder.finetune",
+    foreach="stages.finetune",
+    blocks=("start", "task", "arm"),
     code=(
         "adaptbert/base",
         "adaptbert/rows",

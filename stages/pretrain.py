@@ -5,43 +5,25 @@
 
 from pathlib import Path
 
-from pydantic import model_validator
-
-from adaptbert.base.config import contradiction
 from adaptbert.base.files import atomic_write
-from adaptbert.model.architecture import EncoderConfig
+from adaptbert.base.ladder import GENERAL
+from adaptbert.base.start import StartConfig
 from adaptbert.pretraining.heldout_evaluation import MeasureConfig
 from adaptbert.pretraining.rung_config import RungConfig
 from adaptbert.runtime.stage import Stage
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.training.resume import Work
 
-SCRATCH = "scratch"
-
 
 class PretrainParams(RungConfig):
-    """The first rung."""
-
-    init: str
-    """`scratch`; a Hugging Face folder, such as models/init; or the name of a model on the hub."""
-    revision: str | None = None
-    """Of a model on the hub; required there."""
-    encoder: EncoderConfig | None = None
-    """The shape of a BERT from scratch; a checkpoint brings its own."""
-
-    @model_validator(mode="after")
-    def _start(self) -> "PretrainParams":
-        if (self.init == SCRATCH) != (self.encoder is not None):
-            problem = f"init is {self.init} and encoder is {'given' if self.encoder else 'missing'}"
-            sizes = "layers: 2, hidden_size: 256, heads: 4, intermediate_size: 1024, max_positions: 512"
-            add = f"add `encoder: {{{sizes}}}`, or other sizes"
-            raise contradiction(problem, "take encoder out: a checkpoint brings its own" if self.encoder else add)
-        return self
+    """The first rung; a public checkpoint usually has a budget of 0, and is taken as it is."""
 
 
 def pretrain(
     params: PretrainParams,
     *,
+    start: str,
+    weights: StartConfig,
     seed: int,
     measure: MeasureConfig,
     init: Path,
@@ -54,7 +36,7 @@ def pretrain(
     work: Work,
     run: Run,
 ) -> None:
-    """Train the general rung, or use a public checkpoint without training."""
+    """Train the general rung of a start, or use a public checkpoint without training."""
     from adaptbert.model import checkpoint
     from adaptbert.model.card import Provenance
     from adaptbert.model.checkpoint import Checkpoint
@@ -64,32 +46,29 @@ def pretrain(
     from adaptbert.tokenization.store.tokenizer import Tokenizer
 
     corpus = TokenizedCorpus.load(text)
-    if params.encoder is not None:
+    if weights.encoder is not None:
         vocabulary = Tokenizer.load(tokenizer)
-        config = params.encoder.hugging_face(vocabulary.size, vocabulary.pad)
+        config = weights.encoder.hugging_face(vocabulary.size, vocabulary.pad)
     else:
-        source = Path(params.init)
-        if source.is_dir():
-            start = Checkpoint.load(source)
-            if source.resolve() != init.resolve():
-                print(f"note: DVC cannot see changes in {source}; it watches {init}")
-        else:
-            start = Checkpoint.from_hub(params.init, params.revision or "main")
-        start = start.extended(Tokenizer.load(tokenizer), tokenizer)
-        if start.base:
-            print(f"vocabulary: {start.base.size:,} -> {start.tokenizer.size:,} tokens; the embeddings grow to match")
-        vocabulary, config = start.tokenizer, start.config()
-    untrained = Provenance(stage="pretrain", rung=SCRATCH, params={}, init=None)
+        public = Checkpoint.load(init) if weights.is_folder else Checkpoint.from_hub(weights.init, weights.hub_revision)
+        public = public.extended(Tokenizer.load(tokenizer), tokenizer)
+        if public.base:
+            sizes = f"{public.base.size:,} -> {public.tokenizer.size:,} tokens"
+            print(f"vocabulary: {sizes}; the embeddings grow to match")
+        vocabulary, config = public.tokenizer, public.config()
+    untrained = Provenance(stage="pretrain", rung=f"scratch/{start}", params={}, init=None)
     with atomic_write(scratch) as part:  # written together with the rung that starts from it
         checkpoint.save(part, config, vocabulary, untrained)
-        if params.encoder is not None:
-            start = Checkpoint.load(part)
-        rung = RungRun("pretrain", "pretrain", start, corpus, params, measure, seed, heldout)
+        first = Checkpoint.load(part) if weights.encoder is not None else public
+        rung = RungRun("pretrain", f"pretrain/{start}", first, corpus, params, measure, seed, [heldout / GENERAL])
         keep_rung(train_rung(rung, work, run), RungPaths(out, metrics), work, run)
 
 
 STAGE = Stage(
     pretrain,
+    foreach="stages.pretrain",
+    blocks=("start",),
+    at={"weights": "ladder.starts.{start}"},
     code=(
         "adaptbert/base",
         "adaptbert/tokenization/store",

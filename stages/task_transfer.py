@@ -5,8 +5,11 @@ Masked-language modelling on the task's own text, many passes with fresh masks (
 
 from pathlib import Path
 
+from adaptbert.base.expansion import seed_of_draw
+from adaptbert.base.ladder import GENERAL
 from adaptbert.pretraining.heldout_evaluation import MeasureConfig
 from adaptbert.pretraining.rung_config import RungConfig
+from adaptbert.pretraining.stop_rule import TaskStopConfig
 from adaptbert.runtime.stage import Stage
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.training.resume import Work
@@ -15,11 +18,16 @@ from adaptbert.training.resume import Work
 class TaskTransferParams(RungConfig):
     """The third rung."""
 
+    stop: TaskStopConfig | None = None
+    """When a rung ends before its budget; left out, it never does."""
+
 
 def task_transfer(
     params: TaskTransferParams,
     *,
     task: str,
+    start: str,
+    draw: str,
     seed: int,
     measure: MeasureConfig,
     init: Path,
@@ -36,15 +44,19 @@ def task_transfer(
     from adaptbert.pretraining.rung_outputs import RungPaths, keep_rung
     from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
 
-    run.set_tags({"from": out.name.removeprefix(f"{task}-")})
-    start, corpus = Checkpoint.load(init), TokenizedCorpus.load(text)
-    rung = RungRun("task_transfer", f"task_transfer/{out.name}", start, corpus, params, measure, seed, heldout)
+    seed, corpus, held_back = seed_of_draw(seed, int(draw)), TokenizedCorpus.load(text), None
+    if params.stop is not None:  # the held-out set of a task is dev text, on which no rule may decide
+        corpus, held_back = corpus.divided(params.stop.heldout_fraction, measure.seed)
+    below, name = Checkpoint.load(init), f"task_transfer/{out.name}"
+    texts = [heldout / GENERAL, heldout / task]
+    rung = RungRun("task_transfer", name, below, corpus, params, measure, seed, texts, held_back)
     keep_rung(train_rung(rung, work, run), RungPaths(out, metrics), work, run)
 
 
 STAGE = Stage(
     task_transfer,
-    foreach="ladder.task_transfer",
+    foreach="stages.task_transfer",
+    blocks=("start", "task"),
     code=(
         "adaptbert/base",
         "adaptbert/tokenization/store",

@@ -30,6 +30,7 @@ class TokenizeParams(DocumentConfig):
 def tokenize(
     params: TokenizeParams,
     *,
+    start: str,
     validated: Path,
     tokenizer: Path,
     dictionary: Path,
@@ -64,7 +65,7 @@ def tokenize(
         run.log_metrics({f"{name}/segmentation/misaligned": counts["segmentation"]["misaligned"]})
 
 
-STAGE = Stage(tokenize)
+STAGE = Stage(tokenize, foreach="stages.tokenize", blocks=("start",))
 
 if __name__ == "__main__":
     STAGE.run()

@@ -13,6 +13,7 @@ from adaptbert.runtime.stage import QUIET
 if TYPE_CHECKING:
     from adaptbert.comparison.records import Comparison
     from tests.support.rungs import Ladder
+    from tests.support.simulated import Simulated
 
 settings.register_profile("any machine", deadline=None)  # other work beside it makes a test slow, not wrong
 settings.load_profile("any machine")
@@ -75,9 +76,25 @@ def ladder(trained_ladder: "Ladder", tmp_path: Path) -> "Ladder":
 
 @pytest.fixture(scope="session")
 def comparison(tmp_path_factory: pytest.TempPathFactory) -> "Comparison":
-    """Of a simulated recipe with three seeds; the tests only look."""
-    from adaptbert.comparison.assemble import compare_all
-    from tests.support.simulated import simulate
+    """Of a simulated recipe with one draw and three seeds; the tests only look."""
+    from tests.support.simulated import compared, simulate
 
-    made = simulate(tmp_path_factory.mktemp("recipe"), seeds=(1, 2, 3), draw=2)
-    return compare_all(made.ladder, made.outputs, confidence=0.95, baseline_seed=1)
+    return compared(simulate(tmp_path_factory.mktemp("recipe"), seeds=(1, 2, 3), dice_seed=2))
+
+
+@pytest.fixture(scope="session")
+def repeated_recipe(tmp_path_factory: pytest.TempPathFactory) -> "Simulated":
+    """Three draws and four seeds; a domain text that helps beyond doubt, a task step after it that brings nothing."""
+    from tests.support.simulated import LIFTED, simulate
+
+    return simulate(
+        tmp_path_factory.mktemp("repeated"), seeds=range(1, 5), draws=3, accuracy=LIFTED, draw_spread=0.004, dice_seed=1
+    )
+
+
+@pytest.fixture(scope="session")
+def repeated(repeated_recipe: "Simulated") -> "Comparison":
+    """Of `repeated_recipe`; the tests only look."""
+    from tests.support.simulated import compared
+
+    return compared(repeated_recipe)

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from adaptbert.base.files import read_json
 from adaptbert.codes import Code
-from adaptbert.comparison.report.readme_picture import picture
-from adaptbert.comparison.text_table import comparison_table
+from adaptbert.comparison.tables.text_table import comparison_table
 from adaptbert.project.parameters_page import page, parameters
 from benchmarks.table import tables
+from tests.readme_picture import picture
 from tests.support.imports import ROOT
 
 READMES = ("README.md", "README.zh-CN.md")

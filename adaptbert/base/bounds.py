@@ -29,7 +29,7 @@ STEPS = 100_000_000
 PASSES = 10_000
 EPOCHS = 1_000
 RUNS = 100
-"""Seeds of a cell or a trial."""
+"""Seeds of a cell or a trial, and draws of a rung."""
 VALUES = 50
 """Of one dimension of a search, or points on a curve of label counts."""
 TRIALS = 10_000
@@ -43,3 +43,5 @@ CHARACTERS = 100_000_000
 """Of a text; longer lines are not read."""
 PATTERNS = 100
 """Regular expressions, each applied to every text."""
+NAMES = 100
+"""Starts, corpora, arms or tasks that a list names."""

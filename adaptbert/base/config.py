@@ -2,6 +2,8 @@
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr
 
+from adaptbert.codes import Code
+
 
 class Config(BaseModel):
     """Some values of params.yaml: typed, frozen, complete. A field without a default is required."""
@@ -15,7 +17,7 @@ class Config(BaseModel):
         return self._key
 
 
-_CHANGE = "change one of them"
+CHANGE = "change one of them"
 
 
 class Names(Config):
@@ -31,11 +33,11 @@ class Names(Config):
 class Contradiction(ValueError):
     """See `contradiction`."""
 
-    def __init__(self, message: str, remedy: str) -> None:
+    def __init__(self, message: str, remedy: str, code: Code = Code.CONTRADICTION) -> None:
         super().__init__(message)
-        self.remedy = remedy
+        self.remedy, self.code = remedy, code
 
 
-def contradiction(message: str, remedy: str = _CHANGE) -> Contradiction:
+def contradiction(message: str, remedy: str = CHANGE, code: Code = Code.CONTRADICTION) -> Contradiction:
     """What a validator raises when values exclude each other; name the keys and the values in the message."""
-    return Contradiction(message, remedy)
+    return Contradiction(message, remedy, code)

@@ -32,6 +32,7 @@ def atomic_write(target: Path) -> Iterator[Path]:
 
     Raises:
         FullDisk: there is no room for it.
+        Blocked: a file was written, and the target is a folder, which may hold files of the user.
     """
     make_folder(target.parent)
     _remove_leftovers(target)
@@ -41,6 +42,8 @@ def atomic_write(target: Path) -> Iterator[Path]:
         for path in [*temporary.rglob("*"), temporary] if temporary.is_dir() else [temporary]:
             sync(path)
         if target.is_dir():
+            if not temporary.is_dir():
+                raise Blocked(Code.BLOCKED, target, "a folder, not a file", "move it away, then the same command again")
             shutil.rmtree(target)
         temporary.replace(target)
         sync(target.parent)

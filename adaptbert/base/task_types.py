@@ -1,8 +1,8 @@
 """The names of task types (what a row holds: `shape` in params.yaml) and of targets (what is to be predicted from it).
 
 Each package describes them in one table: adaptbert.rows.task_types and .targets, finetuning.metrics.targets,
-finetuning.tasks.shapes and .targets, comparison.baselines, comparison.report.terms. tests/base/test_task_types.py names
-the table with a missing entry.
+finetuning.tasks.shapes and .targets, comparison.evaluation.baselines, comparison.report.terms.
+tests/base/test_task_types.py names the table with a missing entry.
 """
 
 from typing import Literal

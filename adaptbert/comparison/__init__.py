@@ -1,1 +1,1 @@
-"""Compares the arms of each task: paired differences over seeds, intervals, baselines and training cost."""
+"""Compares the arms of each task: differences, intervals, verdicts, baselines and training cost."""

@@ -1,36 +1,48 @@
 """Metrics, predictions, labelled sets and manifests -> the `Comparison`, built from the outputs of all stages."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import mean
 from typing import Any, Literal
 
+from adaptbert.base.expansion import Expansion
 from adaptbert.base.files import read_json
-from adaptbert.base.ladder import PRETRAIN, SCRATCH, Cell, LadderConfig
-from adaptbert.comparison.baselines import baseline_scores, fitted_on
-from adaptbert.comparison.inspection import inspect_cell
-from adaptbert.comparison.questions import Advice, Pair, advice, pairs, uncompared
+from adaptbert.base.ladder import GENERAL
+from adaptbert.comparison.cells import Cells, cells_of, read_arm, tempered
+from adaptbert.comparison.evaluation.baselines import on_the_labels_of
+from adaptbert.comparison.evaluation.inspection import inspect_cells
+from adaptbert.comparison.evaluation.word_vectors import WordVectors
+from adaptbert.comparison.judging import Studies, judged, on_several, steps_of, with_flips
+from adaptbert.comparison.questions import (
+    Advice,
+    Arms,
+    Pair,
+    advice,
+    again_pairs,
+    named_pairs,
+    pairs,
+    role,
+    uncompared,
+    without_variants,
+)
+from adaptbert.comparison.read_forecasts import outcome_of, read_forecasts
+from adaptbert.comparison.read_rungs import public_checkpoints, read_rungs
 from adaptbert.comparison.records import (
     Arm,
     Comparison,
-    Cost,
-    LearningPoint,
-    Masks,
-    Rung,
-    Search,
-    SearchPoint,
     Source,
-    Step,
     Task,
-    Tempered,
 )
-from adaptbert.comparison.statistics import Range, adjusted_p, mean_interval, paired_difference, verdict
-from adaptbert.comparison.suite_average import suite_averages
-from adaptbert.finetuning.metrics.cell_metrics import CellMetrics, FewerLabelsSeed, SearchMetrics, SeedMetrics
+from adaptbert.comparison.rungs import Cost, Rung
+from adaptbert.comparison.starts import Ranking, Scored, ranking, study_key
+from adaptbert.comparison.statistics.intervals import Difference
+from adaptbert.comparison.statistics.study import Study, TaskStudy, of_arms
+from adaptbert.comparison.suite_average import SuiteAverage, suite_averages
+from adaptbert.comparison.task_studies import BaselineRuns, ResampledRows, task_study
+from adaptbert.finetuning.metrics.cell_metrics import CellMetrics
 from adaptbert.finetuning.metrics.targets import COMPARED_BY, limits
-from adaptbert.pretraining.metrics.rung_metrics import HeldOutMeasures, MaskingMetrics, RungMetrics
-from adaptbert.rows import labelled_set as labelled
 from adaptbert.rows.task_description import TaskDescription
 
 
@@ -43,192 +55,224 @@ class StageOutputs:
         manifests: data/raw.
         cells: the metrics of rungs and cells.
         predictions: of the cells.
+        forecasts: what `adaptbert forecast` wrote.
+        word_vectors: of the words of the corpora.
     """
 
     data: Path
     manifests: Path
     cells: Path
     predictions: Path
+    forecasts: Path
+    word_vectors: Path
 
 
-def compare_all(ladder: LadderConfig, outputs: StageOutputs, *, confidence: float, baseline_seed: int) -> Comparison:
-    """Read the outputs of every planned rung and cell, and compare the arms of each task."""
-    cells = outputs.cells
-    starts, rungs = ladder.starts(), dict[str, Rung]()
-    for name in starts:
-        _add_rung(name, starts, cells, rungs)
-    tasks = [_task(task, ladder, outputs, rungs, confidence, baseline_seed) for task in ladder.tasks()]
+@dataclass(frozen=True)
+class Options:
+    """The section `compare` of params.yaml.
+
+    Attributes:
+        worth: the smallest gain worth having, as a difference of scores.
+        primary: questions for which verdicts are given.
+        pairs: further questions -> the arm and the other.
+        baseline_seed: of the linear models.
+        again: A/A arm -> the arm whose rungs it trains once more; of the section `ladder`.
+    """
+
+    confidence: float
+    worth: float
+    primary: Collection[str]
+    pairs: Mapping[str, Sequence[str]]
+    baseline_seed: int
+    again: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TaskParts:
+    """What is read of one task from one start."""
+
+    cells: Cells
+    study: TaskStudy
+    rows: ResampledRows
+
+
+def compare_all(ladder: Expansion, outputs: StageOutputs, options: Options) -> Comparison:
+    """Read the outputs of every planned rung and cell, and compare the arms of each task within each start."""
+    cells, rungs = outputs.cells, read_rungs(ladder, outputs.cells)
+    several = len(ladder.pretrain) > 1
+    tasks, studies, trained = [], dict[tuple[str, str], TaskStudy](), dict[str, CellMetrics]()
+    rows: dict[str, ResampledRows] = {}
+    for task, start in dict.fromkeys((cell.task, cell.start) for cell in ladder.finetune.values()):
+        own = cells_of(ladder, outputs.cells, task, start)
+        trained |= own.trained
+        if task not in rows:
+            rows[task] = ResampledRows(TaskDescription.read(outputs.data / task), outputs.data / task)
+        studies[task, start] = task_study(
+            own, COMPARED_BY[rows[task].target], rows[task], outputs.predictions, options.confidence
+        )
+        name = f"{task}/{start}" if several else task
+        tasks.append(_task(name, TaskParts(own, studies[task, start], rows[task]), outputs, rungs, options))
+    first_draw = _first_draw(ladder, rungs, trained)
+    tasks = judged(tasks, studies, options.worth, options.confidence, first_draw)
     sources = _sources(outputs.manifests, read_json(cells / "validate.json"))
     measured = {name for rung in rungs.values() for name in rung.after}
     corpora = [source.name for source in sources if source.kind == "corpus"]
-    heldout = sorted(measured, key=lambda name: (name != "general", name not in corpora, name))
-    began_from = RungMetrics.read(cells / f"{PRETRAIN}.json").start if not rungs[PRETRAIN].missing else None
-    scores = {task.name: {arm.name: arm.scores for arm in task.arms} for task in tasks}
-    suite = suite_averages(scores, confidence, {task.name: limits(task.metric) for task in tasks})
-    return Comparison(confidence, tasks, list(rungs.values()), heldout, sources, began_from, suite)
-
-
-def _add_rung(name: str, starts: dict[str, str | None], cells: Path, rungs: dict[str, Rung]) -> None:
-    """Add a rung to `rungs`, after the rung that it starts from."""
-    start = starts[name]
-    if name not in rungs:
-        if start is not None:
-            _add_rung(start, starts, cells, rungs)
-        rungs[name] = _rung(name, rungs[start] if start is not None else None, cells)
-
-
-def _rung(name: str, start: Rung | None, cells: Path) -> Rung:
-    path = cells / f"{PRETRAIN if name == SCRATCH else name}.json"
-    start_name = start.name if start is not None else None
-    if not path.is_file():
-        return Rung(name, start_name, True, 0, 0.0, None, {}, {}, [])
-    metrics = RungMetrics.read(path)
-    before, after = _bits(metrics.before), _bits(metrics.after)
-    if name == SCRATCH:
-        # Random weights were measured before the first step of general pre-training, unless that began from others.
-        bits = before if metrics.start == SCRATCH else {}
-        return Rung(name, None, False, 0, 0.0, Cost(0, 0.0), bits, bits, [(0, bits)])
-    below = start.total if start is not None else None
-    return Rung(
-        name=name,
-        start=start_name,
-        missing=False,
-        tokens=metrics.tokens,
-        tflop=metrics.tflop,
-        total=Cost(below.tokens + metrics.tokens, below.tflop + metrics.tflop) if below is not None else None,
-        before=before,
-        after=after,
-        curve=_curve(metrics),
-        masks=_masks(metrics.masking),
-        random_head=bool(metrics.random_head),
+    return Comparison(
+        confidence=options.confidence,
+        worth=options.worth,
+        tasks=tasks,
+        rungs=list(rungs.values()),
+        heldout=sorted(measured, key=lambda name: (name != GENERAL, name not in corpora, name)),
+        sources=sources,
+        began_from=public_checkpoints(ladder, cells),
+        suite=_suite(tasks, studies, options.confidence),
+        rankings=_rankings(tasks, studies, options),
+        spent=_spent(rungs, trained),
+        one_more_draw=first_draw,
+        on_several=on_several(tasks, 1 - options.confidence),
+        forecasts=[
+            outcome_of(forecast, ladder, tasks, rungs, trained)
+            for forecast in read_forecasts(ladder, outputs.forecasts)
+        ],
     )
 
 
-def _curve(metrics: RungMetrics) -> list[tuple[int, dict[str, float]]]:
-    suffix = "/bits_per_char"
-    curve = [(0, _bits(metrics.before))]
-    for point in metrics.curve:
-        bits = {name.removesuffix(suffix): bits for name, bits in point.measures.items() if name.endswith(suffix)}
-        curve.append((round(metrics.tokens * point.step / max(1, metrics.steps)), bits))
-    if curve[-1][0] < metrics.tokens:
-        curve.append((metrics.tokens, _bits(metrics.after)))
-    return curve
+def _suite(tasks: Sequence[Task], studies: Studies, confidence: float) -> list[SuiteAverage]:
+    averages = []
+    for start in dict.fromkeys(task.start for task in tasks):
+        own = [task for task in tasks if task.start == start]
+        ends = [limits(task.metric) for task in own]
+        within = (mean(low for low, _ in ends), mean(high for _, high in ends))
+        averages += suite_averages(start, {task.task: studies[task.task, start] for task in own}, within, confidence)
+    return averages
 
 
-def _masks(masking: MaskingMetrics) -> Masks | None:
-    return Masks(masking.unit, masking.probability, masking.measures) if masking.measures else None
+def _rankings(tasks: Sequence[Task], studies: Studies, options: Options) -> list[Ranking]:
+    rankings = []
+    for name in dict.fromkeys(task.task for task in tasks):
+        own = [task for task in tasks if task.task == name]
+        starts = {task.start: {arm.name: _scored(arm) for arm in task.arms if not arm.again_of} for task in own}
+        of_starts = {task.start: studies[name, task.start] for task in own}
+        runs = {study_key(arm, start): each for start, one in of_starts.items() for arm, each in one.arms.items()}
+        groups = of_starts[own[0].start].groups
+        together = of_arms(runs, groups, options.confidence, limits(own[0].metric))
+        rankings.append(ranking(name, own[0].metric, starts, together, options.worth))
+    return [each for each in rankings if each is not None]
 
 
-def _bits(measured: Mapping[str, HeldOutMeasures]) -> dict[str, float]:
-    return {name: measures.bits_per_char for name, measures in measured.items()}
+def _scored(arm: Arm) -> Scored:
+    return Scored(arm.dev, arm.interval, arm.cost, sum(draw > 0 for draw in arm.by_draw))
 
 
-def _task(
-    name: str,
-    ladder: LadderConfig,
-    outputs: StageOutputs,
-    rungs: dict[str, Rung],
-    confidence: float,
-    baseline_seed: int,
-) -> Task:
-    data, cells, predictions = outputs.data / name, outputs.cells / "finetune", outputs.predictions
+def _spent(rungs: Mapping[str, Rung], trained: Mapping[str, CellMetrics]) -> Cost:
+    costs = [cell.cost for cell in trained.values()]
+    tokens = sum(rung.tokens for rung in rungs.values()) + sum(cost.tokens for cost in costs)
+    return Cost(tokens, sum(rung.tflop for rung in rungs.values()) + sum(cost.tflop for cost in costs))
+
+
+def _first_draw(ladder: Expansion, rungs: Mapping[str, Rung], trained: Mapping[str, CellMetrics]) -> Cost | None:
+    """What the first draw of every arm cost: the rungs above general pre-training and the fine-tuning of their cells.
+
+    An A/A arm begins with a later draw of a rung than the arm that it repeats.
+    """
+    of_arms: dict[tuple[str, str, str], int] = {}
+    for cell in ladder.finetune.values():
+        of_arms.setdefault((cell.task, cell.start, cell.arm), cell.draw)
+    firsts = set(of_arms.values()) - {0} or {1}
+    cells = [key for key, cell in ladder.finetune.items() if cell.draw in firsts]
+    first = [rung for rung in rungs.values() if rung.draw in firsts]
+    if not first or any(rung.missing for rung in first) or any(key not in trained for key in cells):
+        return None
+    costs = [trained[key].cost for key in cells]
+    tokens = sum(rung.tokens for rung in first) + sum(cost.tokens for cost in costs)
+    return Cost(tokens, sum(rung.tflop for rung in first) + sum(cost.tflop for cost in costs))
+
+
+def _task(name: str, read: TaskParts, outputs: StageOutputs, rungs: Mapping[str, Rung], options: Options) -> Task:
+    """The arms of a task from one start; its steps have no verdict yet.
+
+    Args:
+        name: in tables; with the start where there are several.
+    """
+    cells, of_task, rows = read.cells, read.study, read.rows
+    data, trained = outputs.data / cells.task, cells.trained
     described = TaskDescription.read(data)
-    planned = {key: cell for key, cell in ladder.finetune.items() if cell.task == name}
-    trained = {key: CellMetrics.read(cells / f"{key}.json") for key in planned if (cells / f"{key}.json").is_file()}
-    metric = next((cell.metric for cell in trained.values()), COMPARED_BY[described.target])
+    metric = COMPARED_BY[described.target]
     labels = next((cell.labels for cell in trained.values()), 0) or described.rows["train"]
-    arms = [_arm(cell, trained.get(key), metric, confidence, rungs[cell.start].total) for key, cell in planned.items()]
-    tried = [arm for arm in arms if arm.dev]
+    climbs = {cell.arm: rungs[cell.rung].climb for cell in cells.planned.values()}
+    arms = [
+        replace(read_arm(arm, cells, rungs, metric, of_task.study), again_of=options.again.get(arm)) for arm in climbs
+    ]
+    variants = {arm.name for arm in arms if arm.has_own_values}
+    compared = without_variants(climbs, variants, options.again)
+    tried = [arm for arm in arms if arm.dev and arm.again_of is None]
     chosen = max(tried, key=lambda arm: sum(arm.dev.values()) / len(arm.dev)).name if tried else None
-    key = next((key for key, cell in planned.items() if cell.arm == chosen), None)
-    predicted = predictions / f"{key}.parquet"
-    train = labelled.subset(labelled.split(data, "train"), labels)
-    dev, test = labelled.split(data, "dev"), labelled.split(data, "test")
-    fitting = fitted_on(described, train)
-    scored = baseline_scores(described, fitting, fitted_on(described, dev), test, baseline_seed)
+    of_chosen = {draw: key for draw, key in cells.of(chosen).items() if key in trained} if chosen is not None else {}
+    predicted = [outputs.predictions / f"{key}.parquet" for key in of_chosen.values()]
+    seeds = sorted({seed.seed for cell in trained.values() for seed in cell.seeds}) or [0]
+    vectors = WordVectors.read(outputs.word_vectors)
+    fitted = on_the_labels_of(described, data, labels, seeds, options.baseline_seed, vectors)
+    baselines = rows.of_baselines(fitted)
+    named = named_pairs(climbs, options.pairs)
+    every = [*pairs(compared), *again_pairs(climbs, options.again), *named]
+    steps = steps_of(every, climbs, arms, of_task, options.primary)
+    reference = next((arm for arm, climb in climbs.items() if role(climb) == GENERAL), None)
+    if reference is None and steps:
+        reference = steps[0].other
     return Task(
         name=name,
+        task=cells.task,
+        start=cells.start,
         task_type=described.task_type,
         target=described.target,
         metric=metric,
         labels=labels,
         rows=described.rows,
         arms=arms,
-        baselines={baseline: values[metric] for baseline, values in scored.items()},
-        baseline_rows=len(fitting),
-        steps=_steps(arms, pairs(ladder, name), confidence, limits(metric)),
+        baselines={each: of_task.study.of_baseline(own.scores, own.resampled) for each, own in baselines.items()},
+        beside_baselines=_beside_baselines(chosen, baselines, of_task.study),
+        baseline_rows=fitted.rows,
+        steps=with_flips(steps, of_task, rows.facts),
         chosen=chosen,
-        inspection=inspect_cell(predicted, described.target) if key is not None and predicted.is_file() else None,
-        tempered=_tempered(trained[key].seeds) if key is not None else None,
-        advice=_advice(ladder, name),
+        inspection=inspect_cells(predicted, described.target)
+        if predicted and all(path.is_file() for path in predicted)
+        else None,
+        reference=reference,
+        beside_reference=_beside(reference, climbs, of_task.study),
+        tempered=tempered({draw: trained[key].seeds for draw, key in of_chosen.items()}),
+        scattered=[arm for arm in climbs if arm in of_task.study.scattered],
+        advice=_advice(compared, {role(climbs[arm]) for arm in variants}, named),
     )
 
 
-def _advice(ladder: LadderConfig, task: str) -> list[Advice]:
-    """One piece of advice for the whole task where no arm is in a step, else one for each arm that is in none."""
-    arms = uncompared(ladder, task)
-    groups = [arms] if len(arms) == len(ladder.arms_of(task)) else [[arm] for arm in arms]
-    return [advice(ladder, task, group) for group in groups]
+def _beside_baselines(
+    chosen: str | None, baselines: Mapping[str, BaselineRuns], of_task: Study
+) -> dict[str, Difference]:
+    if chosen is None:
+        return {}
+    differences = {name: of_task.beside_baseline(chosen, own.scores, own.resampled) for name, own in baselines.items()}
+    return {name: difference for name, difference in differences.items() if difference is not None}
 
 
-def _tempered(seeds: Sequence[SeedMetrics]) -> Tempered | None:
-    errors = [seed.ece_tempered for seed in seeds if seed.ece_tempered is not None]
-    if len(errors) < len(seeds):  # only classified rows have one
-        return None
-    temperatures = {seed.seed: float(seed.tuned["temperature"]) for seed in seeds}
-    return Tempered(temperatures, sum(errors) / len(errors))
+def _beside(reference: str | None, arms: Iterable[str], of_task: Study) -> dict[str, Difference]:
+    if reference is None:
+        return {}
+    differences = {arm: of_task.difference(arm, reference) for arm in arms if arm != reference}
+    return {arm: difference for arm, difference in differences.items() if difference is not None}
 
 
-def _arm(cell: Cell, trained: CellMetrics | None, metric: str, confidence: float, cost: Cost | None) -> Arm:
-    seeds = sorted(trained.seeds, key=lambda seed: seed.seed) if trained is not None else []
-    scores = _scores(seeds, metric)
-    return Arm(
-        name=cell.arm,
-        rung=cell.start,
-        scores=scores,
-        dev={seed.seed: seed.dev[metric] for seed in seeds},
-        interval=mean_interval(list(scores.values()), confidence, limits(metric)) if scores else None,
-        degenerate=[seed.seed for seed in seeds if seed.degenerate],
-        cost=cost,
-        learning_curve=_learning_curve(trained, metric, confidence) if trained is not None else [],
-        search=_search(trained.search) if trained is not None and trained.search is not None else None,
-    )
+def _advice(arms: Arms, variants: Collection[str | None], named: Sequence[Pair]) -> list[Advice]:
+    """One piece of advice for the whole task where no arm is in a step, else one for each arm that is in none.
 
-
-def _search(search: SearchMetrics) -> Search:
-    trial = search.trials[search.chosen - 1]
-    chosen = SearchPoint(trial.learning_rate, trial.global_batch_size, trial.epochs)
-    return Search(len(search.trials), chosen, Cost(search.tokens, search.tflop))
-
-
-def _scores(seeds: Iterable[SeedMetrics | FewerLabelsSeed], metric: str) -> dict[int, float]:
-    return {seed.seed: seed.test[metric] for seed in seeds}
-
-
-def _learning_curve(trained: CellMetrics, metric: str, confidence: float) -> list[LearningPoint]:
-    if trained.learning_curve is None:
-        return []
-    by_labels = {point.labels: _scores(point.seeds, metric) for point in trained.learning_curve}
-    by_labels[trained.labels] = _scores(trained.seeds, metric)
-    return [
-        LearningPoint(labels, scores, mean_interval(list(scores.values()), confidence, limits(metric)))
-        for labels, scores in by_labels.items()
-    ]
-
-
-def _steps(arms: Sequence[Arm], compared: Sequence[Pair], confidence: float, within: Range) -> list[Step]:
-    """The answer to each question. The adjustment is over those that could be tested."""
-    scores = {arm.name: arm.scores for arm in arms}
-    answers = [paired_difference(scores[pair.arm], scores[pair.other], confidence, within) for pair in compared]
-    tested = [index for index, answer in enumerate(answers) if answer is not None and answer.p is not None]
-    p_values = [answer.p for answer in answers if answer is not None and answer.p is not None]
-    adjusted = dict(zip(tested, adjusted_p(p_values), strict=True))
-    steps = []
-    for index, (pair, answer) in enumerate(zip(compared, answers, strict=True)):
-        p_holm = adjusted.get(index)
-        decided = verdict(answer, p_holm, confidence)
-        steps.append(Step(pair.step, pair.question, pair.arm, pair.other, answer, p_holm, decided))
-    return steps
+    Args:
+        variants: roles of arms that are there and fine-tuned otherwise; another arm of the same role is no help.
+        named: pairs that params.yaml names itself; their arms are compared.
+    """
+    compared = {name for pair in named for name in (pair.arm, pair.other)}
+    alone = [arm for arm in uncompared(arms) if arm not in compared]
+    groups = [alone] if alone and len(alone) == len(arms) else [[arm] for arm in alone]
+    pieces = [advice(arms, group) for group in groups]
+    return [more for more in pieces if more is not None and more.role not in variants]
 
 
 def _sources(manifests: Path, validation: dict[str, Any]) -> list[Source]:

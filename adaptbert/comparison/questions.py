@@ -1,21 +1,21 @@
-"""The roles that a rung can have, and which roles are compared: the names of arms do not matter."""
+"""The roles that an arm can have, and which roles are compared: the names of arms do not matter."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from adaptbert.base.ladder import GENERAL, PRETRAIN, SCRATCH, LadderConfig
+from adaptbert.base.ladder import GENERAL, Climb
 
 ROLES = {
-    "scratch": SCRATCH,
-    "general": PRETRAIN,
-    "general_long": f"domain_transfer/{GENERAL}",
-    "domain": "domain_transfer/<corpus>",
-    "task": f"task_transfer/<task>-<from> from {PRETRAIN}",
-    "domain_task": "task_transfer/<task>-<from> from domain_transfer/<corpus>",
-    "scratch_task": f"task_transfer/<task>-<from> from {SCRATCH}",
-    "general_long_task": f"task_transfer/<task>-<from> from domain_transfer/{GENERAL}",
+    "scratch": "{pretrain: none}",
+    "general": "{}",
+    "general_long": f"{{domain_transfer: {GENERAL}}}",
+    "domain": "{domain_transfer: <corpus>}",
+    "task": "{task_transfer: own}",
+    "domain_task": "{domain_transfer: <corpus>, task_transfer: own}",
+    "scratch_task": "{pretrain: none, task_transfer: own}",
+    "general_long_task": f"{{domain_transfer: {GENERAL}, task_transfer: own}}",
 }
-"""Role of a rung -> the rungs that have it. An arm with the name of a role starts from a rung of that role."""
+"""Role -> how an arm that has it is written. An arm with the name of a role must have it."""
 
 _WITH_TASK_TEXT = {
     "scratch": "scratch_task",
@@ -37,6 +37,15 @@ QUESTIONS = {
 }
 """Question -> the role with the step and the role without it. `domain_transfer` = `more_training` + `domain_text`."""
 
+AGAIN = "aa"
+"""The question of an A/A arm: the same recipe, trained with other seeds, against itself. No step differs."""
+
+PRIMARY = ("domain_text", "task_transfer_after_domain")
+"""The primary questions unless params.yaml names others: each costs the others power, and sums of them add nothing."""
+
+Arms = Mapping[str, Climb]
+"""The arms of a task from one start: name -> climb."""
+
 
 @dataclass(frozen=True)
 class Pair:
@@ -56,55 +65,77 @@ class Pair:
 
 @dataclass(frozen=True)
 class Advice:
-    """A rung of the ladder that one more arm of a task could start from.
+    """One more arm that a task could have.
 
     Attributes:
+        role: a key of `ROLES`.
         beside: arms that the new one would be compared with.
         questions: one for each of these arms, that the new arm would answer.
     """
 
-    rung: str
     role: str
     beside: list[str]
     questions: list[str]
 
 
-def role(rung: str, start: str | None) -> str:
-    """The role of a rung, a key of `ROLES`; it does not depend on the names of arms.
+def role(climb: Climb) -> str | None:
+    """A key of `ROLES`; None: a climb that no comparison knows, domain transfer of random weights."""
+    if climb.is_random and climb.corpora:
+        return None
+    if climb.is_random:
+        below = "scratch"
+    elif not climb.corpora:
+        below = "general"
+    else:
+        below = "general_long" if set(climb.corpora) == {GENERAL} else "domain"
+    return _WITH_TASK_TEXT[below] if climb.with_task_text else below
 
-    Args:
-        start: the rung whose weights it began with.
-    """
-    stage, _, corpus = rung.partition("/")
-    if stage == "task_transfer" and start is not None:
-        return _WITH_TASK_TEXT[role(start, None)]
-    if stage == "domain_transfer":
-        return "general_long" if corpus == GENERAL else "domain"
-    return {SCRATCH: "scratch", PRETRAIN: "general"}[rung]
 
-
-def question(rung: str, other: str, starts: Mapping[str, str | None]) -> str | None:
-    """The question that arms from `rung` and `other` answer; None where they differ by more than one step.
+def question(climb: Climb, other: Climb) -> str | None:
+    """The question that arms with these climbs answer; None where they differ by more than one step.
 
     Task transfer is compared only with the rung that it started from.
-
-    Args:
-        starts: rung -> the rung that it starts from.
     """
-    if rung.startswith("task_transfer/") and starts[rung] != other:
+    if climb.with_task_text and other != replace(climb, with_task_text=False):
         return None
-    roles = (role(rung, starts[rung]), role(other, starts[other]))
+    roles = role(climb), role(other)
     return next((name for name, pair in QUESTIONS.items() if pair == roles), None)
 
 
-def pairs(ladder: LadderConfig, task: str) -> list[Pair]:
-    """Every question that two arms of the task answer, in the order of `QUESTIONS`."""
-    starts, arms = ladder.starts(), ladder.arms_of(task)
+def without_variants(arms: Arms, with_options: Collection[str], again: Collection[str] = ()) -> Arms:
+    """The arms that questions about steps compare.
+
+    A variant has options of its own in `finetune`, e.g. a frozen encoder. Beside an arm without them, more than a step
+    differs. An A/A arm repeats another one, and would ask each question of it twice.
+    """
+    return {name: climb for name, climb in arms.items() if name not in with_options and name not in again}
+
+
+def named_pairs(arms: Collection[str], named: Mapping[str, Sequence[str]]) -> list[Pair]:
+    """The pairs of arms that params.yaml names itself, of those that this task has.
+
+    Args:
+        named: question -> the arm and the other.
+    """
+    return [Pair(name, name, arm, other) for name, (arm, other) in named.items() if arm in arms and other in arms]
+
+
+def again_pairs(arms: Collection[str], again: Mapping[str, str]) -> list[Pair]:
+    """The A/A arms of this task, each with the arm that it repeats.
+
+    Args:
+        again: A/A arm -> the arm whose rungs it trains once more.
+    """
+    return [Pair(f"{AGAIN}/{arm}", AGAIN, arm, other) for arm, other in again.items() if {arm, other} <= set(arms)]
+
+
+def pairs(arms: Arms) -> list[Pair]:
+    """Every question that two of the arms answer, in the order of `QUESTIONS`."""
     answered = [
         (name, arm, other)
-        for arm, rung in arms.items()
-        for other, beside in arms.items()
-        if (name := question(rung, beside, starts)) is not None
+        for arm, climb in arms.items()
+        for other, below in arms.items()
+        if (name := question(climb, below)) is not None
     ]
     answered.sort(key=lambda each: list(QUESTIONS).index(each[0]))
     return [
@@ -112,26 +143,24 @@ def pairs(ladder: LadderConfig, task: str) -> list[Pair]:
     ]
 
 
-def uncompared(ladder: LadderConfig, task: str) -> list[str]:
-    """Arms of the task that are in no question."""
-    compared = {name for pair in pairs(ladder, task) for name in (pair.arm, pair.other)}
-    return [arm for arm in ladder.arms_of(task) if arm not in compared]
+def uncompared(arms: Arms) -> list[str]:
+    """Arms that are in no question."""
+    compared = {name for pair in pairs(arms) for name in (pair.arm, pair.other)}
+    return [arm for arm in arms if arm not in compared]
 
 
-def advice(ladder: LadderConfig, task: str, beside: Sequence[str]) -> Advice:
-    """The rung whose arm would be compared with most of these arms, which are in no question themselves.
+def advice(arms: Arms, beside: Sequence[str]) -> Advice | None:
+    """The arm that would be compared with most of these arms, which are in no question themselves.
 
-    There always is one: random weights and general pre-training are in every ladder, and so is the rung that a task
-    transfer started from.
+    None only for climbs without a role: without random weights, general pre-training and the climb below a task
+    transfer there is always one to add.
     """
-    starts, arms = ladder.starts(), ladder.arms_of(task)
     order, candidates = list(QUESTIONS), []
-    for rung in starts:
-        text = ladder.task_transfer.get(rung.removeprefix("task_transfer/"))
-        if rung in arms.values() or (text is not None and text.task != task):
-            continue
-        questions = {arm: question(rung, arms[arm], starts) or question(arms[arm], rung, starts) for arm in beside}
+    below = [replace(arms[arm], with_task_text=False) for arm in beside]
+    for climb in dict.fromkeys([Climb(is_random=True), Climb(), Climb(corpora=(GENERAL,)), *below]):
+        questions = {arm: question(climb, arms[arm]) or question(arms[arm], climb) for arm in beside}
         answers = {arm: name for arm, name in questions.items() if name is not None}
-        if answers:
-            candidates.append(Advice(rung, role(rung, starts[rung]), list(answers), list(answers.values())))
-    return min(candidates, key=lambda each: (-len(each.beside), min(map(order.index, each.questions))))
+        named = role(climb)
+        if answers and climb not in arms.values() and named is not None:
+            candidates.append(Advice(named, list(answers), list(answers.values())))
+    return min(candidates, key=lambda each: (-len(each.beside), min(map(order.index, each.questions))), default=None)

@@ -8,70 +8,32 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from adaptbert.base.task_types import Target, TaskType
-from adaptbert.comparison.inspection import Inspection
-from adaptbert.comparison.questions import Advice, role
-from adaptbert.comparison.statistics import Difference, Interval, Verdict
+from adaptbert.comparison.evaluation.flips import Flips
+from adaptbert.comparison.evaluation.inspection import Inspection
+from adaptbert.comparison.forecast_outcomes import ForecastOutcome
+from adaptbert.comparison.questions import Advice
+from adaptbert.comparison.rungs import Cost, Rung
+from adaptbert.comparison.starts import Ranking
+from adaptbert.comparison.statistics.designs import Design
+from adaptbert.comparison.statistics.equal_labels import EqualLabels
+from adaptbert.comparison.statistics.intervals import Difference, Interval
+from adaptbert.comparison.statistics.spread import Runs
+from adaptbert.comparison.statistics.verdicts import Verdict
 from adaptbert.comparison.suite_average import SuiteAverage
 
 
 @dataclass(frozen=True)
-class Cost:
-    """What was spent on weights before fine-tuning, summed over a rung and all the rungs below it."""
-
-    tokens: int
-    tflop: float
-
-
-@dataclass(frozen=True)
-class Masks:
-    """The configured masking of a rung, and the audit of its actual masks.
-
-    Attributes:
-        audit: `adaptbert.pretraining.metrics.masking_audit.audit_metrics`.
-    """
-
-    unit: str
-    probability: float
-    audit: dict[str, float]
-
-
-@dataclass(frozen=True)
-class Rung:
-    """One checkpoint of the ladder; all figures are None or empty where its metrics are missing.
-
-    Attributes:
-        start: the rung whose weights it began with; None for `scratch`.
-        tokens, tflop: of this rung alone.
-        total: with the rungs below; None where one of them is missing.
-        before, after: held-out set -> bits per character.
-        curve: (tokens trained in this rung, held-out set -> bits per character), the beginning and the end included.
-        masks: None where nothing was trained.
-        random_head: whether the head that these figures were measured with was never trained.
-    """
-
-    name: str
-    start: str | None
-    missing: bool
-    tokens: int
-    tflop: float
-    total: Cost | None
-    before: dict[str, float]
-    after: dict[str, float]
-    curve: list[tuple[int, dict[str, float]]]
-    masks: Masks | None = None
-    random_head: bool = False
-
-    @property
-    def role(self) -> str:
-        """How far up the ladder it stands: one of `adaptbert.comparison.questions.ROLES`."""
-        return role(self.name, self.start)
-
-
-@dataclass(frozen=True)
 class LearningPoint:
-    """An arm trained on so many labels; seed -> score on test."""
+    """An arm trained on so many labels.
+
+    Attributes:
+        runs: of all draws.
+        scores: seed -> score on test, the mean over draws.
+        interval: over seeds.
+    """
 
     labels: int
+    runs: Runs
     scores: dict[int, float]
     interval: Interval
 
@@ -96,29 +58,74 @@ class Search:
 
 @dataclass(frozen=True)
 class Arm:
-    """One cell: an arm of a task.
+    """An arm of a task from one start: one cell for each draw of its rung.
 
     Attributes:
-        scores, dev: seed -> score. Empty for a planned cell that has no metrics.
-        degenerate: seeds that predict one class only; they are counted in the mean like all others.
-        cost: of the rungs that lead to it.
+        rung: the `group` of its rung, which all draws have.
+        scores, dev: seed -> score, the mean over draws. Empty for a planned arm that has no metrics.
+        planned: its draws; 0 alone where the rung is made once for each start.
+        by_draw: draw -> seed -> score; only draws with metrics.
+        interval: over draws, seeds and test rows, as far as they were repeated.
+        degenerate: (draw, seed) of runs that predict one class only; they are counted in the mean like all others.
+        cost: of one draw of the rungs that lead to it.
         learning_curve: by number of labels, all of them last; empty without `label_counts`.
-        search: None where the values are those of params.yaml.
+        searches: draw -> what its search chose; empty where the values are those of params.yaml.
+        ended_early: the rungs that lead to it and that a stop rule ended before their budgets, of all draws.
+        again_of: of an A/A arm the arm whose recipe it repeats with other seeds.
+        has_own_values: whether it is fine-tuned with values of its own, those of its block in params.yaml.
+        run_tflop: what fine-tuning it once took, as a mean over draws and seeds.
     """
 
     name: str
     rung: str
     scores: dict[int, float]
     dev: dict[int, float]
+    planned: list[int]
+    by_draw: dict[int, dict[int, float]]
     interval: Interval | None
-    degenerate: list[int]
+    degenerate: list[tuple[int, int]]
     cost: Cost | None
     learning_curve: list[LearningPoint] = field(default_factory=list)
-    search: Search | None = None
+    searches: dict[int, Search] = field(default_factory=dict)
+    ended_early: list[str] = field(default_factory=list)
+    again_of: str | None = None
+    has_own_values: bool = False
+    run_tflop: float | None = None
 
     @property
     def missing(self) -> bool:
         return not self.scores
+
+    @property
+    def runs(self) -> int:
+        """How often it was fine-tuned: draws times seeds."""
+        return sum(len(scores) for scores in self.by_draw.values())
+
+
+@dataclass(frozen=True)
+class Detectable:
+    """The true difference that a question, with its draws, seeds and test rows, shows in four of five studies.
+
+    Attributes:
+        low, high: where it lies with a chance of 90 %, because its spread is itself an estimate.
+    """
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Needed:
+    """What would settle an undecided question: show a gain that is just worth having, in four of five studies.
+
+    Attributes:
+        design: None where no number of draws and seeds within reason would.
+        rows: test rows that would be needed besides; None where those that are there suffice.
+    """
+
+    design: Design | None
+    rows: int | None
 
 
 @dataclass(frozen=True)
@@ -127,9 +134,16 @@ class Step:
 
     Attributes:
         name: of the question, with the arm behind it where that is not called by its role.
-        p_holm: p-value adjusted for all the questions that were tested on this task.
-        verdict: `gain` and `loss` are shown (p_holm is small enough); `likely_` ones have an interval that excludes 0
-            but do not survive the adjustment; `untested` has no interval.
+        draws: how often that in which the two arms differ was trained; None where they differ in nothing that was
+            trained before fine-tuning. General pre-training is done once.
+        primary: whether it is one of the questions of params.yaml for which there are verdicts.
+        p_holm: p-value adjusted for the primary questions of all tasks that have a verdict; None for others.
+        detectable: under Holm's rule for a primary question; None without an interval.
+        needed: of an undecided question whose draws were repeated.
+        multi_bootstrap: the interval of another method, from five draws on.
+        flips: of a primary question: which test rows changed; None where no answer is simply right.
+        equal_labels: of arms with learning curves: with how many labels `other` scores as `arm` does.
+        own_values: which of the two arms is fine-tuned with values of its own; then fine-tuning differs as well.
     """
 
     name: str
@@ -137,8 +151,16 @@ class Step:
     arm: str
     other: str
     difference: Difference | None
-    p_holm: float | None
-    verdict: Verdict
+    draws: int | None
+    primary: bool = False
+    p_holm: float | None = None
+    verdict: Verdict = "untested"
+    detectable: Detectable | None = None
+    needed: Needed | None = None
+    multi_bootstrap: tuple[float, float] | None = None
+    flips: Flips | None = None
+    equal_labels: list[EqualLabels] = field(default_factory=list)
+    own_values: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -146,42 +168,76 @@ class Tempered:
     """The effect of a temperature, fitted on dev, on the confidences of a cell (adaptbert.finetuning.temperature).
 
     Attributes:
-        temperatures: seed -> its temperature.
-        ece: expected calibration error of the test rows with it, as `Calibration.ece` is without; mean over seeds.
+        temperatures: (draw, seed) -> its temperature.
+        ece: expected calibration error of the test rows with it, as `Calibration.ece` is without; mean over runs.
     """
 
-    temperatures: dict[int, float]
+    temperatures: dict[tuple[int, int], float]
     ece: float
 
 
 @dataclass(frozen=True)
 class Task:
-    """One task with all its arms.
+    """One task with all its arms from one start.
 
     Attributes:
-        labels: training rows used, by the arms and, except for very large sets, by the baselines.
-        baselines: name -> score.
-        baseline_rows: the first of the training rows, on which the baselines were fitted.
+        name: in tables and on the page: the task; with its start, `section/small`, where there are several.
+        task, start: their names in params.yaml.
+        labels: training rows used by each seed and, except for very large sets, by the baselines.
+        baselines: name -> its score, with an interval.
+        beside_baselines: name -> the chosen arm minus the baseline, paired by seed and test row.
+        reference: the arm that all others are compared with: that of general pre-training; where there is none, the
+            one that the first question compares with. None without a question.
+        beside_reference: arm -> that arm minus the reference, paired by seed and test row; arms without results, and
+            the reference itself, are left out. Questions have verdicts, these have none.
+        baseline_rows: the first of these rows, on which the baselines were fitted.
         chosen: the arm with the best mean score on the dev split; the test split is not considered.
-        inspection: of the chosen arm; None without its predictions.
+        inspection: of the chosen arm, all its draws; None without its predictions.
         tempered: of the chosen arm; None where rows are not classified.
+        scattered: arms whose runs lie clearly further apart than those of the others, so that each is judged by its own
+            spread.
         advice: which further arms would be compared with those that are in no step.
     """
 
     name: str
+    task: str
+    start: str
     task_type: TaskType
     target: Target
     metric: str
     labels: int
     rows: dict[str, int]
     arms: list[Arm]
-    baselines: dict[str, float]
+    baselines: dict[str, Interval]
+    beside_baselines: dict[str, Difference]
     baseline_rows: int
     steps: list[Step]
     chosen: str | None
     inspection: Inspection | None
+    reference: str | None = None
+    beside_reference: dict[str, Difference] = field(default_factory=dict)
     tempered: Tempered | None = None
+    scattered: list[str] = field(default_factory=list)
     advice: list[Advice] = field(default_factory=list)
+
+    @property
+    def anchor(self) -> str:
+        """The name as part of an id on the page and of the name of a file; names of params.yaml have no `-`."""
+        return self.name.replace("/", "-")
+
+    def cell(self, arm: str) -> str:
+        """What the cell of an arm is called in messages."""
+        return "-".join([self.task, arm, *([self.start] if self.name != self.task else [])])
+
+    @property
+    def has_subsets(self) -> bool:
+        """Whether each seed has a subset of the training rows of its own."""
+        return self.labels < self.rows["train"]
+
+    @property
+    def draws(self) -> int:
+        """The most draws that an arm has or should have."""
+        return max((len(arm.planned) for arm in self.arms), default=1)
 
     def arm(self, name: str) -> Arm | None:
         return next((arm for arm in self.arms if arm.name == name), None)
@@ -214,26 +270,73 @@ class Source:
 
 
 @dataclass(frozen=True)
+class OnSeveralTasks:
+    """One primary question over the tasks that ask it, from one start.
+
+    Attributes:
+        gains, losses: in at least so many of `tasks` (partial conjunction), each at half the level.
+    """
+
+    question: str
+    start: str
+    tasks: int
+    gains: int
+    losses: int
+
+
+@dataclass(frozen=True)
 class Comparison:
     """The results of all tasks and rungs.
 
     Attributes:
+        worth: the smallest gain worth having, as a difference of scores.
+        tasks: each task from each start.
+        rungs: every draw of every rung.
         heldout: the held-out sets, general text first.
-        began_from: `scratch`, or the checkpoint that general pre-training started from; None where that is unknown.
-        suite: the mean over tasks of every arm that all tasks have; empty below two tasks.
+        began_from: start -> its public checkpoint; starts with random weights are left out.
+        suite: for each start the mean over tasks of every arm that all tasks have; empty below two tasks.
+        rankings: of the starts, for each task that has several.
+        spent: what all rungs and cells that have results took.
+        one_more_draw: what one more draw of all rungs above general pre-training and of their cells would cost; None
+            where there is no such rung, or metrics are missing.
+        on_several: primary question -> in how many tasks, at least, it shows an effect; only questions that several
+            tasks ask, with draws.
+        forecasts: beside their outcome, of the starts for which one was made.
     """
 
     confidence: float
+    worth: float
     tasks: list[Task]
     rungs: list[Rung]
     heldout: list[str]
     sources: list[Source]
-    began_from: str | None
+    began_from: dict[str, str]
     suite: list[SuiteAverage]
+    rankings: list[Ranking] = field(default_factory=list)
+    spent: Cost = field(default_factory=lambda: Cost(0, 0.0))
+    one_more_draw: Cost | None = None
+    on_several: list[OnSeveralTasks] = field(default_factory=list)
+    forecasts: list[ForecastOutcome] = field(default_factory=list)
 
     @property
     def demonstration(self) -> bool:
         return any(source.demonstration for source in self.sources)
 
-    def rung(self, name: str) -> Rung:
-        return next(rung for rung in self.rungs if rung.name == name)
+    @property
+    def starts(self) -> list[str]:
+        """All starts, in the order of params.yaml."""
+        return list(dict.fromkeys(rung.start for rung in self.rungs))
+
+    @property
+    def draws(self) -> int:
+        """How often an arm's rungs above general pre-training are trained; 1 where there are none."""
+        return max([1, *(task.draws for task in self.tasks)])
+
+    @property
+    def draws_of_a_rung(self) -> int:
+        """How often a rung is trained: more than `draws` where an A/A arm repeats it."""
+        return max([1, *(rung.draw for rung in self.rungs)])
+
+    def rung(self, group: str) -> Rung:
+        """The first draw of a rung."""
+        return next(rung for rung in self.rungs if rung.group == group)

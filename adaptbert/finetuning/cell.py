@@ -6,19 +6,20 @@ This module computes; adaptbert.finetuning.cell_outputs writes the results.
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from adaptbert.base.files import file_digest
-from adaptbert.finetuning import class_weights
 from adaptbert.finetuning.cell_checks import check_cell
 from adaptbert.finetuning.cell_config import CellConfig
 from adaptbert.finetuning.extra_runs import ExtraRuns, learn_from_fewer, search_values
 from adaptbert.finetuning.heldout_rows import HeldOutRows, Measured
 from adaptbert.finetuning.metrics.cell_metrics import Cost, LearningPoint, SearchMetrics, SeedMetrics
-from adaptbert.finetuning.seed_run import ScoredSeed, SeedRun, run_seed
+from adaptbert.finetuning.seed_inputs import SeedInputs
+from adaptbert.finetuning.seed_run import ScoredSeed, run_seed
 from adaptbert.finetuning.tasks.shapes import Shape, shape_of
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.precision import named_precision
@@ -37,18 +38,24 @@ class CellRun:
     """The inputs of a cell.
 
     Attributes:
+        name: the key of the cell, e.g. `section-domain-small-1`.
         data: folder of the labelled set.
     """
 
+    name: str
     task: str
     arm: str
     start: Checkpoint
     params: CellConfig
     data: Path
 
-    @property
-    def name(self) -> str:
-        return f"{self.task}-{self.arm}"
+
+class SeedResult(NamedTuple):
+    """What is kept of a seed besides the best model."""
+
+    metrics: SeedMetrics
+    predictions: pa.Table
+    cost: Cost
 
 
 @dataclass(frozen=True)
@@ -57,9 +64,10 @@ class TrainedCell:
 
     Attributes:
         run: with the values that a search chose, and the precision by its name.
-        labels, examples: rows of the training split that were used, and their number of examples.
+        labels: rows of the training split that each seed used.
+        examples: of those of the first seed.
         best: the seed that is best on dev, the first of equals.
-        seeds, predictions: of each seed, in their order.
+        seeds: in their order.
         unanswerable: split -> reason -> number of rows whose right answer cannot be predicted.
         search, learning_curve: None where params do not set them.
     """
@@ -70,17 +78,16 @@ class TrainedCell:
     labels: int
     examples: int
     best: ScoredSeed
-    seeds: list[SeedMetrics]
-    predictions: list[pa.Table]
+    seeds: list[SeedResult]
     unanswerable: Unanswerable
     search: SearchMetrics | None
     learning_curve: list[LearningPoint] | None
 
     @property
     def cost(self) -> Cost:
-        """Of all runs; seeds cost the same."""
-        seeds = [self.best.trained.cost] * len(self.seeds)
-        return Cost.total([*seeds, *([self.search] if self.search else []), *(self.learning_curve or [])])
+        """Of all runs."""
+        searched = [self.search] if self.search else []
+        return Cost.total([*(seed.cost for seed in self.seeds), *searched, *(self.learning_curve or [])])
 
 
 def train_cell(cell: CellRun, work: Work, run: Run) -> TrainedCell:
@@ -91,42 +98,42 @@ def train_cell(cell: CellRun, work: Work, run: Run) -> TrainedCell:
         BadParams: values that the task, its labels or the checkpoint contradict.
     """
     described = TaskDescription.read(cell.data)
-    rows = labelled_set.subset(labelled_set.split(cell.data, "train"), cell.params.labels)
-    check_cell(cell.task, cell.params, cell.start, described, len(rows))
+    pool = labelled_set.split(cell.data, "train")
+    labels = labelled_set.used(pool, cell.params.labels)
+    check_cell(cell.task, cell.params, cell.start, described, labels)
     cell = _begin(cell, described, work)
     run.go_on(work.run)
     run.set_tags({"init": cell.start.digest, "rung": cell.start.name, "precision": cell.params.precision})
-    run.log_input(f"tasks/{cell.task}", labelled_set.digest(rows), "training")
-    request = _seed_run(cell, described, rows, _held_out(cell, described))
-    run.log_metrics({"train/cut_share": request.examples.cut / len(rows)}, step=0)
-    print(f"{cell.name}: {len(rows):,} labels, {len(cell.params.seeds)} seeds, from {cell.start.source}")
-    unanswerable = _unanswerable(request.shape, run, train=Measured(rows, request.examples))
+    run.log_input(f"tasks/{cell.task}", labelled_set.digest(pool), "training")
+    inputs = SeedInputs(cell.start, described, pool, _held_out(cell, described))
+    first = inputs.measured(cell.params.seeds[0], cell.params)
+    run.log_metrics({"train/cut_share": first.examples.cut / labels}, step=0)
+    used = f"{labels:,} labels" if labels == len(pool) else f"{labels:,} of {len(pool):,} labels, each seed its own"
+    print(f"{cell.name}: {used}, {len(cell.params.seeds)} seeds, from {cell.start.source}")
+    shape = shape_of(described, cell.params.options())
+    unanswerable = _unanswerable(shape, run, train=first)
 
-    extra, search = ExtraRuns({"task": cell.task, "arm": cell.arm}, work, run), None
+    extra, search = ExtraRuns(cell.name, work, run), None
     if cell.params.search is not None:
-        point, search = search_values(cell.params.search, request, extra)
+        point, search = search_values(cell.params.search, cell.params, partial(inputs.of, params=cell.params), extra)
         cell = replace(cell, params=cell.params.at(point))
-        request = replace(request, params=cell.params)
         run.set_tags({"chosen": json.dumps(asdict(point))})
-    best, seeds, predictions = _train_seeds(cell, request, work, run)
+    best, seeds = _train_seeds(cell, inputs, work, run)
     learning_curve = None
     if cell.params.label_counts is not None:
         learning_curve = [
-            learn_from_fewer(
-                _seed_run(cell, described, labelled_set.subset(rows, labels), request.held_out), labels, extra
-            )
-            for labels in cell.params.label_counts
+            learn_from_fewer(cell.params.seeds, count, partial(inputs.of, params=cell.params, labels=count), extra)
+            for count in cell.params.label_counts
         ]
-    unanswerable |= _unanswerable(request.shape, run, dev=request.held_out.dev, test=request.held_out.test)
+    unanswerable |= _unanswerable(shape, run, dev=inputs.held_out.dev, test=inputs.held_out.test)
     return TrainedCell(
         run=cell,
         described=described,
-        shape=request.shape,
-        labels=len(rows),
-        examples=len(request.examples),
+        shape=shape,
+        labels=labels,
+        examples=len(first.examples),
         best=best,
         seeds=seeds,
-        predictions=predictions,
         unanswerable=unanswerable,
         search=search,
         learning_curve=learning_curve,
@@ -166,20 +173,6 @@ def _held_out(cell: CellRun, described: TaskDescription) -> HeldOutRows:
     return HeldOutRows(cell.data, lambda rows: shape.examples(rows, cell.start.tokenizer, cell.params.max_length))
 
 
-def _seed_run(cell: CellRun, described: TaskDescription, rows: Rows, held_out: HeldOutRows) -> SeedRun:
-    """The inputs of seeds on these rows, with the class weights of these rows."""
-    params = cell.params
-    shape = shape_of(described, params.options())
-    examples = shape.examples(rows, cell.start.tokenizer, params.max_length)
-    targets = shape.targets(rows, examples)
-    if params.class_weights is not None:
-        weights = class_weights.weights(params.class_weights, shape.classes, targets)
-        shown = ", ".join(f"{name} {weight:.3g}" for name, weight in zip(shape.classes, weights, strict=True))
-        print(f"  class weights: {shown}")
-        shape = shape_of(described, params.options(), weights)
-    return SeedRun(cell.start, params, shape, examples.labelled(targets), held_out)
-
-
 def _unanswerable(shape: Shape, run: Run, **splits: Measured) -> Unanswerable:
     """The number of rows of each split whose right answer cannot be predicted, by reason: they limit every score."""
     counts = {name: shape.unanswerable(*split) for name, split in splits.items()}
@@ -191,22 +184,19 @@ def _unanswerable(shape: Shape, run: Run, **splits: Measured) -> Unanswerable:
     return counts
 
 
-def _train_seeds(
-    cell: CellRun, request: SeedRun, work: Work, run: Run
-) -> tuple[ScoredSeed, list[SeedMetrics], list[pa.Table]]:
-    """The seed that is best on dev; metrics and predictions of all. Only one model is kept."""
+def _train_seeds(cell: CellRun, inputs: SeedInputs, work: Work, run: Run) -> tuple[ScoredSeed, list[SeedResult]]:
+    """The seed that is best on dev, and the results of all. Only one model is kept."""
     best: ScoredSeed | None = None
-    metrics, predictions = [], []
+    results = []
     for seed in cell.params.seeds:
-        tags = {"task": cell.task, "arm": cell.arm, "seed": str(seed)}
-        with run.child(f"seed {seed} {cell.arm} {cell.task}", tags) as child:
+        request = inputs.of(seed, cell.params)
+        with run.child(f"seed {seed} {cell.name}", {"seed": str(seed)}) as child:
             savepoints = work.savepoints(f"seed-{seed}")
             child.go_on(savepoints.folder)
             scored = run_seed(request, seed, savepoints, child)
-        metrics.append(scored.metrics)
-        predictions.append(scored.predictions)
+        results.append(SeedResult(scored.metrics, scored.predictions, scored.trained.cost))
         decides = request.shape.metric
         if best is None or scored.metrics.dev[decides] > best.metrics.dev[decides]:
             best = scored
     assert best is not None
-    return best, metrics, predictions
+    return best, results

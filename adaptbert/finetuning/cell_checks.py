@@ -2,8 +2,8 @@
 
 from adaptbert.codes import Code
 from adaptbert.errors import BadData, BadParams
-from adaptbert.finetuning import class_weights
 from adaptbert.finetuning.cell_config import CellConfig
+from adaptbert.finetuning.options import class_weights
 from adaptbert.finetuning.tasks.shapes import mismatch, shape_of
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.rows.targets import TARGETS

@@ -7,10 +7,10 @@ from pydantic import Field, model_validator
 from adaptbert.base import bounds
 from adaptbert.base.config import contradiction
 from adaptbert.base.task_types import TARGETS_OF, TaskType
-from adaptbert.finetuning.adversarial import AdversarialConfig
-from adaptbert.finetuning.class_weights import ClassWeights
-from adaptbert.finetuning.freezing import FreezeConfig, GradualUnfreezingConfig
-from adaptbert.finetuning.r_drop import RDropConfig
+from adaptbert.finetuning.options.adversarial import AdversarialConfig
+from adaptbert.finetuning.options.class_weights import ClassWeights
+from adaptbert.finetuning.options.freezing import FreezeConfig, GradualUnfreezingConfig
+from adaptbert.finetuning.options.r_drop import RDropConfig
 from adaptbert.finetuning.search import Point, SearchConfig
 from adaptbert.finetuning.tasks.shapes import ShapeConfig
 from adaptbert.model.optimizer import OptimConfig

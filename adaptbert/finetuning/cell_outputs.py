@@ -37,7 +37,7 @@ def keep_cell(trained: TrainedCell, paths: CellPaths, work: Work, run: Run) -> N
     start, model = trained.run.start, trained.best.trained.model
     metrics = metrics_of(trained)
     card = checkpoint.save(paths.out, model, start.tokenizer, provenance_of(trained))
-    _write_predictions(paths.predictions, trained.predictions)
+    _write_predictions(paths.predictions, [seed.predictions for seed in trained.seeds])
     write_json(paths.metrics, metrics.as_json())
     work.finish(paths.metrics)
     _log(trained, card, run)
@@ -50,7 +50,6 @@ def keep_cell(trained: TrainedCell, paths: CellPaths, work: Work, run: Run) -> N
 def metrics_of(trained: TrainedCell) -> CellMetrics:
     """The metrics file; values of one run are those of the best seed."""
     cell, best = trained.run, trained.best.trained
-    has_extra_runs = trained.search is not None or trained.learning_curve is not None
     return CellMetrics(
         task=cell.task,
         arm=cell.arm,
@@ -67,8 +66,8 @@ def metrics_of(trained: TrainedCell) -> CellMetrics:
         parameters=parameters(best.model),
         contract=contract(trained.described, trained.best.ids),
         unanswerable=trained.unanswerable if trained.unanswerable["train"] else None,
-        cost=trained.cost if has_extra_runs else None,
-        seeds=trained.seeds,
+        cost=trained.cost,
+        seeds=[seed.metrics for seed in trained.seeds],
         search=trained.search,
         learning_curve=trained.learning_curve,
     )
@@ -101,7 +100,7 @@ def _write_predictions(target: Path, seeds: list[pa.Table]) -> None:
 
 
 def _log(trained: TrainedCell, card: Card, run: Run) -> None:
-    seeds = trained.seeds
+    seeds = [seed.metrics for seed in trained.seeds]
     test = {f"test/{name}": sum(seed.test[name] for seed in seeds) / len(seeds) for name in seeds[0].test}
     dev = {f"dev/{name}": sum(seed.dev[name] for seed in seeds) / len(seeds) for name in seeds[0].dev}
     cost = {f"cost/{name}": value for name, value in trained.cost.as_json().items()}

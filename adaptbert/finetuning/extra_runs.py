@@ -4,13 +4,15 @@ Each run is trained once: its result is written to the work folder and its savep
 resumes in the run that was interrupted, and the disk holds the savepoints of one run only.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from math import isnan, nan
 from typing import Any, TypeVar
 
 from adaptbert.base.files import write_json
 from adaptbert.codes import Code
+from adaptbert.finetuning.cell_config import CellConfig
 from adaptbert.finetuning.metrics.cell_metrics import (
     Cost,
     FewerLabelsSeed,
@@ -19,6 +21,7 @@ from adaptbert.finetuning.metrics.cell_metrics import (
     TrialMetrics,
 )
 from adaptbert.finetuning.search import Point, SearchConfig, best, search, search_seeds
+from adaptbert.finetuning.seed_inputs import InputsOf
 from adaptbert.finetuning.seed_run import SeedRun, run_seed, train_seed
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.training.resume import Work
@@ -48,10 +51,10 @@ class ExtraRuns:
     """The runs of one cell.
 
     Attributes:
-        tags: its `task` and `arm`, for MLflow.
+        name: of the cell.
     """
 
-    tags: Mapping[str, str]
+    name: str
     work: Work
     run: Run
 
@@ -60,9 +63,8 @@ class ExtraRuns:
     ) -> R:
         """The result of `train`, read from disk if an earlier process finished it; tracked as a child run of the
         cell."""
-        tags = {**self.tags, "trial": what, "seed": str(seed)}
         savepoints = self.work.savepoints(f"{what.replace(' ', '-')}-seed-{seed}")
-        with self.run.child(f"{what} {self.tags['arm']} {self.tags['task']} seed {seed}", tags) as child:
+        with self.run.child(f"{what} {self.name} seed {seed}", {"trial": what, "seed": str(seed)}) as child:
             child.go_on(savepoints.folder)
             child.log_params(values)
             result = savepoints.folder / RESULT
@@ -72,22 +74,31 @@ class ExtraRuns:
         return kind.read(result)
 
 
-def search_values(config: SearchConfig, request: SeedRun, extra: ExtraRuns) -> tuple[Point, SearchMetrics]:
+def search_values(
+    config: SearchConfig, params: CellConfig, inputs: InputsOf, extra: ExtraRuns
+) -> tuple[Point, SearchMetrics]:
     """The point with the best mean on the dev split, and the metrics of all trials; the test split is never read.
+
+    Args:
+        params: with the usual values.
 
     Raises:
         Diverged: every trial diverged.
     """
-    params, seeds, rows = request.params, search_seeds(config), list[TrialMetrics]()
-    usual, metric = Point(params.optim.learning_rate, params.global_batch_size, params.epochs), request.shape.metric
+    seeds, rows = search_seeds(config), list[TrialMetrics]()
+    usual, metric = (
+        Point(params.optim.learning_rate, params.global_batch_size, params.epochs),
+        inputs(seeds[0]).shape.metric,
+    )
 
     def score(point: Point) -> float:
         what = f"trial {len(rows) + 1}"
-        tried = replace(request, params=params.at(point))
-        runs = [
-            extra.once(what, seed, asdict(point), TrialRun, lambda *where, seed=seed: _trial(tried, seed, *where))
-            for seed in seeds
-        ]
+        tried = params.at(point)
+
+        def train(seed: int, savepoints: Savepoints, run: Run) -> TrialRun:
+            return _trial(replace(inputs(seed), params=tried), seed, savepoints, run)
+
+        runs = [extra.once(what, seed, asdict(point), TrialRun, partial(train, seed)) for seed in seeds]
         row = _trial_metrics(point, metric, runs)
         rows.append(row)
         mean = row.dev[metric]
@@ -98,7 +109,7 @@ def search_values(config: SearchConfig, request: SeedRun, extra: ExtraRuns) -> t
     trials = search(config, usual, score)
     chosen = best(trials)
     if isnan(trials[chosen].score):
-        place = f"{extra.tags['task']}-{extra.tags['arm']}: search"
+        place = f"{extra.name}: search"
         raise Diverged(Code.DIVERGED, place, f"all {len(trials)} trials diverged", "lower search.learning_rate")
     print(f"  chosen on dev: trial {chosen + 1} of {len(trials)}")
     cost = Cost.total(rows)
@@ -106,22 +117,18 @@ def search_values(config: SearchConfig, request: SeedRun, extra: ExtraRuns) -> t
     return trials[chosen].point, record
 
 
-def learn_from_fewer(request: SeedRun, labels: int, extra: ExtraRuns) -> LearningPoint:
+def learn_from_fewer(seeds: Sequence[int], labels: int, inputs: InputsOf, extra: ExtraRuns) -> LearningPoint:
     """A point of the learning curve: all seeds, scored on dev and test.
 
     Args:
-        request: with the examples of the first `labels` rows.
+        inputs: with so many labels, a prefix of the subset of each seed.
     """
-    runs = [
-        extra.once(
-            f"{labels} labels",
-            seed,
-            {"labels": labels},
-            FewerLabelsRun,
-            lambda *where, seed=seed: _on_fewer(request, seed, *where),
-        )
-        for seed in request.params.seeds
-    ]
+
+    def train(seed: int, savepoints: Savepoints, run: Run) -> FewerLabelsRun:
+        return _on_fewer(inputs(seed), seed, savepoints, run)
+
+    what, values = f"{labels} labels", {"labels": labels}
+    runs = [extra.once(what, seed, values, FewerLabelsRun, partial(train, seed)) for seed in seeds]
     cost = Cost.total(runs)
     return LearningPoint(labels=labels, tokens=cost.tokens, tflop=cost.tflop, seeds=[run.seed for run in runs])
 

@@ -10,9 +10,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from adaptbert.finetuning.adversarial import AdversarialConfig
-from adaptbert.finetuning.freezing import GradualUnfreezingConfig
-from adaptbert.finetuning.r_drop import RDropConfig
+from adaptbert.finetuning.options.adversarial import AdversarialConfig
+from adaptbert.finetuning.options.freezing import GradualUnfreezingConfig
+from adaptbert.finetuning.options.r_drop import RDropConfig
 from adaptbert.finetuning.tasks.examples import Examples
 from adaptbert.finetuning.tasks.layer_mix import means
 from adaptbert.finetuning.tasks.shapes import Shape

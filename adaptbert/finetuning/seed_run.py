@@ -11,10 +11,10 @@ import pyarrow as pa
 from adaptbert.base.record import CurvePoint
 from adaptbert.finetuning import temperature
 from adaptbert.finetuning.cell_config import CellConfig
-from adaptbert.finetuning.freezing import freeze
 from adaptbert.finetuning.heldout_rows import HeldOutRows
 from adaptbert.finetuning.metrics.cell_metrics import Cost, SeedMetrics
 from adaptbert.finetuning.module import FineTuning, LabelledBatches, UnfreezingBatches, logits
+from adaptbert.finetuning.options.freezing import freeze
 from adaptbert.finetuning.tasks.examples import Examples
 from adaptbert.finetuning.tasks.shapes import Shape
 from adaptbert.model.checkpoint import Checkpoint

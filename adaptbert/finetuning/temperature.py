@@ -43,7 +43,7 @@ def judged(
 ) -> dict[str, float]:
     """The expected calibration error in bins of equal mass, `ece`, and with the temperature `ece_tempered`.
 
-    Of the event that the whole answer to a row is right, as in the report (adaptbert.comparison.inspection).
+    Of the event that the whole answer to a row is right, as in the report (adaptbert.comparison.evaluation.inspection).
     """
     if NAME not in tuned:
         return {}

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, model_validator
 
+from adaptbert.base.expansion import SCRATCH
 from adaptbert.base.files import file_digest
-from adaptbert.base.ladder import SCRATCH
 from adaptbert.base.record import Number, Record, validated
 from adaptbert.base.task_types import TARGETS_OF, Target, TaskType
 from adaptbert.codes import Code
@@ -61,6 +61,7 @@ class Provenance(CardRecord):
 
     stage: str
     rung: str
+    """Its folder below models/, which names start and draw: `finetune/section-domain-small-1`."""
     params: dict[str, Any]
     task: TaskCard | None = None
     """Of a cell."""
@@ -98,7 +99,7 @@ def read_card(values: Mapping[str, Any], file: Path) -> Card | None:
     if isinstance(task, Mapping) and _OF_A_TASK - task.keys():
         raise incomplete_task(file)
     card = validated(Card, values, file, COPY)
-    if card.weights is None and (card.rung != SCRATCH or card.task is not None):
+    if card.weights is None and (card.rung.partition("/")[0] != SCRATCH or card.task is not None):
         problem = f"`weights` is null, but {card.rung} was trained: its answers would be those of random weights"
         raise BadData(Code.NO_WEIGHTS, file, problem, COPY)
     return card

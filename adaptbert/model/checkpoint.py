@@ -65,9 +65,7 @@ class Checkpoint:
             problem = "is a file, and a checkpoint is a folder"
             raise BadData(Code.NOT_A_CHECKPOINT, folder, problem, f"name its folder: {folder.parent}")
         if not folder.is_dir():
-            beside = sorted(other.name for other in folder.parent.glob("*/"))
-            known = f"there are {', '.join(beside)}" if beside else "name the folder of a checkpoint"
-            raise BadData(Code.NOT_A_CHECKPOINT, folder, f"no such folder{nearest(folder.name, beside)}", known)
+            raise _no_folder(folder)
         check_regular(folder)
         config_file, weights, card_file = folder / CONFIG, folder / WEIGHTS, folder / CARD
         if not config_file.is_file():
@@ -195,7 +193,7 @@ class Checkpoint:
         if fingerprint != self.tokenizer.fingerprint:
             own = self.tokenizer.fingerprint
             problem = f"made with tokenizer {fingerprint[:12]}, the checkpoint {self.name} has {own[:12]}"
-            remedy = "set tokenizer.source to the tokenizer of the checkpoint and run again"
+            remedy = "run `dvc repro`, which tokenises all text with the tokenizer of its start"
             raise BadData(Code.OTHER_TOKENIZER, place, problem, remedy)
 
     def model(self, hugging_face_class: Any, seed: int, **overrides: Any) -> Any:
@@ -294,3 +292,14 @@ def _quiet() -> Iterator[None]:
         yield
     finally:
         hugging_face_logging.set_verbosity(level)
+
+
+def _no_folder(folder: Path) -> BadData:
+    """The error for a name that is not there; for one that lacks its start or draw, with those that there are."""
+    beside = sorted(other.name for other in folder.parent.glob("*/"))
+    longer = [name for name in beside if name.startswith(f"{folder.name}-")]
+    problem = f"no such folder{nearest(folder.name, beside)}"
+    if len(longer) > 1:
+        problem, beside = "no such folder: a start and a draw belong to the name", longer
+    remedy = f"there are {', '.join(beside)}" if beside else "name the folder of a checkpoint"
+    return BadData(Code.NOT_A_CHECKPOINT, folder, problem, remedy)

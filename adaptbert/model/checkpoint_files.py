@@ -136,7 +136,10 @@ def downloaded(name: str, revision: str, file: str, *, required: bool = True) ->
 def not_on_the_hub(name: str, error: Exception) -> BadData:
     """The error for a model, or a file of it, that transformers cannot load from the hub."""
     reason = (str(error).splitlines() or [type(error).__name__])[0]
-    remedy = "check the spelling, or the network (HF_HUB_OFFLINE=1 allows only what was downloaded before)"
+    remedy = (
+        "check the spelling, or the network (HF_HUB_OFFLINE=1 allows only what was downloaded before); from a folder: "
+        "`adaptbert import FOLDER --start NAME`"
+    )
     return BadData(Code.NOT_A_CHECKPOINT, name, f"cannot be loaded from the hub: {reason}", remedy)
 
 

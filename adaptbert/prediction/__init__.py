@@ -2,7 +2,7 @@
 
 from adaptbert.prediction import Predictor
 
-for answer in Predictor.load("models/finetune/section-general").answers([{"text": "..."}]):
+for answer in Predictor.load("models/finetune/section-general-small").answers([{"text": "..."}]):
     ...
 """
 

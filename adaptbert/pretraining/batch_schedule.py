@@ -33,13 +33,25 @@ class BatchSchedule:
         accumulate: micro-batches an optimizer step.
         batches: the k-th micro-batch.
         row: tokens of a packed row, the mean over all steps.
+        long_row, short_row: of one that has whole documents, and of one of the first `short_steps` steps.
     """
 
     steps: int
     body_steps: int
     accumulate: int
     batches: Callable[[int], MaskedBatch]
-    row: float
+    long_row: float
+    short_row: float
+    short_steps: int
+
+    @property
+    def row(self) -> float:
+        return self.row_until(self.steps)
+
+    def row_until(self, steps: int) -> float:
+        """Tokens of a packed row, the mean over so many steps from the first on."""
+        short = min(self.short_steps, steps)
+        return self.long_row + (self.short_row - self.long_row) * short / max(1, steps)
 
     @classmethod
     def of(
@@ -65,13 +77,12 @@ class BatchSchedule:
         steps = params.head_warmup_steps + body_steps
         accumulate = params.global_batch_tokens // params.micro_batch_tokens
         batches: Callable[[int], MaskedBatch] = batches_of(corpus, params.block_size, seed)
-        row = float(params.block_size)
+        row, short, short_steps = float(params.block_size), params.block_size, 0
         if params.lengths:
             short = params.lengths.short_length
             first = batches_of(ShortDocuments(corpus, short), short, seed_of(seed, "short"))
             short_steps = params.lengths.short_steps(steps)
             batches = ConcatenatedBatches(first, short_steps * accumulate, batches)
-            row += (short - row) * short_steps / max(1, steps)
         if params.head_warmup_steps:
             batches = HeadWarmupBatches(batches, params.head_warmup_steps * accumulate)
-        return cls(steps, body_steps, accumulate, batches, row)
+        return cls(steps, body_steps, accumulate, batches, row, short, short_steps)

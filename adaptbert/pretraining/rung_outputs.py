@@ -13,9 +13,11 @@ from adaptbert.pretraining.metrics.rung_metrics import (
     MaskingMetrics,
     RungMetrics,
     SentenceCounts,
+    StopMetrics,
     VocabularyGrowth,
 )
-from adaptbert.pretraining.rung import Measures, TrainedRung
+from adaptbert.pretraining.rung import TrainedRung
+from adaptbert.pretraining.rung_evaluation import Measures
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.training.resume import Work
 
@@ -45,6 +47,10 @@ def keep_rung(trained: TrainedRung, paths: RungPaths, work: Work, run: Run) -> N
     _log(metrics, card, run)
     run.log_artifact(paths.out / CARD)
     run.log_artifact(paths.metrics)
+    if metrics.stop:
+        ended = f"{metrics.stop.reason} ended training" if metrics.stop.reason else "training was not ended"
+        of = f"{metrics.steps:,} steps of {metrics.stop.planned_steps:,}"
+        print(f"  stop rule: {ended} ({of}); the weights after step {metrics.stop.kept_step:,} are kept")
     bits = {name: (metrics.before[name].bits_per_char, after.bits_per_char) for name, after in metrics.after.items()}
     print("  bits per character: " + ", ".join(f"{name} {was:.3f} -> {now:.3f}" for name, (was, now) in bits.items()))
 
@@ -72,19 +78,35 @@ def metrics_of(trained: TrainedRung) -> RungMetrics:
         random_head=trained.untrained_head,
         before=_typed(trained.before),
         after=_typed(trained.after),
-        curve=[CurvePoint.model_validate(point) for point in trained.fitted.curve],
+        curve=[CurvePoint.model_validate(point) for point in trained.curve],
         masking=MaskingMetrics.model_validate(masking),
+        fill_in=trained.fill_in,
+        stop=_stop(trained),
+    )
+
+
+def _stop(trained: TrainedRung) -> StopMetrics | None:
+    """What the stop rule did; None without one."""
+    if trained.run.params.stop is None:
+        return None
+    ended = trained.fitted.ended
+    return StopMetrics(
+        planned_steps=trained.planned_steps,
+        kept_step=trained.fitted.step,
+        kept_tokens=trained.kept_tokens,
+        reason="forgetting" if ended == "limit" else ended,
     )
 
 
 def provenance_of(trained: TrainedRung, metrics: RungMetrics) -> Provenance:
     """The card without the digests of the other files."""
     rung, start = trained.run, trained.run.start
-    read = [{**text, "trained_tokens": trained.tokens} for text in rung.corpus.texts] if trained.steps else []
+    tokens = trained.kept_tokens
+    read = [{**text, "trained_tokens": tokens} for text in rung.corpus.texts] if trained.fitted.step else []
     return Provenance(
         stage=rung.stage,
         rung=rung.rung,
-        params={**rung.params.model_dump(), "seed": rung.seed},
+        params={**rung.params.recorded(), "seed": rung.seed},
         init=start.digest,
         texts=[*start.texts, *read],
         measured=trained.after,
@@ -102,3 +124,6 @@ def _log(metrics: RungMetrics, card: Card, run: Run) -> None:
     run.set_tags({**tags, "checkpoint": str(card.weights)})
     mask = {f"mask/{name}": value for name, value in metrics.masking.measures.items()}
     run.log_metrics({"cost/tokens": metrics.tokens, "cost/tflop": metrics.tflop, **mask})
+    if metrics.stop:
+        run.set_tags({"stopped": metrics.stop.reason or "no"})
+        run.log_metrics({"stop/kept_step": metrics.stop.kept_step, "stop/steps": metrics.steps})

@@ -53,7 +53,7 @@ def mend(patience: float = PATIENCE_SECONDS) -> list[str]:
         Blocked: dvc.lock, or a lock of DVC's, is no file.
         Busy: it is still not whole, and a DVC that is at work may be writing it.
     """
-    if not os.access(STATE.parent, os.W_OK):  # not a DVC project, or not writable
+    if not (os.access(STATE.parent, os.W_OK) and os.access(LOCK.parent, os.W_OK)):  # no DVC project, or not writable
         return []
     give_up = time.monotonic() + patience
     while True:

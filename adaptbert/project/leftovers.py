@@ -6,14 +6,14 @@ stage, and DVC's cache its outputs: with the older params.yaml they are restored
 """
 
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from adaptbert.project.dvc_files import GRAPH, LOCK
 from adaptbert.runtime.params import params_file as params
-
-CACHE = Path(".dvc/cache/files/md5")
 
 
 def remove(document: Mapping[str, Any], file: Path) -> list[str]:
@@ -26,20 +26,31 @@ def remove(document: Mapping[str, Any], file: Path) -> list[str]:
     graph, lock = _stages(GRAPH), _stages(LOCK)
     today = {address for name, stage in graph.items() for address in _addresses(name, stage, document, file)}
     read_whole = {Path(dep) for stage in graph.values() for dep in stage.get("do", stage).get("deps", ())}
+    gone = [(address, out) for address in sorted(lock.keys() - today) for out in lock[address].get("outs", ())]
+    left = [
+        (address, path, str(out.get("md5", "")))
+        for address, out in gone
+        if (path := Path(out["path"])).exists() and ".." not in path.parts and not read_whole.isdisjoint(path.parents)
+    ]
+    cache = _cache() if left else None
     removed = []
-    for address in sorted(lock.keys() - today):
-        for out in lock[address].get("outs", ()):
-            path = Path(out["path"])
-            if ".." in path.parts or read_whole.isdisjoint(path.parents) or not _is_cached(out):
-                continue
-            if path.is_dir():
-                shutil.rmtree(path)
-            elif path.is_file():
-                path.unlink()
-            else:
-                continue
-            removed.append(f"{path} removed: params.yaml has no {address} any more; DVC's cache has it")
+    for address, path, digest in left:
+        if cache is None or not (cache / digest[:2] / digest[2:]).is_file():
+            continue
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.is_file():
+            path.unlink()
+        else:
+            continue
+        removed.append(f"{path} removed: params.yaml has no {address} any more; DVC's cache has it")
     return removed
+
+
+def _cache() -> Path | None:
+    """Where DVC's cache has files, as one of four files of settings says; None where DVC cannot read these."""
+    done = subprocess.run([sys.executable, "-m", "dvc", "cache", "dir"], stdout=subprocess.PIPE, text=True)
+    return Path(done.stdout.strip(), "files/md5") if done.returncode == 0 else None
 
 
 def _stages(path: Path) -> dict[str, Any]:
@@ -59,8 +70,3 @@ def _addresses(name: str, stage: Mapping[str, Any], document: Mapping[str, Any],
         return
     for key in params.section(document, stage["foreach"].removeprefix("${").removesuffix("}"), file):
         yield f"{name}@{key}"
-
-
-def _is_cached(out: Mapping[str, Any]) -> bool:
-    digest = str(out.get("md5", ""))
-    return (CACHE / digest[:2] / digest[2:]).is_file()

@@ -9,11 +9,12 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from adaptbert.base.start import FOLDERS
 from adaptbert.codes import Code
 from adaptbert.collection.readers.lines import special
 from adaptbert.errors import BadData, UserError, closest, shortened
 from adaptbert.project.repository import current_outputs, record_of
-from adaptbert.runtime.params import look_alikes
+from adaptbert.runtime.params import blocks, look_alikes
 
 _MOST_SHOWN = 255
 """Characters of a path."""
@@ -25,7 +26,7 @@ def check(document: Mapping[str, Any], file: Path) -> list[UserError]:
     Args:
         file: for the messages.
     """
-    paths = [*_paths(document)]
+    paths = list(dict.fromkeys(_paths(document)))
     named = {Path(path) for _, path in paths}
     return [error for key, path in paths if (error := _problem(f"{file}: {key}", path, named))]
 
@@ -87,8 +88,11 @@ def _missing(place: str, path: Path, named: Collection[Path]) -> UserError:
     if (recorded := record_of(path)) is not None:
         remedy = f"get it from the remote: dvc pull {recorded}; or from this clone's cache: dvc checkout {recorded}"
         return BadData(Code.NO_SUCH_FILE, place, f"{shown}: no such file{rest}", remedy)
+    remedy = "put it there, or write where it is"
+    if path.is_relative_to(FOLDERS):
+        remedy = f"put a checkpoint there: `adaptbert import SOURCE --start {path.parent.name}`"
     problem = f"{shown}: no such file{_nearest(path, named)}{rest}"
-    return BadData(Code.NO_SUCH_FILE, place, problem, "put it there, or write where it is")
+    return BadData(Code.NO_SUCH_FILE, place, problem, remedy)
 
 
 def _nearest(path: Path, named: Collection[Path]) -> str:
@@ -109,12 +113,17 @@ def _paths(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Every file that is read, with its key; one that stands for several splits comes once."""
     for name, values in document.get("collect", {}).items():
         yield f"collect.{name}.path", values["path"]
-    if "tokenize" in document:
-        yield "tokenize.words.dictionary", document["tokenize"]["words"]["dictionary"]
+    starts = document.get("ladder", {}).get("starts", {})
+    words = ["words", "dictionary"]
+    for start in starts if "tokenize" in document else ():
+        dictionary = blocks.in_force(document["tokenize"], [start])["words"]["dictionary"]
+        yield f"tokenize.{blocks.owner(document['tokenize'], [start], words)}.words.dictionary", dictionary
     for name, values in document.get("collect_task", {}).items():
         seen = {values[split]: split for split in ("test", "dev", "train")}
         yield from ((f"collect_task.{name}.{split}", path) for path, split in reversed(seen.items()))
-    start = Path(document["pretrain"]["init"]) if "pretrain" in document else None
-    if start is not None and start.is_dir():  # neither `scratch` nor a name on the hub
-        recorded = {path.stem for path in start.glob("*.dvc")}
-        yield from (("pretrain.init", (start / name).as_posix()) for name in sorted({"config.json", *recorded}))
+    for start, weights in starts.items():
+        folder = Path(FOLDERS, start)
+        if weights["init"] == folder.as_posix():
+            recorded = {path.stem for path in folder.glob("*.dvc")}
+            for name in sorted({"config.json", *recorded}):
+                yield f"ladder.starts.{start}.init", (folder / name).as_posix()

@@ -84,11 +84,21 @@ def bring(folder: Path, *, force: bool) -> CopySummary:
         BadData: a file cannot be read or would overwrite another one, or there is none.
         NotWritten: there is no room, or data/own cannot be written.
     """
+    return _bring(*_survey(folder), force=force)
+
+
+def bring_files(files: Sequence[Path]) -> CopySummary:
+    """The same for single files, of which none is replaced that is not in DVC's cache."""
+    for file in files:
+        check_regular(file, str(file))
+    return _bring(list(files), [], force=False)
+
+
+def _bring(sources: list[Path], left_out: list[str], *, force: bool) -> CopySummary:
     if Path(os.path.realpath(OWN)) != Path.cwd().resolve() / OWN:
         problem = "is, or lies behind, a link, and DVC records no files behind a link"
         remedy = "remove the link (the files stay where they are), or say --in-place"
         raise BadData(Code.OWN_DATA_IS_A_LINK, OWN, problem, remedy)
-    sources, left_out = _survey(folder)
     with stage_lock("data-own"), _dvc() as repo:
         OWN.mkdir(parents=True, exist_ok=True)
         for left in OWN.glob(".*.part"):  # of a killed process: the lock excludes others

@@ -19,6 +19,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from adaptbert.base.config import Config
+from adaptbert.base.ladder import ALL
+from adaptbert.project.ladder_rules import ARMS, BLOCKS, CORPORA, STARTS, TASKS
 from adaptbert.runtime.params import params_file as params
 from adaptbert.runtime.stage import STAGES, Stage
 
@@ -29,11 +31,26 @@ HEAD = """\
 
 Every key of `params.yaml`. This file is written by `python -m adaptbert.project.parameters_page > docs/parameters.md`.
 
-A key without "optional" is required: the code has no default that changes a result. The column "demo" is the value in
-`presets/demo.yaml`. `<corpus>`, `<task>` and `<key>` are names that you choose. An unknown key, a wrong type or a value
-out of range is refused before anything runs (`adaptbert check`); see [errors.md](errors.md).
+A key without "optional" is required: the code has no default that changes what is trained. The column "demo" is the
+value in `presets/demo.yaml`. `<start>`, `<arm>`, `<corpus>` and `<task>` are names that you choose: a letter a-z, then
+a-z, 0-9 and `_`, 40 characters at most. An unknown key, a wrong type or a value out of range is refused before anything
+runs (`adaptbert check`); see [errors.md](errors.md).
 
-Below `finetune.<task>` stand the options of four task types (`shape`); a task has only those of its own type.
+**Blocks.** In the sections from `tokenizer` to `finetune`, `all` holds the values, and a block with the name of a
+start, a corpus, a task or an arm holds what differs there; each section says which. Any key below `all` can stand in a
+block. Later blocks win: `all`, start, corpus or task, arm. Mappings are merged key by key, but for `budget`, which is
+one value.
+
+```yaml
+finetune:
+  all: {epochs: 4, optim: {learning_rate: 4.0e-4, ...}, ...}
+  mention: {epochs: 8, optim: {learning_rate: 2.0e-4}}
+```
+
+`ladder.yaml` is written from the names of this file: run `adaptbert ladder` after you have changed one, also the name
+of a block.
+
+In `finetune` stand the options of four task types (`shape`); a task has only those of its own type.
 
 To change a value for one experiment, use `-S` of `dvc exp run`; see
 [how-to/experiments.md](how-to/experiments.md).
@@ -47,27 +64,26 @@ OTHERWISE = {
     "encoder.layers": "Transformer layers.",
     "epochs": "Passes over the training rows; a fraction is allowed.",
     "epsilon": "Added to the denominator of AdamW.",
-    "finetune.<key>.arm": "Name of the arm; `<key>` is `<task>-<arm>`.",
-    "finetune.<key>.from": "The rung whose weights are fine-tuned.",
-    "finetune.<key>.task": "A task of `collect_task`.",
+    "all.lowercase": "Lower-case and strip accents. For starts with random weights.",
+    "all.min_frequency": "Subword tokens that occur less often are dropped. For starts with random weights.",
+    "all.vocabulary_size": "Number of tokens of the vocabulary. For starts with random weights.",
     "measure.probability": "Masking probability of the evaluation on held-out text.",
     "measure.seed": "Seed of the evaluation masks, which are the same for every rung.",
     "rows.dev": "Maximum number of rows of the development split.",
     "rows.test": "Maximum number of rows of the test split.",
-    "rows.train": "Maximum number of rows of the training split. `rows` is for `installed_docs` only.",
+    "rows.train": "Maximum number of rows of the training split. `rows` is for `installed_docs` and `dna` only.",
     "seed": "Determines document order, masks and dropout. Fine-tuning has its own seeds.",
     "shape": "Rows of the task: a text, a pair of texts, a question about a context, or tokens with tags.",
-    "source": "`installed_docs` (the demonstration), `files` (yours) or `hub` (a data set by name and revision).",
-    "task_transfer.<key>.task": "The task whose training text is used, without its labels.",
+    "source": "`installed_docs` (the demonstration), `files` (yours) or `hub` (a data set by name and revision); "
+    "of a task also `dna` (a control without language).",
     "test": "The test split: a file, or that of `train` (see `split`). Evaluated once per seed, after training.",
-    "tokenizer.lowercase": "Lower-case and strip accents. For `source: train`.",
-    "tokenizer.min_frequency": "Subword tokens that occur less often are dropped. For `source: train`.",
-    "tokenizer.vocabulary_size": "Number of tokens of the vocabulary. For `source: train`.",
-    "train": "The training split: a file, or a list of packages.",
+    "train": "The training split: a file, or a list of packages or of words.",
     "weight_decay": "Decoupled weight decay; not applied to biases and LayerNorm.",
 }
 """End of a dotted key -> its meaning, where the field has no docstring; the longest match counts."""
 
+NAMED = {STARTS: "a start", CORPORA: "a corpus", TASKS: "a task", ARMS: "an arm"}
+"""What a block may be named after."""
 NAMES_ONLY = ("collect", "collect_task")
 """Sections of which `validate` reads only the names; their own stages define the keys."""
 
@@ -77,10 +93,10 @@ class Parameter:
     """One key.
 
     Attributes:
-        key: dotted, with <corpus>, <task> or <key> where the user chooses the name.
+        key: dotted, with <start>, <arm>, <corpus> or <task> where the user chooses the name.
         kind: type and range.
         meaning: a sentence or two, or empty.
-        demo: its value in the demo; empty where the demo omits it or has several.
+        demo: its value in the demo, in `all` or in another block; empty where the demo omits it or has several.
     """
 
     key: str
@@ -93,23 +109,42 @@ def parameters() -> dict[str, list[Parameter]]:
     """Every key that a stage reads, by section, in the order of the demo."""
     demo = params.read(DEMO)
     sections: dict[str, list[Parameter]] = {}
-    for module in sorted(path.stem for path in STAGES.glob("*.py") if path.stem != "__init__"):
-        stage: Stage = importlib.import_module(f"stages.{module}").STAGE
-        below = f"{stage.name}.<{stage.keyed_by}>" if stage.keyed_by else stage.name
-        sections[stage.name] = list(_of_class(stage.hints()["params"], below, demo))
+    modules = sorted(path.stem for path in STAGES.glob("*.py") if path.stem != "__init__")
+    stages: list[Stage] = [importlib.import_module(f"stages.{module}").STAGE for module in modules]
+    for stage in stages:
+        if stage.has_section:
+            sections[stage.name] = list(_of_class(stage.hints()["params"], _place(stage), demo))
         for name, kind in stage.sections().items():
             if kind is int:
                 sections[name] = [_parameter(name, "integer", "", demo)]
-            elif name not in NAMES_ONLY:
+            elif name not in (*NAMES_ONLY, *stage.at):
                 sections[name] = list(_of_class(kind, name, demo))
+    parts = {  # of the section of another stage, which only keeps them
+        place.replace("{", "<").replace("}", ">"): stage.sections()[name]
+        for stage in stages
+        for name, place in stage.at.items()
+    }
+    for place, kind in parts.items():
+        rows = sections[place.partition(".")[0]]
+        number = next(number for number, row in enumerate(rows) if row.key == place.rpartition(".")[0])
+        rows[number : number + 1] = _of_class(kind, place, demo)
     return {name: sections[name] for name in demo}
+
+
+def _place(stage: Stage) -> str:
+    """Where its values stand."""
+    if stage.blocks:
+        return f"{stage.name}.{ALL}"
+    return f"{stage.name}.<{stage.keyed_by}>" if stage.keyed_by else stage.name
 
 
 def page(sections: dict[str, list[Parameter]]) -> str:
     """The whole file."""
     parts = [HEAD]
     for name, rows in sections.items():
-        lines = [f"## {name}", "", "| key | type | meaning | demo |", "|---|---|---|---|"]
+        kinds = " or ".join(NAMED[kind] for kind in BLOCKS.get(name, ()))
+        of_blocks = [f"Blocks: `{ALL}`, and those with the name of {kinds}.", ""] if kinds else []
+        lines = [f"## {name}", "", *of_blocks, "| key | type | meaning | demo |", "|---|---|---|---|"]
         for row in rows:
             demo = f"`{row.demo}`" if row.demo else ""
             cells = [f"`{row.key}`", row.kind, row.meaning.replace("|", "\\|"), demo]
@@ -124,7 +159,7 @@ def _of_class(cls: type[Config], key: str, demo: dict[str, Any]) -> Iterator[Par
         here = f"{key}.{field.alias or name}"
         annotation = _without_none(field.annotation)
         if get_origin(annotation) is dict and _config(get_args(annotation)[1]):
-            yield from _of_class(get_args(annotation)[1], f"{here}.<key>", demo)
+            yield from _of_class(get_args(annotation)[1], f"{here}.<{name.removesuffix('s')}>", demo)
         elif _config(annotation):
             yield from _of_class(annotation, here, demo)
         else:
@@ -180,7 +215,7 @@ def _name(annotation: Any) -> str:
         return f"list of {_name(inside[0])}"
     if origin is dict:
         return f"{_name(inside[0])}: {_name(inside[1])}"
-    return {int: "integer", float: "number", str: "text", bool: "true or false"}[annotation]
+    return {int: "integer", float: "number", str: "text", bool: "true or false", Any: "mapping"}[annotation]
 
 
 def _without_none(annotation: Any) -> Any:
@@ -194,10 +229,10 @@ def _config(annotation: Any) -> bool:
 
 
 def _value(path: list[str], here: Any) -> str:
-    """The demo's value; under a name that the user chooses, the value that all names share."""
+    """The demo's value; under a name that the user chooses, the value that all names share; of blocks, that have it."""
     for place, part in enumerate(path):
-        if part.startswith("<"):
-            values = {_value(path[place + 1 :], below) for below in here.values()}
+        if part.startswith("<") or part == ALL:
+            values = {_value(path[place + 1 :], below) for below in here.values()} - ({""} if part == ALL else set())
             return values.pop() if len(values) == 1 else ""
         if part not in here:
             return ""

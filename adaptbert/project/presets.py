@@ -8,12 +8,10 @@ their folder stands there instead: where the preset says data/own/posts.jsonl.gz
 import json
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from adaptbert.base.files import atomic_write
 from adaptbert.codes import Code
 from adaptbert.errors import BadParams, nearest
 
@@ -90,21 +88,6 @@ def _is_moved(text: str, preset: str) -> bool:
     return isinstance(path, str) and text == _moved(preset, path.removesuffix(files[0].value.removeprefix(OWN))[:-1])
 
 
-@contextmanager
-def replaced(target: Path, content: str) -> Iterator[None]:
-    """Write `content` to the file; restore the previous content where the block fails."""
-    before = target.read_bytes() if target.is_file() else None
-    _write(target, content.encode())
-    try:
-        yield
-    except BaseException:
-        if before is None:
-            target.unlink()
-        else:
-            _write(target, before)
-        raise
-
-
 def alone(data: Path | None, *, in_place: bool) -> Path:
     """The folder whose files are brought without a preset.
 
@@ -149,8 +132,3 @@ def _committed(target: Path) -> str | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     return shown.stdout.decode("utf-8", "replace") if shown.returncode == 0 else None
-
-
-def _write(target: Path, content: bytes) -> None:
-    with atomic_write(target) as path:
-        path.write_bytes(content)

@@ -1,6 +1,7 @@
-"""Reads the validated splits of a labelled set, and selects the labelled subset that a recipe trains on."""
+"""Reads the validated splits of a labelled set, and selects the labelled rows that a seed trains on."""
 
 import json
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -13,14 +14,21 @@ def split(folder: Path, name: str) -> list[dict[str, Any]]:
     return list(tables.rows(folder / f"{name}.parquet"))
 
 
-def subset(rows: list[dict[str, Any]], labels: int) -> list[dict[str, Any]]:
-    """`labels` of the rows: the same for every arm and seed, and a prefix of any larger subset; 0 takes all.
+def used(rows: Sequence[Any], labels: int) -> int:
+    """The number of rows of a subset; 0 takes all."""
+    return min(labels, len(rows)) if labels else len(rows)
 
-    Rows are taken in the order of the hash of their id, which is random with respect to the label.
+
+def subset(rows: list[dict[str, Any]], labels: int, seed: int) -> list[dict[str, Any]]:
+    """`labels` of the rows, 0 for all: the same for every arm, and a prefix of any larger subset of the same seed.
+
+    Every seed has a subset of its own, so that the luck of a subset is part of the spread over seeds (Bouthillier et
+    al. 2021, "Accounting for variance in machine learning benchmarks", section 3.2). Rows are taken in the order of a
+    hash of the seed and their id, which is random with respect to the label.
     """
-    if labels == 0 or labels >= len(rows):
+    if used(rows, labels) == len(rows):
         return rows
-    return sorted(rows, key=lambda row: sha256(str(row["id"]).encode()).digest())[:labels]
+    return sorted(rows, key=lambda row: sha256(f"{seed} {row['id']}".encode()).digest())[:labels]
 
 
 def digest(rows: list[dict[str, Any]]) -> str:

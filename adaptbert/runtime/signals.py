@@ -5,6 +5,7 @@ because it may run in the middle of a backward pass: the training loop checks th
 where it can save its state. A second signal ends the process at once.
 """
 
+import atexit
 import os
 import signal
 import sys
@@ -20,6 +21,8 @@ from adaptbert.errors import TEMPORARY
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 _received: list[signal.Signals] = []
+_holding = 0
+"""How many `held` blocks the main thread is in."""
 _hooks: list[Callable[[Any], object]] = []
 
 
@@ -35,6 +38,7 @@ def raise_at_once() -> None:
     if sys.unraisablehook is not _raise_again:
         _hooks.append(sys.unraisablehook)
         sys.unraisablehook = _raise_again
+        atexit.register(_forget_alarm)
 
 
 @contextmanager
@@ -48,6 +52,26 @@ def deferred() -> Iterator[None]:
         if _is_main():
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+
+@contextmanager
+def held() -> Iterator[None]:
+    """In this block a signal does not raise yet, but at its end: for code of others, which may hold a lock.
+
+    `concurrent.futures` for one: an exception between the taking of a lock and the `with` that would give it back
+    leaves the lock taken, and the process waits for ever.
+    """
+    global _holding
+    if not _is_main():
+        yield
+        return
+    _holding += 1
+    try:
+        yield
+    finally:
+        _holding -= 1
+        if _received:  # also one that came before, in a destructor, and whose alarm rang in this block
+            _raise_where_allowed()
 
 
 def insist() -> None:
@@ -104,22 +128,39 @@ def _note(number: int, frame: FrameType | None) -> None:
 
 def _raise(number: int, frame: FrameType | None) -> None:
     _note(number, frame)
-    raise Interrupted(f"stopped by {received()}")
+    _raise_where_allowed()
 
 
 def _raise_again(unraisable: Any) -> None:
     """Python only prints an exception raised in a destructor: raise `Interrupted` again a moment later, outside of it.
 
     Args:
-        lost: as `sys.unraisablehook` gets it.
+        unraisable: as `sys.unraisablehook` gets it.
     """
     if isinstance(unraisable.exc_value, Interrupted) and _is_main():
-        signal.signal(signal.SIGALRM, _raise_where_allowed)
+        if sys.is_finalizing():
+            return
+        signal.signal(signal.SIGALRM, _ring)
         signal.setitimer(signal.ITIMER_REAL, 0.01)
     else:
         _hooks[-1](unraisable)
 
 
-def _raise_where_allowed(number: int, frame: FrameType | None) -> None:
-    if signal.getsignal(_received[0]) is _raise:  # else whoever trains checks `received`
+def _ring(number: int, frame: FrameType | None) -> None:
+    _raise_where_allowed()
+
+
+def _raise_where_allowed() -> None:
+    """Raise for the noted signal, unless `held` will, or whoever trains checks `received`."""
+    if not _holding and signal.getsignal(_received[0]) is _raise:
+        _forget_alarm()
         raise Interrupted(f"stopped by {received()}")
+
+
+def _forget_alarm() -> None:
+    """Let the alarm of `_raise_again` ring unheard: it would raise a second time, or kill a process that is ending.
+
+    Python takes its handlers away while it shuts down, and a SIGALRM without one ends the process.
+    """
+    if signal.getsignal(signal.SIGALRM) is _ring:
+        signal.signal(signal.SIGALRM, signal.SIG_IGN)

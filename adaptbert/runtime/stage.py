@@ -6,8 +6,9 @@ adaptbert.runtime.params.placeholders), values by params.yaml; the signature of 
     def domain_transfer(params: DomainTransferParams, *, corpus: str, seed: int, measure: MeasureConfig,
                         init: Path, out: Path, metrics: Path, run: Run) -> None:
 
-- `params`: the section of the stage's own name (below `keyed_by`: the sub-section that this argument names);
-- `seed` and every other `Config`: the top-level section of that name;
+- `params`: the section of the stage's own name, where there is one: below `keyed_by`, the sub-section that this
+  argument names; with `blocks`, the values in force for these arguments (adaptbert.runtime.params.blocks);
+- `seed` and every other `Config`: the top-level section of that name, or the place in `at`;
 - `Path` and `str`: required options; `run`: the stage's MLflow run; `work`: its work folder.
 """
 
@@ -21,18 +22,21 @@ import typing
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from adaptbert.base import expansion
 from adaptbert.base.config import Config
+from adaptbert.base.expansion import Expansion
 from adaptbert.base.full_disk import full_disk
 from adaptbert.codes import Code
 from adaptbert.errors import BadParams, UserError, closest, nearest, raise_all, shortened
 from adaptbert.runtime import signals
 from adaptbert.runtime.garbage import collect_seldom
 from adaptbert.runtime.locks import remove_finished, stage_lock
-from adaptbert.runtime.params import params_file, placeholders, sound_parts, written_numbers
+from adaptbert.runtime.params import blocks, expanded_ladder, params_file, placeholders, sound_parts, written_numbers
+from adaptbert.runtime.params.planned_tokens import planned_tokens
 from adaptbert.runtime.params.written_numbers import Range
 from adaptbert.runtime.redaction import hide_in_tracebacks, redacted
 from adaptbert.runtime.signals import Interrupted
@@ -58,7 +62,10 @@ class Stage:
     Attributes:
         function: named like its module, its DVC stage and its section.
         keyed_by: the argument that picks a sub-section, e.g. `corpus` for `collect.general`.
-        foreach: the part of params.yaml of which dvc.yaml makes a stage each, e.g. `ladder.finetune`.
+        foreach: the part of params.yaml or ladder.yaml of which dvc.yaml makes a stage each: `collect`,
+            `stages.finetune`.
+        blocks: arguments whose values name blocks of the section that differ from `all`; later ones win.
+        at: argument -> its place in params.yaml, with `{name}` for the value of another argument.
         code: the folders and files of code that dvc.yaml has among its deps. A stage with a work folder names them,
             because an unfinished run goes on only with the code that it began with (adaptbert.training.resume).
     """
@@ -66,6 +73,8 @@ class Stage:
     function: Callable[..., None]
     keyed_by: str | None = None
     foreach: str | None = None
+    blocks: tuple[str, ...] = ()
+    at: Mapping[str, str] = field(default_factory=dict)
     code: tuple[str, ...] = ()
 
     @property
@@ -78,6 +87,11 @@ class Stage:
         hints.pop("return", None)
         return hints
 
+    @property
+    def has_section(self) -> bool:
+        """Whether params.yaml has a section of the stage's own."""
+        return "params" in self.hints()
+
     def sections(self) -> dict[str, type]:
         """The other top-level sections that the function reads: name -> type."""
         return {
@@ -86,24 +100,52 @@ class Stage:
             if name != "params" and (kind is int or (isinstance(kind, type) and issubclass(kind, Config)))
         }
 
-    def check(self, document: Mapping[str, Any], file: Path) -> list[UserError]:
-        """Every error in the sections that this stage reads; rungs that are not in the ladder need none."""
+    def check(self, document: Mapping[str, Any], file: Path, ladder: Expansion) -> list[UserError]:
+        """Every error in the sections that this stage reads; a stage without an entry needs none.
+
+        Args:
+            ladder: all rungs and cells; empty where their names are wrong.
+        """
         errors: list[UserError] = []
-        ladder = document.get("ladder")
-        if self.name not in document and isinstance(ladder, Mapping) and ladder.get(self.name) in ([], {}):
-            return errors
-        own = self.hints()["params"]
-        if self.keyed_by is not None and isinstance(document.get(self.name), Mapping):
-            for key, values in document[
-                self.name
-            ].items():  # a key with a dot cannot be addressed; section_rules refuses it
-                place = f"{self.name}.{key}"
-                _collect(errors, lambda values=values, place=place: params_file.parse(own, values, place, file))  # type: ignore[misc]
-        else:
-            _collect(errors, lambda: self._parse(document, self.name, own, file))
-        for name, kind in self.sections().items():
-            _collect(errors, lambda name=name, kind=kind: self._parse(document, name, kind, file))  # type: ignore[misc]
+        for names in self._all_names(document, ladder):
+            if self.has_section:
+                _collect(errors, lambda names=names: self.params_of(document, names, file))  # type: ignore[misc]
+            for name in self.sections():
+                _collect(errors, lambda name=name, names=names: self._section(document, name, names, file))  # type: ignore[misc]
         return errors
+
+    def _all_names(self, document: Mapping[str, Any], ladder: Expansion) -> list[dict[str, str]]:
+        """The names of each entry of `foreach`, by argument; of a stage without one no names, once."""
+        if self.foreach is not None and self.foreach.startswith(expanded_ladder.PREFIX):
+            return [entry.names() for entry in getattr(ladder, self.name).values()]
+        if self.keyed_by is not None and isinstance(document.get(self.name), Mapping):
+            # A key with a dot cannot be addressed; section_rules refuses it.
+            return [{self.keyed_by: str(key)} for key in document[self.name]]
+        return [{}]
+
+    def params_of(self, document: Mapping[str, Any], names: Mapping[str, str], file: Path) -> Any:
+        """The values of the section that are in force for these names.
+
+        Raises:
+            BadParams: values that are wrong.
+        """
+        kind = self.hints()["params"]
+        section = params_file.section(document, self.name, file)
+        if self.blocks:
+            return blocks.parse(kind, section, [names[name] for name in self.blocks], self.name, file)
+        if self.keyed_by is not None and isinstance(section, Mapping):
+            key = names[self.keyed_by]
+            place = f"{self.name}.{key}"
+            values = section[key] if key in section else params_file.section(document, place, file)
+            return params_file.parse(kind, values, place, file)
+        return params_file.parse(kind, section, self.name, file)
+
+    def _section(self, document: Mapping[str, Any], name: str, names: Mapping[str, str], file: Path) -> Any:
+        return self._parse(document, self._place(name, names), self.sections()[name], file)
+
+    def _place(self, name: str, names: Mapping[str, str]) -> str:
+        """Where the values of an argument stand in params.yaml."""
+        return self.at.get(name, name).format(**names)
 
     def run(self, argv: Sequence[str] | None = None) -> None:
         """Run the stage as a process; exits with a code of adaptbert.errors."""
@@ -113,15 +155,15 @@ class Stage:
         sys.exit(_exit_code(lambda: self._run(argv)))
 
     def _run(self, argv: Sequence[str] | None) -> None:
-        if placeholders.STAGE in os.environ:
+        is_under_dvc = placeholders.STAGE in os.environ
+        if is_under_dvc:
             signals.die_with_parent()
-        os.environ.update({name: os.environ.get(name, value) for name, value in QUIET.items()})
+        quieten()
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(
                 line_buffering=True
             )  # under DVC stdout is a pipe; progress must not wait in its buffer
         logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
-        _silence_libraries()
         hints = self.hints()
         parser = argparse.ArgumentParser(prog=f"python -m stages.{self.name}", description=self.function.__doc__)
         for name, kind in hints.items():
@@ -132,12 +174,15 @@ class Stage:
         remove_finished()
         document = params_file.read(PARAMS)
         check_all(document, PARAMS)
-        words = placeholders.fill(words, document, self.name, self.foreach, PARAMS)
+        if is_under_dvc:  # in all stages: one of them alone (`dvc repro -s`) does not pass the stage `ladder`
+            expanded_ladder.check(document, PARAMS)
+        if placeholders.present(words):
+            words = placeholders.fill(words, self.entry(document), PARAMS)
         arguments = {name: hints[name](word) for name, word in words.items()}
-        key = self.name if self.keyed_by is None else f"{self.name}.{arguments[self.keyed_by]}"
-        values = {name: self._parse(document, name, kind, PARAMS) for name, kind in self.sections().items()}
-        values["params"] = self._parse(document, key, hints["params"], PARAMS)
-        labels = {name: str(value) for name, value in arguments.items() if hints[name] is str}
+        names = {name: word for name, word in words.items() if hints[name] is str}
+        values = {name: self._section(document, name, names, PARAMS) for name in self.sections()}
+        if self.has_section:
+            values["params"] = self.params_of(document, names, PARAMS)
         with ExitStack() as stack:
             # Locked by output: two stages of one name (task_transfer from two rungs) may run at the same time.
             written = arguments.get("out", Path(self.name))
@@ -145,12 +190,42 @@ class Stage:
             if "work" in hints:
                 values["work"] = hints["work"](folder, self.code)
             if "run" in hints:
-                logged = {key: params_file.section(document, key, PARAMS)}
-                logged.update({name: document[name] for name in self.sections()})
-                values["run"] = stack.enter_context(
-                    open_run(self.name, labels, params_file.flatten(logged), params_path=PARAMS)
-                )
+                logged = self._logged(document, names)
+                values["run"] = stack.enter_context(open_run(self.name, names, logged, params_path=PARAMS))
             self.function(**values, **arguments)
+
+    def entry(self, document: Mapping[str, Any]) -> dict[str, Any]:
+        """What the placeholders of the command stand for: the values of the section, and of its entry."""
+        section = params_file.section(document, self.name, PARAMS)
+        if self.foreach is None:
+            return dict(section)
+        if not self.foreach.startswith(expanded_ladder.PREFIX):
+            return placeholders.entry(document, self.name, self.foreach, PARAMS)
+        tables = {"stages": expansion.read().model_dump(by_alias=True)}
+        entry = placeholders.entry(tables, self.name, self.foreach, expansion.LADDER)
+        return {**blocks.in_force(section, [str(entry[name]) for name in self.blocks]), **entry}
+
+    def _logged(self, document: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+        """The values in force, by dotted key."""
+        own = {self.name: document[self.name]} if self.has_section else {}
+        if self.blocks:
+            own[self.name] = blocks.in_force(own[self.name], [names[name] for name in self.blocks])
+        elif self.keyed_by is not None:
+            own[self.name] = {names[self.keyed_by]: own[self.name][names[self.keyed_by]]}
+        others = {
+            self._place(name, names): params_file.section(document, self._place(name, names), PARAMS)
+            for name in self.sections()
+        }
+        return {**params_file.flatten({**own, **others}), **self._of_its_rungs(document, names)}
+
+    def _of_its_rungs(self, document: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+        """Of a cell: the tokens that its rung and those below it are trained on, where their budgets say so."""
+        if "arm" not in names:
+            return {}
+        ladder = expansion.read() if expansion.LADDER.is_file() else Expansion()  # a stage run by hand needs none
+        cell = next((cell for cell in ladder.finetune.values() if cell.names() == names), None)
+        tokens = None if cell is None else planned_tokens(document, ladder, cell.rung)
+        return {} if tokens is None else {"pretraining_tokens": tokens}
 
     @staticmethod
     def _parse(document: Mapping[str, Any], key: str, kind: type, file: Path) -> Any:
@@ -205,14 +280,24 @@ def value_errors(document: Mapping[str, Any], file: Path) -> list[UserError]:
     """All errors within single sections.
 
     Imports by name, so that the `deps` of a stage need not list the other stages: a check cannot change a result.
+
+    Raises:
+        BadParams: the file is of the older schema, in which every key would be an error.
     """
-    errors: list[UserError] = []
+    importlib.import_module("adaptbert.project.migration.older").refuse(document, file)
+    errors: dict[str, UserError] = {}  # by message: cells share blocks, and so errors
     known: set[str] = set()
+    try:
+        once = {**document["ladder"], "draws": 1}  # whose number, right or wrong, changes no value
+        ladder = expanded_ladder.expanded({**document, "ladder": once}, file)
+    except (UserError, LookupError, TypeError, AttributeError):  # which the stage `ladder` reports
+        ladder = Expansion()
     for module in sorted(path.stem for path in STAGES.glob("*.py") if path.stem != "__init__"):
         stage: Stage = importlib.import_module(f"stages.{module}").STAGE
-        errors += [error for error in stage.check(document, file) if str(error) not in map(str, errors)]
-        known |= {stage.name, *stage.sections()}
-    return errors + [UnknownSection(name, sorted(known), file) for name in sorted(set(document) - known)]
+        errors |= {str(error): error for error in stage.check(document, file, ladder)}
+        known |= {stage.name} if stage.has_section else set()
+        known |= {name for name in stage.sections() if name not in stage.at}
+    return [*errors.values(), *(UnknownSection(name, sorted(known), file) for name in sorted(set(document) - known))]
 
 
 def _collect(errors: list[UserError], check: Callable[[], object]) -> None:
@@ -240,8 +325,9 @@ def _exit_code(body: Callable[[], None]) -> int:
     return 0
 
 
-def _silence_libraries() -> None:
-    """Hide adverts and progress bars of libraries; other warnings stay."""
+def quieten() -> None:
+    """Switch telemetry off, hide adverts and progress bars of libraries; other warnings stay."""
+    os.environ.update({name: os.environ.get(name, value) for name, value in QUIET.items()})
     logging.getLogger("httpx").setLevel(logging.WARNING)
     warnings.filterwarnings("ignore", message=".*litlogger.*")
     # Lightning 2.6 uses a name of torch that a later torch will drop; a user cannot change that.

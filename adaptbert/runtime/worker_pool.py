@@ -9,7 +9,7 @@ import os
 import signal
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from itertools import chain, islice
 from typing import Any, TypeVar
@@ -26,6 +26,8 @@ FEW = 16
 """Fewest items for which processes are started."""
 MOST = 4
 """Default number of processes: each takes memory, and one process reads and writes for all of them."""
+SECONDS_BETWEEN_SIGNALS = 0.2
+"""Longest time for which a signal waits."""
 
 
 class WorkerLost(UserError):
@@ -83,17 +85,27 @@ def in_order(function: Callable[[Item], Answer], items: Iterable[Item], workers:
     try:
         waiting: deque[Future[Answer]] = deque()
         for item in chain(first, source):
-            waiting.append(pool.submit(_answer, item))
+            with signals.held():
+                waiting.append(pool.submit(_answer, item))
             if len(waiting) > 2 * workers:
-                yield waiting.popleft().result()
+                yield _result(waiting.popleft())
         while waiting:
-            yield waiting.popleft().result()
+            yield _result(waiting.popleft())
     except BrokenProcessPool:
         problem = f"one of {workers} worker processes was killed"
         remedy = "give more memory, or set ADAPTBERT_WORKERS to fewer (0: none), and run again"
         raise WorkerLost(Code.WORKER_LOST, "workers", problem, remedy) from None
     finally:
-        pool.shutdown(cancel_futures=True)
+        with signals.held():
+            pool.shutdown(cancel_futures=True)
+
+
+def _result(future: Future[Answer]) -> Answer:
+    """The future's result, waited for in short stretches, between which a signal raises."""
+    while True:
+        with signals.held():
+            if wait([future], SECONDS_BETWEEN_SIGNALS).done:
+                return future.result()
 
 
 _function: Callable[[Any], Any]

@@ -61,8 +61,9 @@ def write(
             written.write(part, batches)
         subwords = written.tokens - 2 * written.documents  # without [CLS] and [SEP]
         if subwords == 0:
+            state = f"0 of {read.texts} texts have a token" if read.texts else "no text"
             remedy = "check the text; for held-out text raise tokenize.heldout_fraction"
-            raise BadData(Code.NOTHING_LEFT, place, f"0 of {read.texts} texts have a token", remedy)
+            raise BadData(Code.NOTHING_LEFT, place, state, remedy)
         raise_all(unknown_errors(written.unknown, subwords, place))
         facts = {
             "name": folder.name,

@@ -71,7 +71,7 @@ def fit(
         if state.step == plan.steps or monitor.is_over:
             return monitor.fitted(module)
         print(f"  resumed after step {state.step:,} of {plan.steps:,}")
-    may_end = frozenset(measure_at or ()) if plan.keep_best is not None else frozenset()
+    may_end = frozenset(measure_at or ()) - plan.beside if plan.keep_best is not None else frozenset()
     job = _Job(module, batch, plan, monitor.step, optimizer_part(state), torch.get_num_threads(), may_end)
     with started(world, follow) as ranks, signals.deferred(), progress.closing():
         _train(ranks.share(job), ranks, monitor)
@@ -172,7 +172,7 @@ class _Steps(pl.Callback):
             signals.ignore()
         else:
             signals.insist()
-            self._monitor.begin()
+            self._monitor.begin(module)
         if self._job.first:
             _restore_optimizer(trainer, self._job.first, self._job.means)
 

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import torch
 
-from adaptbert.training.early_stopping import KeepBest
+from adaptbert.training.early_stopping import Ended, KeepBest
 
 
 class MicroBatch(Protocol):
@@ -45,6 +45,8 @@ class Plan:
         flop: floating-point operations for such counts, for the reported share of the machine's peak; for several
             devices it must be picklable, as batches must.
         keep_best: selects the measured step that is kept, and when to stop; None keeps the last of all steps.
+        beside: measured steps that neither `keep_best` nor the mean training loss of a point sees, so that the other
+            points are what they were without them.
     """
 
     steps: int
@@ -56,6 +58,7 @@ class Plan:
     parts: tuple[str, ...] = ()
     flop: Callable[[Mapping[str, int]], float] | None = None
     keep_best: KeepBest | None = None
+    beside: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -63,14 +66,17 @@ class Fitted:
     """The results of a run besides the weights.
 
     Attributes:
-        curve: a dict for each measured step: `step`, `tokens`, the measures, the mean training loss since the last one.
+        curve: a dict for each measured step: `step`, `tokens`, the measures, the mean training loss since the last one
+            (not in those of `Plan.beside`).
         counts: sums over all micro-batches, and `skipped_steps`, `spikes`.
         step: the optimizer step of the present weights: the last, or the best.
+        ended: why `Plan.keep_best` ended the run before its last step; None where it did not.
     """
 
     curve: list[dict[str, float]]
     counts: dict[str, int]
     step: int
+    ended: Ended | None = None
 
 
 Measure = Callable[[int], Mapping[str, float]]

@@ -18,8 +18,8 @@ from tests.support.messages import messages_in
 
 SMOKE = params.read(ROOT / "presets/smoke.yaml")
 NO_SIZES = {
-    "weight", "class_weights", "epsilon", "clip_norm",  # factors
-    "labels", "corpora", "domain_transfer",  # names, which other names of the file bound
+    "weight", "class_weights", "epsilon", "clip_norm", "most_forgetting",  # factors, and bits
+    "labels", "corpora", "primary",  # names, which other names of the file bound
     "range", "betas",  # two numbers each
 }  # fmt: skip
 
@@ -74,19 +74,20 @@ def test_every_size_has_an_upper_bound() -> None:
 @pytest.mark.parametrize(
     ("key", "value", "most"),
     [
-        ("pretrain.encoder.hidden_size", 10**9, 16384),
-        ("pretrain.encoder.max_positions", 10**9, 8192),
-        ("pretrain.micro_batch_tokens", 10**12, 16777216),
-        ("pretrain.budget", {"steps": 10**9}, 100000000),
-        ("pretrain.measurements", 10**6, 1000),
+        ("ladder.starts.small.encoder.hidden_size", 10**9, 16384),
+        ("ladder.starts.small.encoder.max_positions", 10**9, 8192),
+        ("pretrain.all.micro_batch_tokens", 10**12, 16777216),
+        ("pretrain.all.budget", {"steps": 10**9}, 100000000),
+        ("pretrain.all.measurements", 10**6, 1000),
         ("measure.max_tokens", 10**12, 100000000),
-        ("tokenizer.vocabulary_size", 10**8, 1000000),
-        ("finetune.section.seeds", list(range(101)), "101 values are too many\n  write at most 100"),
-        ("finetune.section.epochs", 1e9, 1000),
-        ("finetune.section.global_batch_size", 10**9, 65536),
+        ("tokenizer.all.vocabulary_size", 10**8, 1000000),
+        ("finetune.all.seeds", list(range(101)), "101 values are too many\n  write at most 100"),
+        ("finetune.all.epochs", 1e9, 1000),
+        ("finetune.all.global_batch_size", 10**9, 65536),
+        ("ladder.draws", 1000, 100),
         ("validate.max_characters", 10**12, 100000000),
         (
-            "pretrain.encoder",
+            "ladder.starts.small.encoder",
             {"layers": 96, "hidden_size": 16384, "heads": 64, "intermediate_size": 65536, "max_positions": 512},
             "309,237,645,312 weights in 96 layers, more than 20,000,000,000\n  write smaller sizes; "
             "BERT-base has 12 layers of 768 and 3072",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.base.files import atomic_write, write_json
+from adaptbert.base.files import Blocked, atomic_write, write_json
 from tests.support.project import ROOT, environment
 
 WRITER = """
@@ -49,6 +49,18 @@ def test_what_a_kill_left_goes_when_the_target_is_written(tmp_path: Path, how: s
     assert leftover.exists(), "of another target"
     write_json(other, {})
     assert sorted(path.name for path in tmp_path.iterdir()) == [target.name, other.name]
+
+
+def test_a_file_does_not_replace_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/kept").write_text("kept")
+    with pytest.raises(Blocked, match="out: a folder, not a file"):
+        write_json(tmp_path / "out", {})
+    assert [path.name for path in tmp_path.rglob("*")] == ["out", "kept"]
+    with atomic_write(tmp_path / "out") as part:
+        part.mkdir()
+        (part / "new").touch()
+    assert [path.name for path in tmp_path.rglob("*")] == ["out", "new"]
 
 
 def test_what_another_process_is_writing_stays(tmp_path: Path) -> None:

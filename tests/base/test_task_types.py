@@ -7,7 +7,7 @@ import pytest
 
 from adaptbert.base.task_types import TARGETS_OF, Target, TaskType
 from adaptbert.collection.readers import fields
-from adaptbert.comparison import baselines
+from adaptbert.comparison.evaluation import baselines
 from adaptbert.comparison.report import terms
 from adaptbert.finetuning.metrics import targets as scores
 from adaptbert.finetuning.tasks import shapes
@@ -18,7 +18,7 @@ from adaptbert.rows import targets, task_types
 from adaptbert.rows.layout import CORPUS, Layout
 from adaptbert.validation import schemas
 from stages import collect_task
-from tests.support import tiny
+from tests.support import tiny_tasks
 
 TASK_TYPES, TARGETS = set(get_args(TaskType)), set(get_args(Target))
 PAIRS = [(task_type, target) for task_type, of_it in TARGETS_OF.items() for target in of_it]
@@ -39,15 +39,15 @@ TABLES = {
     "adaptbert/finetuning/tasks/shapes.py: SHAPES": (shapes.SHAPES, TASK_TYPES),
     "adaptbert/finetuning/tasks/shapes.py: ShapeConfig": (shapes.ShapeConfig.model_fields, TASK_TYPES),
     "adaptbert/finetuning/tasks/targets.py: HEADS": (heads.HEADS, OF_VECTORS),
-    "adaptbert/comparison/baselines.py: BASELINES": (baselines.BASELINES, TASK_TYPES),
-    "adaptbert/comparison/baselines.py: TEXT_MODELS": (baselines.TEXT_MODELS, OF_VECTORS),
+    "adaptbert/comparison/evaluation/baselines.py: BASELINES": (baselines.BASELINES, TASK_TYPES),
+    "adaptbert/comparison/evaluation/baselines.py: TEXT_MODELS": (baselines.TEXT_MODELS, OF_VECTORS),
     "adaptbert/comparison/report/terms.py: TARGET_WORDS": (terms.TARGET_WORDS, TARGETS),
     "adaptbert/comparison/report/terms.py: KINDS": (terms.KINDS, set(PAIRS)),
     "adaptbert/comparison/report/terms.py: TARGET_WORDS with `right`": (
         [target for target, words in terms.TARGET_WORDS.items() if words.right is not None],
         ARE_RIGHT,
     ),
-    "tests/support/tiny.py: KINDS": (tiny.KINDS, set(PAIRS)),
+    "tests/support/tiny_tasks.py: KINDS": (tiny_tasks.KINDS, set(PAIRS)),
 }
 
 
@@ -82,9 +82,9 @@ def test_every_key_that_a_target_takes_is_one_of_collect_task() -> None:
 
 @pytest.mark.parametrize(("task_type", "target"), PAIRS)
 def test_every_target_has_a_head_and_an_answer(task_type: TaskType, target: Target) -> None:
-    shape, spec = tiny.shape_of(task_type, target), targets.TARGETS[target]
+    shape, spec = tiny_tasks.shape_of(task_type, target), targets.TARGETS[target]
     assert shape.metric == scores.COMPARED_BY[target]
-    assert bool(shape.classes) == (spec.classes is not None) == bool(tiny.LABELS[target])
+    assert bool(shape.classes) == (spec.classes is not None) == bool(tiny_tasks.LABELS[target])
     assert (spec.classes is None) == (scores.SCORING[target].classes is None)
     example = shapes.SHAPES[task_type].options.example(target, 64)
     assert example.startswith("{"), f"the options of {task_type} say nothing of what may be written"

@@ -15,7 +15,7 @@ from benchmarks.peer import PEERS, sample_of_groups
 from benchmarks.profile import REST
 from benchmarks.rounds import Budget, Speed, compared
 from benchmarks.workload import SETTINGS, Documents, Setting
-from tests.support import tiny
+from tests.support import tiny, tiny_params
 
 SHORT = Setting(1, 16, 2, 64, 0, 4)
 PACKED = Setting(1, 16, 2, 64, 16, 2)
@@ -72,7 +72,7 @@ def test_quality(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(rows) == 150
     prepared = real_text.prepare(rows, tmp_path, 150, 500)
     setting = Setting(1, 16, 2, prepared.tokenizer.size, 0, 8)
-    course = quality.Course(setting, tiny.optim(), steps=6, points=3)
+    course = quality.Course(setting, tiny_params.optim(), steps=6, points=3)
     quality.run(course, prepared, 2, list(quality.PEERS), "lines")
     results = json.loads((tmp_path / "results/quality.json").read_text("utf-8"))
     assert results["seeds"] == len(results["curves"]) == 2
@@ -95,7 +95,7 @@ def test_quality(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_paired_batches_are_ours_padded(tmp_path: Path) -> None:
     """Read back from the rows they are the same tokens, masks and targets."""
     corpus = tiny.corpus(tmp_path / "text", "domain", 40)
-    batch = MaskedBatches(corpus, DocumentStream(corpus.lengths, 0, 200), tiny.masker(), 64)(3)
+    batch = MaskedBatches(corpus, DocumentStream(corpus.lengths, 0, 200), tiny_params.masker(), 64)(3)
     rows = quality.padded(batch, tiny.tokenizer().pad)
     there = rows["attention_mask"].bool()
     assert torch.equal(rows["input_ids"][there], batch.ids)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from adaptbert.runtime.params import expanded_ladder
 from adaptbert.runtime.params import params_file as params
 from adaptbert.runtime.stage import check_all
 from benchmarks import machine, real_sets, table
@@ -16,7 +17,7 @@ from tests.support import tiny
 from tests.support.imports import ROOT
 
 NAMES = sorted(path.stem for path in RECIPES.glob("*.yaml"))
-OF_THE_SET = {"ladder", "collect_task", "finetune"}
+OF_THE_SET = {"collect_task", "finetune"}
 
 
 @pytest.fixture(autouse=True)
@@ -36,13 +37,15 @@ def test_every_set_has_a_file_and_a_mark() -> None:
 def test_valid(name: str) -> None:
     document = read(name)
     check_all(document, RECIPES / f"{name}.yaml")
-    assert list(document["collect_task"]) == list(document["finetune"]) == [name]
-    assert list(document["ladder"]["finetune"].values()) == [{"task": name, "arm": "general", "from": "pretrain"}]
-    assert document["pretrain"]["budget"] == {"steps": 0}, "the encoder as it is"
+    assert list(document["collect_task"]) == [name]
+    assert list(document["finetune"]) == ["all", name]
+    cells = expanded_ladder.expanded(document, RECIPES / f"{name}.yaml").finetune
+    assert {key: cell.rung for key, cell in cells.items()} == {f"{name}-general-encoder": "pretrain/encoder"}
+    assert document["pretrain"]["all"]["budget"] == {"steps": 0}, "the encoder as it is"
     splits = [document["collect_task"][name][split] for split in ("train", "dev", "test")]
     assert len(set(splits)) == 3
     assert all(path.startswith(f"{DATA}/") for path in splits)
-    assert f"finetune@{name}-general" in (RECIPES / f"{name}.yaml").read_text("utf-8")
+    assert f"finetune@{name}-general-encoder\n" in (RECIPES / f"{name}.yaml").read_text("utf-8")
 
 
 @pytest.mark.parametrize("name", NAMES[1:])

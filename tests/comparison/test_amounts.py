@@ -6,10 +6,10 @@ import re
 import pytest
 
 from adaptbert.comparison.amounts import amount, at_least, bytes_of
-from adaptbert.comparison.metrics_json import summary
 from adaptbert.comparison.records import Comparison, Cost
 from adaptbert.comparison.report.page import render
-from adaptbert.comparison.text_table import comparison_table
+from adaptbert.comparison.tables.metrics_json import summary
+from adaptbert.comparison.tables.text_table import comparison_table
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def cheap(comparison: Comparison) -> Comparison:
     steps = [dataclasses.replace(step, p_holm=1e-6) for step in task.steps]
     inspection = dataclasses.replace(task.inspection, confusion=confusion)
     task = dataclasses.replace(task, arms=arms, steps=steps, inspection=inspection)
-    rungs = [dataclasses.replace(rung, total=cost) if rung.start else rung for rung in comparison.rungs]
+    rungs = [dataclasses.replace(rung, total=cost) if rung.below else rung for rung in comparison.rungs]
     return dataclasses.replace(comparison, tasks=[task], rungs=rungs, suite=[])
 
 

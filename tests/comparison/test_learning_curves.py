@@ -8,15 +8,14 @@ from pathlib import Path
 import pytest
 
 from adaptbert.base.files import write_json
-from adaptbert.comparison.assemble import compare_all
-from adaptbert.comparison.metrics_json import summary
-from adaptbert.comparison.plot_data import write_plots
 from adaptbert.comparison.records import Comparison
-from adaptbert.comparison.report import curves
+from adaptbert.comparison.report.charts import curves
 from adaptbert.comparison.report.page import render
-from adaptbert.comparison.statistics import mean_interval
+from adaptbert.comparison.statistics.intervals import mean_interval
+from adaptbert.comparison.tables.metrics_json import summary
+from adaptbert.comparison.tables.plot_data import write_plots
 from adaptbert.finetuning.metrics.cell_metrics import CellMetrics, FewerLabelsSeed, LearningPoint
-from tests.support.simulated import Simulated, simulate
+from tests.support.simulated import Simulated, compared, simulate
 
 SCORES = {
     "general": {50: [0.30, 0.34, 0.31], 100: [0.40, 0.41, 0.39]},
@@ -28,7 +27,7 @@ SCORES = {
 def made(tmp_path_factory: pytest.TempPathFactory) -> Simulated:
     made = simulate(tmp_path_factory.mktemp("recipe"), seeds=(1, 2, 3))
     for arm, points in SCORES.items():
-        path = made.root / f"metrics/finetune/section-{arm}.json"
+        path = made.cell(arm)
         curve = [
             LearningPoint(labels=labels, tokens=1_000, tflop=0.1, seeds=[*map(seed, (1, 2, 3), scores)])
             for labels, scores in points.items()
@@ -43,18 +42,19 @@ def seed(number: int, score: float) -> FewerLabelsSeed:
 
 @pytest.fixture(scope="module")
 def comparison(made: Simulated) -> Comparison:
-    return compare_all(made.ladder, made.outputs, confidence=0.95, baseline_seed=1)
+    return compared(made)
 
 
 def test_the_table_has_every_number_of_labels_and_all_of_them_last(comparison: Comparison) -> None:
-    section = json.loads(json.dumps(summary(comparison)))["section"]
+    section = json.loads(json.dumps(summary(comparison)))["section"]["small"]
     for arm, points in SCORES.items():
         rows = section[arm]["learning_curve"]
         assert [row[0] for row in rows] == [50, 100, 250]
-        for labels, mean, low, high in rows[:-1]:
-            expected = mean_interval(points[labels], 0.95)
-            assert [mean, low, high] == pytest.approx([expected.mean, expected.low, expected.high], abs=1e-6)
-        assert rows[-1][1:] == [section[arm]["f1_macro"], section[arm]["low"], section[arm]["high"]]
+        of_all = {250: [score for _, score in section[arm]["seeds"]]}
+        for labels, mean, low, high in rows:
+            expected = mean_interval((points | of_all)[labels], 0.95)
+            assert [mean, low, high] == pytest.approx([expected.mean, expected.low, expected.high], abs=2e-6)
+        assert rows[-1][1] == section[arm]["f1_macro"]
     assert "learning_curve" not in section["scratch"]
 
 

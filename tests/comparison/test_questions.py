@@ -1,45 +1,48 @@
-"""Steps follow what the rungs are, not what the arms are called."""
+"""Steps follow what weights were trained on, not what the arms are called."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from adaptbert.base.ladder import LadderConfig
-from adaptbert.comparison.assemble import compare_all
-from adaptbert.comparison.metrics_json import summary
-from adaptbert.comparison.questions import QUESTIONS, ROLES, Advice, advice, pairs, role, uncompared
+from adaptbert.base.ladder import Climb
+from adaptbert.comparison.questions import (
+    AGAIN,
+    PRIMARY,
+    QUESTIONS,
+    ROLES,
+    Advice,
+    advice,
+    pairs,
+    role,
+    uncompared,
+    without_variants,
+)
 from adaptbert.comparison.records import Comparison, Task
-from adaptbert.comparison.report import step_sentences as sentences
 from adaptbert.comparison.report import terms as words
 from adaptbert.comparison.report.page import render
-from tests.support.simulated import ARMS, Simulated, rearmed, simulate
+from adaptbert.comparison.report.sentences import domain_text
+from adaptbert.comparison.report.sentences import steps as sentences
+from adaptbert.comparison.report.sentences import tasks as task_sentences
+from adaptbert.comparison.statistics.verdicts import Verdict
+from adaptbert.comparison.tables.metrics_json import summary
+from adaptbert.comparison.tables.text_table import comparison_table
+from tests.support.simulated import ARMS, Simulated, compared, rearmed, simulate
 
-TASK_RUNGS = {
-    "section-scratch": {"task": "section", "from": "scratch"},
-    "section-general": {"task": "section", "from": "pretrain"},
-    "section-long": {"task": "section", "from": "domain_transfer/general"},
-    "section-news": {"task": "section", "from": "domain_transfer/news"},
-    "section-law": {"task": "section", "from": "domain_transfer/law"},
-    "mention-general": {"task": "mention", "from": "pretrain"},
-}
-
-
-def ladder(**arms: str) -> LadderConfig:
-    """One task, whose arms start from these rungs."""
-    cells = {f"section-{arm}": {"task": "section", "arm": arm, "from": rung} for arm, rung in arms.items()}
-    corpora = ["general", "news", "law"]
-    return LadderConfig.model_validate({"domain_transfer": corpora, "task_transfer": TASK_RUNGS, "finetune": cells})
+SCRATCH, GENERAL = Climb(is_random=True), Climb()
+LONG, NEWS, LAW = (Climb(corpora=(corpus,)) for corpus in ("general", "news", "law"))
 
 
-def compared_arms(**arms: str) -> dict[str, tuple[str, str]]:
-    return {pair.step: (pair.arm, pair.other) for pair in pairs(ladder(**arms), "section")}
+def with_task_text(climb: Climb) -> Climb:
+    return replace(climb, with_task_text=True)
 
 
-def compared(made: Simulated) -> Comparison:
-    return compare_all(made.ladder, made.outputs, confidence=0.95, baseline_seed=1)
+def compared_arms(**arms: Climb) -> dict[str, tuple[str, str]]:
+    return {pair.step: (pair.arm, pair.other) for pair in pairs(arms)}
 
 
-def section(made: Simulated, **arms: tuple[str, str]) -> Task:
+def section(made: Simulated, **arms: tuple[str, dict[str, str]]) -> Task:
     return compared(rearmed(made, arms)).tasks[0]
 
 
@@ -49,53 +52,72 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Simulated:
 
 
 @pytest.mark.parametrize(
-    ("rung", "expected"),
+    ("climb", "expected"),
     [
-        ("scratch", "scratch"),
-        ("pretrain", "general"),
-        ("domain_transfer/general", "general_long"),
-        ("domain_transfer/news", "domain"),
-        ("task_transfer/section-general", "task"),
-        ("task_transfer/section-law", "domain_task"),
-        ("task_transfer/section-scratch", "scratch_task"),
-        ("task_transfer/section-long", "general_long_task"),
+        (SCRATCH, "scratch"),
+        (GENERAL, "general"),
+        (LONG, "general_long"),
+        (NEWS, "domain"),
+        (Climb(corpora=("general", "news")), "domain"),
+        (with_task_text(GENERAL), "task"),
+        (with_task_text(LAW), "domain_task"),
+        (with_task_text(SCRATCH), "scratch_task"),
+        (with_task_text(LONG), "general_long_task"),
     ],
 )
-def test_a_role_is_what_the_rung_is(rung: str, expected: str) -> None:
-    assert role(rung, ladder().starts()[rung]) == expected
+def test_a_role_is_what_the_weights_were_trained_on(climb: Climb, expected: str) -> None:
+    assert role(climb) == expected
     assert expected in ROLES
     assert expected in words.ARMS
 
 
+def test_domain_transfer_of_random_weights_has_no_role_and_is_in_no_question() -> None:
+    odd = Climb(is_random=True, corpora=("news",))
+    assert role(odd) is None
+    assert compared_arms(odd=odd, scratch=SCRATCH, general=GENERAL, domain=NEWS).keys() == {
+        "pretrain",
+        "domain_transfer",
+        "climb",
+    }
+
+
 def test_every_question_has_words_and_is_answered_where_its_roles_exist() -> None:
-    assert set(QUESTIONS) == set(words.STEPS)
+    assert {*QUESTIONS, AGAIN} == set(words.STEPS)
     arms = {
-        "scratch": "scratch",
-        "general": "pretrain",
-        "general_long": "domain_transfer/general",
-        "domain": "domain_transfer/news",
-        "task": "task_transfer/section-general",
-        "domain_task": "task_transfer/section-news",
-        "scratch_task": "task_transfer/section-scratch",
-        "general_long_task": "task_transfer/section-long",
+        "scratch": SCRATCH,
+        "general": GENERAL,
+        "general_long": LONG,
+        "domain": NEWS,
+        "task": with_task_text(GENERAL),
+        "domain_task": with_task_text(NEWS),
+        "scratch_task": with_task_text(SCRATCH),
+        "general_long_task": with_task_text(LONG),
     }
     assert compared_arms(**arms) == QUESTIONS
     assert list(compared_arms(**arms)) == list(QUESTIONS)
 
 
+def test_an_arm_that_is_fine_tuned_otherwise_is_in_no_step() -> None:
+    """A frozen encoder beside a trained one would be called a gain of pre-training."""
+    arms = {"scratch": SCRATCH, "general": GENERAL, "probe": GENERAL, "domain": LAW}
+    assert [pair.step for pair in pairs(without_variants(arms, {"probe"}))] == ["pretrain", "domain_transfer", "climb"]
+    assert [pair.step for pair in pairs(without_variants(arms, {"probe", "general"}))] == ["climb"]
+    assert pairs(without_variants({"scratch": SCRATCH, "probe": GENERAL}, {"probe"})) == []
+
+
 def test_a_false_name_makes_no_step() -> None:
-    assert compared_arms(domain="pretrain", general="pretrain") == {}
-    assert compared_arms(domain="pretrain", scratch="scratch") == {"pretrain/domain": ("domain", "scratch")}
+    assert compared_arms(domain=GENERAL, general=GENERAL) == {}
+    assert compared_arms(domain=GENERAL, scratch=SCRATCH) == {"pretrain/domain": ("domain", "scratch")}
 
 
 def test_two_domain_corpora_are_two_steps_each_beside_its_own_arms() -> None:
     steps = compared_arms(
-        base="pretrain",
-        general_long="domain_transfer/general",
-        domain="domain_transfer/law",
-        news="domain_transfer/news",
-        domain_task="task_transfer/section-law",
-        news_task="task_transfer/section-news",
+        base=GENERAL,
+        general_long=LONG,
+        domain=LAW,
+        news=NEWS,
+        domain_task=with_task_text(LAW),
+        news_task=with_task_text(NEWS),
     )
     assert steps == {
         "more_training": ("general_long", "base"),
@@ -106,20 +128,14 @@ def test_two_domain_corpora_are_two_steps_each_beside_its_own_arms() -> None:
         "task_transfer_after_domain": ("domain_task", "domain"),
         "task_transfer_after_domain/news_task": ("news_task", "news"),
     }
-    assert compared_arms(domain_task="task_transfer/section-law", news="domain_transfer/news") == {}, (
-        "another domain text"
-    )
+    assert compared_arms(domain_task=with_task_text(LAW), news=NEWS) == {}, "another domain text"
 
 
 def test_steps_of_two_corpora_reach_the_metrics_and_the_page_in_words(made: Simulated) -> None:
-    arms = {
-        "general": ("general", "pretrain"),
-        "general_long": ("general_long", "domain_transfer/general"),
-        "domain": ("domain", "domain_transfer/domain"),
-        "news": ("task", "domain_transfer/news"),
-    }
+    arms = {name: (name, ARMS[name]) for name in ("general", "general_long", "domain")}
+    arms["news"] = ("task", {"domain_transfer": "news"})
     comparison = compared(rearmed(made, arms))
-    steps = summary(comparison)["section"]["steps"]
+    steps = summary(comparison)["section"]["small"]["steps"]
     assert [step for step in steps if step.startswith("domain")] == [
         "domain_transfer",
         "domain_transfer/news",
@@ -132,12 +148,12 @@ def test_steps_of_two_corpora_reach_the_metrics_and_the_page_in_words(made: Simu
     assert "Domain transfer (news)" in page
     assert "领域迁移（news）" in page
     assert "general, then domain transfer (domain_transfer/news)" in page
-    lifts = [lift.en.partition(" changes")[0] for lift in sentences.lift(comparison.tasks[0], 0.95)]
+    lifts = [lift.en.partition(" changes")[0] for lift in domain_text.lift(comparison.tasks[0], 0.95)]
     assert lifts == ["Domain transfer", "Domain transfer (news)"]
 
 
 def test_renamed_arms_are_compared_by_their_rungs(made: Simulated) -> None:
-    task = section(made, base=("general", "pretrain"), ours=("domain", "domain_transfer/domain"))
+    task = section(made, base=("general", {}), ours=("domain", ARMS["domain"]))
     assert [(step.name, step.arm, step.other) for step in task.steps] == [("domain_transfer/ours", "ours", "base")]
     assert task.advice == []
 
@@ -145,54 +161,110 @@ def test_renamed_arms_are_compared_by_their_rungs(made: Simulated) -> None:
 @pytest.mark.parametrize(
     ("arms", "expected"),
     [
-        ({"domain": "domain_transfer/news"}, Advice("pretrain", "general", ["domain"], ["domain_transfer"])),
-        ({"general": "pretrain"}, Advice("scratch", "scratch", ["general"], ["pretrain"])),
+        ({"domain": NEWS}, Advice("general", ["domain"], ["domain_transfer"])),
+        ({"general": GENERAL}, Advice("scratch", ["general"], ["pretrain"])),
         (
-            {"scratch": "scratch", "domain_task": "task_transfer/section-law"},
-            Advice(
-                "domain_transfer/law", "domain", ["scratch", "domain_task"], ["climb", "task_transfer_after_domain"]
-            ),
+            {"scratch": SCRATCH, "domain_task": with_task_text(LAW)},
+            Advice("domain", ["scratch", "domain_task"], ["climb", "task_transfer_after_domain"]),
         ),
-        ({"task": "task_transfer/section-general"}, Advice("pretrain", "general", ["task"], ["task_transfer"])),
+        ({"task": with_task_text(GENERAL)}, Advice("general", ["task"], ["task_transfer"])),
     ],
 )
-def test_the_rung_that_would_make_most_comparisons(arms: dict[str, str], expected: Advice) -> None:
-    assert uncompared(ladder(**arms), "section") == list(arms)
-    assert advice(ladder(**arms), "section", list(arms)) == expected
+def test_the_arm_that_would_make_most_comparisons(arms: dict[str, Climb], expected: Advice) -> None:
+    assert uncompared(arms) == list(arms)
+    assert advice(arms, list(arms)) == expected
 
 
 @pytest.mark.parametrize("arm", ARMS)
 def test_a_single_arm_has_no_gain_and_advice_for_a_second_one(made: Simulated, arm: str) -> None:
-    task = section(made, **{arm: (arm, ARMS[arm].format(task="section"))})
+    comparison = compared(rearmed(made, {arm: (arm, ARMS[arm])}))
+    (task,) = comparison.tasks
     assert task.steps == []
-    sentence = sentences.without_gain(task)
+    sentence = task_sentences.verdicts(task)
     assert sentence.en.startswith("No step was compared. To measure ")
     assert f" to compare with {arm}." in sentence.en
     assert sentence.zh.startswith("没有比较任何一步。")
-    page = render(compared(rearmed(made, {arm: (arm, ARMS[arm].format(task="section"))})))
+    page = render(comparison)
     assert "No step was compared." in page
-    assert "brought a gain" not in page
+    assert not any(f"chip verdict-{verdict}" in page.partition("</style>")[2] for verdict in get_args(Verdict))
 
 
 def test_an_arm_outside_of_all_steps_is_named_beside_them(made: Simulated) -> None:
-    arms = {"general": ("general", "pretrain"), "domain": ("domain", "domain_transfer/domain")}
-    lonely = {"domain_task": ("task", "task_transfer/section-law")}
-    start = {"section-law": {"task": "section", "from": "domain_transfer/law"}}
-    recipe = rearmed(made, {**arms, "domain_task": ("domain_task", "task_transfer/section-domain")})
-    assert compared(recipe).tasks[0].advice == []
-    config = recipe.ladder.model_dump(by_alias=True)
-    config["domain_transfer"].append("law")
-    config["task_transfer"] |= start
-    config["finetune"]["section-domain_task"]["from"] = lonely["domain_task"][1]
-    task = compared(Simulated(made.root, LadderConfig.model_validate(config))).tasks[0]
+    arms = {name: (name, ARMS[name]) for name in ("general", "domain", "domain_task")}
+    assert section(made, **arms).advice == []
+    task = section(made, **arms | {"domain_task": ("task", {"domain_transfer": "law", "task_transfer": "own"})})
     assert [step.name for step in task.steps] == ["domain_transfer"]
-    assert sentences.without_gain(task).en.endswith(
-        "domain_task is compared with no other arm. To measure task transfer after domain, add an arm from "
-        "`domain_transfer/law` (domain) to compare with domain_task."
+    assert task_sentences.verdicts(task).en == (
+        "No primary question is asked on this task. domain_task is compared with no other arm. To measure task "
+        "transfer after domain, add the arm `domain: {domain_transfer: <corpus>}` to compare with domain_task."
     )
 
 
-def test_steps_that_all_gained_are_named(made: Simulated, tmp_path: Path) -> None:
-    sure = simulate(tmp_path, tasks=["section"], seeds=range(1, 9), accuracy={"general": 0.4, "domain": 0.8})
-    task = section(sure, general=("general", "pretrain"), domain=("domain", "domain_transfer/domain"))
-    assert sentences.without_gain(task).en == "A gain was shown for each step that was compared: domain transfer."
+def named_pair(made: Simulated, *primary: str, **arms: tuple[str, dict[str, str]]) -> Comparison:
+    """With a question of the user's own: task transfer with one text or with the other."""
+    questions = {"which_text": ("ours", "domain_task"), "of_no_task": ("ours", "absent")}
+    return compared(rearmed(made, arms), questions=questions, primary=primary or PRIMARY)
+
+
+def test_a_pair_that_params_name_is_a_step_like_others(tmp_path: Path) -> None:
+    made = simulate(tmp_path, tasks=["section"])
+    arms = {name: (name, ARMS[name]) for name in ("general", "domain", "domain_task")}
+    arms["ours"] = ("task", {"domain_transfer": "law", "task_transfer": "own"})
+    comparison = named_pair(made, **arms)
+    (task,) = comparison.tasks
+    assert [step.name for step in task.steps] == ["domain_transfer", "task_transfer_after_domain", "which_text"]
+    step = task.step("which_text")
+    assert step is not None
+    assert (step.arm, step.other, step.verdict, step.draws) == ("ours", "domain_task", "descriptive", 1)
+    assert step.difference is not None
+    assert step.difference.low is not None
+    metrics = summary(comparison)
+    written = metrics["section"]["small"]["steps"]["which_text"]
+    assert (written["of"], written["primary"]) == (["ours", "domain_task"], False)
+    assert written["difference"] == pytest.approx(step.difference.mean, abs=1e-6)
+    (line,) = [line for line in comparison_table(metrics).splitlines() if line.startswith("which_text")]
+    assert line.startswith("which_text (ours - domain_task) ")
+    assert line.endswith("described only")
+    page = render(comparison)
+    matrix = page[page.index('class="matrix"') :].partition("</table>")[0]
+    last = matrix.rpartition('role="rowheader"')[2]
+    assert "which_text" in last, "below the questions that every project has"
+    assert "<code>ours − domain_task</code>" in last
+    assert f"{100 * step.difference.mean:+.1f}".replace("-", "−") in last
+    assert '<b><span lang="en">which_text</span>' in page[page.index('id="task-section"') :]
+    assert "compared with no other arm" not in page, "ours is, in a question of its own"
+    primary = named_pair(made, "which_text", **arms).tasks[0].step("which_text")
+    assert primary is not None
+    assert (primary.primary, primary.verdict) == (True, "one_draw"), "params.yaml may make it a primary one"
+
+
+def test_a_named_pair_of_one_rung_needs_no_draws(tmp_path: Path) -> None:
+    """A frozen encoder beside a trained one: they differ in fine-tuning alone, so seeds and rows suffice."""
+    probe = rearmed(simulate(tmp_path, tasks=["section"]), {"general": ("domain", {}), "probe": ("scratch", {})})
+    cells = {
+        key: cell.model_copy(update={"of_arm": cell.arm if cell.arm == "probe" else "all"})
+        for key, cell in probe.ladder.finetune.items()
+    }
+    variant = replace(probe, ladder=probe.ladder.model_copy(update={"finetune": cells}))
+    comparison = compared(variant, questions={"thawed": ("general", "probe")}, primary=["thawed"])
+    (step,) = comparison.tasks[0].steps
+    assert (step.name, step.draws, step.verdict) == ("thawed", None, "worth_it")
+    text = sentences.step(step, comparison.tasks[0], 0.95, comparison.worth)
+    assert "This is about fine-tuning these weights." in text.en
+    assert "Fine-tuning differs as well: `finetune.probe` in params.yaml." in text.en
+    assert "One run of it takes: general 0.400 TFLOP and probe 0.400 TFLOP." in text.en
+    assert "draw" not in text.en
+    values = summary(comparison)
+    assert values["section"]["small"]["steps"]["thawed"]["own_values"] == ["probe"]
+    assert "(fine-tuned with values of its own: probe)" in comparison_table(values)
+    assert "<code>finetune.probe</code>" in render(comparison)
+    assert comparison.tasks[0].advice == []
+
+
+def test_verdicts_of_primary_questions_are_listed(repeated: Comparison) -> None:
+    for task in repeated.tasks:
+        texts = task_sentences.verdicts(task)
+        assert texts.en.startswith("Worth it: the domain text itself. ")
+        assert texts.zh.startswith("值得：领域文本本身。")
+        assert texts.en.endswith(": task transfer after domain.")
+        assert "pre-training" not in texts.en, "what is only described has no verdict"

@@ -1,32 +1,32 @@
 """The comparison of a simulated recipe has the true verdicts, shows what is missing, and is equal in all its views."""
 
-import csv
 import dataclasses
-import json
 from pathlib import Path
+from statistics import mean
 
 import pytest
 
 from adaptbert.base.files import read_json, write_json
-from adaptbert.comparison.assemble import compare_all
-from adaptbert.comparison.baselines import baseline_scores
-from adaptbert.comparison.metrics_json import summary
-from adaptbert.comparison.plot_data import write_plots
+from adaptbert.comparison.evaluation.baselines import baseline_scores
 from adaptbert.comparison.records import Comparison
-from adaptbert.comparison.report import rung_sentences as rungs
-from adaptbert.comparison.text_table import aligned, comparison_table
+from adaptbert.comparison.report.page import render
+from adaptbert.comparison.report.sentences import rungs
+from adaptbert.comparison.statistics.verdicts import GAINS, Verdict
+from adaptbert.comparison.tables.metrics_json import summary
+from adaptbert.comparison.tables.text_table import comparison_table
 from adaptbert.rows.labelled_set import split, subset
 from adaptbert.rows.task_description import TaskDescription
-from stages.compare import CompareParams, compare
-from tests.support.simulated import ACCURACY, ARMS, BITS, LABELS, TYPES, Simulated, simulate
+from tests.support.simulated import ARMS, LIFTED, Simulated, compared, simulate
+from tests.support.simulated_rows import LABELS, TYPES
+from tests.support.simulated_rungs import BITS
 
-LIFTED = dict(ACCURACY) | {"general_long": 0.60, "domain": 0.72, "domain_task": 0.72}
-"""A domain text that helps beyond doubt, a task step after it that brings nothing."""
+EFFECTS = {*GAINS, "loss"}
+PRIMARY_OF_ALL = {"domain_text", "task_transfer_after_domain"}
 
 
 @pytest.fixture(scope="module")
 def simulated(tmp_path_factory: pytest.TempPathFactory) -> Simulated:
-    return simulate(tmp_path_factory.mktemp("recipe"), seeds=range(1, 9), accuracy=LIFTED, draw=1)
+    return simulate(tmp_path_factory.mktemp("recipe"), seeds=range(1, 9), accuracy=LIFTED, dice_seed=1)
 
 
 @pytest.fixture(scope="module")
@@ -34,37 +34,40 @@ def comparison(simulated: Simulated) -> Comparison:
     return compared(simulated)
 
 
-def compared(simulated: Simulated) -> Comparison:
-    return compare_all(simulated.ladder, simulated.outputs, confidence=0.95, baseline_seed=1)
+def verdicts(comparison: Comparison, name: str) -> set[Verdict]:
+    """Of one step on all tasks."""
+    steps = [task.step(name) for task in comparison.tasks]
+    return {step.verdict for step in steps if step is not None}
 
 
-def test_a_real_lift_is_shown_and_no_other(comparison: Comparison) -> None:
+def test_a_real_lift_is_worth_it_and_no_other(repeated: Comparison) -> None:
+    assert verdicts(repeated, "domain_text") == {"worth_it"}
+    assert not verdicts(repeated, "task_transfer_after_domain") & EFFECTS
+    for task in repeated.tasks:
+        for step in task.steps:
+            assert step.primary == (step.name in PRIMARY_OF_ALL)
+            assert (step.verdict == "descriptive") == (step.p_holm is None) == (not step.primary)
+            assert step.difference is not None
+            assert step.difference.low is not None, "what is only described has an interval as well"
+
+
+def test_with_one_draw_no_lift_however_large_has_a_verdict(comparison: Comparison) -> None:
+    for name in PRIMARY_OF_ALL:
+        assert verdicts(comparison, name) == {"one_draw"}
     for task in comparison.tasks:
-        verdicts = {step.name: step.verdict for step in task.steps}
-        assert verdicts["domain_transfer"] == verdicts["domain_text"] == verdicts["climb"] == "gain"
-        assert verdicts["task_transfer_after_domain"] == "not_shown"
-
-
-def test_a_step_that_harms_is_called_a_loss(tmp_path: Path) -> None:
-    harmed = simulate(tmp_path, seeds=range(1, 9), accuracy=dict(ACCURACY) | {"task": 0.40}, tasks=["section"])
-    step = compared(harmed).tasks[0].step("task_transfer")
-    assert step is not None
-    assert step.verdict == "loss"
-
-
-def test_equal_arms_are_never_shown_to_differ(tmp_path: Path) -> None:
-    shown = 0
-    for draw in range(6):
-        equal = simulate(
-            tmp_path / str(draw), accuracy=dict.fromkeys(ACCURACY, 0.6), draw=draw, test_rows=80, tasks=["section"]
-        )
-        shown += any(step.verdict in ("gain", "loss") for step in compared(equal).tasks[0].steps)
-    assert shown <= 1
+        assert {step.verdict for step in task.steps if not step.primary} == {"descriptive"}
+        assert {step.p_holm for step in task.steps} == {None}
+        text = task.step("domain_text")
+        assert text is not None
+        assert text.difference is not None
+        assert text.difference.low is not None
+        assert text.difference.low > 0, "of these weights it is known"
+    assert comparison.on_several == []
 
 
 def test_domain_transfer_is_more_training_and_text(comparison: Comparison) -> None:
     for task in comparison.tasks:
-        means = {step.name: step.difference.interval.mean for step in task.steps if step.difference is not None}
+        means = {step.name: step.difference.mean for step in task.steps if step.difference is not None}
         assert means["domain_transfer"] == pytest.approx(means["more_training"] + means["domain_text"])
 
 
@@ -74,7 +77,7 @@ def test_scores_are_those_of_the_predictions(simulated: Simulated, comparison: C
     assert task.inspection is not None
     assert task.inspection.confusion is not None
     assert task.inspection.calibration is not None
-    cell = read_json(simulated.root / f"metrics/finetune/section-{task.chosen}.json")
+    cell = read_json(simulated.cell(str(task.chosen)))
     counts = task.inspection.confusion.counts
     total = sum(sum(row.values()) for row in counts.values())
     accuracy = sum(seed["test/accuracy"] for seed in cell["seeds"]) / len(cell["seeds"])
@@ -105,7 +108,7 @@ def test_the_suite_average_is_the_mean_of_its_parts(comparison: Comparison) -> N
 
 def test_the_dev_split_chooses(simulated: Simulated, tmp_path: Path) -> None:
     again = simulate(tmp_path, tasks=["section"])
-    path = again.root / "metrics/finetune/section-scratch.json"
+    path = again.cell("scratch")
     cell = read_json(path)
     for seed in cell["seeds"]:
         seed["dev/f1_macro"] = 0.99
@@ -116,15 +119,48 @@ def test_the_dev_split_chooses(simulated: Simulated, tmp_path: Path) -> None:
 def test_baselines_are_fitted_on_as_many_rows_as_the_arms(simulated: Simulated, comparison: Comparison) -> None:
     folder = simulated.outputs.data / "section"
     assert [task.labels for task in comparison.tasks] == [250, 250]
-    expected = baseline_scores(
-        TaskDescription(task_type="single_sentence", target="class", labels=[]),
-        subset(split(folder, "train"), 250),
-        split(folder, "dev"),
-        split(folder, "test"),
-        1,
-    )
-    assert comparison.tasks[0].baselines == {name: scores["f1_macro"] for name, scores in expected.items()}
+    described = TaskDescription(task_type="single_sentence", target="class", labels=[])
+    rows = {name: split(folder, name) for name in ("train", "dev", "test")}
+    by_seed = [
+        baseline_scores(described, subset(rows["train"], 250, seed), rows["dev"], rows["test"], 1)
+        for seed in range(1, 9)
+    ]
+    assert {name: score.mean for name, score in comparison.tasks[0].baselines.items()} == {
+        name: pytest.approx(mean(scores[name]["f1_macro"] for scores in by_seed)) for name in by_seed[0]
+    }
     assert set(comparison.tasks[1].baselines) == {"word_majority", "window_logistic"}
+
+
+def test_baselines_have_intervals_and_are_compared_with_the_chosen_arm_row_by_row(comparison: Comparison) -> None:
+    for task in comparison.tasks:
+        chosen = task.arm(str(task.chosen))
+        assert chosen is not None
+        assert chosen.interval is not None
+        assert set(task.beside_baselines) == set(task.baselines)
+        for name, score in task.baselines.items():
+            assert set(score.sources) == {"rows", "seeds"}, "test rows, and the labels of each seed"
+            assert score.low is not None
+            assert score.high is not None
+            assert 0 <= score.low < score.mean < score.high <= 1
+            beside = task.beside_baselines[name]
+            assert beside.mean == pytest.approx(chosen.interval.mean - score.mean)
+            assert beside.variance is not None
+            assert set(beside.variance.parts) == {"seeds", "rows"}
+            assert beside.low is not None
+            assert beside.low > 0, "beyond doubt better than a linear model"
+
+
+def test_without_predictions_no_interval_holds_test_rows(tmp_path: Path) -> None:
+    made = simulate(tmp_path, tasks=["section"])
+    (made.root / "predictions/section-domain-small-1.parquet").unlink()
+    (task,) = compared(made).tasks
+    step = task.step("domain_text")
+    assert step is not None
+    assert step.difference is not None
+    assert step.difference.variance is not None
+    assert set(step.difference.variance.parts) == {"seeds"}
+    assert {arm.interval.sources for arm in task.arms if arm.interval is not None} == {("seeds",)}
+    assert {score.low for score in task.baselines.values()} == {None}
 
 
 def test_costs_are_summed_along_the_ladder(comparison: Comparison) -> None:
@@ -149,22 +185,26 @@ def test_every_rung_is_measured_on_every_text(comparison: Comparison) -> None:
 
 def test_a_public_checkpoint_is_not_taken_for_random_weights(tmp_path: Path) -> None:
     made = simulate(tmp_path, tasks=["section"])
-    path = made.root / "metrics/pretrain.json"
+    path = made.root / "metrics/pretrain/small.json"
     metrics = read_json(path)
     write_json(
-        path, metrics | {"from": "models/init", "tokens": 0, "steps": 0, "curve": [], "before": metrics["after"]}
+        path, metrics | {"from": "models/init/small", "tokens": 0, "steps": 0, "curve": [], "before": metrics["after"]}
     )
     public = compared(made)
-    assert public.began_from == "models/init"
+    assert public.began_from == {"small": "models/init/small"}
     assert public.rung("scratch").after == {}
     assert public.rung("pretrain").after["general"] == 3.05
-    assert "started from models/init" in rungs.reading(public)[0].en
+    assert "General pre-training started from models/init/small" in rungs.reading(public)[0].en
+    table = render(public).partition('aria-labelledby="table-bits"')[2].partition("</table>")[0]
+    assert "models/init/small</small>" in table, "not from random weights"
+    assert ">scratch<" not in table
+    assert ">scratch<" in render(compared(simulate(tmp_path / "random", tasks=["section"])))
 
 
 def test_what_is_missing_is_shown_as_missing(tmp_path: Path) -> None:
     holed = simulate(tmp_path, tasks=["section"])
-    (holed.root / "metrics/finetune/section-domain.json").unlink()
-    (holed.root / "metrics/domain_transfer/general.json").unlink()
+    holed.cell("domain").unlink()
+    (holed.root / "metrics/domain_transfer/general-small-1.json").unlink()
     comparison = compared(holed)
     task = comparison.tasks[0]
     arm = task.arm("domain")
@@ -174,7 +214,7 @@ def test_what_is_missing_is_shown_as_missing(tmp_path: Path) -> None:
     assert comparison.rung("domain_transfer/general").missing
     assert comparison.rung("domain_transfer/general").total is None
     assert [arm.cost for arm in task.arms if arm.name == "general_long"] == [None]
-    assert summary(comparison)["section"]["domain"] == {}
+    assert summary(comparison)["section"]["small"]["domain"] == {}
     table = comparison_table(summary(comparison)).splitlines()
     assert [line.split() for line in table if line.startswith("domain  ")] == [["domain", "missing"]]
     assert any(line.startswith("domain_transfer/general ") and "missing" in line for line in table)
@@ -195,21 +235,19 @@ def test_only_questions_whose_arms_are_planned_are_answered(tmp_path: Path) -> N
     cells = {key: cell for key, cell in made.ladder.finetune.items() if cell.arm in ("general", "domain")}
     fewer = dataclasses.replace(made, ladder=made.ladder.model_copy(update={"finetune": cells}))
     steps = compared(fewer).tasks[0].steps
-    assert [step.name for step in steps] == ["domain_transfer"]
-    assert steps[0].difference is not None
-    assert steps[0].p_holm == steps[0].difference.p
+    assert [(step.name, step.verdict) for step in steps] == [("domain_transfer", "descriptive")]
 
 
 def test_degenerate_seeds_are_counted_in_the_mean(tmp_path: Path) -> None:
     made = simulate(tmp_path, tasks=["section"])
-    path = made.root / "metrics/finetune/section-task.json"
+    path = made.cell("task")
     cell = read_json(path)
     cell["seeds"][1] |= {"degenerate": True, "test/f1_macro": 0.07}
     write_json(path, cell)
     arm = compared(made).tasks[0].arm("task")
     assert arm is not None
     assert arm.interval is not None
-    assert arm.degenerate == [2]
+    assert arm.degenerate == [(1, 2)]
     assert arm.interval.n == 3
     assert arm.interval.mean < 0.45
 
@@ -218,91 +256,3 @@ def test_left_over_folders_are_not_sources(simulated: Simulated, comparison: Com
     assert [source.name for source in comparison.sources] == ["domain", "general", "section", "mention"]
     assert all(source.rows == source.kept + sum(source.rejected.values()) for source in comparison.sources)
     assert comparison.demonstration
-
-
-def test_summary_has_numbers_for_dvc_and_is_plain_json(comparison: Comparison) -> None:
-    metrics = summary(comparison)
-    assert json.loads(json.dumps(metrics, allow_nan=False)) == metrics
-    arm, interval = metrics["section"]["domain"], comparison.tasks[0].arms[3].interval
-    assert interval is not None
-    assert (arm["f1_macro"], arm["low"], arm["high"]) == pytest.approx(
-        (interval.mean, interval.low, interval.high), abs=1e-6
-    )
-    assert set(metrics["section"]) == {*ARMS, "majority", "tfidf_logistic", "steps"}
-    average = comparison.suite[3]
-    assert metrics["suite"]["domain"]["average"] == pytest.approx(average.interval.mean, abs=1e-6)
-    assert metrics["suite"]["domain"]["parts"] == [[name, round(score, 6)] for name, score in average.parts.items()]
-    inspection = metrics["inspection"]["section"]
-    assert [label for label, *_ in inspection["classes"]] == LABELS
-    assert sum(support for *_, support in inspection["classes"]) == 300
-    assert sum(count for count, _, _ in inspection["curve"]) == 8 * 300
-    assert len(inspection["errors"]) == 10
-    assert all(row_id.startswith("test-") for row_id, _, _ in inspection["errors"])
-    assert metrics["bits_per_char"]["pretrain"]["domain"] == 3.3
-    assert metrics["training"]["task_transfer/section-domain"]["tokens"] == 3_050_000
-
-
-def test_table_shows_every_cell_step_and_rung(comparison: Comparison) -> None:
-    table = comparison_table(summary(comparison))
-    for name in [
-        *ARMS,
-        "tfidf_logistic",
-        "window_logistic",
-        "domain_text (domain - general_long)",
-        *BITS,
-        "gain shown",
-        "mean over tasks, of unlike metrics",
-        "mention f1_span",
-    ]:
-        assert name in table, name
-    assert max(map(len, table.splitlines())) <= 120
-
-
-def test_one_task_has_no_suite_average(tmp_path: Path) -> None:
-    comparison = compared(simulate(tmp_path, tasks=["section"]))
-    assert comparison.suite == []
-    assert "suite" not in summary(comparison)
-    assert "mean over tasks" not in comparison_table(summary(comparison))
-
-
-def test_columns_are_aligned_with_chinese_names() -> None:
-    lines = aligned([["任务", "f1"], ["a", "51.2"]], left=(0,)).splitlines()
-    assert lines == ["任务    f1", "-" * 10, "a     51.2"]
-
-
-def test_plots_hold_every_seed_and_every_point(comparison: Comparison, tmp_path: Path) -> None:
-    write_plots(comparison, tmp_path / "plots")
-    with (tmp_path / "plots/scores/section.csv").open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == 6 * 8
-    assert {row["arm"] for row in rows} == set(ARMS)
-    with (tmp_path / "plots/bits_per_char/domain.csv").open(encoding="utf-8") as file:
-        ends = {row["rung"]: (int(row["tokens"]), float(row["bits_per_char"])) for row in csv.DictReader(file)}
-    assert ends["task_transfer/section-domain"] == (3_050_000, pytest.approx(2.46))
-    assert (tmp_path / "plots/confusion/mention.csv").is_file()
-
-
-def test_the_stage_writes_all_its_outputs_and_equal_bytes_again(
-    simulated: Simulated, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from adaptbert.runtime.tracking.run import Run
-
-    written = []
-    for name in ("first", "second"):
-        folder = tmp_path / name
-        compare(
-            CompareParams(confidence=0.95, baseline_seed=1),
-            ladder=simulated.ladder,
-            **vars(simulated.outputs),
-            report=folder / "reports/index.html",
-            plots=folder / "reports/plots",
-            comparison=folder / "metrics/comparison.json",
-            metrics=folder / "metrics/metrics.json",
-            run=Run(),
-        )
-        files = sorted(path for path in folder.rglob("*") if path.is_file())
-        written.append({str(path.relative_to(folder)): path.read_bytes() for path in files})
-    assert written[0] == written[1]
-    assert {"metrics/metrics.json", "reports/index.html", "reports/plots/scores/section.csv"} <= set(written[0])
-    shown = comparison_table(read_json(tmp_path / "first/metrics/comparison.json"))
-    assert capsys.readouterr().out == f"{shown}\n{shown}\n"

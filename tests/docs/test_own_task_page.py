@@ -1,28 +1,26 @@
 """docs/how-to/own-task.md and search.md: what they show is put into a params.yaml beside other tasks, and is run."""
 
+import copy
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from ruamel.yaml import YAML
 
 from adaptbert.base.files import read_json
+from adaptbert.runtime.params import blocks
 from adaptbert.runtime.params import params_file as params
 from adaptbert.runtime.stage import check_all
 from stages.collect_task import CollectTaskParams, collect_task
 from stages.finetune import FinetuneParams, finetune
 from stages.validate import Names, ValidateParams, validate
-from tests.support import tiny
+from tests.support import tiny, tiny_tasks
+from tests.support.followed_page import entries, follow, lines, read, shown
 from tests.support.imports import ROOT
-from tests.support.markdown import blocks
+from tests.support.project import clone
 
 TASK, FILE = "reading", Path("params.yaml")
 TINY = {"max_length": 64, "block_size": 64, "extractive_answer": {"max_question": 10, "stride": 24, "max_answer": 8}}
-
-
-def shown(page: str) -> list[Any]:
-    return [YAML(typ="safe", pure=True).load(block.text) for block in blocks(page) if block.language == "yaml"]
 
 
 @pytest.fixture
@@ -30,13 +28,10 @@ def document(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The smallest preset, whose two tasks stay, and the page's task."""
     monkeypatch.chdir(ROOT)
     recipe = params.read(ROOT / "presets/smoke.yaml")
-    (page,) = shown("docs/how-to/own-task.md")
-    recipe["collect_task"] |= page["collect_task"]
-    for steps in ("task_transfer", "finetune"):
-        recipe["ladder"][steps] |= page["ladder"][steps]
-    usual = {name: value for name, value in recipe["finetune"]["mention"].items() if name != "sequence_labelling"}
-    recipe["finetune"][TASK] = usual | page["finetune"][TASK]
-    recipe["pretrain"]["encoder"]["max_positions"] = 512
+    page, _ = shown("docs/how-to/own-task.md")
+    for section in page:
+        recipe[section] |= page[section]
+    recipe["ladder"]["starts"]["small"]["encoder"]["max_positions"] = 512
     return recipe
 
 
@@ -53,7 +48,7 @@ def squad(path: Path, split: str, count: int, seed: int) -> None:
                 }
             ],
         }
-        for n, row in enumerate(tiny.labelled("domain", "extractive_answer", count, seed))
+        for n, row in enumerate(tiny_tasks.labelled("domain", "extractive_answer", count, seed))
     ]
     path.write_text(json.dumps({"data": [{"title": split, "paragraphs": paragraphs}]}), encoding="utf-8")
 
@@ -84,9 +79,11 @@ def test_a_task_of_a_known_shape_is_params_only(document: dict[str, Any], tmp_pa
     )
     tiny.pretrained(tmp_path / "pretrain")
     finetune(
-        params.parse(FinetuneParams, document["finetune"][TASK], f"finetune.{TASK}", FILE),
+        blocks.parse(FinetuneParams, document["finetune"], ["small", TASK, "general"], "finetune", FILE),
         task=TASK,
         arm="general",
+        start="small",
+        draw="0",
         init=tmp_path / "pretrain",
         data=tmp_path / "validated/tasks" / TASK,
         out=tmp_path / "model",
@@ -97,16 +94,49 @@ def test_a_task_of_a_known_shape_is_params_only(document: dict[str, Any], tmp_pa
     )
     metrics = read_json(tmp_path / "metrics.json")
     assert metrics["metric"] == "f1_answer"
-    assert [seed["seed"] for seed in metrics["seeds"]] == document["finetune"]["mention"]["seeds"]
+    assert [seed["seed"] for seed in metrics["seeds"]] == document["finetune"]["all"]["seeds"]
+
+
+def test_a_task_can_have_fewer_arms(document: dict[str, Any]) -> None:
+    document["ladder"]["arms"] |= {"general": {}}
+    del document["ladder"]["arms"]["domain"]["tasks"]
+    every = entries(document)
+    document["ladder"] |= shown("docs/how-to/own-task.md")[1]["ladder"]
+    check_all(document, FILE)
+    assert every.keys() - entries(document).keys() == {f"finetune@{TASK}-scratch-small"}
+
+
+def test_the_commands_for_a_task(tmp_path: Path) -> None:
+    """Added, renamed and removed, as the page shows it; what it trains is not run here."""
+    project = clone(tmp_path / "project", tmp_path)
+    for split, count, seed in (("train", 48, 10), ("dev", 16, 11), ("test", 16, 12)):
+        squad(project.root / f"reading.{split}.json", split, count, seed)
+    add, change = (lines("docs/how-to/own-task.md", number) for number in (0, 1))
+    before = entries(read(project))
+    printed = follow(project, [add[0]])
+    new = entries(read(project)).keys() - before.keys()
+    assert {name for name in new if name.startswith("finetune")} == {
+        name.replace("section", TASK) for name in before if name.startswith("finetune@section")
+    }
+    assert {name: values for name, values in entries(read(project)).items() if name not in new} == before
+    assert "dvc repro will run" in printed
+    collected = read(project)["collect_task"][TASK]
+    assert (collected["shape"], collected["target"]) == ("extractive_answer", "answer")
+    follow(project, change[:1])
+    assert "questions" in read(project)["collect_task"]
+    follow(project, change[1:])
+    assert entries(read(project)) == before
 
 
 def test_every_block_of_the_page_on_search_is_a_part_of_a_section(document: dict[str, Any]) -> None:
     page = shown("docs/how-to/search.md")
     assert [sorted(block) for block in page] == [["search"], ["search"], ["label_counts", "labels"]]
     grid, wide, _ = page
-    document["finetune"]["section"] |= {"micro_batch_size": 16} | page[2]
-    for block in (grid, wide):
-        document["finetune"]["section"] |= block
-        check_all(document, FILE)
+    for name in ("all", "section"):
+        values = copy.deepcopy(document)
+        values["finetune"][name] |= {"micro_batch_size": 16} | page[2]
+        for block in (grid, wide):
+            values["finetune"][name] |= block
+            check_all(values, FILE)
     trials = [len(grid["search"][name]) for name in ("learning_rate", "global_batch_size", "epochs")]
     assert trials == [3, 2, 2], "the page counts twelve"

@@ -20,6 +20,7 @@ def test_the_python_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
     (code,) = [block.text for block in blocks(PAGE) if block.language == "python"]
     page = Project(tmp_path, {"section": ("single_sentence", "class")}, (16, 8, 8))
     page.finetune("section", "general", seeds=[1], epochs=1.0)
+    (tmp_path / "models/finetune/section-general").rename(tmp_path / "models/finetune/section-general-small")
     capsys.readouterr()
     monkeypatch.chdir(tmp_path)
     exec(compile(code, PAGE, "exec"), {})

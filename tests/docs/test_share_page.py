@@ -16,8 +16,10 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from adaptbert.runtime.params import expanded_ladder
 from adaptbert.runtime.params import params_file as params
 from tests.support import tiny
+from tests.support.followed_page import checkpoint, lines
 from tests.support.markdown import blocks
 from tests.support.project import Project, clone
 
@@ -90,17 +92,9 @@ def write(path: Path, rows: list[tuple[str, str]]) -> None:
     path.write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in labelled).encode(), mtime=0))
 
 
-def checkpoint(folder: Path) -> None:
-    """The folder of a model in models/init."""
-    tiny.pretrained(folder / "made")
-    (folder / "made/card.json").unlink()
-    for path in (folder / "made").iterdir():
-        path.rename(folder / path.name)
-    (folder / "made").rmdir()
-
-
 def contents(folder: Path) -> dict[str, bytes]:
-    return {name: data for name, data in tiny.folder_bytes(folder / "data/raw").items() if ".gitignore" not in name}
+    """Without what DVC writes beside outputs, for git."""
+    return {name: data for name, data in tiny.folder_bytes(folder).items() if ".gitignore" not in name}
 
 
 def only_collect(folder: Path) -> None:
@@ -111,8 +105,9 @@ def only_collect(folder: Path) -> None:
     del document["plots"]
     yaml.dump(document, folder / "dvc.yaml")
     (folder / "dvc.lock").unlink()
-    (folder / "models/init/config.json").write_text("{}")
-    (folder / "models/init/model.safetensors").write_bytes(b"weights")
+    (folder / "models/init/bert").mkdir()
+    (folder / "models/init/bert/config.json").write_text("{}")
+    (folder / "models/init/bert/model.safetensors").write_bytes(b"weights")
 
 
 @pytest.fixture(scope="module")
@@ -137,23 +132,23 @@ def judge(line: str, folder: Path, printed: str) -> None:
 
 def test_a_second_clone_has_the_text_and_runs_nothing(team: Team) -> None:
     project = team.home / "project"
-    assert contents(project) == contents(team.first.root)
-    for folder in ("data/own", "models/init"):
-        assert tiny.folder_bytes(project / folder) == tiny.folder_bytes(team.first.root / folder)
+    assert contents(project / "data/raw") == contents(team.first.root / "data/raw")
+    for folder in ("data/own", "models/init/bert"):
+        assert contents(project / folder) == contents(team.first.root / folder)
     assert (project / "data/own/zh_general.jsonl.gz").read_bytes() == team.places["FILE"].read_bytes()
     assert f"{team.home}" not in (project / "params.yaml").read_text(encoding="utf-8")
 
 
 def test_a_missing_source_costs_nothing_and_check_says_how_to_get_it(team: Team) -> None:
     project = team.home / "project"
-    before = contents(project)
+    before = contents(project / "data/raw")
     shutil.rmtree(project / "data/own")
     team.run("git checkout data/own", project)
     assert "missing data 'source': data/own/" in team.refused("dvc repro", project)
     refusal = team.refused("make recipe", project)
     assert "(data/raw/corpora/general, made from it, stays as it is)" in refusal
     assert "get it from the remote: dvc pull data/own/zh_general.jsonl.gz; or from" in refusal
-    assert contents(project) == before
+    assert contents(project / "data/raw") == before
     team.run("dvc pull", project)
     assert UP_TO_DATE in team.run("dvc status", project)
 
@@ -164,12 +159,12 @@ def test_a_missing_source_of_another_place_costs_nothing(team: Team) -> None:
     first, away = team.first.root, team.home / "away"
     team.run("adaptbert use weibo --data DIR --in-place --force", first)
     team.run("dvc repro", first)
-    before = contents(first)
+    before = contents(first / "data/raw")
     team.places["DIR"].rename(away)
     try:
         for command in ("dvc repro", "dvc repro --force"):
             team.refused(command, first)
-            assert contents(first) == before, command
+            assert contents(first / "data/raw") == before, command
         refusal = team.refused("adaptbert check", first)
         assert "no such file (data/raw/corpora/general, made from it, stays as it is)\n" in refusal
         assert "put it there" in refusal
@@ -182,19 +177,19 @@ def test_a_missing_source_of_another_place_costs_nothing(team: Team) -> None:
 
 
 def small(folder: Path) -> None:
-    """As small as `smoke`, and on from the checkpoint in models/init."""
+    """As small as `smoke`, and on from the checkpoint in models/init/bert."""
     own = params.read(folder / "params.yaml")
     document: dict[str, Any] = json.loads(
         json.dumps(params.read(folder / "presets/smoke.yaml")).replace("section", "ewect_usual")
     )
     document |= {name: own[name] for name in COLLECTS}
-    document["ladder"]["finetune"].pop("mention-domain")
+    document["ladder"]["arms"].pop("domain")
     document["finetune"].pop("mention")
-    document["tokenizer"] = {"source": "init"}
-    document["pretrain"] |= {"init": "models/init"}
-    del document["pretrain"]["encoder"]
+    document["tokenizer"] = {"all": {}}
+    document["ladder"]["starts"] = {"bert": {"init": "models/init/bert"}}
     (folder / "params.yaml").write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
-    checkpoint(folder / "models/init")
+    expanded_ladder.write(expanded_ladder.expanded(document, folder / "params.yaml"), folder / "ladder.yaml")
+    checkpoint(folder / "models/init/bert", tiny.tokenizer())
 
 
 def results(folder: Path) -> dict[str, bytes]:
@@ -220,7 +215,7 @@ def test_the_page_with_a_whole_recipe(tmp_path: Path) -> None:
         if line == "dvc pull reports/index.html" and folder.name == "reader":
             assert "<html" in (folder / "reports/index.html").read_text(encoding="utf-8")
     project = team.home / "project"
-    for source in ("data/sources/words.txt", "models/init", "data/own", "models/init/config.json"):
+    for source in ("data/sources/words.txt", "models/init/bert", "data/own"):
         before, away = results(project), tmp_path / "away"
         (project / source).rename(away)
         gone = {name for name in before if name == source or name.startswith(f"{source}/")}
@@ -231,3 +226,17 @@ def test_the_page_with_a_whole_recipe(tmp_path: Path) -> None:
             shutil.rmtree(project / source)
         away.rename(project / source)
     assert UP_TO_DATE in team.run("dvc repro", project)
+    a_file_of_a_start_is_missing(team, project)
+
+
+def a_file_of_a_start_is_missing(team: Team, project: Path) -> None:
+    """DVC records the folder as a whole, so a plain `dvc repro` takes it as changed."""
+    before, config = results(project), "models/init/bert/config.json"
+    (project / config).unlink()
+    assert "dvc pull models/init/bert" in team.refused("make recipe", project)
+    assert results(project) == {name: data for name, data in before.items() if name != config}
+    team.refused("dvc repro", project)
+    for line in lines(PAGE, -2):
+        team.run(line, project)
+    assert results(project) == before
+    assert UP_TO_DATE in team.run("dvc status", project)

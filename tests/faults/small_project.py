@@ -5,25 +5,29 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from adaptbert.runtime.params import expanded_ladder
 from adaptbert.runtime.params import params_file as params
-from tests.support import tiny
+from tests.support import tiny, tiny_tasks
 from tests.support.project import ROOT
 
 COMMANDS = {
-    "pretrain": "--init models/init --tokenizer data/tokenizer --text data/tokenized/corpora/general"
-    " --heldout data/tokenized/heldout --scratch models/scratch --out models/pretrain --metrics metrics/pretrain.json",
-    "domain_transfer": "--corpus domain --init models/pretrain --text data/tokenized/corpora/domain"
-    " --replay data/tokenized/corpora/general --heldout data/tokenized/heldout"
-    " --out models/domain_transfer/domain --metrics metrics/domain_transfer/domain.json",
-    "task_transfer": "--task section --init models/domain_transfer/domain"
-    " --text data/tokenized/tasks/section --heldout data/tokenized/heldout"
-    " --out models/task_transfer/section-domain --metrics metrics/task_transfer/section-domain.json",
-    "finetune section": "--task section --arm scratch --init models/scratch --data data/validated/tasks/section"
-    " --out models/finetune/section-scratch --predictions predictions/section-scratch.parquet"
-    " --metrics metrics/finetune/section-scratch.json",
-    "finetune mention": "--task mention --arm domain --init models/domain_transfer/domain"
-    " --data data/validated/tasks/mention --out models/finetune/mention-domain"
-    " --predictions predictions/mention-domain.parquet --metrics metrics/finetune/mention-domain.json",
+    "pretrain": "--start small --init models/init/README.md --tokenizer data/tokenizer/small"
+    " --text data/tokenized/small/corpora/general --heldout data/tokenized/small/heldout"
+    " --scratch models/scratch/small --out models/pretrain/small --metrics metrics/pretrain/small.json",
+    "domain_transfer": "--corpus domain --start small --draw 1 --init models/pretrain/small"
+    " --text data/tokenized/small/corpora/domain --replay data/tokenized/small/corpora/general"
+    " --heldout data/tokenized/small/heldout --out models/domain_transfer/domain-small-1"
+    " --metrics metrics/domain_transfer/domain-small-1.json",
+    "task_transfer": "--task section --start small --draw 1 --init models/domain_transfer/domain-small-1"
+    " --text data/tokenized/small/tasks/section --heldout data/tokenized/small/heldout"
+    " --out models/task_transfer/section-domain-small-1 --metrics metrics/task_transfer/section-domain-small-1.json",
+    "finetune section": "--task section --arm scratch --start small --draw 0 --init models/scratch/small"
+    " --data data/validated/tasks/section --out models/finetune/section-scratch-small"
+    " --predictions predictions/section-scratch-small.parquet --metrics metrics/finetune/section-scratch-small.json",
+    "finetune mention": "--task mention --arm domain --start small --draw 1"
+    " --init models/domain_transfer/domain-small-1 --data data/validated/tasks/mention"
+    " --out models/finetune/mention-domain-small-1 --predictions predictions/mention-domain-small-1.parquet"
+    " --metrics metrics/finetune/mention-domain-small-1.json",
 }
 MADE = ("--out", "--scratch", "--metrics", "--predictions")
 
@@ -32,7 +36,7 @@ def values(accumulate: int) -> dict[str, Any]:
     """The smoke preset, smaller still, with dropout everywhere."""
     document = params.read(ROOT / "presets/smoke.yaml")
     for rung in ("pretrain", "domain_transfer", "task_transfer"):
-        document[rung] |= {
+        document[rung]["all"] |= {
             "budget": {"steps": 14},
             "global_batch_tokens": 128 * accumulate,
             "micro_batch_tokens": 128,
@@ -40,39 +44,45 @@ def values(accumulate: int) -> dict[str, Any]:
             "dropout": 0.1,
             "measurements": 3,
         }
-    document["pretrain"]["encoder"] = {
+    # Both rules end their rung at some measurement: the first by general text, the second by patience.
+    harsh = document["domain_transfer"]["all"]["optim"] | {"learning_rate": 0.03}
+    rule = {"stop": {"patience": 5, "most_forgetting": 0.05}, "measurements": 6, "optim": harsh}
+    document["domain_transfer"]["all"] |= rule
+    document["task_transfer"]["all"] |= rule | {"stop": {"patience": 1, "heldout_fraction": 0.1}}
+    document["ladder"]["starts"]["small"]["encoder"] = {
         "layers": 2,
         "hidden_size": 32,
         "heads": 2,
         "intermediate_size": 64,
         "max_positions": tiny.POSITIONS,
     }
-    for task in ("section", "mention"):
-        document["finetune"][task] |= {
-            "labels": 0,
-            "epochs": 2,
-            "seeds": [1, 2],
-            "global_batch_size": 8 * accumulate,
-            "micro_batch_size": 8,
-            "max_length": tiny.MAX_LENGTH,
-            "block_size": tiny.MAX_LENGTH,
-        }
+    document["finetune"]["all"] |= {
+        "labels": 0,
+        "epochs": 2,
+        "seeds": [1, 2],
+        "global_batch_size": 8 * accumulate,
+        "micro_batch_size": 8,
+        "max_length": tiny.MAX_LENGTH,
+        "block_size": tiny.MAX_LENGTH,
+    }
     return document
 
 
 def make(root: Path, accumulate: int) -> None:
-    """Params, stages and data in a folder.
+    """Params, the ladder, stages and data in a folder.
 
     Args:
         accumulate: micro-batches an optimizer step.
     """
     (root / "params.yaml").write_text(json.dumps(values(accumulate)), encoding="utf-8")
+    document = params.read(root / "params.yaml")
+    expanded_ladder.write(expanded_ladder.expanded(document, root / "params.yaml"), root / "ladder.yaml")
     shutil.copytree(ROOT / "stages", root / "stages", ignore=shutil.ignore_patterns("__pycache__"))
-    (root / "data/tokenizer").mkdir(parents=True)
-    tiny.tokenizer().save(root / "data/tokenizer")
+    (root / "data/tokenizer/small").mkdir(parents=True)
+    tiny.tokenizer().save(root / "data/tokenizer/small")
     for kind in tiny.WORDS:
-        tiny.corpus(root / "data/tokenized/corpora" / kind, kind, 120)
-    tiny.corpus(root / "data/tokenized/tasks/section", "domain", 40, seed=10)
-    tiny.heldout(root / "data/tokenized/heldout")
-    tiny.task(root / "data/validated/tasks/section", "single_sentence")
-    tiny.task(root / "data/validated/tasks/mention", "sequence_labelling")
+        tiny.corpus(root / "data/tokenized/small/corpora" / kind, kind, 120)
+    tiny.corpus(root / "data/tokenized/small/tasks/section", "domain", 40, seed=10)
+    tiny.heldout(root / "data/tokenized/small/heldout", tasks=["section"])
+    tiny_tasks.task(root / "data/validated/tasks/section", "single_sentence")
+    tiny_tasks.task(root / "data/validated/tasks/mention", "sequence_labelling")

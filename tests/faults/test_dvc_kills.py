@@ -24,8 +24,9 @@ from typing import Any
 import psutil
 import pytest
 
+from adaptbert.runtime.params import expanded_ladder
 from tests.faults.small_project import values
-from tests.support import tiny
+from tests.support import tiny, tiny_tasks
 from tests.support.project import alive, clone, restore_interrupt, wait_until
 
 KINDS = {"dvc alone": 20, "Ctrl-C": 10, "all": 10}
@@ -145,16 +146,9 @@ def tiny_recipe() -> dict[str, Any]:
         document["collect_task"][name] = {**task, **files, "shape": shape}
     document["collect_task"]["section"] |= {"target": "class"}
     document["collect_task"]["mention"] |= {"target": "spans", "tag_scheme": "bio"}
-    document["tokenizer"] |= {"vocabulary_size": 150, "min_frequency": 1}
-    document["tokenize"] |= {"max_length": tiny.MAX_LENGTH, "heldout_fraction": 0.1}
-    document["ladder"] = {
-        "domain_transfer": ["domain"],
-        "task_transfer": {"section-domain": {"task": "section", "from": "domain_transfer/domain"}},
-        "finetune": {
-            "section-domain_task": {"task": "section", "arm": "domain_task", "from": "task_transfer/section-domain"},
-            "mention-domain": {"task": "mention", "arm": "domain", "from": "domain_transfer/domain"},
-        },
-    }
+    document["tokenizer"]["all"] |= {"vocabulary_size": 150, "min_frequency": 1}
+    document["tokenize"]["all"] |= {"max_length": tiny.MAX_LENGTH, "heldout_fraction": 0.1}
+    del document["ladder"]["arms"]["scratch"]
     return document
 
 
@@ -172,11 +166,12 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, 
     for kind in tiny.WORDS:
         (root / f"data/mine/{kind}.txt").write_text("\n".join(tiny.sentences(kind, 120)), encoding="utf-8")
     for name, shape in (("section", "single_sentence"), ("mention", "sequence_labelling")):
-        tiny.task(root / "task", shape)
+        tiny_tasks.task(root / "task", shape)
         for split in ("train", "dev", "test"):
             (root / f"task/{split}.parquet").rename(root / f"data/mine/{name}.{split}.parquet")
         shutil.rmtree(root / "task")
     (root / "params.yaml").write_text(json.dumps(tiny_recipe()), encoding="utf-8")
+    expanded_ladder.write(expanded_ladder.expanded(tiny_recipe(), root / "params.yaml"), root / "ladder.yaml")
     env = {"OMP_NUM_THREADS": "1", "ADAPTBERT_SAVE_SECONDS": "0.05", "TOKENIZERS_PARALLELISM": "false"}
     return root, project.env | env
 

@@ -23,7 +23,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     make(root, accumulate=1)
     shutil.copytree(ROOT / "adaptbert", root / "adaptbert")
     document = params.read(root / "params.yaml")
-    document["pretrain"]["budget"] = {"steps": 300}
+    document["pretrain"]["all"]["budget"] = {"steps": 300}
     document["finetune"]["section"] |= {"epochs": 60, "seeds": [1]}
     (root / "params.yaml").write_text(json.dumps(document), encoding="utf-8")
     return root

@@ -23,6 +23,7 @@ from typing import Any
 import pytest
 
 from adaptbert.runtime.locks import ROOT as WORK
+from adaptbert.runtime.params import blocks
 from adaptbert.runtime.params import params_file as params
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.training.resume import Work
@@ -171,14 +172,18 @@ def as_function(world: World, stage: str, run: Run, work: Path) -> None:
     hints, document = known.hints(), params.read(Path("params.yaml"))
     words = COMMANDS[stage].split()
     arguments = {option[2:]: hints[option[2:]](value) for option, value in zip(words[::2], words[1::2], strict=True)}
-    key = known.name if known.keyed_by is None else f"{known.name}.{arguments[known.keyed_by]}"
     sections = {
-        name: document[name] if kind is int else kind.model_validate(document[name])
+        name: params.section(document, known.at.get(name, name).format(**arguments), Path("params.yaml"))
+        for name in known.sections()
+    }
+    parsed = {
+        name: sections[name] if kind is int else kind.model_validate(sections[name])
         for name, kind in known.sections().items()
     }
-    values = hints["params"].model_validate(params.section(document, key, Path("params.yaml")))
+    names = [arguments[name] for name in known.blocks]
+    values = hints["params"].model_validate(blocks.in_force(document[known.name], names))
     world.remove_outputs(stage)
-    known.function(values, **sections, **arguments, work=Work(work, code=[]), run=run)
+    known.function(values, **parsed, **arguments, work=Work(work, code=[]), run=run)
 
 
 class Greedy(Run):

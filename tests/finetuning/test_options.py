@@ -11,11 +11,11 @@ import torch
 from safetensors.torch import load_file
 
 from adaptbert.errors import BadData, BadParams, UserError
-from adaptbert.finetuning.adversarial import AdversarialConfig
 from adaptbert.finetuning.cell_config import CellConfig
-from adaptbert.finetuning.freezing import FreezeConfig, GradualUnfreezingConfig
 from adaptbert.finetuning.module import FineTuning, LabelledBatch, UnfreezingBatches, batch_of, logits
-from adaptbert.finetuning.r_drop import RDropConfig
+from adaptbert.finetuning.options.adversarial import AdversarialConfig
+from adaptbert.finetuning.options.freezing import FreezeConfig, GradualUnfreezingConfig
+from adaptbert.finetuning.options.r_drop import RDropConfig
 from adaptbert.finetuning.restore import load_fine_tuned
 from adaptbert.finetuning.seed_run import flop_of
 from adaptbert.model.checkpoint import Checkpoint
@@ -24,7 +24,7 @@ from adaptbert.rows import labelled_set as labelled
 from adaptbert.runtime.params.params_file import parse
 from adaptbert.training.loop import fit
 from adaptbert.training.savepoints import Savepoints
-from tests.support import tiny
+from tests.support import tiny, tiny_params, tiny_tasks
 from tests.support.cells import Project
 from tests.support.messages import messages_in
 from tests.support.short_runs import EPOCH, STEPS, Stop, changed, first_batch, made, model_of, plan, until, weights
@@ -77,16 +77,19 @@ def test_cost_counts_what_is_computed() -> None:
     below = 4 * tokens * (projections + rest) + attention * 2 / 3
     assert training_flop(config, tokens, row, places, 0, frozen=1) == pytest.approx(full - below)
     assert training_flop(config, tokens, row, places, 0, frozen=2) == pytest.approx(full / 3)
-    counts, shape = {"tokens": tokens, "places": places}, tiny.shape_of("single_sentence")
-    usual = flop_of(tiny.cell(), shape, config, counts)
+    counts, shape = {"tokens": tokens, "places": places}, tiny_tasks.shape_of("single_sentence")
+    usual = flop_of(tiny_params.cell(), shape, config, counts)
     for options, share in (
         ({"freeze": {"layers": "all", "embeddings": True}}, 1 / 3),
         ({"freeze": {"layers": "all", "embeddings": False}}, 1),
         ({"r_drop": {"weight": 1.0}}, 2),
         ({"adversarial": {"epsilon": 1.0}}, 7 / 3),
     ):
-        assert flop_of(tiny.cell(**options), shape, config, counts) == pytest.approx(share * usual)
-    assert flop_of(tiny.cell(), tiny.shape_of("single_sentence", pooling="mean"), config, counts) > 1.2 * usual
+        assert flop_of(tiny_params.cell(**options), shape, config, counts) == pytest.approx(share * usual)
+    assert (
+        flop_of(tiny_params.cell(), tiny_tasks.shape_of("single_sentence", pooling="mean"), config, counts)
+        > 1.2 * usual
+    )
 
 
 # Whole cells: what is saved opens, and answers alike
@@ -106,7 +109,7 @@ CELLS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "fgm": ("section", {}, {"adversarial": {"epsilon": 2.0}}),
     "frozen": ("section", {}, {"freeze": {"layers": "all", "embeddings": True}}),
 }
-SETTINGS = {"seeds": [1], "epochs": 3.0, "optim": tiny.optim(learning_rate=5e-3)}
+SETTINGS = {"seeds": [1], "epochs": 3.0, "optim": tiny_params.optim(learning_rate=5e-3)}
 
 
 def answers_of(project: Project, task: str) -> list[tuple[Any, Any]]:
@@ -171,7 +174,7 @@ def test_only_what_finetune_wrote_is_opened(tmp_path: Path) -> None:
 
 def test_a_crf_is_trained_on_windows_as_well() -> None:
     """A window that begins within a span is no mistake of the span: its loss stays that of a few words."""
-    shape = tiny.shape_of("sequence_labelling", "spans", stride=4, decoder="crf")
+    shape = tiny_tasks.shape_of("sequence_labelling", "spans", stride=4, decoder="crf")
     rows = [{"id": "a", "tokens": ["estimator"] + ["matrix"] * 30, "tags": ["B-OBJ"] + ["I-OBJ"] * 30}]
     model = model_of(shape, 0.0)
     shape = shape.extend(model)
@@ -180,15 +183,15 @@ def test_a_crf_is_trained_on_windows_as_well() -> None:
     assert len(examples) > 3
     assert targets[:, 1].tolist() == [1] + [0] * 29 + [2]
     batch = batch_of(examples.labelled(targets), 64)
-    module = FineTuning(model, shape, tiny.optim(), STEPS)
+    module = FineTuning(model, shape, tiny_params.optim(), STEPS)
     assert 0 < float(module.training_step(batch, 0).detach()) < 3
 
 
 def test_another_process_gets_one_crf_and_not_two() -> None:
     """What the loss uses is what is trained there."""
-    shape = tiny.shape_of("sequence_labelling", "spans", decoder="crf")
+    shape = tiny_tasks.shape_of("sequence_labelling", "spans", decoder="crf")
     model = model_of(shape)
-    module = FineTuning(model, shape.extend(model), tiny.optim(), STEPS)
+    module = FineTuning(model, shape.extend(model), tiny_params.optim(), STEPS)
     sent: Any = pickle.loads(pickle.dumps(module))  # noqa: S301 - as ranks do
     assert sent.model.crf is sent._shape._crf
     batch = first_batch(shape, "sequence_labelling", target="spans")
@@ -231,9 +234,9 @@ def test_another_process_gets_one_crf_and_not_two() -> None:
     ],
 )
 def test_contradictions(changes: dict[str, Any], message: str) -> None:
-    optim = tiny.optim(**changes.get("optim", {}))
+    optim = tiny_params.optim(**changes.get("optim", {}))
     with pytest.raises(ValueError, match=message):
-        tiny.cell(**{**changes, "optim": optim})
+        tiny_params.cell(**{**changes, "optim": optim})
 
 
 @pytest.mark.parametrize(
@@ -277,7 +280,7 @@ def test_what_the_task_or_the_encoder_does_not_have(
     ],
 )
 def test_a_wrong_value_is_reported_in_one_line(changes: dict[str, Any], line: str) -> None:
-    values = tiny.cell().model_dump(exclude_none=True) | changes
+    values = tiny_params.cell().model_dump(exclude_none=True) | changes
     with pytest.raises(UserError) as error:
         parse(CellConfig, values, "finetune.task", Path("params.yaml"))
     lines = [answers for answers in messages_in(str(error.value)) if f"finetune.task.{line}" in answers]

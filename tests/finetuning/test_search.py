@@ -16,7 +16,7 @@ from adaptbert.runtime.tracking.store import EXPERIMENT
 from adaptbert.training import loop as training
 from adaptbert.training.resume import Work
 from adaptbert.training.stability import Diverged
-from tests.support import tiny
+from tests.support import tiny, tiny_params
 from tests.support.cells import Project
 
 KINDS = {"section": ("single_sentence", "class")}
@@ -129,7 +129,7 @@ def test_contradictions(values: dict[str, Any], message: str) -> None:
 )
 def test_contradictions_of_a_cell(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        tiny.cell(**{"micro_batch_size": 4, **changes})
+        tiny_params.cell(**{"micro_batch_size": 4, **changes})
 
 
 @pytest.fixture(scope="module")
@@ -161,10 +161,10 @@ def test_the_dev_split_chooses_and_the_seeds_train_with_it(project: Project, sea
 def test_the_chosen_values_alone_give_the_same_seeds(project: Project, searched: dict[str, Any]) -> None:
     chosen = searched["search"]["trials"][searched["search"]["chosen"] - 1]
     alone = project.finetune(
-        "section", "scratch", seeds=[1], optim=tiny.optim(learning_rate=1e-2), epochs=chosen["epochs"]
+        "section", "scratch", seeds=[1], optim=tiny_params.optim(learning_rate=1e-2), epochs=chosen["epochs"]
     )
     assert "search" not in alone
-    assert "cost" not in alone
+    assert alone["cost"] == {"tokens": alone["tokens"], "tflop": alone["tflop"]}
     again = project.finetune("section", "scratch", seeds=[1], search=config(**GRID))
     if again["search"]["chosen"] == searched["search"]["chosen"]:
         assert again["seeds"] == alone["seeds"]
@@ -241,7 +241,7 @@ def test_each_trial_is_a_child_run_with_its_values(tmp_path: Path, monkeypatch: 
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     (tmp_path / "params.yaml").write_text("seed: 1\n")
     project = Project(tmp_path, KINDS)
-    with tracking.open_run("finetune", {"task": "section"}, {}, tmp_path / "params.yaml") as run:
+    with tracking.open_run("finetune", {"task": "section", "start": "small"}, {}, tmp_path / "params.yaml") as run:
         monkeypatch.setattr(tiny, "no_record", lambda: run)
         values = {"search": config(learning_rate=[1e-3, 1e-2], seeds=1), "label_counts": [32]}
         metrics = project.finetune("section", "general", seeds=[1], epochs=1.0, **values)
@@ -252,8 +252,9 @@ def test_each_trial_is_a_child_run_with_its_values(tmp_path: Path, monkeypatch: 
     (cell,) = [run for run in runs if run.data.tags.get("stage") == "finetune"]
     trials = {run.data.tags["trial"]: run for run in runs if "trial" in run.data.tags}
     assert list(trials) == ["trial 1", "trial 2", "32 labels"]
-    assert trials["trial 1"].info.run_name.startswith("trial 1 general section seed ")
-    assert "seed 1 general section" in {run.info.run_name for run in runs}
+    assert trials["trial 1"].info.run_name.startswith("trial 1 section-general seed ")
+    assert {run.data.tags["start"] for run in trials.values()} == {"small"}, "a child has the names of its cell"
+    assert "seed 1 section-general" in {run.info.run_name for run in runs}
     assert {run.data.tags["mlflow.parentRunId"] for run in trials.values()} == {cell.info.run_id}
     assert {run.info.status for run in trials.values()} == {"FINISHED"}
     for name, row in zip(["trial 1", "trial 2"], metrics["search"]["trials"], strict=True):
@@ -300,7 +301,7 @@ def test_a_killed_search_goes_on_in_its_trial(tmp_path: Path, monkeypatch: pytes
 
 def test_fewer_labels(tmp_path: Path) -> None:
     project = Project(tmp_path, KINDS)
-    values = {"seeds": [1, 2], "epochs": 2.0, "optim": tiny.optim(learning_rate=1e-2)}
+    values = {"seeds": [1, 2], "epochs": 2.0, "optim": tiny_params.optim(learning_rate=1e-2)}
     metrics = project.finetune("section", "general", label_counts=[16, 48], **values)
     assert [point["labels"] for point in metrics["learning_curve"]] == [16, 48]
     for point in metrics["learning_curve"]:
@@ -310,7 +311,7 @@ def test_fewer_labels(tmp_path: Path) -> None:
         assert [seed["seed"] for seed in same["seeds"]] == [1, 2]
         for one, other in zip(same["seeds"], alone["seeds"], strict=True):
             assert one.items() <= other.items(), "what a cell of so many labels would be"
-        assert same["tokens"] == 2 * alone["tokens"]
+        assert {"tokens": same["tokens"], "tflop": same["tflop"]} == alone["cost"]
     plain = project.finetune("section", "general", **values)
     assert plain["seeds"] == metrics["seeds"], "the cell itself is as it was"
     assert metrics["cost"]["tokens"] == 2 * metrics["tokens"] + sum(row["tokens"] for row in metrics["learning_curve"])

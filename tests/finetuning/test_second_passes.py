@@ -7,11 +7,11 @@ import pytest
 import torch
 from torch.nn import functional
 
-from adaptbert.finetuning.adversarial import AdversarialConfig, fgm_perturbation
 from adaptbert.finetuning.module import FineTuning
-from adaptbert.finetuning.r_drop import RDropConfig, divergence
+from adaptbert.finetuning.options.adversarial import AdversarialConfig, fgm_perturbation
+from adaptbert.finetuning.options.r_drop import RDropConfig, divergence
 from adaptbert.training.loop import fit
-from tests.support import tiny
+from tests.support import tiny, tiny_params, tiny_tasks
 from tests.support.short_runs import STEPS, changed, first_batch, made, model_of, plan, trained
 
 
@@ -26,12 +26,14 @@ def test_divergence_is_the_symmetric_one_of_kullback_and_leibler() -> None:
     assert divergence(one, one) == 0
 
 
-@pytest.mark.parametrize(("kind", "target"), [(k, t) for k, t in tiny.KINDS if t != "number" and k != "sentence_pair"])
+@pytest.mark.parametrize(
+    ("kind", "target"), [(k, t) for k, t in tiny_tasks.KINDS if t != "number" and k != "sentence_pair"]
+)
 def test_every_shape_knows_its_probabilities(kind: str, target: str) -> None:
     """They sum to the number of decisions; and two passes with dropout do not agree."""
-    shape = tiny.shape_of(kind, target)
+    shape = tiny_tasks.shape_of(kind, target)
     batch = first_batch(shape, kind, target=target)
-    module = FineTuning(model_of(shape), shape, tiny.optim(), STEPS)
+    module = FineTuning(model_of(shape), shape, tiny_params.optim(), STEPS)
     torch.manual_seed(2)
     one, other = (shape.log_probabilities(module._logits(batch), batch).detach() for _ in range(2))
     decisions = {"labels": 2 * batch.size, "answer": 2 * batch.size}.get(target, len(batch.owners))
@@ -54,9 +56,9 @@ def test_r_drop_makes_passes_agree() -> None:
 
 
 def test_the_move_is_along_the_gradient_and_raises_the_loss() -> None:
-    shape = tiny.shape_of("single_sentence")
+    shape = tiny_tasks.shape_of("single_sentence")
     model = model_of(shape, dropout=0.0)
-    module, batch = FineTuning(model, shape, tiny.optim(), STEPS), first_batch(shape, "single_sentence")
+    module, batch = FineTuning(model, shape, tiny_params.optim(), STEPS), first_batch(shape, "single_sentence")
     lengths = torch.as_tensor(batch.rows.bounds).diff()
     at: list[torch.Tensor] = []
 

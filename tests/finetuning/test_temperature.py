@@ -9,15 +9,14 @@ from scipy import optimize
 from scipy.special import expit, softmax
 
 from adaptbert.base.files import read_json, write_json
-from adaptbert.comparison.assemble import compare_all
-from adaptbert.comparison.inspection import inspect_cell
+from adaptbert.comparison.evaluation.inspection import inspect_cells
 from adaptbert.comparison.records import Tempered
 from adaptbert.finetuning import temperature
 from adaptbert.prediction.predictor import Predictor
 from adaptbert.rows import labelled_set as labelled
-from tests.support import tiny
+from tests.support import tiny, tiny_params, tiny_tasks
 from tests.support.cells import Project
-from tests.support.simulated import ARMS, simulate
+from tests.support.simulated import ARMS, compared, simulate
 
 KINDS = {
     "section": ("single_sentence", "class"),
@@ -32,7 +31,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """Trained until they are too sure."""
     made = Project(tmp_path_factory.mktemp("project"), KINDS, (64, 60, 80))
     for task in KINDS:
-        made.finetune(task, "general", seeds=[1, 2], epochs=6.0, optim=tiny.optim(learning_rate=5e-3), dropout=0.0)
+        made.finetune(
+            task, "general", seeds=[1, 2], epochs=6.0, optim=tiny_params.optim(learning_rate=5e-3), dropout=0.0
+        )
     return made
 
 
@@ -70,7 +71,7 @@ def test_it_has_the_highest_likelihood_on_dev_for_the_kept_weights(project: Proj
 @pytest.mark.parametrize("task", ["section", "themes"])
 def test_its_error_without_it_is_that_of_the_predictions(project: Project, task: str) -> None:
     seeds = metrics(project, task)
-    calibration = inspect_cell(project.root / f"predictions/{task}-general.parquet", KINDS[task][1]).calibration
+    calibration = inspect_cells([project.root / f"predictions/{task}-general.parquet"], KINDS[task][1]).calibration
     assert calibration is not None
     assert sum(seed["ece"] for seed in seeds) / 2 == pytest.approx(calibration.ece, abs=1e-6)
     assert all(0 <= seed["ece_tempered"] <= 1 and seed["ece_tempered"] != seed["ece"] for seed in seeds)
@@ -83,7 +84,7 @@ def test_it_belongs_to_the_kept_weights(tmp_path: Path) -> None:
         "general",
         seeds=[1],
         epochs=8.0,
-        optim=tiny.optim(learning_rate=2e-2),
+        optim=tiny_params.optim(learning_rate=2e-2),
         early_stopping={"patience": 2},
     )
     (seed,) = metrics(project, "section")
@@ -102,7 +103,7 @@ def test_other_targets_have_none(project: Project, task: str) -> None:
 @pytest.mark.parametrize("target", ["class", "labels"])
 def test_what_is_too_sure_is_mended_and_what_is_certain_has_a_temperature(target: str) -> None:
     """Scores three times as large as is true; and some at which a probability is 0 or 1 in all its digits."""
-    shape, dice = tiny.shape_of("single_sentence", target), np.random.default_rng(1)
+    shape, dice = tiny_tasks.shape_of("single_sentence", target), np.random.default_rng(1)
     classes, rows = len(shape.classes), 1500
     true = dice.normal(0, 1.5, (rows, classes))
     if target == "class":
@@ -122,12 +123,16 @@ def test_what_is_too_sure_is_mended_and_what_is_certain_has_a_temperature(target
 def test_the_comparison_takes_it_from_the_chosen_arm(tmp_path: Path) -> None:
     made = simulate(tmp_path, tasks=["section"], seeds=(1, 2))
     for number, arm in enumerate(ARMS):
-        path = made.root / f"metrics/finetune/section-{arm}.json"
+        path = made.cell(arm)
         cell = read_json(path)
         for seed in cell["seeds"]:
             error = 0.1 * number + 0.02 * seed["seed"]
             seed |= {"tuned": {"temperature": number + seed["seed"] / 4}, "ece": 0.9, "ece_tempered": error}
         write_json(path, cell)
-    (task,) = compare_all(made.ladder, made.outputs, confidence=0.95, baseline_seed=1).tasks
+    (task,) = compared(made).tasks
     number = list(ARMS).index(str(task.chosen))
-    assert task.tempered == Tempered({1: number + 0.25, 2: number + 0.5}, pytest.approx(0.1 * number + 0.03))
+    arm = task.arm(str(task.chosen))
+    assert arm is not None
+    (draw,) = arm.by_draw
+    temperatures = {(draw, 1): number + 0.25, (draw, 2): number + 0.5}
+    assert task.tempered == Tempered(temperatures, pytest.approx(0.1 * number + 0.03))

@@ -1,8 +1,4 @@
-"""flows/recipe.py with a real server, a real worker and real DVC, on a toy pipeline of four stages.
-
-The toy has the project's own params.yaml and stages (the flow checks them first), and its own dvc.yaml, whose stages
-take their orders from toy.yaml: how long to run, and how to end.
-"""
+"""flows/recipe.py with a real server, a real worker and real DVC, on a toy pipeline of four stages."""
 
 import json
 import os
@@ -13,126 +9,19 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from adaptbert.base.expansion import read
 from adaptbert.base.processes import cores
-from adaptbert.runtime.params import params_file as params
 from flows.recipe import has_cuda
 from tests.support.project import ROOT, Project, alive, environment, free_port, stopped_at_the_end, wait_until
-
-TOY_STAGE = """
-import json, os, sys, time
-from pathlib import Path
-name, seconds, code, out = sys.argv[1:]
-print("begin", name)
-Path(f"{name}.pid").write_text(str(os.getpid()))
-Path(f"{name}.begin").write_text(str(time.time()))
-Path(f"{name}.threads").write_text(os.environ["OMP_NUM_THREADS"])
-try:
-    time.sleep(float(seconds))
-except KeyboardInterrupt:
-    sys.exit(75)
-Path(f"{name}.end").write_text(str(time.time()))
-if code != "0":
-    print("error: the reason", file=sys.stderr)
-    sys.exit(int(code))
-if name == "compare":
-    metrics = json.loads(Path("metrics.sample.json").read_text())
-    Path(out).write_text(json.dumps(metrics))
-else:
-    Path(out).write_text(name + seconds)
-"""
-
-TOY_STAGE_ENTRY = """
-  {name}:
-    cmd: exec python toy.py {name} ${{toy.{name}.seconds}} ${{toy.{name}.code}} {out}
-    deps: [{deps}]
-    meta: {{gpu: {gpu}}}
-    {kind}:
-      - {out}:
-          cache: false
-"""
-
-METRICS: dict[str, Any] = {
-    "section": {
-        "scratch": {"f1_macro": 0.5, "low": 0.4, "high": 0.6, "seeds": [[1, 0.5]], "rung": ["scratch"]},
-        "domain": {"f1_macro": 0.6457, "low": 0.6, "high": 0.7, "seeds": [[1, 0.6457]], "rung": ["domain"]},
-        "task": {},
-        "steps": {
-            "climb": {
-                "of": ["domain", "scratch"],
-                "verdict": "gain",
-                "difference": 0.1457,
-                "interval": [0.1, 0.191],
-                "p_holm": 0.01,
-            }
-        },
-    },
-    "bits_per_char": {"scratch": {"general": 3.0}},
-    "training": {"scratch": {"tokens": 0, "tflop": 0.0}, "domain": {"tokens": 800_000, "tflop": 25.43}},
-}
-
-
-def toy_pipeline() -> str:
-    stages = [
-        ("start", "toy.py", "outs", "start.txt", "false"),
-        ("left", "start.txt", "outs", "left.txt", "true"),
-        ("right", "start.txt", "outs", "right.txt", "true"),
-        ("compare", "left.txt, right.txt", "metrics", "metrics/comparison.json", "false"),
-    ]
-    entries = (
-        TOY_STAGE_ENTRY.format(name=name, deps=deps, kind=kind, out=out, gpu=gpu)
-        for name, deps, kind, out, gpu in stages
-    )
-    return "vars:\n  - toy.yaml\nstages:" + "".join(entries)
-
-
-class Toy(Project):
-    """The toy pipeline with its orders and the marks that its stages leave."""
-
-    def order(self, **stages: tuple[float, int]) -> None:
-        """Seconds and exit code of each stage; 0.1 s and 0 if not named."""
-        orders = {
-            name: dict(zip(("seconds", "code"), stages.get(name, (0.1, 0)), strict=True))
-            for name in ("start", "left", "right", "compare")
-        }
-        (self.root / "toy.yaml").write_text(json.dumps({"toy": orders}))
-        for pattern in ("*.begin", "*.end", "*.pid"):
-            for mark in self.root.glob(pattern):
-                mark.unlink()
-
-    def began(self, stage: str) -> bool:
-        return (self.root / f"{stage}.begin").exists()
-
-    def moment(self, stage: str, mark: str) -> float:
-        return float((self.root / f"{stage}.{mark}").read_text())
-
-    def without_server(self) -> "Toy":
-        """The same with nothing said of a server, nor of threads."""
-        env = {name: value for name, value in self.env.items() if name not in ("PREFECT_API_URL", "OMP_NUM_THREADS")}
-        return Toy(self.root, env | {"PREFECT_HOME": str(self.root / "another")})
+from tests.support.toy_flow import Toy, served
 
 
 @pytest.fixture(scope="module")
 def toy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toy]:
-    root = tmp_path_factory.mktemp("toy")
-    for name in ("flows", "stages", "data/sources", "presets"):
-        shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("prefect.yaml", "prefect.toml", "params.yaml"):
-        shutil.copy(ROOT / name, root)
-    (root / "metrics").mkdir()
-    (root / "toy.py").write_text(TOY_STAGE)
-    (root / "metrics.sample.json").write_text(json.dumps(METRICS))
-    (root / "dvc.yaml").write_text(toy_pipeline())
-    toy = Toy(root, environment(tmp_path_factory.mktemp("home")))
-    toy.order()
-    for command in (["init", "-q", "."], ["add", "params.yaml"], ["commit", "-q", "-m", "toy"]):
-        subprocess.run(["git", *command], cwd=root, env=toy.env, check=True)
-    assert toy.run("dvc", "init", "-q").returncode == 0
-    with toy.server():
-        assert toy.run("prefect", "gcl", "create", "gpu", "--limit", "1").returncode == 0
+    with served(tmp_path_factory.mktemp("toy"), tmp_path_factory.mktemp("home")) as toy:
         yield toy
 
 
@@ -173,10 +62,12 @@ def test_deploys_and_runs_on_a_worker(toy: Toy) -> None:
         "difference": 14.6,
         "low": 10.0,
         "high": 19.1,
-        "verdict": "gain shown",
+        "verdict": "gain",
         "tflop": 25.43,
     }
-    assert f"{toy.root.resolve()}/reports/index.html" in toy.artifact("report")
+    report = toy.artifact("report")
+    assert f"(file://{toy.root.resolve()}/reports/index.html)" in report
+    assert "# Which steps helped?" in report
     assert re.search(r"demo [0-9a-f]{7} until compare", toy.run("prefect", "flow-run", "ls").stdout)
 
 
@@ -247,6 +138,29 @@ def test_a_bad_params_file_is_refused_before_anything_starts(toy: Toy) -> None:
         file.write_text(good)
     assert ran.returncode == 78, ran.stdout
     assert "unknown key 'lowercas' (did you mean 'lowercase'?)" in ran.stdout
+    assert not toy.began("start")
+
+
+def test_names_that_nobody_expanded_are_refused_before_anything_starts(toy: Toy) -> None:
+    """On a worker as in a terminal, and whatever is asked for: the flow looks before it reads the graph."""
+    toy.order()
+    file = toy.root / "params.yaml"
+    good = file.read_text()
+    file.write_text(good.replace("draws: 1 ", "draws: 2 "))
+    log = toy.log_file("prefect", "worker")
+    try:
+        ran = toy.run("flows.recipe", "--until", "start")
+        toy.deploy()
+        with toy.worker():
+            before = len(log.read_text())
+            watched = toy.run("prefect", "deployment", "run", "recipe/local", "--param", "until=start", "--watch")
+            printed = log.read_text()[before:]
+    finally:
+        file.write_text(good)
+    assert (ran.returncode, watched.returncode) == (78, 1), ran.stdout + watched.stdout
+    for text in (ran.stdout, printed):
+        assert "AB-210 ladder.yaml: older than params.yaml: missing: domain_transfer@general-small-2" in text
+        assert "run `adaptbert ladder`" in text
     assert not toy.began("start")
 
 
@@ -336,8 +250,7 @@ def test_the_smoke_recipe_runs_on_a_worker(tmp_path: Path) -> None:
     status = project.run("dvc", "status")
     assert "Data and pipelines are up to date" in status.stdout
     cells = {(row["task"], row["arm"]) for row in rows if row["mean"] is not None}
-    ladder = params.read(root / "params.yaml")["ladder"]["finetune"].values()
-    assert {(cell["task"], cell["arm"]) for cell in ladder} <= cells
+    assert {(cell.task, cell.arm) for cell in read(root / "ladder.yaml").finetune.values()} <= cells
     assert (root / "reports/index.html").stat().st_size > 10_000
 
 

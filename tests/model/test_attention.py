@@ -26,7 +26,7 @@ from adaptbert.training.loop import fit
 from adaptbert.training.plan import Plan
 from adaptbert.training.savepoints import Savepoints
 from tests.model.test_encoder import documents, model, packed
-from tests.support import tiny
+from tests.support import tiny, tiny_params
 from tests.training.test_resume import Killed
 
 LENGTHS = [7, 16, 3, 12, 1, 9]
@@ -139,7 +139,7 @@ def test_a_batch_moves_as_a_whole(tmp_path: Path) -> None:
 
 def masked_batches(folder: Path) -> MaskedBatches:
     corpus = tiny.corpus(folder / "domain", "domain", 60)
-    return MaskedBatches(corpus, DocumentStream(corpus.lengths, 0, 300), tiny.masker(), 64)
+    return MaskedBatches(corpus, DocumentStream(corpus.lengths, 0, 300), tiny_params.masker(), 64)
 
 
 # On a CUDA device: python -m pytest -m gpu
@@ -190,7 +190,7 @@ def test_on_cuda_a_run_learns_resumes_and_opens_in_the_stock_class(tmp_path: Pat
             return batches(k)
 
         torch.manual_seed(0)
-        module = MaskedLM(BertForMaskedLM(tiny.config()), tiny.optim(), steps)
+        module = MaskedLM(BertForMaskedLM(tiny.config()), tiny_params.optim(), steps)
         plan = Plan(steps, 1, 1.0, "bf16-mixed", 0, "train/mlm_loss")
         points = dict.fromkeys((5, steps), lambda step: {})
         return module, fit(module, read, plan, tiny.no_record(), points, Savepoints(folder)).curve
@@ -214,7 +214,7 @@ def test_on_cuda_no_step_waits_for_the_device(tmp_path: Path) -> None:
     """A number that is asked of the device in a forward or backward pass would raise here."""
     config = tiny.config()
     config.hidden_dropout_prob = config.attention_probs_dropout_prob = 0.0
-    module = MaskedLM(BertForMaskedLM(config), tiny.optim(), 3).to(CUDA)
+    module = MaskedLM(BertForMaskedLM(config), tiny_params.optim(), 3).to(CUDA)
     moved = masked_batches(tmp_path)(0).pin_memory().to(CUDA)
     for waiting in ("default", "error"):  # the first pass may set things up
         torch.cuda.set_sync_debug_mode(waiting)

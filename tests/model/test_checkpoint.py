@@ -197,14 +197,6 @@ def test_a_damaged_safetensors_file(folder: Path, damage: str) -> None:
         Checkpoint.load(folder).model(BertForMaskedLM, seed=0)
 
 
-def test_not_a_checkpoint(tmp_path: Path) -> None:
-    with pytest.raises(BadData, match=r"AB-128 .*: no config.json: not a Hugging Face folder\n.*"):
-        Checkpoint.load(tmp_path)
-    (tmp_path / "mood-general").mkdir()
-    with pytest.raises(BadData, match=r"no such folder \(did you mean 'mood-general'\?\)\n  there are mood-general"):
-        Checkpoint.load(tmp_path / "mood-genral")
-
-
 @pytest.mark.parametrize("content", [b'{"model_type": "be', b"[]", b"", '{"model_type": "bert"}'.encode("utf-16")])
 def test_a_damaged_config(folder: Path, content: bytes) -> None:
     (folder / "config.json").write_bytes(content)

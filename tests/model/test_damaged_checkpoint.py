@@ -13,17 +13,15 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
-from adaptbert.base.files import file_digest, read_json
-from adaptbert.errors import BadData, UserError
+from adaptbert.base.files import read_json
+from adaptbert.errors import BadData
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.prediction import Predictor
 from tests.support import tiny
 from tests.support.cells import Project
-from tests.support.harming import harmed
+from tests.support.checkpoint_edits import edit, sealed
 from tests.support.messages import messages_in
 from tests.support.predicting import ANSWER, CLASS, KINDS, json_lines, model, run
 
@@ -46,28 +44,7 @@ def folder(project: Project, tmp_path: Path) -> Path:
     return shutil.copytree(model(project, CLASS), tmp_path / "model")
 
 
-def edit(folder: Path, name: str, **changes: Any) -> None:
-    """Keys of the object, or, with dots, of one inside; `...` removes one."""
-    values = read_json(folder / name)
-    for key, value in changes.items():
-        *path, last = key.split("__")
-        inside = values
-        for part in path:
-            inside = inside[part]
-        if value is ...:
-            del inside[last]
-        else:
-            inside[last] = value
-    (folder / name).write_text(json.dumps(values), encoding="utf-8")
-
-
 config, card = partial(edit, name="config.json"), partial(edit, name="card.json")
-
-
-def sealed(folder: Path) -> None:
-    """Write the digests of the present files into the card."""
-    digests = {"config": file_digest(folder / "config.json"), "weights": file_digest(folder / "model.safetensors")}
-    edit(folder, "card.json", **digests)
 
 
 def tensors(folder: Path, change: Callable[[dict[str, torch.Tensor]], object]) -> None:
@@ -294,60 +271,6 @@ def tiny_class() -> Any:
     from transformers import BertForMaskedLM
 
     return BertForMaskedLM
-
-
-@pytest.fixture(scope="module")
-def intact(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One folder for all examples of a property; each puts back what it harmed."""
-    return shutil.copytree(model(project, CLASS), tmp_path_factory.mktemp("intact") / "model")
-
-
-def answers_or_says_why(folder: Path, name: str, content: bytes) -> None:
-    """Nothing but a `UserError`, or an answer to every row."""
-    whole = {file: (folder / file).read_bytes() for file in (name, "card.json")}
-    (folder / name).write_bytes(content)
-    answers: list[dict[str, Any]] = []
-    try:
-        if name == "config.json":
-            sealed(folder)
-        answers = list(Predictor.load(folder).answers(ROWS, probabilities=True))
-    except UserError:
-        return
-    finally:
-        for file, before in whole.items():
-            (folder / file).write_bytes(before)
-    assert [set(answer) for answer in answers] == [{"id", "label", "confidence", "probabilities"}] * 2
-
-
-JSON_FILES = ["config.json", "card.json", "tokenizer.json", "tokenizer_config.json"]
-
-
-@settings(max_examples=25, deadline=None)
-@given(name=st.sampled_from(JSON_FILES), draw=st.data())
-def test_changed_bytes(intact: Path, name: str, draw: st.DataObject) -> None:
-    answers_or_says_why(intact, name, harmed(draw, (intact / name).read_bytes()))
-
-
-@pytest.mark.nightly
-@settings(max_examples=3_000, deadline=None)
-@given(name=st.sampled_from(JSON_FILES), draw=st.data())
-def test_many_changed_bytes(intact: Path, name: str, draw: st.DataObject) -> None:
-    answers_or_says_why(intact, name, harmed(draw, (intact / name).read_bytes()))
-
-
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4),
-    lambda inside: st.lists(inside, max_size=2) | st.dictionaries(st.text(max_size=4), inside, max_size=2),
-    max_leaves=3,
-)
-
-
-@settings(max_examples=25, deadline=None)
-@given(name=st.sampled_from(["config.json", "card.json"]), draw=st.data(), value=VALUES)
-def test_changed_values(intact: Path, name: str, draw: st.DataObject, value: Any) -> None:
-    values = read_json(intact / name)
-    values[draw.draw(st.sampled_from(sorted(values)))] = value
-    answers_or_says_why(intact, name, json.dumps(values).encode())
 
 
 def refused(folder: Path, code: int, words: str) -> None:

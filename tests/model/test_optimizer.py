@@ -8,13 +8,13 @@ from transformers import BertForMaskedLM, BertForSequenceClassification
 
 from adaptbert.model.optimizer import adamw
 from adaptbert.pretraining.masked_lm import MaskedLM
-from tests.support import tiny
+from tests.support import tiny, tiny_params
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.integers(1, 400), st.floats(0, 0.99))
 def test_the_rate_rises_and_falls_in_a_line(steps: int, fraction: float) -> None:
-    config = tiny.optim(warmup_fraction=fraction)
+    config = tiny_params.optim(warmup_fraction=fraction)
     warmup = max(1, round(fraction * steps))
     rates = [config.rate(step, steps) for step in range(steps)]
     for step, rate in enumerate(rates):
@@ -29,7 +29,7 @@ def test_the_rate_rises_and_falls_in_a_line(steps: int, fraction: float) -> None
 @pytest.mark.parametrize("fraction", [0.0, 0.06, 0.5])
 def test_training_follows_the_schedule(steps: int, fraction: float) -> None:
     """As Lightning drives it: one call of the scheduler after each optimizer step."""
-    config = tiny.optim(warmup_fraction=fraction, learning_rate=2e-3)
+    config = tiny_params.optim(warmup_fraction=fraction, learning_rate=2e-3)
     optimizers = MaskedLM(BertForMaskedLM(tiny.config()), config, steps).configure_optimizers()
     optimizer, schedule = optimizers["optimizer"], optimizers["lr_scheduler"]["scheduler"]
     assert optimizers["lr_scheduler"]["interval"] == "step"
@@ -45,7 +45,7 @@ def test_biases_and_layer_norms_do_not_decay(kind: type) -> None:
     model = kind(tiny.config())
     decayed, plain = (
         {name for name, p in model.named_parameters() if any(p is member for member in group["params"])}
-        for group in adamw(model, tiny.optim(weight_decay=0.01)).param_groups
+        for group in adamw(model, tiny_params.optim(weight_decay=0.01)).param_groups
     )
     names = {name for name, _ in model.named_parameters()}
     assert decayed | plain == names
@@ -59,7 +59,7 @@ def test_decay_shrinks_exactly_the_decayed_group() -> None:
     """A step with a gradient of zero: AdamW moves nothing but by its decay."""
     model = BertForSequenceClassification(tiny.config())
     before = {name: p.detach().clone() for name, p in model.named_parameters()}
-    optimizer = adamw(model, tiny.optim(learning_rate=0.1, weight_decay=0.5))
+    optimizer = adamw(model, tiny_params.optim(learning_rate=0.1, weight_decay=0.5))
     for parameter in model.parameters():
         parameter.grad = torch.zeros_like(parameter)
     optimizer.step()
@@ -71,10 +71,10 @@ def test_decay_shrinks_exactly_the_decayed_group() -> None:
 def test_frozen_parameters_are_left_out() -> None:
     model = BertForSequenceClassification(tiny.config())
     model.bert.requires_grad_(False)
-    groups = adamw(model, tiny.optim()).param_groups
+    groups = adamw(model, tiny_params.optim()).param_groups
     assert [len(group["params"]) for group in groups] == [1, 1], "weight and bias of the head"
 
 
 def test_two_betas() -> None:
     with pytest.raises(ValueError, match="betas has 3 values, AdamW takes 2"):
-        tiny.optim(betas=[0.9, 0.95, 0.98])
+        tiny_params.optim(betas=[0.9, 0.95, 0.98])

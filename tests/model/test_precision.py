@@ -20,31 +20,22 @@ import pytest
 import torch
 
 from adaptbert.base.files import read_json
-from adaptbert.model import checkpoint, precision
+from adaptbert.model import checkpoint
 from adaptbert.model.precision import BF16, FLOAT32, Speeds, best, chosen, named_precision, speeds
 from adaptbert.prediction.predictor import Predictor
 from adaptbert.pretraining import rung_outputs
 from adaptbert.project import doctor
 from adaptbert.project.doctor import BF16_FLAGS, CPU_FLAGS, Verdict
-from adaptbert.runtime.params import params_file as params
 from adaptbert.runtime.tracking import run as tracking
 from adaptbert.training.resume import Work
 from tests.support import tiny
 from tests.support.cells import Project
 from tests.support.imports import ROOT
+from tests.support.processors import FAST, ON_CPU, SLOW, processor
 from tests.support.rungs import Ladder
 
-ON_CPU = pytest.mark.skipif(torch.cuda.is_available(), reason="a CUDA device decides by what it says of itself")
 OLDER = pytest.mark.skipif(platform.machine() != "x86_64", reason="oneDNN is held to older instructions on x86 only")
-FAST, SLOW = Speeds(2e11, 1e11), Speeds(3e10, 1e11)
 FLAGS = set(CPU_FLAGS.read_text("utf-8").split()) if CPU_FLAGS.is_file() else set()
-PRESETS = sorted([*(ROOT / "presets").glob("*.yaml"), *(ROOT / "benchmarks/real_sets").glob("*.yaml")])
-
-
-def processor(monkeypatch: pytest.MonkeyPatch, measurement: Speeds) -> None:
-    """Replace the measurement."""
-    monkeypatch.setattr(precision, "speeds", lambda: measurement)
-    monkeypatch.setattr(doctor, "speeds", lambda: measurement)
 
 
 def measured(code: str, **environment: str) -> Any:
@@ -175,7 +166,7 @@ def test_a_rung_is_the_one_of_the_name(
     assert f"precision auto: {name} (" in capsys.readouterr().out
     by_name.pretrain(precision=name)
     assert by_itself.outputs() == by_name.outputs()
-    assert read_json(tmp_path / "auto/models/pretrain" / checkpoint.CARD)["params"]["precision"] == name
+    assert read_json(tmp_path / "auto/models/pretrain/small" / checkpoint.CARD)["params"]["precision"] == name
 
 
 @ON_CPU
@@ -258,67 +249,6 @@ def test_an_unfinished_run_keeps_its_precision(
     assert f"precision auto: {name}, in which this run was begun\n" in printed
     assert "left alone" not in printed
     assert ladder.outputs() == undisturbed.outputs()
-
-
-# ---- doctor
-
-
-@ON_CPU
-@pytest.mark.parametrize(
-    ("measurement", "flags", "fixed", "verdict", "text", "remedy"),
-    [
-        (FAST, "fpu avx512_bf16", [], Verdict.OK, "here (200 and 100 GFLOP/s on one core)", ""),
-        (FAST, "fpu avx2", [], Verdict.OK, "on one core), though the system lists no instructions for bf16", ""),
-        (FAST, None, ["pretrain.precision"], Verdict.OK, "auto takes bf16-mixed: bf16 2.0 times as fast as", ""),
-        (SLOW, "fpu avx2", [], Verdict.OK, "auto takes 32-true: float32 3.3 times as fast as bf16 here", ""),
-        (SLOW, "fpu bf16", [], Verdict.OK, "on one core), though the system lists instructions for bf16", ""),
-        (
-            SLOW,
-            None,
-            ["pretrain.precision", "finetune.section.precision"],
-            Verdict.WARN,
-            "here (30 and 100 GFLOP/s on one core)",
-            "write auto: params.yaml fixes bf16-mixed in pretrain.precision, finetune.section.precision",
-        ),
-    ],
-)
-def test_doctor(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    measurement: Speeds,
-    flags: str | None,
-    fixed: list[str],
-    verdict: Verdict,
-    text: str,
-    remedy: str,
-) -> None:
-    processor(monkeypatch, measurement)
-    monkeypatch.setattr(doctor, "CPU_FLAGS", tmp_path / "cpuinfo")
-    for variable in doctor.ISA_LIMITS:
-        monkeypatch.delenv(variable, raising=False)
-    if flags is not None:
-        (tmp_path / "cpuinfo").write_text(f"flags : {flags}\n", encoding="utf-8")
-    finding = doctor.precision(fixed)
-    assert (finding.verdict, finding.remedy) == (verdict, remedy)
-    assert finding.observed.endswith(text) or finding.observed.startswith(text)
-
-
-def test_doctor_reads_params(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "params.yaml"
-    assert doctor.fixed(file, BF16) == [], "none yet"
-    file.write_text("pretrain: {precision: auto}\nfinetune: {a: {precision: bf16-mixed}}\n", encoding="utf-8")
-    assert doctor.fixed(file, BF16) == ["finetune.a.precision"]
-    file.write_text("pretrain: [", encoding="utf-8")
-    assert doctor.fixed(file, BF16) == [], "`check` tells what is wrong with it"
-
-
-# ---- presets
-
-
-@pytest.mark.parametrize("file", PRESETS, ids=lambda path: path.stem)
-def test_every_preset_leaves_it_to_the_machine(file: Path) -> None:
-    values = params.flatten(params.read(file))
-    assert {value for key, value in values.items() if key.endswith("precision")} == {"auto"}
 
 
 @pytest.mark.parametrize("name", [BF16, FLOAT32])

@@ -1,7 +1,7 @@
 """The code that a stage depends on: folders in dvc.yaml, the same in the key that identifies an unfinished run.
 
-`adaptbert/runtime`, `adaptbert/project` and the files directly in adaptbert/ carry: they can stop a stage, never change
-what it writes, and so are dependencies of nothing.
+`adaptbert/runtime`, `project`, `commands` and the files directly in adaptbert/ carry: they can stop a stage, never
+change what it writes, and so are dependencies of nothing.
 """
 
 import ast
@@ -13,7 +13,7 @@ import pytest
 from adaptbert.runtime.params import params_file
 from tests.support.imports import ROOT, is_code, modules, package, reached, source
 
-CARRYING = ("runtime", "project")
+CARRYING = ("runtime", "project", "commands")
 STAGES = params_file.read(ROOT / "dvc.yaml")["stages"]
 
 TAKEN = {
@@ -32,6 +32,7 @@ TAKEN = {
     "errors.UserError": "ends the stage",
     "errors.raise_all": "ends the stage",
     "errors.nearest": "the name that a message proposes",
+    "errors.shortened": "the name in a message",
     "errors.INTERNAL": "an exit code",
     "errors.IO_ERROR": "an exit code",
     "errors.TEMPORARY": "an exit code",
@@ -44,6 +45,7 @@ TAKEN_BY_STAGES = {
     "runtime.stage.Stage": "calls the function; gives it the values of params.yaml and the paths of the command",
     "runtime.stage.PARAMS": "the name of params.yaml",
     "runtime.tracking.run.Run": "records; no value comes back",
+    "runtime.params.expanded_ladder": "stops the stage where ladder.yaml is older than params.yaml",
     "runtime.params.params_file": "reads params.yaml for notices, which are printed",
     "runtime.params.params_file.flatten": "names the metrics of the tracking run",
     "runtime.worker_pool.workers": "how many processes; the answers are the same for any number",

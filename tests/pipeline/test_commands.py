@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from adaptbert.base.expansion import LADDER, read
 from adaptbert.errors import BadParams
+from adaptbert.runtime.params import expanded_ladder, placeholders
 from adaptbert.runtime.params import params_file as params
-from adaptbert.runtime.params import placeholders
 from tests.support.imports import is_code
 from tests.support.messages import messages_in
 from tests.support.project import ROOT, environment
@@ -29,6 +30,12 @@ for path in map(Path, json.loads(Path("makes.json").read_text())[os.environ["DVC
         path.write_text("made")
 """
 """In the place of each stage: tells with what it was called, and makes its outputs."""
+
+
+def write(project: Path, document: dict[str, Any]) -> None:
+    """params.yaml and ladder.yaml."""
+    (project / "params.yaml").write_text(json.dumps(document), encoding="utf-8")
+    expanded_ladder.write(expanded_ladder.expanded(document, project / "params.yaml"), project / LADDER)
 
 
 def dvc(project: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
@@ -50,37 +57,50 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def hostile() -> tuple[dict[str, Any], int]:
-    """The smallest params.yaml that dvc.yaml can read, with an order in each name and each value; and how many."""
+def hostile() -> tuple[dict[str, Any], dict[str, Any], int]:
+    """The smallest params.yaml and ladder.yaml that dvc.yaml can read, with an order in each name and each path; and
+    how many stages that is."""
     number = iter(range(10**6))
 
     def every() -> list[str]:
         return [order.format(f"TOUCHED{next(number)}") for order in ORDERS]
 
-    corpora, tasks, rungs, cells = every(), every(), every(), every()
+    starts, corpora, tasks, domain, task, measures, cells = (every() for _ in range(7))
+    made_of = dict.fromkeys(("start", "corpus", "task", "arm"), starts[0]) | {"draw": 1, "from": every()[0]}
+    blocks = dict.fromkeys(("of_start", "of_corpus", "of_task", "of_arm"), "all")
+    entries = {
+        "tokenizer": starts,
+        "tokenize": starts,
+        "pretrain": starts,
+        "domain_transfer": domain,
+        "task_transfer": task,
+        "measure": measures,
+        "finetune": cells,
+    }
+    sections = {name: {"all": {}} for name in entries} | {"tokenize": {"all": {"words": {"dictionary": every()[0]}}}}
     document = {
         "seed": 1,
-        "measure": {},
-        "ladder": {
-            "domain_transfer": [*corpora, "general"],
-            "task_transfer": {rung: dict.fromkeys(("task", "from"), tasks[0]) for rung in rungs},
-            "finetune": {cell: {"task": tasks[0], "arm": every()[0], "from": every()[1]} for cell in cells},
-        },
-        "collect": {name: {"path": path} for name, path in zip(corpora, every(), strict=True)},
+        "ladder": {"starts": {start: {} for start in starts}},
+        "collect": {name: {"path": path} for name, path in zip([*corpora, "general"], [*every(), "x"], strict=True)},
         "collect_task": {name: dict(zip(("train", "dev", "test"), every(), strict=False)) for name in tasks},
-        "tokenize": {"words": {"dictionary": every()[0]}},
-        "finetune": {task: {} for task in tasks},
-        **{name: {} for name in ("validate", "tokenizer", "pretrain", "domain_transfer", "task_transfer", "compare")},
+        **sections,
+        **{name: {} for name in ("validate", "compare")},
     }
-    return document, 5 * len(ORDERS) + 1 + len(("ladder", "validate", "tokenizer", "tokenize", "pretrain", "compare"))
+    paths = {"init": every()[0], "dictionary": sections["tokenize"]["all"]["words"]["dictionary"]}
+    ladder = {name: {key: made_of | blocks | paths | {"start": key if keys is starts else starts[0]} for key in keys}
+              for name, keys in entries.items()}  # fmt: skip
+    others = ("general", "ladder", "validate", "word_vectors", "compare")
+    stages = sum(map(len, [corpora, tasks, *entries.values()])) + len(others)
+    return document, {"stages": ladder}, stages
 
 
 def test_nothing_of_params_is_executed(project: Path) -> None:
     """A plain `dvc repro` of all stages, with names and values that nobody has checked."""
     from dvc.repo import Repo
 
-    document, count = hostile()
+    document, ladder, count = hostile()
     (project / "params.yaml").write_text(json.dumps(document), encoding="utf-8")
+    (project / "ladder.yaml").write_text(json.dumps(ladder), encoding="utf-8")
     (project / "stages").mkdir()
     for path in (ROOT / "stages").glob("*.py"):
         (project / "stages" / path.name).write_text(RECORDER if path.stem != "__init__" else "# a package")
@@ -112,12 +132,12 @@ def _below(out: str, needed: set[str]) -> list[str]:
 
 
 def test_any_file_name_is_collected(project: Path) -> None:
-    """By the real stages: blanks, quotes, what a shell would obey, a leading dash; letters of any language in a key."""
+    """By the real stages: blanks, quotes, what a shell would obey, a leading dash."""
     for name in ("adaptbert", "stages", "constraints.txt"):
         (project / name).symlink_to(ROOT / name)
     document = params.read(ROOT / "presets/smoke.yaml")
     names = ["-x.txt", 'it\'s "quoted" $(touch TOUCHED).txt']
-    corpora = dict(zip(("general", "中文-2_b"), names, strict=True))
+    corpora = dict(zip(("general", "domain"), names, strict=True))
     for name in names:
         (project / name).write_text(f"A line of {len(name)} words.\nAnother one.\n", encoding="utf-8")
     table = 'train; touch "TOUCHED" .csv'
@@ -128,7 +148,7 @@ def test_any_file_name_is_collected(project: Path) -> None:
         "source": "files", "shape": "single_sentence", "target": "class",
         "train": table, "dev": table, "test": table, "split": {"dev": 0.2, "test": 0.2},
     }  # fmt: skip
-    (project / "params.yaml").write_text(json.dumps(document), encoding="utf-8")
+    write(project, document)
     done = dvc(project, "repro", *(f"collect@{key}" for key in corpora), "collect_task@section")
     assert done.returncode == 0, done.stdout + done.stderr
     for key, name in corpora.items():
@@ -138,9 +158,10 @@ def test_any_file_name_is_collected(project: Path) -> None:
     assert sorted(path.name for path in project.rglob("TOUCHED*")) == []
 
 
-def test_a_name_that_leads_elsewhere_costs_nothing(project: Path) -> None:
-    """A plain `dvc repro` removes the outputs of a stage before it looks for inputs or runs anything, and a name of the
-    ladder stands in their paths. `--keep-going`: whatever does not depend on the first stage is run as well."""
+@pytest.mark.parametrize("file", ["params.yaml", "ladder.yaml"])
+def test_a_name_that_leads_elsewhere_costs_nothing(project: Path, file: str) -> None:
+    """A plain `dvc repro` removes the outputs of a stage before it looks for inputs or runs anything, and a name stands
+    in their paths. `--keep-going`: whatever does not depend on the first stage is run as well."""
     for name in ("adaptbert", "stages", "constraints.txt"):
         (project / name).symlink_to(ROOT / name)
     outside = project.parent / f"{project.name}-outside"
@@ -148,47 +169,57 @@ def test_a_name_that_leads_elsewhere_costs_nothing(project: Path) -> None:
     for path in precious:
         path.parent.mkdir(parents=True)
         path.write_text("kept", encoding="utf-8")
-    names = ["../../notes", *(f"../../../{outside.name}/{i}" for i in range(2))]
-    raw = [f"../../../../{outside.name}/{i}" for i in (2, 3)]
     document = params.read(ROOT / "presets/smoke.yaml")
-    document["ladder"] |= {
-        "finetune": {names[0]: {"task": "../../../nowhere", "arm": "general", "from": "nowhere"}},
-        "task_transfer": {names[1]: {"task": "../../../nowhere", "from": "nowhere"}},
-        "domain_transfer": [names[2]],
-    }
-    document["finetune"]["../../../nowhere"] = document["finetune"]["section"]
-    document["collect"][raw[0]] = document["collect"]["domain"]
-    document["collect_task"][raw[1]] = document["collect_task"]["section"]
-    (project / "params.yaml").write_text(json.dumps(document), encoding="utf-8")
+    write(project, document)
+    if file == "params.yaml":
+        names = [f"../../../../{outside.name}/{i}" for i in (2, 3)]
+        document["collect"][names[0]] = document["collect"]["domain"]
+        document["collect_task"][names[1]] = document["collect_task"]["section"]
+        (project / file).write_text(json.dumps(document), encoding="utf-8")
+    else:
+        names = ["../../notes", *(f"../../../{outside.name}/{i}" for i in range(2))]
+        tables = read(project / file).model_dump(by_alias=True)
+        for stage, name in zip(("domain_transfer", "task_transfer", "finetune"), names, strict=True):
+            entry = next(iter(tables[stage].values()))
+            nowhere = {field: "no" for field in ("start", "task", "corpus", "from") if field in entry}
+            tables[stage][name] = entry | nowhere
+        (project / file).write_text(json.dumps({"stages": tables}), encoding="utf-8")
 
     done = dvc(project, "repro", "--keep-going")
     assert [path for path in precious if not path.is_file()] == [], done.stdout + done.stderr
     lines = [line for line in messages_in(done.stdout + done.stderr) if "AB-" in line]
-    assert (done.returncode, [name for name in (*names, *raw) if not any(name in line for line in lines)]) == (255, [])
+    if file == "params.yaml":
+        assert [name for name in names if not any(name in line for line in lines)] == []
+    else:
+        assert len(lines) == 1, done.stdout + done.stderr
+        (line,) = lines
+        assert line.startswith("error: AB-210 ladder.yaml: older than params.yaml: ")
+        assert f"to be removed: domain_transfer@{names[0]}" in line
+    assert done.returncode == 255
 
 
-LADDER = {"ladder": {"finetune": {"ner-domain": {"task": "ner", "from": "x/{key}"}}, "domain_transfer": ["law"]},
-          "tokenize": {"words": {"dictionary": "a b.txt"}}}  # fmt: skip
+TABLES = {"stages": {"finetune": {"ner-domain-a-1": {"task": "ner", "from": "x/{key}"}}}}
+ADDRESS = "finetune@ner-domain-a-1"
 
 
 @pytest.mark.parametrize(
-    ("stage", "foreach", "address", "word", "filled"),
+    ("address", "word", "filled"),
     [
-        ("finetune", "ladder.finetune", "finetune@ner-domain", "models/{key}.json", "models/ner-domain.json"),
-        ("finetune", "ladder.finetune", "../up/dvc.yaml:finetune@ner-domain", "{task}-{key}", "ner-ner-domain"),
-        pytest.param(
-            "finetune", "ladder.finetune", "finetune@ner-domain", "models/{from}", "models/x/{key}", id="once"
-        ),
-        ("domain_transfer", "ladder.domain_transfer", "domain_transfer@law", "{key}", "law"),
-        pytest.param("tokenize", None, "tokenize", "{words.dictionary}", "a b.txt", id="of a stage without keys"),
-        pytest.param("finetune", "ladder.finetune", "", "models/x", "models/x", id="none, by hand"),
+        (ADDRESS, "models/{key}.json", "models/ner-domain-a-1.json"),
+        (f"../up/dvc.yaml:{ADDRESS}", "{task}-{key}", "ner-ner-domain-a-1"),
+        pytest.param(ADDRESS, "models/{from}", "models/x/{key}", id="once"),
+        pytest.param(ADDRESS, "models/x", "models/x", id="none"),
     ],
 )
-def test_placeholders(
-    monkeypatch: pytest.MonkeyPatch, stage: str, foreach: str | None, address: str, word: str, filled: str
-) -> None:
+def test_placeholders(monkeypatch: pytest.MonkeyPatch, address: str, word: str, filled: str) -> None:
     monkeypatch.setenv(placeholders.STAGE, address)
-    assert placeholders.fill({"a": word}, LADDER, stage, foreach, Path("params.yaml")) == {"a": filled}
+    entry = placeholders.entry(TABLES, "finetune", "stages.finetune", LADDER)
+    assert placeholders.fill({"a": word}, entry, LADDER) == {"a": filled}
+
+
+def test_placeholders_of_a_stage_without_entries() -> None:
+    values = {"words": {"dictionary": "a b.txt"}}
+    assert placeholders.fill({"a": "{words.dictionary}"}, values, LADDER) == {"a": "a b.txt"}
 
 
 @pytest.mark.parametrize(
@@ -197,13 +228,13 @@ def test_placeholders(
         (
             "",
             "{key}",
-            "AB-099 DVC_STAGE: does not name an entry of ladder.finetune\n  run `dvc repro finetune`, or set it",
+            "AB-099 DVC_STAGE: does not name an entry of stages.finetune\n  run `dvc repro finetune`, or set it",
         ),
-        ("finetune@ner-scratch", "{key}", "AB-099 params.yaml: ladder.finetune.ner-scratch: 'ner-scratch' is missing"),
+        ("finetune@ner-a", "{key}", "AB-099 ladder.yaml: stages.finetune.ner-a: 'ner-a' is missing"),
         (
-            "finetune@ner-domain",
+            ADDRESS,
             "{tusk}",
-            "AB-099 params.yaml: tusk: 'tusk' is missing in the file\n  add it; the file has from, key, task",
+            "AB-099 ladder.yaml: tusk: 'tusk' is missing in the file\n  add it; the file has from, key, task",
         ),
     ],
 )
@@ -212,5 +243,5 @@ def test_a_placeholder_that_means_nothing(
 ) -> None:
     monkeypatch.setenv(placeholders.STAGE, address)
     with pytest.raises(BadParams) as refused:
-        placeholders.fill({"a": word}, LADDER, "finetune", "ladder.finetune", Path("params.yaml"))
+        placeholders.fill({"a": word}, placeholders.entry(TABLES, "finetune", "stages.finetune", LADDER), LADDER)
     assert str(refused.value).startswith(message)

@@ -9,7 +9,7 @@ from tests.support.graph import changed, commit, edit, git, graph
 from tests.support.imports import ROOT
 from tests.support.project import Project
 
-RUNGS = {"pretrain", "domain_transfer", "task_transfer"}
+RUNGS = {"pretrain", "domain_transfer", "task_transfer", "measure"}
 
 
 @pytest.fixture(scope="module")
@@ -30,13 +30,14 @@ def project(pristine: Project) -> Project:
 EDITS = {
     "adaptbert/errors.py": set(),
     "adaptbert/cli.py": set(),
+    "adaptbert/commands/machine.py": set(),
     "adaptbert/runtime/progress.py": set(),
     "adaptbert/runtime/stage.py": set(),
     "adaptbert/runtime/tracking/run.py": set(),
     "adaptbert/runtime/params/params_file.py": set(),
     "adaptbert/project/presets.py": set(),
     "adaptbert/prediction/predictor.py": set(),
-    "adaptbert/comparison/statistics.py": {"compare"},
+    "adaptbert/comparison/statistics/spread.py": {"compare"},
     "adaptbert/comparison/report/page.py": {"compare"},
     "adaptbert/comparison/report/page.css": {"compare"},
     "adaptbert/collection/readers/formats/conll.py": {"collect", "collect_task"},

@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -19,11 +20,14 @@ BEFORE_TRAINING = {
     "collect_task@section",
     "collect_task@mention",
     "validate",
-    "tokenizer",
-    "tokenize",
+    "tokenizer@small",
+    "tokenize@small",
 }
-CELLS = {"finetune@section-scratch", "finetune@section-domain_task", "finetune@mention-domain"}
-FROM_DOMAIN = {"domain_transfer@domain", "task_transfer@section-domain", *CELLS - {"finetune@section-scratch"}}
+PRETRAIN = {"pretrain@small", "measure@none-small", "measure@small"}
+SCRATCH = {"finetune@section-scratch-small", "finetune@mention-scratch-small"}
+CELLS = {"finetune@section-domain_task-small-1", "finetune@mention-domain-small-1", *SCRATCH}
+RUNGS = {"domain_transfer@domain-small-1", "task_transfer@section-domain-small-1"}
+FROM_DOMAIN = {*RUNGS, "measure@domain-small-1", "measure@section-domain-small-1", *CELLS - SCRATCH}
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +38,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     used = project.run("adaptbert.cli", "use", "smoke")
     assert used.returncode == 0, used.stdout
     ran, printed = repro(project)
-    assert ran == BEFORE_TRAINING | FROM_DOMAIN | CELLS | {"pretrain", "compare"}, printed
+    assert ran == BEFORE_TRAINING | PRETRAIN | FROM_DOMAIN | CELLS | {"compare"}, printed
     return project
 
 
@@ -100,7 +104,7 @@ def test_an_edit_of_the_masking_runs_the_rungs_and_what_follows(project: Project
     """Not the cell from random weights: they come from the same stage and are the same."""
     with Edit(project, "adaptbert/pretraining/masking.py", 'seed_of(seed, "mask")', 'seed_of(seed, "masks")'):
         ran, _ = repro(project)
-    assert ran == {"pretrain", *FROM_DOMAIN, "compare"}
+    assert ran == {*PRETRAIN, *FROM_DOMAIN, "compare"}
     ran, printed = repro(project)
     assert ran == {"compare"}, printed
 
@@ -113,9 +117,60 @@ def test_another_learning_rate_of_a_rung_runs_it_and_what_stands_on_it(project: 
     assert changed != section[0]
     with Edit(project, "params.yaml", section[0], changed):
         ran, _ = repro(project)
-        assert ran == {*FROM_DOMAIN, "compare"}
+        assert ran == {"ladder", *FROM_DOMAIN, "compare"}
         difference = project.run("dvc", "status")
         assert "up to date" in difference.stdout
+
+
+def expanded(project: Project) -> None:
+    done = project.run("adaptbert.cli", "ladder")
+    assert done.returncode == 0, done.stdout
+
+
+def cells_in(folder: Path) -> set[str]:
+    return {f"finetune@{path.stem}" for path in folder.glob("*-*")}
+
+
+def test_a_second_draw_and_its_end(project: Project) -> None:
+    """It is trained alone. When it is gone, `compare` runs alone, and its figures are no longer in the folders that
+    `compare` depends on; its weights stay."""
+    with Edit(project, "params.yaml", "draws: 1 ", "draws: 2 "):
+        expanded(project)
+        ran, _ = repro(project)
+        second = {stage.replace("-1", "-2") for stage in FROM_DOMAIN}
+        assert ran == {"ladder", *second, "compare"}
+        assert cells_in(project.root / "metrics/finetune") == CELLS | {each for each in second if "finetune" in each}
+    expanded(project)
+    ran, _ = repro(project)
+    assert ran == {"ladder", "compare"}
+    assert cells_in(project.root / "metrics/finetune") == cells_in(project.root / "predictions") == CELLS
+    assert cells_in(project.root / "models/finetune") > CELLS
+    assert repro(project)[0] == set()
+
+
+def test_a_block_that_comes_and_goes(project: Project) -> None:
+    """DVC does not see by itself that a stage no longer has one of its params."""
+    with Edit(project, "params.yaml", "\ncompare:\n", "\n  domain_task: {epochs: 1}\n\ncompare:\n"):
+        expanded(project)
+        ran, _ = repro(project)
+        assert ran == {"ladder", "finetune@section-domain_task-small-1", "compare"}
+    expanded(project)
+    ran, printed = repro(project)
+    assert ran == {"ladder", "compare"}
+    assert "Stage 'finetune@section-domain_task-small-1' is cached" in printed
+
+
+@pytest.mark.parametrize("where", [[], ["--temp"]], ids=["here", "in another folder"])
+def test_a_value_of_one_experiment(project: Project, where: list[str]) -> None:
+    """`-S` sets a value of a block, and ladder.yaml stays as it is."""
+    for command in (["add", "-A"], ["commit", "-q", "--allow-empty", "-m", "before the experiment"]):
+        subprocess.run(["git", *command], cwd=project.root, env=project.env, check=True)
+    epochs = f"finetune.all.epochs={3 + len(where)}"
+    done = project.run("dvc", "exp", "run", *where, "-S", epochs, timeout=900)
+    assert done.returncode == 0, done.stdout
+    assert set(re.findall(r"Running stage '(.+)':", done.stdout)) == {"ladder", *CELLS, "compare"}
+    subprocess.run(["git", "reset", "-q", "--hard"], cwd=project.root, env=project.env, check=True)
+    assert project.run("dvc", "checkout").returncode == 0
 
 
 def test_everything_again_gives_the_same_bytes(project: Project) -> None:
@@ -124,20 +179,19 @@ def test_everything_again_gives_the_same_bytes(project: Project) -> None:
     lock: Path = project.root / "dvc.lock"
     before = lock.read_text(encoding="utf-8")
     ran, _ = repro(project, "--force")
-    assert ran == BEFORE_TRAINING | FROM_DOMAIN | CELLS | {"pretrain", "compare"}
+    assert ran == BEFORE_TRAINING | PRETRAIN | FROM_DOMAIN | CELLS | {"compare"}
     assert lock.read_text(encoding="utf-8") == before
 
 
 def test_a_ladder_of_one_cell(tmp_path: Path) -> None:
-    """No transfer, and no section for one: the whole recipe runs to its report, also where no other ever ran."""
+    """No transfer: the whole recipe runs to its report, also where no other ever ran."""
     project = clone(tmp_path / "clone", tmp_path)
     for left in (project.root / "metrics").rglob("*.json"):
         left.unlink()
     document = params.read(project.root / "presets/smoke.yaml")
-    cell = {"section-general": {"task": "section", "arm": "general", "from": "pretrain"}}
-    document["ladder"] = {"domain_transfer": [], "task_transfer": {}, "finetune": cell}
-    del document["domain_transfer"], document["task_transfer"]
+    document["ladder"]["arms"] = {"general": {"tasks": ["section"]}}
     (project.root / "params.yaml").write_text(json.dumps(document), encoding="utf-8")
+    assert project.run("adaptbert.cli", "ladder").returncode == 0
     ran, _ = repro(project)
-    assert ran == BEFORE_TRAINING | {"pretrain", "finetune@section-general", "compare"}
-    assert "general" in read_json(project.root / "metrics/metrics.json")["section"]
+    assert ran == BEFORE_TRAINING | PRETRAIN - {"measure@none-small"} | {"finetune@section-general-small", "compare"}
+    assert "general" in read_json(project.root / "metrics/metrics.json")["section"]["small"]

@@ -12,13 +12,12 @@ from adaptbert.base.files import read_json, write_json
 from adaptbert.finetuning.module import PREDICT_ROWS, PREDICT_TOKENS, passes
 from adaptbert.finetuning.tasks.examples import Examples
 from adaptbert.prediction import Predictor
-from adaptbert.prediction.predictor import HELD
 from adaptbert.rows.targets import TARGETS
-from tests.support import tiny
+from tests.support import tiny_params, tiny_tasks
 from tests.support.cells import Project
 from tests.support.predicting import KINDS, json_lines, model, read, rows_of, run
 
-LEARNT = {"seeds": [1], "epochs": 6.0, "max_length": 48, "optim": tiny.optim(learning_rate=5e-3)}
+LEARNT = {"seeds": [1], "epochs": 6.0, "max_length": 48, "optim": tiny_params.optim(learning_rate=5e-3)}
 ROWS = (128, 24, 150)
 """More test rows than answered together."""
 
@@ -143,7 +142,7 @@ def probabilities(project: Project, task: str, **options: Any) -> list[dict[str,
 @pytest.mark.parametrize("shape", ["single_sentence", "sentence_pair"])
 def test_probabilities_of_sentences(project: Project, shape: str) -> None:
     for answered in probabilities(project, f"{shape}_class"):
-        assert list(answered["probabilities"]) == tiny.LABELS["class"]
+        assert list(answered["probabilities"]) == tiny_tasks.LABELS["class"]
         assert sum(answered["probabilities"].values()) == pytest.approx(1)
         assert (
             answered["probabilities"][answered["label"]]
@@ -210,78 +209,6 @@ def test_answers_are_in_the_original_context(project: Project) -> None:
     moved = [{"context": "\u200b \ufeff" + contexts[row["id"]], "question": "Which fish?"} for row in answered]
     again = Predictor.load(model(project, task)).answers(moved, probabilities=True)
     assert [row["start"] - 3 for row in again] == [row["start"] for row in answered]
-
-
-# ---- rows that cannot be answered
-
-
-BAD: dict[str, list[tuple[dict[str, Any], str]]] = {
-    "single_sentence_class": [
-        ({"text": None}, "AB-041"),
-        ({"text": 7}, "AB-042"),
-        ({"text": " \u200b "}, "AB-074"),
-        ({"other": "x"}, "AB-056"),
-        ({"text": "\ud800"}, "AB-009"),
-    ],
-    "sentence_pair_class": [({"text_a": "a", "text_b": ""}, "AB-076"), ({"text_a": "\u200b", "text_b": "b"}, "AB-076")],
-    "extractive_answer_answer": [({"context": "", "question": "Who?"}, "AB-074")],
-    "sequence_labelling_spans": [
-        ({"tokens": []}, "AB-074"),
-        ({"tokens": ["a", " "]}, "AB-091"),
-        ({"tokens": ["a", "\u200b"]}, "AB-092"),
-        ({"tokens": ["a", 1]}, "AB-065"),
-    ],
-}
-
-
-@pytest.mark.parametrize("task", BAD)
-def test_bad_rows_stand_in_their_place(project: Project, task: str, tmp_path: Path) -> None:
-    good = rows_of(project, task)[:3]
-    bad = [{"id": f"bad-{n}", **row} for n, (row, _) in enumerate(BAD[task])]
-    rows = [good[0], *bad, *good[1:]]
-    source, out = json_lines(tmp_path / "in.jsonl", rows), tmp_path / "out.jsonl"
-    done = run(model(project, task), source, "-o", out)
-    assert done.exit_code == 65
-    answers = read(out)
-    assert [answered["id"] for answered in answers] == [row["id"] for row in rows]
-    assert [answered["error"][:6] for answered in answers if "error" in answered] == [code for _, code in BAD[task]]
-    alone = list(Predictor.load(model(project, task)).answers(good))
-    assert [answered for answered in answers if "error" not in answered] == alone, "as if the bad ones were not there"
-    for line, (_, code) in enumerate(BAD[task], 2):
-        assert f"{code} {source}:{line}: " in done.stderr
-    out.unlink()
-    done = run(model(project, task), source, "-o", out, "--strict")
-    assert (done.exit_code, out.exists()) == (65, False)
-    assert f"{source}:2" in done.stderr
-
-
-def test_many_bad_rows_are_counted(project: Project, tmp_path: Path) -> None:
-    source = json_lines(tmp_path / "in.jsonl", [{"text": ""}] * 300)
-    done = run(model(project, "single_sentence_class"), source, "-o", tmp_path / "out.jsonl")
-    assert (done.exit_code, done.stderr.count("AB-074")) == (65, 20)
-    assert "300 rows stay without an answer" in done.stderr
-    assert [row["id"] for row in read(tmp_path / "out.jsonl")] == [str(line) for line in range(1, 301)]
-
-
-def test_bad_rows_do_not_wait_without_end(project: Project) -> None:
-    """Behind a good one; the groups after it are cut as if there were no bad rows."""
-    task = "single_sentence_class"
-    predictor, good, read_rows = Predictor.load(model(project, task)), rows_of(project, task)[:140], 0
-
-    def rows() -> Iterator[dict[str, Any]]:
-        nonlocal read_rows
-        for row in [good[0], *[{"id": "none", "text": ""}] * 3_000, *good[1:]]:
-            read_rows += 1
-            yield row
-
-    answers = predictor.answers(rows())
-    first = next(answers)
-    assert read_rows == HELD * PREDICT_ROWS
-    labelled = [first, *(row for row in answers if "error" not in row)]
-    alone = list(predictor.answers(good))
-    assert [row["label"] for row in labelled] == [row["label"] for row in alone]
-    assert labelled[PREDICT_ROWS:] == alone[PREDICT_ROWS:], "to the last bit"
-    assert len(labelled) == 140
 
 
 def test_labels_are_not_looked_at(project: Project, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.support import tiny
+from tests.support import tiny_params
 from tests.support.cells import Project
 from tests.support.imports import ROOT
 from tests.support.predicting import ANSWER, CLASS, KINDS, PAIR, SPANS, json_lines, model, piped, read, rows_of, run
@@ -22,7 +22,7 @@ from tests.support.predicting import ANSWER, CLASS, KINDS, PAIR, SPANS, json_lin
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     project_dir = Project(tmp_path_factory.mktemp("project"), KINDS, (48, 24, 24))
     for task in KINDS:
-        project_dir.finetune(task, "general", seeds=[1], epochs=1.0, optim=tiny.optim(learning_rate=5e-3))
+        project_dir.finetune(task, "general", seeds=[1], epochs=1.0, optim=tiny_params.optim(learning_rate=5e-3))
     return project_dir
 
 

@@ -13,7 +13,7 @@ from typer.testing import Result
 from adaptbert.base.files import read_json
 from adaptbert.errors import BadData
 from adaptbert.prediction import Predictor
-from tests.support import tiny
+from tests.support import tiny, tiny_params
 from tests.support.cells import Project
 from tests.support.messages import messages_in
 from tests.support.predicting import ANSWER, CLASS, KINDS, json_lines, model, piped, run
@@ -25,7 +25,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
         tmp_path_factory.mktemp("project"), {task: KINDS[task] for task in (CLASS, ANSWER)}, (48, 24, 24)
     )
     for task in (CLASS, ANSWER):
-        project_dir.finetune(task, "general", seeds=[1], epochs=1.0, optim=tiny.optim(learning_rate=5e-3))
+        project_dir.finetune(task, "general", seeds=[1], epochs=1.0, optim=tiny_params.optim(learning_rate=5e-3))
     return project_dir
 
 

@@ -12,10 +12,10 @@ from transformers import BertForMaskedLM
 
 from adaptbert.errors import BadData
 from adaptbert.model import encoder
-from adaptbert.pretraining.heldout_evaluation import HeldOut, MeasureConfig
+from adaptbert.pretraining.heldout_evaluation import HeldOut, MeasureConfig, sets_in
 from adaptbert.pretraining.metrics.heldout_measures import bits_per_char, named
 from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
-from tests.support import tiny
+from tests.support import tiny, tiny_params
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def model(seed: int = 0, dropout: float = 0.1) -> BertForMaskedLM:
 def naive(stock: BertForMaskedLM, corpus: TokenizedCorpus, config: MeasureConfig) -> dict[str, float]:
     """One document after the other, with all logits, loss by loss."""
     pieces = tiny.tokenizer()
-    masker = tiny.masker(config.seed, probability=config.probability)
+    masker = tiny_params.masker(config.seed, probability=config.probability)
     stock.eval()
     losses, hits, tokens, characters, read = [], [], 0, 0, 0
     for number in range(len(corpus.lengths)):
@@ -67,7 +67,7 @@ def test_equals_the_stock_model(folder: Path, block: int, max_tokens: int) -> No
     """As many documents as the limit allows, from the first on; at least one."""
     config = MeasureConfig(probability=0.4, max_tokens=max_tokens, seed=3)
     ours = model()
-    measures = HeldOut(folder, config, tiny.tokenizer(), block).measure(ours, "32-true")
+    measures = HeldOut(sets_in(folder), config, tiny.tokenizer(), block).measure(ours, "32-true")
     assert set(measures) == {"domain", "general"}
     for name, values in measures.items():
         expected = naive(model(), TokenizedCorpus.load(folder / name), config)
@@ -77,7 +77,7 @@ def test_equals_the_stock_model(folder: Path, block: int, max_tokens: int) -> No
 
 def test_the_same_masks_for_every_model_and_every_time(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the model reads does not depend on it, on the time of asking or on the global random state."""
-    heldout = HeldOut(folder, tiny.MEASURE, tiny.tokenizer(), 64)
+    heldout = HeldOut(sets_in(folder), tiny_params.MEASURE, tiny.tokenizer(), 64)
     seen: list[list[torch.Tensor]] = []
     real = encoder.encode
     for seed in (1, 2, 2):
@@ -100,17 +100,19 @@ def test_the_mode_and_the_random_state_do_not_change(folder: Path, mode: bool) -
     ours = model()
     ours.train(mode)
     before = torch.get_rng_state()
-    first = HeldOut(folder, tiny.MEASURE, tiny.tokenizer(), 64).measure(ours, "32-true")
+    first = HeldOut(sets_in(folder), tiny_params.MEASURE, tiny.tokenizer(), 64).measure(ours, "32-true")
     assert ours.training is mode
     assert all(module.training is mode for module in ours.modules())
     assert torch.equal(torch.get_rng_state(), before)
-    assert HeldOut(folder, tiny.MEASURE, tiny.tokenizer(), 64).measure(ours, "32-true") == first, "no dropout"
+    assert HeldOut(sets_in(folder), tiny_params.MEASURE, tiny.tokenizer(), 64).measure(ours, "32-true") == first, (
+        "no dropout"
+    )
     assert all(parameter.grad is None for parameter in ours.parameters())
 
 
 def test_bfloat16_is_close(folder: Path) -> None:
     ours = model()
-    heldout = HeldOut(folder, tiny.MEASURE, tiny.tokenizer(), 64)
+    heldout = HeldOut(sets_in(folder), tiny_params.MEASURE, tiny.tokenizer(), 64)
     exact, rounded = (heldout.measure(ours, precision) for precision in ("32-true", "bf16-mixed"))
     assert rounded["domain"]["mlm_loss"] == pytest.approx(exact["domain"]["mlm_loss"], rel=0.02)
     assert rounded != exact
@@ -121,7 +123,7 @@ def test_text_too_short_for_a_mask(tmp_path: Path) -> None:
 
     write(tmp_path / "short", [("a", "the")], tiny.tokenizer(), 16)
     ours = model()
-    heldout = HeldOut(tmp_path, MeasureConfig(probability=0.01, max_tokens=10, seed=0), tiny.tokenizer(), 64)
+    heldout = HeldOut(sets_in(tmp_path), MeasureConfig(probability=0.01, max_tokens=10, seed=0), tiny.tokenizer(), 64)
     with pytest.raises(
         BadData, match=r"AB-018 heldout/short: none of its 1 tokens is masked\n  hold out more text: .*"
     ):

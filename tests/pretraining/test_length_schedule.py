@@ -13,7 +13,7 @@ from adaptbert.pretraining.masked_lm import MaskedBatches
 from adaptbert.tokenization.corpus_writer import write
 from adaptbert.tokenization.store.tokenized_corpus import Flat, TokenizedCorpus
 from adaptbert.training.document_stream import DocumentStream
-from tests.support import tiny
+from tests.support import tiny, tiny_params
 
 
 class InMemory:
@@ -74,7 +74,7 @@ def test_short_first_then_whole_as_a_function_of_k(tmp_path: Path) -> None:
     corpus = tiny.corpus(tmp_path / "domain", "domain", 60)
 
     def batches(documents: Any, block: int, seed: int) -> MaskedBatches:
-        return MaskedBatches(documents, DocumentStream(documents.lengths, seed, 200), tiny.masker(seed), block)
+        return MaskedBatches(documents, DocumentStream(documents.lengths, seed, 200), tiny_params.masker(seed), block)
 
     short, whole = batches(ShortDocuments(corpus, 16), 16, 7), batches(corpus, 64, 0)
     batch = ConcatenatedBatches(short, 5, whole)

@@ -16,7 +16,7 @@ from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
 from adaptbert.training.document_stream import DocumentStream
 from adaptbert.training.loop import fit
 from adaptbert.training.plan import Plan
-from tests.support import tiny
+from tests.support import tiny, tiny_params
 
 
 def model(dropout: float = 0.0, seed: int = 0) -> BertForMaskedLM:
@@ -28,7 +28,7 @@ def model(dropout: float = 0.0, seed: int = 0) -> BertForMaskedLM:
 
 def batches_of(corpus: TokenizedCorpus, batch_tokens: int, **masking: float) -> MaskedBatches:
     stream = DocumentStream(corpus.lengths, 0, batch_tokens)
-    return MaskedBatches(corpus, stream, tiny.masker(**masking), 64)
+    return MaskedBatches(corpus, stream, tiny_params.masker(**masking), 64)
 
 
 @pytest.fixture(scope="module")
@@ -42,11 +42,11 @@ def test_the_sparse_loss_is_the_stock_models_loss(corpus: TokenizedCorpus, k: in
     pieces = tiny.tokenizer()
     ours, stock = model(), model()
     batch = batches_of(corpus, 300)(k)
-    loss = MaskedLM(ours, tiny.optim(), 10).training_step(batch, k)
+    loss = MaskedLM(ours, tiny_params.optim(), 10).training_step(batch, k)
 
     documents, passes = DocumentStream(corpus.lengths, 0, 300).batch(k)
     flat = corpus.read(documents)
-    corrupted, chosen = tiny.masker().mask(flat.ids, flat.word_starts, flat.lengths, documents, passes)
+    corrupted, chosen = tiny_params.masker().mask(flat.ids, flat.word_starts, flat.lengths, documents, passes)
     assert batch.counts["tokens"] == len(flat.ids)
     labels = np.full(len(flat.ids), -100)
     labels[chosen] = flat.ids[chosen]
@@ -66,7 +66,7 @@ def test_the_sparse_loss_is_the_stock_models_loss(corpus: TokenizedCorpus, k: in
 
 
 def test_the_loss_starts_at_chance(corpus: TokenizedCorpus) -> None:
-    module, batches = MaskedLM(model(), tiny.optim(), 10), batches_of(corpus, 1_000)
+    module, batches = MaskedLM(model(), tiny_params.optim(), 10), batches_of(corpus, 1_000)
     with torch.no_grad():
         losses = [float(module.training_step(batches(k), k)) for k in range(5)]
     assert np.mean(losses) == pytest.approx(math.log(tiny.tokenizer().size), rel=0.02)
@@ -76,7 +76,7 @@ def test_twenty_documents_are_learnt_by_heart(tmp_path: Path) -> None:
     write(tmp_path / "few", tiny.rows("domain", 20), tiny.tokenizer(), 64)
     few = TokenizedCorpus.load(tmp_path / "few")
     steps = 250
-    module = MaskedLM(model(), tiny.optim(learning_rate=1e-2), steps)
+    module = MaskedLM(model(), tiny_params.optim(learning_rate=1e-2), steps)
     same_masks = batches_of(few, few.tokens)  # a pass a step, and always the first: the masks stay
     plan = Plan(steps, 1, 1.0, "32-true", 0, "train/mlm_loss")
     points = {10: lambda _: {}, steps: lambda _: {}}
@@ -94,7 +94,7 @@ def test_a_batch_without_a_mask_costs_nothing_and_breaks_nothing(tmp_path: Path)
     write(tmp_path / "short", [*tiny.rows("domain", 60), ("unknown", "日")], pieces, 8)
     short = TokenizedCorpus.load(tmp_path / "short")
     batches = batches_of(short, 8, probability=0.01)
-    module = MaskedLM(model(), tiny.optim(), 10)
+    module = MaskedLM(model(), tiny_params.optim(), 10)
     losses = []
     for k in range(short.tokens // 8):
         batch = batches(k)

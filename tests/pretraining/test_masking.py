@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from adaptbert.pretraining.masking import Masker, NgramConfig
-from tests.support import tiny
+from tests.support import tiny, tiny_params
 
 COUNT, LENGTH = 4_000, 24
 ALPHA = 1e-6  # of each two-sided bound: a sound draw fails once in half a million runs, and the seeds are fixed anyway
@@ -32,7 +32,7 @@ def test_rates(seed: int, unit: str, probability: float) -> None:
     ids, starts, lengths = tiny.documents(COUNT, LENGTH, 3)
     if unit == "word":  # the bounds hold for independent draws: let every token be a word
         starts = np.ones_like(starts)
-    corrupted, chosen = draw(tiny.masker(seed, unit=unit, probability=probability), ids, starts, lengths)
+    corrupted, chosen = draw(tiny_params.masker(seed, unit=unit, probability=probability), ids, starts, lengths)
 
     assert (np.diff(chosen) > 0).all()
     assert_share(len(chosen), int(pieces.maskable[ids].sum()), probability)
@@ -52,7 +52,7 @@ def test_ablations(shares: tuple[float, float, float]) -> None:
     pieces = tiny.tokenizer()
     names = ("mask_share", "random_share", "keep_share")
     ids, starts, lengths = tiny.documents(COUNT, LENGTH)
-    corrupted, chosen = draw(tiny.masker(**dict(zip(names, shares, strict=True))), ids, starts, lengths)
+    corrupted, chosen = draw(tiny_params.masker(**dict(zip(names, shares, strict=True))), ids, starts, lengths)
     masked = corrupted[chosen] == pieces.mask
     unchanged = corrupted[chosen] == ids[chosen]
     assert_share(int(masked.sum()), len(chosen), shares[0])
@@ -67,7 +67,7 @@ def test_special_tokens_are_never_chosen_and_never_drawn() -> None:
     specials = [pieces.pad, pieces.unknown, pieces.cls, pieces.sep, pieces.mask]
     ids = np.random.default_rng(0).integers(0, pieces.size, 60_000)  # special tokens wherever, as user text might be
     lengths = np.full(3_000, 20)
-    all_random = tiny.masker(probability=0.5, mask_share=0.0, random_share=1.0, keep_share=0.0)
+    all_random = tiny_params.masker(probability=0.5, mask_share=0.0, random_share=1.0, keep_share=0.0)
     corrupted, chosen = draw(all_random, ids, np.ones(len(ids), bool), lengths)
     assert not np.isin(ids[chosen], specials).any()
     assert not np.isin(corrupted[chosen], specials).any()
@@ -83,16 +83,16 @@ def test_an_unused_token_is_never_a_replacement() -> None:
     pieces = Tokenizer(BertTokenizer(vocab={token: number for number, token in enumerate(vocabulary)}))
     assert pieces.replacements.tolist() == [7, 8]
     ids = np.full(2_000, 7)
-    masker = tiny.masker(pieces=pieces, mask_share=0.0, random_share=1.0, keep_share=0.0)
+    masker = tiny_params.masker(pieces=pieces, mask_share=0.0, random_share=1.0, keep_share=0.0)
     corrupted, chosen = draw(masker, ids, np.ones(len(ids), bool), np.full(100, 20))
     assert set(corrupted[chosen].tolist()) == {7, 8}
 
 
 def test_a_draw_can_be_drawn_again_and_does_not_depend_on_its_batch() -> None:
     ids, starts, lengths = tiny.documents(50, LENGTH)
-    masker = tiny.masker(7)
+    masker = tiny_params.masker(7)
     together = draw(masker, ids, starts, lengths)
-    for mine, theirs in zip(together, draw(tiny.masker(7), ids, starts, lengths), strict=True):
+    for mine, theirs in zip(together, draw(tiny_params.masker(7), ids, starts, lengths), strict=True):
         assert np.array_equal(mine, theirs)
     for document in (0, 17, 49):
         span = slice(document * LENGTH, (document + 1) * LENGTH)
@@ -109,14 +109,16 @@ def test_another_pass_seed_or_document_draws_independently(other: str) -> None:
     """Two independent draws agree on p^2 of the tokens."""
     ids, starts, lengths = tiny.documents(COUNT, LENGTH)
     maskable = tiny.tokenizer().maskable[ids]
-    first = draw(tiny.masker(1, probability=0.3), ids, starts, lengths)[1]
+    first = draw(tiny_params.masker(1, probability=0.3), ids, starts, lengths)[1]
     if other == "document":
         documents = np.arange(COUNT) + COUNT
-        second = tiny.masker(1, probability=0.3).mask(ids, starts, lengths, documents, np.zeros(COUNT, np.int64))[1]
+        second = tiny_params.masker(1, probability=0.3).mask(
+            ids, starts, lengths, documents, np.zeros(COUNT, np.int64)
+        )[1]
     else:
-        second = draw(tiny.masker(2 if other == "seed" else 1, probability=0.3), ids, starts, lengths, other == "pass")[
-            1
-        ]
+        second = draw(
+            tiny_params.masker(2 if other == "seed" else 1, probability=0.3), ids, starts, lengths, other == "pass"
+        )[1]
     assert_share(len(np.intersect1d(first, second)), int(maskable.sum()), 0.09)
 
 
@@ -124,7 +126,7 @@ def test_another_pass_seed_or_document_draws_independently(other: str) -> None:
 @given(st.integers(0, 1_000), st.integers(0, 5))
 def test_words_are_masked_whole(seed: int, number: int) -> None:
     ids, starts, lengths = tiny.documents(40, LENGTH, seed)
-    _, chosen = draw(tiny.masker(seed, unit="word", probability=0.4), ids, starts, lengths, number)
+    _, chosen = draw(tiny_params.masker(seed, unit="word", probability=0.4), ids, starts, lengths, number)
     hit = np.zeros(len(ids), bool)
     hit[chosen] = True
     word = np.cumsum(starts) - 1
@@ -134,7 +136,7 @@ def test_words_are_masked_whole(seed: int, number: int) -> None:
 
 def test_the_share_of_whole_words_is_the_probability() -> None:
     ids, starts, lengths = tiny.documents(COUNT, LENGTH)
-    _, chosen = draw(tiny.masker(5, unit="word", probability=0.15), ids, starts, lengths)
+    _, chosen = draw(tiny_params.masker(5, unit="word", probability=0.15), ids, starts, lengths)
     first = np.flatnonzero(starts)
     words = first[tiny.tokenizer().maskable[ids[first]]]
     assert_share(int(np.isin(words, chosen).sum()), len(words), 0.15)
@@ -143,14 +145,14 @@ def test_the_share_of_whole_words_is_the_probability() -> None:
 @pytest.mark.parametrize("length", [3, 6, 24])
 def test_the_share_of_documents_without_a_mask_follows_from_the_length(length: int) -> None:
     ids, starts, lengths = tiny.documents(COUNT, length)
-    _, chosen = draw(tiny.masker(11), ids, starts, lengths)
+    _, chosen = draw(tiny_params.masker(11), ids, starts, lengths)
     hits = np.bincount(chosen // length, minlength=COUNT)
     assert_share(int((hits == 0).sum()), COUNT, 0.85 ** (length - 2))
 
 
 def test_shares_must_add_up() -> None:
     with pytest.raises(ValueError, match=r"mask_share 0.8 \+ random_share 0.1 \+ keep_share 0.2 is 1.1, not 1"):
-        tiny.masking(keep_share=0.2)
+        tiny_params.masking(keep_share=0.2)
 
 
 def flags(positions: np.ndarray, count: int) -> np.ndarray:
@@ -186,7 +188,7 @@ def texts_with_specials(count: int, words: int, pieces_a_word: int, seed: int = 
 def test_runs_are_whole_words_between_special_tokens(ngram: dict[str, float]) -> None:
     pieces = tiny.tokenizer()
     ids, starts, lengths = texts_with_specials(300, 20, 4)
-    masker = tiny.masker(1, unit="ngram", ngram=NgramConfig(**ngram), probability=0.4)
+    masker = tiny_params.masker(1, unit="ngram", ngram=NgramConfig(**ngram), probability=0.4)
     numbers, passes = np.arange(len(lengths)), np.zeros(len(lengths), np.int64)
     begins = masker.units(ids, starts, lengths, numbers, passes)
     hit = flags(draw(masker, ids, starts, lengths)[1], len(ids))
@@ -205,7 +207,7 @@ def test_runs_are_whole_words_between_special_tokens(ngram: dict[str, float]) ->
 def test_lengths_of_runs_have_the_configured_shares(ngram: dict[str, float]) -> None:
     config = NgramConfig(**ngram)
     ids, _, lengths = tiny.documents(400, 200)
-    masker = tiny.masker(3, unit="ngram", ngram=config)
+    masker = tiny_params.masker(3, unit="ngram", ngram=config)
     begins = masker.units(ids, np.ones(len(ids), bool), lengths, np.arange(400), np.zeros(400, np.int64))
     # What the end of a document cuts short is left out: the runs that begin well before it.
     by_document = [np.diff(np.flatnonzero(begins[number * 200 + 1 : number * 200 + 199])) for number in range(400)]
@@ -222,7 +224,7 @@ def test_spanberts_runs_have_3_8_words_on_average() -> None:
     assert NgramConfig(**ERNIE).shares.tolist() == pytest.approx([1 / 3] * 3)
 
 
-@pytest.mark.parametrize("unit", [*tiny.UNITS, "spanbert"])
+@pytest.mark.parametrize("unit", [*tiny_params.UNITS, "spanbert"])
 @pytest.mark.parametrize("words", [1, 2, 5, 40])
 @pytest.mark.parametrize("pieces_a_word", [1, 5])
 @pytest.mark.parametrize("probability", [0.15, 0.4])
@@ -232,8 +234,8 @@ def test_the_share_of_chosen_tokens_is_the_probability_for_any_lengths(
     """The same documents in many passes, so that the mean over draws is seen and not that over documents. Documents
     are independent: the error of the mean follows from the spread between them."""
     spanbert = {"unit": "ngram", "ngram": NgramConfig(**SPANBERT)}
-    how = spanbert if unit == "spanbert" else {"unit": unit, **tiny.UNITS[unit]}
-    masker = tiny.masker(7, probability=probability, **how)
+    how = spanbert if unit == "spanbert" else {"unit": unit, **tiny_params.UNITS[unit]}
+    masker = tiny_params.masker(7, probability=probability, **how)
     ids, starts, lengths = texts_with_specials(60, words, pieces_a_word, seed=words)
     times = 12_000 // len(ids) + 40
     flat = (np.tile(ids, times), np.tile(starts, times), np.tile(lengths, times))
@@ -256,7 +258,7 @@ def test_the_share_of_chosen_tokens_is_the_probability_for_any_lengths(
 @given(st.integers(0, 1_000), st.integers(0, 5), st.integers(0, 39))
 def test_a_run_does_not_depend_on_its_batch(seed: int, number: int, document: int) -> None:
     ids, starts, lengths = texts_with_specials(40, 12, 3, seed)
-    masker = tiny.masker(seed, unit="ngram", ngram=NgramConfig(**SPANBERT), probability=0.3)
+    masker = tiny_params.masker(seed, unit="ngram", ngram=NgramConfig(**SPANBERT), probability=0.3)
     together = draw(masker, ids, starts, lengths, number)
     end = int(lengths[: document + 1].sum())
     span = slice(end - int(lengths[document]), end)
@@ -270,7 +272,7 @@ def test_a_run_does_not_depend_on_its_batch(seed: int, number: int, document: in
 
 def test_each_pass_has_other_runs() -> None:
     ids, starts, lengths = texts_with_specials(50, 30, 2)
-    masker = tiny.masker(1, unit="ngram", ngram=NgramConfig(**ERNIE))
+    masker = tiny_params.masker(1, unit="ngram", ngram=NgramConfig(**ERNIE))
     first, second = (masker.units(ids, starts, lengths, np.arange(50), np.full(50, number)) for number in (0, 1))
     assert not np.array_equal(first, second)
 
@@ -284,4 +286,4 @@ def test_each_pass_has_other_runs() -> None:
 )
 def test_ngram_belongs_to_its_unit_only(changes: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        tiny.masking(**changes)
+        tiny_params.masking(**changes)

@@ -9,12 +9,13 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from adaptbert.base.files import read_json
+from adaptbert.base.expansion import seed_of_draw
+from adaptbert.base.files import read_json, write_json
 from adaptbert.errors import UserError
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.training.document_stream import BudgetConfig
 from tests.support import tiny
-from tests.support.rungs import Ladder
+from tests.support.rungs import DOMAIN, GENERAL, PRETRAIN, SCRATCH, TASK, Ladder
 
 FILES = ["card.json", "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]
 
@@ -22,21 +23,21 @@ FILES = ["card.json", "config.json", "model.safetensors", "tokenizer.json", "tok
 def test_what_is_written(trained_ladder: Ladder) -> None:
     assert sorted(trained_ladder.outputs()) == sorted(
         [
-            *(f"models/scratch/{name}" for name in FILES if name != "model.safetensors"),
+            *(f"models/{SCRATCH}/{name}" for name in FILES if name != "model.safetensors"),
             *(
                 f"models/{rung}/{name}"
                 for rung in (
-                    "pretrain",
-                    "domain_transfer/domain",
-                    "domain_transfer/general",
-                    "task_transfer/section-domain",
+                    PRETRAIN,
+                    DOMAIN,
+                    GENERAL,
+                    TASK,
                 )
                 for name in FILES
             ),
-            "metrics/pretrain.json",
-            "metrics/domain_transfer/domain.json",
-            "metrics/domain_transfer/general.json",
-            "metrics/task_transfer/section-domain.json",
+            f"metrics/{PRETRAIN}.json",
+            f"metrics/{DOMAIN}.json",
+            f"metrics/{GENERAL}.json",
+            f"metrics/{TASK}.json",
         ]
     )
 
@@ -50,14 +51,14 @@ def test_no_output_contains_the_time_or_the_machine(trained_ladder: Ladder) -> N
 
 
 def test_metrics(trained_ladder: Ladder) -> None:
-    metrics = trained_ladder.metrics("domain_transfer/domain")
-    assert metrics["rung"] == "domain_transfer/domain"
-    assert metrics["from"] == "pretrain"
+    metrics = trained_ladder.metrics(DOMAIN)
+    assert metrics["rung"] == DOMAIN
+    assert metrics["from"] == PRETRAIN
     assert metrics["steps"] == 62  # 8,000 / 128
     assert metrics["tokens"] == 62 * 128
     assert metrics["tflop"] > 0
     assert metrics["parameters"] == sum(
-        tensor.numel() for tensor in load_file(trained_ladder.root / "models/pretrain/model.safetensors").values()
+        tensor.numel() for tensor in load_file(trained_ladder.root / f"models/{PRETRAIN}/model.safetensors").values()
     )
     assert set(metrics["before"]) == set(metrics["after"]) == {"general", "domain"}
     assert set(metrics["after"]["domain"]) == {"bits_per_char", "mlm_loss", "masked_accuracy"}
@@ -73,27 +74,47 @@ def test_metrics(trained_ladder: Ladder) -> None:
     assert metrics["masking"]["rate"] == pytest.approx(0.15, abs=0.02)
 
 
+def test_every_rung_is_measured_on_general_text_and_its_own(trained_ladder: Ladder) -> None:
+    texts = {PRETRAIN: {"general"}, GENERAL: {"general"}, DOMAIN: {"general", "domain"}, TASK: {"general", "section"}}
+    for rung, measured in texts.items():
+        metrics = trained_ladder.metrics(rung)
+        assert set(metrics["before"]) == set(metrics["after"]) == measured, rung
+
+
+def test_a_rung_is_measured_on_all_text_by_the_same_masks(ladder: Ladder, trained_ladder: Ladder) -> None:
+    """Each rung begins where the one below ended, on its own text as on others; and with nothing measured before."""
+    random, below, domain = (trained_ladder.measure(rung) for rung in (SCRATCH, PRETRAIN, DOMAIN))
+    assert trained_ladder.metrics(PRETRAIN)["before"]["general"] == pytest.approx(random["general"])
+    assert set(below) == set(domain) == {"general", "domain", "section"}
+    assert trained_ladder.metrics(DOMAIN)["before"] == {name: below[name] for name in ("general", "domain")}
+    assert trained_ladder.metrics(DOMAIN)["after"] == {name: domain[name] for name in ("general", "domain")}
+    assert trained_ladder.metrics(TASK)["before"]["section"] == domain["section"]
+    card = read_json(ladder.root / "models" / PRETRAIN / "card.json")
+    write_json(ladder.root / "models" / PRETRAIN / "card.json", card | {"measured": {}})
+    again = ladder.measure(PRETRAIN)
+    for text, measures in below.items():
+        assert again[text] == pytest.approx(measures, rel=1e-6)
+
+
 def test_every_rung_begins_where_the_one_below_ended(trained_ladder: Ladder) -> None:
-    assert trained_ladder.metrics("domain_transfer/domain")["before"] == trained_ladder.metrics("pretrain")["after"]
-    below = trained_ladder.metrics("domain_transfer/domain")["after"]
-    assert trained_ladder.metrics("task_transfer/section-domain")["before"] == below
+    assert trained_ladder.metrics(DOMAIN)["before"]["general"] == trained_ladder.metrics(PRETRAIN)["after"]["general"]
+    assert trained_ladder.metrics(TASK)["before"]["general"] == trained_ladder.metrics(DOMAIN)["after"]["general"]
     pieces = tiny.tokenizer().size
-    assert trained_ladder.metrics("pretrain")["before"]["general"]["mlm_loss"] == pytest.approx(
-        np.log(pieces), rel=0.03
-    )
+    assert trained_ladder.metrics(PRETRAIN)["before"]["general"]["mlm_loss"] == pytest.approx(np.log(pieces), rel=0.03)
 
 
 def test_training_on_a_text_teaches_that_text(trained_ladder: Ladder) -> None:
-    domain, general = (trained_ladder.metrics(f"domain_transfer/{corpus}") for corpus in ("domain", "general"))
-    for text, better, worse in (("domain", domain, general), ("general", general, domain)):
+    domain, general = (trained_ladder.metrics(rung) for rung in (DOMAIN, GENERAL))
+    on_domain, on_general = (trained_ladder.measure(rung) for rung in (DOMAIN, GENERAL))
+    for text, better, worse in (("domain", domain, on_general), ("general", general, on_domain)):
         assert better["after"][text]["bits_per_char"] < better["before"][text]["bits_per_char"]
-        assert better["after"][text]["bits_per_char"] < worse["after"][text]["bits_per_char"]
+        assert better["after"][text]["bits_per_char"] < worse[text]["bits_per_char"]
 
 
 def test_the_control_is_trained_token_for_token_as_long(trained_ladder: Ladder) -> None:
-    domain, general = (trained_ladder.metrics(f"domain_transfer/{corpus}") for corpus in ("domain", "general"))
+    domain, general = (trained_ladder.metrics(rung) for rung in (DOMAIN, GENERAL))
     assert (domain["tokens"], domain["steps"]) == (general["tokens"], general["steps"])
-    assert domain["before"] == general["before"]
+    assert domain["before"]["general"] == general["before"]["general"]
 
 
 def test_the_ledger_names_all_text_from_the_first_rung_on(trained_ladder: Ladder) -> None:
@@ -101,13 +122,13 @@ def test_the_ledger_names_all_text_from_the_first_rung_on(trained_ladder: Ladder
         texts = Checkpoint.load(trained_ladder.root / "models" / rung).texts
         return [(text["name"], text["trained_tokens"]) for text in texts]
 
-    assert ledger("scratch") == []
-    assert ledger("pretrain") == [("general", 31 * 128)]
+    assert ledger(SCRATCH) == []
+    assert ledger(PRETRAIN) == [("general", 31 * 128)]
     replayed = [("general", 31 * 128), ("domain", 62 * 128), ("general", 62 * 128)]
-    assert ledger("domain_transfer/domain") == replayed
-    assert ledger("domain_transfer/general") == [("general", 31 * 128), ("general", 62 * 128)], "nothing to replay"
-    assert ledger("task_transfer/section-domain") == [*replayed, ("section", 6 * 128)]
-    digests = {text["digest"] for text in Checkpoint.load(trained_ladder.root / "models/domain_transfer/domain").texts}
+    assert ledger(DOMAIN) == replayed
+    assert ledger(GENERAL) == [("general", 31 * 128), ("general", 62 * 128)], "nothing to replay"
+    assert ledger(TASK) == [*replayed, ("section", 6 * 128)]
+    digests = {text["digest"] for text in Checkpoint.load(trained_ladder.root / "models" / DOMAIN).texts}
     assert digests == {
         read_json(trained_ladder.root / f"data/corpora/{kind}/corpus.json")["digest"] for kind in tiny.WORDS
     }
@@ -116,11 +137,11 @@ def test_the_ledger_names_all_text_from_the_first_rung_on(trained_ladder: Ladder
 def test_lineage_is_by_content(trained_ladder: Ladder) -> None:
     cards = {
         rung: card
-        for rung in ("pretrain", "domain_transfer/domain", "task_transfer/section-domain")
+        for rung in (PRETRAIN, DOMAIN, TASK)
         if (card := Checkpoint.load(trained_ladder.root / "models" / rung).card)
     }
     first, second, third = cards.values()
-    assert first.init == "scratch"
+    assert first.init == SCRATCH
     assert second.init == first.weights
     assert third.init == second.weights
     assert [card.rung for card in cards.values()] == list(cards)
@@ -140,25 +161,23 @@ def test_twice_gives_equal_bytes(trained_ladder: Ladder, tmp_path: Path) -> None
     expected, metrics = trained_ladder.outputs(), again.outputs()
     for name, content in metrics.items():
         assert content == expected[name], name
-    assert "models/domain_transfer/domain/model.safetensors" in metrics
+    assert f"models/{DOMAIN}/model.safetensors" in metrics
 
 
 def test_another_seed_gives_other_weights(ladder: Ladder, trained_ladder: Ladder) -> None:
     ladder.pretrain(seed=2, budget=BudgetConfig(tokens=4_000))
-    name = "models/pretrain/model.safetensors"
+    name = f"models/{PRETRAIN}/model.safetensors"
     assert ladder.outputs()[name] != trained_ladder.outputs()[name]
 
 
 def test_no_step_keeps_the_weights(ladder: Ladder) -> None:
     ladder.domain_transfer(budget=BudgetConfig(steps=0))
-    metrics = ladder.metrics("domain_transfer/domain")
+    metrics = ladder.metrics(DOMAIN)
     assert (metrics["steps"], metrics["tokens"], metrics["curve"]) == (0, 0, [])
     assert metrics["after"] == metrics["before"]
-    below, here = (
-        load_file(ladder.root / f"models/{rung}/model.safetensors") for rung in ("pretrain", "domain_transfer/domain")
-    )
+    below, here = (load_file(ladder.root / f"models/{rung}/model.safetensors") for rung in (PRETRAIN, DOMAIN))
     assert all(torch.equal(below[name], here[name]) for name in below)
-    texts = [Checkpoint.load(ladder.root / f"models/{rung}").texts for rung in ("pretrain", "domain_transfer/domain")]
+    texts = [Checkpoint.load(ladder.root / f"models/{rung}").texts for rung in (PRETRAIN, DOMAIN)]
     assert texts[0] == texts[1], "nothing was read"
 
 
@@ -166,7 +185,7 @@ def test_no_step_keeps_the_weights(ladder: Ladder) -> None:
 def test_a_rung_with_a_sentence_objective(ladder: Ladder, objective: str) -> None:
     """Both parts are reported, a second run gives equal bytes, and the next rung trains without the objective."""
     ladder.domain_transfer(sentence_objective=objective)
-    metrics, bytes_of = ladder.metrics("domain_transfer/domain"), ladder.outputs()
+    metrics, bytes_of = ladder.metrics(DOMAIN), ladder.outputs()
     assert metrics["sentence"]["objective"] == objective
     assert metrics["sentence"]["pairs"] > metrics["sentence"]["unpaired"]
     last = metrics["curve"][-1]
@@ -177,10 +196,10 @@ def test_a_rung_with_a_sentence_objective(ladder: Ladder, objective: str) -> Non
     assert set(metrics["after"]["domain"]) == {"bits_per_char", "mlm_loss", "masked_accuracy"}
     ladder.domain_transfer(sentence_objective=objective)
     assert ladder.outputs() == bytes_of
-    config = read_json(ladder.root / "models/domain_transfer/domain/config.json")
+    config = read_json(ladder.root / f"models/{DOMAIN}/config.json")
     assert config["architectures"] == ["BertForPreTraining"]
     ladder.task_transfer()
-    names = load_file(ladder.root / "models/task_transfer/section-domain/model.safetensors")
+    names = load_file(ladder.root / f"models/{TASK}/model.safetensors")
     assert not any("seq_relationship" in name for name in names)
 
 
@@ -188,15 +207,15 @@ def test_a_rung_with_a_length_schedule(ladder: Ladder) -> None:
     """The budget stays, the pieces are more than the documents, and equal bytes come again."""
     budget, schedule = BudgetConfig(steps=20), {"short_share": 0.5, "short_length": 16}
     ladder.domain_transfer(budget=budget)
-    plain = ladder.metrics("domain_transfer/domain")
+    plain = ladder.metrics(DOMAIN)
     ladder.domain_transfer(budget=budget, lengths=schedule)
-    metrics, bytes_of = ladder.metrics("domain_transfer/domain"), ladder.outputs()
+    metrics, bytes_of = ladder.metrics(DOMAIN), ladder.outputs()
     assert (metrics["tokens"], metrics["steps"]) == (plain["tokens"], plain["steps"]) == (20 * 128, 20)
     assert metrics["curve"][-1]["tokens"] == pytest.approx(20 * 128, rel=0.03)
     assert metrics["after"] != plain["after"]
     ladder.domain_transfer(budget=budget, lengths=schedule)
     assert ladder.outputs() == bytes_of
-    card = read_json(ladder.root / "models/domain_transfer/domain/card.json")
+    card = read_json(ladder.root / f"models/{DOMAIN}/card.json")
     assert card["params"]["lengths"] == schedule
 
 
@@ -218,5 +237,18 @@ def test_what_fails_on_the_way_leaves_the_old_rung(ladder: Ladder, monkeypatch: 
 
 
 def test_the_card_is_plain_json(trained_ladder: Ladder) -> None:
-    card = json.loads((trained_ladder.root / "models/pretrain/card.json").read_text(encoding="utf-8"))
+    card = json.loads((trained_ladder.root / f"models/{PRETRAIN}/card.json").read_text(encoding="utf-8"))
     assert list(card) == ["stage", "rung", "params", "init", "texts", "measured", "weights", "config", "tokenizer"]
+
+
+def test_a_draw_has_a_seed_of_its_own_and_the_first_that_of_params(ladder: Ladder) -> None:
+    """With `draw_text` also other documents: half of the tokens of a pass."""
+    one_pass = BudgetConfig(passes=1)
+    ladder.domain_transfer(replay=0, budget=one_pass)
+    whole, first = ladder.metrics(DOMAIN)["tokens"], ladder.outputs()
+    ladder.domain_transfer(replay=0, budget=one_pass, draw="2")
+    assert ladder.outputs()[f"models/{DOMAIN}/model.safetensors"] != first[f"models/{DOMAIN}/model.safetensors"]
+    assert Checkpoint.load(ladder.root / "models" / DOMAIN).card.params["seed"] == seed_of_draw(1, 2) != 1
+    ladder.domain_transfer(replay=0, budget=one_pass, draw_text=True)
+    halved = ladder.metrics(DOMAIN)["tokens"]
+    assert halved == pytest.approx(whole / 2, rel=0.15)

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptbert.model.architecture import EncoderConfig
-from adaptbert.pretraining.rung import measured_steps
-from stages.pretrain import PretrainParams
-from tests.support import tiny
+from adaptbert.base.start import EncoderConfig, StartConfig
+from adaptbert.pretraining.rung_evaluation import early_steps, measured_steps
+from tests.support import tiny_params
 from tests.support.rungs import ENCODER
 
 
@@ -26,6 +25,15 @@ def test_measured_steps(steps: int, count: int) -> None:
         assert points[0] == steps or points[0] <= max(1, steps // 10 + 1)
 
 
+def test_early_steps() -> None:
+    """Two a decade, up to half of the first measured step."""
+    assert early_steps(1) == []
+    assert early_steps(2) == [1]
+    assert early_steps(59) == [1, 3, 10]
+    assert early_steps(60) == [1, 3, 10, 30]
+    assert early_steps(1000) == [1, 3, 10, 30, 100, 300]
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -39,10 +47,10 @@ def test_measured_steps(steps: int, count: int) -> None:
 )
 def test_contradictions(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        tiny.rung(**changes)
+        tiny_params.rung(**changes)
 
 
-@pytest.mark.parametrize(("init", "encoder"), [("scratch", None), ("models/init", ENCODER)])
+@pytest.mark.parametrize(("init", "encoder"), [("scratch", None), ("models/init/small", ENCODER)])
 def test_scratch_needs_an_encoder_and_nothing_else_takes_one(init: str, encoder: EncoderConfig | None) -> None:
     with pytest.raises(ValueError, match=f"init is {init} and encoder is"):
-        PretrainParams(**tiny.rung_values(init=init, encoder=encoder))
+        StartConfig(init=init, encoder=encoder)

@@ -13,6 +13,7 @@ from transformers import BertForMaskedLM
 from adaptbert.base.files import read_json
 from adaptbert.model import checkpoint
 from adaptbert.model.checkpoint import Checkpoint
+from adaptbert.pretraining.heldout_evaluation import sets_in
 from adaptbert.pretraining.masked_lm import MaskedBatches, MaskedLM
 from adaptbert.pretraining.rung import RungRun, train_rung
 from adaptbert.pretraining.rung_outputs import RungPaths, keep_rung
@@ -22,7 +23,7 @@ from adaptbert.training.document_stream import BudgetConfig, DocumentStream
 from adaptbert.training.loop import fit
 from adaptbert.training.plan import Plan
 from adaptbert.training.savepoints import Savepoints
-from tests.support import tiny
+from tests.support import tiny, tiny_params
 
 HEAD = 4
 
@@ -34,13 +35,13 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> TokenizedCorpus:
 
 def module(steps: int) -> MaskedLM:
     torch.manual_seed(0)
-    return MaskedLM(BertForMaskedLM(tiny.config()), tiny.optim(), steps, HEAD)
+    return MaskedLM(BertForMaskedLM(tiny.config()), tiny_params.optim(), steps, HEAD)
 
 
 def train(corpus: TokenizedCorpus, steps: int, folder: Path | None = None, stop: int | None = None) -> MaskedLM:
     """`HEAD` steps of warm-up and `steps` more, two micro-batches each; cut off after `stop` unless that is None."""
     made = module(steps)
-    batches = MaskedBatches(corpus, DocumentStream(corpus.lengths, 0, 150), tiny.masker(), 64)
+    batches = MaskedBatches(corpus, DocumentStream(corpus.lengths, 0, 150), tiny_params.masker(), 64)
     plan = Plan(HEAD + steps, 2, 1.0, "32-true", 0, "train/mlm_loss")
 
     class Cut(Exception):
@@ -83,9 +84,9 @@ def test_resumed_within_at_the_end_of_and_after_the_warm_up(corpus: TokenizedCor
 
 
 def test_the_encoder_gets_a_schedule_of_its_own() -> None:
-    made = MaskedLM(BertForMaskedLM(tiny.config()), tiny.optim(warmup_fraction=0.2), 10, HEAD)
+    made = MaskedLM(BertForMaskedLM(tiny.config()), tiny_params.optim(warmup_fraction=0.2), 10, HEAD)
     rate = made.configure_optimizers()["lr_scheduler"]["scheduler"].lr_lambdas[0]
-    plain = tiny.optim(warmup_fraction=0.2)
+    plain = tiny_params.optim(warmup_fraction=0.2)
     assert [rate(step) for step in range(HEAD)] == [plain.rate(step, HEAD) for step in range(HEAD)]
     assert [rate(HEAD + step) for step in range(10)] == [plain.rate(step, 10) for step in range(10)]
 
@@ -120,8 +121,12 @@ class Public:
         return self.root / "models" / name
 
     def train(self, start: Checkpoint, name: str, steps: int, **changes: object) -> dict[str, object]:
-        params = tiny.rung(budget=BudgetConfig(steps=steps), optim=tiny.optim(learning_rate=1e-2), **changes)
-        rung = RungRun("pretrain", name, start, self.text, params, tiny.MEASURE, 1, self.root / "heldout")
+        params = tiny_params.rung(
+            budget=BudgetConfig(steps=steps), optim=tiny_params.optim(learning_rate=1e-2), **changes
+        )
+        rung = RungRun(
+            "pretrain", name, start, self.text, params, tiny_params.MEASURE, 1, sets_in(self.root / "heldout")
+        )
         work, run = tiny.work(self.root), tiny.no_record()
         keep_rung(train_rung(rung, work, run), RungPaths(self.folder(name), self.root / f"{name}.json"), work, run)
         return read_json(self.root / f"{name}.json")

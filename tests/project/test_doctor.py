@@ -9,8 +9,10 @@ from packaging.requirements import Requirement
 from typer.testing import CliRunner
 
 from adaptbert.cli import app
+from adaptbert.model.precision import BF16, Speeds
 from adaptbert.project import doctor
 from adaptbert.project.doctor import Finding, Verdict
+from tests.support.processors import FAST, ON_CPU, SLOW, processor
 
 
 def test_doctor_finds_this_machine_good() -> None:
@@ -80,3 +82,52 @@ def test_doctor_sees_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch
     monkeypatch.setattr("tempfile.NamedTemporaryFile", refuse)
     (finding,) = doctor.writable(iter([tmp_path]))
     assert (finding.verdict, finding.observed) == (Verdict.FAIL, "Permission denied")
+
+
+@ON_CPU
+@pytest.mark.parametrize(
+    ("measurement", "flags", "fixed", "verdict", "text", "remedy"),
+    [
+        (FAST, "fpu avx512_bf16", [], Verdict.OK, "here (200 and 100 GFLOP/s on one core)", ""),
+        (FAST, "fpu avx2", [], Verdict.OK, "on one core), though the system lists no instructions for bf16", ""),
+        (FAST, None, ["pretrain.precision"], Verdict.OK, "auto takes bf16-mixed: bf16 2.0 times as fast as", ""),
+        (SLOW, "fpu avx2", [], Verdict.OK, "auto takes 32-true: float32 3.3 times as fast as bf16 here", ""),
+        (SLOW, "fpu bf16", [], Verdict.OK, "on one core), though the system lists instructions for bf16", ""),
+        (
+            SLOW,
+            None,
+            ["pretrain.precision", "finetune.section.precision"],
+            Verdict.WARN,
+            "here (30 and 100 GFLOP/s on one core)",
+            "write auto: params.yaml fixes bf16-mixed in pretrain.precision, finetune.section.precision",
+        ),
+    ],
+)
+def test_doctor_says_what_precision_auto_takes(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    measurement: Speeds,
+    flags: str | None,
+    fixed: list[str],
+    verdict: Verdict,
+    text: str,
+    remedy: str,
+) -> None:
+    processor(monkeypatch, measurement)
+    monkeypatch.setattr(doctor, "CPU_FLAGS", tmp_path / "cpuinfo")
+    for variable in doctor.ISA_LIMITS:
+        monkeypatch.delenv(variable, raising=False)
+    if flags is not None:
+        (tmp_path / "cpuinfo").write_text(f"flags : {flags}\n", encoding="utf-8")
+    finding = doctor.precision(fixed)
+    assert (finding.verdict, finding.remedy) == (verdict, remedy)
+    assert finding.observed.endswith(text) or finding.observed.startswith(text)
+
+
+def test_doctor_reads_which_precisions_are_fixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "params.yaml"
+    assert doctor.fixed(file, BF16) == [], "none yet"
+    file.write_text("pretrain: {precision: auto}\nfinetune: {a: {precision: bf16-mixed}}\n", encoding="utf-8")
+    assert doctor.fixed(file, BF16) == ["finetune.a.precision"]
+    file.write_text("pretrain: [", encoding="utf-8")
+    assert doctor.fixed(file, BF16) == [], "`check` tells what is wrong with it"

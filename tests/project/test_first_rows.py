@@ -20,7 +20,7 @@ from adaptbert.validation.labelled_set import validate_labelled_set
 from adaptbert.validation.limits import Limits
 from stages.collect_task import CollectTaskParams, read_into
 from tests.support import tiny
-from tests.support.checked_files import SEEDS, check_errors, in_a_project, lines, mood, words, write
+from tests.support.checked_files import SEEDS, check_errors, in_a_project, lines, mood, words, write, write_document
 from tests.support.imports import ROOT
 from tests.support.messages import messages_in
 
@@ -73,8 +73,8 @@ def test_values_rules_and_files_are_reported_in_one_run(project: Path) -> None:
     document = params.read(Path("params.yaml"))
     document["optim"] = {}
     document["collect"]["third"] = {"source": "file", "path": "data/own/nothing.txt"}
-    document["tokenize"]["max_length"] = 100_000_000
-    document["ladder"]["finetune"]["mood-y"] = {"task": "mood", "arm": "y", "from": "pretrain"}
+    document["tokenize"]["all"]["max_length"] = 100_000_000
+    document["ladder"]["arms"]["again"] = {"pretrain": "none"}
     Path("params.yaml").write_text(json.dumps(document), encoding="utf-8")
     done = CliRunner().invoke(app, ["check"])
     messages = messages_in(done.stderr.removeprefix("error: "))
@@ -83,8 +83,8 @@ def test_values_rules_and_files_are_reported_in_one_run(project: Path) -> None:
         "AB-100 params.yaml: collect.third.source: ",
         "AB-099 params.yaml: collect_task.broken.form: unknown key 'form'",
         "AB-099 params.yaml: optim: unknown section",
-        "AB-109 params.yaml: tokenize.max_length: ",
-        "AB-186 params.yaml: ladder.finetune.mood-y: ",
+        "AB-109 params.yaml: tokenize.all.max_length: ",
+        "AB-186 params.yaml: ladder.arms.again: ",
         "AB-050 params.yaml: collect.domain.path: data/own/nowhere.txt: no such file",
         "AB-056 data/own/posts.csv:1: column 'text' missing",
         "AB-056 data/own/dev.csv:1: column 'text' missing",
@@ -205,8 +205,8 @@ def test_a_list_of_packages_and_a_dictionary(project: Path) -> None:
     (project / "data/own/words.txt").write_text("word x\n", encoding="utf-8")
     document = params.read(ROOT / "presets/smoke.yaml")
     document["collect"]["domain"]["path"] = "data/own/packages.txt"
-    document["tokenize"]["words"] = {"segmenter": "rjieba", "dictionary": "data/own/words.txt"}
-    Path("params.yaml").write_text(json.dumps(document), encoding="utf-8")
+    document["tokenize"]["all"]["words"] = {"segmenter": "rjieba", "dictionary": "data/own/words.txt"}
+    write_document(document)
     assert [line[:60] for line in check_errors()] == [
         "AB-154 data/own/packages.txt: package 'numpyy' is not instal",
         "AB-165 data/own/words.txt:1: 2 parts, of which the second is",
@@ -216,7 +216,7 @@ def test_a_list_of_packages_and_a_dictionary(project: Path) -> None:
 @pytest.mark.parametrize("source", ["init", "train"])
 def test_a_vocabulary_that_does_not_know_the_text(project: Path, source: str) -> None:
     """One that is taken as it is; or that of an earlier run, while it fits the corpora that it is trained on anew."""
-    folder = Path("models/init" if source == "init" else "data/tokenizer")
+    folder = Path("models/init/small" if source == "init" else "data/tokenizer/small")
     folder.mkdir(parents=True, exist_ok=True)
     tiny.tokenizer().save(folder)
     known, other = (
@@ -234,10 +234,8 @@ def test_a_vocabulary_that_does_not_know_the_text(project: Path, source: str) ->
     document = params.read(Path("params.yaml"))
     if source == "init":
         (folder / "config.json").touch()  # which nobody reads here
-        document["pretrain"] |= {"init": "models/init"}
-        del document["pretrain"]["encoder"]
-        document["tokenizer"] = {"source": "init"}
-        Path("params.yaml").write_text(json.dumps(document), encoding="utf-8")
+        document["ladder"]["starts"]["small"] = {"init": "models/init/small"}
+        write_document(document)
     places = [line.split(":")[0] for line in check_errors()]
     splits = [f"AB-025 {posts[split]}" for split in SEEDS]
     assert sorted(places) == sorted(([f"AB-025 {other}"] if source == "init" else []) + splits)
@@ -256,7 +254,8 @@ except SystemExit as ended:
     print(ended.code, time.process_time(), *({"torch", "transformers", "mlflow", "datasets"} & set(sys.modules)))
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    summary, figures = done.stdout.splitlines()
+    notice, summary, figures = done.stdout.splitlines()
+    assert notice.startswith("notice: params.yaml: ladder.draws: with 1 draw"), done.stdout
     assert summary.startswith("params.yaml: "), done.stdout
     status, seconds, *heavy = figures.split()
     assert (status, heavy, float(seconds) < 3) == ("0", [], True), figures
@@ -266,7 +265,8 @@ except SystemExit as ended:
 def test_more_labels_than_there_are_rows(project: Path, labels: int, is_reported: bool) -> None:
     write(None, {"labels": labels}, mood=mood())
     done = CliRunner().invoke(app, ["check"])
-    notice = f"params.yaml: finetune.mood.labels: {labels:,}, but train has 20 rows that are kept: all of them are used"
+    few = f"{labels:,}, but train of mood has 20 rows that are kept: all of them are used"
+    notice = f"params.yaml: finetune.mood.labels: {few}"
     assert (done.exit_code, notice in done.stdout) == (0, is_reported), done.output
 
 

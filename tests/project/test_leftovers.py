@@ -93,3 +93,12 @@ def test_what_dvc_does_not_have_stays(project: Path) -> None:
     dvc("cache", "dir", ".dvc/cache")
     assert remove() == []
     assert precious.read_text() == "kept"
+
+
+def test_a_cache_in_another_folder(project: Path) -> None:
+    """Named in the settings that are not committed."""
+    shutil.move(".dvc/cache", project.parent / "disk")
+    assert remove() == [], "DVC looks for it in .dvc/cache"
+    dvc("config", "--local", "cache.dir", "../disk")
+    assert remove() == ["out/b removed: params.yaml has no cell@b any more; DVC's cache has it"]
+    assert not Path("out/b").exists()

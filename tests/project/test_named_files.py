@@ -47,7 +47,7 @@ SPECIAL = [
 ]
 
 
-@pytest.mark.parametrize("key", ["collect.general.path", "collect_task.section.train", "tokenize.words.dictionary"])
+@pytest.mark.parametrize("key", ["collect.general.path", "collect_task.section.train", "tokenize.all.words.dictionary"])
 @pytest.mark.parametrize(("name", "problem"), SPECIAL)
 def test_what_has_no_end_is_refused(special: Path, key: str, name: str, problem: str) -> None:
     values = document()

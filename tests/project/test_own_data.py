@@ -1,8 +1,6 @@
 """`adaptbert use PRESET --data DIR`: the files come below the project and under DVC, all of them or none."""
 
-import errno
 import os
-import resource
 import shlex
 import shutil
 import subprocess
@@ -15,7 +13,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from adaptbert.cli import app
-from adaptbert.project import copying, own_data
+from adaptbert.codes import Code
+from adaptbert.project import own_data
 from adaptbert.project.repository import open_repository
 from adaptbert.runtime.params import params_file as params
 from tests.support.imports import ROOT
@@ -39,7 +38,7 @@ def project(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
     for name in ("stages", "presets", "data/sources"):
         (root / name).symlink_to(ROOT / name)
     (root / ".dvc").mkdir()
-    for name in (".dvc/config", ".gitignore", "params.yaml"):
+    for name in (".dvc/config", ".gitignore", "ladder.yaml"):
         shutil.copy(ROOT / name, root / name)
     (root / "params.yaml").write_text(DEMO, encoding="utf-8")
     monkeypatch.chdir(root)
@@ -72,11 +71,12 @@ def cached() -> list[Path]:
 
 
 def untouched(done: Result, code: int, message: str) -> None:
-    """One message, and params.yaml as it was."""
+    """One message, and params.yaml and ladder.yaml as they were."""
     assert (done.exit_code, message in done.stderr) == (code, True), done.output
     assert len(messages_in(done.stderr)) == 1
     assert "Traceback" not in done.output
     assert Path("params.yaml").read_text(encoding="utf-8") == DEMO
+    assert Path("ladder.yaml").read_bytes() == (ROOT / "ladder.yaml").read_bytes()
 
 
 def test_files_come_below_the_project_and_under_dvc(project: Path, text: Path) -> None:
@@ -86,7 +86,7 @@ def test_files_come_below_the_project_and_under_dvc(project: Path, text: Path) -
     done = use(text)
     assert done.exit_code == 0, done.output
     assert done.output.splitlines() == [
-        "params.yaml is now the preset 'weibo'",
+        "params.yaml is now the preset 'weibo', and ladder.yaml has its rungs and cells",
         "data/own: 5 files, 142 bytes, 5 of them copied now",
         "left out (a folder, or a name that tells no known format): notes.md, posts/",
         *(["DVC put 5 records (data/own/*.dvc) into git's index, for your next commit"] * Path(".git").is_dir()),
@@ -287,6 +287,19 @@ def test_outside_a_dvc_repository(project: Path, text: Path) -> None:
 
 
 @pytest.mark.parametrize("project", ["git"], indirect=True)
+def test_params_and_ladder_are_restored_where_files_are_not_recorded(
+    project: Path, text: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: object) -> None:
+        assert Path("params.yaml").read_text(encoding="utf-8") == WEIBO
+        assert "ewect_usual" in Path("ladder.yaml").read_text(encoding="utf-8")
+        raise own_data.Unrecorded(Code.NOT_RECORDED, OWN, "DVC is at odds", "mend it")
+
+    monkeypatch.setattr(own_data, "record", refuse)
+    untouched(use(text), 65, "AB-198 data/own: DVC is at odds")
+
+
+@pytest.mark.parametrize("project", ["git"], indirect=True)
 def test_killed_while_it_copies(project: Path, text: Path) -> None:
     """Half a file never has the name of a whole one, and the next call removes it."""
     code = """
@@ -307,36 +320,3 @@ cli.app(["use", "weibo", "--data", sys.argv[1]])
     assert Path("params.yaml").read_text(encoding="utf-8") == DEMO
     assert use(text).exit_code == 0
     assert own_files() == sorted([*NAMES, *(f"{name}.dvc" for name in NAMES)])
-
-
-# ---- one file
-
-
-def test_a_copy_keeps_bytes_and_time_and_counts_them(tmp_path: Path) -> None:
-    source, steps = tmp_path / "a", list[int]()
-    source.write_bytes(os.urandom(copying.BLOCK + 7))
-    os.utime(source, ns=(1, 1_234_567_890_123_456_789))
-    copying.copy(source, tmp_path / "b", steps.append)
-    assert (tmp_path / "b").read_bytes() == source.read_bytes()
-    assert ((tmp_path / "b").stat().st_mtime_ns, sum(steps)) == (1_234_567_890_123_456_789, copying.BLOCK + 7)
-
-
-def test_a_source_that_grows_meanwhile(tmp_path: Path) -> None:
-    source = tmp_path / "a"
-    source.write_text("a")
-    with pytest.raises(own_data.BadData, match=r"AB-048 .*changed while it was copied"):
-        copying.copy(source, tmp_path / "b", lambda _: source.write_text("longer"))
-
-
-def test_a_copy_that_cannot_be_written(tmp_path: Path) -> None:
-    """The system allows a file of so many bytes and no more."""
-    (tmp_path / "a").write_bytes(bytes(5000))
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
-    try:
-        with pytest.raises(
-            copying.NotWritten, match=f"a cannot be copied here: {os.strerror(errno.EFBIG)}\n  make room"
-        ):
-            copying.copy(tmp_path / "a", tmp_path / "b", lambda _: None)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptbert.comparison.plot_data import write_plots
 from adaptbert.comparison.records import Comparison
+from adaptbert.comparison.tables.plot_data import write_plots
 from adaptbert.prediction import outputs
 from adaptbert.rows.spreadsheet import FORMULA, inert
 from tests.support.predicting import read

@@ -87,7 +87,7 @@ def domain_transfer(params: DomainTransferParams, *, corpus: str, run: Run) -> N
         import os
         raise ValueError("cannot use " + os.environ["MLFLOW_TRACKING_URI"])
 
-Stage(domain_transfer).run()
+Stage(domain_transfer, blocks=("corpus",)).run()
 """
 
 

@@ -69,6 +69,36 @@ def test_the_second_signal_ends_the_process_on_the_spot(tmp_path: Path) -> None:
     assert process.returncode - 128 in (signal.SIGTERM, signal.SIGINT), "whichever the kernel delivers last"
 
 
+HELD = """
+import sys, time
+from adaptbert.runtime import signals
+from adaptbert.runtime.stage import _exit_code
+
+def work():
+    signals.raise_at_once()
+    with signals.held():
+        print("ready", flush=True)
+        time.sleep(0.5)
+        print("whole", flush=True)
+    time.sleep(60)
+
+sys.exit(_exit_code(work))
+"""
+
+
+@SIGNALS
+def test_a_held_signal_raises_at_the_end_of_the_block(number: signal.Signals) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", HELD], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(number)
+        answered, printed = process.communicate(timeout=10)
+    assert answered == "whole\n"
+    assert (process.returncode, printed) == (75, f"stopped by {number.name}; the same command goes on from here\n")
+
+
 DESTRUCTOR = """
 import sys, time
 from adaptbert.runtime import signals
@@ -98,6 +128,47 @@ def test_a_signal_inside_a_destructor_is_raised_after_it(tmp_path: Path, number:
         process.send_signal(number)
         _, printed = process.communicate(timeout=10)
     assert (process.returncode, printed) == (75, f"stopped by {number.name}; the same command goes on from here\n")
+
+
+BEFORE_A_HELD_BLOCK = """
+import signal, sys, time
+from adaptbert.runtime import signals
+from adaptbert.runtime.stage import _exit_code
+
+class Signalled:
+    def __del__(self):
+        signal.raise_signal({number})
+
+class LastToGo:
+    def __del__(self, sleep=time.sleep):
+        sleep(0.2)
+
+sys.last_to_go = LastToGo()  # so that Python takes longer to shut down than `_raise_again` waits
+
+def work():
+    signals.raise_at_once()
+    Signalled()
+    {then}
+
+sys.exit(_exit_code(work))
+"""
+
+
+@SIGNALS
+@pytest.mark.parametrize(
+    ("then", "code", "printed"),
+    [
+        ("with signals.held(): pass", 75, "stopped by {}; the same command goes on from here\n"),
+        ("return", 0, ""),
+    ],
+)
+def test_a_signal_inside_a_destructor_does_not_kill_a_process_that_is_ending(
+    number: signal.Signals, then: str, code: int, printed: str
+) -> None:
+    """The alarm that should raise it again would come while Python shuts down, and nothing catches it there."""
+    program = BEFORE_A_HELD_BLOCK.format(number=int(number), then=then)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (code, printed.format(number.name))
 
 
 PARENT = """

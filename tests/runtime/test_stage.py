@@ -1,28 +1,25 @@
 """From a command line to a call: arguments by the signature, values by params.yaml, one line and a code on failure."""
 
-import errno
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
-from adaptbert.base.files import atomic_write
-from adaptbert.codes import Code
-from adaptbert.errors import BadData, BadParams, UserError, raise_all
+from adaptbert.base.start import StartConfig
 from adaptbert.pretraining.heldout_evaluation import MeasureConfig
-from adaptbert.runtime.signals import Interrupted
 from adaptbert.runtime.stage import Stage
 from adaptbert.runtime.tracking.run import Run
-from adaptbert.training.stability import Diverged
+from adaptbert.validation.limits import Limits
+from stages.collect import CollectParams
 from stages.domain_transfer import DomainTransferParams
-from stages.finetune import FinetuneParams
 from tests.support.imports import ROOT
 from tests.support.messages import messages_in
+from tests.support.rules import errors
 
 SMOKE = (ROOT / "presets/smoke.yaml").read_text(encoding="utf-8")
 
@@ -37,9 +34,12 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def exit_code(function: Callable[..., None], *argv: str, keyed_by: str | None = None) -> int:
+def exit_code(function: Callable[..., None], *argv: str, **more: Any) -> int:
+    """Of a stage; its values are those of the blocks that its arguments name."""
+    hints = get_type_hints(function)
+    more = {"blocks": tuple(name for name in ("start", "corpus") if name in hints)} | more
     with pytest.raises(SystemExit) as ended:
-        Stage(function, keyed_by).run(argv)
+        Stage(function, **more).run(argv)
     assert isinstance(ended.value.code, int)
     return ended.value.code
 
@@ -54,8 +54,8 @@ def domain_transfer(
     called.update(locals())
 
 
-def finetune(params: FinetuneParams, *, task: str, out: Path) -> None:
-    """A stage whose section has a part for each task."""
+def collect(params: CollectParams, *, corpus: str, out: Path) -> None:
+    """A stage whose section has a part for each corpus."""
     called.update(locals())
 
 
@@ -73,12 +73,28 @@ def test_arguments_follow_the_signature(project: Path) -> None:
 
 
 def test_a_part_of_a_section_by_its_key(project: Path) -> None:
-    text = SMOKE.replace("  mention:\n    seeds: [1, 2]", "  mention:\n    seeds: [7]")
-    assert text != SMOKE
-    (project / "params.yaml").write_text(text, encoding="utf-8")
-    for task, seeds in (("section", [1]), ("mention", [7])):
-        assert exit_code(finetune, "--task", task, "--out", "x", keyed_by="task") == 0
-        assert called["params"].seeds[: len(seeds)] == seeds
+    for corpus in ("general", "domain"):
+        assert exit_code(collect, "--corpus", corpus, "--out", "x", keyed_by="corpus", blocks=()) == 0
+        assert called["params"].path == f"data/sources/smoke_{corpus}.txt"
+
+
+def test_values_of_blocks_and_of_another_section(project: Path) -> None:
+    """Those of the corpus win over those of the start; the weights of a start stand in the ladder."""
+
+    def domain_transfer(
+        params: DomainTransferParams, *, start: str, corpus: str, weights: StartConfig, out: Path
+    ) -> None:
+        called.update(locals())
+
+    blocks = "domain_transfer:\n  small: {dropout: 0.2, block_size: 32}\n  domain: {dropout: 0.3}\n"
+    (project / "params.yaml").write_text(SMOKE.replace("domain_transfer:\n", blocks, 1), encoding="utf-8")
+    at = {"weights": "ladder.starts.{start}"}
+    for corpus, dropout in (("general", 0.2), ("domain", 0.3)):
+        words = ("--start", "small", "--corpus", corpus, "--out", "x")
+        assert exit_code(domain_transfer, *words, at=at) == 0
+        values = called["params"]
+        assert (values.dropout, values.block_size, values.replay_fraction) == (dropout, 32, 0.05)
+        assert called["weights"].encoder.hidden_size == 64
 
 
 @pytest.mark.parametrize(
@@ -96,10 +112,10 @@ def test_other_arguments_are_refused(
 
 
 def test_a_key_that_is_not_there(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert exit_code(finetune, "--task", "mentoin", "--out", "x", keyed_by="task") == 78
+    assert exit_code(collect, "--corpus", "generel", "--out", "x", keyed_by="corpus", blocks=()) == 78
     (line,) = messages_in(capsys.readouterr().err)
-    assert line.startswith("error: AB-099 params.yaml: finetune.mentoin: 'mentoin' is missing")
-    assert "(did you mean 'mention'?)" in line
+    assert line.startswith("error: AB-099 params.yaml: collect.generel: 'generel' is missing")
+    assert "(did you mean 'general'?)" in line
 
 
 @pytest.mark.parametrize(
@@ -123,7 +139,7 @@ def test_a_key_that_is_not_there(project: Path, capsys: pytest.CaptureFixture[st
         ),
         ("\ncompare:", "\nverdicts:", "AB-099 params.yaml: compare: 'compare' is missing in the file"),
         ("\ncompare:", "\nmeassure: {}\ncompare:", "unknown section 'meassure' (did you mean 'measure'?)"),
-        ("lowercase: true", "lowercase: tru", "AB-100 params.yaml: tokenizer.lowercase: expected true or false, found"),
+        ("lowercase: true", "lowercase: tru", "AB-100 params.yaml: tokenizer.all.lowercase: expected true or"),
     ],
 )
 def test_a_bad_value_anywhere_ends_the_stage_before_it_begins(
@@ -141,135 +157,14 @@ def test_a_bad_value_anywhere_ends_the_stage_before_it_begins(
     assert called == {}
 
 
-def raising(error: BaseException) -> Callable[..., None]:
-    def domain_transfer(params: DomainTransferParams, *, out: Path) -> None:
-        raise error
-
-    return domain_transfer
-
-
-@pytest.mark.parametrize(
-    ("error", "code", "line"),
-    [
-        (
-            BadData(Code.DAMAGED_WEIGHTS, "model", "damaged", "restore it"),
-            65,
-            "error: AB-124 model: damaged\n  restore it",
-        ),
-        (
-            BadParams(Code.CONTRADICTION, "params.yaml: a", "1 > 0", "change it"),
-            78,
-            "error: AB-111 params.yaml: a: 1 > 0\n  change it",
-        ),
-        (
-            Diverged(Code.DIVERGED, "step 3", "the loss is nan", "lower it"),
-            70,
-            "error: AB-158 step 3: the loss is nan\n  lower it",
-        ),
-        (Interrupted("stopped by SIGTERM"), 75, "stopped by SIGTERM; the same command goes on from here"),
-        (
-            OSError(errno.EROFS, "Read-only file system", "models/x"),
-            74,
-            "error: AB-189 models/x: the file system is read-only\n  mount it for writing, or work in another folder",
-        ),
-    ],
-)
-def test_one_line_and_a_code_that_says_what_to_do(
-    project: Path, capsys: pytest.CaptureFixture[str], error: BaseException, code: int, line: str
-) -> None:
-    assert exit_code(raising(error), "--out", "x") == code
-    assert capsys.readouterr().err == line + "\n"
-
-
-def test_several_failures_are_reported_together(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    def domain_transfer(params: DomainTransferParams, *, out: Path) -> None:
-        raise_all(
-            [
-                BadData(Code.NOT_DECODABLE, "a.txt:3", "bad byte", "mend it"),
-                BadData(Code.LABEL_MISSING, "b.csv:9", "no label", "add one"),
-            ]
-        )
-
-    assert exit_code(domain_transfer, "--out", "x") == 65
-    assert capsys.readouterr().err == (
-        "error: AB-001 a.txt:3: bad byte\n  mend it\nAB-062 b.csv:9: no label\n  add one\n"
-    )
-
-
-@pytest.mark.parametrize("error", [RuntimeError("ours"), OSError(errno.ENOENT, "No such file", "x"), KeyError("x")])
-def test_a_fault_of_ours_keeps_its_traceback(project: Path, error: Exception) -> None:
-    """Nothing that we did not foresee is dressed up as the user's mistake."""
-    with pytest.raises(type(error)):
-        Stage(raising(error)).run(["--out", "x"])
-    assert not isinstance(error, UserError)
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full, on Linux")
-def test_a_full_disk(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    def domain_transfer(params: DomainTransferParams, *, out: Path) -> None:
-        with out.open("w") as file:
-            file.write("x" * 100_000)
-
-    assert exit_code(domain_transfer, "--out", "/dev/full") == 74
-    printed = capsys.readouterr().err
-    pattern = r"error: AB-189 output: no space left on the disk, [\d,]+ are free\n  make room and run again\n"
-    assert re.fullmatch(pattern, printed), printed
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
-        OSError(errno.EDQUOT, "Quota exceeded", "models/x"),
-        ValueError(
-            "Error while serializing: I/O error: Disk quota exceeded (os error 122)"
-        ),  # as safetensors reports it
-    ],
-)
-def test_a_quota_that_is_used_up(project: Path, capsys: pytest.CaptureFixture[str], error: Exception) -> None:
-    def domain_transfer(params: DomainTransferParams, *, out: Path) -> None:
-        with atomic_write(out) as part:
-            part.write_bytes(b"x" * 5000)
-            raise error
-
-    assert exit_code(domain_transfer, "--out", "models/x") == 74
-    printed = capsys.readouterr().err
-    pattern = r"the quota is used up, more than 5,000 bytes are needed, [\d,]+ are free\n  make room and run again\n"
-    assert re.fullmatch(f"error: AB-189 models/x: {pattern}", printed), printed
-    assert not list(Path("models").iterdir())
-
-
-FILE_LIMIT = """
-import resource
-from pathlib import Path
-from adaptbert.runtime.stage import Stage
-from adaptbert.base.files import atomic_write
-from stages.domain_transfer import DomainTransferParams
-
-def domain_transfer(params: DomainTransferParams, *, out: Path) -> None:
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
-    with atomic_write(out) as part:
-        part.mkdir()
-        (part / "small").write_bytes(b"x")
-        (part / "large").write_bytes(b"x" * 200_000)
-
-Stage(domain_transfer).run()
-"""
-
-
-def test_a_file_that_does_not_fit_leaves_the_old_output(project: Path) -> None:
-    (project / "out").mkdir()
-    (project / "out/old").write_text("old")
-    ran = subprocess.run(
-        [sys.executable, "-c", FILE_LIMIT, "--out", "out"], capture_output=True, text=True, check=False, timeout=60
-    )
-    assert ran.returncode == 74, ran.stderr
-    assert ran.stderr.endswith(
-        "error: AB-189 out: larger than a file may be here, more than 100,001 bytes are needed\n  "
-        "raise `ulimit -f` and run again\n"
-    )
-    assert "Traceback" not in ran.stderr
-    assert sorted(path.name for path in project.iterdir()) == [".work", "out", "params.yaml", "stages"]
-    assert [path.name for path in (project / "out").iterdir()] == ["old"]
+def test_all_errors_of_all_sections_are_reported_together() -> None:
+    changes = {"seed": -1, "compare.confidence": "high", "ladder.starts.small.encoder.heads": 3}
+    messages = errors(**changes)
+    assert [re.findall(r"AB-\d+ params.yaml: ([\w.]+)", line)[0] for line in messages] == [
+        "compare.confidence",
+        "seed",
+        "ladder.starts.small.encoder",
+    ]
 
 
 RECORDED = """
@@ -282,7 +177,7 @@ def domain_transfer(params: DomainTransferParams, *, corpus: str, seed: int, out
     run.log_metrics({"loss": 0.5}, 3)
     print("the stage")
 
-Stage(domain_transfer).run()
+Stage(domain_transfer, blocks=("corpus",)).run()
 """
 
 
@@ -322,9 +217,9 @@ def test_the_run_is_handed_over(project: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "nonsense://nowhere")
     seen: list[Run] = []
 
-    def domain_transfer(params: DomainTransferParams, *, out: Path, run: Run) -> None:
+    def validate(params: Limits, *, out: Path, run: Run) -> None:
         run.log_metrics({"a": 1.0})
         seen.append(run)
 
-    assert exit_code(domain_transfer, "--out", "x") == 0
+    assert exit_code(validate, "--out", "x") == 0
     assert len(seen) == 1

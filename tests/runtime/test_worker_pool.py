@@ -145,3 +145,37 @@ def test_workers_end_with_the_process_that_started_them(tmp_path: Path, number: 
     _, printed = process.communicate(timeout=20)  # which waits until the last of them has let go of the pipe
     assert process.returncode == code
     assert "Traceback" not in printed
+
+
+INSIDE = """
+import itertools, signal, sys
+from adaptbert.runtime import signals
+from adaptbert.runtime.stage import _exit_code
+from adaptbert.runtime.worker_pool import in_order
+from tests.runtime.test_worker_pool import square
+
+def stop_there(frame, event, _):
+    if (frame.f_code.co_name, event) == ("{function}", "{event}") and "threading.py" in frame.f_code.co_filename:
+        sys.settrace(None)
+        signal.raise_signal(signal.SIGINT)
+    return stop_there
+
+def work():
+    signals.raise_at_once()
+    for number, _ in in_order(square, itertools.count(), 2):
+        if number == 100:
+            sys.settrace(stop_there)
+
+if __name__ == "__main__":
+    sys.exit(_exit_code(work))
+"""
+
+
+@pytest.mark.parametrize(("function", "event"), [("__enter__", "return"), ("__exit__", "call")])
+def test_a_signal_inside_the_executor_leaves_no_lock_taken(tmp_path: Path, function: str, event: str) -> None:
+    """An exception at these places leaves one taken, for which the process would wait for ever."""
+    program = tmp_path / "program.py"
+    program.write_text(INSIDE.format(function=function, event=event))
+    env = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, str(program)], env=env, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (75, "stopped by SIGINT; the same command goes on from here\n")

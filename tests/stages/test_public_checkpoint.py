@@ -47,7 +47,7 @@ PARAMS = {
 CASES = {
     "revision": {"init": "acme/tiny-bert", "revision": REVISION},
     "branch": {"init": "acme/tiny-bert", "revision": "main"},
-    "folder": {"init": "models/local", "revision": None},
+    "folder": {"init": "models/init/local"},
     "typo": {"init": "acme/typo", "revision": "main"},
     "wide": {"init": "acme/wide-bert", "revision": "main"},
     "odd": {"init": "acme/odd-bert", "revision": "main"},
@@ -59,6 +59,7 @@ import sys
 from pathlib import Path
 import torch
 from transformers import BertConfig, BertForMaskedLM
+from adaptbert.base.start import StartConfig
 from adaptbert.errors import UserError
 from adaptbert.pretraining.heldout_evaluation import MeasureConfig
 from adaptbert.runtime.params.params_file import parse
@@ -68,7 +69,8 @@ from adaptbert.tokenization.store.tokenizer import Tokenizer, VocabularyConfig
 from adaptbert.training.resume import Work
 from stages.pretrain import PretrainParams, pretrain
 
-cache, revision, changes, cases = Path(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3]), json.loads(sys.argv[4])
+cache, revision = Path(sys.argv[1]), sys.argv[2]
+changes, values, cases = map(json.loads, sys.argv[3:])
 
 texts = [f"the {a} cat saw a {b} dog near the {c} house" for a in ("red", "old") for b in ("big", "sad")
          for c in ("blue", "tall", "wide")] * 4
@@ -77,7 +79,7 @@ torch.manual_seed(0)
 model = BertForMaskedLM(BertConfig(vocab_size=tokenizer.size, hidden_size=32, num_hidden_layers=1,
                                    num_attention_heads=2, intermediate_size=64, max_position_embeddings=64))
 of_hub = {cache / f"models--acme--{name}/snapshots" / revision: change for name, change in changes.items()}
-for folder, change in {**of_hub, Path("models/local"): {}}.items():
+for folder, change in {**of_hub, Path("models/init/local"): {}}.items():
     folder.mkdir(parents=True)
     model.save_pretrained(str(folder))
     tokenizer.save(folder)
@@ -92,12 +94,14 @@ corpus_writer.write(Path("data/heldout/general"), rows[:10], tokenizer, 32)
 Path("data/tokenizer").mkdir()
 tokenizer.save(Path("data/tokenizer"))
 
-for name, values in cases.items():
-    params = parse(PretrainParams, values, "pretrain", Path("params.yaml"))
+params = parse(PretrainParams, values, "pretrain", Path("params.yaml"))
+for name, start in cases.items():
+    weights = parse(StartConfig, start, "ladder.starts.local", Path("params.yaml"))
     here = Path(name)
     try:
-        pretrain(params, seed=1, measure=MeasureConfig(probability=0.15, max_tokens=1000, seed=0),
-                 init=Path("models/init"), tokenizer=Path("data/tokenizer"), text=Path("data/text"),
+        pretrain(params, start="local", weights=weights, seed=1,
+                 measure=MeasureConfig(probability=0.15, max_tokens=1000, seed=0),
+                 init=Path("models/init/local"), tokenizer=Path("data/tokenizer"), text=Path("data/text"),
                  heldout=Path("data/heldout"), scratch=here / "scratch", out=here / "pretrain",
                  metrics=here / "pretrain.json", work=Work(here / ".work", code=[]), run=Run())
     except UserError as error:
@@ -119,9 +123,9 @@ class Trained:
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     home, root = tmp_path_factory.mktemp("hub"), tmp_path_factory.mktemp("project")
-    cases = {name: PARAMS | start for name, start in CASES.items()}
     environment = {**os.environ, "HF_HOME": str(home), "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(Path.cwd())}
-    command = [sys.executable, "-c", SCRIPT, str(home / "hub"), REVISION, json.dumps(CHANGES), json.dumps(cases)]
+    values = map(json.dumps, (CHANGES, PARAMS, CASES))
+    command = [sys.executable, "-c", SCRIPT, str(home / "hub"), REVISION, *values]
     done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return Trained(root)
@@ -129,7 +133,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
 
 @pytest.mark.parametrize("case", ["revision", "branch", "folder"])
 def test_a_public_checkpoint_is_the_general_rung_as_it_is(trained: Trained, case: str) -> None:
-    before = load_file(trained.root / "models/local/model.safetensors")
+    before = load_file(trained.root / "models/init/local/model.safetensors")
     after = load_file(trained.root / case / "pretrain/model.safetensors")
     assert before.keys() == after.keys()
     assert all((before[name] == after[name]).all() for name in before)

@@ -12,19 +12,23 @@ import pyarrow.parquet as pq
 import pytest
 
 from adaptbert.base.files import read_json
+from adaptbert.base.start import EncoderConfig, StartConfig
 from adaptbert.errors import BadData
 from adaptbert.tokenization.documents import is_heldout
 from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
 from adaptbert.tokenization.store.tokenizer import Tokenizer, VocabularyConfig
 from adaptbert.tokenization.store.vocabulary_growth import extends
+from adaptbert.tokenization.vocabulary_extension import ExtensionConfig
 from adaptbert.tokenization.word_segmentation import SegmentationConfig
 from stages.tokenize import TokenizeParams, tokenize
 from stages.tokenizer import TokenizerParams, tokenizer
-from tests.support import tiny
+from tests.support import tiny, tiny_tasks
 from tests.support.imports import ROOT
 
-TRAIN = {"source": "train", "corpora": ["general", "domain"], "vocabulary_size": 160, "lowercase": True}
-TRAIN |= {"min_frequency": 1}
+TRAIN = {"corpora": ["general", "domain"], "vocabulary_size": 160, "lowercase": True, "min_frequency": 1}
+ENCODER = EncoderConfig(layers=1, hidden_size=32, heads=2, intermediate_size=64, max_positions=64)
+RANDOM = StartConfig(init="scratch", encoder=ENCODER)
+FOLDER = StartConfig(init="models/init/small")
 WORDS = SegmentationConfig(segmenter="none", dictionary="data/sources/words.txt")
 CUT = TokenizeParams(max_length=24, heldout_fraction=0.1, words=WORDS)
 
@@ -42,7 +46,7 @@ def validated(tmp_path_factory: pytest.TempPathFactory) -> Path:
             folder / f"corpora/{kind}.parquet",
         )
     for task, shape in (("section", "single_sentence"), ("mention", "sequence_labelling")):
-        tiny.task(folder / "tasks" / task, shape)
+        tiny_tasks.task(folder / "tasks" / task, shape)
     return folder
 
 
@@ -50,14 +54,17 @@ def run(validated: Path, root: Path, params: TokenizeParams = CUT, **train: Any)
     """Run both stages; returns the metrics of `tokenize`."""
     tokenizer(
         TokenizerParams(**(TRAIN | train)),
+        start="small",
+        weights=RANDOM,
         corpora=validated / "corpora",
-        init=root / "models/init",
+        init=root / "models/init/README.md",
         out=root / "tokenizer",
         metrics=root / "metrics/tokenizer.json",
         run=tiny.no_record(),
     )
     tokenize(
         params,
+        start="small",
         validated=validated,
         tokenizer=root / "tokenizer",
         dictionary=ROOT / params.words.dictionary,
@@ -151,13 +158,15 @@ def test_equal_bytes_in_other_processes(validated: Path, outputs: Path, tmp_path
 
 
 def test_the_tokenizer_of_a_checkpoint(validated: Path, tmp_path: Path) -> None:
-    tiny.tokenizer().save(tmp_path / "models/init")
-    params = TokenizerParams(source="init")
+    """What random weights need may stand in the file as well: another start has those."""
+    tiny.tokenizer().save(tmp_path / "models/init/small")
     out = tmp_path / "tokenizer"
     tokenizer(
-        params,
+        TokenizerParams(**TRAIN),
+        start="small",
+        weights=FOLDER,
         corpora=validated / "corpora",
-        init=tmp_path / "models/init",
+        init=tmp_path / "models/init/small",
         out=out,
         metrics=tmp_path / "tokenizer.json",
         run=tiny.no_record(),
@@ -169,12 +178,14 @@ def test_the_tokenizer_of_a_checkpoint_extended(validated: Path, tmp_path: Path)
     old = Tokenizer.train(
         lambda: tiny.sentences("general", 100), VocabularyConfig(vocabulary_size=100, lowercase=True, min_frequency=1)
     )
-    old.save(tmp_path / "models/init")
+    old.save(tmp_path / "models/init/small")
     extend = {"corpora": ["domain"], "num_new_tokens": 10, "min_frequency": 5}
     tokenizer(
-        TokenizerParams(source="init", extend=extend),
+        TokenizerParams(extend=extend),
+        start="small",
+        weights=FOLDER,
         corpora=validated / "corpora",
-        init=tmp_path / "models/init",
+        init=tmp_path / "models/init/small",
         out=tmp_path / "tokenizer",
         metrics=tmp_path / "tokenizer.json",
         run=tiny.no_record(),
@@ -202,27 +213,16 @@ def test_nothing_is_left_where_a_text_does_not_fit(validated: Path, tmp_path: Pa
 
 
 def test_a_corpus_too_small_to_hold_anything_out(validated: Path, tmp_path: Path) -> None:
-    with pytest.raises(BadData, match=r"AB-018 heldout/\w+: 0 of 0 texts have a token\n.* raise tokenize.heldout"):
+    with pytest.raises(BadData, match=r"AB-018 heldout/\w+: no text\n.* raise tokenize.heldout"):
         run(validated, tmp_path, TokenizeParams(max_length=24, heldout_fraction=1e-6, words=WORDS))
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"lowercase": None}, "source train needs lowercase"),
-        ({"corpora": []}, "source train needs corpora"),
-        (
-            {"extend": {"corpora": ["domain"], "num_new_tokens": 9, "min_frequency": 1}},
-            "source train makes a vocabulary of its own and extend is given",
-        ),
-        ({"source": "init"}, "source init brings its vocabulary"),
-    ],
-)
-def test_contradictions(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        TokenizerParams(**(TRAIN | changes))
-    with pytest.raises(ValueError, match="source bert-base-chinese is a name on the hub and needs a revision"):
-        TokenizerParams(source="bert-base-chinese")
+def test_a_start_from_random_weights_adds_no_words(validated: Path, tmp_path: Path) -> None:
+    """`extend` in `all` is for the starts from a checkpoint; this one has words of all its corpora already."""
+    extend = {"corpora": ["domain"], "num_new_tokens": 10, "min_frequency": 5}
+    run(validated, tmp_path, extend=ExtensionConfig(**extend))
+    metrics = read_json(tmp_path / "metrics/tokenizer.json")
+    assert (metrics["vocabulary"], "new_tokens" in metrics) == (160, False)
 
 
 def test_the_facts_are_plain_json(outputs: Path) -> None:

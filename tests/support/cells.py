@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 
 from adaptbert.base.files import read_json
 from stages.finetune import FinetuneParams, finetune
-from tests.support import tiny
+from tests.support import tiny, tiny_params, tiny_tasks
 
 Kinds = Mapping[str, tuple[str, str]]
 
@@ -24,7 +24,7 @@ class Project:
     def __init__(self, root: Path, kinds: Kinds, rows: tuple[int, int, int] = (96, 24, 32)) -> None:
         self.root, self.kinds = root, kinds
         for task, (shape, target) in kinds.items():
-            tiny.task(root / "data" / task, shape, rows, target)
+            tiny_tasks.task(root / "data" / task, shape, rows, target)
         tiny.scratch(root / "models/scratch")
         tiny.pretrained(root / "models/pretrain")
 
@@ -35,11 +35,13 @@ class Project:
             options: of the shape, where they are not the usual ones.
         """
         shape, target = self.kinds[task]
-        own = tiny.options(shape, target, **(options or {}))
+        own = tiny_tasks.options(shape, target, **(options or {}))
         finetune(
-            FinetuneParams(**tiny.cell_values(**{shape: own, **changes})),
+            FinetuneParams(**tiny_params.cell_values(**{shape: own, **changes})),
             task=task,
             arm=arm,
+            start="small",
+            draw="0",
             init=self.root / "models" / ("scratch" if arm == "scratch" else "pretrain"),
             data=self.root / "data" / task,
             out=self.root / f"models/finetune/{task}-{arm}",

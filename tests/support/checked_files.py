@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from adaptbert.base.task_types import TARGETS_OF
 from adaptbert.cli import app
+from adaptbert.runtime.params import expanded_ladder
 from adaptbert.runtime.params import params_file as params
 from tests.support.imports import ROOT
 from tests.support.messages import messages_in
@@ -63,17 +63,26 @@ SEEDS = {"train": 0, "dev": 1000, "test": 2000}
 
 
 def write(collect: Mapping[str, Any] | None = None, options: Mapping[str, Any] | None = None, **tasks: Any) -> None:
-    """A params.yaml with these sets beside those of the smoke recipe, and cells without rungs of their own."""
+    """A params.yaml with these sets beside those of the smoke recipe, and its ladder.yaml.
+
+    Args:
+        collect: corpora and their paths.
+        options: of `finetune`, for all of the tasks.
+    """
     document = params.read(ROOT / "presets/smoke.yaml")
     for name, values in (collect or {}).items():
         document["collect"][name] = {"source": "files", "path": values}
-    base = {k: v for k, v in document["finetune"]["section"].items() if k not in TARGETS_OF}
     for name, values in tasks.items():
         document["collect_task"][name] = values
-        document["ladder"]["finetune"][f"{name}-x"] = {"task": name, "arm": "x", "from": "pretrain"}
         shape = values["shape"]
-        document["finetune"][name] = {**base, shape: BLOCKS[shape], **(options or {})}
+        document["finetune"][name] = {shape: BLOCKS[shape], **(options or {})}
+    write_document(document)
+
+
+def write_document(document: Mapping[str, Any]) -> None:
+    """A params.yaml, and the ladder.yaml that belongs to it."""
     Path("params.yaml").write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
+    expanded_ladder.write(expanded_ladder.expanded(document, Path("params.yaml")))
 
 
 def check_errors() -> list[str]:

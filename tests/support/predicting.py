@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from adaptbert.cli import app
 from adaptbert.rows import labelled_set as labelled
-from tests.support import tiny
+from tests.support import tiny_tasks
 from tests.support.cells import Project
 from tests.support.imports import ROOT
 
@@ -20,7 +20,7 @@ CLASS, PAIR, SPANS, ANSWER = (
     "sequence_labelling_spans",
     "extractive_answer_answer",
 )
-KINDS = {f"{shape}_{target}": (shape, target) for shape, target in tiny.KINDS}
+KINDS = {f"{shape}_{target}": (shape, target) for shape, target in tiny_tasks.KINDS}
 
 
 def model(project: Project, task: str) -> Path:

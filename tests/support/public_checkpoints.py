@@ -14,7 +14,10 @@ from tests.support import tiny
 from tests.support.messages import messages_in
 
 State = dict[str, Any]
-INIT = Path("models/init")
+STARTS = Path("models/init")
+START = "source"
+INIT = STARTS / START
+"""Where `run` imports to."""
 README = "what lies here"
 BIN, CONFIG, VOCABULARY = "source/pytorch_model.bin", "source/config.json", "source/vocab.txt"
 DECODER, EMBEDDINGS = "cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight"
@@ -81,7 +84,9 @@ def save_source(folder: Path, weights: State | None = None, *, legacy: bool = Fa
 
 
 def run(*arguments: str) -> Result:
-    return CliRunner().invoke(app, ["import", *arguments])
+    """The command, into INIT where nothing else is said."""
+    place = [] if {"--to", "--start"} & set(arguments) else ["--start", START]
+    return CliRunner().invoke(app, ["import", *arguments, *place])
 
 
 def brought(*arguments: str) -> str:
@@ -121,13 +126,13 @@ def whole() -> State:
 
 
 def refused(*arguments: str, code: int = 65) -> str:
-    """The one message; models/init is as it was."""
+    """The one message; nothing was written."""
     done = run(*(arguments or ("source",)))
     assert done.exit_code == code, done.output
     assert not isinstance(done.exception, Exception) or isinstance(done.exception, SystemExit)
     (message,) = messages_in(done.output)
     assert message.count("\n") == 1, "a place and a problem, a remedy"
-    assert [path.name for path in INIT.iterdir()] == ["README.md"]
+    assert [path.name for path in STARTS.iterdir()] == ["README.md"]
     return message.removeprefix("error: ")
 
 

@@ -6,12 +6,18 @@ from typing import Any
 import pytest
 
 from adaptbert.base.files import read_json
+from adaptbert.base.start import EncoderConfig, StartConfig
 from adaptbert.errors import BadData
-from adaptbert.model.architecture import EncoderConfig
 from stages.domain_transfer import DomainTransferParams, domain_transfer
+from stages.measure import measure
 from stages.pretrain import PretrainParams, pretrain
 from stages.task_transfer import TaskTransferParams, task_transfer
-from tests.support import tiny
+from tests.support import tiny, tiny_params
+
+SCRATCH, PRETRAIN = "scratch/small", "pretrain/small"
+GENERAL, DOMAIN = "domain_transfer/general-small-1", "domain_transfer/domain-small-1"
+TASK = "task_transfer/section-domain-small-1"
+"""Folders below models/, names of metrics below metrics/."""
 
 ENCODER = EncoderConfig(layers=2, hidden_size=32, heads=2, intermediate_size=64, max_positions=tiny.POSITIONS)
 
@@ -25,7 +31,7 @@ class Ladder:
         for kind in tiny.WORDS:
             tiny.corpus(self.made("data/corpora") / kind, kind, 120)
         tiny.corpus(self.made("data/tasks") / "section", "domain", 40, seed=10)
-        tiny.heldout(self.made("data/heldout"))
+        tiny.heldout(self.made("data/heldout"), tasks=["section"])
 
     def made(self, folder: str) -> Path:
         (self.root / folder).mkdir(parents=True, exist_ok=True)
@@ -35,52 +41,78 @@ class Ladder:
         return read_json(self.root / f"metrics/{name}.json")
 
     def pretrain(self, seed: int = 1, **changes: Any) -> None:
-        values = {"init": "scratch", "encoder": ENCODER} | changes
+        weights = {"init": "scratch", "encoder": ENCODER} | {
+            name: changes.pop(name) for name in ("init", "encoder", "revision") if name in changes
+        }
         pretrain(
-            PretrainParams(**tiny.rung_values(**values)),
+            PretrainParams(**tiny_params.rung_values(**changes)),
+            start="small",
+            weights=StartConfig(**weights),
             seed=seed,
-            measure=tiny.MEASURE,
-            init=self.root / "models/init",
+            measure=tiny_params.MEASURE,
+            init=self.root / "models/init/small",
             tokenizer=self.root / "data/tokenizer",
             text=self.root / "data/corpora/general",
             heldout=self.root / "data/heldout",
-            scratch=self.root / "models/scratch",
-            out=self.root / "models/pretrain",
-            metrics=self.root / "metrics/pretrain.json",
+            scratch=self.root / "models/scratch/small",
+            out=self.root / "models/pretrain/small",
+            metrics=self.root / "metrics/pretrain/small.json",
             work=tiny.work(self.root),
             run=tiny.no_record(),
         )
 
-    def domain_transfer(self, corpus: str = "domain", replay: float = 0.1, seed: int = 1, **changes: Any) -> None:
+    def domain_transfer(
+        self, corpus: str = "domain", replay: float = 0.1, seed: int = 1, draw: str = "1", **changes: Any
+    ) -> None:
         domain_transfer(
-            DomainTransferParams(**tiny.rung_values(**changes), replay_fraction=replay),
+            DomainTransferParams(**tiny_params.rung_values(**changes), replay_fraction=replay),
             corpus=corpus,
+            start="small",
+            draw=draw,
             seed=seed,
-            measure=tiny.MEASURE,
-            init=self.root / "models/pretrain",
+            measure=tiny_params.MEASURE,
+            init=self.root / "models/pretrain/small",
             text=self.root / f"data/corpora/{corpus}",
             replay=self.root / "data/corpora/general",
             heldout=self.root / "data/heldout",
-            out=self.root / f"models/domain_transfer/{corpus}",
-            metrics=self.root / f"metrics/domain_transfer/{corpus}.json",
+            out=self.root / f"models/domain_transfer/{corpus}-small-1",
+            metrics=self.root / f"metrics/domain_transfer/{corpus}-small-1.json",
             work=tiny.work(self.root),
             run=tiny.no_record(),
         )
 
     def task_transfer(self, **changes: Any) -> None:
         task_transfer(
-            TaskTransferParams(**tiny.rung_values(**changes)),
+            TaskTransferParams(**tiny_params.rung_values(**changes)),
             task="section",
+            start="small",
+            draw="1",
             seed=1,
-            measure=tiny.MEASURE,
-            init=self.root / "models/domain_transfer/domain",
+            measure=tiny_params.MEASURE,
+            init=self.root / "models/domain_transfer/domain-small-1",
             text=self.root / "data/tasks/section",
             heldout=self.root / "data/heldout",
-            out=self.root / "models/task_transfer/section-domain",
-            metrics=self.root / "metrics/task_transfer/section-domain.json",
+            out=self.root / "models/task_transfer/section-domain-small-1",
+            metrics=self.root / "metrics/task_transfer/section-domain-small-1.json",
             work=tiny.work(self.root),
             run=tiny.no_record(),
         )
+
+    def measure(self, rung: str) -> dict[str, Any]:
+        """The measures on each text."""
+        measure(
+            tiny_params.MEASURE,
+            rung=rung,
+            start="small",
+            draw="1",
+            seed=1,
+            init=self.root / "models" / rung,
+            heldout=self.root / "data/heldout",
+            metrics=self.root / "measured.json",  # beside the outputs of the rungs
+            run=tiny.no_record(),
+        )
+        texts: dict[str, Any] = read_json(self.root / "measured.json")["texts"]
+        return texts
 
     def outputs(self) -> dict[str, bytes]:
         return {

@@ -5,12 +5,12 @@ from typing import Any
 
 import torch
 
-from adaptbert.finetuning.freezing import freeze
 from adaptbert.finetuning.module import FineTuning, LabelledBatch, LabelledBatches, batch_of
+from adaptbert.finetuning.options.freezing import freeze
 from adaptbert.finetuning.tasks.shapes import Shape
 from adaptbert.training.loop import fit
 from adaptbert.training.plan import Plan
-from tests.support import tiny
+from tests.support import tiny, tiny_params, tiny_tasks
 
 STEPS = 8
 EPOCH = 2.0
@@ -26,13 +26,13 @@ def model_of(shape: Shape, dropout: float = 0.2) -> Any:
 
 def made(**options: Any) -> tuple[FineTuning, LabelledBatches]:
     """A run on 32 single sentences, 16 a step, two micro-batches each."""
-    shape = tiny.shape_of("single_sentence")
-    rows = tiny.labelled("domain", "single_sentence", 32, 1)
+    shape = tiny_tasks.shape_of("single_sentence")
+    rows = tiny_tasks.labelled("domain", "single_sentence", 32, 1)
     examples = shape.examples(rows, tiny.tokenizer(), 64)
     model = model_of(shape)
     if frozen := options.pop("freeze", None):
         freeze(model, frozen)
-    optim = tiny.optim(**options.pop("optim", {}))
+    optim = tiny_params.optim(**options.pop("optim", {}))
     module = FineTuning(model, shape, optim, STEPS, options.pop("second_pass", None))
     return module, LabelledBatches(examples.labelled(shape.targets(rows, examples)), 3, 8, 64)
 
@@ -56,7 +56,7 @@ def changed(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> set
 
 
 def first_batch(shape: Shape, kind: str, count: int = 12, target: str | None = None) -> LabelledBatch:
-    rows = tiny.labelled("domain", kind, count, 1, target)
+    rows = tiny_tasks.labelled("domain", kind, count, 1, target)
     examples = shape.examples(rows, tiny.tokenizer(), 64)
     return batch_of(examples.labelled(shape.targets(rows, examples)), 64)
 

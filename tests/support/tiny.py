@@ -1,37 +1,27 @@
-"""A tiny world for the tests of the core: two kinds of text, a tokenizer, labelled sets, a BERT of 2 x 32.
+"""A tiny world for the tests of the core: two kinds of text, a tokenizer, a BERT of 2 x 32.
+
+Its labelled sets are in tests.support.tiny_tasks, the values of its runs in tests.support.tiny_params.
 
 Everything is a function of its arguments, and small enough that a training run of some steps takes about a second.
 """
 
-import json
 import random
 import tempfile
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
-from adaptbert.finetuning.cell_config import CellConfig
-from adaptbert.finetuning.tasks import shapes
-from adaptbert.finetuning.tasks.shapes import Shape, ShapeConfig
+from adaptbert.base.start import EncoderConfig
 from adaptbert.model import checkpoint
-from adaptbert.model.architecture import EncoderConfig
 from adaptbert.model.card import Provenance
 from adaptbert.model.checkpoint import Checkpoint
-from adaptbert.model.optimizer import OptimConfig
-from adaptbert.pretraining.heldout_evaluation import MeasureConfig
-from adaptbert.pretraining.masking import Masker, MaskingConfig, NgramConfig
-from adaptbert.pretraining.rung_config import RungConfig
-from adaptbert.rows import tag_schemes
-from adaptbert.rows.task_description import TaskDescription
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.tokenization.corpus_writer import write
 from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
 from adaptbert.tokenization.store.tokenizer import Tokenizer, VocabularyConfig
-from adaptbert.training.document_stream import BudgetConfig
 from adaptbert.training.resume import Work
 
 WORDS = {
@@ -109,10 +99,12 @@ def corpus(folder: Path, kind: str, count: int = 60, seed: int = 0, pieces: Toke
     return TokenizedCorpus.load(folder)
 
 
-def heldout(folder: Path, pieces: Tokenizer | None = None) -> Path:
-    """Held-out texts of both kinds, as `tokenize` leaves them."""
+def heldout(folder: Path, pieces: Tokenizer | None = None, tasks: Sequence[str] = ()) -> Path:
+    """Held-out texts of both kinds, and of tasks about the domain, as `tokenize` leaves them."""
     for kind in WORDS:
         corpus(folder / kind, kind, 30, seed=99, pieces=pieces)
+    for number, task in enumerate(tasks):
+        corpus(folder / task, "domain", 30, seed=100 + number, pieces=pieces)
     return folder
 
 
@@ -142,197 +134,6 @@ def pretrained(folder: Path, seed: int = 1) -> Checkpoint:
     torch.manual_seed(seed)
     checkpoint.save(folder, BertForMaskedLM(config()), tokenizer(), card("pretrain"))
     return Checkpoint.load(folder)
-
-
-KINDS = [
-    ("single_sentence", "class"),
-    ("single_sentence", "labels"),
-    ("single_sentence", "number"),
-    ("sentence_pair", "class"),
-    ("sentence_pair", "labels"),
-    ("sentence_pair", "number"),
-    ("extractive_answer", "answer"),
-    ("sequence_labelling", "spans"),
-    ("sequence_labelling", "tags"),
-]
-"""Every shape with every target; of a shape the first is meant where none is named."""
-
-USUAL = dict(reversed(KINDS))
-LABELS = {
-    "class": ["code", "prose"],
-    "labels": ["attribute", "object"],
-    "number": [],
-    "answer": [],
-    "spans": ["ATTR", "OBJ"],
-    "tags": ["DET", "NOUN", "X"],
-}
-
-
-def labelled(kind: str, shape: str, count: int, seed: int, target: str | None = None) -> list[dict[str, Any]]:
-    """Rows whose answers can be learnt: `shape` and `estimator` decide, in a pair those of the second text."""
-    make = {"sentence_pair": _pair, "extractive_answer": _question, "sequence_labelling": _tagged}.get(shape, _single)
-    return [
-        {"id": text_id, **make(text, target or USUAL[shape], random.Random(text_id))}
-        for text_id, text in rows(kind, count, seed)
-    ]
-
-
-def _single(text: str, target: str, draw: random.Random) -> dict[str, Any]:
-    return {"text": text, **_answer(text, target)}
-
-
-def _pair(text: str, target: str, draw: random.Random) -> dict[str, Any]:
-    words = text.split()
-    middle = len(words) // 2
-    first, second = " ".join(words[:middle]), " ".join(words[middle:])
-    return {"text_a": first, "text_b": second, **_answer(second, target)}
-
-
-def _answer(text: str, target: str) -> dict[str, Any]:
-    words = text.split()
-    if target == "class":
-        return {"label": "code" if "shape" in words else "prose"}
-    if target == "labels":
-        word_of = {"attribute": "shape", "object": "estimator"}
-        return {"labels": [label for label, word in word_of.items() if word in words]}
-    return {"value": 100.0 + 50 * ("shape" in words) + 20 * ("estimator" in words)}
-
-
-def _question(text: str, target: str, draw: random.Random) -> dict[str, Any]:
-    """The answer is the fish; one row in four has no answer."""
-    words = [word for word in text.split() if word.lower() not in ("bread", "fish")]
-    if draw.random() < 0.25:
-        return {"context": " ".join(words), "question": "Which fish?", "answers": []}
-    place, fish = draw.randint(0, len(words)), draw.choice(["bread or fish", "fish", "fish"])
-    context = " ".join([*words[:place], fish, *words[place:]])
-    start = sum(len(word) + 1 for word in words[:place])
-    return {"context": context, "question": "Which fish?", "answers": [{"text": fish, "start": start}]}
-
-
-def _tagged(text: str, target: str, draw: random.Random) -> dict[str, Any]:
-    words = text.split()
-    if target == "tags":
-        known = {"the": "DET", "an": "DET", "a": "DET", "matrix": "NOUN", "estimator": "NOUN", "array": "NOUN"}
-        return {"tokens": words, "tags": [known.get(word.lower(), "X") for word in words]}
-    tags = [{"shape": "B-ATTR", "estimator": "B-OBJ", "matrix": "I-OBJ"}.get(word, "O") for word in words]
-    return {"tokens": words, "tags": tag_schemes.legal(tags, "bio")}
-
-
-def about(shape: str, target: str | None = None) -> dict[str, Any]:
-    """What task.json says, but for the numbers of rows."""
-    target = target or USUAL[shape]
-    more: dict[str, dict[str, Any]] = {"number": {"range": [100.0, 170.0]}, "answer": {"no_answer": True}}
-    return {"shape": shape, "target": target, "labels": LABELS[target], **more.get(target, {})}
-
-
-def described(shape: str, target: str | None = None, **changes: Any) -> TaskDescription:
-    """The same as it is read."""
-    return TaskDescription.of(about(shape, target) | changes)
-
-
-def options(shape: str, target: str | None = None, **changes: Any) -> Any:
-    """Of a shape; windows overlap by half. None takes an option away."""
-    usual: dict[str, dict[str, Any]] = {
-        "single_sentence": {"long_text": "head"},
-        "sentence_pair": {"long_text": "head"},
-        "extractive_answer": {"max_question": 10, "stride": 24, "max_answer": 8},
-        "sequence_labelling": {"stride": 24, **({} if target == "tags" else {"tag_scheme": "bio"})},
-    }
-    values = {name: value for name, value in (usual[shape] | changes).items() if value is not None}
-    return ShapeConfig.model_validate({shape: values}).options()
-
-
-def shape_of(shape: str, target: str | None = None, **changes: Any) -> Shape:
-    return shapes.shape_of(described(shape, target), options(shape, target, **changes))
-
-
-def task(folder: Path, shape: str, rows_of: tuple[int, int, int] = (64, 24, 24), target: str | None = None) -> Path:
-    """data/validated/tasks/<task>."""
-    folder.mkdir(parents=True, exist_ok=True)
-    splits = {
-        name: labelled("domain", shape, count, 10 + number, target)
-        for number, (name, count) in enumerate(zip(("train", "dev", "test"), rows_of, strict=True))
-    }
-    for name, content in splits.items():
-        pq.write_table(pa.Table.from_pylist(content), folder / f"{name}.parquet")
-    description = {**about(shape, target), "rows": {name: len(content) for name, content in splits.items()}}
-    (folder / "task.json").write_text(json.dumps(description), encoding="utf-8")
-    return folder
-
-
-def masking(**changes: Any) -> MaskingConfig:
-    usual = {"unit": "token", "probability": 0.15, "mask_share": 0.8, "random_share": 0.1, "keep_share": 0.1}
-    return MaskingConfig(**(usual | changes))
-
-
-UNITS: dict[str, dict[str, Any]] = {
-    **{unit: {} for unit in get_args(MaskingConfig.model_fields["unit"].annotation)},
-    "ngram": {"ngram": NgramConfig(longest=3, geometric=0)},
-}
-"""Every masking unit, with the options that it requires."""
-
-
-def masker(seed: int = 0, pieces: Tokenizer | None = None, **changes: Any) -> Masker:
-    pieces = pieces or tokenizer()
-    return Masker(masking(**changes), seed, pieces)
-
-
-def optim(**changes: Any) -> OptimConfig:
-    usual = {
-        "learning_rate": 3e-3,
-        "weight_decay": 0.01,
-        "warmup_fraction": 0.1,
-        "betas": [0.9, 0.98],
-        "epsilon": 1e-6,
-        "clip_norm": 1.0,
-    }
-    return OptimConfig(**(usual | changes))
-
-
-MEASURE = MeasureConfig(probability=0.15, max_tokens=500, seed=0)
-
-
-def rung_values(**changes: Any) -> dict[str, Any]:
-    """Of a `RungConfig`."""
-    return {
-        "masking": masking(),
-        "optim": optim(),
-        "budget": BudgetConfig(steps=6),
-        "global_batch_tokens": 128,
-        "micro_batch_tokens": 128,
-        "dropout": 0.1,
-        "block_size": 64,
-        "sentence_objective": "none",
-        "head_warmup_steps": 0,
-        "precision": "32-true",
-        "measurements": 2,
-    } | changes
-
-
-def rung(**changes: Any) -> RungConfig:
-    return RungConfig(**rung_values(**changes))
-
-
-def cell_values(**changes: Any) -> dict[str, Any]:
-    """Of a `CellConfig`; of a single sentence unless `changes` has the options of another shape."""
-    shape = {} if changes.keys() & shapes.SHAPES.keys() else {"single_sentence": options("single_sentence")}
-    return {
-        **shape,
-        "seeds": [1, 2],
-        "labels": 0,
-        "epochs": 2.0,
-        "optim": optim(),
-        "global_batch_size": 16,
-        "micro_batch_size": 16,
-        "max_length": MAX_LENGTH,
-        "block_size": 64,
-        "dropout": 0.1,
-        "precision": "32-true",
-    } | changes
-
-
-def cell(**changes: Any) -> CellConfig:
-    return CellConfig(**cell_values(**changes))
 
 
 def no_record() -> Run:

@@ -28,7 +28,7 @@ from adaptbert.training.plan import Batches, Fitted, Plan
 from adaptbert.training.savepoints import Savepoints
 from adaptbert.training.stability import Diverged
 from tests.pretraining.test_rung import Ladder
-from tests.support import tiny
+from tests.support import tiny, tiny_params, tiny_tasks
 
 STEPS = 5
 
@@ -69,17 +69,19 @@ def masked(corpus: TokenizedCorpus, dropout: float = 0.3) -> tuple[MaskedLM, Mas
     config = tiny.config()
     config.hidden_dropout_prob = config.attention_probs_dropout_prob = dropout
     stream = DocumentStream(corpus.lengths, 0, 150)
-    return MaskedLM(BertForMaskedLM(config), tiny.optim(), STEPS), MaskedBatches(corpus, stream, tiny.masker(), 64)
+    return MaskedLM(BertForMaskedLM(config), tiny_params.optim(), STEPS), MaskedBatches(
+        corpus, stream, tiny_params.masker(), 64
+    )
 
 
 def labelled() -> tuple[FineTuning, LabelledBatches]:
     torch.manual_seed(0)
-    shape = tiny.shape_of("single_sentence")
+    shape = tiny_tasks.shape_of("single_sentence")
     config = tiny.config()
     config.num_labels = 2
-    rows = tiny.labelled("domain", "single_sentence", 40, 1)
+    rows = tiny_tasks.labelled("domain", "single_sentence", 40, 1)
     examples = shape.examples(rows, tiny.tokenizer(), tiny.MAX_LENGTH)
-    module = FineTuning(BertForSequenceClassification(config), shape, tiny.optim(), STEPS)
+    module = FineTuning(BertForSequenceClassification(config), shape, tiny_params.optim(), STEPS)
     return module, LabelledBatches(examples.labelled(shape.targets(rows, examples)), 0, 6, 64)
 
 
@@ -297,7 +299,7 @@ def test_all_ranks_skip_the_same_steps_and_a_run_that_diverges_ends(
 ) -> None:
     def made(*at: int) -> tuple[Any, Batches]:
         module, batch = masked(corpus)
-        return Spoiling(module.model, tiny.optim(), STEPS), Spoilt(batch, at)
+        return Spoiling(module.model, tiny_params.optim(), STEPS), Spoilt(batch, at)
 
     one, two = (trained(made(3), devices, 2, monkeypatch) for devices in (1, 2))
     assert one[1].counts["skipped_steps"] == two[1].counts["skipped_steps"] == 1
@@ -317,7 +319,7 @@ def test_stages_on_two_devices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         ladder = Ladder(tmp_path / str(devices))
         ladder.pretrain(global_batch_tokens=256)
         ladder.domain_transfer(global_batch_tokens=256)
-        metrics[devices] = [ladder.metrics("pretrain"), ladder.metrics("domain_transfer/domain")]
+        metrics[devices] = [ladder.metrics("pretrain/small"), ladder.metrics("domain_transfer/domain-small-1")]
         assert sorted(folder.name for folder in (ladder.root / "models").iterdir()) == [
             "domain_transfer",
             "pretrain",

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from adaptbert.finetuning.freezing import GradualUnfreezingConfig
 from adaptbert.finetuning.module import UnfreezingBatches
-from adaptbert.finetuning.r_drop import RDropConfig
+from adaptbert.finetuning.options.freezing import GradualUnfreezingConfig
+from adaptbert.finetuning.options.r_drop import RDropConfig
 from adaptbert.training.early_stopping import Best, KeepBest
 from adaptbert.training.loop import fit
 from adaptbert.training.plan import Fitted
@@ -85,3 +85,67 @@ def test_a_score_that_is_no_number_is_never_best() -> None:
     again = Best(KeepBest("dev/pearson", 2))
     again.restore(json.loads(json.dumps(best.state())))
     assert again == best
+
+
+def ruled(before: float, limits: dict[str, float], scores: list[tuple[float, float]], patience: int = 9) -> Best:
+    """After these measurements of a loss, and of another measure that may have a limit."""
+    best = Best(KeepBest("loss", patience, lower_is_better=True, before=before, limits=limits))
+    for step, (loss, other) in enumerate(scores, 1):
+        assert not best.is_over, "the run has ended"
+        best.observe(step, {"loss": loss, "other": other})
+    return best
+
+
+def test_the_weights_before_the_first_step_are_kept_until_others_are_better() -> None:
+    worse = ruled(2.0, {}, [(2.0, 0.0), (2.5, 0.0)], patience=2)
+    assert (worse.step, worse.ended) == (0, "patience")
+    better = ruled(2.0, {}, [(2.5, 0.0), (1.5, 0.0), (1.75, 0.0)], patience=2)
+    assert (better.step, better.value, better.ended) == (2, -1.5, None)
+
+
+def test_beyond_a_limit_a_measurement_is_not_kept_and_ends_the_run() -> None:
+    """Also where it is the best one, and when the state has been stored."""
+    best = ruled(2.0, {"other": 1.0}, [(1.5, 1.0), (0.5, 1.01)])
+    assert (best.step, best.ended) == (1, "limit")
+    again = Best(best.rule)
+    again.restore(json.loads(json.dumps(best.state())))
+    assert again == best
+
+
+@pytest.mark.usefixtures("save_every_step")
+@pytest.mark.parametrize("stop_at", [None, 3])
+def test_a_run_without_a_better_step_ends_with_the_weights_that_it_began_with(
+    tmp_path: Path, stop_at: int | None
+) -> None:
+    """Also where it was stopped before the first measurement."""
+    first = weights(made()[0])
+
+    def run(end: int | None) -> tuple[Fitted, dict[str, torch.Tensor]]:
+        module, batches = made()
+        rule = KeepBest("dev/score", 2, before=1.0)
+        measure_at = dict.fromkeys(SCORES, lambda step: {"dev/score": SCORES[step]})
+        how = replace(plan(12), keep_best=rule)
+        fitted = fit(module, until(batches, end), how, tiny.no_record(), measure_at, Savepoints(tmp_path))
+        return fitted, weights(module)
+
+    if stop_at is not None:
+        with pytest.raises(Stop):
+            run(stop_at)
+    fitted, kept = run(None)
+    assert (fitted.step, fitted.ended, fitted.curve[-1]["step"]) == (0, "patience", 4)
+    assert not changed(first, kept)
+
+
+def test_points_beside_the_curve_change_nothing_else(tmp_path: Path) -> None:
+    """No rule sees them, and the mean loss of the next point is that of all steps since the last one."""
+    plain, best_weights = stopped(tmp_path / "plain", 3)
+    module, batches = made()
+    beside = {step: lambda _step: {"other": 1.0} for step in (1, 5)}
+    measure_at = {**dict.fromkeys(SCORES, lambda step: {"dev/score": SCORES[step]}), **beside}
+    how = replace(plan(12), keep_best=KeepBest("dev/score", 3), beside=frozenset(beside))
+    fitted = fit(module, batches, how, tiny.no_record(), measure_at, Savepoints(tmp_path / "beside"))
+    assert not changed(best_weights, weights(module))
+    points = [point for point in fitted.curve if point["step"] not in beside]
+    assert replace(fitted, curve=points) == plain
+    others = [point for point in fitted.curve if point["step"] in beside]
+    assert [set(point) for point in others] == [{"step", "tokens", "other"}] * 2

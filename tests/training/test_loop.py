@@ -14,7 +14,7 @@ from transformers import BertForMaskedLM
 from adaptbert.base.files import read_json
 from adaptbert.errors import INTERNAL
 from adaptbert.model.architecture import parameters
-from adaptbert.pretraining.heldout_evaluation import HeldOut
+from adaptbert.pretraining.heldout_evaluation import HeldOut, sets_in
 from adaptbert.pretraining.masked_lm import MaskedBatch, MaskedBatches, MaskedLM
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
@@ -23,7 +23,7 @@ from adaptbert.training.loop import fit
 from adaptbert.training.plan import Fitted, Plan
 from adaptbert.training.savepoints import Savepoints
 from adaptbert.training.stability import Diverged
-from tests.support import tiny
+from tests.support import tiny, tiny_params
 
 STEPS = 6
 
@@ -46,18 +46,18 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> TokenizedCorpus:
 
 @pytest.fixture(scope="module")
 def heldout(tmp_path_factory: pytest.TempPathFactory) -> HeldOut:
-    return HeldOut(tiny.heldout(tmp_path_factory.mktemp("heldout")), tiny.MEASURE, tiny.tokenizer(), 64)
+    return HeldOut(sets_in(tiny.heldout(tmp_path_factory.mktemp("heldout"))), tiny_params.MEASURE, tiny.tokenizer(), 64)
 
 
 def module(dropout: float = 0.3, steps: int = STEPS) -> MaskedLM:
     torch.manual_seed(0)
     config = tiny.config()
     config.hidden_dropout_prob = config.attention_probs_dropout_prob = dropout
-    return MaskedLM(BertForMaskedLM(config), tiny.optim(), steps)
+    return MaskedLM(BertForMaskedLM(config), tiny_params.optim(), steps)
 
 
 def batches(corpus: TokenizedCorpus, tokens: int = 200) -> MaskedBatches:
-    return MaskedBatches(corpus, DocumentStream(corpus.lengths, 0, tokens), tiny.masker(), 64)
+    return MaskedBatches(corpus, DocumentStream(corpus.lengths, 0, tokens), tiny_params.masker(), 64)
 
 
 def plan(seed: int = 0, steps: int = STEPS, accumulate: int = 1, precision: str = "32-true") -> Plan:
@@ -169,7 +169,7 @@ def test_the_curve_and_the_tracking_run(corpus: TokenizedCorpus, capsys: pytest.
     logged = [(name, step) for name, _, step in run.metrics if name == "train/mlm_loss"]
     assert logged == [("train/mlm_loss", 10), ("train/mlm_loss", 20), ("train/mlm_loss", 25)]
     rates = {step: value for name, value, step in run.metrics if name == "train/learning_rate"}
-    assert rates[25] < rates[20] < rates[10] <= tiny.optim().learning_rate
+    assert rates[25] < rates[20] < rates[10] <= tiny_params.optim().learning_rate
     assert "step     25/25  loss" in capsys.readouterr().out
 
 
@@ -194,7 +194,7 @@ def test_dropout_is_on_while_training(corpus: TokenizedCorpus, tmp_path: Path) -
     results = []
     for dropout in (0.0, 0.3):
         model = start.model(BertForMaskedLM, 0, hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout)
-        made = MaskedLM(model, tiny.optim(), STEPS)
+        made = MaskedLM(model, tiny_params.optim(), STEPS)
         fit(made, batches(corpus), plan(), tiny.no_record())
         results.append(weights(made))
     assert not torch.equal(*results)

@@ -20,7 +20,7 @@ from adaptbert.training.document_stream import DocumentStream
 from adaptbert.training.loop import fit
 from adaptbert.training.plan import Fitted, Plan
 from adaptbert.training.savepoints import Savepoints
-from tests.support import tiny
+from tests.support import tiny, tiny_params
 
 STEPS = 7
 pytestmark = pytest.mark.usefixtures("save_every_step")
@@ -55,8 +55,8 @@ def attempt(
     torch.manual_seed(0)
     config = tiny.config()
     config.hidden_dropout_prob = config.attention_probs_dropout_prob = 0.3
-    module = MaskedLM(BertForMaskedLM(config), tiny.optim(), STEPS)
-    source = MaskedBatches(corpus, DocumentStream(corpus.lengths, 0, 150), tiny.masker(), 64)
+    module = MaskedLM(BertForMaskedLM(config), tiny_params.optim(), STEPS)
+    source = MaskedBatches(corpus, DocumentStream(corpus.lengths, 0, 150), tiny_params.masker(), 64)
     begun: list[int] = []
     torch.manual_seed(int.from_bytes(os.urandom(4)))  # whatever was drawn before
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from adaptbert.finetuning import class_weights
+from adaptbert.finetuning.options import class_weights
 from adaptbert.rows.cleaning import name_key, seen, spelled
 from adaptbert.validation.label_audit import Labels, label_errors, positive_errors
 from tests.support import raw

@@ -1,12 +1,11 @@
-"""All tasks -> the start of the page: on how many tasks each step gained, and a matrix step x task."""
+"""All tasks -> the start of the page: the answer to each primary question, and a matrix step x task."""
 
 from dataclasses import dataclass
 
 from adaptbert.comparison.questions import QUESTIONS
 from adaptbert.comparison.records import Comparison, Step, Task
-from adaptbert.comparison.report.terms import Words, listed, millions, step_name, within
-
-SHOWN = {"gain": Words("A gain was shown", "证实有提升"), "loss": Words("A loss was shown", "证实有下降")}
+from adaptbert.comparison.report.sentences import repetition, starts
+from adaptbert.comparison.report.terms import VERDICTS, Words, change, listed, millions, same, step_name, within
 
 
 @dataclass(frozen=True)
@@ -22,19 +21,12 @@ class Row:
     arms: list[str]
     answers: list[tuple[Task, Step | None]]
 
-    @property
-    def judged(self) -> list[Step]:
-        """The steps that could be tested."""
-        return [step for _, step in self.answers if step is not None and step.verdict != "untested"]
-
-    def count(self, verdict: str) -> int:
-        return sum(step.verdict == verdict for step in self.judged)
-
 
 def matrix(comparison: Comparison) -> list[Row]:
     """The rows, in the order of the questions; a step that several tasks have is one row."""
     questions = {step.name: step.question for task in comparison.tasks for step in task.steps}
-    names = sorted(questions, key=lambda name: list(QUESTIONS).index(questions[name]))
+    order = [*QUESTIONS, *questions.values()]  # those that params.yaml names come last
+    names = sorted(questions, key=lambda name: order.index(questions[name]))
     rows = []
     for name in names:
         answers = [(task, task.step(name)) for task in comparison.tasks]
@@ -44,41 +36,58 @@ def matrix(comparison: Comparison) -> list[Row]:
 
 
 def verdict(comparison: Comparison) -> list[Words]:
-    """Which steps gained and lost, and on how many of the tasks on which they could be tested."""
-    rows = matrix(comparison)
+    """The answer to every primary question, on which tasks, and what was repeated for it."""
     if not comparison.tasks:
         return [Words("No task was fine-tuned, so no step was compared.", "没有微调任何任务，因此没有比较任何一步。")]
+    ranked = [starts.headline(each) for each in comparison.rankings]
+    rows = matrix(comparison)
     if not rows:
-        return [Words("No step was compared on any task.", "在所有任务上都没有比较任何一步。")]
-    judged = [row for row in rows if row.judged]
-    sentences = []
-    for what, lead in SHOWN.items():
-        if parts := [_count(row, row.count(what)) for row in judged if row.count(what)]:
-            sentences.append(Words(f"{lead.en} for {listed(parts).en}.", f"{lead.zh}：{listed(parts).zh}。"))
-    if neither := [_count(row, None) for row in judged if not any(row.count(what) for what in SHOWN)]:
-        names = listed(neither)
-        sentences.append(Words(f"Neither gain nor loss was shown for {names.en}.", f"提升与下降均未证实：{names.zh}。"))
-    if unjudged := [within(row.name) for row in rows if not row.judged]:
-        names = listed(unjudged)
-        sentences.append(Words(f"Not testable on any task: {names.en}.", f"在任何任务上都无法检验：{names.zh}。"))
-    if judged:
-        sentences.append(
+        return ranked or [Words("No step was compared on any task.", "在所有任务上都没有比较任何一步。")]
+    answers = [_answer(row) for row in rows if any(step.primary for _, step in row.answers if step is not None)]
+    if not answers:
+        answers = [
             Words(
-                "Only fine-tuning was repeated, over seeds. Each rung was trained once; training it again may give "
-                "another result.",
-                "重复的只有微调（换种子）；每一级只训练了一次，重新训练可能得到不同的结果。",
+                "No primary question was asked: the arms that it compares are not there. The differences below are "
+                "described, without a verdict.",
+                "没有主要问题：缺少它所比较的组。下面只描述各项差别，不下结论。",
             )
-        )
+        ]
+    return [*ranked, *answers, *_several(comparison), repetition.once(comparison)]
+
+
+def _answer(row: Row) -> Words:
+    """One question on all tasks: verdict after verdict."""
+    by_verdict: dict[str, list[Words]] = {}
+    for task, step in row.answers:
+        if step is not None:
+            size = "" if step.difference is None else f" {change(step.difference.mean)}"
+            by_verdict.setdefault(step.verdict, []).append(same(f"{task.name}{size}"))
+    parts = [
+        Words(f"{VERDICTS[verdict].en} ({listed(tasks).en})", f"{VERDICTS[verdict].zh}（{listed(tasks).zh}）")
+        for verdict, tasks in by_verdict.items()
+    ]
+    return Words(
+        f"{row.name.en}: {'; '.join(part.en for part in parts)}.",
+        f"{row.name.zh}：{'；'.join(part.zh for part in parts)}。",
+    )
+
+
+def _several(comparison: Comparison) -> list[Words]:
+    """Questions that several tasks answer with draws: in how many of them, at least, there is an effect."""
+    sentences = []
+    for each in comparison.on_several:
+        question, _, _ = each.question.partition("/")
+        name, of = step_name(question, each.question), f" ({each.start})" if len(comparison.starts) > 1 else ""
+        for count, what in ((each.gains, Words("a gain", "提升")), (each.losses, Words("a loss", "下降"))):
+            if count:
+                sentences.append(
+                    Words(
+                        f"On tasks like these, {within(name).en}{of} brings {what.en} in at least {count} of "
+                        f"{each.tasks}.",
+                        f"在这类任务上，{name.zh}{of}在 {each.tasks} 个任务中的至少 {count} 个上带来{what.zh}。",
+                    )
+                )
     return sentences
-
-
-def _count(row: Row, shown: int | None) -> Words:
-    """A step with the number of tasks on which it could be tested, and on how many of them a result was shown."""
-    n = len(row.judged)
-    tasks = f"{n} task{'s' * (n != 1)}"
-    if shown is None:
-        return Words(f"{within(row.name).en} ({tasks})", f"{row.name.zh}（{n} 个任务）")
-    return Words(f"{within(row.name).en} on {shown} of {tasks}", f"{row.name.zh}（{n} 个任务中的 {shown} 个）")
 
 
 def price(step: Step, task: Task) -> Words | None:

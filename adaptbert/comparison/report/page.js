@@ -5,12 +5,12 @@ const root = document.documentElement;
 const englishTitle = document.title;
 const chineseTitle = document.querySelector("title").dataset.zh;
 
-function remembered() {
-  try { return localStorage.getItem("adaptbert-language"); } catch { return null; }
+function stored(name) {
+  try { return localStorage.getItem(name); } catch { return null; }
 }
 
-function remember(language) {
-  try { localStorage.setItem("adaptbert-language", language); } catch { /* a file opened from disk may not store */ }
+function store(name, text) {
+  try { localStorage.setItem(name, text); } catch { /* a file opened from disk may not store */ }
 }
 
 function show(language) {
@@ -18,12 +18,51 @@ function show(language) {
   document.title = language === "en" ? englishTitle : chineseTitle;
 }
 
-const asked = new URLSearchParams(location.search).get("lang") || remembered() || navigator.language || "en";
+const asked = new URLSearchParams(location.search).get("lang") || stored("adaptbert-language") || navigator.language || "en";
 show(asked.toLowerCase().startsWith("zh") ? "zh-Hans" : "en");
 document.getElementById("language").addEventListener("click", () => {
   show(root.lang === "en" ? "zh-Hans" : "en");
-  remember(root.lang);
+  store("adaptbert-language", root.lang);
 });
+
+// Which start: the parts of the others are hidden; the comparison of starts stays.
+const choices = [...document.querySelectorAll("[data-choice]")];
+for (const group of document.querySelectorAll(".choice")) group.hidden = false;
+for (const button of choices) {
+  button.addEventListener("click", () => {
+    const { choice } = button.dataset;
+    for (const other of choices) other.setAttribute("aria-pressed", String(other === button));
+    for (const part of document.querySelectorAll("[data-start]")) {
+      part.hidden = choice !== "" && part.dataset.start !== choice;
+    }
+  });
+}
+
+// MLflow: a link searches the runs of its row at the address that the reader wrote, the last one first.
+const address = document.getElementById("mlflow-address");
+
+function linkRuns() {
+  const [place] = address.value.trim().split("?");
+  const base = place.replace(/\/+$/, "");
+  const experiment = base.includes("#/experiments/") ? base.replace(/\/runs$/, "") : `${base}/#/experiments/1`;
+  for (const link of document.querySelectorAll("a.run")) {
+    const { filter, order } = link.dataset;
+    const query = new URLSearchParams({
+      searchFilter: filter, orderByKey: order, orderByAsc: "false", workflowType: "machine_learning",
+    });
+    link.href = /^https?:\/\//.test(experiment) ? `${experiment}/runs?${query}` : "#mlflow";
+  }
+}
+
+if (address) {
+  address.closest("p").hidden = false;
+  address.value = stored("adaptbert-mlflow") || address.value;
+  address.addEventListener("input", () => {
+    store("adaptbert-mlflow", address.value);
+    linkRuns();
+  });
+  linkRuns();
+}
 
 // On paper nothing is folded: what was closed opens for the print and closes after it.
 let opened = [];

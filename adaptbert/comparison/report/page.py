@@ -8,10 +8,13 @@ from markupsafe import Markup
 
 from adaptbert.comparison.amounts import amount, at_least
 from adaptbert.comparison.records import Comparison
-from adaptbert.comparison.report import captions, overview
+from adaptbert.comparison.report import mlflow_runs, overview
 from adaptbert.comparison.report import terms as words
+from adaptbert.comparison.report.charts.figure import Figure
+from adaptbert.comparison.report.charts.svg import style_sheet
 from adaptbert.comparison.report.sections import sections
-from adaptbert.comparison.report.svg import style_sheet
+from adaptbert.comparison.report.sentences import captions
+from adaptbert.comparison.report.sentences import trust as trust_sentences
 from adaptbert.comparison.report.terms import Words
 
 
@@ -20,16 +23,22 @@ def render(comparison: Comparison) -> str:
     templates = environment(comparison)
     shown = list(sections(comparison))
     page = templates.get_template("page.html.j2").render(
-        links=[section.link for section in shown if section.link is not None],
+        links=[(section.link, section.start) for section in shown if section.link is not None],
         sections=[
             Markup(templates.get_template(f"{section.template}.html.j2").render(section.values)) for section in shown
         ],
         verdict=overview.verdict(comparison),
+        facts=trust_sentences.first_facts(comparison),
         demonstration=captions.demonstration(comparison),
         css=style_sheet(),
         js=Markup(files("adaptbert.comparison.report").joinpath("page.js").read_text(encoding="utf-8")),
     )
     return page + "\n"
+
+
+def figures_of(comparison: Comparison) -> list[Figure]:
+    """All figures of the page."""
+    return [figure for section in sections(comparison) for figure in section.figures]
 
 
 def environment(comparison: Comparison) -> Environment:
@@ -41,7 +50,13 @@ def environment(comparison: Comparison) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.globals |= {"comparison": comparison, "t": Words, "same": words.same, "words": words}
+    templates.globals |= {
+        "comparison": comparison,
+        "t": Words,
+        "same": words.same,
+        "words": words,
+        "mlflow": mlflow_runs,
+    }
     templates.filters |= {
         "plain": words.plain,
         "points": words.points,

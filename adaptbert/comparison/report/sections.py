@@ -1,19 +1,21 @@
 """The sections of the page, from top to bottom. A new one is a template in this folder and a `yield` in `sections`."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from markupsafe import Markup
-
 from adaptbert.comparison.records import Comparison
-from adaptbert.comparison.report import charts, curves, overview
-from adaptbert.comparison.report import rung_sentences as rungs
-from adaptbert.comparison.report import step_sentences as sentences
+from adaptbert.comparison.report import figures, overview
 from adaptbert.comparison.report import terms as words
+from adaptbert.comparison.report.charts import fill_in
+from adaptbert.comparison.report.charts.figure import Figure
+from adaptbert.comparison.report.sentences import forecasts, repetition, rungs, starts, stopping, trust
+from adaptbert.comparison.report.sentences import tasks as sentences
 from adaptbert.comparison.report.task_view import view_of
 from adaptbert.comparison.report.terms import Words
-from adaptbert.comparison.statistics import ADJUSTMENT
+from adaptbert.comparison.rungs import grouped
+from adaptbert.comparison.statistics.multiplicity import ADJUSTMENT
+from adaptbert.comparison.suite_average import SuiteAverage
 
 
 @dataclass(frozen=True)
@@ -23,84 +25,117 @@ class Section:
     Attributes:
         template: `<template>.html.j2` in this folder. It can use `comparison`; `t("English", "中文")`; the filters
             `points`, `change`, `millions`, `amount`, `role` (of the name of a rung) and others of `page.environment`;
-            and the macros `sortable`, `caption` and `chip` of macros.html.j2.
+            and the macros `sortable`, `caption`, `chip` and `figure` of macros.html.j2.
         link: where the navigation leads, the id of the <section>, and the text of the link; None: no link.
         values: names of the template, beside these.
+        start: of which it is alone; None: of all of them.
+        figures: all that its template shows, so that each becomes files.
     """
 
     template: str
     link: tuple[str, Words | str] | None
     values: Mapping[str, Any]
+    start: str | None = None
+    figures: Sequence[Figure] = ()
 
 
 def sections(comparison: Comparison) -> Iterator[Section]:
     """Those that this comparison has."""
     views = [view_of(task, comparison) for task in comparison.tasks]
-    matrix, masking = overview.matrix(comparison), rungs.masking(comparison)
+    matrix, masking, shades = overview.matrix(comparison), rungs.masking(comparison), figures.of_all_tasks(comparison)
     yield Section(
         "overview",
         ("steps", Words("Steps", "步骤")) if matrix else None,
-        {"tasks": views, "matrix": matrix, "price": overview.price},
+        {"tasks": views, "matrix": matrix, "price": overview.price, "shades": shades},
+        figures=[shades] if shades is not None else [],
     )
+    if comparison.rankings:
+        yield Section("starts", ("starts", Words("Starts", "起点")), _starts(comparison))
     for view in views:
-        yield Section("task", (f"task-{view.task.name}", view.task.name), {"view": view})
+        task = view.task
+        yield Section("task", (f"task-{task.anchor}", task.name), {"view": view}, task.start, view.figures)
     if comparison.suite:
+        names = list(dict.fromkeys(task.task for task in comparison.tasks))
         yield Section(
             "suite",
             ("suite", Words("All tasks", "所有任务")),
-            {"sentences": sentences.suite(comparison), "tasks": comparison.tasks},
+            {"sentences": sentences.suite(comparison), "names": names, "role_of": lambda each: _role(comparison, each)},
         )
-    yield Section(
-        "rungs",
-        ("reading", Words("Language model", "语言模型")),
-        {
-            "reading": rungs.reading(comparison),
-            "masking": masking,
-            "token_classes": _token_classes(comparison),
-            "curves": [(name, _curves(comparison, name, f"curve-{name}")) for name in comparison.heldout],
-            "forgetting": _forgetting(comparison),
-        },
-    )
+    yield from _language_model(comparison, masking)
+    if comparison.forecasts:
+        yield Section("forecast", ("forecast", Words("Forecast", "预测")), {"sentences": forecasts})
     yield Section("data", ("data", Words("Data", "数据")), {})
+    if comparison.tasks:
+        yield Section("mlflow", ("mlflow", "MLflow"), {})
     yield Section(
         "limits",
         ("limits", Words("Limits", "局限")),
         {
             "adjustment": ADJUSTMENT,
             "level": words.percent(comparison.confidence),
+            "worth": words.points(comparison.worth),
             "questions": {step.question for task in comparison.tasks for step in task.steps},
             "masking": masking,
+            "on_vectors": any(name.startswith("vectors_") for task in comparison.tasks for name in task.baselines),
+            "intervals": repetition.intervals(comparison),
+            "one_more_draw": repetition.one_more_draw(comparison),
         },
     )
+
+
+def _language_model(comparison: Comparison, masking: Sequence[Words]) -> Iterator[Section]:
+    """What rungs learned and forgot."""
+    panels, forgetting = figures.of_curves(comparison), figures.of_forgetting(comparison)
+    yield Section(
+        "rungs",
+        ("reading", Words("Language model", "语言模型")),
+        {
+            "reading": [*rungs.reading(comparison), *stopping.ended(comparison)],
+            "masking": masking,
+            "token_classes": _token_classes(comparison),
+            # Random weights are not measured where pre-training began from others and no arm starts from them.
+            "rungs": [rung for rung in grouped(comparison.rungs) if rung.missing or rung.after],
+            "legend": {rung.path: rung.role for rung in comparison.rungs if not rung.missing and rung.below},
+            "curves": panels,
+            "forgetting": forgetting,
+        },
+        figures=[*panels, *forgetting],
+    )
+    multiples = [(each, figures.of_fill_in(comparison, each)) for each in fill_in.small_multiples(comparison)]
+    if multiples:
+        link = ("fill-in", Words("What is learned when", "何时学会什么"))
+        yield Section("fill_in", link, {"multiples": multiples}, figures=[figure for _, figure in multiples])
+
+
+def _role(comparison: Comparison, average: SuiteAverage) -> str:
+    """Of the arm, in a task that has it."""
+    arms = (task.arm(average.arm) for task in comparison.tasks if task.start == average.start)
+    return next(comparison.rung(arm.rung).role for arm in arms if arm is not None)
+
+
+def _starts(comparison: Comparison) -> dict[str, Any]:
+    rankings = [
+        (
+            each,
+            [
+                starts.order(each, comparison.confidence),
+                *_one_answer(each.task, comparison),
+                starts.budgets(each),
+                starts.repeated(each),
+            ],
+        )
+        for each in comparison.rankings
+    ]
+    return {"rankings": rankings, "notes": starts.notes(comparison), "stands": starts.STANDS}
+
+
+def _one_answer(task: str, comparison: Comparison) -> list[Words]:
+    """The runs of each start that say the same for every row: such scores order nothing."""
+    of_starts = {each.start: trust.degenerate(each) for each in comparison.tasks if each.task == task}
+    return [Words(f"{start}: {each.en}", f"{start}：{each.zh}") for start, each in of_starts.items() if each]
 
 
 def _token_classes(comparison: Comparison) -> list[str]:
     """The token classes that a rung's masks cover, in the order of their columns."""
     audits = [rung.masks.audit for rung in comparison.rungs if rung.masks is not None]
     return [name for name in words.TOKEN_CLASSES if any(f"rate_{name}" in audit for audit in audits)]
-
-
-def _curves(comparison: Comparison, heldout: str, described_by: str) -> Markup:
-    """A task's own rungs are drawn on its own text and on the corpora, not on other tasks' text."""
-    tasks = {task.name for task in comparison.tasks}
-    others = tasks - {heldout} if heldout in tasks else set()
-    lines = []
-    for rung in comparison.rungs:
-        key = rung.name.removeprefix("task_transfer/")
-        if rung.total is None or rung.start is None or any(key.startswith(f"{other}-") for other in others):
-            continue
-        below = rung.total.tokens - rung.tokens
-        points = [(below + tokens, bits[heldout]) for tokens, bits in rung.curve if heldout in bits]
-        if points:
-            lines.append(curves.Curve(rung.name, rung.role, points, dashed=rung.name.startswith("task_transfer/")))
-    return curves.curves(lines, described_by)
-
-
-def _forgetting(comparison: Comparison) -> Markup | None:
-    """General held-out text before and after every rung above general pre-training; None without such a rung."""
-    moves = [
-        charts.Move(rung.name, rung.role, rung.before["general"], rung.after["general"])
-        for rung in comparison.rungs
-        if rung.name not in ("scratch", "pretrain") and "general" in rung.after
-    ]
-    return charts.moves(moves, "forgetting") if moves else None

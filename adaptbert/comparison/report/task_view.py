@@ -2,15 +2,15 @@
 
 from dataclasses import dataclass
 
-from markupsafe import Markup
-
-from adaptbert.comparison.class_scores import Confusion
-from adaptbert.comparison.records import Arm, Comparison, Rung, Step, Task
-from adaptbert.comparison.report import captions, charts, curves
-from adaptbert.comparison.report import step_sentences as sentences
+from adaptbert.comparison.evaluation.class_scores import Confusion
+from adaptbert.comparison.records import Arm, Comparison, Step, Task
 from adaptbert.comparison.report import terms as words
-from adaptbert.comparison.report import trust_sentences as trust
+from adaptbert.comparison.report.charts import curves, data, rows
+from adaptbert.comparison.report.charts.figure import Figure
+from adaptbert.comparison.report.sentences import captions, domain_text, repetition, steps, trust
+from adaptbert.comparison.report.sentences import tasks as sentences
 from adaptbert.comparison.report.terms import Words
+from adaptbert.comparison.rungs import Rung
 
 MOST_CLASSES = 30
 """The most classes that a figure shows."""
@@ -21,68 +21,104 @@ class TaskView:
     """What the templates show of one task."""
 
     task: Task
+    runs: Words
     metric: Words
     headline: Words
     lift: list[Words]
-    without_gain: Words
+    verdicts: Words
     baseline: trust.Baseline | None
     against_baselines: Words
     degenerate: Words | None
     troubles: list[Words]
-    arms_are: Words
     best_on_dev: Words
-    arms: Markup
-    differences_are: Words
-    differences: Markup | None
-    learning_is: Words
-    learning: Markup | None
+    arms: Figure
+    differences: Figure | None
+    learning: Figure | None
     steps: list[tuple[Step, Words]]
-    classes: Markup | None
+    classes: Figure | None
     confusion: Confusion | None
     calibration: Words | None
-    reliability: Markup | None
+    reliability: Figure | None
+
+    @property
+    def figures(self) -> list[Figure]:
+        """Those that it has."""
+        each = (self.arms, self.differences, self.learning, self.classes, self.reliability)
+        return [figure for figure in each if figure is not None]
 
 
 def view_of(task: Task, comparison: Comparison) -> TaskView:
     confidence = comparison.confidence
-    marks = [charts.Mark(words.baseline_name(name, task.target), score) for name, score in task.baselines.items()]
-    whiskers = [_whisker(step) for step in task.steps]
-    bars = [_bar(arm, comparison.rung(arm.rung), arm.name in task.best_on_dev) for arm in task.arms]
+    runs = repetition.counted(task.inspection.runs if task.inspection is not None else 0, task)
     return TaskView(
         task=task,
+        runs=runs,
         metric=words.METRICS[task.metric],
         headline=sentences.best(task, confidence),
-        lift=sentences.lift(task, confidence),
-        without_gain=sentences.without_gain(task),
+        lift=domain_text.lift(task, confidence),
+        verdicts=sentences.verdicts(task),
         baseline=trust.baseline(task),
         against_baselines=trust.against_baselines(task, confidence),
         degenerate=trust.degenerate(task),
         troubles=trust.troubles(task),
-        arms_are=captions.arms(task, confidence),
         best_on_dev=captions.best_on_dev(task),
-        arms=charts.bars(bars, marks, f"arms-{task.name}"),
-        differences_are=captions.differences(task),
-        differences=charts.whiskers(whiskers, f"differences-{task.name}") if whiskers else None,
-        learning_is=captions.learning(task, confidence),
+        arms=_arms(task, comparison),
+        differences=_differences(task, comparison.worth),
         learning=_learning(task, comparison),
-        steps=[(step, sentences.step(step, task, confidence)) for step in task.steps],
+        steps=[(step, steps.step(step, task, confidence, comparison.worth)) for step in task.steps],
         classes=_classes(task),
         confusion=_confusion(task),
         calibration=trust.calibration(task),
-        reliability=_reliability(task),
+        reliability=_reliability(task, runs),
     )
 
 
-def _bar(arm: Arm, rung: Rung, is_best_on_dev: bool) -> charts.Bar:
+def _arms(task: Task, comparison: Comparison) -> Figure:
+    marks = [rows.Mark(words.baseline_name(name, task.target), score.mean) for name, score in task.baselines.items()]
+    bars = [_bar(arm, comparison.rung(arm.rung), arm.name in task.best_on_dev) for arm in task.arms]
+    name = f"arms-{task.anchor}"
+    return Figure(
+        name,
+        Words("Arms", "组"),
+        captions.arms(task, comparison.confidence),
+        rows.bars(bars, marks, name),
+        data.of_bars(bars, marks),
+        of=task.name,
+    )
+
+
+def _bar(arm: Arm, rung: Rung, is_best_on_dev: bool) -> rows.Bar:
     if arm.interval is None:
-        return charts.Bar(arm.name, rung.role, None, None, None, [])
+        return rows.Bar(arm.name, rung.role, None, None, None, [])
     interval = arm.interval
-    return charts.Bar(
-        arm.name, rung.role, interval.mean, interval.low, interval.high, list(arm.scores.values()), is_best_on_dev
+    dots = [list(scores.values()) for scores in arm.by_draw.values()]
+    return rows.Bar(arm.name, rung.role, interval.mean, interval.low, interval.high, dots, is_best_on_dev)
+
+
+def _differences(task: Task, worth: float) -> Figure | None:
+    if not task.steps:
+        return None
+    whiskers, name = [_whisker(step) for step in task.steps], f"differences-{task.anchor}"
+    return Figure(
+        name,
+        Words("Steps", "步骤"),
+        captions.differences(task, worth),
+        rows.whiskers(whiskers, worth, name),
+        data.of_whiskers(whiskers),
+        of=task.name,
     )
 
 
-def _learning(task: Task, comparison: Comparison) -> Markup | None:
+def _whisker(step: Step) -> rows.Whisker:
+    label = words.step_name(step.question, step.name)
+    if step.difference is None:
+        return rows.Whisker(label, step.verdict, None, None, None, None)
+    detectable = step.detectable.value if step.detectable is not None else None
+    difference = step.difference
+    return rows.Whisker(label, step.verdict, difference.mean, difference.low, difference.high, detectable)
+
+
+def _learning(task: Task, comparison: Comparison) -> Figure | None:
     lines = [
         curves.LearningCurve(
             arm.name,
@@ -92,26 +128,36 @@ def _learning(task: Task, comparison: Comparison) -> Markup | None:
         for arm in task.arms
         if arm.learning_curve
     ]
-    return curves.learning(lines, f"learning-{task.name}") if lines else None
+    if not lines:
+        return None
+    name = f"learning-{task.anchor}"
+    return Figure(
+        name,
+        Words("Learning curves", "学习曲线"),
+        captions.learning(task, comparison.confidence),
+        curves.learning(lines, name),
+        data.of_learning(lines),
+        [(line.label, line.role) for line in lines],
+        of=task.name,
+    )
 
 
-def _whisker(step: Step) -> charts.Whisker:
-    label = words.step_name(step.question, step.name)
-    if step.difference is None:
-        return charts.Whisker(label, step.verdict, None, None, None, None)
-    interval = step.difference.interval
-    detectable = step.difference.detectable
-    return charts.Whisker(label, step.verdict, interval.mean, interval.low, interval.high, detectable)
-
-
-def _classes(task: Task) -> Markup | None:
+def _classes(task: Task) -> Figure | None:
     """None without classes, and where they are too many for bars: all of them are in the table."""
     if task.inspection is None or not 0 < len(task.inspection.classes) <= MOST_CLASSES:
         return None
-    rows = [
-        charts.Bar(scores.label, "class", scores.means[2], None, None, scores.f1) for scores in task.inspection.classes
+    bars = [
+        rows.Bar(scores.label, "class", scores.means[2], None, None, [scores.f1]) for scores in task.inspection.classes
     ]
-    return charts.bars(rows, [], f"classes-{task.name}")
+    name = f"classes-{task.anchor}"
+    return Figure(
+        name,
+        Words("F1 of each class", "各类别 F1"),
+        captions.classes(task),
+        rows.bars(bars, [], name),
+        data.of_bars(bars, []),
+        of=task.name,
+    )
 
 
 def _confusion(task: Task) -> Confusion | None:
@@ -120,10 +166,16 @@ def _confusion(task: Task) -> Confusion | None:
     return matrix if matrix is not None and len(matrix.labels) <= MOST_CLASSES else None
 
 
-def _reliability(task: Task) -> Markup | None:
+def _reliability(task: Task, runs: Words) -> Figure | None:
     calibration = task.inspection.calibration if task.inspection is not None else None
     if calibration is None:
         return None
-    return curves.reliability(
-        [(part.confidence, part.accuracy) for part in calibration.curve], f"reliability-{task.name}"
+    curve, name = [(part.confidence, part.accuracy) for part in calibration.curve], f"reliability-{task.anchor}"
+    return Figure(
+        name,
+        Words("Reliability", "可靠性曲线"),
+        captions.reliability(runs),
+        curves.reliability(curve, name),
+        data.of_reliability(curve),
+        of=task.name,
     )

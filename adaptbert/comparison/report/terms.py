@@ -8,7 +8,7 @@ from markupsafe import Markup, escape
 
 from adaptbert.base.task_types import Target, TaskType
 from adaptbert.comparison.amounts import amount
-from adaptbert.comparison.questions import Advice
+from adaptbert.comparison.questions import ROLES, Advice
 
 
 @dataclass(frozen=True)
@@ -148,6 +148,7 @@ ARMS = {
     "task": Words("general, then task transfer", "通用预训练 → 任务迁移"),
     "domain_task": Words("general, domain, then task transfer", "通用预训练 → 领域迁移 → 任务迁移"),
     "scratch_task": Words("random weights, then task transfer", "随机权重 → 任务迁移"),
+    "other": Words("trained otherwise", "其他训练方式"),
     "general_long_task": Words(
         "general, more general text, then task transfer", "通用预训练 → 继续用通用文本训练 → 任务迁移"
     ),
@@ -157,6 +158,8 @@ BASELINES = {
     "majority": Words("most frequent label", "最常见类别"),
     "tfidf_logistic": Words("TF-IDF + logistic regression", "TF-IDF + 逻辑回归"),
     "tfidf_ridge": Words("TF-IDF + ridge regression", "TF-IDF + 岭回归"),
+    "vectors_logistic": Words("mean word vector + logistic regression", "词向量均值 + 逻辑回归"),
+    "vectors_ridge": Words("mean word vector + ridge regression", "词向量均值 + 岭回归"),
     "question_overlap": Words("sentence most similar to the question", "与问题最相似的句子"),
     "word_majority": Words("most frequent tag of each word", "逐词最常见标签"),
     "window_logistic": Words("windowed logistic regression", "窗口特征 + 逻辑回归"),
@@ -170,17 +173,23 @@ STEPS = {
     "task_transfer_after_domain": Words("Task transfer after domain", "领域迁移之后的任务迁移"),
     "task_transfer_after_general_long": Words("Task transfer after more training", "增加训练之后的任务迁移"),
     "task_transfer_from_scratch": Words("Task transfer from random weights", "从随机权重开始的任务迁移"),
+    "aa": Words("The same training once more (A/A)", "同样的训练再做一次（A/A）"),
     "climb": Words("Pre-training with domain transfer", "通用预训练加领域迁移"),
 }
 """What a step is called, by its question."""
 VERDICTS = {
-    "gain": Words("gain shown", "提升已证实"),
-    "loss": Words("loss shown", "下降已证实"),
-    "likely_gain": Words("gain likely, not shown", "可能提升，未证实"),
-    "likely_loss": Words("loss likely, not shown", "可能下降，未证实"),
-    "not_shown": Words("not shown", "未证实"),
+    "worth_it": Words("worth it", "值得"),
+    "gain": Words("gain", "有提升"),
+    "small_gain": Words("gain, less than worth having", "有提升，但小于值得的幅度"),
+    "loss": Words("loss", "下降"),
+    "no_difference": Words("no difference", "没有差别"),
+    "no_worse": Words("no worse", "不更差"),
+    "undecided": Words("undecided", "未定"),
+    "one_draw": Words("one draw, no verdict", "只训练一次，无结论"),
+    "descriptive": Words("described only", "只作描述"),
     "untested": Words("not testable", "无法检验"),
 }
+"""What is said of a step, by its verdict (adaptbert.comparison.statistics.verdicts)."""
 STANDINGS = {
     "wins": Words("baseline better", "基线更好"),
     "ties": Words("no clear difference", "无明显差别"),
@@ -265,9 +274,11 @@ def arm_is(name: str, role: str, rung: str) -> Words:
 
 
 def step_name(question: str, step: str) -> Words:
-    """What a step is called; with its arm where that is not named by its role."""
+    """What a step is called; with its arm where that is not named by its role. A question that params.yaml names has
+    its own name."""
     _, _, arm = step.partition("/")
-    return STEPS[question] + Words(f"({arm})", f"（{arm}）") if arm else STEPS[question]
+    name = STEPS.get(question, same(question))
+    return name + Words(f"({arm})", f"（{arm}）") if arm else name
 
 
 def within(name: Words) -> Words:
@@ -280,9 +291,10 @@ def would_show(advice: Advice) -> Words:
     steps = [within(STEPS[question]) for question in advice.questions]
     what = listed([Words(step.en, f"“{step.zh}”") for step in steps])
     beside = listed([same(arm) for arm in advice.beside])
+    written = f"{advice.role}: {ROLES[advice.role]}"
     return Words(
-        f"To measure {what.en}, add an arm from `{advice.rung}` ({advice.role}) to compare with {beside.en}.",
-        f"要测量{what.zh}的作用，请再加一个从 `{advice.rung}` 开始的组（{advice.role}），与 {beside.zh} 比较。",
+        f"To measure {what.en}, add the arm `{written}` to compare with {beside.en}.",
+        f"要测量{what.zh}的作用，请再加一个组 `{written}`，与 {beside.zh} 比较。",
     )
 
 

@@ -1,4 +1,4 @@
-"""metrics/finetune/<task>-<arm>.json: the scores of all seeds of a cell, its search trials, and the cost.
+"""metrics/finetune/<cell>.json: the scores of all seeds of a cell, its search trials, and the cost.
 
 Written by adaptbert.finetuning.cell_outputs, read by adaptbert.comparison.
 """
@@ -142,15 +142,15 @@ class CellMetrics(Record):
     epochs: float
     steps: int
     tokens: int
-    """Of one seed, as the two that follow."""
+    """Of the seed whose model is kept, as the two that follow."""
     tflop: float
     parameters: int
     contract: dict[str, list[dict[str, str | int]]]
     """`adaptbert.finetuning.metrics.contract.contract`"""
     unanswerable: dict[str, dict[str, int]] | None = Field(None, alias="lost")
     """Split -> reason -> rows whose right answer cannot be predicted; where the task type has such reasons."""
-    cost: Cost | None = None
-    """Of all runs together, where there were others than the seeds."""
+    cost: Cost
+    """Of all runs together."""
     seeds: list[SeedMetrics]
     search: SearchMetrics | None = None
     learning_curve: list[LearningPoint] | None = None

@@ -1,7 +1,9 @@
-"""metrics/pretrain.json, domain_transfer/*.json and task_transfer/*.json: the metrics of a rung and its cost.
+"""metrics/pretrain/*.json, domain_transfer/*.json and task_transfer/*.json: the metrics of a rung and its cost.
 
 Written by adaptbert.pretraining.rung_outputs, read by adaptbert.comparison.
 """
+
+from typing import Literal
 
 from pydantic import Field
 
@@ -41,6 +43,50 @@ class MaskingMetrics(MeasuredRecord):
     probability: float
 
 
+class ClassCurve(Record):
+    """Masked accuracy on the masked tokens of one class in one held-out text."""
+
+    tokens: int
+    """Masked ones of this class."""
+    untrained: float
+    """Of a model with random weights."""
+    unigram: float
+    """Of always answering the most frequent token of the training text."""
+    accuracy: list[float]
+    """At the steps of `FillIn`."""
+
+
+class FillIn(Record):
+    """The fill-in curve: masked accuracy by class of token while a rung is trained, with the same masks each time."""
+
+    steps: list[int]
+    """From 0, before the first step, to the last one that was trained."""
+    texts: dict[str, dict[str, ClassCurve]]
+    """Held-out text -> class of token (`FILL_IN_CLASSES`); classes without a masked token are left out."""
+
+
+class StopMetrics(Record):
+    """What the stop rule of a rung did."""
+
+    planned_steps: int
+    """Of the budget; `RungMetrics.steps` were trained."""
+    kept_step: int
+    """After which the weights were best by the rule: they are the rung. 0: those that it began with."""
+    kept_tokens: int
+    """As in `RungMetrics.tokens`, up to that step."""
+    reason: Literal["patience", "forgetting"] | None
+    """Why training ended before the planned steps; None where it did not."""
+
+
+class RungMeasures(Record):
+    """metrics/measure/<rung>.json: one rung on all held-out text."""
+
+    rung: str
+    """Its folder below models/."""
+    texts: dict[str, HeldOutMeasures]
+    """By held-out text."""
+
+
 class RungMetrics(Record):
     """One rung."""
 
@@ -51,6 +97,7 @@ class RungMetrics(Record):
     tokens: int
     """Steps times tokens a step, as in params."""
     steps: int
+    """That were trained, also those after the weights that a stop rule keeps."""
     tflop: float
     parameters: int
     sentence: SentenceCounts | None = None
@@ -60,7 +107,11 @@ class RungMetrics(Record):
     random_head: bool | None = None
     """Whether the head of masked-language modelling is still at chance level; only where it began untrained."""
     before: dict[str, HeldOutMeasures]
-    """By held-out text."""
+    """By held-out text: general text and that of the rung; `RungMeasures` has all."""
     after: dict[str, HeldOutMeasures]
     curve: list[CurvePoint]
     masking: MaskingMetrics
+    fill_in: FillIn | None = None
+    """Always written; files of earlier versions lack it."""
+    stop: StopMetrics | None = None
+    """Where there is a stop rule."""

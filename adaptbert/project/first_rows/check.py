@@ -14,6 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+from adaptbert.base.ladder import is_name
 from adaptbert.collection.readers.replacing import Allowance, OutOfTime
 from adaptbert.errors import BadData, UserError
 from adaptbert.project.first_rows.corpus import CorpusLook
@@ -21,7 +22,7 @@ from adaptbert.project.first_rows.dictionary import DictionaryLook
 from adaptbert.project.first_rows.labelled_set import SPLITS, LabelledLook
 from adaptbert.project.first_rows.look import Look, folder
 from adaptbert.project.known_words import KnownWords
-from adaptbert.project.section_rules import is_name
+from adaptbert.runtime.params import blocks
 from adaptbert.runtime.params import params_file as params
 from adaptbert.tokenization.word_segmentation import SegmentationConfig
 from adaptbert.validation.limits import Limits
@@ -82,13 +83,15 @@ def _looks(document: Mapping[str, Any], file: Path, missing: Collection[str], sc
             continue
         config = params.parse(stage.CollectTaskParams, values, f"collect_task.{name}", file)
         paths = {split: Path(values[split]) for split in SPLITS if values[split] not in missing}
-        tuning = document.get("finetune", {}).get(name, {})
+        tuning = document.get("finetune", {})
         yield LabelledLook(name, stage, config, paths, limits, words, tuning, file, patterns, folder(scratch))
-    if "tokenize" not in document:
-        return
-    segmentation = params.parse(SegmentationConfig, document["tokenize"]["words"], "tokenize.words", file)
-    if segmentation.dictionary not in missing:
-        yield DictionaryLook(segmentation)
+    looks: dict[str, DictionaryLook] = {}  # without repetitions: most starts have that of all
+    for start in document["ladder"]["starts"] if "tokenize" in document else ():
+        block = blocks.owner(document["tokenize"], [start], ["words", "dictionary"])
+        values, key = blocks.in_force(document["tokenize"], [start])["words"], f"tokenize.{block}.words"
+        config = params.parse(SegmentationConfig, values, key, file)
+        looks.setdefault(repr(config), DictionaryLook(config, f"{key}.dictionary"))
+    yield from (look for look in looks.values() if look.config.dictionary not in missing)
 
 
 def _look_at(look: Look, seen: Seen) -> None:

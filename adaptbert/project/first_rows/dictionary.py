@@ -1,4 +1,4 @@
-"""Further words for the segmenter: the file that `tokenize.words` names."""
+"""Further words for the segmenter: the file that `tokenize.<block>.words` names."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ class DictionaryLook:
     """At that file, and whether the segmenter is installed."""
 
     config: SegmentationConfig
-    key: str = "tokenize.words.dictionary"
+    key: str
 
     def is_too_large(self) -> bool:
         return Path(self.config.dictionary).stat().st_size > _LARGEST

@@ -9,6 +9,7 @@ from typing import Any
 
 from adaptbert.base.files import read_json
 from adaptbert.codes import Code
+from adaptbert.collection import dna_control
 from adaptbert.collection.hub import HubDataset
 from adaptbert.collection.installed_docs import InstalledDocs
 from adaptbert.collection.raw_writer import RawWriter
@@ -16,7 +17,7 @@ from adaptbert.collection.readers.formats.spec import FORMATS
 from adaptbert.collection.readers.replacing import Allowance, OutOfTime
 from adaptbert.collection.user_files import Beginning, Files
 from adaptbert.errors import BadParams, UserError
-from adaptbert.finetuning import class_weights
+from adaptbert.finetuning.options import class_weights
 from adaptbert.project.first_rows.bad_rows import (
     Extent,
     Notice,
@@ -27,6 +28,7 @@ from adaptbert.project.first_rows.bad_rows import (
 )
 from adaptbert.project.first_rows.look import beginning, decided, folder, is_small, lenient, raised, unread
 from adaptbert.project.known_words import KnownWords
+from adaptbert.runtime.params import blocks
 from adaptbert.validation.accounts import Account
 from adaptbert.validation.limits import Limits
 
@@ -43,7 +45,7 @@ class LabelledLook:
         stage: the module of `collect_task`, which reads them.
         config: its section for this set.
         paths: split -> where it lies; without missing files, which have their own error.
-        tuning: its section of `finetune`; empty where there is none that is valid.
+        tuning: the section `finetune`; empty where there is none that is valid.
         file: params.yaml, for messages.
         patterns: CPU time for `replace`, shared by all sets.
         folder: a temporary one to write to.
@@ -75,6 +77,9 @@ class LabelledLook:
         if self.config.source == "installed_docs":
             for path in set(own.values()):  # one list
                 InstalledDocs(path).provenance()
+        elif self.config.source == "dna":
+            for path in set(own.values()):
+                dna_control.chosen(path)
         elif self.config.source == "hub":
             for split, path in own.items():
                 HubDataset(path, self.config.layout(), self.config, split)
@@ -174,22 +179,33 @@ class LabelledLook:
             return
         if whole and together:
             yield from self._rows_used(validated.accounts["train"].kept)
-        weights = self.tuning.get("class_weights")
+        weights = self._tuned().get("class_weights")
         if weights is not None and ((whole and together) or has_labels):
             labels = read_json(valid_rows / "task.json")["labels"]
             if problem := class_weights.problem(weights, self.config.target, labels):
-                place = f"{self.file}: finetune.{self.name}.class_weights"
-                yield BadParams(Code.CONTRADICTION, place, problem, "give `balanced`, or each label its weight")
+                yield BadParams(
+                    Code.CONTRADICTION,
+                    self._tuning_key("class_weights"),
+                    problem,
+                    "give `balanced`, or each label its weight",
+                )
         for split in splits:
             path = valid_rows / f"{split}.parquet"
             yield from self.words.errors(self.name, path, self.config.layout(), str(self.paths[split]))
 
     def _rows_used(self, rows: int) -> Iterator[Notice]:
         """A notice where `finetune` requests more rows of train than it has."""
-        labels = self.tuning.get("labels", 0)
+        labels = self._tuned().get("labels", 0)
         if labels > rows:
-            words = f"{labels:,}, but train has {rows:,} rows that are kept: all of them are used"
-            yield Notice(f"{self.file}: finetune.{self.name}.labels", words)
+            words = f"{labels:,}, but train of {self.name} has {rows:,} rows that are kept: all of them are used"
+            yield Notice(self._tuning_key("labels"), words)
+
+    def _tuned(self) -> dict[str, Any]:
+        """The values of `finetune` for this set; those of single starts and arms are left to the stage."""
+        return blocks.in_force(self.tuning, [self.name])
+
+    def _tuning_key(self, key: str) -> str:
+        return f"{self.file}: finetune.{blocks.owner(self.tuning, [self.name], [key])}.{key}"
 
     def _bad_rows(self, accounts: Mapping[str, Account], extents: Mapping[str, Extent]) -> Iterator[UserError | Notice]:
         by_path: dict[str, list[Account]] = {}

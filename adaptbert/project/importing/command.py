@@ -1,4 +1,4 @@
-"""`adaptbert import`: a public checkpoint -> models/init, with all that a run with it needs to know."""
+"""`adaptbert import`: a public checkpoint -> models/init/<start>, and the start in params.yaml."""
 
 import os
 import shutil
@@ -8,16 +8,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from adaptbert.base.files import atomic_write, write_json
+from adaptbert.base.ladder import ALL
+from adaptbert.base.start import FOLDERS
 from adaptbert.codes import Code
 from adaptbert.comparison.amounts import bytes_of
 from adaptbert.errors import BadParams, printable
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.checkpoint_files import CONFIG, WEIGHTS
+from adaptbert.project.importing import start_entry, tokenizer_files, weights
 from adaptbert.project.importing import target as place
-from adaptbert.project.importing import tokenizer_files, weights
 from adaptbert.project.importing.source import Source, find, speaking_of
+from adaptbert.project.importing.start_names import of_model
 from adaptbert.project.importing.weights import Written
 from adaptbert.runtime.locks import stage_lock
+from adaptbert.runtime.stage import PARAMS
 
 INIT = Path("models/init")
 _SHOWN = 6
@@ -32,19 +36,23 @@ class Imported:
 
     Attributes:
         to: the folder.
+        start: the start that it is; None: a folder elsewhere.
         is_new: whether it was written; else it held this checkpoint already.
         source: what was read.
         sizes: of the model.
         written: the weights.
         notes: what was assumed, and what looks wrong.
+        in_params: what was done in params.yaml.
     """
 
     to: Path
+    start: str | None
     is_new: bool
     source: Source
     sizes: Sizes
     written: Written
     notes: list[str]
+    in_params: list[str]
 
     def __str__(self) -> str:
         return printable("\n".join([*self._content(), *self._lacks(), *self._left_out(), *self._params()]))
@@ -72,8 +80,8 @@ class Imported:
         lines = []
         if not written.has_head:
             lines.append(
-                "notice: no head for masked-language modelling: it begins untrained; `pretrain.head_warmup_steps: 300` "
-                "trains it first"
+                f"notice: no head for masked-language modelling: it begins untrained; "
+                f"`pretrain.{self.start or ALL}.head_warmup_steps: 300` trains it first"
             )
         if not written.has_pooler:
             lines.append("notice: no pooler: fine-tuning on sentences and pairs begins with an untrained one")
@@ -93,27 +101,46 @@ class Imported:
         ]
 
     def _params(self) -> list[str]:
-        if self.to != INIT:
-            return [f"the stages read {INIT} only: import with --to {INIT} to train with this checkpoint"]
-        lines = [
-            "in params.yaml, write",
-            f"  pretrain.init: {INIT}",
-            "  tokenizer.source: init",
-            "and take out pretrain.encoder and the other keys of tokenizer: a checkpoint brings its own",
-        ]
+        if self.start is None:
+            return [f"the stages read {FOLDERS}<start> only: import with --start NAME to train with this checkpoint"]
+        lines = []
         if records := sorted(path.name for path in self.to.glob("*.dvc")):
-            lines.insert(
-                0, f"DVC has records of the files of before ({', '.join(records)}): run `dvc add` on the new ones"
-            )
-        return lines
+            shown = ", ".join(records)
+            lines = [f"DVC has records of the files of before ({shown}): run `dvc add` on the new ones"]
+        return [*lines, *self.in_params]
 
 
-def import_checkpoint(name: str, revision: str | None, to: Path, *, force: bool) -> Imported:
-    """Bring a checkpoint into a folder of the project, all of it or nothing.
+def place_of(name: str, start: str | None, to: Path | None) -> tuple[str | None, Path]:
+    """The start and its folder; no start with a folder elsewhere.
+
+    Args:
+        name: of the source.
+        start, to: as the user says; None: by the source.
+
+    Raises:
+        BadParams: both, or a folder that only starts may have.
+    """
+    if to is not None:
+        if start is not None:
+            problem = "--to writes a folder, --start the one of a start"
+            raise BadParams(Code.CONTRADICTION, f"--to {to}", problem, "leave one of the two out")
+        if INIT.resolve() in (to.resolve(), to.resolve().parent):
+            problem = f"a start lies in {FOLDERS}<start>"
+            raise BadParams(Code.CONTRADICTION, f"--to {to}", problem, "leave --to out, and name it: --start NAME")
+        return None, to
+    called = start or of_model(Path(name).resolve().name if Path(name).is_dir() else name)
+    return called, Path(f"{FOLDERS}{called}")
+
+
+def import_checkpoint(
+    name: str, revision: str | None, *, start: str | None = None, to: Path | None = None, force: bool = False
+) -> Imported:
+    """Bring a checkpoint into a folder of the project, all of it or nothing; then its start into params.yaml.
 
     Args:
         name: a folder, or a model of the hub.
-        to: the folder to write.
+        start: name of the start that it becomes; None: by its own name.
+        to: a folder to write instead, which no stage reads.
         force: replace another checkpoint there.
 
     Raises:
@@ -121,9 +148,12 @@ def import_checkpoint(name: str, revision: str | None, to: Path, *, force: bool)
         BadParams: options that do not fit.
         Blocked: something else stands where the folder belongs.
     """
-    if to == INIT and not Path("params.yaml").is_file():
+    start, to = place_of(name, start, to)
+    if start is not None and not PARAMS.is_file():
         remedy = "change to the folder of the project, or choose a folder with --to"
         raise BadParams(Code.NO_PARAMS, Path.cwd(), "no params.yaml: not the folder of the project", remedy)
+    if start is not None:
+        start_entry.check_name(start, PARAMS)
     folder = Path(os.path.realpath(to))
     with stage_lock("import"):
         place.recover(folder)
@@ -141,7 +171,8 @@ def import_checkpoint(name: str, revision: str | None, to: Path, *, force: bool)
                 place.put(ready, folder)
         finally:
             shutil.rmtree(ready, ignore_errors=True)
-    return Imported(to, not is_same, source, sizes, written, notes)
+    in_params = start_entry.add(start, PARAMS) if start is not None else []
+    return Imported(to, start, not is_same, source, sizes, written, notes, in_params)
 
 
 def _write(source: Source, part: Path) -> tuple[Sizes, Written, list[str]]:

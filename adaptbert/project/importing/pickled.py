@@ -7,13 +7,15 @@ the library that calls `torch.load` (tests/pipeline/test_layers.py).
 
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from adaptbert.codes import Code
 from adaptbert.errors import BadData, shortened
 from adaptbert.model.checkpoint_files import COPY
+from adaptbert.project.importing import opcodes
+from adaptbert.project.importing.opcodes import TooLarge
 
 if TYPE_CHECKING:
     import torch
@@ -24,6 +26,10 @@ _POINTER = b"version https://git-lfs.github.com/"
 _CALLED = re.compile(r"\bGLOBAL (\S+)")
 _REFUSED = ("Trying to call reduce", "Can only create new object", "Can only build")
 """The words of torch's unpickler for operations that build something else than tensors."""
+_OF_TENSORS = re.compile(
+    r"collections\.OrderedDict|torch\._utils\._rebuild_\w+|torch\.(storage\.)?\w*Storage|torch\.(Size|device|bool|\w*\d\w*)"
+)
+"""What a pickle of tensors names."""
 _SHOWN = 4
 
 
@@ -54,12 +60,16 @@ def tensors_of(file: Path) -> tuple[dict[str, "torch.Tensor"], list[str]]:
     import torch
 
     beginning = refuse_pointer(file)
+    is_zip = beginning.startswith(_ZIP)
+    called: list[str] = []
     try:
+        for name in opcodes.names_called(file, is_zip=is_zip):
+            called.append(name)  # one by one: those before a damaged place count
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of torch, about files that it cannot read: the error says so
-            loaded = torch.load(file, map_location="cpu", weights_only=True, mmap=beginning.startswith(_ZIP))
+            loaded = torch.load(file, map_location="cpu", weights_only=True, mmap=is_zip)
     except Exception as error:  # damaged bytes raise errors of any kind
-        _refuse(file, error)
+        _refuse(file, error, [name for name in called if not _OF_TENSORS.fullmatch(name)])
     entries = loaded if isinstance(loaded, Mapping) else {}
     tensors = {name: value for name, value in entries.items() if isinstance(name, str) and torch.is_tensor(value)}
     if not tensors:
@@ -70,11 +80,17 @@ def tensors_of(file: Path) -> tuple[dict[str, "torch.Tensor"], list[str]]:
     return tensors, [shortened(str(name)) for name in entries if name not in tensors]
 
 
-def _refuse(file: Path, error: Exception) -> NoReturn:
+def _refuse(file: Path, error: Exception, others: Sequence[str]) -> NoReturn:
+    """Raise for a file that torch did not read.
+
+    Args:
+        others: what the file calls besides what builds tensors; torch may have stopped before it came to that.
+    """
     words = str(error)
     called = _CALLED.search(words)
-    if called or any(refused in words for refused in _REFUSED):
-        named = f", it names {called[1]}" if called else ""
+    if called or others or any(refused in words for refused in _REFUSED) or isinstance(error, TooLarge):
+        named = f", it names {called[1]}" if called else f", it names {shortened(others[0])}" if others else ""
+        named = f", {error}" if isinstance(error, TooLarge) else named
         problem = f"the pickle holds more than tensors{named}: nothing of it was run, nothing was written"
         remedy = "do not open this file with other programs, which would run it; take the model from its authors"
         raise BadData(Code.PICKLE_WITH_CODE, file, problem, remedy)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from adaptbert.base.start import is_hub_name
 from adaptbert.codes import Code
 from adaptbert.errors import BadData, BadParams, Several, UserError
 from adaptbert.model.card import CARD
@@ -30,7 +31,6 @@ WEIGHT_FILES = (WEIGHTS, f"{WEIGHTS}.index.json", PICKLED, f"{PICKLED}.index.jso
 TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "tokenizer_config.json", "special_tokens_map.json")
 ADDED_TOKENS = "added_tokens.json"
 
-_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 _FILE_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 
 Fetch = Callable[[str], Path | None]
@@ -86,7 +86,7 @@ def find(name: str, revision: str | None) -> Source:
     if folder.exists():
         problem = "is a file, and a checkpoint is a folder"
         raise BadData(Code.NOT_A_CHECKPOINT, name, problem, f"unpack it, or name its folder: {folder.parent}")
-    if not _HUB_NAME.fullmatch(name):
+    if not is_hub_name(name):
         remedy = "name a folder, or a model as the hub does: hfl/chinese-macbert-base"
         raise BadData(Code.NOT_A_CHECKPOINT, name, "no such folder, and no name of a model on the hub", remedy)
     return _of_hub(name, revision or "main")

@@ -13,7 +13,7 @@ from typing import Any, TypeVar, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from adaptbert.base.config import _CHANGE, Config, Contradiction
+from adaptbert.base.config import CHANGE, Config, Contradiction
 from adaptbert.codes import Code
 from adaptbert.errors import BadParams, nearest, raise_all, shortened
 from adaptbert.runtime.params import strict_yaml, written_numbers
@@ -73,7 +73,7 @@ def parse(cls: type[C], values: object, key: str, file: Path) -> C:
         key: where the values stand in the file, e.g. `domain_transfer`.
     """
     if not isinstance(values, Mapping):
-        raise BadParams(Code.WRONG_TYPE, f"{file}: {key}", f"expected a mapping, found {_type_name(values)}", _BELOW)
+        raise no_mapping(f"{file}: {key}", values)
     try:
         config = cls.model_validate(values)
     except ValidationError as error:
@@ -81,6 +81,11 @@ def parse(cls: type[C], values: object, key: str, file: Path) -> C:
         raise
     config._key = key
     return config
+
+
+def no_mapping(place: str, value: object) -> BadParams:
+    """The error of a value that should have keys."""
+    return BadParams(Code.WRONG_TYPE, place, f"expected a mapping, found {_type_name(value)}", _BELOW)
 
 
 def section(document: Mapping[str, Any], key: str, file: Path) -> Any:
@@ -122,6 +127,8 @@ def _merge_alternatives(errors: list[ErrorDetails], values: Mapping[str, Any]) -
         at = _alternative(error, values)
         if at is None:
             merged.append(error)
+        elif error["type"] == "value_error":  # a word where a list of words can stand: its place is that of the list
+            merged.append({**error, "loc": error["loc"][:at]})
         elif len(error["loc"]) > at + 1:  # this alternative was meant: something in it is wrong
             merged.append({**error, "loc": (*error["loc"][:at], *error["loc"][at + 1 :])})
         else:
@@ -157,9 +164,9 @@ def _translate(details: ErrorDetails, cls: type[Config], key: str, file: Path) -
         return BadParams(Code.UNKNOWN_KEY, place, "is missing", "add it; a value that changes a result has no default")
     if kind == "value_error":
         error = details["ctx"]["error"]
-        return BadParams(
-            Code.CONTRADICTION, place, str(error), error.remedy if isinstance(error, Contradiction) else _CHANGE
-        )
+        if isinstance(error, Contradiction):
+            return BadParams(error.code, place, str(error), error.remedy)
+        return BadParams(Code.CONTRADICTION, place, str(error), CHANGE)
     if kind == "finite_number":
         return BadParams(Code.NOT_FINITE, place, f"{value} is not finite", "write a number")
     if kind in _BOUNDS and isinstance(value, int | float):

@@ -5,8 +5,9 @@ all stages of a name have one command:
 
     exec python -m stages.finetune --init 'models/{from}' --out 'models/finetune/{key}'
 
-`key` is the part after the @ in DVC_STAGE (`finetune@section-domain`), which DVC sets. Other names are values of
-that entry of the `foreach` of the stage, here of `ladder.finetune.section-domain`; dots lead further in.
+`key` is the part after the @ in DVC_STAGE (`finetune@section-domain-small-1`), which DVC sets. Other names are values
+of that entry of the `foreach` of the stage, here of `stages.finetune.section-domain-small-1` in ladder.yaml, or of the
+section of the stage; dots lead further in.
 """
 
 import os
@@ -25,36 +26,37 @@ KEY = "key"
 _PLACEHOLDER = re.compile(r"\{([\w.]+)\}")
 
 
-def fill(
-    words: Mapping[str, str], document: Mapping[str, Any], stage: str, foreach: str | None, file: Path
-) -> dict[str, str]:
+def present(words: Mapping[str, str]) -> bool:
+    """Whether an argument has a placeholder."""
+    return any(_PLACEHOLDER.search(word) for word in words.values())
+
+
+def fill(words: Mapping[str, str], values: Mapping[str, Any], file: Path) -> dict[str, str]:
     """The arguments of a command with their placeholders replaced; inserted values are not expanded again.
 
     Args:
         words: name of the argument -> as it stands in dvc.yaml.
-        document: params.yaml, each section valid.
-        stage: name of the stage and of its section.
-        foreach: the part of params.yaml that dvc.yaml iterates over, such as `ladder.finetune`.
+        values: of the entry, and of the section.
         file: for the messages.
-
-    Raises:
-        BadParams: DVC_STAGE does not say which entry is meant, or there is no such entry or value.
     """
-    if not any(_PLACEHOLDER.search(word) for word in words.values()):
-        return dict(words)
-    values = params.section(document, stage, file) if foreach is None else _entry(document, stage, foreach, file)
     return {
         name: _PLACEHOLDER.sub(lambda match: str(params.section(values, match[1], file)), word)
         for name, word in words.items()
     }
 
 
-def _entry(document: Mapping[str, Any], stage: str, foreach: str, file: Path) -> dict[str, Any]:
+def entry(document: Mapping[str, Any], stage: str, foreach: str, file: Path) -> dict[str, Any]:
+    """The entry of the `foreach` of a stage that DVC runs, with its key.
+
+    Args:
+        foreach: the part that dvc.yaml iterates over, such as `collect`.
+
+    Raises:
+        BadParams: DVC_STAGE does not say which entry is meant, or there is no such entry.
+    """
     # From another folder DVC writes `../dvc.yaml:collect@domain`.
     _, at, key = os.environ.get(STAGE, "").rpartition(f"{stage}@")
     if not at:
         problem = f"does not name an entry of {foreach}"
         raise BadParams(Code.UNKNOWN_KEY, STAGE, problem, f"run `dvc repro {stage}`, or set it")
-    if isinstance(params.section(document, foreach, file), list):  # of names alone, as in ladder.domain_transfer
-        return {KEY: key}
     return {**params.section(document, f"{foreach}.{key}", file), KEY: key}

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from adaptbert.errors import UserError
+from adaptbert.runtime.params import expanded_ladder
 
 _SETS = ("collect", "collect_task")
 """Sections whose entries are independent of each other."""
@@ -18,15 +19,26 @@ class Incomplete(Exception):
 
 
 class Sound(Mapping[str, Any]):
-    """The sections of a file. Access to one with errors raises Incomplete."""
+    """The sections of a file. Access to one with errors, or to one that is not there, raises Incomplete."""
 
     def __init__(self, document: Mapping[str, Any], wrong: Collection[str]) -> None:
         self._document, self._wrong = document, wrong
 
     def __getitem__(self, section: str) -> Any:
-        if section in self._wrong:
+        if section in self._wrong or section not in self._document:
             raise Incomplete
         return self._document[section]
+
+    def names(self, section: str) -> list[str]:
+        """The keys of a section of mappings; errors in these do not matter.
+
+        Raises:
+            Incomplete: the section is missing, or has no keys, or other values.
+        """
+        entries = self._document.get(section)
+        if not isinstance(entries, Mapping) or not all(isinstance(entry, Mapping) for entry in entries.values()):
+            raise Incomplete
+        return list(entries)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._document)
@@ -43,6 +55,8 @@ def wrong_sections(errors: Iterable[UserError], file: Path) -> set[str]:
 def for_files(document: Mapping[str, Any], errors: Iterable[UserError], file: Path) -> dict[str, Any]:
     """The sections without errors, and of `collect` and `collect_task` the sets without: they name the files to check.
 
+    Without a sound ladder the sections with blocks are left out: what they have for its names was not checked.
+
     Args:
         errors: of single values.
     """
@@ -53,9 +67,10 @@ def for_files(document: Mapping[str, Any], errors: Iterable[UserError], file: Pa
         if section in wrong and section not in keys:  # else the error is in the section as a whole
             sets = document[section].items()
             valid[section] = {name: values for name, values in sets if not _is_wrong(f"{section}.{name}", keys)}
+    left_out = expanded_ladder.SECTIONS if "ladder" in wrong or "collect_task" in keys else ()
     if "collect" in wrong:
-        valid.pop("tokenizer", None)  # a check of the vocabulary needs all of its corpora
-    return valid
+        left_out = (*left_out, "tokenizer")  # a check of the vocabulary needs all of its corpora
+    return {name: values for name, values in valid.items() if name not in left_out}
 
 
 def _keys(errors: Iterable[UserError], file: Path) -> set[str]:

@@ -52,9 +52,13 @@ class Recipe:
 
 
 def run_name(stage: str, labels: Mapping[str, str]) -> str:
-    """The name of a run, its distinguishing part first: `domain_task section`, `domain_transfer domain`."""
+    """The name of a run: `domain_transfer domain-small-1`; of a cell, the arm first: `domain_task section small-1`.
+
+    Draw 0, of an arm whose rung is made once for each start, is left out.
+    """
     if "arm" in labels:
-        return f"{labels['arm']} {labels['task']}"
+        where = "-".join(labels[name] for name in ("start", "draw") if labels.get(name, "0") != "0")
+        return f"{labels['arm']} {labels['task']} {where}".rstrip()
     key = os.environ.get("DVC_STAGE", "").partition("@")[2]
     return " ".join([stage, *([key] if key else labels.values())])
 

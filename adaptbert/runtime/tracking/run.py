@@ -35,6 +35,7 @@ class Run:
         tags: of a new run; computed in the thread of the recorder.
         begin: logs what comes first.
         recipe: the recipe of the run; None: that of its parent.
+        names: tags that its child runs have as well.
     """
 
     def __init__(
@@ -43,8 +44,10 @@ class Run:
         tags: Callable[[Store], Mapping[str, str]] = lambda _store: {},
         begin: "Callable[[Run], None] | None" = None,
         recipe: Recipe | None = None,
+        names: Mapping[str, str] | None = None,
     ) -> None:
         self._recorder, self._tags, self._begin, self._recipe = recorder, tags, begin, recipe
+        self._names = names or {}
         self._is_open = False
         self._opened: Opened | None = None
         self._metrics: list[tuple[str, float, int, int]] = []
@@ -125,9 +128,10 @@ class Run:
 
     @contextmanager
     def child(self, name: str, tags: Mapping[str, str]) -> Iterator["Run"]:
-        """A run below this one, e.g. a seed below its cell."""
+        """A run below this one, e.g. a seed below its cell, with the names of this one as tags."""
         self._open("")
-        child = Run(self._recorder, lambda _store: {"mlflow.runName": name, "mlflow.parentRunId": self.id, **tags})
+        own = {"mlflow.runName": name, **self._names, **tags}
+        child = Run(self._recorder, lambda _store: {**own, "mlflow.parentRunId": self.id})
         with child.closing():
             yield child
 
@@ -185,14 +189,15 @@ def open_run(
     """The run of a stage that begins now, or goes on (`Run.go_on`).
 
     Args:
-        labels: the stage's options that are names, such as `task` and `arm`; they become tags.
+        labels: the stage's options that are names, such as `task`, `arm`, `start` and `draw`; they become tags of this
+            run and of its child runs, and parameters of this run.
         params: dotted keys and values.
         params_path: logged as an artifact.
         seconds: most that the stage waits for MLflow, all calls together.
     """
 
     def begin(run: Run) -> None:
-        run.log_params(params)
+        run.log_params({**labels, **params})  # names as well: charts of MLflow have axes for parameters, not for tags
         run.log_artifact(params_path)
         run.log_text("\n".join(sorted(f"{d.name}=={d.version}" for d in distributions())), "environment.txt")
 
@@ -220,7 +225,7 @@ def open_run(
         lambda error: _give_up(error, remembered),
         seconds,
     )
-    run = Run(recorder, under_its_recipe, begin, recipe)
+    run = Run(recorder, under_its_recipe, begin, recipe, labels)
     began = time.monotonic()
     try:
         with run.closing():

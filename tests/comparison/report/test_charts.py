@@ -1,20 +1,23 @@
 """The pictures of the report: colours, axes, and bars as long as their values."""
 
 import re
+from typing import get_args
 
 import pytest
 
 from adaptbert.comparison.questions import ROLES
 from adaptbert.comparison.records import Comparison
-from adaptbert.comparison.report import charts, curves
 from adaptbert.comparison.report import terms as words
-from adaptbert.comparison.report.svg import style_sheet
-from tests.support.simulated import ACCURACY, ARMS
+from adaptbert.comparison.report.charts import curves
+from adaptbert.comparison.report.charts import rows as charts
+from adaptbert.comparison.report.charts.svg import style_sheet
+from adaptbert.comparison.statistics.verdicts import GAINS, Verdict
+from tests.support.simulated import ARMS
 
 
 def test_colours_follow_the_ladder(comparison: Comparison) -> None:
-    roles = {arm: comparison.rung(rung.format(task="section")).role for arm, rung in ARMS.items()}
-    assert roles == {arm: arm for arm in ACCURACY}
+    roles = {arm.name: comparison.rung(arm.rung).role for arm in comparison.tasks[0].arms}
+    assert roles == {arm: arm for arm in ARMS}
 
 
 def luminance(colour: str) -> float:
@@ -57,13 +60,13 @@ def test_axes_have_round_numbers(low: float, high: float, ticks: list[float]) ->
 
 
 def test_bars_are_as_long_as_their_values() -> None:
-    chart = charts.bars([charts.Bar("a", "domain", 0.3, 0.2, 0.4, [0.3])], [charts.Mark(words.same("c"), 0.1)], "id")
+    chart = charts.bars([charts.Bar("a", "domain", 0.3, 0.2, 0.4, [[0.3]])], [charts.Mark(words.same("c"), 0.1)], "id")
     assert 'width="75.00%"' in chart
     assert 'x1="25.00%"' in chart
 
 
 def test_a_negative_correlation_points_to_the_left() -> None:
-    rows = [charts.Bar(str(mean), "domain", mean, None, None, [mean]) for mean in (-0.2, 0.2)]
+    rows = [charts.Bar(str(mean), "domain", mean, None, None, [[mean]]) for mean in (-0.2, 0.2)]
     chart = charts.bars(rows, [], "id")
     assert 'x="0%" y="22" width="50.00%"' in chart
     assert 'x="50%" y="68" width="50.00%"' in chart
@@ -71,7 +74,7 @@ def test_a_negative_correlation_points_to_the_left() -> None:
 
 def test_the_axis_holds_the_whole_interval() -> None:
     """Of a correlation that may be negative, though all its seeds are positive."""
-    chart = charts.bars([charts.Bar("a", "domain", 0.1, -0.3, 0.5, [0.1])], [], "id")
+    chart = charts.bars([charts.Bar("a", "domain", 0.1, -0.3, 0.5, [[0.1]])], [], "id")
     whisker = re.search(r'class="whisker" x1="([\d.]+)%" x2="([\d.]+)%"', chart)
     assert whisker is not None
     assert [float(place) for place in whisker.groups()] == [10, 90], "of an axis from -40 to 60"
@@ -79,7 +82,7 @@ def test_the_axis_holds_the_whole_interval() -> None:
 
 def test_a_name_that_is_too_long_for_a_telephone_is_whole_in_its_title() -> None:
     name = "an_arm_with_a_name_that_takes_more_room"
-    chart = charts.bars([charts.Bar(name, "domain", 0.3, 0.2, 0.4, [0.3], marked=True)], [], "id")
+    chart = charts.bars([charts.Bar(name, "domain", 0.3, 0.2, 0.4, [[0.3]], marked=True)], [], "id")
     assert f">an_arm_with_a_name_that_t…<title>{name}</title> ✓<" in chart
     assert words.svg_text("领域文本本身", 11) == "领域文本…<title>领域文本本身</title>"
     assert words.svg_text("领域文本本身", 12) == "领域文本本身"
@@ -90,14 +93,36 @@ def ticks_of(chart: str) -> list[str]:
 
 
 def test_an_axis_of_differences_is_written_with_the_digits_of_its_step() -> None:
-    row = charts.Whisker(words.same("a"), "not_shown", 0.004, 0.001, 0.0105, None)
-    assert ticks_of(charts.whiskers([row], "id")) == ["−0.25", "0", "+0.25", "+0.5", "+0.75", "+1", "+1.25"]
+    row = charts.Whisker(words.same("a"), "descriptive", 0.004, 0.001, 0.0105, None)
+    assert ticks_of(charts.whiskers([row], 0.01, "id")) == ["−0.25", "0", "+0.25", "+0.5", "+0.75", "+1", "+1.25"]
 
 
 @pytest.mark.parametrize("mean", [0.0, 0.003, -0.003])
 def test_the_axis_of_differences_that_are_hardly_any_is_symmetric(mean: float) -> None:
     rows = [charts.Whisker(words.same("a"), "untested", value, None, None, None) for value in (mean, 0.0)]
-    assert ticks_of(charts.whiskers(rows, "id")) == ["−1", "−0.5", "0", "+0.5", "+1"]
+    assert ticks_of(charts.whiskers(rows, 0.01, "id")) == ["−1", "−0.5", "0", "+0.5", "+1"]
+
+
+@pytest.mark.parametrize(("worth", "lines"), [(0.01, 2), (0.025, 1), (0.2, 0)])
+def test_the_smallest_gain_worth_having_is_a_line_to_both_sides_where_the_axis_reaches_it(
+    worth: float, lines: int
+) -> None:
+    row = charts.Whisker(words.same("a"), "gain", 0.02, -0.005, 0.045, None)
+    assert charts.whiskers([row], worth, "id").count('class="worth"') == lines
+
+
+def test_nothing_but_a_gain_has_the_colour_of_one() -> None:
+    for verdict in get_args(Verdict):
+        chart = charts.whiskers([charts.Whisker(words.same("a"), verdict, 0.02, 0.01, 0.03, 0.01)], 0.01, "id")
+        assert f"whisker verdict-{verdict}" in chart
+        assert f"mean verdict-{verdict}" in chart
+    rules = re.findall(r"([^{}]+){([^{}]*)}", style_sheet())
+    coloured: dict[str, set[str]] = {"--good": set(), "--bad": set()}
+    for names, style in rules:
+        for colour, verdicts in coloured.items():
+            if colour in style:
+                verdicts.update(re.findall(r"verdict-(\w+)", names))
+    assert coloured == {"--good": set(GAINS), "--bad": {"loss"}}
 
 
 def test_no_two_ticks_of_an_axis_are_written_alike() -> None:

@@ -3,82 +3,104 @@
 import dataclasses
 import re
 from collections.abc import Mapping
-from html import unescape
 from pathlib import Path
 
 import pytest
 
 from adaptbert.base.files import read_json, write_json
-from adaptbert.base.ladder import LadderConfig
-from adaptbert.comparison.assemble import compare_all
-from adaptbert.comparison.metrics_json import summary
-from adaptbert.comparison.records import Comparison, Step, Task
-from adaptbert.comparison.report import captions, overview
-from adaptbert.comparison.report import rung_sentences as rungs
-from adaptbert.comparison.report import step_sentences as sentences
-from adaptbert.comparison.report import trust_sentences as trust
+from adaptbert.comparison.records import Comparison, OnSeveralTasks
+from adaptbert.comparison.report import overview, terms
 from adaptbert.comparison.report.page import render
-from adaptbert.comparison.statistics import Difference, Interval, Verdict
-from adaptbert.comparison.text_table import comparison_table
-from tests.support.simulated import ARMS, Simulated, rearmed, simulate
+from adaptbert.comparison.report.sentences import captions, repetition, trust
+from adaptbert.comparison.report.sentences import tasks as task_sentences
+from adaptbert.comparison.statistics.intervals import Difference, Interval
+from adaptbert.comparison.statistics.verdicts import Verdict
+from adaptbert.comparison.tables.metrics_json import summary
+from adaptbert.comparison.tables.text_table import comparison_table
+from tests.support.judged_steps import answered, difference
+from tests.support.page_reader import seen
+from tests.support.simulated import ARMS, compared, rearmed, simulate
 
 
 @pytest.fixture(scope="module")
 def one_arm(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
     made = simulate(tmp_path_factory.mktemp("recipe"), tasks=["section"], seeds=(1, 2))
-    return compared(rearmed(made, {"domain": ("domain", "domain_transfer/domain")}))
-
-
-def compared(made: Simulated) -> Comparison:
-    return compare_all(made.ladder, made.outputs, confidence=0.95, baseline_seed=1)
+    return compared(rearmed(made, {"domain": ("domain", ARMS["domain"])}))
 
 
 def judged(comparison: Comparison, *verdicts: Mapping[str, Verdict]) -> Comparison:
-    """The comparison with one task for each mapping from questions to verdicts."""
-    steps = {step.question: step for step in comparison.tasks[0].steps}
+    """The comparison with one task for each mapping from primary questions to verdicts; every difference is 4.7."""
+    first = comparison.tasks[0]
     tasks = [
         dataclasses.replace(
-            comparison.tasks[0],
+            first,
             name=f"task{place}",
-            steps=[dataclasses.replace(steps[name], verdict=verdict) for name, verdict in chosen.items()],
+            steps=[
+                dataclasses.replace(answered(first, name, 0.047, 0.02, verdict), primary=True)
+                for name, verdict in chosen.items()
+            ],
         )
         for place, chosen in enumerate(verdicts)
     ]
     return dataclasses.replace(comparison, tasks=tasks, suite=[])
 
 
-def seen(page: str) -> str:
-    """What a reader sees, without style and script."""
-    body = re.sub(r"<(style|script)>.*?</\1>", "", page, flags=re.DOTALL)
-    return unescape(re.sub(r"<[^>]+>", " ", body))
-
-
-def test_gains_are_counted_over_the_tasks_on_which_a_step_could_be_judged(comparison: Comparison) -> None:
+def test_the_page_begins_with_an_answer_to_every_primary_question(comparison: Comparison) -> None:
     several = judged(
         comparison,
-        {"domain_transfer": "gain", "domain_text": "likely_gain", "task_transfer": "loss", "climb": "untested"},
-        {"domain_transfer": "not_shown", "domain_text": "not_shown", "climb": "untested"},
-        {"domain_transfer": "untested", "task_transfer": "not_shown"},
+        {"domain_text": "worth_it", "task_transfer_after_domain": "undecided", "climb": "one_draw"},
+        {"domain_text": "no_worse", "task_transfer_after_domain": "undecided", "climb": "one_draw"},
+        {"domain_text": "worth_it", "climb": "untested"},
     )
-    sentences = overview.verdict(several)
-    assert [sentence.en for sentence in sentences] == [
-        "A gain was shown for domain transfer on 1 of 2 tasks.",
-        "A loss was shown for task transfer on 1 of 2 tasks.",
-        "Neither gain nor loss was shown for the domain text itself (2 tasks).",
-        "Not testable on any task: pre-training with domain transfer.",
-        "Only fine-tuning was repeated, over seeds. Each rung was trained once; training it again may give "
-        "another result.",
+    texts = overview.verdict(several)
+    assert [text.en for text in texts[:-1]] == [
+        "The domain text itself: worth it (task0 +4.7 and task2 +4.7); no worse (task1 +4.7).",
+        "Task transfer after domain: undecided (task0 +4.7 and task1 +4.7).",
+        "Pre-training with domain transfer: one draw, no verdict (task0 +4.7 and task1 +4.7); not testable (task2 "
+        "+4.7).",
     ]
-    assert all(sorted(re.findall(r"\d", each.en)) == sorted(re.findall(r"\d", each.zh)) for each in sentences)
+    assert texts[0].zh == "领域文本本身：值得（task0 +4.7 和 task2 +4.7）；不更差（task1 +4.7）。"
+    assert texts[-1] == repetition.once(several)
+    assert all(sorted(re.findall(r"\d", each.en)) == sorted(re.findall(r"\d", each.zh)) for each in texts)
     page = render(several)
     assert page.index('class="answer"') < page.index('class="notice"') < page.index('class="matrix"')
     assert page.index('class="matrix"') < page.index('class="card"')
 
 
+def test_what_is_only_described_is_no_answer(comparison: Comparison) -> None:
+    steps = [dataclasses.replace(step, primary=False, verdict="descriptive") for step in comparison.tasks[0].steps]
+    described = dataclasses.replace(comparison, tasks=[dataclasses.replace(comparison.tasks[0], steps=steps)], suite=[])
+    texts = overview.verdict(described)
+    assert [text.en for text in texts[:-1]] == [
+        "No primary question was asked: the arms that it compares are not there. The differences below are described, "
+        "without a verdict."
+    ]
+    assert task_sentences.verdicts(described.tasks[0]).en == "No primary question is asked on this task."
+
+
+def test_an_effect_on_several_tasks_is_a_sentence_of_its_own(repeated: Comparison, comparison: Comparison) -> None:
+    sentence = "On tasks like these, the domain text itself brings a gain in at least 2 of 2."
+    assert sentence in [text.en for text in overview.verdict(repeated)]
+    assert "在这类任务上，领域文本本身在 2 个任务中的至少 2 个上带来提升。" in [
+        text.zh for text in overview.verdict(repeated)
+    ]
+    assert sentence in seen(render(repeated))
+    assert "On tasks like these" not in seen(render(comparison)), "one draw"
+    mixed = [
+        OnSeveralTasks("domain_text/news", "small", 4, 2, 1),
+        OnSeveralTasks("task_transfer_after_domain", "small", 4, 0, 0),
+    ]
+    texts = [text.en for text in overview.verdict(dataclasses.replace(repeated, on_several=mixed))]
+    assert [text for text in texts if text.startswith("On tasks")] == [
+        "On tasks like these, the domain text itself (news) brings a gain in at least 2 of 4.",
+        "On tasks like these, the domain text itself (news) brings a loss in at least 1 of 4.",
+    ]
+
+
 def test_where_nothing_was_compared_no_gain_is_reported(one_arm: Comparison) -> None:
     assert [sentence.en for sentence in overview.verdict(one_arm)] == ["No step was compared on any task."]
     page = render(one_arm)
-    for absent in ('class="matrix"', 'id="differences-section"', "What was shown, and what was not", "“Shown” means"):
+    for absent in ('class="matrix"', 'id="differences-section"', "Verdicts are given", "smallest gain worth having"):
         assert absent not in page
     assert "No step was compared." in page
     assert "no step was compared" in comparison_table(summary(one_arm))
@@ -103,10 +125,27 @@ def test_the_matrix_holds_difference_verdict_and_cost_of_every_step_on_every_tas
     assert step is not None
     assert step.difference is not None
     place = [row.name.en for row in overview.matrix(comparison)].index("Domain transfer")
-    assert f"{100 * step.difference.interval.mean:+.1f}" in cells[2 * place]
+    assert f"{100 * step.difference.mean:+.1f}" in cells[2 * place]
     assert "2.00 M tokens" in cells[2 * place]
-    assert f"verdict-{step.verdict}" in cells[2 * place]
     assert "same number of tokens" in matrix, "the control costs as much as domain transfer"
+
+
+def test_the_matrix_has_every_interval_and_verdicts_of_primary_questions_alone(repeated: Comparison) -> None:
+    page = render(repeated)
+    matrix = page[page.index('class="matrix"') :].partition("</table>")[0]
+    cells = iter(re.findall(r'<td role="cell"[^>]*>(.*?)</td>', matrix, re.DOTALL))
+    for row in overview.matrix(repeated):
+        for _, step in row.answers:
+            cell = next(cells)
+            assert step is not None
+            assert step.difference is not None
+            assert step.difference.low is not None
+            assert step.difference.high is not None
+            ends = terms.change(step.difference.low), terms.change(step.difference.high)
+            assert "{} to {}".format(*ends) in cell
+            assert "{} 到 {}".format(*ends) in cell
+            assert re.findall(r"chip verdict-(\w+)", cell) == ([step.verdict] if step.primary else [])
+    assert "verdict-descriptive" not in matrix
 
 
 def test_steps_are_named_by_the_arms_own_names(tmp_path: Path) -> None:
@@ -114,7 +153,7 @@ def test_steps_are_named_by_the_arms_own_names(tmp_path: Path) -> None:
     roles = {"domain_task": "mine", "domain": "base", "general_long": "longer", "general": "plain"}
     made = rearmed(
         simulate(tmp_path, tasks=["section"]),
-        {own: (role, ARMS[role].format(task="section")) for role, own in roles.items()},
+        {own: (role, ARMS[role]) for role, own in roles.items()},
     )
     comparison = compared(made)
     rows = {row.name.en: row.arms for row in overview.matrix(comparison)}
@@ -133,39 +172,34 @@ def test_steps_are_named_by_the_arms_own_names(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("control", "seeds", "standing"),
+    ("gap", "standing"),
     [
-        (0.99, (1, 2, 3), "baseline better"),
-        (None, (1, 2, 3), "no clear difference"),
-        (0.01, (1, 2, 3), "arm better"),
-        (0.99, (1, 2), "baseline higher, not testable"),
-        (0.01, (1,), "arm higher, not testable"),
+        (difference(-0.30, 0.05), "baseline better"),
+        (difference(0.01, 0.05), "no clear difference"),
+        (difference(0.30, 0.05), "arm better"),
+        (Difference(-0.30, 2, 1, None, 0.95), "baseline higher, not testable"),
+        (Difference(0.30, 1, 1, None, 0.95), "arm higher, not testable"),
     ],
 )
-def test_the_best_baseline_is_on_the_card(
-    tmp_path: Path, control: float | None, seeds: tuple[int, ...], standing: str
-) -> None:
-    comparison = compared(simulate(tmp_path, tasks=["section"], seeds=seeds))
+def test_the_best_baseline_is_on_the_card(comparison: Comparison, gap: Difference, standing: str) -> None:
     task = comparison.tasks[0]
-    assert task.chosen is not None
-    arm = task.arm(task.chosen)
-    assert arm is not None
-    assert arm.interval is not None
-    score = arm.interval.mean if control is None else control
-    task = dataclasses.replace(task, baselines={"majority": 0.005, "tfidf_logistic": score})
-    page = render(dataclasses.replace(comparison, tasks=[task]))
+    scores = {"majority": Interval(0.005, None, None, None, 3), "tfidf_logistic": Interval(0.437, 0.4, 0.47, 0.01, 3)}
+    task = dataclasses.replace(task, baselines=scores, beside_baselines=dict.fromkeys(scores, gap))
+    page = render(dataclasses.replace(comparison, tasks=[task], suite=[]))
     card = page[page.index('class="card"') :].partition("</article>")[0]
-    assert f"<b>{100 * score:.1f}</b>" in card
+    assert "<b>43.7</b>" in card
     assert "TF-IDF + logistic regression" in card
     assert standing in card
-    alone = trust.against_baselines(dataclasses.replace(task, baselines={"majority": score}), 0.95).en
-    assert alone.startswith("The only baseline on the test split (most frequent label")
+    alone = dataclasses.replace(task, baselines={"majority": scores["majority"]}, beside_baselines={"majority": gap})
+    assert trust.against_baselines(alone, 0.95).en.startswith(
+        "The only baseline on the test split (most frequent label"
+    )
 
 
 def test_seeds_that_give_one_answer_are_on_the_card(tmp_path: Path) -> None:
     made = simulate(tmp_path, tasks=["section"])
     assert "Seeds that" not in render(compared(made))
-    path = made.root / "metrics/finetune/section-task.json"
+    path = made.cell("task")
     cell = read_json(path)
     cell["seeds"][1]["degenerate"] = True
     write_json(path, cell)
@@ -185,7 +219,7 @@ def test_a_page_has_one_kind_of_minus(comparison: Comparison) -> None:
     task = comparison.tasks[0]
     below = Interval(-0.21, -0.4, -0.02, 0.1, 3)
     arms = [dataclasses.replace(arm, interval=below, scores={1: -0.2, 2: -0.22, 3: -0.21}) for arm in task.arms]
-    steps = [dataclasses.replace(step, difference=Difference(below, 0.5, 0.3)) for step in task.steps]
+    steps = [dataclasses.replace(step, difference=difference(-0.21, 0.19)) for step in task.steps]
     task = dataclasses.replace(task, metric="pearson", target="number", arms=arms, steps=steps, inspection=None)
     page = seen(render(dataclasses.replace(comparison, tasks=[task], suite=[])))
     assert "−21.0" in page
@@ -201,7 +235,7 @@ def test_intervals_end_where_scores_end(tmp_path: Path) -> None:
     """Two seeds of three fail: the t-interval of the mean would begin far below 0."""
     made = simulate(tmp_path, tasks=["section", "mention"])
     for task, metric in (("section", "f1_macro"), ("mention", "f1_span")):
-        path = made.root / f"metrics/finetune/{task}-domain.json"
+        path = made.cell("domain", task)
         cell = read_json(path)
         for seed, score in zip(cell["seeds"], (0.01, 0.02, 0.6), strict=True):
             seed[f"test/{metric}"] = score
@@ -217,7 +251,7 @@ def test_intervals_end_where_scores_end(tmp_path: Path) -> None:
 
 
 def test_a_single_result_was_not_chosen(one_arm: Comparison, tmp_path: Path) -> None:
-    assert sentences.best(one_arm.tasks[0], 0.95).en.startswith("The only arm with a result is domain;")
+    assert task_sentences.best(one_arm.tasks[0], 0.95).en.startswith("The only arm with a result is domain;")
     assert "✓" not in captions.arms(one_arm.tasks[0], 0.95).en
     several = compared(simulate(tmp_path, tasks=["section"]))
     assert "✓: best on dev; test scores are not considered." in captions.arms(several.tasks[0], 0.95).en
@@ -227,7 +261,7 @@ def test_a_single_result_was_not_chosen(one_arm: Comparison, tmp_path: Path) -> 
 def test_arms_that_are_equal_on_dev_are_reported_as_equal(comparison: Comparison) -> None:
     task = comparison.tasks[0]
     arms = [dataclasses.replace(arm, dev={1: 0.3, 2: 0.3, 3: 0.3}) for arm in task.arms[:2]]
-    sentence = sentences.best(dataclasses.replace(task, arms=arms, chosen="scratch"), 0.95)
+    sentence = task_sentences.best(dataclasses.replace(task, arms=arms, chosen="scratch"), 0.95)
     assert sentence.en.startswith(
         "scratch and general score equally on the dev split, and scratch is the first of them;"
     )
@@ -257,90 +291,6 @@ def test_the_mark_beside_an_arm_means_best_on_dev_and_nothing_else(comparison: C
     assert marked(comparison, [0.3, 0.4, 0.2]) == {"chart": one, "one": one, "several": none}
     assert marked(comparison, [0.3, 0.3, 0.2]) == {"chart": two, "one": none, "several": two}
     assert marked(comparison, [0.3]) == {"chart": none, "one": none, "several": none}
-
-
-def test_the_sentence_on_masks_names_the_rungs_that_have_an_audit(comparison: Comparison) -> None:
-    some = [
-        rung if rung.name in ("scratch", "pretrain") else dataclasses.replace(rung, masks=None)
-        for rung in comparison.rungs[:3]
-    ]
-    texts = [sentence.en for sentence in rungs.masking(dataclasses.replace(comparison, rungs=some))]
-    assert texts == [
-        "The masks of pretrain match the configuration, and no special token was masked.",
-        f"No masking audit: {some[2].name}.",
-    ]
-    none = [dataclasses.replace(rung, masks=None) for rung in comparison.rungs]
-    assert rungs.masking(dataclasses.replace(comparison, rungs=none)) == []
-
-
-def test_text_that_did_not_change_became_no_better(comparison: Comparison) -> None:
-    still = [dataclasses.replace(rung, before=rung.after) for rung in comparison.rungs]
-    text = " ".join(sentence.en for sentence in rungs.reading(dataclasses.replace(comparison, rungs=still)))
-    assert "(0.00, unchanged)" in text
-    assert "better" not in text
-    assert "worse" not in text
-
-
-def test_a_ladder_without_rungs_above_pre_training_learned_and_forgot_nothing(tmp_path: Path) -> None:
-    made = simulate(tmp_path, tasks=["section"])
-    cells = {key: cell.model_dump(by_alias=True) for key, cell in made.ladder.finetune.items()}
-    two_cells = {key: cells[key] for key in ("section-scratch", "section-general")}
-    ladder = LadderConfig.model_validate({"domain_transfer": [], "task_transfer": {}, "finetune": two_cells})
-    comparison = compared(Simulated(tmp_path, ladder))
-    assert [sentence.en for sentence in rungs.reading(comparison)] == [
-        "The ladder has no rung above general pre-training."
-    ]
-    page = render(comparison)
-    assert 'id="forgetting"' not in page
-    assert "general_long" not in seen(page)
-
-
-def test_weights_that_were_not_trained_here_cost_nothing(comparison: Comparison) -> None:
-    task = comparison.tasks[0]
-    free = [
-        dataclasses.replace(arm, cost=dataclasses.replace(arm.cost, tokens=0, tflop=0.0))
-        for arm in task.arms
-        if arm.cost
-    ]
-    step = task.step("pretrain")
-    assert step is not None
-    text = sentences.step(step, dataclasses.replace(task, arms=free), 0.95).en
-    assert text.endswith("Neither arm was pre-trained in this project.")
-
-
-def split(task: Task, **verdicts: Verdict) -> Task:
-    steps = [dataclasses.replace(step, verdict=verdicts.get(step.question, step.verdict)) for step in task.steps]
-    return dataclasses.replace(task, steps=steps)
-
-
-def test_parts_of_a_lift_are_reported_only_where_they_add_up(comparison: Comparison) -> None:
-    task = comparison.tasks[0]
-    assert len(sentences.lift(task, 0.95)) == 1
-    assert sentences.lift(split(task, domain_text="untested"), 0.95)[0].en.endswith(
-        "A gain from the domain text itself is not testable."
-    )
-
-    def moved(step: Step) -> Step:
-        assert step.difference is not None
-        mean = step.difference.interval.mean + 0.01 * (step.question == "more_training")
-        interval = dataclasses.replace(step.difference.interval, mean=mean)
-        return dataclasses.replace(step, difference=dataclasses.replace(step.difference, interval=interval))
-
-    assert sentences.lift(dataclasses.replace(task, steps=[moved(step) for step in task.steps]), 0.95) == []
-
-
-def test_a_control_with_another_number_of_tokens_is_not_as_much_training(comparison: Comparison) -> None:
-    task = comparison.tasks[0]
-    assert "as much further training on general text" in sentences.lift(task, 0.95)[0].en
-    arms = [
-        dataclasses.replace(arm, cost=dataclasses.replace(arm.cost, tokens=1_800_000))
-        if arm.name == "general_long" and arm.cost
-        else arm
-        for arm in task.arms
-    ]
-    text = sentences.lift(dataclasses.replace(task, arms=arms), 0.95)[0].en
-    assert "as much" not in text
-    assert "(1.80 M tokens in all, not 2.80 M)" in text
 
 
 def test_text_that_is_partly_a_demonstration_is_said_to_be_so(comparison: Comparison) -> None:

@@ -2,24 +2,26 @@
 
 import dataclasses
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
 from adaptbert.base.files import read_json, write_json
-from adaptbert.comparison.assemble import compare_all
-from adaptbert.comparison.class_scores import Confusion
-from adaptbert.comparison.metrics_json import summary
-from adaptbert.comparison.records import Comparison, Rung
-from adaptbert.comparison.report import rung_sentences as rungs
-from adaptbert.comparison.report import step_sentences as sentences
+from adaptbert.comparison.evaluation.class_scores import Confusion
+from adaptbert.comparison.records import Comparison
 from adaptbert.comparison.report import terms as words
-from adaptbert.comparison.report import trust_sentences as trust
+from adaptbert.comparison.report.mlflow_runs import ADDRESS
 from adaptbert.comparison.report.page import render
-from adaptbert.comparison.text_table import comparison_table
+from adaptbert.comparison.report.sentences import domain_text, rungs, trust
+from adaptbert.comparison.report.sentences import steps as sentences
+from adaptbert.comparison.report.sentences import tasks as task_sentences
+from adaptbert.comparison.tables.metrics_json import summary
+from adaptbert.comparison.tables.text_table import comparison_table
 from adaptbert.finetuning.metrics.cell_metrics import CellMetrics, SearchMetrics, TrialMetrics
-from tests.support.simulated import ARMS, simulate
+from tests.support.judged_steps import difference
+from tests.support.page_reader import Reader
+from tests.support.simulated import ARMS, compared, simulate
+from tests.support.simulated_rows import LABELS
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
@@ -29,71 +31,44 @@ def page(comparison: Comparison) -> str:
     return render(comparison)
 
 
-class Reader(HTMLParser):
-    """Tags in order, text by language, and every address that a browser would fetch."""
-
-    VOID = frozenset({"meta", "link", "br", "hr", "img", "input"})
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.open: list[tuple[str, str]] = []
-        self.addresses: list[str] = []
-        self.text: dict[str, list[str]] = {"en": [], "zh-Hans": [], "": []}
-        self.ids: list[str] = []
-        self.labelled_by: list[str] = []
-        self.feed(page)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        attributes = {name: value or "" for name, value in attrs}
-        self.addresses += [attributes[name] for name in ("src", "href", "action", "data") if name in attributes]
-        self.ids += [attributes["id"]] if "id" in attributes else []
-        self.labelled_by += [attributes["aria-labelledby"]] if "aria-labelledby" in attributes else []
-        language = attributes.get("lang", "") if tag in ("span", "tspan") else ""
-        if tag not in self.VOID:
-            self.open.append((tag, language))
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open, f"</{tag}> closes nothing"
-        assert self.open.pop()[0] == tag
-
-    def handle_data(self, data: str) -> None:
-        language = next((language for _, language in reversed(self.open) if language), "")
-        tags = {tag for tag, _ in self.open}
-        if language and "code" in tags:
-            return  # a name inside a sentence
-        if data.strip() and not {"style", "script", "title"} & tags:
-            self.text[language].append(data.strip())
+@pytest.fixture(scope="module", params=["one draw", "three draws"])
+def any_page(request: pytest.FixtureRequest, comparison: Comparison, repeated: Comparison) -> str:
+    return render(comparison if request.param == "one draw" else repeated)
 
 
-def test_the_page_is_well_formed_and_fetches_nothing(page: str) -> None:
+def test_the_page_is_well_formed_and_fetches_nothing(any_page: str) -> None:
+    """Its links lead to parts of it and to the files of its figures, which are read when they are clicked."""
+    page = any_page
     read = Reader(page)
     assert read.open == []
     assert len(read.ids) == len(set(read.ids))
     assert set(read.labelled_by) <= set(read.ids)
     assert read.addresses
     for address in read.addresses:
-        assert address == "data:," or (address.startswith("#") and address[1:] in read.ids), address
+        file = re.fullmatch(r"figures/(.+?)(\.zh)?\.(svg|csv)", address)
+        anchor = file[1] if file is not None else address.removeprefix("#")
+        assert address == "data:," or (anchor in read.ids and address != anchor), address
     assert "url(" not in page
     assert "@import" not in page
-    assert "http://" not in page.replace("http-equiv", "")
+    assert "http://" not in page.replace(ADDRESS, "").replace("http-equiv", "")
     assert "https://" not in page
 
 
-def test_every_sentence_stands_in_both_languages(page: str) -> None:
-    text = Reader(page).text
+def test_every_sentence_stands_in_both_languages(any_page: str) -> None:
+    text = Reader(any_page).text
     assert len(text["en"]) == len(text["zh-Hans"]) > 100
     assert not [sentence for sentence in text["en"] if CHINESE.search(sentence) and sentence != "中文"]
     names = {"English", "TFLOP", "macro-F1"}
     assert not [s for s in text["zh-Hans"] if not CHINESE.search(s) and s not in names and not s.startswith("0")]
     # What stands outside of both is names and numbers: no English sentence slips through untranslated.
-    assert not [t for t in text[""] if len(re.findall(r"[a-z]+", t)) > 4 and " " in t and not t.startswith("domain")]
+    codes = ("domain", "tags.stage = ", ".venv/bin/mlflow ")
+    assert not [t for t in text[""] if len(re.findall(r"[a-z]+", t)) > 4 and " " in t and not t.startswith(codes)]
 
 
-def test_no_number_of_a_sentence_differs_between_the_languages(comparison: Comparison) -> None:
-    for task in comparison.tasks:
-        texts = [sentences.step(step, task, 0.95) for step in task.steps]
-        texts += [sentences.best(task, 0.95), *sentences.lift(task, 0.95), trust.against_baselines(task, 0.95)]
+def test_no_number_of_a_sentence_differs_between_the_languages(comparison: Comparison, repeated: Comparison) -> None:
+    for task in [*comparison.tasks, *repeated.tasks]:
+        texts = [sentences.step(step, task, 0.95, comparison.worth) for step in task.steps]
+        texts += [task_sentences.best(task, 0.95), *domain_text.lift(task, 0.95), trust.against_baselines(task, 0.95)]
         texts += [trust.calibration(task)]  # type: ignore[list-item]
         for sentence in [*texts, *rungs.reading(comparison)]:
             decimals = r"[+−]?\d+\.\d+"
@@ -103,8 +78,10 @@ def test_no_number_of_a_sentence_differs_between_the_languages(comparison: Compa
 def test_the_page_says_what_it_must(comparison: Comparison, page: str) -> None:
     assert "Demonstration corpus" in page
     assert "演示语料" in page
-    assert "Intervals cover the variation between fine-tuning seeds only" in page
-    assert "the variation between pre-training runs is not measured" in page
+    assert "Intervals cover fine-tuning seeds with their labels and test rows." in page
+    assert "the spread between trainings of a rung is in no interval" in page
+    assert "The smallest gain worth having is 1.0 points (compare.worth)" in page
+    assert "after the method of Holm over the primary questions of all tasks, at the 95 % level" in page
     for arm in ARMS:
         assert f"<code>{arm}</code>" in page
     for task in comparison.tasks:
@@ -113,54 +90,6 @@ def test_the_page_says_what_it_must(comparison: Comparison, page: str) -> None:
             assert f"<b>{100 * arm.interval.mean:.1f}</b>" in page
             for score in arm.scores.values():
                 assert f">{100 * score:.1f}</span>" in page
-
-
-def test_the_masking_audit_is_reported(comparison: Comparison, page: str) -> None:
-    table = page[page.index('id="table-masks"') : page.index('id="forgetting"')]
-    assert table.count('<th scope="row"') == len(comparison.rungs) - 1, "all but random weights"
-    for shown in (
-        "<b>15.0</b>",
-        "6.0–26.2<",
-        "mean length 1.00 tokens",
-        "continuation (##)",
-        "后续子词（##）",
-        "expected",
-        "应为",
-    ):
-        assert shown in table
-    assert "Chinese</span>" not in table, "a class that does not occur has no column"
-    assert [sentence.en for sentence in rungs.masking(comparison)] == [
-        "The masks of every trained rung match the configuration, and no special token was masked."
-    ]
-
-
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        ({"specials": 3}, "pretrain: 3 special tokens were masked; none should be."),
-        ({"rate": 0.171}, "pretrain: 17.1 % of the tokens were masked (configured: 15.0 %)."),
-        ({"documents_without": 0.84}, "pretrain: 84.0 % of the documents have no mask; 1.1 % are expected from"),
-        ({"documents_whole": 0.009}, "pretrain: 0.9 % of the documents are masked completely; 0.0 % are expected"),
-        (
-            {"documents_whole": 0.16, "documents_whole_expected": 0.16},
-            "pretrain: 16.0 % of the documents are masked completely and leave no context to predict from",
-        ),
-    ],
-)
-def test_masks_that_differ_from_the_configuration_are_named(
-    comparison: Comparison, changes: dict[str, float], sentence: str
-) -> None:
-    def changed(rung: Rung) -> Rung:
-        if rung.masks is None or rung.name != "pretrain":
-            return rung
-        return dataclasses.replace(rung, masks=dataclasses.replace(rung.masks, audit={**rung.masks.audit, **changes}))
-
-    deviating = dataclasses.replace(comparison, rungs=[changed(rung) for rung in comparison.rungs])
-    troubles = rungs.masking(deviating)
-    assert len(troubles) == 1
-    assert troubles[0].en.startswith(sentence)
-    decimals = r"\d+\.\d+"
-    assert re.findall(decimals, troubles[0].en) == re.findall(decimals, troubles[0].zh)
 
 
 def test_the_chosen_arm_is_looked_at_closely(comparison: Comparison, page: str) -> None:
@@ -179,6 +108,33 @@ def test_the_chosen_arm_is_looked_at_closely(comparison: Comparison, page: str) 
     assert "<details open" not in page
 
 
+def test_rows_that_changed_are_shown_for_primary_questions(repeated: Comparison) -> None:
+    page = render(repeated)
+    assert page.count('<details class="flips">') == sum(step.primary for task in repeated.tasks for step in task.steps)
+    step = repeated.tasks[0].step("domain_text")
+    assert step is not None
+    assert step.flips is not None
+    fold = page[page.index('id="flips-section-domain_text"') :].partition("</details>")[0]
+    assert f"Test rows: {step.flips.better} better, {step.flips.worse} worse of 300" in fold
+    assert f"测试行：共 300 行，{step.flips.better} 行变好，{step.flips.worse} 行变差" in fold
+    assert [part.name for part in step.flips.by_class] == LABELS
+    assert sum(part.rows for part in step.flips.by_class) == 300
+    assert fold.count('<th scope="row">') == len(LABELS), "its texts have two lengths, which are no parts"
+    for row, _ in [*step.flips.gained, *step.flips.lost]:
+        assert f"<code>{row}</code>" in fold
+    assert step.flips.better > step.flips.worse, "it helps"
+    written = summary(repeated)["section"]["small"]["steps"]["domain_text"]["flips"]
+    assert (written["better"], written["worse"]) == ([step.flips.better], [step.flips.worse])
+    assert "simulated word" not in fold, "ids and labels, never text"
+    spans = repeated.tasks[1].step("domain_text")
+    assert spans is not None
+    assert spans.flips is not None
+    assert (len(spans.flips.by_class), len(spans.flips.by_length)) == (0, 3), "a row has several tags"
+    bare = dataclasses.replace(spans, flips=dataclasses.replace(spans.flips, by_length=[]))
+    task = dataclasses.replace(repeated.tasks[1], steps=[bare])
+    assert "by class and length" not in render(dataclasses.replace(repeated, tasks=[task], suite=[]))
+
+
 def test_the_mean_over_tasks_is_said_to_average_different_metrics(comparison: Comparison, page: str) -> None:
     table = page[page.index('id="suite"') : page.index('id="reading"')]
     assert "The unweighted mean of macro-F1 of section and strict span F1 of mention" in table
@@ -186,7 +142,7 @@ def test_the_mean_over_tasks_is_said_to_average_different_metrics(comparison: Co
     for average in comparison.suite:
         assert f"<b>{100 * average.interval.mean:.1f}</b>" in table
     fewer = dataclasses.replace(comparison, suite=comparison.suite[1:])
-    assert sentences.suite(fewer)[1].en.endswith("a task or a seed are missing: scratch.")
+    assert task_sentences.suite(fewer)[1].en.endswith("a task or a seed are missing: scratch.")
     assert 'id="suite"' not in render(dataclasses.replace(comparison, suite=[]))
 
 
@@ -218,7 +174,8 @@ def test_every_kind_of_task_has_its_words(comparison: Comparison, shape: str, ta
     nothing = {"confusion": None} | ({"calibration": None, "errors": [], "classes": []} if target == "number" else {})
     inspection = dataclasses.replace(task.inspection, **nothing)  # type: ignore[arg-type]
     other = dataclasses.replace(task, task_type=shape, target=target, metric=metric, inspection=inspection)
-    other = dataclasses.replace(other, baselines={"majority": 0.1})
+    baseline = {"majority": task.baselines["majority"]}
+    other = dataclasses.replace(other, baselines=baseline, beside_baselines={"majority": difference(0.3, 0.1)})
     page = render(dataclasses.replace(comparison, tasks=[other], suite=[]))
     read = Reader(page)
     assert read.open == []
@@ -259,30 +216,31 @@ def test_names_from_data_cannot_become_markup(comparison: Comparison) -> None:
 @pytest.mark.parametrize("seeds", [(1,), (1, 2)])
 def test_a_page_of_few_seeds(tmp_path: Path, seeds: tuple[int, ...]) -> None:
     made = simulate(tmp_path, seeds=seeds, tasks=["section"])
-    comparison = compare_all(made.ladder, made.outputs, confidence=0.95, baseline_seed=1)
+    comparison = compared(made)
     page = render(comparison)
     assert Reader(page).open == []
     count = f"{len(seeds)} seed{'s' * (len(seeds) > 1)}"
     assert f"points on {count}; an interval needs three seeds." in page
     assert "区间至少需要三个种子" in page
-    assert f"{count}; an interval needs three seeds" in sentences.best(comparison.tasks[0], 0.95).en
-    assert not re.findall(r"\d+ % interval|\d+% 区间", page.partition('id="limits"')[0]), "neither in words"
+    assert f"{count}; an interval needs three seeds" in task_sentences.best(comparison.tasks[0], 0.95).en
+    of_scores = page.partition('<section id="reading"')[0]
+    assert not re.findall(r"[\d.]+ to [+−]?[\d.]+|[\d.]+ 到 ", of_scores), "neither in words"
     assert 'class="whisker' not in page, "nor drawn"
     assert {step.verdict for step in comparison.tasks[0].steps} == {"untested"}
-    section = summary(comparison)["section"]
+    section = summary(comparison)["section"]["small"]
     assert not {"low", "high"} & {key for arm in ARMS for key in section[arm]}
     assert "(an interval needs three seeds)" in comparison_table(summary(comparison))
 
 
 def test_missing_cells_and_rungs_are_reported(tmp_path: Path) -> None:
     made = simulate(tmp_path, tasks=["section"])
-    (made.root / "metrics/finetune/section-domain.json").unlink()
-    (made.root / "metrics/domain_transfer/domain.json").unlink()
-    path = made.root / "metrics/finetune/section-task.json"
+    made.cell("domain").unlink()
+    (made.root / "metrics/domain_transfer/domain-small-1.json").unlink()
+    path = made.cell("task")
     cell = read_json(path)
     cell["seeds"][0]["degenerate"] = True
     write_json(path, cell)
-    page = render(compare_all(made.ladder, made.outputs, confidence=0.95, baseline_seed=1))
+    page = render(compared(made))
     assert "section-domain was planned and has no result." in page
     assert "Not testable: section-domain has no result." in page
     assert "domain_transfer/domain has no measurements." in page
@@ -292,31 +250,22 @@ def test_missing_cells_and_rungs_are_reported(tmp_path: Path) -> None:
 def test_choice_and_cost_of_a_search_are_reported(tmp_path: Path) -> None:
     made = simulate(tmp_path, tasks=["section"])
     heading = "Hyper-parameter search on the dev split"
-    assert heading not in render(compare_all(made.ladder, made.outputs, confidence=0.95, baseline_seed=1))
-    path = made.root / "metrics/finetune/section-domain.json"
+    assert heading not in render(compared(made))
+    path = made.cell("domain")
     run = {"global_batch_size": 16, "epochs": 3.0, "dev": {"f1_macro": 0.5}, "seeds": [0.5], "tokens": 1, "tflop": 0.1}
     trials = [TrialMetrics(learning_rate=rate, **run) for rate in (1e-4, 2.5e-4)]
     search = SearchMetrics(trials=trials, chosen=2, seeds=[7], tokens=12_300_000, tflop=456.78)
     write_json(path, CellMetrics.read(path).model_copy(update={"search": search}).as_json())
-    page = render(compare_all(made.ladder, made.outputs, confidence=0.95, baseline_seed=1))
+    page = render(compared(made))
     table = page[page.index(heading) :].partition("</table>")[0]
     assert re.findall(r"<td[^>]*>([^<]*)<", table) == ["0.00025", "16", "3", "2", "12.3", "457"]
     assert Reader(page).open == []
 
 
-def test_a_rung_with_a_random_head_is_reported(tmp_path: Path) -> None:
-    made = simulate(tmp_path, tasks=["section"])
-    warning = "The masked-LM head of pretrain was never trained"
-    assert warning not in render(compare_all(made.ladder, made.outputs, confidence=0.95, baseline_seed=1))
-    path = made.root / "metrics/pretrain.json"
-    write_json(path, {**read_json(path), "random_head": True})
-    assert warning in render(compare_all(made.ladder, made.outputs, confidence=0.95, baseline_seed=1))
-
-
 def test_a_page_without_any_result(tmp_path: Path) -> None:
     made = simulate(tmp_path, tasks=["section"], accuracy={})
-    for path in [*(made.root / "metrics").glob("*_transfer/*.json"), made.root / "metrics/pretrain.json"]:
+    for path in [*(made.root / "metrics").glob("*_transfer/*.json"), made.root / "metrics/pretrain/small.json"]:
         path.unlink()
-    page = render(compare_all(made.ladder, made.outputs, confidence=0.95, baseline_seed=1))
+    page = render(compared(made))
     assert Reader(page).open == []
     assert "No arm of this task has a result yet." in page

@@ -2,72 +2,132 @@
 
 import dataclasses
 import re
+import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from adaptbert.base.files import read_json, write_json
-from adaptbert.comparison.assemble import compare_all
 from adaptbert.comparison.records import Comparison, Task
-from adaptbert.comparison.report import captions
-from adaptbert.comparison.report import step_sentences as sentences
-from adaptbert.comparison.report import trust_sentences as trust
 from adaptbert.comparison.report.page import render
-from adaptbert.comparison.statistics import ADJUSTMENT, mean_interval, paired_difference
-from tests.support.simulated import simulate
+from adaptbert.comparison.report.sentences import captions, domain_text, trust
+from adaptbert.comparison.report.sentences import steps as sentences
+from adaptbert.comparison.report.sentences import tasks as task_sentences
+from adaptbert.comparison.statistics.intervals import Difference, mean_interval
+from adaptbert.comparison.statistics.multiplicity import ADJUSTMENT
+from adaptbert.comparison.statistics.spread import Variance
+from adaptbert.comparison.statistics.study import Study
+from tests.support.simulated import Simulated, compared, simulate
 
-SCORE = 0.078
+SCORE, WORTH = 0.078, 0.01
 
 
-def scored(comparison: Comparison, **by_seed: dict[int, float]) -> Task:
-    """The first task with other scores of some arms, and with the differences that follow."""
+def scored(comparison: Comparison, **by_seed: Mapping[int, float]) -> Task:
+    """The first task with other scores of some arms, and with the differences that follow; without test rows."""
     task = comparison.tasks[0]
+    scores = {arm.name: dict(by_seed.get(arm.name, dict.fromkeys((1, 2, 3), SCORE))) for arm in task.arms}
+    study = Study({arm: {1: own} for arm, own in scores.items()}, None, 0.95, (0.0, 1.0))
     arms = [
-        dataclasses.replace(arm, scores=scores, interval=mean_interval(list(scores.values()), 0.95, (0.0, 1.0)))
-        for arm in task.arms
-        for scores in [by_seed.get(arm.name, {1: SCORE, 2: SCORE, 3: SCORE})]
+        dataclasses.replace(arm, scores=own, interval=mean_interval(list(own.values()), 0.95, (0.0, 1.0)))
+        for arm, own in zip(task.arms, scores.values(), strict=True)
     ]
-    scores = {arm.name: arm.scores for arm in arms}
     steps = []
     for step in task.steps:
-        difference = paired_difference(scores[step.arm], scores[step.other], 0.95)
+        difference = study.difference(step.arm, step.other)
         assert difference is not None
-        p_holm = difference.p
-        verdict = "untested" if p_holm is None else "not_shown"
-        steps.append(dataclasses.replace(step, difference=difference, p_holm=p_holm, verdict=verdict))
+        steps.append(dataclasses.replace(step, difference=difference, p_holm=difference.p, detectable=None))
     return dataclasses.replace(task, arms=arms, steps=steps)
+
+
+def made_alike(made: Simulated) -> None:
+    """Every run of every arm gets the answers of one run, and one score."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    first, *others = sorted((made.root / "predictions").iterdir())
+    table = pq.read_table(first)
+    rows = table.to_pylist()
+    one = {row["id"]: row["predicted"] for row in rows if row["seed"] == 1}
+    pq.write_table(pa.Table.from_pylist([{**row, "predicted": one[row["id"]]} for row in rows]), first)
+    for path in others:
+        shutil.copy(first, path)
+    for path in (made.root / "metrics/finetune").iterdir():
+        cell = read_json(path)
+        for seed in cell["seeds"]:
+            seed["dev/f1_macro"] = seed["test/f1_macro"] = SCORE
+        write_json(path, cell)
 
 
 @pytest.fixture(scope="module")
 def alike(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
     """Three seeds, and not one of them or of the arms differs from another."""
     made = simulate(tmp_path_factory.mktemp("recipe"), tasks=["section"])
-    for path in (made.root / "metrics/finetune").iterdir():
-        cell = read_json(path)
-        for seed in cell["seeds"]:
-            seed["dev/f1_macro"] = seed["test/f1_macro"] = SCORE
-        write_json(path, cell)
-    return compare_all(made.ladder, made.outputs, confidence=0.95, baseline_seed=1)
+    made_alike(made)
+    return compared(made)
 
 
-def test_three_seeds_that_do_not_differ_are_not_said_to_be_too_few(alike: Comparison) -> None:
+def test_arms_that_answer_alike_are_not_said_to_have_too_few_seeds(alike: Comparison) -> None:
     task = alike.tasks[0]
-    texts = captions.differences(task)
-    assert texts.en.endswith("paired by seed. A difference that is equal for all seeds has no interval.")
-    assert texts.zh.endswith("各种子差值相同时，没有区间。")
-    assert "no interval, because all seeds give the same result." in captions.arms(task, 0.95).en
-    beside = trust.against_baselines(task, 0.95)
-    assert beside.en.endswith("scores 7.8 with each of its 3 seeds, so there is no variance to test the gap with.")
-    assert beside.zh.endswith("的 3 个种子都是 7.8 分，没有波动可供检验差距是否可靠。")
+    texts = captions.differences(task, WORTH)
+    assert texts.en.endswith("Arms that score alike have no interval.")
+    assert texts.zh.endswith("得分相同的组没有区间。")
+    step = task.step("domain_transfer")
+    assert step is not None
+    assert step.difference is not None
+    assert step.difference.identical
+    answer = sentences.step(step, task, 0.95, WORTH)
+    assert answer.en.startswith(
+        "The answers of both arms score alike: the difference is 0.0 points for each of 3 seeds and on all test rows."
+    )
+    assert answer.zh.startswith("两组的答案得分相同：3 个种子、所有测试行上的差值都是 0.0 分。")
     above_limits = render(alike).partition('id="limits"')[0]
     assert "needs three seeds" not in above_limits
     assert "至少需要三个种子" not in above_limits
 
 
+def test_a_score_that_is_equal_for_all_seeds_has_an_interval_over_test_rows(alike: Comparison) -> None:
+    task = alike.tasks[0]
+    for arm in task.arms:
+        assert arm.interval is not None
+        assert arm.interval.sd == 0
+        assert arm.interval.low is not None
+        assert arm.interval.low < SCORE
+    assert "3 seeds, 300 test rows)" in task_sentences.best(task, 0.95).en
+    assert trust.against_baselines(task, 0.95).en.endswith("that baseline is the better choice."), "rows suffice"
+
+
+def test_seeds_that_do_not_differ_and_unknown_answers_have_no_interval(tmp_path: Path) -> None:
+    """Without predictions, nothing is known of test rows."""
+    made = simulate(tmp_path, tasks=["section"])
+    made_alike(made)
+    shutil.rmtree(made.root / "predictions")
+    (task,) = compared(made).tasks
+    assert "no interval, because all seeds give the same result." in captions.arms(task, 0.95).en
+    assert (
+        "no interval, because all runs give the same score; 1 draw, 3 seeds)"
+        in task_sentences.best(dataclasses.replace(task, chosen="domain"), 0.95).en
+    )
+    equal = Difference(-0.4, 3, 1, Variance({"seeds": 0.0}, []), 0.95)
+    beside = trust.against_baselines(dataclasses.replace(task, beside_baselines={"tfidf_logistic": equal}), 0.95)
+    assert beside.en.endswith("scores 7.8 with each of its 3 seeds, so there is no variance to test the gap with.")
+    assert beside.zh.endswith("的 3 个种子都是 7.8 分，没有波动可供检验差距是否可靠。")
+
+
+def test_draws_that_answer_alike_are_no_difference(tmp_path: Path) -> None:
+    """No interval is needed where every answer scores alike."""
+    made = simulate(tmp_path, tasks=["section"], draws=2)
+    made_alike(made)
+    task = compared(made).tasks[0]
+    verdicts = {step.name: step.verdict for step in task.steps}
+    assert verdicts["domain_text"] == verdicts["task_transfer_after_domain"] == "no_difference"
+    assert task.scattered == []
+
+
 def test_too_few_seeds_are_still_said_to_be_too_few(tmp_path: Path) -> None:
     made = simulate(tmp_path, tasks=["section"], seeds=(1, 2))
-    task = compare_all(made.ladder, made.outputs, confidence=0.95, baseline_seed=1).tasks[0]
-    assert captions.differences(task).en.endswith("An interval needs three seeds.")
+    task = compared(made).tasks[0]
+    assert captions.differences(task, WORTH).en.endswith("An interval needs three seeds.")
     assert "an interval needs three seeds." in captions.arms(task, 0.95).en
     assert trust.against_baselines(task, 0.95).en.endswith("has no interval with 2 seeds: the gap is not testable.")
 
@@ -83,31 +143,27 @@ def hardly(comparison: Comparison) -> Task:
 def test_an_effect_too_small_for_its_digits_is_not_called_zero(hardly: Task) -> None:
     step = hardly.step("domain_transfer")
     assert step is not None
-    texts = sentences.step(step, hardly, 0.95)
-    assert texts.en.startswith(
-        "Not shown: between 0 and +0.1 points (95 % interval within 0.1 of 0, 3 seeds; "
-        f"{ADJUSTMENT}-adjusted p = 0.423). "
-        "With 3 seeds and a spread this small, the test detects an effect below 0.1 points with 80 % power."
-    )
-    assert texts.zh.startswith(
-        f"未证实：0 至 +0.1 分（95% 区间距 0 不到 0.1，3 个种子；{ADJUSTMENT} 校正 p = 0.423）。"
-        "种子间的波动很小，3 个种子对不到 0.1 分的效应也有 80% 的检验功效。"
-    )
+    texts = sentences.step(step, hardly, 0.95, WORTH)
+    assert texts.en.startswith("between 0 and +0.1 points (95 % interval within 0.1 of 0; 1 draw, 3 seeds; ")
+    assert texts.zh.startswith("0 至 +0.1 分（95% 区间距 0 不到 0.1；独立训练 1 次、3 个种子；")
+    assert f"{ADJUSTMENT}-adjusted p = 0." in texts.en
 
 
 def test_no_sentence_about_steps_has_a_false_zero(comparison: Comparison, hardly: Task) -> None:
-    texts = [sentences.step(step, hardly, 0.95) for step in hardly.steps if step.arm in ("domain", "general_long")]
-    texts += sentences.lift(hardly, 0.95)
+    texts = [
+        sentences.step(step, hardly, 0.95, WORTH) for step in hardly.steps if step.arm in ("domain", "general_long")
+    ]
+    texts += domain_text.lift(hardly, 0.95)
     moved = scored(comparison, domain=dict.fromkeys((1, 2), SCORE + 1e-4), general_long=dict.fromkeys((1, 2), SCORE))
-    texts += [sentences.step(step, moved, 0.95) for step in moved.steps if step.arm == "domain"]
+    texts += [sentences.step(step, moved, 0.95, WORTH) for step in moved.steps if step.arm == "domain"]
     assert len(texts) > 6
     assert [each.en for each in texts if re.search(r"(?<![\d.])[+−]?0\.0(?!\d)", each.en + each.zh)] == []
 
 
 def test_a_lift_of_nothing_is_one_plain_sentence(alike: Comparison, comparison: Comparison) -> None:
-    (texts,) = sentences.lift(alike.tasks[0], 0.95)
+    (texts,) = domain_text.lift(alike.tasks[0], 0.95)
     assert texts.en == (
         "Domain transfer does not change the mean score, and neither does as much further training on general text."
     )
     assert texts.zh == "领域迁移没有改变平均得分，用同样多的通用文本继续训练也没有。"
-    assert "are due to more training" in sentences.lift(comparison.tasks[0], 0.95)[0].en
+    assert "are also obtained with" in domain_text.lift(comparison.tasks[0], 0.95)[0].en

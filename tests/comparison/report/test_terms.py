@@ -8,28 +8,33 @@ from typing import Any, get_args
 
 import pytest
 
-from adaptbert.comparison import text_table
-from adaptbert.comparison.questions import QUESTIONS, ROLES
+from adaptbert.comparison.questions import AGAIN, QUESTIONS, ROLES
 from adaptbert.comparison.report import overview, terms
+from adaptbert.comparison.report.sentences import starts as start_sentences
+from adaptbert.comparison.report.sentences.trust import Standing
 from adaptbert.comparison.report.terms import Words
-from adaptbert.comparison.report.trust_sentences import Standing
-from adaptbert.comparison.statistics import Verdict
+from adaptbert.comparison.statistics.verdicts import GAINS, Verdict
+from adaptbert.comparison.tables import text_table
 from adaptbert.finetuning.metrics.targets import COMPARED_BY
 from adaptbert.pretraining.masking import MaskingConfig
 from adaptbert.pretraining.metrics.token_classes import CLASSES
 
+OF_STARTS = {*get_args(Verdict)} - {"descriptive"}
+"""A start is always compared with the first one; there is no primary start."""
 ALLOWED: dict[str, tuple[Mapping[Any, Any], Iterable[str]]] = {
     "terms.UNITS: masking.unit": (terms.UNITS, get_args(MaskingConfig.model_fields["unit"].annotation)),
     "terms.TOKEN_CLASSES: classes of the masking audit": (terms.TOKEN_CLASSES, CLASSES),
     "terms.METRICS: metrics that cells are compared by": (terms.METRICS, COMPARED_BY.values()),
-    "terms.ARMS: roles of rungs": (terms.ARMS, ROLES),
-    "terms.STEPS: questions": (terms.STEPS, QUESTIONS),
+    "terms.ARMS: roles of rungs": (terms.ARMS, {*ROLES, "other"}),
+    "terms.STEPS: questions": (terms.STEPS, (*QUESTIONS, AGAIN)),
     "terms.VERDICTS": (terms.VERDICTS, get_args(Verdict)),
     "terms.STANDINGS": (terms.STANDINGS, get_args(Standing)),
+    "start_sentences.STANDS": (start_sentences.STANDS, OF_STARTS),
     "text_table.VERDICTS": (text_table.VERDICTS, get_args(Verdict)),
+    "text_table.STANDINGS": (text_table.STANDINGS, OF_STARTS),
 }
 """Words, and the values that they are for; targets and task types: tests/base/test_task_types.py, names of baselines:
-tests/comparison/test_baselines.py."""
+tests/comparison/evaluation/test_baselines.py."""
 
 
 @pytest.mark.parametrize("place", ALLOWED)
@@ -41,7 +46,9 @@ def test_every_value_has_words(place: str) -> None:
 
 def tables() -> dict[str, Words]:
     """Every text of every table, by its name."""
-    pages = {**vars(terms), **{f"overview.{name}": value for name, value in vars(overview).items()}}
+    pages = dict(vars(terms))
+    for module in (overview, start_sentences):
+        pages |= {f"{module.__name__}.{name}": value for name, value in vars(module).items()}
     texts = {
         f"{name}[{key}]": text
         for name, table in pages.items()
@@ -59,6 +66,19 @@ def test_words_are_in_both_languages() -> None:
     for name, text in texts.items():
         assert not _has_chinese(text.en), name
         assert _has_chinese(text.zh), f"{name}: no Chinese"
+
+
+def test_verdicts_have_the_words_of_the_table_on_the_page() -> None:
+    assert {verdict: words.en for verdict, words in terms.VERDICTS.items()} == text_table.VERDICTS
+    assert {verdict: words.en for verdict, words in start_sentences.STANDS.items()} == text_table.STANDINGS
+
+
+def test_only_gains_are_called_so() -> None:
+    for words in (*terms.VERDICTS.items(), *start_sentences.STANDS.items()):
+        verdict, text = words
+        is_gain = any(word in text.en for word in ("gain", "worth it", "higher"))
+        assert is_gain == (verdict in GAINS), text
+        assert any(word in text.zh for word in ("提升", "值得", "高")) == (verdict in GAINS), text
 
 
 def _has_chinese(text: str) -> bool:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from adaptbert.base.files import read_json
 from adaptbert.finetuning.metrics.cell_metrics import CellMetrics, Cost, SeedMetrics, TrialMetrics
-from tests.support import tiny
+from tests.support import tiny_params
 from tests.support.cells import Project
 
 KINDS = {"section": ("single_sentence", "class"), "asked": ("extractive_answer", "answer")}
@@ -44,7 +44,7 @@ def test_costs_add_up() -> None:
 def test_what_a_stage_writes_is_read_whole(tmp_path: Path, task: str) -> None:
     project = Project(tmp_path, KINDS)
     early = {"early_stopping": {"patience": 1}} if task == "section" else {}
-    project.finetune(task, "general", seeds=[1], epochs=2.0, optim=tiny.optim(), label_counts=[32], **early)
+    project.finetune(task, "general", seeds=[1], epochs=2.0, optim=tiny_params.optim(), label_counts=[32], **early)
     path = tmp_path / f"metrics/{task}-general.json"
     metrics = CellMetrics.read(path)
     assert json.dumps(metrics.as_json()) == json.dumps(read_json(path))

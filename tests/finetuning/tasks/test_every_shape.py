@@ -11,17 +11,17 @@ import torch
 from transformers import AutoTokenizer, pipeline
 
 from adaptbert.base.files import read_json
-from adaptbert.comparison.inspection import inspect_cell
+from adaptbert.comparison.evaluation.inspection import inspect_cells
 from adaptbert.finetuning.metrics.targets import COMPARED_BY
 from adaptbert.finetuning.module import logits
 from adaptbert.finetuning.tasks.shapes import from_card
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.rows import labelled_set as labelled
-from tests.support import tiny
+from tests.support import tiny, tiny_params, tiny_tasks
 from tests.support.cells import Project
 
-KINDS = {f"{shape}_{target}": (shape, target) for shape, target in tiny.KINDS}
-LEARNT = {"seeds": [1], "epochs": 16.0, "dropout": 0.0, "optim": tiny.optim(learning_rate=5e-3)}
+KINDS = {f"{shape}_{target}": (shape, target) for shape, target in tiny_tasks.KINDS}
+LEARNT = {"seeds": [1], "epochs": 16.0, "dropout": 0.0, "optim": tiny_params.optim(learning_rate=5e-3)}
 
 
 @pytest.fixture(scope="module")
@@ -188,9 +188,9 @@ def test_every_option_does_something(tmp_path: Path, task: str, one: dict[str, A
 @pytest.mark.parametrize("task", KINDS)
 def test_the_report_reads_the_predictions(project: Project, task: str) -> None:
     target = KINDS[task][1]
-    inspection = inspect_cell(project.root / f"predictions/{task}-general.parquet", target)
+    inspection = inspect_cells([project.root / f"predictions/{task}-general.parquet"], target)
     assert (inspection.confusion is not None) == (target in ("class", "spans", "tags"))
     if inspection.confusion is not None:
-        assert set(inspection.confusion.labels) <= {"O", *tiny.LABELS[target]}
+        assert set(inspection.confusion.labels) <= {"O", *tiny_tasks.LABELS[target]}
         agreed = sum(inspection.confusion.counts[label][label] for label in inspection.confusion.labels)
         assert agreed > 0.8 * sum(sum(row.values()) for row in inspection.confusion.counts.values())

@@ -14,7 +14,7 @@ from adaptbert.finetuning.tasks.best_spans import best_threshold
 from adaptbert.finetuning.tasks.examples import Examples
 from adaptbert.finetuning.tasks.extractive_answer import THRESHOLD
 from adaptbert.finetuning.tasks.shapes import shape_of
-from tests.support import tiny
+from tests.support import tiny, tiny_tasks
 
 # What a tokenizer changes before it looks a word up: case, accents written in one or two ways, full-width forms,
 # Hangul, what it drops, and special tokens as text.
@@ -64,7 +64,7 @@ def test_an_answer_comes_back_as_it_stands_in_the_context(
     text = " ".join(text_words[first : first + count])
     pieces = tiny.tokenizer()
     size = len(pieces.encode([text])[0].ids)
-    shape = tiny.shape_of("extractive_answer", stride=4, max_question=3, max_answer=300)
+    shape = tiny_tasks.shape_of("extractive_answer", stride=4, max_question=3, max_answer=300)
     rows = [row(context, start, text)]
     examples = shape.examples(rows, pieces, max_length)
     assert int(examples.lengths.max()) <= max_length
@@ -77,7 +77,7 @@ def test_an_answer_comes_back_as_it_stands_in_the_context(
 
 
 def test_windows_without_the_answer_have_cls_as_target() -> None:
-    shape = tiny.shape_of("extractive_answer", stride=6, max_question=3)
+    shape = tiny_tasks.shape_of("extractive_answer", stride=6, max_question=3)
     context = " ".join(["house"] * 10 + ["the", "values"] + ["house"] * 9)
     rows = [row(context, context.index("the"), "the values"), row("house"), row("fish house", 0, "fish")]
     examples = shape.examples(rows, tiny.tokenizer(), 14)
@@ -112,7 +112,7 @@ def answered(*texts: str) -> dict[str, Any]:
 
 def test_unanswerable_rows_are_counted() -> None:
     """Whole in no window, or in some but too long to be answered; of several right ones the best counts."""
-    shape = tiny.shape_of("extractive_answer", **NARROW)
+    shape = tiny_tasks.shape_of("extractive_answer", **NARROW)
     unanswerable = [answered(TOO_WIDE), answered(ACROSS), answered(TOO_WIDE, TOO_LONG), answered(TOO_LONG)]
     rows = [*unanswerable, answered("values of"), answered(TOO_WIDE, TOO_LONG, "matrix"), row(LONG)]
     examples = shape.examples(rows, tiny.tokenizer(), 14)
@@ -128,8 +128,11 @@ def test_unanswerable_rows_are_counted() -> None:
 @pytest.mark.parametrize("may_be_none", [False, True])
 def test_no_window_is_trained_to_say_no_where_each_question_has_an_answer(may_be_none: bool) -> None:
     """Of a row whose answer none holds; the windows of another that lack its answer point to [CLS] as ever."""
-    task = tiny.described("extractive_answer", no_answer=may_be_none)
-    shape, rows = shape_of(task, tiny.options("extractive_answer", **NARROW)), [answered(ACROSS), answered("values")]
+    task = tiny_tasks.described("extractive_answer", no_answer=may_be_none)
+    shape, rows = (
+        shape_of(task, tiny_tasks.options("extractive_answer", **NARROW)),
+        [answered(ACROSS), answered("values")],
+    )
     examples = shape.examples(rows, tiny.tokenizer(), 14)
     targets = shape.targets(rows, examples)
     batch = batch_of(examples.labelled(targets), 64)
@@ -144,7 +147,7 @@ def test_no_window_is_trained_to_say_no_where_each_question_has_an_answer(may_be
 
 
 def test_examples_are_question_context_and_segments() -> None:
-    pieces, shape = tiny.tokenizer(), tiny.shape_of("extractive_answer", stride=3, max_question=2)
+    pieces, shape = tiny.tokenizer(), tiny_tasks.shape_of("extractive_answer", stride=3, max_question=2)
     examples = shape.examples([row("the house of values is", question="the matrix and the array")], pieces, 8)
     rows = [[pieces.tokens[n] for n in part] for part in np.split(examples.ids, np.cumsum(examples.lengths)[:-1])]
     assert rows == [
@@ -158,7 +161,7 @@ def test_examples_are_question_context_and_segments() -> None:
 
 
 def test_a_context_of_several_questions_is_tokenised_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    pieces, shape, seen = tiny.tokenizer(), tiny.shape_of("extractive_answer"), list[str]()
+    pieces, shape, seen = tiny.tokenizer(), tiny_tasks.shape_of("extractive_answer"), list[str]()
     real = pieces.encode
 
     def encode(texts: Any) -> Any:
@@ -191,7 +194,7 @@ def test_windows_and_targets_are_those_of_transformers_own_preparation(
     first = min(first, len(text_words) - 1)
     start, text = sum(len(word) + 1 for word in text_words[:first]), " ".join(text_words[first : first + count])
     question_tokens = len(pieces.encode([question])[0].ids)
-    shape, rows = tiny.shape_of("extractive_answer", stride=stride), [row(context, start, text, question)]
+    shape, rows = tiny_tasks.shape_of("extractive_answer", stride=stride), [row(context, start, text, question)]
     examples = shape.examples(rows, pieces, length)
     theirs = deepcopy(pieces.hugging_face)(  # a call leaves its truncation in the tokenizer
         question,
@@ -224,7 +227,7 @@ def brute(spans: np.ndarray, scores: np.ndarray, longest: int) -> tuple[float, t
 @pytest.mark.parametrize("longest", [1, 3, 50])
 def test_the_best_legal_span_over_all_windows(longest: int) -> None:
     """Start before end, not too long, inside the context: as trying every span finds it."""
-    shape = tiny.shape_of("extractive_answer", stride=7, max_answer=longest, max_question=3)
+    shape = tiny_tasks.shape_of("extractive_answer", stride=7, max_answer=longest, max_question=3)
     texts = [" ".join(tiny.sentences("domain", 3, seed)) for seed in range(6)]
     rows = [row(text) for text in texts]
     examples = shape.examples(rows, tiny.tokenizer(), 24)
@@ -243,7 +246,7 @@ def test_the_best_legal_span_over_all_windows(longest: int) -> None:
 
 
 def test_no_answer_when_it_is_better_than_the_best_span_by_more_than_the_threshold() -> None:
-    shape = tiny.shape_of("extractive_answer", stride=4, max_question=3)
+    shape = tiny_tasks.shape_of("extractive_answer", stride=4, max_question=3)
     rows = [row("the house of")]
     examples = shape.examples(rows, tiny.tokenizer(), 20)
     scores = np.zeros((len(examples.places), 2))
@@ -252,15 +255,15 @@ def test_no_answer_when_it_is_better_than_the_best_span_by_more_than_the_thresho
     scores[context[1]] = 1.0  # 2 against 6
     assert shape.answers(rows, examples, scores, {THRESHOLD: 3.9})[0] == [""]
     assert shape.answers(rows, examples, scores, {THRESHOLD: 4.1})[0] == ["house"]
-    always = tiny.described("extractive_answer", no_answer=False)
-    answering = shape_of(always, tiny.options("extractive_answer", stride=4, max_question=3))
+    always = tiny_tasks.described("extractive_answer", no_answer=False)
+    answering = shape_of(always, tiny_tasks.options("extractive_answer", stride=4, max_question=3))
     assert answering.tune(rows, examples, scores) == {}
     assert answering.answers(rows, examples, scores, {})[0] == ["house"], "a set in which every question has one"
 
 
 def test_no_answer_has_the_lowest_score_of_all_windows() -> None:
     """One window that is sure to hold the answer is enough."""
-    shape = tiny.shape_of("extractive_answer", stride=4, max_question=3)
+    shape = tiny_tasks.shape_of("extractive_answer", stride=4, max_question=3)
     rows = [row(" ".join(["house"] * 12))]
     examples = shape.examples(rows, tiny.tokenizer(), 14)
     first = np.cumsum(examples.counts) - examples.counts
@@ -273,7 +276,7 @@ def test_no_answer_has_the_lowest_score_of_all_windows() -> None:
 
 def test_the_threshold_is_tuned_to_the_best_f1() -> None:
     """Rows without an answer have the larger margins but one: the best cut stands between."""
-    shape = tiny.shape_of("extractive_answer", stride=8, max_question=3)
+    shape = tiny_tasks.shape_of("extractive_answer", stride=8, max_question=3)
     rows = [row("the fish", 4, "fish") for _ in range(6)] + [row("the house") for _ in range(6)]
     examples = shape.examples(rows, tiny.tokenizer(), 20)
     scores = np.zeros((len(examples.places), 2))
@@ -302,7 +305,7 @@ def test_no_threshold_is_better(rows: list[tuple[int, float, bool]]) -> None:
 
 
 def test_a_context_that_nothing_can_be_seen_of() -> None:
-    shape = tiny.shape_of("extractive_answer", stride=8, max_question=3)
+    shape = tiny_tasks.shape_of("extractive_answer", stride=8, max_question=3)
     rows = [row("\u200b"), row("fish", 0, "fish")]
     examples = shape.examples(rows, tiny.tokenizer(), 20)
     scores = certain(shape, rows, examples)

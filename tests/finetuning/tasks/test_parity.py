@@ -24,14 +24,14 @@ from adaptbert.model.packing import Rows, pack
 from adaptbert.pretraining import masked_lm
 from adaptbert.pretraining.masked_lm import MaskedBatches, MaskedLM
 from adaptbert.training.document_stream import DocumentStream
-from tests.support import tiny
+from tests.support import tiny, tiny_params, tiny_tasks
 
 STEPS = 30
 LOSS, GRADIENT = 2e-6, 1e-6
 BLOCK = tiny.MAX_LENGTH
-OPTIM = tiny.optim(learning_rate=1e-3)
+OPTIM = tiny_params.optim(learning_rate=1e-3)
 LONGEST = 40  # some rows of answers and tags are several windows
-HEADS = ["masked_lm", *tiny.KINDS]
+HEADS = ["masked_lm", *tiny_tasks.KINDS]
 IGNORED = -100
 
 
@@ -85,7 +85,7 @@ def padded(ids: np.ndarray, lengths: np.ndarray, labels: np.ndarray) -> dict[str
 
 def masked_head(folder: Path) -> Head:
     corpus = tiny.corpus(folder / "domain", "domain", 60)
-    stream, masker = DocumentStream(corpus.lengths, 0, 300), tiny.masker()
+    stream, masker = DocumentStream(corpus.lengths, 0, 300), tiny_params.masker()
 
     def stock_batch(k: int) -> dict[str, torch.Tensor]:
         documents, passes = stream.batch(k)
@@ -140,11 +140,11 @@ def labelled_head(name: str, target: str) -> Head:
 
 def small(name: str, target: str, count: int) -> tuple[Shape, list[dict[str, Any]]]:
     """A shape and rows for it; numbers between 0 and 1, so that differences of losses mean the same everywhere."""
-    rows = tiny.labelled("domain", name, count, 1, target)
+    rows = tiny_tasks.labelled("domain", name, count, 1, target)
     if target != "number":
-        return tiny.shape_of(name, target), rows
-    task = tiny.described(name, target, range=list(FOLDED))
-    return shape_of(task, tiny.options(name)), [{**row, "value": (row["value"] - 100) / 70} for row in rows]
+        return tiny_tasks.shape_of(name, target), rows
+    task = tiny_tasks.described(name, target, range=list(FOLDED))
+    return shape_of(task, tiny_tasks.options(name)), [{**row, "value": (row["value"] - 100) / 70} for row in rows]
 
 
 def positions(part: Examples) -> dict[str, torch.Tensor]:
@@ -215,7 +215,7 @@ def test_the_comparison_notices_documents_that_see_each_other(head: Head, monkey
     assert abs(loss.item() - expected.item()) > 50 * LOSS
 
 
-@pytest.mark.parametrize(("name", "target"), tiny.KINDS)
+@pytest.mark.parametrize(("name", "target"), tiny_tasks.KINDS)
 def test_an_answer_does_not_depend_on_its_neighbours(name: str, target: str) -> None:
     """Each example by itself, and all of them packed into rows: the same scores."""
     shape, rows = small(name, target, 12)

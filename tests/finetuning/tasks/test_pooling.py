@@ -8,7 +8,7 @@ from transformers import BertModel
 from adaptbert.finetuning.tasks.layer_mix import means
 from adaptbert.finetuning.tasks.pooling import Pooling
 from adaptbert.model.encoder import Tokens, encode
-from tests.support import tiny
+from tests.support import tiny, tiny_tasks
 from tests.support.short_runs import first_batch
 
 
@@ -25,7 +25,7 @@ def test_vectors_are_those_of_the_hidden_states_of_transformers() -> None:
         mixed.layer_mix.weights.copy_(torch.randn(6))
         mixed.layer_mix.scale.fill_(1.5)
     shares = torch.softmax(mixed.layer_mix.weights.detach(), 0)
-    batch = first_batch(tiny.shape_of("single_sentence"), "single_sentence")
+    batch = first_batch(tiny_tasks.shape_of("single_sentence"), "single_sentence")
     lengths = torch.as_tensor(batch.rows.bounds).diff()
     with torch.no_grad():
         hidden_states = [

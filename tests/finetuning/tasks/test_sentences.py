@@ -12,7 +12,7 @@ from transformers import BertForSequenceClassification
 from adaptbert.finetuning.module import logits
 from adaptbert.finetuning.tasks.sentence_pair import rooms
 from adaptbert.finetuning.tasks.shapes import Shape, shape_of
-from tests.support import tiny
+from tests.support import tiny, tiny_params, tiny_tasks
 
 LONG = " ".join(f"{word} matrix" for word in ("the", "house", "of", "values", "that", "axis", "shape", "is", "by", "a"))
 NOTHING: dict[str, float] = {}
@@ -26,7 +26,7 @@ def tokens(shape: Shape, rows: list[dict[str, Any]], max_length: int) -> list[li
 
 
 def test_single_sentences() -> None:
-    pieces, shape = tiny.tokenizer(), tiny.shape_of("single_sentence")
+    pieces, shape = tiny.tokenizer(), tiny_tasks.shape_of("single_sentence")
     rows = [
         {"id": "1", "text": "the house", "label": "prose"},
         {"id": "2", "text": "", "label": "code"},
@@ -53,7 +53,7 @@ def test_single_sentences() -> None:
 )
 def test_long_texts(options: dict[str, Any], indices: list[Any], cut: int) -> None:
     """Of twenty tokens there is room for eight."""
-    shape = tiny.shape_of("single_sentence", **options)
+    shape = tiny_tasks.shape_of("single_sentence", **options)
     rows = [{"id": "a", "text": LONG, "label": "code"}, {"id": "b", "text": "by a", "label": "prose"}]
     whole = LONG.split()
     encoded = tokens(shape, rows, 10)
@@ -65,7 +65,7 @@ def test_long_texts(options: dict[str, Any], indices: list[Any], cut: int) -> No
 
 
 def test_the_scores_of_windows_are_averaged() -> None:
-    shape = tiny.shape_of("single_sentence", long_text="windows", stride=8)
+    shape = tiny_tasks.shape_of("single_sentence", long_text="windows", stride=8)
     rows = [{"id": "b", "text": "by a", "label": "code"}, {"id": "a", "text": LONG, "label": "code"}]
     examples = shape.examples(rows, tiny.tokenizer(), 10)
     scores = np.array([[0.0, 1.0], [9.0, 0.0], [0.0, 2.0], [0.0, 4.0]])
@@ -83,7 +83,7 @@ words = st.lists(
 @given(words, words, st.integers(8, 30))
 def test_pairs_are_what_hugging_face_makes_of_them(first: list[str], second: list[str], max_length: int) -> None:
     """Tokens, segments, and which text loses how much."""
-    pieces, shape = tiny.tokenizer(), tiny.shape_of("sentence_pair")
+    pieces, shape = tiny.tokenizer(), tiny_tasks.shape_of("sentence_pair")
     row = {"id": "a", "text_a": " ".join(first), "text_b": " ".join(second), "label": "code"}
     examples = shape.examples([row], pieces, max_length)
     whole = pieces.hugging_face(row["text_a"], row["text_b"])
@@ -111,15 +111,16 @@ def test_a_pair_may_keep_both_ends_of_its_texts() -> None:
     row = {"id": "a", "text_a": LONG, "text_b": "by a", "label": "code"}
     whole = LONG.split()
     head, tail = (
-        tokens(tiny.shape_of("sentence_pair", long_text=indices), [row], 13)[0] for indices in ("head", "head_tail")
+        tokens(tiny_tasks.shape_of("sentence_pair", long_text=indices), [row], 13)[0]
+        for indices in ("head", "head_tail")
     )
     assert head == ["[CLS]", *whole[:8], "[SEP]", "by", "a", "[SEP]"]
     assert tail == ["[CLS]", *whole[:2], *whole[-6:], "[SEP]", "by", "a", "[SEP]"]
 
 
 def test_several_labels_are_those_more_probable_than_not() -> None:
-    shape = tiny.shape_of("single_sentence", "labels")
-    rows = tiny.labelled("domain", "single_sentence", 4, 1, "labels")
+    shape = tiny_tasks.shape_of("single_sentence", "labels")
+    rows = tiny_tasks.labelled("domain", "single_sentence", 4, 1, "labels")
     examples = shape.examples(rows, tiny.tokenizer(), 64)
     scores = np.array([[2.0, -2.0], [-1.0, -3.0], [0.1, 0.2], [-0.1, 5.0]])
     answers, confidence = shape.answers(rows, examples, scores, NOTHING)
@@ -132,7 +133,10 @@ def test_several_labels_are_those_more_probable_than_not() -> None:
 
 def test_a_folded_regression_head_predicts_in_the_unit_of_the_targets() -> None:
     """Before, the head learns in the unit of the range; afterwards the weights know it, and answers are the same."""
-    shape, rows = tiny.shape_of("single_sentence", "number"), tiny.labelled("domain", "single_sentence", 8, 1, "number")
+    shape, rows = (
+        tiny_tasks.shape_of("single_sentence", "number"),
+        tiny_tasks.labelled("domain", "single_sentence", 8, 1, "number"),
+    )
     torch.manual_seed(0)
     config = tiny.config()
     config.update(shape.config())
@@ -158,7 +162,7 @@ def test_a_folded_regression_head_predicts_in_the_unit_of_the_targets() -> None:
 )
 def test_options_that_do_not_fit(shape: str, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        tiny.options(shape, **changes)
+        tiny_tasks.options(shape, **changes)
 
 
 @pytest.mark.parametrize(
@@ -170,17 +174,17 @@ def test_options_that_do_not_fit(shape: str, changes: dict[str, Any], message: s
     ],
 )
 def test_windows_that_would_leave_out_tokens_are_refused(shape: str, changes: dict[str, Any]) -> None:
-    tiny.cell(**{shape: tiny.options(shape, **{**changes, "stride": changes["stride"] - 1})})
+    tiny_params.cell(**{shape: tiny_tasks.options(shape, **{**changes, "stride": changes["stride"] - 1})})
     with pytest.raises(ValueError, match=f"stride {changes['stride']} leaves out tokens: max_length 64"):
-        tiny.cell(**{shape: tiny.options(shape, **changes)})
+        tiny_params.cell(**{shape: tiny_tasks.options(shape, **changes)})
 
 
 def test_the_f1_of_a_label_where_the_task_calls_it_positive() -> None:
     gold, answers = ["1", "1", "0", "0"], ["1", "0", "0", "0"]
 
     def score(positive: str | None) -> dict[str, float]:
-        task = tiny.described("single_sentence", "class", labels=["0", "1"], positive=positive)
-        return shape_of(task, tiny.options("single_sentence")).score(gold, answers)
+        task = tiny_tasks.described("single_sentence", "class", labels=["0", "1"], positive=positive)
+        return shape_of(task, tiny_tasks.options("single_sentence")).score(gold, answers)
 
     assert "f1_positive" not in score(None)
     assert score("1")["f1_positive"] == pytest.approx(2 / 3)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from adaptbert.finetuning.tasks.examples import Examples
 from adaptbert.finetuning.tasks.tag_decoding import GROUP_ROWS, groups
 from adaptbert.rows import tag_schemes
-from tests.support import tiny
+from tests.support import tiny, tiny_tasks
 from tests.support.peak import peak
 
 CLASSES = ["O", "B-ATTR", "I-ATTR", "B-OBJ", "I-OBJ"]
@@ -51,7 +51,7 @@ def seen(word: str) -> bool:
 )
 def test_each_word_finds_its_own_tag(scheme: str, sentences: list[list[str]], seed: int, max_length: int) -> None:
     """A model that is always right gives each word with a piece its tag, through windows too; a word without is O."""
-    shape = tiny.shape_of("sequence_labelling", tag_scheme=scheme, stride=4)
+    shape = tiny_tasks.shape_of("sequence_labelling", tag_scheme=scheme, stride=4)
     rows = [
         {**row, "tags": [tag if seen(word) else "O" for word, tag in zip(row["tokens"], row["tags"], strict=True)]}
         for row in tagged(sentences, seed)
@@ -72,7 +72,7 @@ def test_each_word_finds_its_own_tag(scheme: str, sentences: list[list[str]], se
 @settings(max_examples=60, deadline=None)
 @given(st.lists(sentence, min_size=1, max_size=6), st.integers(8, 30))
 def test_every_word_with_a_piece_is_answered_once(sentences: list[list[str]], max_length: int) -> None:
-    pieces, shape = tiny.tokenizer(), tiny.shape_of("sequence_labelling", stride=3)
+    pieces, shape = tiny.tokenizer(), tiny_tasks.shape_of("sequence_labelling", stride=3)
     examples = shape.examples(tagged(sentences, 0), pieces, max_length)
     assert examples.cut == 0
     answered = list(zip(examples.rows[examples.owners()], examples.spans[:, 0], strict=True))
@@ -85,16 +85,16 @@ def test_every_word_with_a_piece_is_answered_once(sentences: list[list[str]], ma
 def test_a_long_row_is_windows_that_overlap_by_what_stride_leaves() -> None:
     row = {"id": "a", "tokens": ["the"] * 20, "tags": ["O"] * 20}
     for stride, lengths in ((8, [10, 10, 6]), (4, [10, 10, 10, 10])):
-        examples = tiny.shape_of("sequence_labelling", stride=stride).examples([row], tiny.tokenizer(), 10)
+        examples = tiny_tasks.shape_of("sequence_labelling", stride=stride).examples([row], tiny.tokenizer(), 10)
         assert examples.lengths.tolist() == lengths
         assert examples.counts.sum() == 20
-    short = tiny.shape_of("sequence_labelling", stride=8).examples([row], tiny.tokenizer(), 22)
+    short = tiny_tasks.shape_of("sequence_labelling", stride=8).examples([row], tiny.tokenizer(), 22)
     assert short.lengths.tolist() == [22]
 
 
 def test_decoding_prefers_the_best_legal_row_to_the_best_tags() -> None:
     """I-OBJ is likeliest word by word, but nothing began; the best legal row begins it, or leaves it, by its score."""
-    shape = tiny.shape_of("sequence_labelling")
+    shape = tiny_tasks.shape_of("sequence_labelling")
     row = {"id": "a", "tokens": ["the", "house"], "tags": ["O", "O"]}
     examples = shape.examples([row], tiny.tokenizer(), 16)
 
@@ -109,7 +109,7 @@ def test_decoding_prefers_the_best_legal_row_to_the_best_tags() -> None:
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_whatever_the_scores_spans_are_legal(scheme: str) -> None:
-    shape = tiny.shape_of("sequence_labelling", tag_scheme=scheme)
+    shape = tiny_tasks.shape_of("sequence_labelling", tag_scheme=scheme)
     rows = tagged([["the", "house", "of", "\u200b", "values", "is"][: 1 + n % 6] for n in range(600)], 1)
     examples = shape.examples(rows, tiny.tokenizer(), 16)
     scores = np.random.default_rng(0).normal(size=(len(examples.places), len(shape.classes)))
@@ -153,7 +153,7 @@ def test_the_cost_of_a_group_does_not_depend_on_the_set() -> None:
     ],
 )
 def test_classes_and_targets_of_a_scheme(scheme: str, classes: list[str]) -> None:
-    shape = tiny.shape_of("sequence_labelling", tag_scheme=scheme)
+    shape = tiny_tasks.shape_of("sequence_labelling", tag_scheme=scheme)
     assert shape.classes == classes
     tokens = ["the", "house", "of", "values"]
     row = {"id": "a", "tokens": tokens, "tags": ["B-OBJ", "I-OBJ", "O", "B-ATTR"]}
@@ -167,7 +167,7 @@ def test_classes_and_targets_of_a_scheme(scheme: str, classes: list[str]) -> Non
 
 
 def test_tags_are_taken_as_they_are_and_an_unseen_word_gets_the_commonest() -> None:
-    shape = tiny.shape_of("sequence_labelling", "tags")
+    shape = tiny_tasks.shape_of("sequence_labelling", "tags")
     assert shape.classes == ["DET", "NOUN", "X"]
     row = {"id": "a", "tokens": ["the", "\u200b", "house"], "tags": ["DET", "X", "NOUN"]}
     many = [row, {"id": "b", "tokens": ["of", "a"], "tags": ["NOUN", "DET"]}, {**row, "tags": ["NOUN", "X", "NOUN"]}]
@@ -179,7 +179,7 @@ def test_tags_are_taken_as_they_are_and_an_unseen_word_gets_the_commonest() -> N
 
 
 def test_an_answer_is_as_sure_as_its_least_sure_tag() -> None:
-    shape = tiny.shape_of("sequence_labelling")
+    shape = tiny_tasks.shape_of("sequence_labelling")
     rows = [
         {"id": "a", "tokens": ["the", "house"], "tags": ["O", "O"]},
         {"id": "b", "tokens": ["\u200b"], "tags": ["O"]},
@@ -194,4 +194,4 @@ def test_an_answer_is_as_sure_as_its_least_sure_tag() -> None:
 
 @pytest.mark.parametrize(("answers", "degenerate"), [([["O", "O"], ["O"]], True), ([["O", "O"], ["B-OBJ"]], False)])
 def test_degenerate(answers: list[list[str]], degenerate: bool) -> None:
-    assert tiny.shape_of("sequence_labelling").is_degenerate(answers) is degenerate
+    assert tiny_tasks.shape_of("sequence_labelling").is_degenerate(answers) is degenerate

@@ -1,4 +1,4 @@
-"""Examples of every shape: some of them are what they would be alone; sets, subsets and options by their names."""
+"""Examples of every shape: some of them are what they would be alone; sets and options by their names."""
 
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from adaptbert.finetuning.tasks.examples import ROW, Examples, gather
 from adaptbert.finetuning.tasks.shapes import SHAPES, ShapeConfig, from_card, mismatch
 from adaptbert.rows import labelled_set as labelled
 from adaptbert.rows.task_description import TaskDescription
-from tests.support import tiny
+from tests.support import tiny, tiny_tasks
 from tests.support.peak import peak
 
 ragged = st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=6), min_size=1, max_size=8)
@@ -55,10 +55,10 @@ def test_the_cost_of_some_examples_does_not_depend_on_the_others() -> None:
     assert peak(lambda: many.take(np.arange(40_000, 40_032))) < 8 * count / 10, "a tenth of one number an example"
 
 
-@pytest.mark.parametrize(("shape", "target"), tiny.KINDS)
+@pytest.mark.parametrize(("shape", "target"), tiny_tasks.KINDS)
 def test_rows_are_tokenised_some_at_a_time(shape: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Into the very examples that they are at once; all encodings of a large set took 128 to 285 bytes a token."""
-    made, rows = tiny.shape_of(shape, target), tiny.labelled("domain", shape, 200, 1, target)
+    made, rows = tiny_tasks.shape_of(shape, target), tiny_tasks.labelled("domain", shape, 200, 1, target)
     pieces, seen = tiny.tokenizer(), list[int]()
     for name in ("encode", "encode_words"):
         real = getattr(pieces, name)
@@ -82,14 +82,14 @@ def test_rows_are_tokenised_some_at_a_time(shape: str, target: str, monkeypatch:
 def test_long_texts_are_held_as_far_as_they_are_read() -> None:
     """Of texts that are cut to 16 tokens the rest is gone with the next ones."""
     rows = [{"text": "the house of values " * 100} for _ in range(400)]
-    pieces, made = tiny.tokenizer(), tiny.shape_of("single_sentence")
+    pieces, made = tiny.tokenizer(), tiny_tasks.shape_of("single_sentence")
     assert peak(lambda: made.examples(rows, pieces, 16)) < 8 * 400 * 400 / 2, "half of a number a token"
 
 
-@pytest.mark.parametrize(("shape", "target"), tiny.KINDS)
+@pytest.mark.parametrize(("shape", "target"), tiny_tasks.KINDS)
 def test_examples_do_not_read_labels(shape: str, target: str) -> None:
     """Rows without an answer make the same examples: prediction needs none, and none can leak."""
-    made, rows = tiny.shape_of(shape, target), tiny.labelled("domain", shape, 12, 1, target)
+    made, rows = tiny_tasks.shape_of(shape, target), tiny_tasks.labelled("domain", shape, 12, 1, target)
     bare = [
         {key: value for key, value in row.items() if key not in ("label", "labels", "value", "answers", "tags")}
         for row in rows
@@ -100,9 +100,9 @@ def test_examples_do_not_read_labels(shape: str, target: str) -> None:
     assert len(made.targets(rows, one)) == len(one.places)
 
 
-@pytest.mark.parametrize(("shape", "target"), tiny.KINDS)
+@pytest.mark.parametrize(("shape", "target"), tiny_tasks.KINDS)
 def test_right_answers_score_full_marks(shape: str, target: str) -> None:
-    made, rows = tiny.shape_of(shape, target), tiny.labelled("domain", shape, 40, 1, target)
+    made, rows = tiny_tasks.shape_of(shape, target), tiny_tasks.labelled("domain", shape, 40, 1, target)
     gold = made.gold(rows)
     answers = [right[0] if right else "" for right in gold] if target == "answer" else gold
     assert made.metric == COMPARED_BY[target]
@@ -111,12 +111,12 @@ def test_right_answers_score_full_marks(shape: str, target: str) -> None:
     assert made.is_degenerate([answers[0]] * 9 if target not in ("spans", "tags") else [["O", "O"]] * 9)
 
 
-@pytest.mark.parametrize(("shape", "target"), tiny.KINDS)
+@pytest.mark.parametrize(("shape", "target"), tiny_tasks.KINDS)
 def test_a_shape_comes_back_from_a_card(shape: str, target: str) -> None:
-    options = tiny.options(shape, target).model_dump(exclude_none=True)
+    options = tiny_tasks.options(shape, target).model_dump(exclude_none=True)
     tuned = {"commonest_tag": 0, "no_answer_threshold": 0.0}
-    card = {**tiny.about(shape, target), "options": options, "max_length": 64, "tuned": tuned}
-    made, again = tiny.shape_of(shape, target), from_card(card)
+    card = {**tiny_tasks.about(shape, target), "options": options, "max_length": 64, "tuned": tuned}
+    made, again = tiny_tasks.shape_of(shape, target), from_card(card)
     assert (again.classes, again.metric, again.config()) == (made.classes, made.metric, made.config())
 
 
@@ -159,17 +159,8 @@ def test_the_options_of_one_shape_are_set() -> None:
     )
 
 
-def test_a_subset_of_the_labels_is_a_prefix_of_every_larger_one() -> None:
-    rows = [{"id": f"r{number}", "label": "ab"[number % 2]} for number in range(400)]
-    ten, hundred = labelled.subset(rows, 10), labelled.subset(rows, 100)
-    assert hundred[:10] == ten
-    assert labelled.subset(rows[::-1], 10) == ten, "whatever the order of the rows"
-    assert labelled.subset(rows, 0) == labelled.subset(rows, 400) == labelled.subset(rows, 999) == rows
-    assert 30 < sum(row["label"] == "a" for row in hundred) < 70, "the hash of the id knows nothing of the label"
-
-
-@pytest.mark.parametrize(("shape", "target"), tiny.KINDS)
+@pytest.mark.parametrize(("shape", "target"), tiny_tasks.KINDS)
 def test_a_set_is_read_as_it_was_written(tmp_path: Path, shape: str, target: str) -> None:
-    folder = tiny.task(tmp_path / "set", shape, target=target)
+    folder = tiny_tasks.task(tmp_path / "set", shape, target=target)
     assert TaskDescription.read(folder).as_json() == read_json(folder / "task.json")
-    assert labelled.split(folder, "dev") == tiny.labelled("domain", shape, 24, 11, target)
+    assert labelled.split(folder, "dev") == tiny_tasks.labelled("domain", shape, 24, 11, target)

@@ -12,7 +12,7 @@ from adaptbert.pretraining.metrics.token_classes import CLASSES, token_classes
 from adaptbert.tokenization.corpus_writer import write
 from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
 from adaptbert.tokenization.word_segmentation import Segmenter
-from tests.support import chinese, tiny
+from tests.support import chinese, tiny, tiny_params
 
 
 def documents(count: int, longest: int, dice: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -30,11 +30,11 @@ def counted(masker: Masker, audit: MaskingAudit, flat: tuple, number: int) -> tu
     return audit.counts(flat[0], flat[2], masker.units(*read), chosen), chosen
 
 
-@pytest.mark.parametrize("unit", tiny.UNITS)
+@pytest.mark.parametrize("unit", tiny_params.UNITS)
 def test_the_audit_equals_a_naive_count(unit: str) -> None:
     pieces, dice = tiny.tokenizer(), np.random.default_rng(1)
     classes = token_classes(pieces.tokens)
-    masker = tiny.masker(3, unit=unit, probability=0.5, **tiny.UNITS[unit])
+    masker = tiny_params.masker(3, unit=unit, probability=0.5, **tiny_params.UNITS[unit])
     audit = MaskingAudit(0.5, pieces.maskable, classes)
     counts: Counter[str] = Counter()
     rates, drawn, sizes, hit_classes, classes_seen = [], [], [], Counter[str](), Counter[str]()
@@ -82,10 +82,10 @@ def test_the_audit_equals_a_naive_count(unit: str) -> None:
     assert len(classes_seen) > 3
 
 
-@pytest.mark.parametrize("unit", tiny.UNITS)
+@pytest.mark.parametrize("unit", tiny_params.UNITS)
 def test_rates_equal_their_expected_values(unit: str) -> None:
     dice = np.random.default_rng(2)
-    masker = tiny.masker(4, unit=unit, **tiny.UNITS[unit])
+    masker = tiny_params.masker(4, unit=unit, **tiny_params.UNITS[unit])
     audit = MaskingAudit(0.15, tiny.tokenizer().maskable)
     counts: Counter[str] = Counter()
     for number in range(20):
@@ -101,7 +101,7 @@ def test_counts_add_up_whatever_the_batches() -> None:
     """So a run that was stopped, or shared among processes, has the same audit; every batch has the same names."""
     audit = MaskingAudit(0.15, tiny.tokenizer().maskable, token_classes(tiny.tokenizer().tokens))
     ids, starts, lengths = documents(60, 20, np.random.default_rng(3))
-    masker = tiny.masker(5, unit="word")
+    masker = tiny_params.masker(5, unit="word")
     whole, _ = counted(masker, audit, (ids, starts, lengths), 0)
     parts: Counter[str] = Counter()
     ends = np.cumsum(lengths)
@@ -131,7 +131,7 @@ def test_words_as_long_as_documents_are_seen() -> None:
     audit = MaskingAudit(0.15, tiny.tokenizer().maskable)
     ids, _, lengths = tiny.documents(4_000, 24)
     starts = np.tile([True, True, *[False] * 21, True], 4_000)
-    metrics = audit_metrics(counted(tiny.masker(2, unit="word"), audit, (ids, starts, lengths), 0)[0])
+    metrics = audit_metrics(counted(tiny_params.masker(2, unit="word"), audit, (ids, starts, lengths), 0)[0])
     assert metrics["rate"] == pytest.approx(0.15, abs=0.02)
     assert metrics["unit_tokens"] == 22
     assert metrics["documents_without"] == pytest.approx(0.85, abs=0.02)
@@ -146,7 +146,7 @@ def test_chinese_posts_by_words(tmp_path: Path) -> None:
     corpus = TokenizedCorpus.load(tmp_path / "posts")
     flat = corpus.read(np.arange(len(corpus.lengths)))
     audit = MaskingAudit(0.15, pieces.maskable, token_classes(pieces.tokens))
-    masker = tiny.masker(1, pieces, unit="word")
+    masker = tiny_params.masker(1, pieces, unit="word")
     counts: Counter[str] = Counter()
     for number in range(4):
         counts.update(counted(masker, audit, (flat.ids, flat.word_starts, flat.lengths), number)[0])

@@ -3,15 +3,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.public_checkpoints import INIT, README, save_source
+from tests.support.public_checkpoints import README, STARTS, save_source
 
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty project, in which the process stands."""
     root = tmp_path / "project"
-    (root / INIT).mkdir(parents=True)
-    (root / INIT / "README.md").write_text(README)
+    (root / STARTS).mkdir(parents=True)
+    (root / STARTS / "README.md").write_text(README)
     (root / "params.yaml").touch()
     monkeypatch.chdir(root)
     return root
@@ -19,6 +19,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def source(project: Path) -> Iterator[Path]:
-    """A project with a folder `source`, as the hub has them; at the end nothing may lie beside models/init."""
+    """A project with a folder `source`, as the hub has them; at the end nothing may lie beside the start."""
     yield save_source(project / "source")
-    assert [path.name for path in Path("models").iterdir()] == ["init"]
+    assert {path.name for path in (*Path("models").iterdir(), *STARTS.iterdir())} <= {"init", "README.md", "source"}
+    assert (STARTS / "README.md").read_text() == README

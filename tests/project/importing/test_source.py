@@ -77,7 +77,7 @@ def test_a_model_of_the_hub(project: Path, tmp_path: Path) -> None:
     for case in ("main", "commit"):
         assert said[case][0] == 0, said[case]
         assert said[case][1].startswith(f"acme/tiny-bert: commit {REVISION}\nmodels/{case}: config.json, model.safet")
-        shutil.rmtree(INIT)
+        shutil.rmtree(INIT, ignore_errors=True)
         shutil.move(f"models/{case}", INIT)
         assert same_encoder()
     place = "error: AB-128 acme/typo: no such folder here, and it cannot be loaded from the hub: "

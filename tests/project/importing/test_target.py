@@ -20,6 +20,7 @@ from tests.support.public_checkpoints import (
     BIN,
     INIT,
     README,
+    STARTS,
     brought,
     run,
     same_encoder,
@@ -33,7 +34,7 @@ def test_the_same_again_changes_nothing(project: Path) -> None:
     source = save_source(project / "source")
     brought(str(source))
     times = {path.name: path.stat().st_mtime_ns for path in INIT.iterdir()}
-    assert brought(str(source)).startswith("models/init: already there, nothing was written\n")
+    assert brought(str(source)).startswith("models/init/source: already there, nothing was written\n")
     assert {path.name: path.stat().st_mtime_ns for path in INIT.iterdir()} == times
 
 
@@ -46,27 +47,35 @@ def test_another_checkpoint_stays_until_it_is_forced_out(project: Path) -> None:
     assert (done.exit_code, messages_in(done.output)) == (
         65,
         [
-            "error: AB-202 models/init: holds another checkpoint (config.json, model.safetensors, tokenizer.json, "
-            "tokenizer_config.json and more)\n  say --force to replace it, or choose another folder with --to"
+            "error: AB-202 models/init/source: holds another checkpoint (config.json, model.safetensors, "
+            "tokenizer.json, tokenizer_config.json and more)\n"
+            "  say --force to replace it, or choose another folder with --to"
         ],
     )
     assert {path.name: path.read_bytes() for path in INIT.iterdir()} == before
     said = brought(str(other), "--force")
     assert "DVC has records of the files of before (model.safetensors.dvc): run `dvc add` on the new ones" in said
     assert not same_encoder(pooler=False)
-    assert (INIT / "README.md").read_text() == README
+    assert (STARTS / "README.md").read_text() == README
     assert (INIT / "model.safetensors.dvc").read_text() == "record"
 
 
 @pytest.mark.parametrize(
     ("harm", "words"),
     [
-        (lambda: (INIT / "notes.txt").touch(), "error: AB-202 models/init: holds notes.txt, which is no file of a"),
-        (lambda: (INIT / "old").mkdir(), "error: AB-202 models/init: holds old, which is no file of a checkpoint\n"),
-        (lambda: (INIT / ".git").mkdir(), "error: AB-202 models/init: holds the folder .git\n  move it away"),
+        (
+            lambda: (INIT / "notes.txt").touch(),
+            "error: AB-202 models/init/source: holds notes.txt, which is no file of a",
+        ),
+        (
+            lambda: (INIT / "old").mkdir(),
+            "error: AB-202 models/init/source: holds old, which is no file of a checkpoint\n",
+        ),
+        (lambda: (INIT / ".git").mkdir(), "error: AB-202 models/init/source: holds the folder .git\n  move it away"),
     ],
 )
 def test_files_of_others_are_never_replaced(project: Path, harm: Callable[[], object], words: str) -> None:
+    INIT.mkdir()
     harm()
     names = sorted(INIT.iterdir())
     done = run(str(save_source(project / "source")), "--force")
@@ -78,13 +87,13 @@ def test_files_of_others_are_never_replaced(project: Path, harm: Callable[[], ob
 def test_another_target(project: Path) -> None:
     said = brought(str(save_source(project / "source")), "--to", "elsewhere/bert")
     assert Checkpoint.load(Path("elsewhere/bert")).has_weights
-    assert "the stages read models/init only: import with --to models/init to train with this checkpoint" in said
+    assert "the stages read models/init/<start> only: import with --start NAME to train with this checkpoint" in said
     assert "now run" not in said
-    assert [path.name for path in INIT.iterdir()] == ["README.md"]
+    assert [path.name for path in STARTS.iterdir()] == ["README.md"]
 
 
 def test_a_linked_target_stays_a_link(project: Path) -> None:
-    shutil.move(INIT, project / "disk")
+    (project / "disk").mkdir()
     INIT.symlink_to(project / "disk")
     brought(str(save_source(project / "source")))
     assert INIT.is_symlink()
@@ -92,7 +101,7 @@ def test_a_linked_target_stays_a_link(project: Path) -> None:
 
 
 def prepared() -> None:
-    """models/init holds one checkpoint, and `source` is another."""
+    """The start holds one checkpoint, and the folder `source` is another."""
     assert run("source").exit_code == 0
     torch.save({name: value + 1 for name, value in whole().items()}, BIN)
 
@@ -158,10 +167,9 @@ def test_a_kill_leaves_the_old_folder_or_the_new_one(point: str, is_new: bool) -
     done = subprocess.run([sys.executable, "-c", KILLED, point], env=environment, timeout=200)
     assert done.returncode == -signal.SIGKILL
     assert INIT.exists() == (point != "between two renames")
-    assert len([*Path("models").iterdir()]) > 1, "it left something"
+    assert len([*STARTS.iterdir()]) > 2 or not INIT.exists(), "it left something"
     again = run("source")
     assert (again.exit_code, stored() == old) == ((0, False) if is_new else (65, True)), again.output
-    assert sorted(path.name for path in INIT.iterdir())[0] == "README.md"
     assert run("source", "--force").exit_code == 0
     assert stored() != old
 
@@ -170,7 +178,7 @@ def test_a_kill_leaves_the_old_folder_or_the_new_one(point: str, is_new: bool) -
 def test_what_was_moved_aside_goes_when_the_new_folder_is_there() -> None:
     """A kill after the second rename."""
     prepared()
-    shutil.copytree(INIT, "models/.init.old.part")
+    shutil.copytree(INIT, STARTS / ".source.old.part")
     assert run("source", "--force").exit_code == 0
 
 
@@ -181,7 +189,7 @@ def test_a_system_that_lets_no_folder_be_renamed(monkeypatch: pytest.MonkeyPatch
     rename = Path.rename
 
     def busy(path: Path, to: Path) -> Path:
-        if path.name == "init":
+        if path.name == "source":
             raise OSError(16, "Device or resource busy")
         return rename(path, to)
 
@@ -189,7 +197,9 @@ def test_a_system_that_lets_no_folder_be_renamed(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(Path, "rename", busy)
     done = run("source", "--force")
     assert done.exit_code == 74
-    assert "/models/init: cannot be replaced: Device or resource busy\n  make its parent folder writ" in done.output
+    assert (
+        "/models/init/source: cannot be replaced: Device or resource busy\n  make its parent folder writ" in done.output
+    )
     assert stored() == old
 
 

@@ -182,18 +182,18 @@ def test_the_message(text: str, expected: str) -> None:
         (
             "betas: [0.9, 0.98]",
             "betas: [0.9，0.98]",
-            "AB-100 params.yaml: pretrain.optim.betas.0: expected a number, found text '0.9，0.98'\n  "
+            "AB-100 params.yaml: pretrain.all.optim.betas.0: expected a number, found text '0.9，0.98'\n  "
             "a full-width comma (U+FF0C) stands in it: write ','",
         ),
         (
-            "source: train",
-            "source: 2024",
-            'AB-100 params.yaml: tokenizer.source: expected text, found an integer 2024\n  write "2024"',
+            "dictionary: data/sources/words.txt",
+            "dictionary: 2024",
+            'AB-100 params.yaml: tokenize.all.words.dictionary: expected text, found an integer 2024\n  write "2024"',
         ),
         (
-            "source: train",
-            "source:",
-            "AB-100 params.yaml: tokenizer.source: expected text, found nothing\n  write a text",
+            "dictionary: data/sources/words.txt",
+            "dictionary:",
+            "AB-100 params.yaml: tokenize.all.words.dictionary: expected text, found nothing\n  write a text",
         ),
         (
             "confidence: 0.95",

@@ -47,13 +47,14 @@ def runs(root: Path, condition: str) -> list[Recorded]:
 
 
 def test_everything_that_a_run_holds(inside: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DVC_STAGE", "finetune@section-domain")
+    monkeypatch.setenv("DVC_STAGE", "finetune@section-domain-small-2")
     monkeypatch.setenv("DVC_EXP_NAME", "calm-lion")
     (inside / "card.json").write_text("{}")
     (inside / "folder").mkdir()
     (inside / "folder/a.txt").write_text("a")
     params = {"finetune.section.optim.learning_rate": 4e-4, "seed": 1}
-    with open_run("finetune", {"task": "section", "arm": "domain"}, params, inside / "params.yaml") as run:
+    labels = {"task": "section", "arm": "domain", "start": "small", "draw": "2"}
+    with open_run("finetune", labels, params, inside / "params.yaml") as run:
         for step in (1, 5, 9):
             run.log_metrics({"train/loss": 1 / step, "train/learning_rate": 0.1}, step)
         run.log_metrics({"test/f1_macro": 0.5})
@@ -62,18 +63,18 @@ def test_everything_that_a_run_holds(inside: Path, monkeypatch: pytest.MonkeyPat
         run.log_artifact(inside / "folder", "folder")
         run.log_text("hello", "note.txt")
         run.log_input("tasks/section", "f" * 64, "training")
-        with run.child("section-domain seed 1", {"seed": "1"}) as child:
+        with run.child("seed 1 section-domain-small-2", {"seed": "1"}) as child:
             child.log_metrics({"test/f1_macro": 0.25}, 7)
 
     (parent,) = runs(inside, "tags.stage = 'finetune' and tags.arm = 'domain'")
     assert parent.info.status == "FINISHED"
-    assert parent.info.run_name == "domain section"
-    assert parent.data.params == {"finetune.section.optim.learning_rate": "0.0004", "seed": "1"}
+    assert parent.info.run_name == "domain section small-2"
+    assert parent.data.params == {"finetune.section.optim.learning_rate": "0.0004", "seed": "1", **labels}
     assert parent.data.metrics["test/f1_macro"] == 0.5
     assert parent.data.metrics["cost/seconds"] > 0
     tags = parent.data.tags
-    assert {"stage": "finetune", "task": "section", "arm": "domain", "checkpoint": "abc"}.items() <= tags.items()
-    assert {"dvc.stage": "finetune@section-domain", "dvc.experiment": "calm-lion"}.items() <= tags.items()
+    assert {"stage": "finetune", "checkpoint": "abc", **labels}.items() <= tags.items()
+    assert {"dvc.stage": "finetune@section-domain-small-2", "dvc.experiment": "calm-lion"}.items() <= tags.items()
     history = client(inside).get_metric_history(parent.info.run_id, "train/loss")
     assert [(point.step, point.value) for point in history] == [(1, 1.0), (5, 0.2), (9, 1 / 9)]
     (data,) = parent.inputs.dataset_inputs
@@ -88,9 +89,10 @@ def test_everything_that_a_run_holds(inside: Path, monkeypatch: pytest.MonkeyPat
 
     (child_run,) = runs(inside, f"tags.mlflow.parentRunId = '{parent.info.run_id}'")
     assert child_run.info.status == "FINISHED"
-    assert child_run.info.run_name == "section-domain seed 1"
+    assert child_run.info.run_name == "seed 1 section-domain-small-2"
     assert child_run.data.metrics == {"test/f1_macro": 0.25}
-    assert child_run.data.tags["seed"] == "1"
+    assert {"seed": "1", **labels}.items() <= child_run.data.tags.items()
+    assert "stage" not in child_run.data.tags, "a search for stages leaves seeds out"
 
 
 def test_the_environment_is_listed(inside: Path, tmp_path: Path) -> None:
@@ -242,12 +244,17 @@ def test_stages_of_a_recipe_lie_below_its_run(inside: Path) -> None:
     assert [item.path for item in client(inside).list_artifacts(own[12])] == ["params-12.yaml"]
 
 
+CELL = {"task": "section", "arm": "domain_task", "start": "small", "draw": "1"}
+RUNG = {"task": "section", "start": "small", "draw": "1"}
+
+
 @pytest.mark.parametrize(
     ("stage", "labels", "dvc_stage", "expected"),
     [
-        ("finetune", {"task": "section", "arm": "domain_task"}, "finetune@section-domain_task", "domain_task section"),
-        ("task_transfer", {"task": "section"}, "task_transfer@section-general", "task_transfer section-general"),
-        ("domain_transfer", {"corpus": "domain"}, "", "domain_transfer domain"),
+        ("finetune", CELL, "finetune@section-domain_task-small-1", "domain_task section small-1"),
+        ("finetune", CELL | {"draw": "0"}, "finetune@section-domain_task-small", "domain_task section small"),
+        ("task_transfer", RUNG, "task_transfer@section-domain-small-1", "task_transfer section-domain-small-1"),
+        ("domain_transfer", {"corpus": "domain", "start": "small"}, "", "domain_transfer domain small"),
         ("compare", {}, "compare", "compare"),
     ],
 )

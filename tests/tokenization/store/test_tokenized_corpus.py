@@ -3,6 +3,8 @@
 import json
 import subprocess
 import sys
+from collections import Counter
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -121,6 +123,33 @@ def test_no_replay_is_the_corpus_itself(tmp_path: Path) -> None:
     assert domain.mixed_with(tiny.corpus(tmp_path / "general", "general", 20), 0.0, seed=1) is domain
 
 
+def test_halves_of_several_seeds_are_independent_draws_of_the_documents(tmp_path: Path) -> None:
+    corpus = tiny.corpus(tmp_path / "domain", "domain", 200)
+    everything = [tuple(corpus.read(np.array([number])).ids) for number in range(200)]
+    halves = [corpus.half(seed) for seed in range(100)]
+    drawn = [{tuple(half.read(np.array([number])).ids) for number in range(len(half.lengths))} for half in halves]
+    assert {len(half) for half in drawn} == {100}, "no document twice"
+    times = Counter(chain.from_iterable(drawn))
+    assert set(times) == set(everything)
+    assert max(abs(count - 50) for count in times.values()) < 5 * 5.0, "100 draws with probability 1/2: sd 5"
+    assert np.array_equal(corpus.half(3).lengths, halves[3].lengths)
+    order = [everything.index(tuple(halves[0].read(np.array([number])).ids)) for number in range(100)]
+    assert order == sorted(order), "documents keep their order, which sentence pairs need"
+
+
+def test_two_parts_have_no_document_in_common_and_lose_none(tmp_path: Path) -> None:
+    corpus = tiny.corpus(tmp_path / "domain", "domain", 50)
+    everything = [tuple(corpus.read(np.array([number])).ids) for number in range(50)]
+    for share, count in ((0.001, 1), (0.3, 15), (0.5, 25), (1.0, 49)):
+        parts = corpus.divided(share, seed=1)
+        texts = [[tuple(part.read(np.array([n])).ids) for n in range(len(part.lengths))] for part in parts]
+        assert len(texts[1]) == count
+        assert sorted(texts[0] + texts[1]) == sorted(everything)
+    again, other = corpus.divided(0.5, seed=1)[1], corpus.divided(0.5, seed=2)[1]
+    assert np.array_equal(corpus.divided(0.5, seed=1)[1].lengths, again.lengths)
+    assert not np.array_equal(again.lengths, other.lengths)
+
+
 def test_corpora_of_different_tokenizers_are_not_mixed(tmp_path: Path) -> None:
     domain = tiny.corpus(tmp_path / "domain", "domain", 20)
     general = tiny.corpus(tmp_path / "general", "general", 20, pieces=tiny.tokenizer(lowercase=False))
@@ -153,7 +182,9 @@ def test_a_vocabulary_that_does_not_fit(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("rows", [[], [("a", ""), ("b", " \u200b")]])
 def test_no_text(tmp_path: Path, rows: list[tuple[str, str]]) -> None:
-    with pytest.raises(BadData, match=f"AB-018 .*/nothing: 0 of {len(rows)} texts have a token"):
+    with pytest.raises(
+        BadData, match=f"AB-018 .*/nothing: {f'0 of {len(rows)} texts have a token' if rows else 'no text'}\n"
+    ):
         write(tmp_path / "nothing", rows, tiny.tokenizer(), 32)
     assert list(tmp_path.iterdir()) == []
 

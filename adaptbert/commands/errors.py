@@ -1,0 +1,53 @@
+"""Errors of the user as one message, without a traceback."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NoReturn
+
+import typer
+
+from adaptbert.base.files import Blocked
+from adaptbert.base.full_disk import full_disk
+from adaptbert.codes import Code
+from adaptbert.errors import UserError
+from adaptbert.runtime.redaction import redacted
+
+
+@contextmanager
+def user_errors() -> Iterator[None]:
+    """Prints the message of a user's error and exits with its code, without a traceback."""
+    try:
+        yield
+    except UserError as error:
+        _fail(error)
+    except PermissionError as error:
+        _fail(_not_allowed(error))
+    except OSError as error:
+        if full := full_disk(error):
+            _fail(full)
+        raise
+
+
+def _not_allowed(error: PermissionError) -> Blocked:
+    """What may not be done, and where: a new file fails by its temporary name, and the cause is its folder."""
+    path = Path(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes) else Path()
+    place = next(each for each in (path, *path.parents, Path("/")) if os.path.lexists(each))
+    if not os.access(place, os.R_OK):
+        what = "read it"
+    elif place.is_dir() and not os.access(place, os.X_OK):
+        what = "open what is in this folder"
+    elif place.is_dir():
+        what = "write into this folder"
+    else:
+        place, what = (place, "write it") if not os.access(place, os.W_OK) else (place.parent, "write into this folder")
+    shown = place.absolute() if place == Path() else place
+    remedy = "give yourself the permission (chmod), or ask the owner of it; then run again"
+    return Blocked(Code.BLOCKED, shown, f"you have no permission to {what}", remedy)
+
+
+def _fail(error: UserError) -> NoReturn:
+    print(redacted(f"error: {error}"), file=sys.stderr)
+    raise typer.Exit(error.exit_code) from None

@@ -1,0 +1,95 @@
+"""`adaptbert use`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from adaptbert.commands.errors import user_errors
+
+if TYPE_CHECKING:
+    from adaptbert.project.own_data import CopySummary
+
+IN_PLACE = (
+    "warning: params.yaml contains paths of this machine, so no other clone can run it; without --in-place the files "
+    "are copied into data/own, where DVC shares them"
+)
+CHECK = "now run: adaptbert check"
+CHECK_NAMES = "now correct the names of files and columns in params.yaml, and run: adaptbert check"
+
+
+def use(
+    preset: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[PRESET]",
+            help="zh-public, en-public, tapt-only, gpu-base, weibo, biomed, demo, dna-control or smoke; without it, "
+            "only copy the files of --data.",
+        ),
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="Folder with your files, copied into data/own and tracked by DVC.")
+    ] = None,
+    in_place: Annotated[
+        bool, typer.Option("--in-place", help="Copy nothing: params.yaml contains the paths of the files of --data.")
+    ] = False,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Overwrite params.yaml or files in data/own even if they exist nowhere else."),
+    ] = False,
+) -> None:
+    """Write params.yaml from a preset.
+
+    ladder.yaml is written with it. With --data, your files are copied into the project first. Without a preset, only
+    the files are copied.
+    """
+    from adaptbert.project import own_data, presets
+
+    with user_errors():
+        if data is not None:
+            own_data.check_folder(data)
+        if preset is not None:
+            _use_preset(preset, data, in_place=in_place, force=force)
+        else:
+            summary = own_data.bring(presets.alone(data, in_place=in_place), force=force)
+            own_data.record(summary.files)
+            _print_summary(summary)
+            print("params.yaml is unchanged")
+    print(CHECK if data is None else CHECK_NAMES)
+
+
+def _use_preset(name: str, data: Path | None, *, in_place: bool, force: bool) -> None:
+    from adaptbert.base.expansion import LADDER
+    from adaptbert.project import named_files, own_data, presets
+    from adaptbert.project.editing import replacing
+    from adaptbert.runtime.params import expanded_ladder
+    from adaptbert.runtime.params import params_file as params
+    from adaptbert.runtime.stage import PARAMS, check_all
+
+    text = presets.text(name, data, in_place=in_place)
+    if not force:
+        presets.check_replaceable(PARAMS, None if in_place else data)
+    summary = None if data is None or in_place else own_data.bring(data, force=force)
+    with replacing.replaced(PARAMS, text):
+        document = params.read(PARAMS)
+        check_all(document, PARAMS)
+        with replacing.replaced(LADDER, expanded_ladder.text(expanded_ladder.expanded(document, PARAMS))):
+            if summary is not None:
+                own_data.record(summary.files)
+    print(f"{PARAMS} is now the preset '{name}', and {LADDER} has its rungs and cells")
+    if summary is not None:
+        _print_summary(summary)
+    if in_place:
+        print(IN_PLACE)
+    for error in named_files.check(document, PARAMS):
+        print(f"still missing: {error}")
+    if summary is not None and (unnamed := named_files.unnamed(document, summary.files)):
+        print(f"not named in {PARAMS}: {', '.join(map(str, unnamed))}")
+
+
+def _print_summary(summary: "CopySummary") -> None:
+    from adaptbert.project import own_data
+
+    print(summary)
+    if records := own_data.staged(summary.files):
+        print(f"DVC put {records} records ({own_data.OWN}/*.dvc) into git's index, for your next commit")

@@ -1,0 +1,113 @@
+"""The metrics of cells -> `Arm`s: the draws of an arm together."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+
+from adaptbert.base.expansion import Cell, Expansion
+from adaptbert.comparison.records import Arm, LearningPoint, Search, SearchPoint, Tempered
+from adaptbert.comparison.rungs import Cost, Rung
+from adaptbert.comparison.statistics.intervals import mean_interval
+from adaptbert.comparison.statistics.study import Study
+from adaptbert.finetuning.metrics.cell_metrics import CellMetrics, FewerLabelsSeed, SearchMetrics, SeedMetrics
+from adaptbert.finetuning.metrics.targets import limits
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The cells of a task from one start, by key; `trained`: those with metrics."""
+
+    task: str
+    start: str
+    planned: dict[str, Cell]
+    trained: dict[str, CellMetrics]
+
+    @property
+    def arms(self) -> list[str]:
+        """By name, in the order of params.yaml."""
+        return list(dict.fromkeys(cell.arm for cell in self.planned.values()))
+
+    def of(self, arm: str) -> dict[int, str]:
+        """Draw -> key."""
+        return {cell.draw: key for key, cell in self.planned.items() if cell.arm == arm}
+
+
+def cells_of(ladder: Expansion, metrics: Path, task: str, start: str) -> Cells:
+    """Args:
+    metrics: folder of the metrics.
+    """
+    planned = {key: cell for key, cell in ladder.finetune.items() if (cell.task, cell.start) == (task, start)}
+    paths = {key: metrics / "finetune" / f"{key}.json" for key in planned}
+    trained = {key: CellMetrics.read(path) for key, path in paths.items() if path.is_file()}
+    return Cells(task, start, planned, trained)
+
+
+def tempered(draws: Mapping[int, Sequence[SeedMetrics]]) -> Tempered | None:
+    """The effect of the temperatures of an arm; None where rows are not classified.
+
+    Args:
+        draws: draw -> its seeds.
+    """
+    runs = {(draw, seed.seed): seed for draw, seeds in draws.items() for seed in seeds}
+    errors = [seed.ece_tempered for seed in runs.values() if seed.ece_tempered is not None]
+    if not errors or len(errors) < len(runs):  # only classified rows have one
+        return None
+    return Tempered({run: float(seed.tuned["temperature"]) for run, seed in runs.items()}, sum(errors) / len(errors))
+
+
+def read_arm(arm: str, cells: Cells, rungs: Mapping[str, Rung], metric: str, study: Study) -> Arm:
+    """The draws of an arm together: a seed has their mean."""
+    planned = cells.of(arm)
+    draws = {draw: cells.trained[key] for draw, key in planned.items() if key in cells.trained}
+    by_draw = {draw: _scores(cell.seeds, metric) for draw, cell in draws.items()}
+    scores = _means(list(by_draw.values()))
+    below = [rungs[cells.planned[key].rung] for key in planned.values()]
+    return Arm(
+        name=arm,
+        rung=below[0].group,
+        scores=scores,
+        dev=_means([{seed.seed: seed.dev[metric] for seed in cell.seeds} for cell in draws.values()]),
+        planned=list(planned),
+        by_draw=by_draw,
+        interval=study.mean(arm) if scores else None,
+        degenerate=[(draw, seed.seed) for draw, cell in draws.items() for seed in cell.seeds if seed.degenerate],
+        cost=next((rung.total for rung in below if rung.total is not None), None),
+        learning_curve=_learning_curve(draws, metric, study.confidence),
+        has_own_values=any(cells.planned[key].of_arm == arm for key in planned.values()),
+        run_tflop=mean(cell.cost.tflop / len(cell.seeds) for cell in draws.values()) if draws else None,
+        searches={draw: _search(cell.search) for draw, cell in draws.items() if cell.search is not None},
+        ended_early=list(dict.fromkeys(name for rung in below for name in rung.ended_early)),
+    )
+
+
+def _means(draws: Sequence[Mapping[int, float]]) -> dict[int, float]:
+    """Seed -> mean over the draws that have it."""
+    seeds = sorted({seed for scores in draws for seed in scores})
+    return {seed: mean(scores[seed] for scores in draws if seed in scores) for seed in seeds}
+
+
+def _search(search: SearchMetrics) -> Search:
+    trial = search.trials[search.chosen - 1]
+    chosen = SearchPoint(trial.learning_rate, trial.global_batch_size, trial.epochs)
+    return Search(len(search.trials), chosen, Cost(search.tokens, search.tflop))
+
+
+def _scores(seeds: Iterable[SeedMetrics | FewerLabelsSeed], metric: str) -> dict[int, float]:
+    return {seed.seed: seed.test[metric] for seed in seeds}
+
+
+def _learning_curve(draws: Mapping[int, CellMetrics], metric: str, confidence: float) -> list[LearningPoint]:
+    by_labels: dict[int, dict[int, dict[int, float]]] = {}
+    for draw, cell in draws.items():
+        if cell.learning_curve is not None:
+            for point in cell.learning_curve:
+                by_labels.setdefault(point.labels, {})[draw] = _scores(point.seeds, metric)
+            by_labels.setdefault(cell.labels, {})[draw] = _scores(cell.seeds, metric)
+    means = {labels: _means(list(runs.values())) for labels, runs in by_labels.items()}
+    return [
+        LearningPoint(
+            labels, by_labels[labels], scores, mean_interval(list(scores.values()), confidence, limits(metric))
+        )
+        for labels, scores in sorted(means.items())
+    ]

@@ -1,0 +1,53 @@
+"""predictions/<cell>.parquet -> what every seed answered to every test row, and which answers are right."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from adaptbert.base.task_types import Target
+from adaptbert.finetuning.metrics.targets import SCORING
+from adaptbert.rows.targets import TARGETS
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer of one seed to one row.
+
+    Attributes:
+        gold, predicted: a label (`class`), labels (`labels`), tags (`spans`, `tags`) or a number (`number`); for
+            `answer` all right answers, and the predicted one.
+        confidence: of the model in its answer, from 0 to 1.
+    """
+
+    id: str
+    gold: Any
+    predicted: Any
+    confidence: float
+
+
+def read_predictions(path: Path, target: Target) -> dict[int, list[Answer]]:
+    """Seed -> its answers, in the order of the file.
+
+    Args:
+        target: kind of the task's target.
+    """
+    import pyarrow.parquet as pq
+
+    output = TARGETS[target]
+    by_seed: dict[int, list[Answer]] = {}
+    for row in pq.read_table(path, columns=["seed", "id", "gold", "predicted", "confidence"]).to_pylist():
+        gold, predicted = output.read_gold(row["gold"]), output.read_answer(row["predicted"])
+        answer = Answer(row["id"], gold, predicted, row["confidence"])
+        by_seed.setdefault(row["seed"], []).append(answer)
+    return {seed: by_seed[seed] for seed in sorted(by_seed)}
+
+
+def judge(target: Target, answers: Sequence[Answer]) -> Callable[[Answer], bool] | None:
+    """A function that says whether an answer is right as a whole; None for regression, where no answer is simply right.
+
+    Args:
+        answers: of the whole set, whose script decides how answers are compared.
+    """
+    is_right = SCORING[target].right([answer.gold for answer in answers])
+    return None if is_right is None else lambda answer: is_right(answer.gold, answer.predicted)

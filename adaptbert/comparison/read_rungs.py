@@ -1,0 +1,119 @@
+"""ladder.yaml and the metrics of rungs -> `Rung`s."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from adaptbert.base.expansion import DOMAIN_TRANSFER, MEASURE, PRETRAIN, SCRATCH, TASK_TRANSFER, Expansion
+from adaptbert.base.ladder import NONE
+from adaptbert.comparison.rungs import Cost, Masks, Rung
+from adaptbert.pretraining.metrics.rung_metrics import HeldOutMeasures, MaskingMetrics, RungMeasures, RungMetrics
+
+
+def read_rungs(ladder: Expansion, cells: Path) -> dict[str, Rung]:
+    """Folder below models/ -> the rung; every draw is one.
+
+    Args:
+        cells: folder of the metrics.
+    """
+    rungs: dict[str, Rung] = {}
+    for folder, below in ladder.starts_of_rungs().items():
+        rungs[folder] = _rung(folder, ladder, rungs[below] if below is not None else None, cells)
+    return rungs
+
+
+def public_checkpoints(ladder: Expansion, cells: Path) -> dict[str, str]:
+    """Start -> the checkpoint that it began from, for those that did not begin with random weights."""
+    began = {start: cells / PRETRAIN / f"{start}.json" for start in ladder.pretrain}
+    checkpoints = {start: RungMetrics.read(path).start for start, path in began.items() if path.is_file()}
+    return {start: name for start, name in checkpoints.items() if name != f"{SCRATCH}/{start}"}
+
+
+def _rung(folder: str, ladder: Expansion, below: Rung | None, cells: Path) -> Rung:
+    stage, _, key = folder.partition("/")
+    path = cells / PRETRAIN / f"{key}.json" if stage == SCRATCH else cells / f"{folder}.json"
+    start, task, draw = key, None, 0
+    if stage == DOMAIN_TRANSFER:
+        start, draw = ladder.domain_transfer[key].start, ladder.domain_transfer[key].draw
+    elif stage == TASK_TRANSFER:
+        of_task = ladder.task_transfer[key]
+        start, task, draw = of_task.start, of_task.task, of_task.draw
+    name = ladder.shown()[folder]
+    group = name.removesuffix(f"-{draw}")  # no other part of a name is a number
+    rung = Rung(
+        name=name,
+        group=group,
+        path=group.removesuffix(f"/{start}").removesuffix(f"-{start}"),
+        start=start,
+        task=task,
+        draw=draw,
+        below=below.group if below is not None else None,
+        climb=ladder.climb(folder),
+        missing=True,
+        tokens=0,
+        tflop=0.0,
+        total=None,
+        before={},
+        after={},
+        curve=[],
+    )
+    if not path.is_file():
+        return rung
+    on_all_text = _on_all_text(cells / MEASURE / f"{f'{NONE}-{key}' if stage == SCRATCH else key}.json")
+    return _measured(rung, folder, RungMetrics.read(path), on_all_text, below)
+
+
+def _on_all_text(path: Path) -> dict[str, float]:
+    return _bits(RungMeasures.read(path).texts) if path.is_file() else {}
+
+
+def _measured(rung: Rung, folder: str, metrics: RungMetrics, on_all_text: dict[str, float], below: Rung | None) -> Rung:
+    if below is None:
+        # Random weights were measured before the first step of general pre-training, unless that began from others.
+        bits = on_all_text | (_bits(metrics.before) if metrics.start == folder else {})
+        return replace(rung, missing=False, total=Cost(0, 0.0), before=bits, after=bits, curve=[(0, bits)])
+    if folder.startswith(f"{PRETRAIN}/") and metrics.start != f"{SCRATCH}/{rung.start}":
+        rung = replace(rung, below=metrics.start)  # a public checkpoint, which is no rung
+    spent, before = below.total, below.after | _bits(metrics.before)
+    after = on_all_text | _bits(metrics.after)
+    return replace(
+        rung,
+        missing=False,
+        tokens=metrics.tokens,
+        tflop=metrics.tflop,
+        total=Cost(spent.tokens + metrics.tokens, spent.tflop + metrics.tflop) if spent is not None else None,
+        before=before,
+        after=after,
+        curve=_curve(metrics, before, after),
+        masks=_masks(metrics.masking),
+        random_head=bool(metrics.random_head),
+        steps=metrics.steps,
+        stop=metrics.stop,
+        ended_early=[*below.ended_early, *([rung.name] if metrics.stop and metrics.stop.reason else [])],
+        fill_in=metrics.fill_in,
+    )
+
+
+def _curve(
+    metrics: RungMetrics, before: dict[str, float], after: dict[str, float]
+) -> list[tuple[int, dict[str, float]]]:
+    """Tokens and bits; between the first point and the last those of the texts that the rung is measured on.
+
+    Where a stop rule keeps earlier weights, the last point is that of those weights.
+    """
+    suffix = "/bits_per_char"
+    curve = [(0, before)]
+    for point in metrics.curve:
+        bits = {name.removesuffix(suffix): bits for name, bits in point.measures.items() if name.endswith(suffix)}
+        curve.append((round(metrics.tokens * point.step / max(1, metrics.steps)), bits))
+    if curve[-1][0] == metrics.tokens and (metrics.stop is None or metrics.stop.kept_step == metrics.steps):
+        curve.pop()
+    return [*curve, (metrics.tokens, after)]
+
+
+def _masks(masking: MaskingMetrics) -> Masks | None:
+    return Masks(masking.unit, masking.probability, masking.measures) if masking.measures else None
+
+
+def _bits(measured: Mapping[str, HeldOutMeasures]) -> dict[str, float]:
+    return {name: measures.bits_per_char for name, measures in measured.items()}

@@ -1,0 +1,1 @@
+"""Sentences of the report: each says no more than its figures carry, in both languages."""

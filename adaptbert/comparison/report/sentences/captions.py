@@ -1,0 +1,160 @@
+"""Comparison -> captions of the figures; a caption mentions only what its figure shows."""
+
+from collections.abc import Iterable, Sequence
+
+from adaptbert.comparison.records import Comparison, Task
+from adaptbert.comparison.report.terms import Words, listed, percent, points, same
+from adaptbert.comparison.statistics.intervals import FEWEST_SEEDS, Interval
+
+
+def arms(task: Task, confidence: float) -> Words:
+    """Caption of the bars of a task."""
+    intervals = [arm.interval for arm in task.arms]
+    if task.draws > 1:
+        caption = Words(
+            "Mean over draws and seeds, a dot for each of them and a line of dots for each draw;",
+            "各次独立训练与各种子的均值，每个点是一个种子，每行点是一次独立训练；",
+        )
+    else:
+        caption = Words("Mean over seeds, a dot for each seed;", "种子均值，每个点是一个种子；")
+    caption += _intervals(intervals, Words("whisker", "须线"), confidence)
+    if task.baselines:
+        caption += Words("Dashed: baselines without pre-training.", "虚线为不用预训练的基线。")
+    if task.best_on_dev:
+        mark = best_on_dev(task)
+        caption += Words(f"✓: {mark.en}; test scores are not considered.", f"✓：{mark.zh}，不考虑测试集得分。")
+    return caption
+
+
+def best_on_dev(task: Task) -> Words:
+    """Meaning of the mark beside an arm."""
+    if len(task.best_on_dev) > 1:
+        return Words("equal best on dev", "开发集并列最高")
+    return Words("best on dev", "开发集最高")
+
+
+def differences(task: Task, worth: float) -> Words:
+    """Caption of the steps of a task."""
+    caption = Words(
+        "Difference in points, paired by seed and test row, with its interval.", "按种子与测试行配对的得分差及其区间。"
+    )
+    known = [step.difference for step in task.steps if step.difference is not None]
+    if any(difference.testable for difference in known):
+        return caption + Words(
+            f"Dotted: ±{points(worth)} points, the smallest gain worth having. Effects inside the grey band are shown "
+            "in fewer than four of five studies of this size.",
+            f"点线：±{points(worth)} 分，即值得的最小提升。落在灰带内的效应，同等规模的研究五次中不到四次能证实。",
+        )
+    if any(difference.seeds >= FEWEST_SEEDS for difference in known):
+        return caption + Words("Arms that score alike have no interval.", "得分相同的组没有区间。")
+    return caption + Words("An interval needs three seeds.", "区间至少需要三个种子。")
+
+
+def learning(task: Task, confidence: float) -> Words:
+    """Caption of the learning curves of a task."""
+    points = (point.interval for arm in task.arms for point in arm.learning_curve)
+    lead = Words(
+        "Mean over seeds by number of labels, with intervals over seeds;",
+        "不同标注数量下的种子均值，区间只按种子计算；",
+    )
+    return lead + _intervals(points, Words("band", "色带"), confidence)
+
+
+def classes(task: Task) -> Words:
+    """Caption of the bars of the classes."""
+    if task.draws > 1:
+        return Words(f"Arm {task.chosen}, a dot for each draw and seed.", f"组 {task.chosen}，每个点是一次微调。")
+    return Words(f"Arm {task.chosen}, a dot for each seed.", f"组 {task.chosen}，每个点是一个种子。")
+
+
+def reliability(runs: Words) -> Words:
+    """Caption of the reliability curve.
+
+    Args:
+        runs: how many are taken together.
+    """
+    return Words(
+        f"Accuracy in % (vertical) by confidence in % (horizontal), {runs.en} together, equally many rows in each dot. "
+        "On the dashed line confidence equals accuracy; below it the model is overconfident.",
+        f"纵轴为准确率（%），横轴为置信度（%），合并{runs.zh}，每个点的行数相同。虚线表示置信度等于准确率，"
+        "低于虚线表示模型过于自信。",
+    )
+
+
+def heat_map(references: Sequence[str]) -> Words:
+    """Caption of the map of arms and tasks.
+
+    Args:
+        references: the arms that others are compared with, of all tasks.
+    """
+    other = listed([same(f"`{arm}`") for arm in references])
+    each = Words(", as the task has it", "（视任务而定）") if len(references) > 1 else Words("", "")
+    return Words(
+        f"Each arm minus {other.en}{each.en}, in points, with its interval. Blue: higher; orange: lower; the stronger, "
+        "the larger. This is a description of all arms; only the questions above have verdicts.",
+        f"各组减去 {other.zh}{each.zh}的得分差及其区间。蓝色为高，橙色为低，颜色越深差别越大。这里只描述各组，"
+        "结论只对上面的问题而下。",
+    )
+
+
+def curve(comparison: Comparison) -> Words:
+    """Caption of the bits per character on one text."""
+    if comparison.draws_of_a_rung > 1:
+        return Words(
+            "bits per character by cumulative training tokens, a line for each draw",
+            "每字符比特数，横轴为累计训练词元，每次独立训练一条线",
+        )
+    return Words("bits per character by cumulative training tokens", "每字符比特数，横轴为累计训练词元")
+
+
+def forgetting(comparison: Comparison) -> Words:
+    """Caption of the changes on general text."""
+    caption = Words(
+        "Bits per character of general held-out text before (hollow) and after (filled) each rung; lower is better.",
+        "每一级之前（空心）与之后（实心）通用留出文本的每字符比特数，越低越好。",
+    )
+    if comparison.draws_of_a_rung > 1:
+        caption += Words("Filled: mean of the draws, a tick for each.", "实心为各次独立训练的均值，每次一条短线。")
+    return caption
+
+
+def fill_in(comparison: Comparison) -> Words:
+    """Caption of the fill-in curves."""
+    caption = Words(
+        "Accuracy over optimizer steps (logarithmic). Solid: the rung's own held-out text; dashed: general text; "
+        "dotted: always answering the most frequent token. Below: before and after training, in %; random weights and "
+        "the most frequent token; masked tokens. Cells with fewer than 20 masked tokens are empty.",
+        "准确率随优化器步数（对数轴）的变化。实线为该级自己的留出文本，虚线为通用文本，点线为一律回答最常见的词元。"
+        "图下依次为：训练前与训练后（%）；随机权重与最常见词元；被掩盖的词元数。被掩盖的词元不足 20 个的格子留空。",
+    )
+    if comparison.draws_of_a_rung > 1:
+        caption += Words("Of several draws the first is shown.", "多次独立训练只显示第一次。")
+    return caption
+
+
+def _intervals(intervals: Iterable[Interval | None], drawn: Words, confidence: float) -> Words:
+    shown = [interval for interval in intervals if interval is not None]
+    level = percent(confidence)
+    if any(interval.low is not None for interval in shown):
+        return Words(f"{drawn.en}: {level} % interval.", f"{drawn.zh}为 {level}% 区间。")
+    if any(interval.n >= FEWEST_SEEDS for interval in shown):
+        return Words("no interval, because all seeds give the same result.", "各种子结果相同，没有区间。")
+    return Words("an interval needs three seeds.", "区间至少需要三个种子。")
+
+
+def demonstration(comparison: Comparison) -> Words | None:
+    """A warning about figures from demonstration text; None without such text."""
+    names = [same(source.name) for source in comparison.sources if source.demonstration]
+    if not names:
+        return None
+    text = Words("These figures come from text", "这些数字来自")
+    if len(names) < len(comparison.sources):
+        text = Words(f"A part of the text ({listed(names).en}) is text", f"一部分文本（{listed(names).zh}）是")
+        return text + Words(
+            "that is available on any machine. Figures that depend on it do not predict the effect on your text.",
+            "任何机器上都有的文本，依赖它的数字不代表在您自己的文本上的效果。",
+        )
+    return text + Words(
+        "that is available on any machine. They show that the pipeline works, not how it performs on your text.",
+        "任何机器上都有的文本，只说明流程可用，不代表在您自己的文本上的效果。",
+    )

@@ -1,0 +1,140 @@
+"""What was repeated and what was not, in words: seeds, draws, and what one more draw would cost and bring."""
+
+import math
+
+from adaptbert.comparison.amounts import amount
+from adaptbert.comparison.records import Arm, Comparison, Task
+from adaptbert.comparison.report.terms import Words, listed, millions
+from adaptbert.comparison.rungs import Cost
+from adaptbert.comparison.statistics.intervals import Difference, Interval
+
+
+def of_difference(difference: Difference, draws: int | None, task: Task) -> Words:
+    """What stands behind a difference: `3 draws, 5 seeds, 1,000 test rows`."""
+    rows = difference.variance is not None and "rows" in difference.variance.parts
+    return _listed(draws, difference.seeds, task.rows["test"] if rows else None)
+
+
+def of_mean(interval: Interval, arm: Arm, task: Task) -> Words:
+    """What stands behind the mean of an arm."""
+    draws = None if arm.planned == [0] else len(arm.by_draw)
+    return _listed(draws, interval.n, task.rows["test"] if "rows" in interval.sources else None)
+
+
+def _listed(draws: int | None, seeds: int, rows: int | None) -> Words:
+    parts = [Words(f"{seeds} seed{'s' * (seeds != 1)}", f"{seeds} 个种子")]
+    if draws is not None:
+        parts.insert(0, Words(f"{draws} draw{'s' * (draws != 1)}", f"独立训练 {draws} 次"))
+    if rows is not None:
+        parts.append(Words(f"{rows:,} test rows", f"{rows:,} 行测试数据"))
+    return Words(", ".join(part.en for part in parts), "、".join(part.zh for part in parts))
+
+
+def counted(runs: int, task: Task) -> Words:
+    """The number of times that an arm of the task was fine-tuned."""
+    if task.draws > 1:
+        return Words(f"{runs} run{'s' * (runs != 1)}", f"{runs} 次微调")
+    return Words(f"{runs} seed{'s' * (runs != 1)}", f"{runs} 个种子")
+
+
+def once(comparison: Comparison) -> Words:
+    """What results do not speak of, because it was not repeated; for the start of the page."""
+    draws = comparison.draws
+    if draws == 1:
+        return Words(
+            "Only fine-tuning was repeated, over seeds. Each rung was trained once; training it again may give "
+            "another result.",
+            "重复的只有微调（换种子）；每一级只训练了一次，重新训练可能得到不同的结果。",
+        ) + (_second_draw(comparison.one_more_draw) if _draws_bring_verdicts(comparison) else Words("", ""))
+    return Words(
+        f"Each rung above general pre-training was trained {draws} times (draws), and each draw was fine-tuned with "
+        "every seed. General pre-training was done once for each start.",
+        f"通用预训练之上的每一级独立训练了 {draws} 次，每次都用全部种子微调。每个起点的通用预训练只做了一次。",
+    )
+
+
+def _draws_bring_verdicts(comparison: Comparison) -> bool:
+    """Whether a primary question is about more than general pre-training, which is done once whatever `draws` says."""
+    is_random = {rung.name: rung.climb.is_random for rung in comparison.rungs}
+    return any(
+        is_random.get(arm.rung) == is_random.get(other.rung)
+        for task in comparison.tasks
+        for step in task.steps
+        if step.primary and (arm := task.arm(step.arm)) is not None and (other := task.arm(step.other)) is not None
+    )
+
+
+def _second_draw(cost: Cost | None) -> Words:
+    """What it takes to get verdicts."""
+    if cost is None:
+        return Words("", "")
+    tokens, tflop = millions(cost.tokens), amount(cost.tflop)
+    return Words(
+        f"Verdicts need a second draw (`ladder.draws: 2`): {tokens} M tokens and {tflop} TFLOP more.",
+        f"要下结论，需要第二次独立训练（`ladder.draws: 2`）：再用 {tokens} 百万词元、{tflop} TFLOP。",
+    )
+
+
+def intervals(comparison: Comparison) -> Words:
+    """What the intervals cover."""
+    sources = {
+        source for task in comparison.tasks for arm in task.arms if arm.interval for source in arm.interval.sources
+    }
+    named = [words for source, words in SOURCES.items() if source in sources]
+    lead = Words(
+        "An interval needs three seeds and is clipped to the range of the metric.",
+        "区间至少需要三个种子，并截断在指标的取值范围内。",
+    )
+    if named:
+        lead = (
+            Words(f"Intervals cover {listed(named).en}.", f"区间涵盖{listed(named).zh}。")
+            + lead
+            + Words(
+                "The spread is pooled over the arms of a task.",
+                "波动由一个任务的各组合并估计。",
+            )
+        )
+    if comparison.draws == 1:
+        return lead + Words(
+            "Each rung was trained once, so the spread between trainings of a rung is in no interval.",
+            "每一级只训练了一次，因此各次训练之间的波动不在任何区间之内。",
+        )
+    return lead + Words(
+        "General pre-training was done once for each start: nothing here speaks of another run of it.",
+        "每个起点的通用预训练只做了一次：这里的结果不说明重做会怎样。",
+    )
+
+
+SOURCES = {
+    "draws": Words("draws", "各次独立训练"),
+    "seeds": Words("fine-tuning seeds with their labels", "微调种子（及其标注）"),
+    "rows": Words("test rows", "测试行"),
+}
+"""Of the spread that an interval covers."""
+
+
+def one_more_draw(comparison: Comparison) -> Words | None:
+    """What one more draw of all rungs would cost and bring; None where the cost is not known."""
+    cost, draws = comparison.one_more_draw, comparison.draws
+    if cost is None:
+        return None
+    tokens, tflop = millions(cost.tokens), amount(cost.tflop)
+    sentence = Words(
+        "One more draw of every rung above general pre-training, with the fine-tuning of its cells, would take "
+        f"{tokens} M tokens and {tflop} TFLOP.",
+        f"把通用预训练之上的各级再独立训练一次并微调，需要 {tokens} 百万词元、{tflop} TFLOP。",
+    )
+    if draws == 1:
+        return sentence + Words(
+            "With one draw, the spread between draws is unknown, and no verdict is given. From two draws on there are "
+            "verdicts; with n draws, the standard error of a mean that comes from this spread falls as 1/√n.",
+            "只训练一次时，各次训练之间的波动无从知道，因此不下结论。从两次起才有结论；训练 n 次时，"
+            "均值的标准误中由这种波动而来的部分按 1/√n 减小。",
+        )
+    less = f"{100 * (1 - math.sqrt(draws / (draws + 1))):.0f}"
+    return sentence + Words(
+        "The standard error of a mean that comes from the spread between draws falls as 1/√n with n draws: by "
+        f"{less} % from {draws} draws to {draws + 1}.",
+        f"均值的标准误中由各次训练的波动而来的部分，训练 n 次时按 1/√n 减小：从 {draws} 次到 {draws + 1} 次"
+        f"减小 {less}%。",
+    )

@@ -1,0 +1,193 @@
+"""Comparison -> sentences in both languages: answers to the questions, with their numbers, and what they leave open."""
+
+from collections.abc import Mapping
+
+from adaptbert.comparison.amounts import amount
+from adaptbert.comparison.questions import AGAIN
+from adaptbert.comparison.records import Step, Task
+from adaptbert.comparison.report.sentences import prices, repetition, stopping
+from adaptbert.comparison.report.terms import (
+    Words,
+    change,
+    listed,
+    moved,
+    p_value,
+    percent,
+    points,
+    same,
+    too_small,
+)
+from adaptbert.comparison.statistics.intervals import FEWEST_SEEDS, Difference
+from adaptbert.comparison.statistics.multiplicity import ADJUSTMENT
+from adaptbert.comparison.statistics.verdicts import Verdict
+
+
+def step(step: Step, task: Task, confidence: float, worth: float) -> Words:
+    """The result of one comparison, and the cost of the step.
+
+    Args:
+        worth: the smallest gain worth having, as a difference of scores.
+    """
+    answer = _answer(step, task, confidence, worth) + prices.training(step, task)
+    return answer + stopping.unequal_budgets(step, task) + prices.own_values(step, task)
+
+
+def _answer(step: Step, task: Task, confidence: float, worth: float) -> Words:
+    if step.difference is None or not step.difference.testable:
+        return _untested(step, task)
+    size, spread = moved(step.difference.mean), interval_of(step.difference, step, task, confidence)
+    p = "" if step.p_holm is None else f"; {ADJUSTMENT}-adjusted p {p_value(step.p_holm)}"
+    p_zh = "" if step.p_holm is None else f"；{ADJUSTMENT} 校正 p {p_value(step.p_holm)}"
+    answer = Words(f"{size.en} points ({spread.en}{p}).", f"{size.zh} 分（{spread.zh}{p_zh}）。")
+    return _lead(step, worth) + answer + _second(step, confidence) + _scope(step) + _open(step, worth) + _labels(step)
+
+
+def _lead(step: Step, worth: float) -> Words:
+    least = points(worth)
+    leads: Mapping[Verdict, Words] = {
+        "worth_it": Words(f"A gain of more than {least} points:", f"提升超过 {least} 分："),
+        "gain": Words(
+            f"A gain; whether it is as large as {least} points is open:", f"有提升，是否达到 {least} 分尚无定论："
+        ),
+        "small_gain": Words(f"A gain, of less than {least} points:", f"有提升，但小于 {least} 分："),
+        "loss": Words("A loss:", "下降："),
+        "no_difference": Words(f"No difference as large as {least} points:", f"差别不到 {least} 分："),
+        "no_worse": Words(
+            f"No loss as large as {least} points; a gain is not shown:", f"没有 {least} 分的下降，提升未证实："
+        ),
+        "undecided": Words("Undecided:", "未定："),
+    }
+    return leads.get(step.verdict, Words("", ""))
+
+
+def interval_of(difference: Difference, step: Step, task: Task, confidence: float) -> Words:
+    """The interval and what was repeated for it."""
+    low, high, level = difference.low, difference.high, percent(confidence)
+    repeated = repetition.of_difference(difference, step.draws, task)
+    if low is None or high is None:
+        return repeated
+    if too_small(low) and too_small(high):
+        return Words(f"{level} % interval within 0.1 of 0; {repeated.en}", f"{level}% 区间距 0 不到 0.1；{repeated.zh}")
+    return Words(
+        f"{level} % interval {change(low)} to {change(high)}; {repeated.en}",
+        f"{level}% 区间 {change(low)} 到 {change(high)}；{repeated.zh}",
+    )
+
+
+def _second(step: Step, confidence: float) -> Words:
+    """The interval of another method, where there are draws enough for it."""
+    if step.multi_bootstrap is None:
+        return Words("", "")
+    low, high = map(change, step.multi_bootstrap)
+    level = percent(confidence)
+    return Words(
+        f"The Multi-Bootstrap, which resamples draws and test rows, gives {low} to {high} ({level} %).",
+        f"对各次训练与测试行重抽样的 Multi-Bootstrap 给出 {low} 到 {high}（{level}%）。",
+    )
+
+
+def _labels(step: Step) -> Words:
+    """With how many labels the other arm scores alike, where learning curves say so."""
+    sentence = Words("", "")
+    for each in step.equal_labels:
+        if each.equal is None:
+            continue
+        low, high = (None if end is None else f"{end:,.0f}" for end in (each.low, each.high))
+        en, zh = {
+            (True, True): ("its curve does not say how surely", "曲线不足以给出区间"),
+            (True, False): (f"at most {high}", f"至多 {high}"),
+            (False, True): (f"at least {low}", f"至少 {low}"),
+            (False, False): (f"{low} to {high}", f"{low} 到 {high}"),
+        }[low is None, high is None]
+        equal = f"{each.equal:,.0f}"
+        sentence += Words(
+            f"{step.arm} with {each.labels:,} labels scores as {step.other} with {equal} ({en}).",
+            f"{step.arm} 用 {each.labels:,} 条标注的得分，相当于 {step.other} 用 {equal} 条（{zh}）。",
+        )
+    return sentence
+
+
+def _scope(step: Step) -> Words:
+    """What the answer speaks of, which follows from what was repeated."""
+    if step.question == AGAIN:
+        return Words(
+            "Both arms are one recipe, trained with other seeds, so the true difference is 0: this is what chance "
+            "alone makes of it here. A gain or a loss would be an error of the verdict.",
+            "两组是同一做法，只是种子不同，真实差别为 0：这里显示的只是偶然所致的差。"
+            "若判为提升或下降，那就是结论出了错。",
+        )
+    if step.draws is None:
+        return Words("This is about fine-tuning these weights.", "这是对这些权重的微调而言。")
+    if step.draws > 1:
+        return Words("This is about the step with this text and budget.", "这是对用这些文本和这个预算的这一步而言。")
+    return Words(
+        "This is about these weights: what the arms differ in was trained once, and another training of it may give "
+        "another result.",
+        "这只对这些权重而言：两组之间的差别只训练过一次，重新训练可能得到不同的结果。",
+    )
+
+
+def _open(step: Step, worth: float) -> Words:
+    """What the question could have shown, and what would settle it."""
+    if step.verdict not in ("undecided", "no_worse") or step.detectable is None:
+        return Words("", "")
+    least = step.detectable
+    value, low, high = points(least.value), points(least.low), points(least.high)
+    sentence = Words(
+        f"With these draws, seeds and rows, four of five studies show a true difference of {value} points ({low} to "
+        f"{high}, because the spread itself is an estimate); a smaller one may exist.",
+        f"按目前的训练次数、种子数和测试行数，真实差别达到 {value} 分时，五次研究有四次能证实"
+        f"（{low} 到 {high}，因为波动本身也是估计值）；更小的差别仍可能存在。",
+    )
+    return sentence + _needed(step, worth)
+
+
+def _needed(step: Step, worth: float) -> Words:
+    least = points(worth)
+    if step.needed is None:
+        return Words("", "")
+    if step.needed.rows is not None:
+        rows = f"{step.needed.rows:,}"
+        return Words(
+            f"To show {least} points it takes more than {rows} test rows, however often the rungs are trained.",
+            f"要证实 {least} 分的差别，无论训练多少次，都需要超过 {rows} 行测试数据。",
+        )
+    if step.needed.design is None:
+        return Words(
+            f"No number of draws and seeds within reason would show {least} points.",
+            f"在合理的训练次数和种子数之内，无法证实 {least} 分的差别。",
+        )
+    design = step.needed.design
+    spent = amount(design.tflop)
+    return Words(
+        f"The cheapest design that shows {least} points in four of five studies has {design.draws} draws and "
+        f"{design.seeds} seeds: {spent} TFLOP more.",
+        f"五次研究有四次能证实 {least} 分的最省设计是 {design.draws} 次独立训练、{design.seeds} 个种子："
+        f"再用 {spent} TFLOP。",
+    )
+
+
+def _untested(step: Step, task: Task) -> Words:
+    missing = [same(task.cell(name)) for name in (step.arm, step.other) if _arm_missing(task, name)]
+    if missing:
+        names = listed(missing)
+        verb = "have" if len(missing) > 1 else "has"
+        return Words(f"Not testable: {names.en} {verb} no result.", f"无法检验：{names.zh} 没有结果。")
+    if step.difference is None:
+        return Words("Not testable: the two arms share no seed.", "无法检验：两组没有共同的种子。")
+    size, n = moved(step.difference.mean), step.difference.seeds
+    if n < FEWEST_SEEDS:
+        return Words(
+            f"Not testable: {size.en} points on {n} seed{'s' * (n > 1)}; an interval needs three seeds.",
+            f"无法检验：{n} 个种子的差值为 {size.zh} 分；区间至少需要三个种子。",
+        )
+    return Words(
+        f"The answers of both arms score alike: the difference is {size.en} points for each of {n} seeds and on all "
+        "test rows.",
+        f"两组的答案得分相同：{n} 个种子、所有测试行上的差值都是 {size.zh} 分。",
+    )
+
+
+def _arm_missing(task: Task, name: str) -> bool:
+    arm = task.arm(name)
+    return arm is None or arm.missing

@@ -1,0 +1,281 @@
+"""A task -> sentences in both languages on calibration, baselines and degenerate or missing runs."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from adaptbert.comparison.amounts import amount, at_least
+from adaptbert.comparison.records import Comparison, Task
+from adaptbert.comparison.report.sentences.repetition import counted
+from adaptbert.comparison.report.terms import (
+    TARGET_WORDS,
+    Words,
+    baseline_name,
+    change,
+    learns,
+    listed,
+    millions,
+    percent,
+    points,
+    same,
+)
+from adaptbert.comparison.statistics.intervals import FEWEST_SEEDS, Difference
+from adaptbert.rows.targets import TARGETS
+
+CALIBRATED_WITHIN = 1.5
+"""Multiple of the calibration error expected by chance; above it the report calls the model over- or underconfident."""
+
+
+def calibration(task: Task) -> Words | None:
+    """Calibration of the chosen arm; None where answers are not right or wrong."""
+    measured = task.inspection.calibration if task.inspection is not None else None
+    if measured is None:
+        return None
+    right = TARGET_WORDS[task.target].right
+    assert right is not None, f"{task.target}: terms.py does not say when an answer is right"
+    confidence, accuracy = points(measured.confidence), points(measured.accuracy)
+    ece, width, chance = (at_least(100 * error, 1) for error in (measured.ece, measured.ece_width, measured.chance))
+    brier = at_least(measured.brier, 3)
+    if measured.ece <= CALIBRATED_WITHIN * measured.chance:
+        verdict = Words("No miscalibration is detectable on these rows.", "在这些行上检测不出校准偏差。")
+    elif measured.confidence > measured.accuracy:
+        verdict = Words("The model is overconfident.", "模型过于自信。")
+    else:
+        verdict = Words("The model is underconfident.", "模型不够自信。")
+    return Words(
+        f"A row counts as correct when {right.en}. Mean confidence: {confidence} %; accuracy: {accuracy} %.",
+        f"一行算作正确，是指{right.zh}。平均置信度为 {confidence}%，准确率为 {accuracy}%。",
+    ) + (
+        verdict
+        + Words(
+            f"Expected calibration error: {ece} with equal-count bins ({width} with equal-width bins); by chance, a "
+            f"perfectly calibrated model would get {chance}. Brier score: {brier}.",
+            f"期望校准误差：等量分箱 {ece}（等宽分箱 {width}）；校准完美的模型仅因偶然也会有 {chance}。"
+            f"Brier 分数：{brier}。",
+        )
+        + _tempered(task, ece)
+    )
+
+
+def _tempered(task: Task, before: str) -> Words:
+    """The effect of temperature scaling, fitted on the dev split, on the calibration error."""
+    if task.tempered is None:
+        return Words("", "")
+    temperatures = sorted(task.tempered.temperatures.values())
+    low, high, after = f"{temperatures[0]:.2f}", f"{temperatures[-1]:.2f}", at_least(100 * task.tempered.ece, 1)
+    values = Words(low, low) if low == high else Words(f"{low} to {high}", f"{low} 到 {high}")
+    return Words(
+        f"Temperature scaling, fitted on the dev split ({values.en}; above 1 means overconfident), changes the error "
+        f"from {before} to {after} with equal-count bins. It changes no prediction and is not applied to the "
+        "confidences shown here.",
+        f"在开发集上拟合的温度缩放（{values.zh}，大于 1 表示过于自信）会把等量分箱的误差从 {before} 变为 {after}。"
+        "它不改变任何预测，这里显示的置信度也未使用它。",
+    )
+
+
+Standing = Literal["wins", "ties", "loses", "higher", "lower"]
+"""A baseline against the chosen arm, by the interval of their difference; without one, by the mean alone."""
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """The baseline with the highest test score; no choice depends on it.
+
+    Attributes:
+        beside: the chosen arm minus the baseline.
+    """
+
+    name: str
+    score: float
+    beside: Difference
+    standing: Standing
+
+
+def baseline(task: Task) -> Baseline | None:
+    """None without a chosen arm or without baselines."""
+    if not task.beside_baselines:
+        return None
+    name = max(task.beside_baselines, key=lambda each: task.baselines[each].mean)
+    score, beside = task.baselines[name].mean, task.beside_baselines[name]
+    if beside.low is None or beside.high is None:
+        return Baseline(name, score, beside, "higher" if beside.mean < 0 else "lower")
+    return Baseline(name, score, beside, "loses" if beside.low > 0 else "wins" if beside.high < 0 else "ties")
+
+
+def against_baselines(task: Task, confidence: float) -> Words:
+    """The chosen arm compared with the best baseline."""
+    arm, best = task.arm(task.chosen) if task.chosen is not None else None, baseline(task)
+    if arm is None or arm.interval is None or best is None:
+        return Words("", "")
+    level, rows = percent(confidence), _rows_of(best.name, task)
+    lead = "The best baseline" if len(task.baselines) > 1 else "The only baseline"
+    lead_zh = "得分最高的基线" if len(task.baselines) > 1 else "唯一的基线"
+    named = baseline_name(best.name, task.target)
+    beside = Words(
+        f"{lead} on the test split ({named.en}, {rows.en}) scores {points(best.score)}:",
+        f"在测试集上{lead_zh}（{named.zh}，{rows.zh}）为 {points(best.score)} 分：",
+    )
+    mean, n = points(arm.interval.mean), arm.interval.n
+    if best.beside.low is None or best.beside.high is None:
+        if n >= FEWEST_SEEDS:
+            return beside + Words(
+                f"{arm.name} scores {mean} with each of its {n} seeds, so there is no variance to test the gap with.",
+                f"{arm.name} 的 {n} 个种子都是 {mean} 分，没有波动可供检验差距是否可靠。",
+            )
+        return beside + Words(
+            f"{arm.name} scores {mean} and has no interval with {n} seed{'s' * (n > 1)}: the gap is not testable.",
+            f"{arm.name} 为 {mean} 分，{n} 个种子给不出区间，差距是否可靠无法检验。",
+        )
+    lacks = Words("", "")
+    if best.beside.variance is not None and "rows" not in best.beside.variance.parts:
+        lacks = Words(", which leaves out the test rows", "，未计入测试行")
+    between = f"{change(best.beside.low)} to {change(best.beside.high)}"
+    gap = f"{change(best.beside.mean)} ({level} % interval {between}{lacks.en})"
+    between = f"{change(best.beside.low)} 到 {change(best.beside.high)}"
+    gap_zh = f"{change(best.beside.mean)}（{level}% 区间 {between}{lacks.zh}）"
+    if best.standing == "loses":
+        return beside + Words(f"{arm.name} scores higher, {gap}.", f"{arm.name} 更高，{gap_zh}。")
+    if best.standing == "wins":
+        return beside + Words(
+            f"{arm.name} scores lower, {gap}. At this budget that baseline is the better choice.",
+            f"{arm.name} 更低，{gap_zh}。在这个预算下，这个基线是更好的选择。",
+        )
+    return beside + Words(
+        f"{arm.name} differs from it by {gap}, so neither is clearly better.",
+        f"{arm.name} 与它相差 {gap_zh}，两者没有明显差别。",
+    )
+
+
+def _rows_of(name: str, task: Task) -> Words:
+    """What a baseline was fitted on."""
+    if not learns(name, task.target):
+        return Words("not trained", "不经训练")
+    fewer = task.baseline_rows < task.labels
+    first, labels = f"{task.baseline_rows:,}", f"{task.labels:,}"
+    if task.has_subsets:
+        en = f"the first {first} of its {labels} rows" if fewer else f"its {labels} rows"
+        zh = f" {labels} 行中的前 {first} 行" if fewer else f" {labels} 行"
+        return Words(f"mean of a model for each seed, trained on {en}", f"每个种子用各自的{zh}训练，取均值")
+    if fewer:
+        return Words(
+            f"trained on the first {first} of the same {labels} rows", f"只用同样 {labels} 行中的前 {first} 行训练"
+        )
+    return Words(f"trained on the same {labels} rows", f"用同样 {labels} 行训练")
+
+
+def degenerate(task: Task) -> Words | None:
+    """Arms with degenerate seeds, which predict the same for every row; None where there are none."""
+    parts = [
+        Words(
+            f"{arm.name} ({len(arm.degenerate)} of {arm.runs})",
+            f"{arm.name}（{arm.runs} 个中的 {len(arm.degenerate)} 个）",
+        )
+        for arm in task.arms
+        if arm.degenerate
+    ]
+    if not parts:
+        return None
+    what = _ONE_ANSWER[TARGETS[task.target].classes is None]
+    runs = Words("Runs", "微调") if task.draws > 1 else Words("Seeds", "种子")
+    return Words(f"{runs.en} that {what.en}: {listed(parts).en}.", f"{what.zh}的{runs.zh}：{listed(parts).zh}。")
+
+
+_ONE_ANSWER = (
+    Words("predict one class only", "只预测一个类别"),
+    Words("give every row the same answer", "对每一行给出同一答案"),
+)
+"""What a degenerate seed does, for targets with classes and for others."""
+
+
+LEAKS = ("dev_or_test_text", "in_dev", "in_test")
+"""Reasons for which `validate` left a row out because dev or test text would have been seen in training."""
+
+
+def first_facts(comparison: Comparison) -> list[Words]:
+    """What a reader of the answers has to know at once: leaks, what is missing or failed, the price."""
+    facts = [_leaks(comparison)]
+    lacking = [
+        same(f"{task.cell(arm.name)}" if arm.missing else f"{task.cell(arm.name)} ({draw})")
+        for task in comparison.tasks
+        for arm in task.arms
+        for draw in ([0] if arm.missing else [draw for draw in arm.planned if draw not in arm.by_draw])
+    ]
+    if lacking:
+        names = listed(lacking)
+        facts.append(Words(f"Planned and without a result: {names.en}.", f"已计划但没有结果：{names.zh}。"))
+    for task in comparison.tasks:
+        if (failed := degenerate(task)) is not None:
+            facts.append(Words(f"{task.name}: {failed.en}", f"{task.name}：{failed.zh}"))
+    spent = comparison.spent
+    tokens, tflop = millions(spent.tokens), amount(spent.tflop)
+    return [
+        *facts,
+        Words(
+            f"All training behind this page: {tokens} M tokens, {tflop} TFLOP.",
+            f"本页背后的全部训练：{tokens} 百万词元，{tflop} TFLOP。",
+        ),
+    ]
+
+
+def _leaks(comparison: Comparison) -> Words:
+    rows = {source.name: sum(source.rejected.get(reason, 0) for reason in LEAKS) for source in comparison.sources}
+    named = [same(f"{name} {count:,}") for name, count in rows.items() if count]
+    if not named:
+        return Words(
+            "No training text was found that equals or contains a dev or test text.",
+            "没有发现与开发集或测试集文本相同、或包含它们的训练文本。",
+        )
+    names, total = listed(named), f"{sum(rows.values()):,}"
+    return Words(
+        f"{total} rows with dev or test text were left out of training: {names.en}.",
+        f"{total} 行含有开发集或测试集文本，未用于训练：{names.zh}。",
+    )
+
+
+def troubles(task: Task) -> list[Words]:
+    """Missing cells, seeds that predict one class, arms with too few seeds, arms that scatter."""
+    sentences = []
+    if task.scattered:
+        names = listed([same(name) for name in task.scattered])
+        sentences.append(
+            Words(
+                f"Runs of {names.en} lie clearly further apart than those of the other arms. Differences of such an "
+                "arm are judged by its own spread, and less surely.",
+                f"{names.zh} 的各次结果明显比其他组分散。这样的组与别组的差值只按它自身的波动判断，把握较小。",
+            )
+        )
+    most = max((len(arm.scores) for arm in task.arms), default=0)
+    what = _ONE_ANSWER[TARGETS[task.target].classes is None]
+    for arm in task.arms:
+        n, wrong = len(arm.scores), len(arm.degenerate)
+        lacking = [same(str(draw)) for draw in arm.planned if draw not in arm.by_draw]
+        if arm.missing:
+            sentences.append(
+                Words(
+                    f"{task.cell(arm.name)} was planned and has no result.",
+                    f"{task.cell(arm.name)} 已计划但没有结果。",
+                )
+            )
+        elif lacking:
+            sentences.append(
+                Words(
+                    f"{task.cell(arm.name)}: draw {listed(lacking).en} was planned and has no result. The mean is that "
+                    "of the other draws.",
+                    f"{task.cell(arm.name)}：第 {listed(lacking).zh} 次训练已计划但没有结果，均值只取其余各次。",
+                )
+            )
+        elif n < most:
+            sentences.append(
+                Words(
+                    f"{arm.name} has {n} seed{'s' * (n > 1)}, fewer than the {most} of another arm.",
+                    f"{arm.name} 只有 {n} 个种子，最多的组有 {most} 个。",
+                )
+            )
+        if wrong:
+            runs = counted(arm.runs, task)
+            sentences.append(
+                Words(
+                    f"{arm.name}: {wrong} of {runs.en} {what.en}. They are included in the mean.",
+                    f"{arm.name}：{runs.zh}中有 {wrong} 个{what.zh}，均已计入平均值。",
+                )
+            )
+    return sentences

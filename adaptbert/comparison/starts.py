@@ -1,0 +1,179 @@
+"""Scores of one task from several starts -> the starts side by side, arm by arm. Pure.
+
+The order is chosen on the dev split. What is compared are the starts as they are: checkpoints, or weights that were
+trained once. Their general pre-training is not repeated, so nothing here speaks of another run of it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import mean
+
+from adaptbert.comparison.rungs import Cost
+from adaptbert.comparison.statistics.intervals import Difference, Interval
+from adaptbert.comparison.statistics.multiplicity import adjusted_p
+from adaptbert.comparison.statistics.study import Study
+from adaptbert.comparison.statistics.verdicts import Verdict, verdicts
+
+SAME_TFLOP = 0.005
+"""Relative difference below which two amounts of computing count as equal."""
+
+
+@dataclass(frozen=True)
+class Scored:
+    """An arm of a task from one start, as far as the ranking needs it.
+
+    Attributes:
+        dev: seed -> score.
+        cost: of the rungs that lead to the arm.
+        draws: how often these rungs were trained; 0 where nothing above general pre-training was.
+    """
+
+    dev: Mapping[int, float]
+    interval: Interval | None
+    cost: Cost | None
+    draws: int
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One start in one arm.
+
+    Attributes:
+        difference: this start minus the first of the ranking, paired by seed and test row; None for the first itself,
+            and where the two have no seed in common.
+        p_holm: adjusted for all differences of the ranking that could be tested.
+        verdict: None for the first.
+    """
+
+    start: str
+    interval: Interval | None
+    cost: Cost | None
+    difference: Difference | None
+    p_holm: float | None
+    verdict: Verdict | None
+
+
+@dataclass(frozen=True)
+class ArmFromStarts:
+    """One arm from every start that has it, in the order of the ranking."""
+
+    arm: str
+    standings: list[Standing]
+
+    @property
+    def by_start(self) -> dict[str, Standing]:
+        return {standing.start: standing for standing in self.standings}
+
+    @property
+    def costs(self) -> dict[str, Cost]:
+        """Start -> what its climb cost, where that is known."""
+        return {standing.start: standing.cost for standing in self.standings if standing.cost is not None}
+
+    @property
+    def same_tokens(self) -> bool:
+        """Whether all starts were trained on the same number of tokens."""
+        return len({cost.tokens for cost in self.costs.values()}) <= 1
+
+    @property
+    def same_tflop(self) -> bool:
+        """Whether training took the same computing."""
+        spent = [cost.tflop for cost in self.costs.values()]
+        return not spent or max(spent) - min(spent) <= SAME_TFLOP * max(spent)
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The starts of one task.
+
+    Attributes:
+        arm: whose dev scores order the starts: the arm with the best of them, as a mean over starts.
+        order: the starts, the best first; those without that arm last.
+        dev: start -> mean dev score in that arm.
+        arms: `arm` first.
+        draws: the fewest and the most draws of a trained rung; (0, 0) where none was trained.
+    """
+
+    task: str
+    metric: str
+    arm: str
+    order: list[str]
+    dev: dict[str, float]
+    arms: list[ArmFromStarts]
+    draws: tuple[int, int]
+
+    @property
+    def is_tied(self) -> bool:
+        """Whether the first start is no better on dev than the second."""
+        first, second, *_ = self.order
+        return self.dev[first] == self.dev.get(second)
+
+
+def ranking(
+    task: str, metric: str, starts: Mapping[str, Mapping[str, Scored]], study: Study, worth: float
+) -> Ranking | None:
+    """The starts of a task, compared in each arm that several of them have; None where no arm has two results.
+
+    Args:
+        starts: start -> arm -> its scores.
+        study: the runs of all arms from all starts, by `study_key`.
+        worth: the smallest difference worth having.
+    """
+    dev = {
+        arm: {start: mean(arms[arm].dev.values()) for start, arms in starts.items() if arm in arms and arms[arm].dev}
+        for arm in dict.fromkeys(arm for arms in starts.values() for arm in arms)
+    }
+    shared = {arm: scores for arm, scores in dev.items() if len(scores) > 1}
+    if not shared:
+        return None
+    # An arm that fewer starts have may not leave a start out of the order.
+    chosen = max(shared, key=lambda arm: (len(shared[arm]), mean(shared[arm].values())))
+    order = sorted(starts, key=lambda start: -shared[chosen].get(start, float("-inf")))
+    compared = [chosen, *(arm for arm in shared if arm != chosen)]
+    arms = [ArmFromStarts(arm, _standings(arm, order, starts, study)) for arm in compared]
+    draws = [own[arm].draws for own in starts.values() for arm in compared if arm in own and own[arm].draws]
+    ends = (min(draws, default=0), max(draws, default=0))
+    return Ranking(task, metric, chosen, order, shared[chosen], _judged(arms, worth, study.confidence), ends)
+
+
+def study_key(arm: str, start: str) -> str:
+    """The name of an arm from a start, in a study of all starts."""
+    return f"{start}/{arm}"
+
+
+def _standings(
+    arm: str, order: Sequence[str], starts: Mapping[str, Mapping[str, Scored]], study: Study
+) -> list[Standing]:
+    """Without adjusted p-values and verdicts, which need all arms."""
+    first = order[0]
+    return [
+        Standing(
+            start,
+            starts[start][arm].interval,
+            starts[start][arm].cost,
+            study.difference(study_key(arm, start), study_key(arm, first)) if start != first else None,
+            None,
+            None,
+        )
+        for start in order
+        if arm in starts[start]
+    ]
+
+
+def _judged(arms: Sequence[ArmFromStarts], worth: float, confidence: float) -> list[ArmFromStarts]:
+    """A rung that was trained once from each start has no verdict, and is none of those that p is adjusted for."""
+    first = arms[0].standings[0].start
+    others = [(arm.arm, each) for arm in arms for each in arm.standings if each.start != first]
+    tested = [each.difference if _is_repeated(each.difference) else None for _, each in others]
+    p_values = [None if each is None else each.p for each in tested]
+    adjusted = iter(adjusted_p([p for p in p_values if p is not None]))
+    judged = {}
+    for (arm, each), p, verdict in zip(others, p_values, verdicts(tested, worth, confidence), strict=True):
+        once = each.difference is not None and each.difference.testable and not _is_repeated(each.difference)
+        p_holm = None if p is None else next(adjusted)
+        judged[arm, each.start] = replace(each, p_holm=p_holm, verdict="one_draw" if once else verdict)
+    return [replace(arm, standings=[judged.get((arm.arm, each.start), each) for each in arm.standings]) for arm in arms]
+
+
+def _is_repeated(difference: Difference | None) -> bool:
+    """Whether the rungs were trained several times, or are the starts themselves, which are compared as they are."""
+    return difference is not None and difference.draws != 1

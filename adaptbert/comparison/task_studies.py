@@ -1,0 +1,132 @@
+"""The cells of a task and their predictions -> its `TaskStudy`: all runs, scored on resampled test rows as well."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from zlib import crc32
+
+import numpy as np
+
+from adaptbert.comparison.cells import Cells
+from adaptbert.comparison.evaluation.baselines import Baselines
+from adaptbert.comparison.evaluation.flips import RowFacts
+from adaptbert.comparison.evaluation.predictions import judge, read_predictions
+from adaptbert.comparison.evaluation.resampled_scores import Scorer, scorer
+from adaptbert.comparison.statistics.rows import Floats, resampled_weights
+from adaptbert.comparison.statistics.study import ArmRuns, TaskStudy, of_arms
+from adaptbert.finetuning.metrics.targets import COMPARED_BY, SCORING, limits, right_answers
+from adaptbert.rows import labelled_set
+from adaptbert.rows.layout import Layout
+from adaptbert.rows.targets import TARGETS
+from adaptbert.rows.task_description import TaskDescription
+
+
+@dataclass(frozen=True)
+class BaselineRuns:
+    """Of one baseline of a task.
+
+    Attributes:
+        scores: seed -> score on test.
+        resampled: its score on resampled test rows.
+    """
+
+    scores: Mapping[int, float]
+    resampled: Floats
+
+
+@dataclass(frozen=True)
+class CellRows:
+    """What a cell answered, as means over its seeds.
+
+    Attributes:
+        resampled: its score on resampled test rows.
+        right: for each row the share of seeds that answer it rightly; None where no answer is simply right.
+    """
+
+    resampled: Floats
+    right: Floats | None
+
+
+class ResampledRows:
+    """The test rows of a task, resampled once for everything that answered them.
+
+    Args:
+        data: folder of the labelled set.
+    """
+
+    def __init__(self, task: TaskDescription, data: Path) -> None:
+        rows = labelled_set.split(data, "test")
+        shared = Layout(task.task_type).shared
+        groups = [tuple(map(str, (row[column] for column in shared))) for row in rows]
+        self.groups = len(set(groups))
+        self._task, self._rows = task, rows
+        self.target = task.target
+        self._scorer: Scorer = scorer(
+            task.target, right_answers(rows, task.target), resampled_weights(groups, seed=crc32(data.name.encode()))
+        )
+
+    def of_cell(self, predictions: Path) -> CellRows:
+        """What a cell answered, as means over its seeds."""
+        by_seed = read_predictions(predictions, self._task.target)
+        is_right = judge(self._task.target, next(iter(by_seed.values())))
+        order = {row["id"]: place for place, row in enumerate(self._rows)}
+        scores, right = [], []
+        for answers in by_seed.values():
+            placed = sorted(answers, key=lambda answer: order[answer.id])
+            scores.append(self._scorer([answer.predicted for answer in placed]))
+            if is_right is not None:
+                right.append([is_right(answer) for answer in placed])
+        return CellRows(np.asarray(np.mean(scores, 0)), np.asarray(np.mean(right, 0)) if right else None)
+
+    @property
+    def facts(self) -> list[RowFacts]:
+        """Of each row its id, its label where it has one, and the length of its inputs."""
+        inputs, target = Layout(self._task.task_type).inputs, TARGETS[self._task.target]
+        labelled = target.classes == "row" and target.cell == "text"
+        return [
+            RowFacts(
+                row["id"],
+                str(row[target.column]) if labelled else None,
+                sum(len(_as_text(row[column])) for column in inputs),
+            )
+            for row in self._rows
+        ]
+
+    def of_baselines(self, baselines: Baselines) -> dict[str, BaselineRuns]:
+        """By name."""
+        gold, metric = right_answers(self._rows, self._task.target), COMPARED_BY[self._task.target]
+        results = {}
+        for name, by_seed in baselines.answers.items():
+            first = next(iter(by_seed.values()))
+            distinct = [first] if all(answers is first for answers in by_seed.values()) else list(by_seed.values())
+            scored = [SCORING[self._task.target].score(gold, answers, self._task)[metric] for answers in distinct]
+            scores = dict(zip(by_seed, scored * (len(by_seed) // len(scored)), strict=True))
+            results[name] = BaselineRuns(scores, np.mean([self._scorer(answers) for answers in distinct], 0))
+        return results
+
+
+def _as_text(value: str | list[str]) -> str:
+    return value if isinstance(value, str) else " ".join(value)
+
+
+def task_study(cells: Cells, metric: str, rows: ResampledRows, predictions: Path, confidence: float) -> TaskStudy:
+    """Of the cells that have results.
+
+    Args:
+        predictions: folder of the cells' predictions.
+    """
+    arms = {arm: _runs_of(arm, cells, metric, rows, predictions) for arm in cells.arms}
+    costs = [cell.cost.tflop / len(cell.seeds) for cell in cells.trained.values()]
+    study = of_arms(arms, rows.groups, confidence, limits(metric))
+    return TaskStudy(arms, study, rows.groups, sum(costs) / max(1, len(costs)))
+
+
+def _runs_of(arm: str, cells: Cells, metric: str, rows: ResampledRows, predictions: Path) -> ArmRuns:
+    draws = {draw: key for draw, key in cells.of(arm).items() if key in cells.trained}
+    runs = {draw: {seed.seed: seed.test[metric] for seed in cells.trained[key].seeds} for draw, key in draws.items()}
+    files = [predictions / f"{key}.parquet" for key in draws.values()]
+    if not files or not all(map(Path.is_file, files)):
+        return ArmRuns(runs, None)
+    answered = [rows.of_cell(file) for file in files]
+    right = [cell.right for cell in answered if cell.right is not None]
+    return ArmRuns(runs, [cell.resampled for cell in answered], np.asarray(np.mean(right, 0)) if right else None)

@@ -1,0 +1,185 @@
+"""`adaptbert add-task`: files -> a block in `collect_task`, the options of its type in `finetune`, and ladder.yaml."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from adaptbert.base.expansion import Expansion
+from adaptbert.base.ladder import ALL, is_name, why_no_name
+from adaptbert.codes import Code
+from adaptbert.errors import BadParams, UserError, printable, raise_all
+from adaptbert.finetuning.tasks.shapes import SHAPES
+from adaptbert.project import named_files, own_data
+from adaptbert.project.editing import both_files, params_text
+from adaptbert.project.editing.consequences import counted, will_run
+from adaptbert.project.first_rows import check as first_rows
+from adaptbert.project.tasks import conclusion, splits
+from adaptbert.project.tasks.conclusion import Conclusion, Said
+from adaptbert.project.tasks.splits import Splits
+from adaptbert.runtime.params import expanded_ladder
+from adaptbert.runtime.params import params_file as params
+from adaptbert.runtime.stage import check_all
+
+_BY_HAND = "write the block of docs/how-to/own-task.md into it by hand, then run `adaptbert ladder`"
+
+
+@dataclass(frozen=True)
+class NewTask:
+    """A task that can be written.
+
+    Attributes:
+        name: of the task.
+        file: params.yaml.
+        read: what it was when it was read.
+        text: the new one.
+        document: its values.
+        before: what ladder.yaml stands for today.
+        after: what it will stand for.
+        to_copy: the user's files that are not in the project.
+        shown: what was concluded, and what will run.
+        notices: of its first rows.
+    """
+
+    name: str
+    file: Path
+    read: bytes
+    text: str
+    document: Mapping[str, Any]
+    before: Expansion
+    after: Expansion
+    to_copy: Sequence[Path]
+    shown: list[str]
+    notices: list[str]
+
+    def __str__(self) -> str:
+        values = self.document["collect_task"][self.name]
+        options = self.document["finetune"].get(self.name, {})
+        lines = [*self.shown, "", f"for {self.file}:", "", "collect_task:", f"  {self.name}:"]
+        lines += params_text.block(values, 4).splitlines()
+        lines += ["finetune:", f"  {self.name}:", *params_text.block(options, 4).splitlines(), ""]
+        return printable("\n".join([*lines, *(f"notice: {notice}" for notice in self.notices), self._runs()]))
+
+    def _runs(self) -> str:
+        cells = sum(cell.task == self.name for cell in self.after.finetune.values())
+        if not cells:
+            return f"no arm is for this task: add {self.name} to `tasks` of an arm in ladder.arms"
+        return will_run(self.before, self.after, reads=1)
+
+    def write(self) -> list[str]:
+        """Copy the files that are not in the project, and write params.yaml and ladder.yaml: all of it, or nothing.
+
+        Returns:
+            A line for each thing done.
+
+        Raises:
+            BadParams: params.yaml was changed since it was read, as by an editor while the command waited.
+        """
+        self._check_unchanged()
+        there = [path for source in self.to_copy if (path := own_data.OWN / source.name).exists()]
+        summary = own_data.bring_files(self.to_copy) if self.to_copy else None
+        try:
+            if summary is not None:
+                own_data.record(summary.files)
+                self._check_unchanged()
+            both_files.write(self.text, self.document, self.file)
+        except BaseException:
+            for path in summary.files if summary is not None else ():
+                if path not in there:
+                    path.unlink(missing_ok=True)
+                    Path(f"{path}.dvc").unlink(missing_ok=True)
+            raise
+        lines = [] if summary is None else [str(summary)]
+        return [*lines, f"task {self.name} is in {self.file}, and its {self._cells()} in ladder.yaml"]
+
+    def _check_unchanged(self) -> None:
+        if self.file.read_bytes() != self.read:
+            problem = "was changed while this command was at work; nothing was written"
+            raise BadParams(Code.NOT_EDITABLE, self.file, problem, "run the command again")
+
+    def _cells(self) -> str:
+        return counted(sum(cell.task == self.name for cell in self.after.finetune.values()), "cell")
+
+
+def prepare(words: Sequence[str], name: str | None, said: Said, file: Path) -> NewTask:
+    """Look at files, and say what would be written; nothing is.
+
+    Args:
+        words: files, or `train=FILE`.
+        name: of the task; None: by its files.
+        file: params.yaml.
+
+    Raises:
+        BadData: the files are not those of a task, or it is not clear what they hold.
+        BadParams: the name is taken, or params.yaml is not valid.
+    """
+    document, read = params.read(file), file.read_bytes()
+    check_all(document, file)
+    before = expanded_ladder.expanded(document, file)
+    files = splits.of_files(words)
+    seen = conclusion.of_files(files, said)
+    called = name or splits.name_of(files.files["train"])
+    _check_name(called, document, file)
+    places = {path: _place(path) for path in files.files.values()}
+    values = {**seen.values, **conclusion.paths_of(files, places)}
+    options = _options(seen, document["finetune"])
+    new = {
+        **document,
+        "collect_task": {**document["collect_task"], called: values},
+        "finetune": {**document["finetune"], called: options},
+    }
+    after = both_files.check(new, file)
+    notices = _check_rows(called, seen, files, new, file)
+    with params_text.changing(new, file, _BY_HAND) as draft:
+        draft.text = params_text.added(draft.text, ["collect_task"], called, values)
+        draft.text = params_text.added(draft.text, ["finetune"], called, options)
+    to_copy = [path for path, place in places.items() if not _is_there(path, place)]
+    return NewTask(
+        called, file, read, draft.text, new, before, after, to_copy, [f"task {called}", *seen.shown], notices
+    )
+
+
+def _options(seen: Conclusion, finetune: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of the task type, as `adaptbert check` would propose them."""
+    example = SHAPES[seen.shape].options.example(seen.target, finetune[ALL]["max_length"])
+    return {seen.shape: YAML(typ="safe", pure=True).load(example)}
+
+
+def _check_name(name: str, document: Mapping[str, Any], file: Path) -> None:
+    owners = {"collect_task": document["collect_task"], "collect": document["collect"]}
+    owners |= {f"ladder.{kind}": document["ladder"][kind] for kind in ("starts", "arms")}
+    owner = next((place for place, names in owners.items() if name in names), None)
+    if owner is not None:
+        raise BadParams(Code.BAD_NAME, f"{file}: {owner}.{name}", "the name is taken", "choose another: --name NAME")
+    if not is_name(name):
+        raise BadParams(Code.BAD_NAME, f"--name {name}", *why_no_name(name))
+
+
+def _place(path: Path) -> Path:
+    """Where a file lies in the project, once it is there."""
+    here, real = Path.cwd().resolve(), path.resolve()
+    named = path.parent.resolve() / path.name
+    if here in named.parents and Path(f"{named}.dvc").is_file():  # DVC may keep it as a link to its cache
+        return named.relative_to(here)
+    # A path through `..` or a link is that of its file: what lies outside is not in another clone.
+    return real.relative_to(here) if here in real.parents else own_data.OWN / path.name
+
+
+def _is_there(path: Path, place: Path) -> bool:
+    """Whether a file need not be copied to its place: it lies there, or DVC has put a link to its cache there."""
+    named = path.parent.resolve() / path.name
+    is_recorded = named == place.absolute() and Path(f"{place}.dvc").is_file()
+    return is_recorded or path.resolve() == place.absolute()
+
+
+def _check_rows(name: str, seen: Conclusion, files: Splits, new: Mapping[str, Any], file: Path) -> list[str]:
+    """What `adaptbert check` says of the first rows; the files are read where they lie now."""
+    here = conclusion.paths_of(files, {path: path for path in files.files.values()})
+    collected = {name: {**seen.values, **here}}
+    document = {"validate": new["validate"], "collect_task": collected, "finetune": new["finetune"]}
+    errors: list[UserError] = [*named_files.check({"collect_task": collected}, file)]
+    checked = first_rows.check(document, file)
+    raise_all([*errors, *checked.errors])
+    return checked.notices

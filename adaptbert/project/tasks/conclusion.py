@@ -1,0 +1,177 @@
+"""What `add-task` concludes of the user's files: the sections of `collect_task` and `finetune`, and what it saw."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+from adaptbert.base.task_types import TARGETS_OF, Target, TaskType
+from adaptbert.codes import Code
+from adaptbert.collection.readers import encodings
+from adaptbert.collection.readers.formats.spec import FORMATS, Format
+from adaptbert.errors import BadData, BadParams, nearest, shortened
+from adaptbert.project.tasks import columns as of_columns
+from adaptbert.project.tasks import targets
+from adaptbert.project.tasks.exports import TOOLS, Exported
+from adaptbert.project.tasks.sight import Sight, look, texts_of
+from adaptbert.project.tasks.splits import SPLITS, Splits
+from adaptbert.project.tasks.targets import Chosen
+from adaptbert.rows import scripts
+from adaptbert.rows.targets import TARGETS
+
+_MOST = 60
+"""Characters of a value of the first row that are shown."""
+_CHINESE, _KANA = (re.compile(f"[{characters}]") for characters in (scripts.CHINESE, scripts.KANA))
+
+
+class Said(NamedTuple):
+    """What the user says of the files; None: by what they hold.
+
+    Attributes:
+        columns: field -> column.
+    """
+
+    columns: Mapping[str, str] = {}
+    shape: TaskType | None = None
+    target: Target | None = None
+    format: Format | None = None
+    encoding: str | None = None
+    separator: str | None = None
+
+
+def said(
+    columns: Mapping[str, str],
+    shape: str | None,
+    target: str | None,
+    kind: str | None,
+    encoding: str | None,
+    separator: str | None,
+) -> Said:
+    """The options of the command.
+
+    Raises:
+        BadParams: a name that is not known.
+    """
+    targets_known = [*dict.fromkeys(each for of_type in TARGETS_OF.values() for each in of_type)]
+    for option, value, known in (
+        ("shape", shape, [*TARGETS_OF]),
+        ("target", target, targets_known),
+        ("format", kind, [*FORMATS]),
+    ):
+        if value is not None and value not in known:
+            problem = f"'{value}' is not known{nearest(value, known)}"
+            raise BadParams(Code.UNKNOWN_KEY, f"--{option}", problem, f"known: {', '.join(known)}")
+    if encoding is not None and (reason := encodings.problem(encoding)):
+        raise BadParams(Code.UNKNOWN_KEY, "--encoding", reason, encodings.remedy())
+    return Said(columns, cast(TaskType, shape), cast(Target, target), cast(Format, kind), encoding, separator)
+
+
+class Conclusion(NamedTuple):
+    """What the files hold.
+
+    Attributes:
+        values: of the block in `collect_task`, but for the paths.
+        shape, target: its task type and target.
+        shown: lines for the user.
+    """
+
+    values: dict[str, Any]
+    shape: TaskType
+    target: Target
+    shown: list[str]
+
+
+def of_files(splits: Splits, said: Said) -> Conclusion:
+    """Look at the files of a task.
+
+    Raises:
+        BadData: a file cannot be read, or it is not clear what it holds; the message names the option that says it.
+        BadParams: an option that does not fit.
+    """
+    sights = {split: look(path, said.format, said.encoding) for split, path in splits.files.items()}
+    sight = sights["train"]
+    for other in sights.values():
+        if other.format != sight.format:
+            problem = f"{other.format}, while {sight.path} is {sight.format}"
+            raise BadData(Code.UNCLEAR_FILE, other.path, problem, "give all files in one format, or name it: --format")
+    if sight.format in TOOLS:
+        export = Exported(sight, said.columns, said.target)
+        shape, target, mapped, keys, seen = export.shape, export.target, export.columns, {}, export.shown
+        row: Mapping[str, Any] = export.first
+        unread: list[str] = []
+    else:
+        shape, fields = of_columns.assigned(sight, said.columns, said.shape)
+        if shape == "extractive_answer":
+            sights = {split: look(path, said.format, said.encoding, whole=True) for split, path in splits.files.items()}
+            sight = sight._replace(rows=[row for each in sights.values() for row in each.rows])
+        labels = targets.of_rows(sight, shape, list(fields.values())[len(of_columns.FIELDS[shape]) - 1], _chosen(said))
+        target, keys, seen = labels.target, labels.keys, labels.shown
+        named = {(TARGETS[target].column if field == "label" else field): name for field, name in fields.items()}
+        mapped = {field: name for field, name in named.items() if field != name or field in ("id", "group")}
+        row = {field: sight.rows[0].get(name) for field, name in named.items()}
+        unread = [name for name in sight.columns if name not in named.values() and not _is_of_conll(sight, name)]
+    values: dict[str, Any] = {"source": "files", "shape": shape, "target": target, **keys}
+    if not all(each.is_named for each in sights.values()):
+        values["format"] = sight.format
+    values |= {"encoding": said.encoding} if said.encoding else {}
+    values |= {"columns": mapped} if mapped else {}
+    return Conclusion(
+        values, shape, target, [*_files(sights, splits), *_fields(row, mapped, unread), *_about(sight, seen)]
+    )
+
+
+def _chosen(said: Said) -> Chosen:
+    """A user who names the field `labels` or `value` has said the target, too."""
+    of_field: Target | None = "labels" if "labels" in said.columns else "number" if "value" in said.columns else None
+    return Chosen(said.target or of_field, said.separator)
+
+
+def _is_of_conll(sight: Sight, name: str) -> bool:
+    return sight.format == "conll" and (name.isdecimal() or name == "document")
+
+
+def _files(sights: Mapping[str, Sight], splits: Splits) -> Iterator[str]:
+    for split in SPLITS:
+        if split in sights:
+            title = FORMATS[sights[split].format].title or sights[split].format
+            yield f"{split}: {sights[split].path} ({title})"
+        else:
+            yield f"{split}: {splits.shares[split]:.0%} of the rows of train, chosen by a hash of their text"
+
+
+def _fields(row: Mapping[str, Any], mapped: Mapping[str, str], unread: Sequence[str]) -> Iterator[str]:
+    yield "the first row:"
+    for field, value in row.items():
+        column = f" (column {mapped[field]})" if mapped.get(field, field) != field else ""
+        yield f"  {field}{column}: {_short(value)}"
+    if unread:
+        optional = [name for name in ("id", "group") if name in unread]
+        hint = f" (read if named: {' '.join(f'--columns {name}={name}' for name in optional)})" if optional else ""
+        yield f"columns that are not read: {', '.join(unread)}{hint}"
+
+
+def _about(sight: Sight, seen: str) -> Iterator[str]:
+    yield f"labels of {len(sight.rows):,} rows: {seen}"
+    texts = [text for column in sight.columns for text in texts_of(sight.rows[:200], column)]
+    letters = "".join(texts)
+    chinese, kana = (len(script.findall(letters)) for script in (_CHINESE, _KANA))
+    if chinese + kana > len(letters) / 5:
+        yield f"script: {'Japanese' if kana > chinese / 5 else 'Chinese'}"
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, list):
+        return shortened(" ".join(map(str, value)), _MOST)
+    return shortened(str(value).replace("\n", " "), _MOST)
+
+
+def paths_of(splits: Splits, places: Mapping[Path, Path]) -> dict[str, Any]:
+    """The keys of the files in `collect_task`; a split that is cut off names the file of train.
+
+    Args:
+        places: file -> where it lies in the project.
+    """
+    train = places[splits.files["train"]]
+    paths = {split: places[splits.files[split]] if split in splits.files else train for split in SPLITS}
+    keys: dict[str, Any] = {split: path.as_posix() for split, path in paths.items()}
+    return {**keys, **({"split": dict(splits.shares)} if splits.shares else {})}

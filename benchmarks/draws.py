@@ -1,0 +1,109 @@
+"""How far apart the draws of one rung lie, and how often two arms made of the same draws are called different.
+
+Of a project whose ladder has many draws (`ladder.draws: 8`) and was run by `dvc repro`:
+
+    python -m benchmarks.draws --project FOLDER --arm domain
+"""
+
+import argparse
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from adaptbert.base import expansion
+from adaptbert.comparison.cells import cells_of
+from adaptbert.comparison.statistics.intervals import mean_interval
+from adaptbert.comparison.statistics.spread import Spread
+from adaptbert.comparison.statistics.study import ArmRuns, TaskStudy, of_arms
+from adaptbert.comparison.statistics.verdicts import GAINS, verdicts
+from adaptbert.comparison.task_studies import ResampledRows, task_study
+from adaptbert.finetuning.metrics.targets import COMPARED_BY, limits
+from adaptbert.rows.task_description import TaskDescription
+from benchmarks.machine import keep
+
+CONFIDENCE, WORTH = 0.95, 0.01
+
+
+def measure(project: Path, arm: str) -> dict[str, Any]:
+    """By task, of the first start."""
+    ladder = expansion.read(project / "ladder.yaml")
+    start = next(iter(ladder.pretrain))
+    results = {}
+    for task in dict.fromkeys(cell.task for cell in ladder.finetune.values()):
+        data = project / "data/validated/tasks" / task
+        rows = ResampledRows(TaskDescription.read(data), data)
+        metric = COMPARED_BY[rows.target]
+        cells = cells_of(ladder, project / "metrics", task, start)
+        study = task_study(cells, metric, rows, project / "predictions", CONFIDENCE)
+        results[task] = {"metric": metric, **spreads(study, arm), **equal_arms(study, arm, metric)}
+    return results
+
+
+def spreads(study: TaskStudy, arm: str) -> dict[str, Any]:
+    """Standard deviations in points, and all scores."""
+    runs = study.arms[arm].runs
+    scores = 100 * np.array([list(seeds.values()) for seeds in runs.values()])
+    spread = Spread({arm: runs}, list(next(iter(runs.values()))))
+    assert spread.rest is not None
+    rest = 10_000 * spread.rest.value
+    draws, seeds = scores.shape
+    between = max(0.0, float(scores.mean(1).var(ddof=1)) - rest / seeds)
+    of_seeds = max(0.0, float(scores.mean(0).var(ddof=1)) - rest / draws)
+    return {
+        "draws": draws,
+        "seeds": seeds,
+        "sd_between_draws": round(between**0.5, 2),
+        "sd_between_seeds": round(of_seeds**0.5, 2),
+        "sd_of_the_rest": round(rest**0.5, 2),
+        "scores": [[round(float(score), 2) for score in row] for row in scores],
+    }
+
+
+def equal_arms(study: TaskStudy, arm: str, metric: str) -> dict[str, Any]:
+    """Two arms of half of the draws each, in all ways; two of one draw each by the rule of the first version."""
+    own = study.arms[arm]
+    assert own.resampled is not None
+    cells = dict(zip(own.runs, own.resampled, strict=True))
+    draws = list(cells)
+    shown, ways, of_rows = 0, 0, []
+    for half in combinations(draws, len(draws) // 2):
+        if draws[0] in half:  # else the same two arms again, the other way round
+            others = [draw for draw in draws if draw not in half]
+            sides = {
+                side: ArmRuns({draw: own.runs[draw] for draw in part}, [cells[draw] for draw in part])
+                for side, part in (("one", half), ("other", others))
+            }
+            difference = of_arms(sides, study.groups, CONFIDENCE, limits(metric)).difference("one", "other")
+            assert difference is not None
+            assert difference.variance is not None
+            of_rows.append(difference.variance.parts["rows"])
+            (verdict,) = verdicts([difference], WORTH, CONFIDENCE)
+            shown += verdict in (*GAINS, "loss")
+            ways += 1
+    pairs = list(combinations(draws, 2))
+    return {
+        "ways_to_make_two_arms": ways,
+        "called_different": shown,
+        "sd_of_a_difference_by_test_rows": round(100 * float(np.mean(of_rows)) ** 0.5, 2),
+        "pairs_of_draws": len(pairs),
+        "pairs_called_different_by_the_first_version": sum(_differ(own, *pair) for pair in pairs),
+    }
+
+
+def _differ(arm: ArmRuns, one: int, other: int) -> bool:
+    """By a paired t-test over seeds."""
+    differences = [score - arm.runs[other][seed] for seed, score in arm.runs[one].items()]
+    interval = mean_interval(differences, CONFIDENCE)
+    assert interval.low is not None
+    assert interval.high is not None
+    return interval.low > 0 or interval.high < 0
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--project", type=Path, required=True, help="folder of a project after `dvc repro`")
+    parser.add_argument("--arm", default="domain", help="with draws of its own (domain)")
+    arguments = parser.parse_args()
+    keep("draws", {"arm": arguments.arm, "tasks": measure(arguments.project, arguments.arm)})

@@ -1,0 +1,259 @@
+"""How often verdicts err: simulated studies of which the truth is known, judged by what `compare` judges with.
+
+For each number of draws and seeds and each spread: how often equal arms are called different, whether intervals cover
+the truth, how often a true difference of the size that the page names is shown, how often arms that differ are called
+equal. Beside it the rule of the first version (a paired t-test over seeds, Holm over seven questions), and the rule of
+today with a part left out.
+
+    python -m benchmarks.verdict [--studies 2000]
+"""
+
+import argparse
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from adaptbert.comparison.statistics.intervals import Difference, mean_interval
+from adaptbert.comparison.statistics.mean_squares import MeanSquares
+from adaptbert.comparison.statistics.multi_bootstrap import FEWEST_DRAWS, resampled_interval
+from adaptbert.comparison.statistics.multiplicity import adjusted_p
+from adaptbert.comparison.statistics.power import Power
+from adaptbert.comparison.statistics.rows import RESAMPLES, Floats
+from adaptbert.comparison.statistics.study import Study
+from adaptbert.comparison.statistics.verdicts import verdicts
+from benchmarks.machine import keep
+from benchmarks.simulated_studies import ONCE, PRIMARY, QUESTIONS, Simulated, Simulator, World
+
+CONFIDENCE = 0.95
+WORTH = 0.01
+DRAWS, SEEDS = (2, 3, 5), (3, 5)
+SPREADS = tuple(product((0.0, 0.5, 1.0), (0.0, 0.7, 1.2)))
+"""Standard deviations between draws, and of a difference due to the test rows, in points."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How the questions of a study are judged.
+
+    Attributes:
+        p_values: question -> its p-value, and whether its 95 % interval covers a true difference of 0.
+        family: the questions that are adjusted for together.
+        adjusted: whether they are.
+    """
+
+    p_values: Callable[[Simulated], Mapping[str, tuple[float, bool]]]
+    family: Sequence[str] = PRIMARY
+    adjusted: bool = True
+
+    def shown(self, p_values: Mapping[str, tuple[float, bool]]) -> bool:
+        """Whether a question of the family is called a gain or a loss."""
+        own = [p_values[question][0] for question in self.family]
+        return min(adjusted_p(own) if self.adjusted else own) < 1 - CONFIDENCE
+
+
+def of_today(simulated: Simulated) -> dict[str, tuple[float, bool]]:
+    return _of(simulated.study(CONFIDENCE))
+
+
+def without_rows(simulated: Simulated) -> dict[str, tuple[float, bool]]:
+    return _of(replace(simulated, resampled=None).study(CONFIDENCE))
+
+
+def draws_as_seeds(simulated: Simulated) -> dict[str, tuple[float, bool]]:
+    """Each draw and seed is a value of its own; arms that are made once are repeated for every draw."""
+    most = max(len(runs) for runs in simulated.runs.values())
+    flat = {}
+    for arm, runs in simulated.runs.items():
+        draws = list(runs.values()) * (most if arm in ONCE else 1)
+        flat[arm] = {0: {(100 * draw + seed): score for draw, own in enumerate(draws) for seed, score in own.items()}}
+    return _of(replace(simulated, runs=flat).study(CONFIDENCE))
+
+
+def of_first_version(simulated: Simulated) -> dict[str, tuple[float, bool]]:
+    """A paired t-test over seeds, of which each has the mean of its draws."""
+    means = {
+        arm: np.mean([list(scores.values()) for scores in runs.values()], 0) for arm, runs in simulated.runs.items()
+    }
+    answers = {}
+    for question, (arm, other) in QUESTIONS.items():
+        interval = mean_interval(list(means[arm] - means[other]), CONFIDENCE)
+        assert interval.low is not None
+        assert interval.high is not None
+        assert interval.sd is not None
+        difference = Study(
+            {"a": {0: dict(enumerate(means[arm]))}, "b": {0: dict(enumerate(means[other]))}},
+            None,
+            CONFIDENCE,
+            (0.0, 1.0),
+        ).difference("a", "b")
+        answers[question] = (_p(difference), interval.low <= 0 <= interval.high)
+    return answers
+
+
+def _of(study: Study) -> dict[str, tuple[float, bool]]:
+    differences = {name: study.difference(arm, other) for name, (arm, other) in QUESTIONS.items()}
+    return {name: (_p(each), _covers(each, 0.0)) for name, each in differences.items()}
+
+
+def _p(difference: Difference | None) -> float:
+    assert difference is not None
+    assert difference.p is not None
+    return difference.p
+
+
+def _covers(difference: Difference | None, truth: float) -> bool:
+    assert difference is not None
+    assert difference.low is not None
+    assert difference.high is not None
+    return difference.low <= truth <= difference.high
+
+
+TODAY, FEWER = "today", 5
+"""Other rules are tried on a fifth of the studies: what they do wrong is coarse."""
+RULES: Mapping[str, Rule] = {
+    TODAY: Rule(of_today),
+    "first version": Rule(of_first_version, list(QUESTIONS)),
+    "draws as seeds": Rule(draws_as_seeds),
+    "no rows": Rule(without_rows),
+    "no Holm": Rule(of_today, adjusted=False),
+}
+
+
+def equal_arms(world: World, studies: int, seed: int, rules: Mapping[str, Rule]) -> dict[str, dict[str, float]]:
+    """Rule -> shares of studies of equal arms.
+
+    Returns:
+        For each rule: `question`, the share in which a question by itself is called different, the largest over all
+        questions; `any`, in which one of those judged together is; `covered`, in which its interval covers 0, the
+        smallest over all questions.
+    """
+    simulator = Simulator(seed)
+    different = {rule: dict.fromkeys(QUESTIONS, 0) for rule in rules}
+    covered = {rule: dict.fromkeys(QUESTIONS, 0) for rule in rules}
+    together = dict.fromkeys(rules, 0)
+    for _ in range(studies):
+        simulated = simulator.study(world)
+        for name, rule in rules.items():
+            answers = rule.p_values(simulated)
+            together[name] += rule.shown(answers)
+            for question, (p, covers) in answers.items():
+                different[name][question] += p < 1 - CONFIDENCE
+                covered[name][question] += covers
+    return {
+        name: {
+            "question": round(max(different[name].values()) / studies, 4),
+            **{question: round(different[name][question] / studies, 4) for question in PRIMARY},
+            "any": round(together[name] / studies, 4),
+            "covered": round(min(covered[name].values()) / studies, 4),
+            "most_covered": round(max(covered[name].values()) / studies, 4),
+        }
+        for name in rules
+    }
+
+
+def promised_power(world: World, studies: int, seed: int) -> dict[str, float]:
+    """The difference that the page would call detectable where the spreads are estimated rightly, and the share of
+    studies with this true difference that show it.
+
+    The page takes mean squares from one study, so that it says more or less than this; on average it takes these.
+    """
+    simulator, question = Simulator(seed), PRIMARY[0]
+    arm, other = QUESTIONS[question]
+    level = (1 - CONFIDENCE) / len(PRIMARY)
+    estimated = [simulator.study(world).study(CONFIDENCE).question(arm, other, level) for _ in range(studies)]
+    layout = max((each.layout for each in estimated), key=lambda layout: len(layout.pooled))
+    pooled = [each for each in estimated if each.layout == layout]  # without studies in which an arm looks scattered
+    squares = MeanSquares(*np.mean([astuple(each.spread.mean_squares) for each in pooled], 0))
+    share, df = np.mean([each.rows for each in pooled], 0)
+    effect = Power(squares, layout, (share, df), level).detectable
+    assert effect is not None
+    lifted = replace(world, effects={arm: 100 * effect, "domain_task": 100 * effect})
+    shown = 0
+    for _ in range(studies):
+        answers = of_today(simulator.study(lifted))
+        ordered = [answers[each][0] for each in PRIMARY]
+        shown += adjusted_p(ordered)[0] < 1 - CONFIDENCE
+    return {"detectable": round(100 * effect, 2), "shown": round(shown / studies, 4)}
+
+
+def called_equal(world: World, studies: int, seed: int) -> dict[str, float]:
+    """Share of studies in which arms that differ by what is worth having are called equal, or not worse."""
+    simulator, (arm, other) = Simulator(seed), QUESTIONS[PRIMARY[0]]
+    shares = {}
+    for name, sign, wrong in (("no_difference", 1, {"no_difference"}), ("no_worse", -1, {"no_worse", "no_difference"})):
+        lifted = replace(world, effects={arm: sign * 100 * WORTH})
+        count = 0
+        for _ in range(studies):
+            difference = simulator.study(lifted).study(CONFIDENCE).difference(arm, other)
+            (verdict,) = verdicts([difference], WORTH, CONFIDENCE)
+            count += verdict in wrong
+        shares[name] = round(count / studies, 4)
+    lifted = replace(world, effects={arm: 100 * WORTH})
+    count = 0
+    for _ in range(studies):
+        difference = simulator.study(lifted).study(CONFIDENCE).difference(arm, other)
+        (verdict,) = verdicts([difference], WORTH, CONFIDENCE)
+        count += verdict == "worth_it"
+    return {**shares, "worth_it": round(count / studies, 4)}
+
+
+def multi_bootstrap(world: World, studies: int, seed: int) -> float:
+    """Share of studies of equal arms in which its interval leaves out 0, for two trained arms."""
+    simulator, (arm, other) = Simulator(seed), QUESTIONS[PRIMARY[0]]
+    wrong = 0
+    for _ in range(studies):
+        simulated = simulator.study(world)
+        one, two = (_by_draw(simulated, name) for name in (arm, other))
+        low, high = resampled_interval(one, two, CONFIDENCE)
+        wrong += not low <= 0 <= high
+    return round(wrong / studies, 4)
+
+
+def _by_draw(simulated: Simulated, arm: str) -> Floats:
+    """Scores on resampled test rows, (draws, resamples)."""
+    means = np.array([np.mean(list(scores.values())) for scores in simulated.runs[arm].values()])
+    if simulated.resampled is None:
+        return np.repeat(means[:, None], RESAMPLES, 1)
+    rows = simulated.resampled[arm]
+    return np.asarray(means[:, None] + rows - rows.mean())
+
+
+def worlds() -> Iterator[tuple[str, World]]:
+    """By name; one draw is there for what it shows of the first version."""
+    for draws, seeds, (draw, rows) in product((1, *DRAWS), SEEDS, SPREADS):
+        yield f"{draws} x {seeds}, draw {draw:g}, rows {rows:g}", World(draws, seeds, draw, rows)
+    for draws, seeds in product(DRAWS, SEEDS):
+        yield f"{draws} x {seeds}, draw 0.5, rows 0.7, seed x arm 0.5", World(draws, seeds, 0.5, 0.7, seed_by_arm=0.5)
+        wide = World(draws, seeds, 0.5, 0.7, scatter={"general_long": 2.0})
+        yield f"{draws} x {seeds}, draw 0.5, rows 0.7, one arm twice as far apart", wide
+
+
+def measure(studies: int) -> dict[str, Any]:
+    """All worlds."""
+    results = {}
+    for number, (name, world) in enumerate(worlds()):
+        began = time.monotonic()
+        others = {rule: each for rule, each in RULES.items() if rule != TODAY}
+        values: dict[str, Any] = {
+            "equal_arms": equal_arms(world, studies, number, {TODAY: RULES[TODAY]})
+            | equal_arms(world, studies // FEWER, number, others)
+        }
+        if world.draws > 1:
+            values["power"] = promised_power(world, studies, 1000 + number)
+            values["called"] = called_equal(world, studies, 2000 + number)
+        if world.draws >= FEWEST_DRAWS:
+            values["multi_bootstrap"] = multi_bootstrap(world, studies // 8, 3000 + number)
+        results[name] = values
+        print(f"{name}: {values['equal_arms'][TODAY]}, {time.monotonic() - began:.0f} s", flush=True)
+    return results
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--studies", type=int, default=2000, help="of each kind (2000)")
+    arguments = parser.parse_args()
+    keep("verdict", {"studies": arguments.studies, "worlds": measure(arguments.studies)})

@@ -1,0 +1,42 @@
+"""Measuring: a rung + all held-out text -> the measures of its weights on each, with the same masks for every rung.
+
+A rung is measured on its own text while it is trained; this is on all text, and a stage of its own, so that another
+task or corpus trains no rung again.
+"""
+
+from pathlib import Path
+
+from adaptbert.base.files import write_json
+from adaptbert.pretraining.heldout_evaluation import MeasureConfig
+from adaptbert.runtime.stage import Stage
+from adaptbert.runtime.tracking.run import Run
+
+
+def measure(
+    params: MeasureConfig,
+    *,
+    rung: str,
+    start: str,
+    draw: str,
+    seed: int,
+    init: Path,
+    heldout: Path,
+    metrics: Path,
+    run: Run,
+) -> None:
+    """Measure a rung on all held-out text of its start."""
+    from adaptbert.model.checkpoint import Checkpoint
+    from adaptbert.pretraining.heldout_evaluation import sets_in
+    from adaptbert.pretraining.rung_measures import measure_rung
+
+    measures = measure_rung(Checkpoint.load(init), sets_in(heldout), params, seed)
+    write_json(metrics, measures.as_json())
+    run.log_metrics({f"{name}/bits_per_char": values.bits_per_char for name, values in measures.texts.items()})
+    bits = ", ".join(f"{name} {values.bits_per_char:.3f}" for name, values in measures.texts.items())
+    print(f"{rung}: bits per character: {bits}")
+
+
+STAGE = Stage(measure, foreach="stages.measure")
+
+if __name__ == "__main__":
+    STAGE.run()

@@ -1,0 +1,57 @@
+"""Equal arms are called different as often as is promised, and the rule with a part left out errs more often."""
+
+import pytest
+
+from benchmarks.simulated_studies import World
+from benchmarks.verdict import RULES, TODAY, called_equal, equal_arms, multi_bootstrap, promised_power
+
+STUDIES = 400
+MOST, NOISE = 0.05, 0.033
+"""How often a question may err, and three times the standard error of a share of 5 % in so many studies."""
+
+
+FIRST = "first version"
+
+
+@pytest.fixture(scope="module")
+def shares() -> dict[str, dict[str, float]]:
+    rules = {name: rule for name, rule in RULES.items() if name != FIRST}
+    return equal_arms(World(draws=3, seeds=3, draw=1.0, rows=1.2), STUDIES, 5, rules)
+
+
+def test_equal_arms_are_called_different_at_the_stated_rate(shares: dict[str, dict[str, float]]) -> None:
+    today = shares[TODAY]
+    assert MOST - NOISE <= today["domain_text"] <= MOST + NOISE
+    assert today["any"] <= MOST + NOISE
+    assert today["covered"] >= 1 - MOST - NOISE, "the smallest of seven questions"
+
+
+@pytest.mark.parametrize("sabotage", ["draws as seeds", "no rows", "no Holm"])
+def test_a_part_that_is_left_out_is_noticed(shares: dict[str, dict[str, float]], sabotage: str) -> None:
+    assert shares[sabotage]["any"] > 1.4 * shares[TODAY]["any"]
+    assert shares[sabotage]["any"] > MOST + NOISE / 2
+
+
+def test_the_first_version_called_equal_arms_different() -> None:
+    world = World(draws=1, seeds=5, draw=0.5, rows=0.7)
+    first = equal_arms(world, 200, 6, {FIRST: RULES[FIRST]})[FIRST]
+    assert first["any"] > 0.4
+    assert first["covered"] < 0.8
+
+
+@pytest.mark.parametrize(("draw", "rows"), [(0.7, 0.7), (0.0, 0.0)])
+def test_what_is_called_detectable_is_shown_in_four_of_five_studies(draw: float, rows: float) -> None:
+    """Also where nothing but seeds matters: degrees of freedom that vary from study to study cost power there."""
+    assert promised_power(World(draws=3, seeds=3, draw=draw, rows=rows), 500, 7)["shown"] == pytest.approx(
+        0.8, abs=0.06
+    )
+
+
+def test_arms_that_differ_are_seldom_called_equal() -> None:
+    shares = called_equal(World(draws=5, seeds=5, draw=0.2, rows=0.2), 250, 8)
+    assert all(share <= MOST + NOISE for share in shares.values())
+    assert shares["worth_it"] <= MOST + NOISE, "a gain that is just worth having is not called larger"
+
+
+def test_the_multi_bootstrap_is_too_sure_with_few_draws() -> None:
+    assert multi_bootstrap(World(draws=2, seeds=3, draw=1.0, rows=0.7), 200, 9) > 0.1

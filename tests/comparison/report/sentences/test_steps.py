@@ -1,0 +1,199 @@
+"""Sentences on steps say what the figures carry and what was repeated, and no more."""
+
+import dataclasses
+import re
+
+import pytest
+
+from adaptbert.comparison.records import Comparison, Needed, Step, Task
+from adaptbert.comparison.report import terms as words
+from adaptbert.comparison.report.sentences import domain_text
+from adaptbert.comparison.report.sentences import steps as sentences
+from adaptbert.comparison.report.terms import Words
+from adaptbert.comparison.statistics.designs import Design
+from adaptbert.comparison.statistics.multiplicity import ADJUSTMENT
+from adaptbert.comparison.statistics.verdicts import Verdict
+from tests.support.judged_steps import answered, needing
+
+WORTH = 0.01
+
+
+def said(step: Step, task: Task) -> Words:
+    """With the same numbers in both languages."""
+    text = sentences.step(step, task, 0.95, WORTH)
+    decimals = r"[+−]?\d+\.\d+"
+    assert sorted(re.findall(decimals, text.en)) == sorted(re.findall(decimals, text.zh))
+    return text
+
+
+LEADS: dict[Verdict, tuple[str, str]] = {
+    "worth_it": ("A gain of more than 1.0 points: +6.0 points", "提升超过 1.0 分："),
+    "gain": ("A gain; whether it is as large as 1.0 points is open: +6.0", "有提升，是否达到 1.0 分尚无定论："),
+    "small_gain": ("A gain, of less than 1.0 points: +6.0", "有提升，但小于 1.0 分："),
+    "loss": ("A loss: +6.0", "下降："),
+    "no_difference": ("No difference as large as 1.0 points: +6.0", "差别不到 1.0 分："),
+    "no_worse": ("No loss as large as 1.0 points; a gain is not shown: +6.0", "没有 1.0 分的下降，提升未证实："),
+    "undecided": ("Undecided: +6.0", "未定："),
+    "one_draw": ("+6.0 points", "+6.0 分"),
+    "descriptive": ("+6.0 points", "+6.0 分"),
+}
+
+
+@pytest.mark.parametrize("verdict", LEADS)
+def test_a_sentence_begins_with_the_verdict_and_claims_no_more(comparison: Comparison, verdict: Verdict) -> None:
+    task = comparison.tasks[0]
+    draws = 1 if verdict == "one_draw" else 3
+    p = None if verdict in ("one_draw", "descriptive") else 0.012
+    text = said(answered(task, "domain_text", 0.06, 0.01, verdict, p, draws), task)
+    en, zh = LEADS[verdict]
+    assert text.en.startswith(en)
+    assert text.zh.startswith(zh)
+    assert "(95 % interval +5.0 to +7.0; " in text.en
+    assert (f"; {ADJUSTMENT}-adjusted p = 0.012)." in text.en) == (p is not None)
+    assert ("four of five studies" in text.en) == (verdict in ("undecided", "no_worse"))
+    assert "Both arms were pre-trained on the same number of tokens." in text.en, "the control"
+
+
+def test_what_an_answer_speaks_of_follows_from_what_was_repeated(comparison: Comparison) -> None:
+    task = comparison.tasks[0]
+    once = said(answered(task, "domain_transfer", 0.06, 0.01, "descriptive", draws=1), task)
+    assert "(95 % interval +5.0 to +7.0; 1 draw, 3 seeds, 300 test rows)." in once.en
+    assert "（95% 区间 +5.0 到 +7.0；独立训练 1 次、3 个种子、300 行测试数据）。" in once.zh
+    assert "This is about these weights: what the arms differ in was trained once" in once.en
+    assert "这只对这些权重而言" in once.zh
+    assert "the step" not in once.en
+    often = said(answered(task, "domain_transfer", 0.06, 0.01, "descriptive", draws=4), task)
+    assert "; 4 draws, 3 seeds, 300 test rows)." in often.en
+    assert "This is about the step with this text and budget." in often.en
+    assert "these weights" not in often.en
+    tuned = dataclasses.replace(answered(task, "domain_transfer", 0.06, 0.01, "descriptive", draws=0), draws=None)
+    assert "; 3 seeds, 300 test rows). This is about fine-tuning these weights." in said(tuned, task).en
+    assert "2.00 M more training tokens" in often.en
+
+
+def test_an_undecided_question_says_what_it_could_have_shown(comparison: Comparison) -> None:
+    task = comparison.tasks[0]
+    text = said(answered(task, "task_transfer_after_domain", -0.004, 0.02, "undecided", 1.0), task)
+    assert (
+        "With these draws, seeds and rows, four of five studies show a true difference of 3.0 points (2.4 to 4.0, "
+        "because the spread itself is an estimate); a smaller one may exist."
+    ) in text.en
+    assert "真实差别达到 3.0 分时，五次研究有四次能证实" in text.zh
+
+
+NEEDS = {
+    "design": (
+        Needed(Design(6, 8, 1234.5), None),
+        "The cheapest design that shows 1.0 points in four of five studies has 6 draws and 8 seeds: 1,234 TFLOP more.",
+        "6 次独立训练、8 个种子：再用 1,234 TFLOP",
+    ),
+    "rows": (
+        Needed(None, 4_321),
+        "To show 1.0 points it takes more than 4,321 test rows, however often the rungs are trained.",
+        "都需要超过 4,321 行测试数据",
+    ),
+    "nothing": (
+        Needed(None, None),
+        "No number of draws and seeds within reason would show 1.0 points.",
+        "在合理的训练次数和种子数之内，无法证实 1.0 分的差别。",
+    ),
+}
+
+
+@pytest.mark.parametrize("need", NEEDS)
+def test_an_undecided_question_says_what_would_settle_it(comparison: Comparison, need: str) -> None:
+    task = comparison.tasks[0]
+    needed, en, zh = NEEDS[need]
+    step = answered(task, "task_transfer_after_domain", -0.004, 0.02, "undecided", 1.0)
+    text = said(needing(step, needed), task)
+    assert en in text.en
+    assert zh in text.zh
+    for silent in ("no_difference", "gain", "descriptive"):
+        decided = dataclasses.replace(needing(step, needed), verdict=silent)
+        assert en not in said(decided, task).en
+
+
+def test_the_interval_of_another_method_stands_beside_it(comparison: Comparison) -> None:
+    task = comparison.tasks[0]
+    step = answered(task, "domain_text", 0.06, 0.01, "worth_it", 0.001, draws=5)
+    assert "Multi-Bootstrap" not in said(step, task).en
+    text = said(dataclasses.replace(step, multi_bootstrap=(0.052, 0.071)), task)
+    assert "The Multi-Bootstrap, which resamples draws and test rows, gives +5.2 to +7.1 (95 %)." in text.en
+
+
+def split(task: Task, verdict: Verdict, draws: int) -> Task:
+    """Of six points, three and a half come with more training."""
+    steps = [
+        answered(task, "domain_transfer", 0.06, 0.01, "descriptive", draws=draws),
+        answered(task, "more_training", 0.035, 0.01, "descriptive", draws=draws),
+        answered(task, "domain_text", 0.025, 0.03, verdict, draws=draws),
+    ]
+    return dataclasses.replace(task, steps=steps)
+
+
+def test_the_lift_is_split_into_training_and_text(comparison: Comparison) -> None:
+    task = comparison.tasks[0]
+    (text,) = domain_text.lift(split(task, "undecided", 3), 0.95)
+    assert text.en == (
+        "Domain transfer changes the score by +6.0 points. Of these, +3.5 are also obtained with as much further "
+        "training on general text (95 % interval +2.5 to +4.5; 3 draws, 3 seeds, 300 test rows); +2.5 come with the "
+        "domain text in its place (95 % interval −0.5 to +5.5; 3 draws, 3 seeds, 300 test rows)."
+    )
+    assert domain_text.lift(dataclasses.replace(task, steps=[]), 0.95) == []
+
+
+def test_with_one_draw_the_rest_of_a_lift_is_no_measure_of_the_text(comparison: Comparison) -> None:
+    (text,) = domain_text.lift(split(comparison.tasks[0], "one_draw", 1), 0.95)
+    assert text.en.endswith(
+        "the other +2.5 lie between two checkpoints, each trained once (95 % interval −0.5 to +5.5; 1 draw, 3 seeds, "
+        "300 test rows), and are no measure of the domain text itself."
+    )
+    assert "不能算作领域文本本身的作用" in text.zh
+    assert "come with the domain text" not in text.en
+
+
+def test_parts_of_a_lift_are_reported_only_where_they_add_up(comparison: Comparison) -> None:
+    task = comparison.tasks[0]
+    assert len(domain_text.lift(task, 0.95)) == 1
+
+    def moved(step: Step) -> Step:
+        assert step.difference is not None
+        mean = step.difference.mean + 0.01 * (step.question == "more_training")
+        return dataclasses.replace(step, difference=dataclasses.replace(step.difference, mean=mean))
+
+    assert domain_text.lift(dataclasses.replace(task, steps=[moved(step) for step in task.steps]), 0.95) == []
+
+
+def test_a_control_with_another_number_of_tokens_is_not_as_much_training(comparison: Comparison) -> None:
+    task = comparison.tasks[0]
+    assert "as much further training on general text" in domain_text.lift(task, 0.95)[0].en
+    arms = [
+        dataclasses.replace(arm, cost=dataclasses.replace(arm.cost, tokens=1_800_000))
+        if arm.name == "general_long" and arm.cost
+        else arm
+        for arm in task.arms
+    ]
+    text = domain_text.lift(dataclasses.replace(task, arms=arms), 0.95)[0].en
+    assert "as much" not in text
+    assert "(1.80 M tokens in all, not 2.80 M)" in text
+
+
+def test_numbers_are_written_alike_everywhere() -> None:
+    assert words.change(-0.0004) == words.change(0.0004) == "0.0"
+    assert (words.change(0.012), words.change(-0.012)) == ("+1.2", "−1.2")
+    assert (words.p_value(0.0004), words.p_value(0.0123)) == ("< 0.001", "= 0.012")
+    assert (words.millions(250_000), words.millions(36_000_000)) == ("0.250", "36.0")
+    assert (words.millions(-2_048), words.millions(0)) == ("−0.00205", "0")
+
+
+def test_weights_that_were_not_trained_here_cost_nothing(comparison: Comparison) -> None:
+    task = comparison.tasks[0]
+    free = [
+        dataclasses.replace(arm, cost=dataclasses.replace(arm.cost, tokens=0, tflop=0.0))
+        for arm in task.arms
+        if arm.cost
+    ]
+    step = task.step("pretrain")
+    assert step is not None
+    text = said(step, dataclasses.replace(task, arms=free)).en
+    assert text.endswith("Neither arm was pre-trained in this project.")

@@ -1,0 +1,196 @@
+"""Sentences on calibration, baselines and what went wrong carry what was measured, and no more."""
+
+import dataclasses
+import re
+
+from adaptbert.comparison.records import Comparison, Task, Tempered
+from adaptbert.comparison.report.page import render
+from adaptbert.comparison.report.sentences import trust
+from adaptbert.comparison.report.terms import Words
+from adaptbert.comparison.rungs import Cost
+from adaptbert.comparison.statistics.intervals import Difference, Interval
+from adaptbert.comparison.tables.metrics_json import summary
+from adaptbert.comparison.tables.text_table import comparison_table
+from tests.support.judged_steps import difference
+
+
+def calibrated(task: Task, **changes: float) -> Words:
+    assert task.inspection is not None
+    assert task.inspection.calibration is not None
+    calibration = dataclasses.replace(task.inspection.calibration, **changes)  # type: ignore[arg-type]
+    inspection = dataclasses.replace(task.inspection, calibration=calibration)
+    sentence = trust.calibration(dataclasses.replace(task, inspection=inspection))
+    assert sentence is not None
+    return sentence
+
+
+def test_confidence_is_judged_by_more_than_chance(comparison: Comparison) -> None:
+    section, mention = comparison.tasks
+    assert "No miscalibration is detectable on these rows." in calibrated(section, ece=0.05, chance=0.04).en
+    sure = calibrated(section, ece=0.12, chance=0.04, confidence=0.8, accuracy=0.7)
+    assert "Mean confidence: 80.0 %; accuracy: 70.0 %. The model is overconfident." in sure.en
+    assert "模型过于自信" in sure.zh
+    assert "The model is underconfident." in calibrated(section, ece=0.12, chance=0.04, confidence=0.6, accuracy=0.7).en
+    assert "least confident tag" in calibrated(mention).en
+    assert "No miscalibration" in calibrated(section, ece=0.0, chance=0.0, confidence=1.0, accuracy=1.0).en
+
+
+def test_the_effect_of_a_temperature_is_reported(comparison: Comparison) -> None:
+    task = comparison.tasks[0]
+    assert "emperature" not in trust.calibration(task).en  # type: ignore[union-attr]
+    with_temperature = dataclasses.replace(task, tempered=Tempered({(1, 1): 1.306, (1, 2): 1.204}, 0.0312))
+    text = calibrated(with_temperature, ece=0.12)
+    assert "(1.20 to 1.31; above 1 means overconfident), changes the error from 12.0 to 3.1 with" in text.en
+    assert re.findall(r"\d+\.\d+", text.en) == re.findall(r"\d+\.\d+", text.zh)
+    once = calibrated(dataclasses.replace(with_temperature, tempered=Tempered({(1, 1): 1.5}, 0.0312)))
+    assert "(1.50; above" in once.en
+    table = summary(dataclasses.replace(comparison, tasks=[with_temperature, comparison.tasks[1]]))["inspection"]
+    assert table["section"]["small"]["ece_tempered"] == 0.0312
+    assert table["section"]["small"]["temperatures"] == [[1, 1, 1.306], [1, 2, 1.204]]
+    assert "ece_tempered" not in table["mention"]["small"]
+
+
+def beside(task: Task, score: float, gap: Difference, name: str = "tfidf_logistic") -> Task:
+    """With one baseline, of this score.
+
+    Args:
+        gap: the chosen arm minus the baseline.
+    """
+    return dataclasses.replace(
+        task, baselines={name: Interval(score, None, None, None, 3)}, beside_baselines={name: gap}
+    )
+
+
+def test_a_baseline_is_compared_by_the_interval_of_the_difference(comparison: Comparison) -> None:
+    task = comparison.tasks[0]
+    above = beside(task, 0.95, difference(-0.35, 0.05))
+    assert trust.against_baselines(above, 0.95).en == (
+        "The only baseline on the test split (TF-IDF + logistic regression, mean of a model for each seed, trained on "
+        f"its 250 rows) scores 95.0: {task.chosen} scores lower, −35.0 (95 % interval −40.0 to −30.0). At this budget "
+        "that baseline is the better choice."
+    )
+    below = beside(task, 0.2, difference(0.4, 0.05))
+    assert trust.against_baselines(below, 0.95).en.endswith("scores higher, +40.0 (95 % interval +35.0 to +45.0).")
+    tied = beside(task, 0.6, difference(0.01, 0.05))
+    assert trust.against_baselines(tied, 0.95).en.endswith(
+        "differs from it by +1.0 (95 % interval −4.0 to +6.0), so neither is clearly better."
+    )
+    gap = difference(0.01, 0.05)
+    assert gap.variance is not None
+    without_rows = dataclasses.replace(gap, variance=dataclasses.replace(gap.variance, parts={"seeds": 1e-4}))
+    sentence = trust.against_baselines(beside(task, 0.6, without_rows), 0.95)
+    assert ", which leaves out the test rows), so" in sentence.en
+    assert "未计入测试行" in sentence.zh
+    for each, standing in ((above, "wins"), (below, "loses"), (tied, "ties")):
+        best = trust.baseline(each)
+        assert best is not None
+        assert best.standing == standing
+        texts = trust.against_baselines(each, 0.95)
+        decimals = r"[+−]?\d+\.\d+"
+        assert sorted(re.findall(decimals, texts.en)) == sorted(re.findall(decimals, texts.zh))
+
+
+def test_the_best_of_several_baselines_is_the_one_that_counts(comparison: Comparison) -> None:
+    task = comparison.tasks[0]
+    best = trust.baseline(task)
+    assert best is not None
+    assert best.name == "tfidf_logistic"
+    assert best.beside == task.beside_baselines["tfidf_logistic"]
+    assert trust.against_baselines(task, 0.95).en.startswith("The best baseline on the test split (TF-IDF")
+
+
+def test_without_an_interval_a_baseline_is_no_tie(comparison: Comparison) -> None:
+    task = comparison.tasks[0]
+    two_seeds = [
+        dataclasses.replace(arm, interval=Interval(0.2, None, None, None, 2)) if arm.name == task.chosen else arm
+        for arm in task.arms
+    ]
+    above = beside(dataclasses.replace(task, arms=two_seeds), 0.95, Difference(-0.75, 2, 1, None, 0.95))
+    sentence = trust.against_baselines(above, 0.95)
+    assert sentence.en.endswith(
+        f"scores 95.0: {task.chosen} scores 20.0 and has no interval with 2 seeds: the gap is not testable."
+    )
+    best = trust.baseline(above)
+    assert best is not None
+    assert best.standing == "higher"
+
+
+def test_a_baseline_that_learns_from_no_row_or_from_fewer_is_described_so(comparison: Comparison) -> None:
+    task = comparison.tasks[0]
+    names = {"question_overlap": "sentence most similar to the question", "majority": "always “no answer”"}
+    for name, description in names.items():
+        other = dataclasses.replace(task, target="answer", metric="f1_answer")
+        sentence = trust.against_baselines(beside(other, 0.95, difference(-0.3, 0.1), name), 0.95)
+        assert f"({description}, not trained) scores 95.0:" in sentence.en
+        assert "不经训练" in sentence.zh
+        assert "linear" not in sentence.en
+    fewer = dataclasses.replace(task, baseline_rows=120)
+    assert "trained on the first 120 of its 250 rows)" in trust.against_baselines(fewer, 0.95).en
+    assert "前 120 行" in trust.against_baselines(fewer, 0.95).zh
+    for baseline_rows, en in ((250, "trained on the same 250 rows"), (120, "trained on the first 120 of the same 250")):
+        of_all = dataclasses.replace(task, rows={**task.rows, "train": 250}, baseline_rows=baseline_rows)
+        assert f"logistic regression, {en}" in trust.against_baselines(of_all, 0.95).en, "one subset for all seeds"
+    metrics = summary(dataclasses.replace(comparison, tasks=[fewer, comparison.tasks[1]]))
+    assert metrics["section"]["small"]["tfidf_logistic"]["rows"] == [120]
+    assert "(fitted on the first 120 rows)" in comparison_table(metrics)
+    assert "rows" not in metrics["mention"]["small"]["window_logistic"], "these are fitted on all"
+
+
+def test_the_page_begins_with_leaks_gaps_failures_and_the_price(comparison: Comparison) -> None:
+    facts = trust.first_facts(comparison)
+    assert [fact.en for fact in facts[:-1]] == [
+        "No training text was found that equals or contains a dev or test text."
+    ]
+    sources = [
+        dataclasses.replace(source, rejected={"duplicate": 800, "dev_or_test_text": 1_012})
+        if source.name == "domain"
+        else dataclasses.replace(source, rejected={"in_test": 3} if source.name == "section" else {})
+        for source in comparison.sources
+    ]
+    first, second = comparison.tasks
+    arms = [dataclasses.replace(arm, degenerate=[(1, 1)] if arm.name == "task" else []) for arm in first.arms]
+    bare = [
+        dataclasses.replace(arm, scores={}, by_draw={}, interval=None) if arm.name == "scratch" else arm
+        for arm in second.arms
+    ]
+    second = dataclasses.replace(second, arms=bare)
+    troubled = dataclasses.replace(
+        comparison,
+        tasks=[dataclasses.replace(first, arms=arms), second],
+        sources=sources,
+        spent=Cost(12_300_000, 456.78),
+    )
+    facts = trust.first_facts(troubled)
+    assert [fact.en for fact in facts] == [
+        "1,015 rows with dev or test text were left out of training: domain 1,012 and section 3.",
+        "Planned and without a result: mention-scratch.",
+        "section: Seeds that predict one class only: task (1 of 3).",
+        "All training behind this page: 12.3 M tokens, 457 TFLOP.",
+    ]
+    page = render(troubled)
+    head = page[page.index("<header>") : page.index("</header>")]
+    for fact in facts:
+        assert sorted(re.findall(r"[\d.,]*\d", fact.en)) == sorted(re.findall(r"[\d.,]*\d", fact.zh))
+        assert fact.en in head
+        assert fact.zh in head
+
+
+def test_a_draw_without_a_result_is_named_at_once(repeated: Comparison) -> None:
+    task = repeated.tasks[0]
+    arms = [
+        dataclasses.replace(arm, by_draw={draw: runs for draw, runs in arm.by_draw.items() if draw != 2})
+        for arm in task.arms
+        if arm.name == "domain"
+    ]
+    holed = dataclasses.replace(repeated, tasks=[dataclasses.replace(task, arms=arms)])
+    assert "Planned and without a result: section-domain (2)." in [fact.en for fact in trust.first_facts(holed)]
+
+
+def test_arms_that_scatter_are_named(comparison: Comparison) -> None:
+    task = comparison.tasks[0]
+    assert trust.troubles(task) == []
+    (text,) = trust.troubles(dataclasses.replace(task, scattered=["scratch"]))
+    assert text.en.startswith("Runs of scratch lie clearly further apart than those of the other arms.")
+    assert text.zh.startswith("scratch 的各次结果明显比其他组分散")
+    (text,) = trust.troubles(dataclasses.replace(task, scattered=["scratch", "task"]))
+    assert text.en.startswith("Runs of scratch and task lie clearly further apart")

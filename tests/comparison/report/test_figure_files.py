@@ -1,0 +1,137 @@
+"""The files of the figures: each stands alone, in one language, with the numbers that it draws beside it."""
+
+import csv
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from adaptbert.comparison.records import Comparison
+from adaptbert.comparison.report.charts import data
+from adaptbert.comparison.report.charts.figure import Figure, standalone, write_figures
+from adaptbert.comparison.report.charts.heat_map import Shade, heat_map
+from adaptbert.comparison.report.charts.rows import Bar, bars
+from adaptbert.comparison.report.charts.svg import chart_style, plain_style
+from adaptbert.comparison.report.page import figures_of, render
+from adaptbert.comparison.report.terms import Words
+from tests.support.simulated import compared, simulate
+
+CHINESE = re.compile(r"[\u4e00-\u9fff]")
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(scope="module")
+def files(comparison: Comparison, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("reports") / "figures"
+    write_figures(figures_of(comparison), folder)
+    return folder
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_every_figure_of_the_page_has_its_files(comparison: Comparison, files: Path) -> None:
+    page = render(comparison)
+    drawn = [name for name in re.findall(r'<figure[^>]* aria-labelledby="([^"]+)"', page) if "confusion" not in name]
+    assert len(drawn) == len(set(drawn)) > 10
+    assert set(re.findall(r'<svg class="chart" role="img" aria-labelledby="([^"]+)"', page)) == set(drawn)
+    assert {path.name for path in files.iterdir()} == {
+        f"{name}{end}" for name in drawn for end in (".svg", ".zh.svg", ".csv")
+    }
+    assert set(re.findall(r'href="figures/([^"]+)"', page)) == {path.name for path in files.iterdir()}
+
+
+def test_a_file_needs_nothing_but_itself(files: Path) -> None:
+    for path in files.glob("*.svg"):
+        text = path.read_text(encoding="utf-8")
+        root = ElementTree.fromstring(text)
+        assert root.tag == f"{SVG}svg"
+        assert float(root.attrib["width"]) > 300
+        assert "var(" not in text, "variables are not known outside of browsers"
+        assert not re.search(r"(?:href|src|url\()", text)
+        written = " ".join(
+            element.text or "" for element in root.iter() if element.tag in (f"{SVG}text", f"{SVG}tspan")
+        )
+        assert bool(CHINESE.search(written)) is path.name.endswith(".zh.svg"), path.name
+        title = root.find(f"{SVG}title")
+        assert title is not None
+        assert (title.text or "") in written
+
+
+def test_the_colours_of_a_file_are_those_of_the_light_page() -> None:
+    style = plain_style()
+    assert "svg .bar.role-domain { fill: #0f8478; }" in style
+    of_roles = chart_style().count(".role-") - 1  # role-class is named in a rule of its own
+    assert style.count("svg .bar.role-") == of_roles + 1
+
+
+def test_the_data_are_what_is_drawn(comparison: Comparison, files: Path) -> None:
+    multiples = table(files / "fill-in-small.csv")
+    assert {row["model"] for row in multiples} == {"trained", "random weights", "most frequent token"}
+    task = comparison.tasks[0]
+    rows = table(files / f"arms-{task.anchor}.csv")
+    for arm in task.arms:
+        assert arm.interval is not None
+        (mean,) = [row for row in rows if (row["name"], row["kind"]) == (arm.name, "mean")]
+        assert float(mean["score"]) == arm.interval.mean
+        runs = [float(row["score"]) for row in rows if (row["name"], row["kind"]) == (arm.name, "run")]
+        assert runs == [score for scores in arm.by_draw.values() for score in scores.values()]
+    steps = table(files / f"differences-{task.anchor}.csv")
+    assert [row["verdict"] for row in steps] == [step.verdict for step in task.steps]
+    assert [float(row["difference"]) for row in steps] == [
+        step.difference.mean for step in task.steps if step.difference is not None
+    ]
+
+
+def test_a_label_that_a_spreadsheet_would_run_is_text(tmp_path: Path) -> None:
+    bar = Bar('=HYPERLINK("x")', "class", 0.5, None, None, [[0.5]])
+    figure = Figure("a", "b", Words("c", "d"), bars([bar], [], "a"), data.of_bars([bar], []))
+    write_figures([figure], tmp_path / "figures")
+    assert table(tmp_path / "figures/a.csv")[0]["name"].startswith("'=")
+
+
+def test_long_captions_and_legends_wrap() -> None:
+    legend = [(f"domain_transfer/corpus_{place}", "domain") for place in range(8)]
+    drawn = bars([Bar("a", "domain", 0.5, None, None, [[0.5]])], [], "a")
+    figure = Figure("a", "b", Words("word " * 60, "字" * 150), drawn, data.of_bars([], []), legend)
+    for language, lines in (("en", 3), ("zh", 3)):
+        root = ElementTree.fromstring(standalone(figure, language))  # type: ignore[arg-type]
+        notes = [each for each in root.iter(f"{SVG}text") if each.attrib["class"] == "note"]
+        assert len(notes) == lines + len(legend)
+        assert all(float(each.attrib["x"]) < figure.width for each in notes)
+        assert len({each.attrib["y"] for each in notes[lines:]}) > 1
+
+
+def test_the_map_has_every_arm_beside_the_general_one(comparison: Comparison) -> None:
+    (figure,) = [each for each in figures_of(comparison) if each.name == "arms-by-task"]
+    rows = {(row[0], row[1]): row for row in figure.data.rows}
+    assert len(rows) == sum(len(task.arms) - 1 for task in comparison.tasks)
+    for task in comparison.tasks:
+        assert task.reference == "general"
+        step = task.step("domain_transfer")
+        assert step is not None
+        assert step.difference is not None
+        difference = step.difference
+        assert rows["domain", task.name][3:] == (difference.mean, difference.low, difference.high)
+    assert "blue: higher" in figure.caption.en.lower()
+
+
+def test_one_task_has_no_map(tmp_path: Path) -> None:
+    comparison = compared(simulate(tmp_path, tasks=["section"]))
+    assert "arms-by-task" not in {figure.name for figure in figures_of(comparison)}
+    assert "arms-by-task" not in render(comparison)
+
+
+def test_a_cell_says_its_side_and_what_is_missing() -> None:
+    shades = [
+        Shade("a", "one", "general", 0.10, 0.05, 0.15),
+        Shade("b", "one", "general", -0.05, -0.1, 0.0),
+        Shade("a", "two", "general", None, None, None),
+    ]
+    drawn = heat_map(shades, "id")
+    assert re.findall(r'class="cell (\w+)" fill-opacity="([\d.]+)"', drawn) == [("higher", "0.600"), ("lower", "0.300")]
+    assert "<title>one: a − general = +10.0 (+5.0 to +15.0)</title>" in drawn
+    assert drawn.count("missing") == 2, "the class and the word"

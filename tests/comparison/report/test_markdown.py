@@ -1,0 +1,59 @@
+"""reports/index.md: the answers, the arms and what is amiss, in both languages."""
+
+import re
+from pathlib import Path
+
+from adaptbert.comparison.records import Comparison
+from adaptbert.comparison.report.markdown import in_markdown
+from adaptbert.comparison.report.sentences.prices import per_computing
+from adaptbert.comparison.report.terms import VERDICTS, change
+from tests.support.simulated import compared, simulate
+
+
+def rows(text: str, heading: str) -> list[list[str]]:
+    """The cells of the table below a heading, without its header."""
+    below = text.partition(f"## {heading}\n\n")[2].partition("\n\n")[0]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in below.splitlines()[2:]]
+
+
+def test_the_answers_are_those_of_the_comparison(repeated: Comparison) -> None:
+    english, _, chinese = in_markdown(repeated).partition("\n---\n")
+    steps = [(task, step) for task in repeated.tasks for step in task.steps if step.primary]
+    for text, heading, language in ((english, "Primary questions", "en"), (chinese, "主要问题", "zh")):
+        table = rows(text, heading)
+        assert len(table) == len(steps) > 2
+        for (task, step), cells in zip(steps, table, strict=True):
+            assert f"`{step.arm} − {step.other}`" in cells[0]
+            assert cells[1:3] == [task.name, f"**{getattr(VERDICTS[step.verdict], language)}**"]
+            assert step.difference is not None
+            assert cells[3] == change(step.difference.mean)
+            assert change(step.difference.low or 0) in cells[4]
+            assert re.search(r"\b3\b", cells[5]), "three draws"
+    assert rows(english, "Arms")[0][1] == "`scratch`"
+    assert len(rows(english, "Arms")) == sum(len(task.arms) + len(task.baselines) for task in repeated.tasks)
+    assert "[Report with figures](index.html)" in english
+
+
+def test_what_is_missing_and_degenerate_is_named(tmp_path: Path) -> None:
+    made = simulate(tmp_path, tasks=["section"])
+    made.cell("task").unlink()
+    text = in_markdown(compared(made))
+    assert "Planned and without a result: section-task." in text
+    assert "| section | `task` | **missing** |" in text
+    assert "- section: section-task was planned and has no result." in text
+    assert "- section：section-task 已计划但没有结果。" in text
+
+
+def test_points_are_per_training_that_a_question_took(repeated: Comparison) -> None:
+    task = repeated.tasks[0]
+    step = task.step("task_transfer_after_domain")
+    assert step is not None
+    assert step.difference is not None
+    arms = [task.arm(name) for name in (step.arm, step.other)]
+    more, less = (arm.cost.tflop for arm in arms if arm is not None and arm.cost is not None)
+    words = per_computing(step, task)
+    assert words is not None
+    assert words.en.startswith(f"{change(step.difference.mean / (more - less))} points per TFLOP")
+    equal = task.step("domain_text")
+    assert equal is not None
+    assert per_computing(equal, task) is None, "both arms took the same"

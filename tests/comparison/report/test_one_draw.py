@@ -1,0 +1,144 @@
+"""Words follow what was repeated: where each rung was trained once, nothing says that a step, or a text, helps."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from adaptbert.comparison.records import Comparison
+from adaptbert.comparison.report.page import render
+from adaptbert.comparison.report.terms import VERDICTS
+from adaptbert.comparison.tables.metrics_json import summary
+from adaptbert.comparison.tables.text_table import comparison_table
+from tests.support.page_reader import Reader
+from tests.support.simulated import ACCURACY, compared, simulate
+
+LIMITS = '<section id="limits"'
+"""Where the page explains all verdicts."""
+CLAIMS = {
+    "en": (
+        r"\bgains?\b(?! worth having)",
+        r"\bloss\b",
+        r"\bworth it\b",
+        r"\b(brings?|brought|come with|belongs? to|due to) (a |the )?(gain|loss|domain|text)",
+        r"\bhelps?\b",
+        r"\bOn tasks like these\b",
+        r"no difference|no worse|undecided",
+        r"adjusted p",
+    ),
+    "zh-Hans": (
+        "有提升",
+        "带来",
+        "(?<!不)值得(?!的最小提升)",
+        "下降：",
+        "没有差别",
+        "不更差",
+        "未定",
+        "在这类任务上",
+        "校正 p",
+    ),
+}
+"""Of which a page with one draw has none. (Its caption names the smallest gain worth having.)"""
+
+
+@pytest.fixture(scope="module")
+def sure(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
+    """Domain text seems to help beyond all doubt, and five seeds and all test rows agree; each rung has one draw."""
+    accuracy = ACCURACY | {"general_long": 0.50, "domain": 0.90, "domain_task": 0.60}
+    return compared(simulate(tmp_path_factory.mktemp("recipe"), seeds=range(1, 6), accuracy=accuracy))
+
+
+@pytest.fixture(scope="module")
+def page(sure: Comparison) -> str:
+    return render(sure)
+
+
+def claims(page: str) -> list[str]:
+    """Sentences above the explanations that claim an effect."""
+    text = Reader(page.partition(LIMITS)[0]).text
+    return [
+        sentence
+        for language, patterns in CLAIMS.items()
+        for sentence in text[language]
+        if any(re.search(pattern, sentence) for pattern in patterns)
+    ]
+
+
+def test_no_step_has_a_verdict(sure: Comparison) -> None:
+    for task in sure.tasks:
+        for step in task.steps:
+            assert step.verdict == ("one_draw" if step.primary else "descriptive")
+            assert step.p_holm is None
+            assert step.needed is None
+        text = task.step("domain_text")
+        assert text is not None
+        assert text.difference is not None
+        assert text.difference.low is not None
+        assert text.difference.low > 0.1, "though the weights differ without doubt"
+    assert sure.on_several == []
+
+
+def test_the_page_claims_no_effect(page: str) -> None:
+    assert claims(page) == []
+
+
+def test_what_counts_as_a_claim_is_found_where_draws_were_repeated(repeated: Comparison) -> None:
+    sentences = " ".join(claims(render(repeated)))
+    for claim in ("worth it", "A gain of more than 1.0 points", "come with the domain text", "On tasks like these"):
+        assert claim in sentences
+    for claim in ("值得", "提升超过 1.0 分", "换成领域文本带来的", "在这类任务上"):
+        assert claim in sentences
+
+
+def test_the_difference_from_the_control_is_no_measure_of_the_text(sure: Comparison, page: str) -> None:
+    assert page.count("are no measure of the domain text itself.") == len(sure.tasks)
+    assert page.count("不能算作领域文本本身的作用。") == len(sure.tasks)
+    steps = sum(len(task.steps) for task in sure.tasks)
+    assert page.count("This is about these weights: what the arms differ in was trained once") == steps
+    assert "This is about the step with this text and budget." not in page
+
+
+def test_chips_say_that_there_is_no_verdict(sure: Comparison, page: str) -> None:
+    chips = set(re.findall(r'class="chip verdict-(\w+)"', page))
+    assert chips == {"one_draw", "descriptive"}
+    assert set(re.findall(r'class="(?:whisker|mean) verdict-(\w+)"', page)) == {"one_draw", "descriptive"}
+
+
+def test_the_first_screen_says_what_is_lacking_and_what_it_costs(page: str) -> None:
+    head = page[page.index("<h1>") : page.index("</header>")]
+    assert "The domain text itself: one draw, no verdict (section " in head
+    assert "领域文本本身：只训练一次，无结论（section " in head
+    assert "Each rung was trained once; training it again may give another result." in head
+    assert "Verdicts need a second draw (<code>ladder.draws: 2</code>): " in head
+    assert "要下结论，需要第二次独立训练（<code>ladder.draws: 2</code>）：" in head
+
+
+def test_table_and_file_give_the_differences_without_a_verdict(sure: Comparison) -> None:
+    metrics = summary(sure)
+    steps = [step for task in ("section", "mention") for step in metrics[task]["small"]["steps"].values()]
+    assert {step["verdict"] for step in steps} == {"one_draw", "descriptive"}
+    assert not any("p_holm" in step for step in steps)
+    assert all("interval" in step for step in steps)
+    assert metrics["replicated"] == []
+    lines = [line for line in comparison_table(metrics).splitlines() if " - " in line]
+    assert len(lines) == len(steps)
+    for line in lines:
+        assert line.endswith((VERDICTS["one_draw"].en, VERDICTS["descriptive"].en))
+
+
+def test_a_draw_without_a_result_leaves_one(tmp_path: Path) -> None:
+    """The recipe planned two."""
+    made = simulate(tmp_path, tasks=["section"], draws=2)
+    (made.root / "metrics/finetune/section-domain-small-2.json").unlink()
+    (task,) = compared(made).tasks
+    verdicts = {step.name: (step.verdict, step.draws) for step in task.steps}
+    assert verdicts["domain_text"] == verdicts["task_transfer_after_domain"] == ("one_draw", 1)
+
+
+@pytest.mark.parametrize(("primary", "promised"), [(["domain_text"], True), (["climb"], False)])
+def test_a_second_draw_is_advised_only_where_it_brings_a_verdict(
+    tmp_path: Path, primary: list[str], promised: bool
+) -> None:
+    """General pre-training is done once, whatever `draws` says."""
+    comparison = compared(simulate(tmp_path, tasks=["section"]), primary=primary)
+    assert ("Verdicts need a second draw" in render(comparison)) is promised

@@ -1,0 +1,271 @@
+"""What the page says of several starts and draws, and that it does not claim what was not repeated."""
+
+import dataclasses
+import re
+from pathlib import Path
+
+import pytest
+
+from adaptbert.base.files import read_json, write_json
+from adaptbert.comparison.records import Comparison
+from adaptbert.comparison.report import overview
+from adaptbert.comparison.report.page import render
+from adaptbert.comparison.report.sentences import captions, repetition, rungs, starts, trust
+from adaptbert.comparison.report.sentences import steps as sentences
+from adaptbert.comparison.report.sentences import tasks as task_sentences
+from adaptbert.comparison.report.terms import Words, change
+from adaptbert.comparison.rungs import Cost
+from adaptbert.comparison.starts import Ranking
+from tests.support.page_reader import Reader, seen
+from tests.support.simulated import compared, simulate
+
+NAMES = ("small", "base")
+
+
+@pytest.fixture(scope="module")
+def several(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
+    return compared(simulate(tmp_path_factory.mktemp("recipe"), starts=NAMES, draws=2))
+
+
+@pytest.fixture(scope="module")
+def page(several: Comparison) -> str:
+    return render(several)
+
+
+def same_numbers(words: Words) -> bool:
+    numbers = [re.findall(r"[+−]?\d+(?:\.\d+)?", text) for text in (words.en, words.zh)]
+    return sorted(numbers[0]) == sorted(numbers[1])
+
+
+def test_the_page_is_well_formed_and_in_both_languages(page: str) -> None:
+    read = Reader(page)
+    assert read.open == []
+    assert len(read.ids) == len(set(read.ids))
+    assert set(read.labelled_by) <= set(read.ids)
+    assert {address[1:] for address in read.addresses if address.startswith("#")} <= set(read.ids)
+    assert len(read.text["en"]) == len(read.text["zh-Hans"])
+
+
+def test_every_run_is_a_dot_and_a_number(several: Comparison, page: str) -> None:
+    for task in several.tasks:
+        figure = page[page.index(f'id="arms-{task.anchor}"') :].partition("</figure>")[0]
+        assert figure.count('<circle class="dot"') == sum(arm.runs for arm in task.arms)
+        heights = set(re.findall(r'<circle class="dot" cx="[^"]*" cy="([^"]*)"', figure))
+        assert len(heights) == sum(len(arm.by_draw) for arm in task.arms), "a line of dots for each draw"
+        table = page[page.index(f'id="table-{task.anchor}"') :].partition("</table>")[0]
+        for arm in task.arms:
+            for draw, scores in arm.by_draw.items():
+                for seed, score in scores.items():
+                    title = f"draw {draw}, seed {seed}" if draw else f"seed {seed}"
+                    assert f'title="{title}">{100 * score:.1f}</span>' in table
+
+
+def test_words_follow_what_was_repeated(several: Comparison, page: str) -> None:
+    task = several.tasks[0]
+    step, plain = task.step("domain_transfer"), task.step("pretrain")
+    assert step is not None
+    assert plain is not None
+    text = sentences.step(step, task, 0.95, several.worth)
+    assert "; 2 draws, 3 seeds, 300 test rows)" in text.en
+    assert "；独立训练 2 次、3 个种子、300 行测试数据）" in text.zh
+    assert "1 draw, 3 seeds" in sentences.step(plain, task, 0.95, several.worth).en, "general pre-training is one run"
+    assert "3 seeds, 300 test rows" in task_sentences.best(dataclasses.replace(task, chosen="general"), 0.95).en
+    assert "2 draws, 3 seeds, 300 test rows" in task_sentences.best(dataclasses.replace(task, chosen="domain"), 0.95).en
+    assert overview.verdict(several)[-1] == repetition.once(several)
+    assert repetition.once(several).en.startswith("Each rung above general pre-training was trained 2 times (draws)")
+    intervals = repetition.intervals(several)
+    assert intervals.en.startswith("Intervals cover draws, fine-tuning seeds with their labels and test rows.")
+    assert intervals.zh.startswith("区间涵盖各次独立训练、微调种子（及其标注）和测试行。")
+    assert "General pre-training was done once for each start" in intervals.en
+    assert "a line of dots for each draw" in captions.arms(task, 0.95).en
+    assert "paired by seed and test row" in captions.differences(task, several.worth).en
+    assert "Dotted: ±1.0 points, the smallest gain worth having." in captions.differences(task, several.worth).en
+    assert "Each rung was trained once" not in seen(page)
+
+
+def test_answers_name_the_start_of_every_task(several: Comparison) -> None:
+    texts = [text for text in overview.verdict(several) if text.en.startswith("The domain text itself: ")]
+    assert len(texts) == 1
+    for task in several.tasks:
+        step = task.step("domain_text")
+        assert step is not None
+        assert step.difference is not None
+        answer = f"{task.name} {change(step.difference.mean)}"
+        assert answer in texts[0].en
+        assert answer in texts[0].zh
+    on_several = [text.en for text in overview.verdict(several) if text.en.startswith("On tasks like these")]
+    assert on_several
+    assert all("(small)" in text or "(base)" in text for text in on_several)
+
+
+def test_one_more_draw_has_a_price_and_an_honest_use(comparison: Comparison, several: Comparison) -> None:
+    once = dataclasses.replace(comparison, one_more_draw=Cost(4_500_000, 143.0))
+    first = repetition.one_more_draw(once)
+    assert first is not None
+    assert "would take 4.50 M tokens and 143 TFLOP" in first.en
+    assert "With one draw, the spread between draws is unknown, and no verdict is given." in first.en
+    assert "falls as 1/√n" in first.en
+    assert "4.50 百万词元、143 TFLOP" in first.zh
+    second = repetition.once(once)
+    assert second.en.endswith("Verdicts need a second draw (`ladder.draws: 2`): 4.50 M tokens and 143 TFLOP more.")
+    assert same_numbers(second)
+    assert "second draw" not in repetition.once(dataclasses.replace(comparison, one_more_draw=None)).en
+    more = repetition.one_more_draw(several)
+    assert more is not None
+    assert more.en.endswith("by 18 % from 2 draws to 3.")
+    assert same_numbers(more)
+    assert repetition.one_more_draw(dataclasses.replace(several, one_more_draw=None)) is None
+    assert more.en in seen(render(several))
+
+
+def test_rungs_are_shown_without_a_row_or_sentence_for_each_draw(several: Comparison, page: str) -> None:
+    table = page[page.index('id="table-bits"') :].partition("</table>")[0]
+    assert table.count('<th scope="row"') == 2 * 8
+    assert "3.12–3.14" in table, "the lowest and the highest draw of domain_transfer/domain on general text"
+    legend = page[page.index('id="reading"') :].partition('class="legend"')[2].partition("</div>")[0]
+    assert legend.count("<code>") == 7, "one for each way of training"
+    figure = page[page.index('id="curve-base-domain"') :].partition("</figure>")[0]
+    assert figure.count("<polyline") == 1 + 2 * 6, "a line for each draw"
+    texts = [text.en for text in rungs.reading(several)]
+    assert "starts with different tokenizers can be compared" in texts[0]
+    assert sum("(mean of 2 draws)" in text for text in texts) == 4
+
+
+def test_a_missing_draw_is_named(tmp_path: Path) -> None:
+    made = simulate(tmp_path, tasks=["section"], draws=3)
+    for kind in ("metrics/finetune/section-domain-small-{}.json", "metrics/domain_transfer/domain-small-{}.json"):
+        (made.root / kind.format(2)).unlink()
+    holed = compared(made)
+    texts = [text.en for text in trust.troubles(dataclasses.replace(holed.tasks[0], scattered=[]))]
+    assert texts == ["section-domain: draw 2 was planned and has no result. The mean is that of the other draws."]
+    assert "domain_transfer/domain-2 has no measurements." in [text.en for text in rungs.reading(holed)]
+    assert Reader(render(holed)).open == []
+
+
+def test_runs_that_fail_are_counted_among_all_runs(tmp_path: Path) -> None:
+    made = simulate(tmp_path, tasks=["section"], draws=2)
+    path = made.root / "metrics/finetune/section-task-small-2.json"
+    cell = read_json(path)
+    cell["seeds"][0]["degenerate"] = True
+    write_json(path, cell)
+    task = compared(made).tasks[0]
+    assert [text.en for text in trust.troubles(dataclasses.replace(task, scattered=[]))] == [
+        "task: 1 of 6 runs predict one class only. They are included in the mean."
+    ]
+    card = trust.degenerate(task)
+    assert card is not None
+    assert card.en == "Runs that predict one class only: task (1 of 6)."
+
+
+def test_missing_cells_are_called_by_their_start(tmp_path: Path) -> None:
+    made = simulate(tmp_path, tasks=["section"], starts=NAMES)
+    (made.root / "metrics/finetune/section-domain-base-1.json").unlink()
+    page = render(compared(made))
+    assert "section-domain-base was planned and has no result." in page
+    assert "section-domain-small was planned" not in page
+
+
+def ranked(several: Comparison, **changes: object) -> Ranking:
+    """The ranking of the first task; the costs of its second start in the arm that orders are others."""
+    ranking = several.rankings[0]
+    first, second = ranking.arms[0].standings
+    standings = [first, dataclasses.replace(second, **changes)]  # type: ignore[arg-type]
+    return dataclasses.replace(ranking, arms=[dataclasses.replace(ranking.arms[0], standings=standings)])
+
+
+def test_budgets_of_starts_are_equal_or_said_to_differ(several: Comparison) -> None:
+    assert starts.budgets(several.rankings[0]).en.startswith("Budgets are equal:")
+    ranking = ranked(several, cost=Cost(3_000_000, 90.0))
+    first, second = ranking.order
+    differing = starts.budgets(ranking)
+    assert "a difference may be due to the amount of training" in differing.en
+    assert f"{ranking.arm} ({first} 2.80 M and {second} 3.00 M tokens)" in differing.en
+    assert same_numbers(differing)
+    larger = starts.budgets(ranked(several, cost=Cost(2_800_000, 560.0)))
+    assert "the TFLOP differ, because the models do" in larger.en
+
+
+def test_the_order_of_starts_is_that_of_dev_with_the_difference_on_test(several: Comparison) -> None:
+    ranking = several.rankings[0]
+    difference = ranking.arms[0].standings[1].difference
+    assert difference is not None
+    text = starts.order(ranking, 0.95)
+    dev = [f"{start} {100 * ranking.dev[start]:.1f}" for start in ranking.order]
+    assert f"on the dev split, in the arm {ranking.arm}: {dev[0]} and {dev[1]}." in text.en
+    assert f"differs from {ranking.order[0]} by {100 * difference.mean:+.1f}".replace("-", "−") in text.en
+    assert same_numbers(text)
+    alone = starts.order(ranked(several, difference=None), 0.95)
+    assert "share no seed" in alone.en
+
+
+def test_starts_that_are_equal_on_dev_have_no_order(several: Comparison) -> None:
+    ranking = several.rankings[0]
+    tied = dataclasses.replace(ranking, dev=dict.fromkeys(ranking.order, 0.5))
+    assert "The first two are equal there and have no order." in starts.order(tied, 0.95).en
+    assert "no order" not in starts.order(ranking, 0.95).en
+    assert starts.headline(tied).en == f"On {tied.task}, base and small are equal on the dev split (arm domain)."
+    second = ranking.arms[0].standings[1].verdict
+    assert second is not None
+    assert starts.headline(ranking).en == (
+        f"On {ranking.task}, base is ahead of small on the dev split (arm domain); on the test split, small: "
+        f"{starts.STANDS[second].en}."
+    )
+    headlines = [starts.headline(each) for each in several.rankings]
+    assert overview.verdict(several)[: len(headlines)] == headlines, "the page begins with them"
+    alone = dataclasses.replace(several, tasks=[dataclasses.replace(task, steps=[]) for task in several.tasks])
+    assert overview.verdict(alone) == headlines
+
+
+def test_runs_of_one_answer_are_named_beside_the_ranking(several: Comparison) -> None:
+    task = several.tasks[0]
+    collapsed = [dataclasses.replace(arm, degenerate=[(1, 1)]) for arm in task.arms]
+    tasks = [dataclasses.replace(task, arms=collapsed), *several.tasks[1:]]
+    page = render(dataclasses.replace(several, tasks=tasks))
+    ranking = page[page.index('<section id="starts"') :].partition("</section>")[0]
+    assert f"{task.start}: Runs that predict one class only: scratch (1 of" in ranking
+    assert "predict one class only" not in render(several)
+
+
+@pytest.mark.parametrize(
+    ("draws", "sentence"),
+    [
+        ((0, 0), "Nothing was trained above the starts."),
+        ((1, 1), "Every start has one draw of each rung: these results say nothing about another draw of training."),
+        ((2, 2), "Every start has 2 draws of each rung, and the intervals cover them."),
+        ((1, 2), "Every start has 1 – 2 draws of each rung, and the intervals cover them."),
+    ],
+)
+def test_draws_of_starts_are_said(several: Comparison, draws: tuple[int, int], sentence: str) -> None:
+    text = starts.repeated(dataclasses.replace(several.rankings[0], draws=draws))
+    assert text.en.startswith(sentence)
+    assert same_numbers(text) or draws == (1, 1)
+
+
+def test_the_section_has_every_arm_of_every_start(several: Comparison, page: str) -> None:
+    for ranking in several.rankings:
+        table = page[page.index(f'id="table-starts-{ranking.task}"') :].partition("</table>")[0]
+        assert table.count('role="rowheader"') == len(ranking.arms) == 6
+        cells = re.findall(r'<td role="cell" data-task="(\w+)"><b>([\d.]+)</b>', table)
+        assert cells == [
+            (each.start, f"{100 * each.interval.mean:.1f}")
+            for arm in ranking.arms
+            for each in arm.standings
+            if each.interval is not None
+        ]
+        chips = re.findall(r'class="chip verdict-(\w+)">([^<]*) <span lang="en">([^<]*)<', table)
+        assert chips == [
+            (each.verdict, change(each.difference.mean), starts.STANDS[each.verdict].en)
+            for arm in ranking.arms
+            for each in arm.standings
+            if each.verdict is not None and each.difference is not None
+        ]
+        assert len(chips) == 6
+    assert "their general pre-training was not repeated" in starts.notes(several)[0].en
+    public = dataclasses.replace(several, began_from={"base": "hub/model"})
+    assert "elsewhere is not counted: base" in starts.notes(public)[1].en
+
+
+def test_one_start_has_no_section_and_no_choice(comparison: Comparison) -> None:
+    page = render(comparison).partition("<body>")[2].partition("<script>")[0]
+    for absent in ('id="starts"', "data-start", "data-choice", "different tokenizers"):
+        assert absent not in page

@@ -1,0 +1,81 @@
+"""A power, and a detectable difference, come true in simulated studies at the rate that they promise."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from adaptbert.comparison.statistics.intervals import MOST_DF
+from adaptbert.comparison.statistics.mean_squares import Layout, MeanSquares
+from adaptbert.comparison.statistics.power import POWER, SURE, Power, spread_range
+
+STUDIES = 2000
+
+
+def standard_error(rate: float) -> float:
+    return math.sqrt(rate * (1 - rate) / STUDIES)
+
+
+def of_seeds(se: float, df: int, level: float = 0.05) -> Power:
+    """A paired t-test over df + 1 seeds of two arms that are made once."""
+    seeds = df + 1
+    squares = MeanSquares(0.0, 0.0, se**2 * seeds / 2)
+    return Power(squares, Layout((0, 0), seeds, (1, 1)), (0.0, MOST_DF), level)
+
+
+def test_power_agrees_with_a_published_example() -> None:
+    # Paired t-test, effect of half a standard deviation, 34 pairs, two-sided 5 %: 0.808 in Cohen's tables.
+    assert of_seeds(1 / math.sqrt(34), 33).of(0.5) == pytest.approx(0.808, abs=0.002)
+
+
+@pytest.mark.parametrize("df", [2, 4, 30])
+@pytest.mark.parametrize("level", [0.2, 0.05, 0.0125])
+def test_of_one_mean_square_it_is_the_non_central_t_distribution(df: int, level: float) -> None:
+    """Cohen (1988), "Statistical Power Analysis for the Behavioral Sciences", 2nd ed., chapter 2."""
+    for ratio in (0.5, 2.0, 4.0):
+        exact = stats.nct.sf(stats.t.ppf(1 - level / 2, df), df, ratio)
+        assert of_seeds(0.013, df, level).of(ratio * 0.013) == pytest.approx(exact, abs=0.003)
+
+
+@pytest.mark.parametrize("layout", [Layout((2, 2), 3, (1, 1, 2, 2, 2, 2)), Layout((5, 0), 5, (1, 1, 5, 5, 5, 5))])
+def test_the_detectable_difference_has_the_power_that_it_claims(layout: Layout) -> None:
+    power = Power(MeanSquares(2e-4, 1e-4, 1e-4), layout, (1e-5, 999), 0.025)
+    assert power.detectable is not None
+    assert power.of(power.detectable) == pytest.approx(POWER, abs=1e-6)
+
+
+def test_the_detectable_difference_is_shown_in_four_of_five_studies() -> None:
+    effect = of_seeds(0.02 / math.sqrt(5), 4).detectable
+    assert effect is not None
+    scores = np.random.default_rng(17).normal(effect, 0.02, (STUDIES, 5))
+    means, errors = scores.mean(1), scores.std(1, ddof=1) / math.sqrt(5)
+    shown = np.mean(means / errors > stats.t.ppf(0.975, 4))
+    assert abs(shown - POWER) < 4 * standard_error(POWER)
+
+
+def test_less_spread_and_more_degrees_of_freedom_show_smaller_effects_and_more_questions_larger_ones() -> None:
+    for powers in (
+        [of_seeds(se, 8) for se in (0.02, 0.01, 0.005)],
+        [of_seeds(0.01, df) for df in (2, 4, 9, 100)],
+        [of_seeds(0.01, 8, 0.05 / questions) for questions in (6, 2, 1)],
+    ):
+        effects = [power.detectable or 0 for power in powers]
+        assert effects == sorted(effects, reverse=True)
+
+
+def test_of_a_known_spread_the_detectable_difference_is_that_of_the_normal_distribution() -> None:
+    assert of_seeds(0.01, 100_000).detectable == pytest.approx(0.01 * (1.95996 + 0.84162), rel=1e-3)
+
+
+def test_without_a_spread_nothing_is_detectable() -> None:
+    assert of_seeds(0.0, 4).detectable is None
+
+
+@pytest.mark.parametrize("df", [3, 20])
+def test_the_true_spread_lies_in_its_range_at_the_stated_rate(df: int) -> None:
+    low, high = spread_range(df)
+    assert low < 1 < high
+    estimates = np.sqrt(np.random.default_rng(df).chisquare(df, STUDIES) / df)
+    covered = np.mean((low * estimates <= 1) & (high * estimates >= 1))
+    assert abs(covered - SURE) < 4 * standard_error(SURE)

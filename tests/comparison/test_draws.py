@@ -1,0 +1,206 @@
+"""Several draws and starts: a seed has the mean of its draws, every run is kept, and no start is mixed with another."""
+
+import csv
+from pathlib import Path
+from statistics import mean
+
+import pytest
+
+from adaptbert.base.files import read_json, write_json
+from adaptbert.comparison.records import Comparison
+from adaptbert.comparison.report.page import render
+from adaptbert.comparison.rungs import Cost, grouped
+from adaptbert.comparison.tables.headlines import headlines
+from adaptbert.comparison.tables.metrics_json import summary
+from adaptbert.comparison.tables.plot_data import write_plots
+from adaptbert.comparison.tables.text_table import NO_TASKS, comparison_table
+from adaptbert.finetuning.metrics.cell_metrics import CellMetrics
+from tests.support.simulated import Simulated, compared, simulate
+from tests.support.simulated_rungs import BITS, DRAWS_APART
+
+STARTS, DRAWS, SEEDS = ("small", "base"), 2, (1, 2, 3)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Simulated:
+    return simulate(tmp_path_factory.mktemp("recipe"), starts=STARTS, draws=DRAWS, seeds=SEEDS)
+
+
+@pytest.fixture(scope="module")
+def several(made: Simulated) -> Comparison:
+    return compared(made)
+
+
+def test_a_seed_has_the_mean_of_its_draws_and_every_run_is_kept(made: Simulated, several: Comparison) -> None:
+    for task in several.tasks:
+        domain, general = task.arm("domain"), task.arm("general")
+        assert domain is not None
+        assert general is not None
+        assert (domain.planned, general.planned) == ([1, 2], [0])
+        for draw in (1, 2):
+            cell = CellMetrics.read(made.root / f"metrics/finetune/{task.task}-domain-{task.start}-{draw}.json")
+            assert domain.by_draw[draw] == {seed.seed: seed.test[task.metric] for seed in cell.seeds}
+        assert domain.scores == {seed: mean(domain.by_draw[draw][seed] for draw in (1, 2)) for seed in SEEDS}
+        assert general.scores == general.by_draw[0]
+        assert (domain.runs, general.runs) == (6, 3)
+        assert domain.interval is not None
+        assert general.interval is not None
+        assert domain.interval.n == 3
+        assert set(domain.interval.sources) == {"draws", "seeds", "rows"}
+        assert set(general.interval.sources) == {"seeds", "rows"}, "it has no draws of its own"
+
+
+def test_questions_are_asked_within_a_start(several: Comparison) -> None:
+    assert [task.name for task in several.tasks] == ["section/small", "section/base", "mention/small", "mention/base"]
+    for task in several.tasks:
+        step = task.step("domain_transfer")
+        assert step is not None
+        assert step.difference is not None
+        domain, general = task.arm("domain"), task.arm("general")
+        assert domain is not None
+        assert general is not None
+        expected = mean(domain.scores[seed] - general.scores[seed] for seed in SEEDS)
+        assert step.difference.mean == pytest.approx(expected)
+        assert (step.draws, step.difference.draws) == (2, 2)
+        assert step.difference.variance is not None
+        assert set(step.difference.variance.parts) == {"draws", "seeds", "rows"}
+    assert {(average.start, average.arm) for average in several.suite} == {
+        (start, arm.name) for start in STARTS for arm in several.tasks[0].arms
+    }
+
+
+def test_an_arm_is_inspected_over_all_its_draws(several: Comparison) -> None:
+    for task in several.tasks:
+        arm = task.arm(str(task.chosen))
+        assert arm is not None
+        assert task.inspection is not None
+        assert task.inspection.runs == arm.runs
+        scores = [score for draw in arm.by_draw.values() for score in draw.values()]
+        by_run = zip(*(each.f1 for each in task.inspection.classes), strict=True)
+        if task.metric == "f1_macro":
+            assert [sum(f1) / len(f1) for f1 in by_run] == pytest.approx(scores)
+
+
+def test_the_draws_of_a_rung_stand_together(several: Comparison) -> None:
+    groups = {rung.name: rung for rung in grouped(several.rungs)}
+    assert len(groups) == 2 * len(BITS)
+    domain = groups["domain_transfer/domain-base"]
+    assert [(rung.name, rung.draw) for rung in domain.rungs] == [
+        ("domain_transfer/domain-base-1", 1),
+        ("domain_transfer/domain-base-2", 2),
+    ]
+    assert domain.first.path == "domain_transfer/domain"
+    assert domain.below == "pretrain/base"
+    bits = BITS["domain_transfer/domain"][0]
+    assert domain.each("general") == pytest.approx([bits, bits + DRAWS_APART])
+    assert domain.after["general"] == pytest.approx(bits + DRAWS_APART / 2)
+    assert groups["task_transfer/section-domain-base"].below == "domain_transfer/domain-base"
+
+
+def test_one_more_draw_costs_what_the_first_did(made: Simulated, several: Comparison, tmp_path: Path) -> None:
+    rungs = [rung for rung in several.rungs if rung.draw == 1]
+    cells = [key for key, cell in made.ladder.finetune.items() if cell.draw == 1]
+    assert (len(rungs), len(cells)) == (2 * 6, 2 * 2 * 4)
+    fine_tuning = len(cells) * len(SEEDS)
+    assert several.one_more_draw == Cost(
+        sum(rung.tokens for rung in rungs) + fine_tuning * 64_000,
+        pytest.approx(sum(rung.tflop for rung in rungs) + fine_tuning * 0.4),
+    )
+    holed = simulate(tmp_path, tasks=["section"])
+    holed.cell("domain").unlink()
+    assert compared(holed).one_more_draw is None
+
+
+def test_a_draw_without_metrics_is_missing_and_the_others_count(tmp_path: Path) -> None:
+    made = simulate(tmp_path, tasks=["section"], draws=2)
+    holed = compared(made).tasks[0].arm("domain")
+    (made.root / "metrics/finetune/section-domain-small-2.json").unlink()
+    arm = compared(made).tasks[0].arm("domain")
+    assert holed is not None
+    assert arm is not None
+    assert (arm.planned, list(arm.by_draw)) == ([1, 2], [1])
+    assert arm.scores == holed.by_draw[1]
+
+
+def test_a_degenerate_run_is_known_by_draw_and_seed(tmp_path: Path) -> None:
+    made = simulate(tmp_path, tasks=["section"], draws=2)
+    path = made.root / "metrics/finetune/section-task-small-2.json"
+    cell = read_json(path)
+    cell["seeds"][2]["degenerate"] = True
+    write_json(path, cell)
+    arm = compared(made).tasks[0].arm("task")
+    assert arm is not None
+    assert arm.degenerate == [(2, 3)]
+
+
+def test_the_files_for_programs_have_a_start_below_each_task(several: Comparison) -> None:
+    values = summary(several)
+    assert set(values) == {"section", "mention", *NO_TASKS}
+    for name in ("section", "mention", "suite"):
+        assert list(values[name]) == list(STARTS)
+    arm = several.tasks[1].arm("domain")
+    assert arm is not None
+    assert values["section"]["base"]["domain"]["runs"] == [
+        [draw, seed, round(score, 6)] for draw, scores in arm.by_draw.items() for seed, score in scores.items()
+    ]
+    ranking = several.rankings[0]
+    assert values["starts"]["section"]["order"] == ranking.order
+    assert values["starts"]["section"]["draws"] == [2, 2]
+    behind = values["starts"]["section"]["arms"]["domain"][ranking.order[1]]
+    difference = ranking.arms[0].standings[1].difference
+    assert difference is not None
+    assert behind["difference"] == pytest.approx(difference.mean, abs=1e-6)
+    step = several.tasks[1].step("domain_text")
+    assert step is not None
+    assert step.difference is not None
+    assert step.difference.variance is not None
+    written = values["section"]["base"]["steps"]["domain_text"]
+    assert (written["draws"], written["primary"], written["verdict"]) == ([2], True, step.verdict)
+    assert dict(written["variance"]) == pytest.approx(dict(step.difference.variance.parts), rel=0.01)
+    numbers = headlines(values)
+    assert numbers["mention"]["small"]["steps"].keys() == values["mention"]["small"]["steps"].keys()
+    assert set(numbers) == {"section", "mention"}
+
+
+def test_plots_have_a_row_for_every_run(several: Comparison, tmp_path: Path) -> None:
+    write_plots(several, tmp_path / "plots")
+    with (tmp_path / "plots/scores/section.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    runs = {(row["start"], row["arm"], row["draw"], row["seed"]) for row in rows}
+    assert len(runs) == len(rows) == 2 * (2 * 3 + 4 * 2 * 3)
+    assert {row["draw"] for row in rows if row["arm"] == "general"} == {"0"}
+    with (tmp_path / "plots/bits_per_char/domain.csv").open(encoding="utf-8") as file:
+        rungs = {(row["start"], row["rung"], row["draw"]) for row in csv.DictReader(file)}
+    assert ("base", "domain_transfer/domain-base", "2") in rungs
+    names = {path.name for path in (tmp_path / "plots/confusion").iterdir()}
+    assert names == {"section-small.csv", "section-base.csv", "mention-small.csv", "mention-base.csv"}
+
+
+def test_the_text_table_separates_draws_and_compares_starts(several: Comparison) -> None:
+    lines = comparison_table(summary(several)).splitlines()
+    header = next(line for line in lines if line.startswith("section/small"))
+    assert "draws separated by |" in header
+    rows = [line for line in lines[lines.index(header) :] if line.startswith(("domain ", "general "))][:2]
+    assert [row.count("|") for row in rows] == [0, 1]
+    start = next(number for number, line in enumerate(lines) if line.startswith("section: starts in the order"))
+    assert "one draw" not in lines[start], "there are two"
+    assert lines[start + 3].split()[:2] == [several.rankings[0].arm, several.rankings[0].order[0]]
+    assert any(line.startswith("mean over tasks, of unlike metrics: base") for line in lines)
+    assert lines[-1] == "(per character and not per token, so starts with different tokenizers can be compared)"
+    assert max(map(len, lines)) <= 130
+
+
+def test_one_draw_of_several_starts_says_so(tmp_path: Path) -> None:
+    comparison = compared(simulate(tmp_path, tasks=["section"], starts=STARTS))
+    table = comparison_table(summary(comparison))
+    assert "one draw of each rung: nothing is said of another training" in table
+    assert "|" not in table
+    verdicts = {arm.arm: arm.standings[1].verdict for arm in comparison.rankings[0].arms}
+    assert {verdict for arm, verdict in verdicts.items() if arm not in ("scratch", "general")} == {"one_draw"}
+    assert "one_draw" not in (verdicts["scratch"], verdicts["general"]), "the starts themselves, as they are"
+
+
+def test_one_seed_of_several_draws_has_no_interval(tmp_path: Path) -> None:
+    comparison = compared(simulate(tmp_path, tasks=["section"], draws=2, seeds=(1,)))
+    assert {step.verdict for step in comparison.tasks[0].steps} == {"untested"}
+    assert "points on 1 seed; an interval needs three seeds." in render(comparison)

@@ -1,0 +1,136 @@
+"""What is said of a step follows from what was repeated, from the smallest gain worth having, and from questions."""
+
+from pathlib import Path
+
+import pytest
+
+from adaptbert.comparison.records import Comparison, Step
+from adaptbert.comparison.statistics.multiplicity import adjusted_p
+from adaptbert.comparison.statistics.verdicts import GAINS, Verdict
+from tests.support.simulated import ACCURACY, LIFTED, Simulated, compared, simulate
+
+EFFECTS = {*GAINS, "loss"}
+
+
+@pytest.fixture(scope="module")
+def noisy(tmp_path_factory: pytest.TempPathFactory) -> Simulated:
+    """Draws lie two points apart; the domain text helps, a task step after it brings nothing."""
+    root = tmp_path_factory.mktemp("noisy")
+    return simulate(root, tasks=["section"], draws=3, accuracy=LIFTED, draw_spread=0.02, dice_seed=3)
+
+
+def step_of(comparison: Comparison, name: str) -> Step:
+    step = comparison.tasks[0].step(name)
+    assert step is not None
+    return step
+
+
+def test_general_pre_training_is_one_run_whatever_the_draws(noisy: Simulated) -> None:
+    comparison = compared(noisy, primary=["pretrain", "climb", "domain_transfer"])
+    for name in ("pretrain", "climb"):
+        step = step_of(comparison, name)
+        assert (step.verdict, step.draws, step.p_holm) == ("one_draw", 1, None)
+    domain = step_of(comparison, "domain_transfer")
+    assert (domain.verdict, domain.draws) == ("worth_it", 3)
+    assert domain.difference is not None
+    assert domain.p_holm == domain.difference.p, "the only one that has a verdict"
+    assert step_of(comparison, "domain_text").verdict == "descriptive", "no primary question here"
+
+
+@pytest.mark.parametrize(
+    ("worth", "text", "task_step"),
+    [
+        (0.01, "worth_it", {"undecided"}),
+        (0.10, "gain", {"no_difference", "no_worse"}),
+        (0.50, "small_gain", {"no_difference"}),
+    ],
+)
+def test_verdicts_are_against_the_smallest_gain_worth_having(
+    noisy: Simulated, worth: float, text: Verdict, task_step: set[Verdict]
+) -> None:
+    comparison = compared(noisy, worth=worth)
+    assert comparison.worth == worth
+    assert step_of(comparison, "domain_text").verdict == text
+    assert step_of(comparison, "task_transfer_after_domain").verdict in task_step
+
+
+def test_p_is_adjusted_over_the_primary_questions_of_all_tasks(repeated: Comparison) -> None:
+    steps = [step for task in repeated.tasks for step in task.steps if step.primary]
+    p_values = [step.difference.p for step in steps if step.difference is not None and step.difference.p is not None]
+    assert [step.p_holm for step in steps] == adjusted_p(p_values)
+    assert len(p_values) == 4, "two questions on two tasks"
+
+
+def test_a_step_that_harms_is_called_a_loss(tmp_path: Path) -> None:
+    harmed = simulate(tmp_path, draws=3, accuracy=ACCURACY | {"domain_task": 0.50}, tasks=["section"])
+    assert step_of(compared(harmed), "task_transfer_after_domain").verdict == "loss"
+
+
+def test_equal_arms_whose_draws_lie_apart_are_hardly_ever_shown_to_differ(tmp_path: Path) -> None:
+    shown = 0
+    equal = dict.fromkeys(ACCURACY, 0.6)
+    for dice in range(6):
+        made = simulate(
+            tmp_path / str(dice),
+            accuracy=equal,
+            draws=2,
+            draw_spread=0.03,
+            dice_seed=dice,
+            test_rows=80,
+            tasks=["section"],
+        )
+        verdicts = {step.verdict for step in compared(made).tasks[0].steps}
+        assert "one_draw" not in verdicts
+        shown += bool(verdicts & EFFECTS)
+    assert shown <= 1
+
+
+def test_what_could_be_shown_is_known_of_every_step_with_an_interval(repeated: Comparison) -> None:
+    for task in repeated.tasks:
+        for step in task.steps:
+            assert step.detectable is not None
+            assert step.detectable.low < step.detectable.value < step.detectable.high
+            is_open = step.verdict in ("undecided", "no_worse")
+            assert (step.needed is not None) == is_open, "what is decided, or not asked, needs nothing"
+        assert any(step.needed is not None for step in task.steps)
+
+
+def test_an_undecided_question_names_the_cheapest_design_that_would_settle_it(noisy: Simulated) -> None:
+    """Its test rows suffice for a gain of three points."""
+    needed = step_of(compared(noisy, worth=0.03), "task_transfer_after_domain").needed
+    assert needed is not None
+    assert needed.rows is None
+    assert needed.design is not None
+    assert needed.design.draws >= 3
+    assert needed.design.seeds >= 3
+    assert needed.design.tflop > 0
+
+
+def test_where_rows_are_too_few_more_training_is_not_proposed(noisy: Simulated) -> None:
+    fine, finer = (step_of(compared(noisy, worth=worth), "task_transfer_after_domain") for worth in (0.01, 0.005))
+    assert fine.needed is not None
+    assert finer.needed is not None
+    assert (fine.needed.design, finer.needed.design) == (None, None)
+    assert fine.needed.rows is not None
+    assert finer.needed.rows is not None
+    assert fine.needed.rows > 300, "more than there are"
+    assert finer.needed.rows == pytest.approx(4 * fine.needed.rows, rel=0.01), "half the difference, four times as many"
+
+
+def test_an_effect_on_several_tasks_is_counted_with_draws_alone(repeated: Comparison, comparison: Comparison) -> None:
+    text, task_step = repeated.on_several
+    assert (text.question, text.start, text.tasks, text.gains, text.losses) == ("domain_text", "small", 2, 2, 0)
+    assert (task_step.question, task_step.gains, task_step.losses) == ("task_transfer_after_domain", 0, 0)
+    assert comparison.on_several == []
+
+
+def test_a_missing_arm_leaves_its_questions_without_a_verdict_and_the_others_with_one(tmp_path: Path) -> None:
+    made = simulate(tmp_path, tasks=["section"], draws=2, accuracy=LIFTED)
+    for draw in (1, 2):
+        (made.root / f"metrics/finetune/section-domain_task-small-{draw}.json").unlink()
+    comparison = compared(made)
+    assert step_of(comparison, "task_transfer_after_domain").verdict == "untested"
+    text = step_of(comparison, "domain_text")
+    assert text.verdict == "worth_it"
+    assert text.difference is not None
+    assert text.p_holm == text.difference.p

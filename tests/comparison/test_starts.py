@@ -1,0 +1,161 @@
+"""Starts are ordered by dev scores of one arm, and compared with the first on test, arm by arm."""
+
+import pytest
+
+from adaptbert.comparison.rungs import Cost
+from adaptbert.comparison.starts import Ranking, Scored, Standing, ranking, study_key
+from adaptbert.comparison.statistics.intervals import mean_interval
+from adaptbert.comparison.statistics.multiplicity import adjusted_p
+from adaptbert.comparison.statistics.spread import MADE_ONCE, Runs
+from adaptbert.comparison.statistics.study import Study
+
+DOMAIN: dict[str, Runs] = {
+    "small": {1: {1: 0.60, 2: 0.62, 3: 0.61}, 2: {1: 0.61, 2: 0.63, 3: 0.60}},
+    "base": {1: {1: 0.70, 2: 0.73, 3: 0.71}, 2: {1: 0.72, 2: 0.72, 3: 0.71}},
+    "large": {1: {1: 0.71, 2: 0.72, 3: 0.715}, 2: {1: 0.70, 2: 0.73, 3: 0.72}},
+}
+DEV = {"small": 0.5, "base": 0.8, "large": 0.7}
+WITHIN, WORTH = (0.0, 1.0), 0.01
+Starts = dict[str, dict[str, tuple[Scored, Runs]]]
+"""Start -> arm -> what the ranking needs of it, and its runs."""
+
+
+def scored(runs: Runs, dev: float, tokens: int = 1000, tflop: float = 3.0) -> tuple[Scored, Runs]:
+    seeds = {seed: dev for scores in runs.values() for seed in scores}
+    means = [score for scores in runs.values() for score in scores.values()]
+    interval = mean_interval(means, 0.95, WITHIN) if means else None
+    return Scored(seeds, interval, Cost(tokens, tflop), sum(draw != MADE_ONCE for draw in runs)), runs
+
+
+def study(starts: Starts) -> Study:
+    runs = {study_key(arm, start): own for start, arms in starts.items() for arm, (_, own) in arms.items()}
+    return Study(runs, None, 0.95, WITHIN)
+
+
+def of_all(starts: Starts, worth: float = WORTH) -> Ranking | None:
+    of_starts = {start: {arm: each for arm, (each, _) in arms.items()} for start, arms in starts.items()}
+    return ranking("section", "f1_macro", of_starts, study(starts), worth)
+
+
+def ranked(starts: Starts, worth: float = WORTH) -> Ranking:
+    result = of_all(starts, worth)
+    assert result is not None
+    return result
+
+
+def once(runs: Runs, lower: float) -> Runs:
+    """The first draw as that of a rung that is made once for each start."""
+    return {MADE_ONCE: {seed: score - lower for seed, score in runs[1].items()}}
+
+
+def all_starts() -> Starts:
+    """`general` is worse on dev than `domain`, and has the reverse order there."""
+    return {
+        start: {
+            "general": scored(once(runs, 0.1), 0.4 - DEV[start] / 2),
+            "domain": scored(runs, DEV[start]),
+        }
+        for start, runs in DOMAIN.items()
+    }
+
+
+def one_draw() -> Starts:
+    """The same with one draw of every trained rung."""
+    starts = all_starts()
+    for start, runs in DOMAIN.items():
+        starts[start]["domain"] = scored({1: runs[1]}, DEV[start])
+    return starts
+
+
+def others_of(result: Ranking) -> list[tuple[str, Standing]]:
+    """Arm and standing of all but the first start."""
+    return [(arm.arm, each) for arm in result.arms for each in arm.standings if each.start != result.order[0]]
+
+
+def test_dev_decides_the_order_and_the_arm_and_test_does_not() -> None:
+    result = ranked(all_starts())
+    assert (result.arm, result.order) == ("domain", ["base", "large", "small"])
+    assert [arm.arm for arm in result.arms] == ["domain", "general"]
+    assert [each.start for each in result.arms[1].standings] == result.order, "one order for all arms"
+    best_on_test = all_starts()
+    best_on_test["small"]["domain"] = scored({1: dict.fromkeys((1, 2, 3), 0.99)}, DEV["small"])
+    assert ranked(best_on_test).order == result.order
+
+
+def test_differences_are_paired_with_the_first_start_and_adjusted_over_all_arms() -> None:
+    starts = all_starts()
+    result = ranked(starts)
+    first, *others = result.arms[0].standings
+    assert (first.difference, first.p_holm, first.verdict) == (None, None, None)
+    assert others[1].start == "small"
+    assert others[1].difference == study(starts).difference("small/domain", "base/domain")
+    tested = [each for _, each in others_of(result)]
+    p_values = [each.difference.p for each in tested if each.difference is not None and each.difference.p is not None]
+    assert [each.p_holm for each in tested] == adjusted_p(p_values)
+    assert len(p_values) == 4, "two starts in two arms"
+    assert others[1].p_holm is not None
+    assert others[1].p_holm > p_values[1], "adjusted"
+    assert {each.start: each.verdict for each in others} == {"large": "no_difference", "small": "loss"}
+
+
+def test_rungs_that_were_trained_once_from_each_start_have_no_verdict() -> None:
+    """The starts themselves are compared as they are, and only their p-values are adjusted."""
+    result = ranked(one_draw())
+    assert result.draws == (1, 1)
+    verdicts = {(arm, each.start): each.verdict for arm, each in others_of(result)}
+    assert {verdicts["domain", start] for start in ("large", "small")} == {"one_draw"}
+    assert verdicts["general", "small"] == "loss"
+    assert verdicts["general", "large"] in ("undecided", "no_worse", "no_difference")
+    known = [each for arm, each in others_of(result) if arm == "general"]
+    p_values = [each.difference.p for each in known if each.difference is not None and each.difference.p is not None]
+    assert [each.p_holm for each in known] == adjusted_p(p_values)
+    assert {each.p_holm for arm, each in others_of(result) if arm == "domain"} == {None}
+    for arm, each in others_of(result):
+        assert each.difference is not None
+        assert each.difference.low is not None, f"{arm}: the interval speaks of these weights"
+
+
+def test_a_difference_is_weighed_against_what_is_worth_having() -> None:
+    standings = ranked(all_starts(), worth=0.001).arms[0].standings[1:]
+    assert {each.start: each.verdict for each in standings} == {"large": "undecided", "small": "loss"}
+
+
+def test_budgets_are_equal_or_not_arm_by_arm() -> None:
+    starts = all_starts()
+    assert all(arm.same_tokens and arm.same_tflop for arm in ranked(starts).arms)
+    starts["small"]["domain"] = scored(DOMAIN["small"], DEV["small"], tflop=1.0)
+    larger = ranked(starts).arms
+    assert [(arm.arm, arm.same_tokens, arm.same_tflop) for arm in larger] == [
+        ("domain", True, False),
+        ("general", True, True),
+    ]
+    starts["small"]["domain"] = scored(DOMAIN["small"], DEV["small"], tokens=900)
+    assert [arm.same_tokens for arm in ranked(starts).arms] == [False, True]
+
+
+@pytest.mark.parametrize("draws", [(1, 1), (2, 3)])
+def test_draws_are_counted_over_trained_rungs(draws: tuple[int, int]) -> None:
+    starts = {
+        start: {
+            "general": scored(once(DOMAIN[start], 0.1), 0.1),
+            "domain": scored(dict.fromkeys(range(1, number + 1), DOMAIN[start][1]), 0.5),
+        }
+        for start, number in zip(("small", "base"), draws, strict=True)
+    }
+    assert ranked(starts).draws == draws
+
+
+def test_a_start_without_the_arm_comes_last_and_an_arm_of_one_start_is_left_out() -> None:
+    starts = all_starts()
+    starts["base"] = {"own": scored(DOMAIN["base"], 0.99)}
+    result = ranked(starts)
+    assert result.order == ["large", "small", "base"]
+    assert [arm.arm for arm in result.arms] == ["domain", "general"]
+    missing = all_starts()
+    missing["base"]["domain"] = scored({}, 0.0)
+    assert ranked(missing).arm == "general", "the arm that orders all three"
+
+
+def test_one_start_is_not_ranked() -> None:
+    assert of_all({"small": all_starts()["small"]}) is None
+    assert of_all({}) is None

@@ -1,0 +1,94 @@
+"""What answered the test rows is scored on the same resampled rows, whatever the order of its file."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from adaptbert.comparison.evaluation.baselines import Baselines
+from adaptbert.comparison.statistics.rows import RESAMPLES
+from adaptbert.comparison.task_studies import ResampledRows
+from adaptbert.finetuning.metrics.scores import classification_metrics
+from adaptbert.rows.labelled_set import split
+from adaptbert.rows.task_description import TaskDescription
+from tests.support import tiny_tasks
+
+
+def resampled(folder: Path) -> ResampledRows:
+    return ResampledRows(TaskDescription.read(folder), folder)
+
+
+@pytest.fixture
+def sentences(tmp_path: Path) -> Path:
+    return tiny_tasks.task(tmp_path / "task", "single_sentence", (20, 12, 40))
+
+
+def predictions(path: Path, gold: dict[str, str], by_seed: dict[int, dict[str, str]]) -> Path:
+    """As a cell writes them, in the order of the mappings."""
+    rows = [
+        {"seed": seed, "id": name, "gold": gold[name], "predicted": answer, "confidence": 0.9}
+        for seed, answers in by_seed.items()
+        for name, answer in answers.items()
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), path)
+    return path
+
+
+def test_rows_of_one_context_are_drawn_together(tmp_path: Path) -> None:
+    folder = tiny_tasks.task(tmp_path / "questions", "extractive_answer", (12, 12, 12))
+    rows = split(folder, "test")
+    assert resampled(folder).groups == 12
+    for place, row in enumerate(rows):
+        row |= {"context": rows[0]["context"] if place < 4 else row["context"], "question": f"Which fish, {place}?"}
+    pq.write_table(pa.Table.from_pylist(rows), folder / "test.parquet")
+    assert resampled(folder).groups == 9, "four questions are about one text"
+
+
+def test_equal_inputs_are_one_group(sentences: Path) -> None:
+    rows = split(sentences, "test")
+    rows[1]["text"] = rows[0]["text"]
+    pq.write_table(pa.Table.from_pylist(rows), sentences / "test.parquet")
+    assert resampled(sentences).groups == len({row["text"] for row in rows})
+
+
+def test_a_cell_has_the_mean_of_its_seeds_whatever_the_order_of_its_rows(sentences: Path, tmp_path: Path) -> None:
+    rows = resampled(sentences)
+    gold = {row["id"]: row["label"] for row in split(sentences, "test")}
+    other = dict.fromkeys(gold, "code")
+    forwards = rows.of_cell(predictions(tmp_path / "one.parquet", gold, {1: gold, 2: other}))
+    backwards = dict(reversed(other.items()))
+    again = rows.of_cell(predictions(tmp_path / "other.parquet", gold, {1: gold, 2: backwards}))
+    assert forwards.resampled.shape == (RESAMPLES,)
+    assert forwards.resampled.tolist() == again.resampled.tolist()
+    assert forwards.right is not None
+    assert forwards.right.tolist() == [1.0 if label == "code" else 0.5 for label in gold.values()]
+    only = rows.of_cell(predictions(tmp_path / "right.parquet", gold, {1: gold}))
+    assert only.resampled.tolist() == [1.0] * RESAMPLES
+    expected = (1 + classification_metrics(list(gold.values()), list(other.values()))["f1_macro"]) / 2
+    assert float(np.mean(forwards.resampled)) == pytest.approx(expected, abs=0.01)
+
+
+def test_a_baseline_has_its_metric_for_every_seed(sentences: Path) -> None:
+    gold = [row["label"] for row in split(sentences, "test")]
+    always = ["code"] * len(gold)
+    score = classification_metrics(gold, always)["f1_macro"]
+    runs = resampled(sentences).of_baselines(
+        Baselines({"same": {1: always, 2: always}, "own": {1: always, 2: gold}}, rows=20)
+    )
+    assert runs["same"].scores == {1: pytest.approx(score), 2: pytest.approx(score)}
+    assert runs["own"].scores == {1: pytest.approx(score), 2: 1.0}
+    same, own = runs["same"].resampled, runs["own"].resampled
+    assert own.tolist() == pytest.approx(((same + 1) / 2).tolist()), "on the same resampled rows"
+
+
+def test_rows_are_known_by_label_and_length(sentences: Path, tmp_path: Path) -> None:
+    facts = resampled(sentences).facts
+    assert [(fact.id, fact.label, fact.length) for fact in facts] == [
+        (row["id"], row["label"], len(row["text"])) for row in split(sentences, "test")
+    ]
+    tagged = tiny_tasks.task(tmp_path / "tagged", "sequence_labelling", (12, 12, 12))
+    assert [(fact.label, fact.length) for fact in resampled(tagged).facts] == [
+        (None, len(" ".join(row["tokens"]))) for row in split(tagged, "test")
+    ]

@@ -1,0 +1,118 @@
+"""docs/how-to/compare-in-mlflow.md and the report: on a real server, their filters find the runs that they should."""
+
+import re
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+from mlflow import MlflowClient
+
+from adaptbert.comparison.records import Arm, Task
+from adaptbert.comparison.report.mlflow_runs import cells_of, cells_of_arm, order
+from adaptbert.runtime.tracking.origin import Recipe
+from adaptbert.runtime.tracking.run import open_run
+from adaptbert.runtime.tracking.store import EXPERIMENT
+from tests.support.imports import ROOT
+from tests.support.stores import mlflow_server
+
+PAGES = [ROOT / f"docs/how-to/compare-in-mlflow{end}.md" for end in ("", ".zh-CN")]
+CELLS = [
+    (task, arm, start, draw)
+    for task in ("section", "mention")
+    for start in ("small", "base")
+    for arm, draws in (("general", "0"), ("domain", "12"))
+    for draw in draws
+]
+DOMAIN = {f"domain section {start}-{draw}" for start in ("small", "base") for draw in "12"}
+OF_MENTION = {name.replace("section", "mention") for name in DOMAIN}
+SECTION = DOMAIN | {"general section small", "general section base"}
+
+
+def filters(page: Path) -> list[str]:
+    """All filters that a page shows, blocks first."""
+    text = page.read_text("utf-8")
+    blocks = re.findall(r"^(tags\..+)$", text, flags=re.MULTILINE)
+    within = re.findall(r"`(tags\.[^`]+)`", text)
+    return [" ".join(each.split()) for each in (*blocks, *within)]
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MlflowClient]:
+    """A server on which the cells of two tasks, two starts and two draws are recorded, with a seed below each."""
+    root = tmp_path_factory.mktemp("project")
+    (root / "params.yaml").write_text("seed: 1\n")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with pytest.MonkeyPatch.context() as patch, mlflow_server(root, port):
+        patch.chdir(root)
+        patch.setenv("MLFLOW_TRACKING_URI", f"http://127.0.0.1:{port}")
+        for task, arm, start, draw in CELLS:
+            names = {"task": task, "arm": arm, "start": start, "draw": draw}
+            values = {"finetune.optim.learning_rate": 4e-4, "finetune.labels": 600, "pretraining_tokens": 600_000}
+            with open_run("finetune", names, values, root / "params.yaml") as run:
+                with run.child("seed 1", {"seed": "1"}) as child:
+                    child.log_metrics({"test/f1_macro": 0.5})
+                run.log_metrics({"test/f1_macro": 0.5 + 0.1 * (arm == "domain")})
+                run.set_tags({"checkpoint": f"{task}-{arm}-{start}-{draw}"})
+        with open_run("domain_transfer", {"corpus": "domain", "start": "small", "draw": "1"}, {}, root / "params.yaml"):
+            pass
+        yield MlflowClient(f"http://127.0.0.1:{port}")
+
+
+def runs_where(client: MlflowClient, condition: str, order_by: str = "attributes.start_time") -> list[str]:
+    experiment = client.get_experiment_by_name(EXPERIMENT)
+    assert experiment is not None
+    runs = client.search_runs([experiment.experiment_id], condition, order_by=[f"{order_by} DESC"])
+    return [run.info.run_name or "" for run in runs]
+
+
+def test_both_languages_show_the_same_filters() -> None:
+    english, chinese = map(filters, PAGES)
+    assert english == chinese
+    assert len(english) >= 7
+
+
+def test_every_filter_of_the_page_finds_what_it_says(served: MlflowClient) -> None:
+    expected = {
+        "tags.stage = 'finetune' and tags.task = 'section'": SECTION,
+        "tags.stage = 'finetune' and tags.task = 'section' and tags.recipe = 'demo 1a2b3c4'": SECTION,
+        "tags.stage = 'finetune' and tags.task = 'section' and tags.start = 'small' and tags.draw = '1'": {
+            "domain section small-1"
+        },
+        "tags.stage = 'finetune' and tags.arm = 'domain'": DOMAIN
+        | {name.replace("section", "mention") for name in DOMAIN},
+        "tags.stage = 'domain_transfer'": {"domain_transfer domain small 1"},
+        "tags.checkpoint = 'DIGEST'": {"domain section small-1"},
+    }
+    recipe = Recipe.read(Path("params.yaml")).name
+    shown = filters(PAGES[0])
+    assert expected.keys() <= set(shown)
+    for condition, names in expected.items():
+        filled = condition.replace("demo 1a2b3c4", recipe).replace("DIGEST", "section-domain-small-1")
+        assert set(runs_where(served, filled)) == names, condition
+    both = "tags.stage = 'finetune' and tags.task = 'section' and tags.start = 'small' and tags.draw != '2'"
+    assert set(runs_where(served, both)) == {"general section small", "domain section small-1"}
+
+
+def test_the_links_of_the_report_find_the_cells_of_an_arm(served: MlflowClient) -> None:
+    task = cast(Task, SimpleNamespace(task="section", start="small", metric="f1_macro"))
+    arm = cast(Arm, SimpleNamespace(name="domain"))
+    assert set(runs_where(served, cells_of_arm(task, arm))) == {"domain section small-1", "domain section small-2"}
+    in_order = runs_where(served, cells_of(task), order(task))
+    assert len(in_order) == 3
+    assert in_order[-1] == "general section small", "by score"
+
+
+def test_the_axes_of_the_page_are_parameters_and_metrics_of_every_cell(served: MlflowClient) -> None:
+    experiment = served.get_experiment_by_name(EXPERIMENT)
+    assert experiment is not None
+    (axes,) = [line.split() for line in PAGES[0].read_text("utf-8").splitlines() if line.startswith("   arm  ")]
+    assert {"arm", "start", "draw", "pretraining_tokens", "test/f1_macro"} <= set(axes)
+    runs = served.search_runs([experiment.experiment_id], "tags.stage = 'finetune'")
+    assert len(runs) == len(CELLS)
+    for run in runs:
+        assert set(axes) <= run.data.params.keys() | run.data.metrics.keys()

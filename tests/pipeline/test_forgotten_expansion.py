@@ -1,0 +1,185 @@
+"""Names of params.yaml that ladder.yaml does not have yet: every way of running stops, with the command that mends it,
+before anything is trained. Real DVC and real stages; where the whole graph is run, no output is touched."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from dvc.repo import Repo
+
+from adaptbert.runtime.params import expanded_ladder
+from adaptbert.runtime.params import params_file as params
+from adaptbert.runtime.stage import STAGES
+from tests.support.project import ROOT, Project, clone
+
+CELL = "finetune@mention-domain-small-1"
+OUTPUTS = ("data/raw/corpora/general/kept", "models/pretrain/small/kept", f"models/finetune/{CELL[9:]}/kept")
+"""Files in outputs of an earlier run."""
+
+
+@pytest.fixture(scope="module")
+def pristine(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """The smoke recipe, committed; then one draw more that nobody expanded."""
+    home = tmp_path_factory.mktemp("home")
+    project = clone(home / "clone", home)
+    shutil.copy(ROOT / "presets/smoke.yaml", project.root / "params.yaml")
+    document = params.read(project.root / "params.yaml")
+    expanded_ladder.write(expanded_ladder.expanded(document, project.root), project.root / "ladder.yaml")
+    (project.root / "dvc.lock").unlink()
+    for command in (["add", "-A"], ["commit", "-q", "-m", "smoke"]):
+        subprocess.run(["git", *command], cwd=project.root, env=project.env, check=True)
+    text = (project.root / "params.yaml").read_text(encoding="utf-8")
+    (project.root / "params.yaml").write_text(text.replace("draws: 1 ", "draws: 2 "), encoding="utf-8")
+    return project
+
+
+@pytest.fixture
+def project(pristine: Project) -> Iterator[Project]:
+    """With files in outputs; none of them goes, and nothing else comes."""
+    for name in OUTPUTS:
+        path = pristine.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("kept", encoding="utf-8")
+    yield pristine
+    assert [name for name in OUTPUTS if not (pristine.root / name).is_file()] == []
+    assert sorted(path.name for path in (pristine.root / "models").glob("*/*")) == [
+        "README.md",
+        CELL[9:],
+        "small",
+    ]
+
+
+def refused(project: Project, *command: str, code: int = 255) -> str:
+    done = project.run(*command, timeout=300)
+    assert done.returncode == code, done.stdout
+    return is_told(done.stdout)
+
+
+def is_told(printed: str) -> str:
+    """What is missing, and the remedy."""
+    assert "AB-210 ladder.yaml: older than params.yaml: missing: domain_transfer@domain-small-2" in printed, printed
+    assert "run `adaptbert ladder`, which writes it from params.yaml" in printed
+    assert set(re.findall(r"Running stage '(.+)':", printed)) <= {"ladder"}
+    return printed
+
+
+@pytest.mark.parametrize("words", [["repro"], ["repro", "pretrain@small"]], ids=" ".join)
+def test_repro(project: Project, words: list[str]) -> None:
+    refused(project, "dvc", *words)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "words",
+    [["--force"], ["--keep-going"], [CELL], ["finetune"], ["--pull", "--allow-missing"], ["--glob", "fine*"]],
+    ids=" ".join,
+)
+def test_repro_with_options(project: Project, words: list[str]) -> None:
+    refused(project, "dvc", "repro", *words)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("where", [[], ["--temp"]], ids=["here", "in another folder"])
+def test_an_experiment(pristine: Project, where: list[str]) -> None:
+    """It takes both files as they lie here, whether they are committed or not."""
+    refused(pristine, "dvc", "exp", "run", *where, "-S", "finetune.all.epochs=1")
+
+
+@pytest.mark.slow
+def test_a_queue(pristine: Project) -> None:
+    queued = pristine.run("dvc", "exp", "run", "--queue", "--name", "waiting")
+    assert queued.returncode == 0, queued.stdout
+    started = pristine.run("dvc", "queue", "start")
+    assert started.returncode == 0, started.stdout
+    printed = pristine.run("dvc", "queue", "logs", "--follow", "waiting", timeout=300).stdout
+    is_told(printed)
+    assert "Failed" in pristine.run("dvc", "queue", "status").stdout
+    assert pristine.run("dvc", "queue", "stop", "--kill").returncode == 0
+
+
+@pytest.mark.slow
+def test_a_value_of_the_ladder_in_an_experiment(pristine: Project) -> None:
+    """Where both files agree: -S writes params.yaml alone."""
+    text = (pristine.root / "params.yaml").read_text(encoding="utf-8")
+    (pristine.root / "params.yaml").write_text(text.replace("draws: 2 ", "draws: 1 "), encoding="utf-8")
+    try:
+        for where in ([], ["--temp"]):
+            refused(pristine, "dvc", "exp", "run", *where, "-S", "ladder.draws=2")
+    finally:
+        (pristine.root / "params.yaml").write_text(text, encoding="utf-8")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("until", ["compare", "collect@general", CELL, "ladder"])
+def test_the_flow(project: Project, until: str) -> None:
+    """With a server of its own."""
+    env = {name: value for name, value in project.env.items() if name != "PREFECT_API_URL"}
+    refused(Project(project.root, env), "flows.recipe", "--until", until, code=78)
+
+
+def test_make_recipe(project: Project) -> None:
+    done = subprocess.run(
+        ["make", "recipe", f"PYTHON={sys.executable}"],
+        cwd=project.root, env=project.env | {"PYTHONPATH": os.fspath(project.root)},
+        text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 2, done.stdout
+    is_told(done.stdout)
+
+
+def stages() -> list[str]:
+    graph = params.read(ROOT / "dvc.yaml")["stages"]
+    keys = {"collect": "general", "collect_task": "section", "domain_transfer": "domain-small-1", "finetune": CELL[9:]}
+    keys["task_transfer"] = "section-domain-small-1"
+    return [f"{name}@{keys.get(name, 'small')}" if "foreach" in graph[name] else name for name in graph]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stage", stages())
+def test_one_stage_alone(pristine: Project, stage: str) -> None:
+    """It does not pass the first stage, and stops by itself. DVC may have removed its outputs before."""
+    with Repo(str(pristine.root)) as repo:
+        (known,) = repo.stage.collect(stage)
+        deps = [pristine.root / dep.def_path for dep in known.deps]
+    for path in deps:  # of an earlier run
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("there", encoding="utf-8")
+    try:
+        done = pristine.run("dvc", "repro", "--single-item", stage)
+    finally:
+        for path in deps:
+            if path.is_file() and path.read_text(encoding="utf-8") == "there":
+                path.unlink()
+    assert done.returncode == 255
+    assert "AB-210 ladder.yaml: older than params.yaml: " in done.stdout, done.stdout
+    assert "run `adaptbert ladder`" in done.stdout
+
+
+def test_every_stage_is_held_here() -> None:
+    names = {stage.partition("@")[0] for stage in stages()}
+    assert names == {path.stem for path in (ROOT / STAGES).glob("*.py") if path.stem != "__init__"}
+
+
+def test_what_a_single_stage_loses_is_in_the_cache(tmp_path: Path) -> None:
+    """`dvc checkout` brings back what DVC removed for a stage that then stopped."""
+    project = clone(tmp_path / "clone", tmp_path)
+    made = project.root / "made"
+    (project.root / "dvc.yaml").write_text(
+        "stages:\n  one:\n    cmd: test ! -e stop && echo ${value} > made\n    params: [value]\n    outs: [made]\n"
+    )
+    for name in ("dvc.lock", "params.yaml"):
+        (project.root / name).unlink()
+    (project.root / "params.yaml").write_text("value: 1\n")
+    assert project.run("dvc", "repro").returncode == 0
+    (project.root / "params.yaml").write_text("value: 2\n")
+    (project.root / "stop").touch()
+    assert project.run("dvc", "repro", "--single-item", "one").returncode == 255
+    assert not made.exists()
+    assert project.run("dvc", "checkout", "one").returncode == 0
+    assert made.read_text() == "1\n"

@@ -1,0 +1,79 @@
+"""Commands write the files of the user where these lie: through links, with their permissions and their marks."""
+
+from codecs import BOM_UTF8
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from adaptbert.base.expansion import LADDER
+from adaptbert.project.editing import replacing
+from tests.support import older_params
+from tests.support.commands import in_a_demo, run
+
+PARAMS = Path("params.yaml")
+COMMANDS = [["ladder"], ["rename-task", "mention", "names"], ["use", "smoke", "--force"]]
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "project").mkdir()
+    return in_a_demo(tmp_path / "project", monkeypatch)
+
+
+def moved_away(path: Path) -> Path:
+    """The file, elsewhere; a link is in its place."""
+    real = path.absolute().parent.parent / f"real-{path.name}"
+    path.rename(real)
+    path.symlink_to(real)
+    return real
+
+
+def mode(path: Path) -> int:
+    return path.stat().st_mode & 0o777
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_links_and_permissions_stay(command: list[str]) -> None:
+    LADDER.write_text("")
+    real = {path: moved_away(path) for path in (PARAMS, LADDER)}
+    before = PARAMS.read_bytes()
+    for path in real.values():
+        path.chmod(0o600)
+    done = run(*command)
+    assert done.exit_code == 0, done.output
+    assert LADDER.read_text().startswith("# Written by")
+    assert (PARAMS.read_bytes() == before) == (command == ["ladder"])
+    for path, file in real.items():
+        assert path.readlink() == file
+        assert mode(file) == 0o600
+
+
+def test_the_older_file_that_migrate_keeps_is_as_closed() -> None:
+    PARAMS.write_text(older_params.text())
+    real = moved_away(PARAMS)
+    real.chmod(0o600)
+    done = run("migrate")
+    assert done.exit_code == 0, done.output
+    assert PARAMS.readlink() == real
+    assert (mode(real), mode(Path("params.yaml.old"))) == (0o600, 0o600)
+
+
+def test_a_byte_order_mark_stays() -> None:
+    PARAMS.write_bytes(BOM_UTF8 + PARAMS.read_bytes())
+    assert run("rename-task", "mention", "names").exit_code == 0
+    assert PARAMS.read_bytes().startswith(BOM_UTF8 + b"#")
+    assert run("rename-task", "names", "mention").exit_code == 0
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_what_fails_leaves_what_was_there(is_there: bool) -> None:
+    path, real = Path("link"), Path("real")
+    path.symlink_to(real)
+    if is_there:
+        real.write_text("old")
+    with suppress(KeyError), replacing.replaced(path, "new"):
+        assert real.read_text() == "new"
+        raise KeyError
+    assert path.is_symlink()
+    assert (real.read_text() if real.exists() else None) == ("old" if is_there else None)

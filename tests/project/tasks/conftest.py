@@ -1,0 +1,42 @@
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.imports import ROOT
+
+WORDS = ["The room was clean.", "We waited for an hour.", "Never again!", "A quiet place to work.", "They were kind."]
+
+
+def rows(count: int, begin: int = 0) -> str:
+    """JSON lines of sentences with one of two labels."""
+    numbers = range(begin, begin + count)
+    each = [{"sentence": f"{WORDS[n % 5]} Room {n}.", "label": ["bad", "good"][n % 2]} for n in numbers]
+    return "".join(json.dumps(row) + "\n" for row in each)
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The demonstration in a repository of its own, in which the process stands."""
+    root = tmp_path / "project"
+    (root / "data").mkdir(parents=True)
+    for name in ("stages", "presets", "data/sources"):
+        (root / name).symlink_to(ROOT / name)
+    (root / ".dvc").mkdir()
+    for name in (".dvc/config", ".gitignore", "params.yaml", "ladder.yaml"):
+        shutil.copy(ROOT / name, root / name)
+    monkeypatch.chdir(root)
+    monkeypatch.setenv("DVC_SITE_CACHE_DIR", str(tmp_path / "dvc"))
+    subprocess.run(["git", "init", "-q"], check=True)
+    return root
+
+
+@pytest.fixture
+def reviews(tmp_path: Path) -> list[str]:
+    """Three files of a labelled set, outside of the project."""
+    counts = {"train": (60, 0), "dev": (20, 100), "test": (20, 200)}
+    for split, (count, begin) in counts.items():
+        (tmp_path / f"Reviews.{split}.jsonl").write_text(rows(count, begin))
+    return [str(tmp_path / f"Reviews.{split}.jsonl") for split in counts]

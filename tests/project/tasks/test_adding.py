@@ -1,0 +1,237 @@
+"""`adaptbert add-task`: one block, its options, its files and ladder.yaml, all of it or nothing."""
+
+from difflib import ndiff
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from adaptbert.base import expansion
+from adaptbert.cli import app
+from adaptbert.errors import BadParams
+from adaptbert.project import own_data
+from adaptbert.project.repository import open_repository
+from adaptbert.project.tasks.adding import prepare
+from adaptbert.project.tasks.conclusion import Said
+from adaptbert.runtime.params import expanded_ladder
+from adaptbert.runtime.params import params_file as params
+from tests.project.tasks.conftest import rows
+
+PARAMS, OWN = Path("params.yaml"), Path("data/own")
+
+
+def add(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["add-task", *arguments])
+
+
+def state(project: Path) -> dict[Path, bytes]:
+    """Every file of the project but DVC's own, and those of git."""
+    paths = [path for path in project.rglob("*") if path.is_file() and not path.is_symlink()]
+    return {path: path.read_bytes() for path in paths if ".dvc" not in path.parts and ".git" not in path.parts}
+
+
+def test_what_is_written(project: Path, reviews: list[str]) -> None:
+    before = PARAMS.read_text()
+    done = add(*reviews)
+    assert done.exit_code == 0, done.output
+    lines = [line for line in ndiff(before.splitlines(), PARAMS.read_text().splitlines()) if line[0] in "+-"]
+    assert lines == [
+        "+   reviews:",
+        "+     source: files",
+        "+     shape: single_sentence",
+        "+     target: class",
+        "+     columns: {text: sentence}",
+        "+     train: data/own/Reviews.train.jsonl",
+        "+     dev: data/own/Reviews.dev.jsonl",
+        "+     test: data/own/Reviews.test.jsonl",
+        "+   reviews:",
+        "+     single_sentence: {long_text: head}",
+    ]
+    expanded_ladder.check(params.read(PARAMS), PARAMS)
+    assert sum(cell.task == "reviews" for cell in expansion.read().finetune.values()) == 6
+    with open_repository() as repo:
+        assert [out.status() for out in repo.index.outs] == [{}] * 3, "DVC has their bytes"
+    assert done.output.splitlines()[0] == "task reviews"
+    assert done.output.splitlines()[-4:] == [
+        "dvc repro will run: 1 x collect_task, validate, 1 x tokenize, 2 x task_transfer, 10 x measure, 6 x finetune, "
+        "compare",
+        "data/own: 3 files, 6.1 kB, 3 of them copied now",
+        "task reviews is in params.yaml, and its 6 cells in ladder.yaml",
+        "now run: dvc repro",
+    ]
+
+
+def test_one_file_of_the_project_is_split_where_it_lies(project: Path) -> None:
+    path = project / "data/all.jsonl"
+    path.write_text(rows(100))
+    done = add("data/all.jsonl", "--name", "rooms")
+    assert done.exit_code == 0, done.output
+    section = params.read(PARAMS)["collect_task"]["rooms"]
+    assert {section[split] for split in ("train", "dev", "test")} == {"data/all.jsonl"}
+    assert section["split"] == {"dev": 0.1, "test": 0.2}
+    assert not OWN.exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "place"),
+    [
+        pytest.param("../outside/a.jsonl", OWN / "a.jsonl", id="outside, by .."),
+        pytest.param("data/../../outside/a.jsonl", OWN / "a.jsonl", id="outside, by .. further in"),
+        pytest.param("data/linked/a.jsonl", OWN / "a.jsonl", id="a folder that is a link"),
+        pytest.param("data/link.jsonl", OWN / "link.jsonl", id="a file that is a link"),
+        pytest.param("../project/data/inside.jsonl", Path("data/inside.jsonl"), id="inside, by .."),
+    ],
+)
+def test_the_place_of_a_file_is_in_the_project(path: str, place: Path, project: Path) -> None:
+    outside = project.parent / "outside"
+    outside.mkdir()
+    (outside / "a.jsonl").write_text(rows(100))
+    Path("data/inside.jsonl").write_text(rows(100))
+    Path("data/linked").symlink_to(outside)
+    Path("data/link.jsonl").symlink_to(outside / "a.jsonl")
+    done = add(path, "--name", "rooms")
+    assert done.exit_code == 0, done.output
+    assert params.read(PARAMS)["collect_task"]["rooms"]["train"] == str(place)
+    assert not place.is_symlink()
+    assert place.read_text() == rows(100)
+
+
+@pytest.mark.parametrize("column", ["2021-99-99", "0x_"])
+def test_a_column_whose_name_is_almost_a_date_or_a_number(column: str, project: Path) -> None:
+    (project / "data/all.jsonl").write_text(rows(100).replace('"sentence"', f'"{column}"'))
+    done = add("data/all.jsonl", "--name", "rooms", "--columns", f"text={column}")
+    assert done.exit_code == 0, done.output
+    assert params.read(PARAMS)["collect_task"]["rooms"]["columns"] == {"text": column}
+
+
+def test_a_link_that_dvc_has_put_there_is_its_file(project: Path) -> None:
+    """As with `cache.type symlink`."""
+    cached = project / ".dvc/cached"
+    cached.write_text(rows(100))
+    OWN.mkdir()
+    (OWN / "a.jsonl").symlink_to(cached)
+    (OWN / "a.jsonl.dvc").touch()
+    assert add(str(OWN / "a.jsonl"), "--name", "rooms").exit_code == 0
+    assert params.read(PARAMS)["collect_task"]["rooms"]["train"] == str(OWN / "a.jsonl")
+    assert (OWN / "a.jsonl").is_symlink()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (
+            ["--name", "section"],
+            78,
+            "error: AB-112 params.yaml: collect_task.section: the name is taken\n  choose another",
+        ),
+        (["--name", "general"], 78, "error: AB-112 params.yaml: collect.general: the name is taken\n"),
+        (["--name", "small"], 78, "error: AB-112 params.yaml: ladder.starts.small: the name is taken\n"),
+        (
+            ["--name", "My-Task"],
+            78,
+            "error: AB-112 --name My-Task: 'My-Task' cannot be the name of a stage\n  call it my_task: names",
+        ),
+        (["--columns", "text=review"], 78, "has no column 'review'\n  it has sentence, label\n"),
+        (["--columns", "txt=sentence"], 78, "error: AB-099 --columns: 'txt' is no field (did you mean 'text'?)\n"),
+        (["--columns", "text"], 78, "error: AB-111 --columns: 'text' is no pair\n  write --columns OURS=YOURS\n"),
+        (["--shape", "sentence"], 78, "error: AB-099 --shape: 'sentence' is not known"),
+        (["--format", "xlsx"], 78, "error: AB-099 --format: 'xlsx' is not known\n  known: txt, csv, tsv, jsonl, "),
+        (["--target", "spans"], 65, "error: AB-216 --target: a single_sentence has no target spans\n"),
+    ],
+)
+def test_nothing_is_written_where_an_option_does_not_fit(
+    arguments: list[str], code: int, words: str, project: Path, reviews: list[str]
+) -> None:
+    before = state(project)
+    done = add(*reviews, *arguments)
+    assert done.exit_code == code
+    assert words in done.output
+    assert state(project) == before
+
+
+@pytest.mark.parametrize(
+    ("harm", "words"),
+    [
+        pytest.param(lambda path: path.write_text(rows(20)), "AB-070", id="dev rows that train has"),
+        pytest.param(lambda path: path.write_text('{"sentence": "x y"}\n' * 9), "AB-098", id="no labels"),
+        pytest.param(lambda path: path.unlink(), "AB-050", id="no file"),
+    ],
+)
+def test_the_first_rows_are_checked_before_anything_is_written(
+    harm: object, words: str, project: Path, reviews: list[str]
+) -> None:
+    harm(Path(reviews[1]))  # type: ignore[operator]
+    before = state(project)
+    done = add(*reviews)
+    assert done.exit_code == 65, done.output
+    assert words in done.output
+    assert state(project) == before
+
+
+def test_a_failure_at_the_end_leaves_nothing(
+    project: Path, reviews: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = state(project)
+    monkeypatch.setattr(expanded_ladder, "text", fail)
+    assert add(*reviews).exit_code != 0
+    monkeypatch.undo()
+    after = state(project)
+    assert {path: after[path] for path in before} == before
+    assert [path for path in after.keys() - before.keys() if path.suffix in (".jsonl", ".dvc")] == []
+
+
+def test_another_file_of_this_name_in_data_own(project: Path, reviews: list[str]) -> None:
+    OWN.mkdir()
+    (OWN / "Reviews.dev.jsonl").write_text("mine")
+    done = add(*reviews)
+    assert done.exit_code == 65
+    assert "AB-197 data/own/Reviews.dev.jsonl: holds other bytes" in done.output
+    assert (OWN / "Reviews.dev.jsonl").read_text() == "mine"
+    assert "reviews" not in PARAMS.read_text()
+
+
+def test_a_project_whose_arms_all_name_their_tasks(project: Path, reviews: list[str]) -> None:
+    text = PARAMS.read_text()
+    begin, end = text.index("    scratch: {pretrain"), text.index("\n\ncollect:")
+    text = (
+        text[:begin]
+        + "    general: {tasks: [section]}\n    domain: {domain_transfer: domain, tasks: [mention]}"
+        + text[end:]
+    )
+    PARAMS.write_text(text)
+    done = add(*reviews)
+    assert "no arm is for this task: add reviews to `tasks` of an arm in ladder.arms\n" in done.output
+    assert done.exit_code == 0, done.output
+
+
+def test_a_terminal_is_asked(project: Path, reviews: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    before = state(project)
+    monkeypatch.setattr("typer.testing._NamedTextIOWrapper.isatty", lambda _: True, raising=False)
+    monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda _: True)
+    done = CliRunner().invoke(app, ["add-task", *reviews], input="n\n")
+    assert (done.exit_code, done.output.splitlines()[-1]) == (1, "nothing was written")
+    assert state(project) == before
+    assert add(*reviews, "--yes").exit_code == 0
+
+
+@pytest.mark.parametrize("moment", ["at the prompt", "while files are copied"])
+def test_an_edit_meanwhile_is_kept(
+    moment: str, project: Path, reviews: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = prepare(reviews, None, Said(), PARAMS)
+    edited = PARAMS.read_text().replace("seed: ", "# mine\nseed: ")
+    if moment == "at the prompt":
+        PARAMS.write_text(edited)
+    else:
+        monkeypatch.setattr(own_data, "record", lambda _: PARAMS.write_text(edited))
+    ladder = expansion.LADDER.read_bytes()
+    with pytest.raises(BadParams) as refusal:
+        task.write()
+    assert str(refusal.value) == (
+        "AB-217 params.yaml: was changed while this command was at work; nothing was written\n  run the command again"
+    )
+    assert (PARAMS.read_text(), expansion.LADDER.read_bytes()) == (edited, ladder)
+    assert [*OWN.glob("*")] == []

@@ -1,0 +1,264 @@
+"""What `add-task` sees in a file, and what it asks where two answers would do."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adaptbert.errors import UserError
+from adaptbert.project.tasks import conclusion
+from adaptbert.project.tasks.conclusion import Conclusion, Said
+from adaptbert.project.tasks.splits import Splits, name_of, of_files
+from tests.support.format_examples import Example, examples
+
+SUFFIXES = {"squad": "json", "doccano": "jsonl", "label_studio": "json"}
+NOT_SEEN = ("range", "id", "group")
+"""What a user adds: no file tells it."""
+WORDS = [
+    "The room was clean.",
+    "We waited for an hour.",
+    "Never again!",
+    "A quiet place to work.",
+    "They were kind to us.",
+]
+
+
+def seen(path: Path, content: str, **said: Any) -> Conclusion:
+    path.write_text(content, encoding="utf-8")
+    return conclusion.of_files(Splits({"train": path}, {"dev": 0.1, "test": 0.2}), Said(**said))
+
+
+def lines(*rows: dict[str, Any]) -> str:
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def labelled(labels: Sequence[Any], column: str = "label") -> str:
+    """A row for each label."""
+    return lines(*({"text": f"{WORDS[number % 5]} {number}", column: label} for number, label in enumerate(labels)))
+
+
+@pytest.mark.parametrize("example", examples(), ids=lambda example: example.format + str(example.section["target"]))
+def test_the_files_of_the_guide(example: Example, tmp_path: Path) -> None:
+    path = tmp_path / f"set.{SUFFIXES.get(example.format, example.suffix)}"
+    said = {"target": "labels", "separator": ";"} if "separator" in example.section else {}
+    concluded = seen(path, example.text, **said).values
+    columns = {name: column for name, column in example.section.get("columns", {}).items() if name not in NOT_SEEN}
+    expected = {key: value for key, value in example.section.items() if key not in (*NOT_SEEN, "columns")}
+    if example.suffix == expected.get("format"):
+        del expected["format"]
+    assert concluded == {"source": "files", **expected, **({"columns": columns} if columns else {})}
+
+
+@pytest.mark.parametrize(
+    ("labels", "column", "values"),
+    [
+        (["good", "bad"], "label", {"target": "class"}),
+        ([0, 1], "label", {"target": "class"}),
+        ([0, 1, 2, 3], "label", {"target": "class"}),
+        ([1, 2, 3, 4, 5], "stars", {"target": "number", "columns": {"value": "stars"}}),
+        ([0.5, 1.5], "score", {"target": "number", "columns": {"value": "score"}}),
+        (["0.5", "1"], "score", {"target": "number", "columns": {"value": "score"}}),
+        ([["a"], []], "labels", {"target": "labels"}),
+        (["好", "坏"], "情感", {"target": "class", "columns": {"label": "情感"}}),
+    ],
+)
+def test_labels(labels: list[Any], column: str, values: dict[str, Any], tmp_path: Path) -> None:
+    expected = {"source": "files", "shape": "single_sentence", **values}
+    assert seen(tmp_path / "x.jsonl", labelled(labels * 10, column)).values == expected
+
+
+@pytest.mark.parametrize(
+    ("tags", "values"),
+    [
+        (["B-PER", "I-PER", "O"], {"target": "spans", "tag_scheme": "bio"}),
+        (["I-PER", "I-PER", "O"], {"target": "spans", "tag_scheme": "iob1"}),
+        (["B-PER", "E-PER", "S-LOC"], {"target": "spans", "tag_scheme": "iobes"}),
+        (["NOUN", "VERB", "DET"], {"target": "tags"}),
+    ],
+)
+def test_tags(tags: list[str], values: dict[str, Any], tmp_path: Path) -> None:
+    content = lines({"tokens": ["a", "b", "c"], "ner_tags": tags})
+    concluded = seen(tmp_path / "x.jsonl", content).values
+    assert concluded == {"source": "files", "shape": "sequence_labelling", **values, "columns": {"tags": "ner_tags"}}
+
+
+def test_columns_by_content(tmp_path: Path) -> None:
+    """No name tells what they are, but only one column holds text, and only one few values."""
+    rows = "".join(f"{number},{WORDS[number % 5]} {number},{'ab'[number % 2]}\n" for number in range(20))
+    concluded = seen(tmp_path / "x.csv", f"nr,was,welche\n{rows}")
+    assert concluded.values["columns"] == {"text": "was", "label": "welche"}
+    assert "columns that are not read: nr" in concluded.shown
+
+
+def test_one_question_without_an_answer(tmp_path: Path) -> None:
+    rows = [{"context": "Ada wrote.", "question": "Who?", "answers": {"text": ["Ada"], "answer_start": [0]}}] * 3
+    assert seen(tmp_path / "x.jsonl", lines(*rows)).values["no_answer"] is False
+    rows.append({**rows[0], "answers": {"text": [], "answer_start": []}})
+    assert seen(tmp_path / "x.jsonl", lines(*rows)).values["no_answer"] is True
+
+
+def test_what_is_shown(tmp_path: Path) -> None:
+    content = lines(*({"id": n, "sentence": "房间很干净" * 20, "label": n % 2, "group": 1} for n in range(4)))
+    assert seen(tmp_path / "x.jsonl", content).shown == [
+        f"train: {tmp_path}/x.jsonl (jsonl)",
+        "dev: 10% of the rows of train, chosen by a hash of their text",
+        "test: 20% of the rows of train, chosen by a hash of their text",
+        "the first row:",
+        f"  text (column sentence): {'房间很干净' * 12}... (100 characters)",
+        "  label: 0",
+        "columns that are not read: id, group (read if named: --columns id=id --columns group=group)",
+        "labels of 4 rows: classes (2): 0 (2), 1 (2)",
+        "script: Chinese",
+    ]
+
+
+MOOD = {"from_name": "mood", "type": "choices", "value": {"choices": ["good"]}}
+SEVERAL = [{"data": {"a": "x", "b": "y"}, "annotations": [{"result": [MOOD, {**MOOD, "from_name": "part"}]}]}]
+GUESSES = [
+    (
+        labelled([1, 2, 3] * 9, "grade"),
+        "x.jsonl",
+        "column 'grade' has 3 different whole numbers: classes, or numbers?\n"
+        "  choose: --target class, or --target number",
+    ),
+    (
+        labelled(["a;b", "c;d"] * 9),
+        "x.jsonl",
+        "column 'label' has labels with ';': several labels in one text, or one label?\n"
+        "  choose: --target labels --separator ';', or --target class",
+    ),
+    (
+        labelled([f"label {n}" for n in range(60)]),
+        "x.jsonl",
+        "column 'label' has 60 different values in 60 rows: is it the label?\n  name another: --columns label=COLUMN; ",
+    ),
+    (
+        lines({"tokens": ["a", "b"], "tags": ["PER", "O"]}),
+        "x.jsonl",
+        "column 'tags' has tags such as PER beside O: spans, or tags?\n  choose: --target spans, or --target tags",
+    ),
+    (lines({"tokens": ["a", "b"], "tags": [1, 0]}), "x.jsonl", "column 'tags' holds numbers in place of tags\n"),
+    (
+        lines({"first": "a b", "second": "c d", "y": 1}),
+        "x.jsonl",
+        "which columns are text and label? There are first, second, y\n"
+        "  name them: --columns text=COLUMN --columns label=COLUMN; of a pair of texts: --columns text_a=COLUMN ",
+    ),
+    (
+        lines({"text": "a", "text_a": "b", "text_b": "c", "label": 1}),
+        "x.jsonl",
+        "its columns fit sentence_pair and single_sentence: text, text_a, text_b, label\n"
+        "  choose one: --shape sentence_pair",
+    ),
+    ("one text a line\n", "x.txt", "text without labels, one document a line\n  known: txt, csv, "),
+    ("a,b\n", "x.xlsx", "the name tells no known format\n"),
+    (json.dumps(SEVERAL), "x.json", "several controls: mood, part\n  name the one to learn: --columns label=mood"),
+]
+
+
+@pytest.mark.parametrize(("content", "name", "words"), GUESSES)
+def test_what_is_not_clear_is_asked(content: str, name: str, words: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError) as caught:
+        seen(tmp_path / name, content)
+    assert str(caught.value).startswith(f"AB-216 {tmp_path / name}: {words}")
+
+
+@pytest.mark.parametrize(
+    ("said", "values"),
+    [
+        ({"target": "class"}, {"target": "class", "columns": {"label": "stars"}}),
+        ({"columns": {"label": "kind"}}, {"target": "class", "columns": {"label": "kind"}}),
+        ({"columns": {"value": "kind"}}, {"target": "number", "columns": {"value": "kind"}}),
+        (
+            {"columns": {"text": "title", "group": "kind"}},
+            {"target": "number", "columns": {"text": "title", "value": "stars", "group": "kind"}},
+        ),
+        (
+            {"columns": {"text_a": "text", "text_b": "title"}},
+            {
+                "shape": "sentence_pair",
+                "target": "number",
+                "columns": {"text_a": "text", "text_b": "title", "value": "stars"},
+            },
+        ),
+    ],
+)
+def test_the_user_decides(said: dict[str, Any], values: dict[str, Any], tmp_path: Path) -> None:
+    content = lines(
+        *({"text": f"{WORDS[n % 5]} {n}", "title": f"on {n}", "kind": n % 2, "stars": n % 5} for n in range(20))
+    )
+    assert seen(tmp_path / "x.jsonl", content, **said).values == {
+        "source": "files",
+        "shape": "single_sentence",
+        **values,
+    }
+
+
+def test_an_encoding_is_an_option_here(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_bytes("文本,标签\n房间很干净,好\n服务很差,坏\n".encode("gb18030"))
+    splits = Splits({"train": path}, {"dev": 0.1, "test": 0.2})
+    with pytest.raises(UserError, match=r"not UTF-8: Chinese in GBK(.|\n)*  name it: --encoding gb18030"):
+        conclusion.of_files(splits, Said())
+    values = conclusion.of_files(splits, Said(encoding="gb18030")).values
+    assert (values["encoding"], values["columns"]) == ("gb18030", {"text": "文本", "label": "标签"})
+
+
+@pytest.mark.parametrize(
+    ("words", "files"),
+    [
+        (
+            ["a.dev.csv", "a.train.csv", "a.test.csv"],
+            {"train": "a.train.csv", "dev": "a.dev.csv", "test": "a.test.csv"},
+        ),
+        (["x_valid.tsv", "x_train.tsv"], {"train": "x_train.tsv", "dev": "x_valid.tsv"}),
+        (["all.csv"], {"train": "all.csv"}),
+        (["train=a.csv", "test=b.csv"], {"train": "a.csv", "test": "b.csv"}),
+        (["训练.csv", "测试.csv"], {"train": "训练.csv", "test": "测试.csv"}),
+    ],
+)
+def test_splits(words: list[str], files: dict[str, str]) -> None:
+    splits = of_files(words)
+    assert {split: str(path) for split, path in splits.files.items()} == files
+    assert set(splits.shares) == {"train", "dev", "test"} - files.keys()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["a.csv", "b.csv"],
+            "a.csv: the name does not tell its split\n  say which is which: train=FILE dev=FILE test=FILE",
+        ),
+        (["a.test.csv"], "a.test.csv: the name says test, and no file is for training\n"),
+        (["a.train.csv", "b.train.csv"], "b.train.csv: also train, as a.train.csv\n"),
+        (["train_test.csv", "x.dev.csv"], "train_test.csv: the name does not tell its split\n"),
+        (["1", "2", "3", "4"], "add-task: 4 files\n  give one to three: train=FILE dev=FILE test=FILE"),
+    ],
+)
+def test_splits_that_are_not_clear(words: list[str], message: str) -> None:
+    with pytest.raises(UserError) as caught:
+        of_files(words)
+    assert str(caught.value).startswith(f"AB-216 {message}")
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("zh_ner.train.jsonl.gz", "zh_ner"),
+        ("MRPC-train.TSV", "mrpc"),
+        ("/data/sst-2/train.csv", "sst_2"),
+        ("a b.csv", "a_b"),
+    ],
+)
+def test_a_name(file: str, name: str) -> None:
+    assert name_of(Path(file)) == name
+
+
+def test_no_name() -> None:
+    with pytest.raises(
+        UserError, match=r"AB-216 /数据/训练\.csv: no name for the task can be made of this\n  choose one: --name"
+    ):
+        name_of(Path("/数据/训练.csv"))

@@ -1,0 +1,157 @@
+"""adaptbert check, as a user calls it: params.yaml, ladder.yaml, and the files that are named."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from adaptbert.runtime.params import params_file as params
+from tests.support.checked_files import write_document
+from tests.support.commands import DEMO, in_a_demo, run
+from tests.support.messages import messages_in
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return in_a_demo(tmp_path, monkeypatch)
+
+
+def test_check_wants_the_ladder_of_the_params(project: Path) -> None:
+    (project / "params.yaml").write_text(DEMO.replace("draws: 1 ", "draws: 2 "), encoding="utf-8")
+    done = run("check")
+    assert (done.exit_code, done.stderr.count("AB-210 ladder.yaml: older than params.yaml: missing: ")) == (78, 1)
+    assert "run `adaptbert ladder`" in done.stderr
+    done = run("ladder")
+    assert (done.exit_code, done.output.splitlines()) == (
+        0,
+        [
+            "ladder.yaml: 13 rungs and 20 cells",
+            "dvc repro will run: 2 x domain_transfer, 4 x task_transfer, 6 x measure, 8 x finetune, compare",
+        ],
+    )
+    assert run("check").exit_code == 0
+    (project / "ladder.yaml").unlink()
+    assert "AB-210 ladder.yaml: the file is missing" in run("check").stderr
+
+
+def test_a_folder_in_the_place_of_a_file_stays(project: Path) -> None:
+    for name, commands in (("ladder.yaml", ("check", "ladder")), ("params.yaml", ("check", "ladder", "use"))):
+        (project / name).rename(project / "before")
+        kept = project / name / "inside/kept"
+        kept.parent.mkdir(parents=True)
+        kept.write_text("precious")
+        for command in commands:
+            done = run(command, *(["demo", "--force"] if command == "use" else []))
+            assert done.exit_code in (74, 78)
+            assert f"{name}: a folder, not a file" in done.stderr
+            assert "move it away" in done.stderr
+            assert kept.read_text() == "precious"
+        (project / name).rename(project / f"folder_{name}")
+        (project / "before").rename(project / name)
+    assert run("check").exit_code == 0
+
+
+def test_check_reports_the_ladder_last(project: Path) -> None:
+    """`adaptbert ladder` refuses the file as long as it has other errors."""
+    bad = DEMO.replace("draws: 1 ", "draws: 2 ").replace("heads: 4", "heads: 3")
+    (project / "params.yaml").write_text(bad, encoding="utf-8")
+    for command in ("check", "ladder"):
+        done = run(command)
+        assert (done.exit_code, "heads 3" in done.stderr, "AB-210" in done.stderr) == (78, True, False)
+
+
+def test_check_passes(project: Path) -> None:
+    done = run("check")
+    assert (
+        done.exit_code,
+        done.output.endswith("values, all valid; the first rows of the files that it names are valid\n"),
+    ) == (0, True)
+
+
+def test_check_names_the_arms_that_no_step_compares(project: Path) -> None:
+    run("use", "smoke")
+    done = run("check")
+    assert done.exit_code == 0
+    *notices, last = done.output.splitlines()
+    assert [line.partition(", no step")[0] for line in notices] == [
+        "notice: params.yaml: finetune: seeds: section has 2, mention has 2: of fewer than 3 no interval and no "
+        "verdict can be given; write e.g. [1, 2, 3]",
+        "notice: params.yaml: ladder.arms.scratch: on section",
+        "notice: params.yaml: ladder.arms.domain_task: on section",
+        "notice: params.yaml: compare.primary: climb cannot have a verdict, because general pre-training is done once "
+        "for each start, whatever ladder.draws says; its interval is of these weights",
+    ]
+    assert last.endswith("the first rows of the files that it names are valid")
+
+
+def test_check_reports_all_errors(project: Path) -> None:
+    bad = DEMO.replace("heads: 4", "heads: 3").replace("vocabulary_size:", "vocabulary_sise:")
+    (project / "params.yaml").write_text(bad, encoding="utf-8")
+    done = run("check")
+    assert done.exit_code == 78
+    for part in ("error: ", "hidden_size 256 % heads 3", "'vocabulary_sise' (did you mean 'vocabulary_size'?)"):
+        assert part in done.stderr
+
+
+def test_check_looks_for_the_files(project: Path) -> None:
+    """All of them, with the key; DVC would name the first one it misses."""
+    (project / "sets").mkdir()
+    (project / "sets/mood.train.csv").touch()
+    document = params.read(project / "params.yaml")
+    document["collect"]["domain"] |= {"source": "files", "path": "~/posts"}
+    task = {"source": "files", "shape": "single_sentence", "target": "class", "split": {"dev": 0.1}}
+    train = "sets/mood_train.csv"
+    document["collect_task"]["mood"] = {**task, "train": train, "dev": train, "test": "sets/my test.csv"}
+    document["finetune"]["mood"] = {"single_sentence": {"long_text": "head"}}
+    (project / "params.yaml").write_text(json.dumps(document), encoding="utf-8")
+    run("ladder")
+    done = run("check")
+    assert done.exit_code == 65
+    assert messages_in(done.stderr) == [
+        "error: AB-153 params.yaml: collect.domain.path: ~/posts: ~ is not expanded\n  write the path out",
+        "AB-050 params.yaml: collect_task.mood.train: sets/mood_train.csv: no such file "
+        "(did you mean 'mood.train.csv'?)\n  put it there, or write where it is",
+        "AB-050 params.yaml: collect_task.mood.test: sets/my test.csv: no such file\n  "
+        "put it there, or write where it is",
+    ]
+
+
+def test_check_looks_for_the_checkpoint(project: Path) -> None:
+    """Of another clone, say, that has the folder from git and nothing in it."""
+    (project / "models/init/small").mkdir(parents=True)
+    document = params.read(project / "params.yaml")
+    document["ladder"]["starts"]["small"] = {"init": "models/init/small"}
+    (project / "params.yaml").write_text(json.dumps(document), encoding="utf-8")
+    (project / "models/init/small/model.safetensors.dvc").touch()
+    run("ladder")
+    done = run("check")
+    assert (done.exit_code, messages_in(done.stderr)) == (
+        65,
+        [
+            "error: AB-050 params.yaml: ladder.starts.small.init: models/init/small/config.json: no such file\n  "
+            "put a checkpoint there: `adaptbert import SOURCE --start small`",
+            "AB-050 params.yaml: ladder.starts.small.init: models/init/small/model.safetensors: no such file\n  "
+            "get it from the remote: dvc pull models/init/small/model.safetensors; or from this clone's cache: "
+            "dvc checkout models/init/small/model.safetensors",
+        ],
+    )
+
+
+def test_check_sees_contradictions_between_sections(project: Path) -> None:
+    (project / "params.yaml").write_text(DEMO.replace("max_positions: 512", "max_positions: 64"), encoding="utf-8")
+    done = run("check")
+    assert (done.exit_code, done.stderr.count("AB-111")) == (78, 2), "tokenize.all and finetune.all"
+
+
+def test_each_start_may_have_a_dictionary_of_its_own(project: Path) -> None:
+    """A file that starts share is opened once."""
+    (project / "bad.txt").write_text("word x\n", encoding="utf-8")
+    document = params.read(project / "params.yaml")
+    document["ladder"]["starts"] = dict.fromkeys(("small", "other", "third"), document["ladder"]["starts"]["small"])
+    document["tokenize"]["all"]["words"] = {"segmenter": "rjieba", "dictionary": "bad.txt"}
+    document["tokenize"]["third"] = {"words": {"dictionary": "none.txt"}}
+    write_document(document)
+    assert [line.splitlines()[0] for line in messages_in(run("check").stderr)] == [
+        "error: AB-050 params.yaml: tokenize.third.words.dictionary: none.txt: no such file",
+        "AB-165 bad.txt:1: 2 parts, of which the second is a frequency if there is one",
+    ]

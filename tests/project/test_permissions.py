@@ -1,0 +1,75 @@
+"""A folder or a file that the user may not read or write: one message, and no traceback."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support import older_params
+from tests.support.commands import in_a_demo
+from tests.support.imports import ROOT
+
+PARAMS, LADDER = Path("params.yaml"), Path("ladder.yaml")
+AS_A_USER = (
+    ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override,-dac_read_search"]
+    if os.geteuid() == 0
+    else []
+)
+"""Root may read and write everything: without these two capabilities it may not."""
+pytestmark = pytest.mark.skipif(bool(AS_A_USER) and shutil.which("setpriv") is None, reason="root without setpriv")
+REMEDY = "\n  give yourself the permission (chmod), or ask the owner of it; then run again\n"
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    root = tmp_path / "project"
+    root.mkdir()
+    yield in_a_demo(root, monkeypatch)
+    root.chmod(0o755)
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [*AS_A_USER, sys.executable, "-m", "adaptbert.cli", *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["ladder"],
+        ["rename-task", "mention", "names"],
+        ["use", "smoke", "--force"],
+        ["add-task", "data/all.jsonl", "--yes"],
+        ["migrate"],
+    ],
+    ids=lambda command: command[0],
+)
+def test_a_folder_that_may_not_be_written(command: list[str], project: Path) -> None:
+    rows = "".join(f'{{"text": "We waited in room {n}.", "label": "{"ab"[n % 2]}"}}\n' for n in range(100))
+    Path("data/all.jsonl").write_text(rows)
+    if command == ["migrate"]:
+        PARAMS.write_text(older_params.text())
+    before = PARAMS.read_bytes(), LADDER.read_bytes()
+    project.chmod(0o555)
+    problem = f"error: AB-184 {project}: you have no permission to write into this folder"
+    assert run(*command) == (74, problem + REMEDY)
+    assert (PARAMS.read_bytes(), LADDER.read_bytes()) == before
+
+
+def test_check_only_reads(project: Path) -> None:
+    """It keeps a copy of dvc.lock where it may."""
+    Path(".dvc").mkdir()
+    shutil.copy(ROOT / "dvc.lock", project)
+    project.chmod(0o555)
+    assert run("check") == (0, "")
+
+
+def test_a_file_that_may_not_be_read() -> None:
+    LADDER.chmod(0)
+    assert run("check") == (74, f"error: AB-184 {LADDER}: you have no permission to read it{REMEDY}")

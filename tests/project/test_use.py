@@ -1,0 +1,153 @@
+"""adaptbert use, as a user calls it; tests/project/test_own_data.py has what it copies."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from adaptbert.base.expansion import read
+from adaptbert.runtime.params import params_file as params
+from tests.support.commands import DEMO, in_a_demo, run
+from tests.support.imports import ROOT
+from tests.support.messages import messages_in
+
+WEIBO = [
+    "zh_general.jsonl.gz",
+    "zh_domain_weibo.jsonl.gz",
+    *(f"zh_task_ewect_usual.{split}.jsonl.gz" for split in ("train", "dev", "test")),
+]
+IS_NOW = "params.yaml is now the preset '{}', and ladder.yaml has its rungs and cells\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return in_a_demo(tmp_path, monkeypatch)
+
+
+def own_files(folder: Path) -> Path:
+    folder.mkdir()
+    for name in WEIBO:
+        (folder / name).touch()
+    return folder
+
+
+def test_use_writes_the_preset(project: Path) -> None:
+    done = run("use", "smoke")
+    assert (done.exit_code, done.output) == (0, IS_NOW.format("smoke") + "now run: adaptbert check\n")
+    assert (project / "params.yaml").read_bytes() == (ROOT / "presets/smoke.yaml").read_bytes()
+    assert list(read(project / "ladder.yaml").domain_transfer) == ["domain-small-1"]
+    names = ["data", "ladder.yaml", "params.yaml", "presets", "stages"]
+    assert sorted(path.name for path in project.iterdir()) == names
+
+
+def test_use_puts_the_users_folder_in_place(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = own_files(tmp_path_factory.mktemp("home") / "text")
+    done = run("use", "weibo", "--data", str(folder), "--in-place")
+    assert (done.exit_code, done.output.splitlines(keepends=True)[0]) == (0, IS_NOW.format("weibo"))
+    assert f'path: "{folder}/zh_general.jsonl.gz"' in (project / "params.yaml").read_text()
+    assert run("use", "demo").exit_code == 0, "a preset with another folder is no work of the user's"
+
+
+def test_use_without_a_folder_says_what_is_missing(project: Path) -> None:
+    done = run("use", "weibo")
+    assert done.exit_code == 0
+    assert messages_in(done.output)[1] == (
+        "still missing: AB-050 params.yaml: collect.general.path: data/own/zh_general.jsonl.gz: no such file\n  "
+        "put it there, or write where it is"
+    )
+    assert done.output.count("still missing") == 5
+
+
+def test_use_with_a_folder_that_lacks_files_writes_and_says_which(project: Path) -> None:
+    """Names can be mended in a file that is there."""
+    (project / "text").mkdir()
+    (project / "text/zh_general.json.gz").touch()
+    done = run("use", "weibo", "--data", "text", "--in-place")
+    assert (done.exit_code, done.output.count("still missing: AB-050 params.yaml: ")) == (0, 5)
+    assert "/text/zh_general.jsonl.gz: no such file (did you mean 'zh_general.json.gz'?)\n  put it" in done.output
+    assert f"{project}/text/zh_domain_weibo.jsonl.gz" in (project / "params.yaml").read_text(encoding="utf-8")
+
+
+def test_use_prints_a_name_beside_that_is_not_utf8(project: Path) -> None:
+    (project / "text").mkdir()
+    (project / "text" / os.fsdecode(b"zh_general.jsonl\xe9.gz")).touch()
+    done = run("use", "weibo", "--data", "text", "--in-place")
+    assert (done.exit_code, done.exception) == (0, None)
+    assert r"no such file (did you mean 'zh_general.jsonl\xe9.gz'?)" in done.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        pytest.param(
+            ["use", "wiebo"], 78, "AB-099 presets: no preset 'wiebo' (did you mean 'weibo'?)\n  known:", id="name"
+        ),
+        pytest.param(
+            ["use", "demo", "--data", "."], 78, "preset 'demo' brings its own text\n  leave --data out", id="own"
+        ),
+        pytest.param(
+            ["use", "smoke", "--data", "my files"],
+            78,
+            "preset 'smoke' brings its own text\n  leave --data out, or the preset, to bring the files alone: "
+            "adaptbert use --data 'my files'",
+            id="own text and files",
+        ),
+        pytest.param(
+            ["use", "weibo", "--data", "my files/a.jsonl.gz"],
+            65,
+            "AB-049 --data my files/a.jsonl.gz: is a file, not a folder\n  name the folder that holds your files; "
+            "--data 'my files' takes all that lie there",
+            id="a file",
+        ),
+        pytest.param(
+            ["use"], 78, "AB-099 presets: neither a preset nor --data was named\n  known presets: bio", id="none"
+        ),
+        pytest.param(
+            ["use", "--data", ".", "--in-place"], 78, "AB-111 --in-place: only with a preset, which", id="in place"
+        ),
+        pytest.param(
+            ["use", "weibo", "--data", "nowhere"], 65, "AB-049 --data nowhere: no such folder", id="no folder"
+        ),
+    ],
+)
+def test_use_refuses_and_leaves_the_file(project: Path, arguments: list[str], code: int, message: str) -> None:
+    own_files(project / "my files")
+    (project / "my files/a.jsonl.gz").touch()
+    done = run(*arguments)
+    assert (done.exit_code, message in done.stderr) == (code, True), done.stderr
+    assert (project / "params.yaml").read_text(encoding="utf-8") == DEMO
+    assert not list(project.glob(".*"))
+
+
+def test_use_takes_a_folder_of_any_name(project: Path) -> None:
+    folder = own_files(project / 'my "text" \\ $(x) it\'s')
+    done = run("use", "weibo", "--data", str(folder), "--in-place")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert params.read(project / "params.yaml")["collect"]["general"]["path"] == f"{folder}/zh_general.jsonl.gz"
+    assert run("use", "demo").exit_code == 0, "still known as the preset"
+
+
+def test_use_keeps_unknown_edits_unless_forced(project: Path) -> None:
+    edited = DEMO.replace("seed: 1 ", "seed: 7 ")
+    (project / "params.yaml").write_text(edited, encoding="utf-8")
+    done = run("use", "smoke")
+    assert done.exit_code == 78
+    assert "holds changes that are neither committed nor a preset\n  commit it" in done.stderr
+    assert (project / "params.yaml").read_text(encoding="utf-8") == edited
+    assert run("use", "smoke", "--force").exit_code == 0
+    assert (project / "params.yaml").read_bytes() == (ROOT / "presets/smoke.yaml").read_bytes()
+
+
+def test_use_replaces_edits_that_are_committed(project: Path) -> None:
+    (project / "params.yaml").write_text(DEMO.replace("seed: 1 ", "seed: 7 "), encoding="utf-8")
+    identity = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
+    for command in (["init", "-q"], ["add", "params.yaml"], [*identity, "commit", "-q", "-m", "mine"]):
+        subprocess.run(["git", *command], check=True)
+    assert run("use", "smoke").exit_code == 0
+
+
+def test_use_outside_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = run("use", "demo")
+    assert (done.exit_code, "run adaptbert in the folder of the project" in done.stderr) == (78, True)

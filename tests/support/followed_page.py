@@ -1,0 +1,135 @@
+"""A page of the guide that is followed in a throw-away project: its commands are run, its params are written."""
+
+import csv
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from ruamel.yaml import YAML
+from transformers import BertForMaskedLM
+
+from adaptbert.base.start import EncoderConfig
+from adaptbert.model import checkpoint as saved
+from adaptbert.runtime.params import expanded_ladder
+from adaptbert.runtime.params import params_file as params
+from adaptbert.tokenization.store.tokenizer import Tokenizer, VocabularyConfig
+from tests.support import tiny, tiny_tasks
+from tests.support.markdown import blocks
+from tests.support.project import Project
+
+PARAMS = Path("params.yaml")
+_STAGE = re.compile(r"^Running stage '([^']+)'", re.MULTILINE)
+
+
+def shown(page: str) -> list[Any]:
+    """What the yaml blocks of a page say, in order."""
+    return [YAML(typ="safe", pure=True).load(block.text) for block in blocks(page) if block.language == "yaml"]
+
+
+def lines(page: str, number: int) -> list[str]:
+    """The commands of one block of the page, counted from 0."""
+    return [block.text.splitlines() for block in blocks(page) if block.language == "sh"][number]
+
+
+def merged(values: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
+    """As a reader writes lines into the file: what is not named stays."""
+    result = dict(values)
+    for key, other in others.items():
+        below = result.get(key)
+        result[key] = merged(below, other) if isinstance(below, Mapping) and isinstance(other, Mapping) else other
+    return result
+
+
+def write(project: Project, document: Mapping[str, Any]) -> None:
+    """Replace params.yaml."""
+    with (project.root / PARAMS).open("w", encoding="utf-8") as file:
+        YAML().dump(dict(document), file)
+
+
+def read(project: Project) -> dict[str, Any]:
+    return params.read(project.root / PARAMS)
+
+
+def follow(project: Project, commands: list[str], places: Mapping[str, Path] | None = None) -> str:
+    """Run the commands one by one; each must end well. Returns what they printed.
+
+    Args:
+        places: a word in capital letters -> what it stands for.
+    """
+    printed = ""
+    for line in commands:
+        command = re.sub(r"^(\.venv/bin/)?adaptbert\b", f"{sys.executable} -m adaptbert.cli", line)
+        for name, place in (places or {}).items():
+            command = re.sub(rf"\b{name}\b", str(place), command)
+        environment = {**project.env, "PYTHONPATH": str(project.root), "PYTHON": sys.executable}
+        done = subprocess.run(
+            ["bash", "-c", command], cwd=project.root, env=environment, text=True, capture_output=True
+        )
+        assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+        printed += done.stdout + done.stderr
+    return printed
+
+
+def stages_run(printed: str) -> set[str]:
+    """The stages that DVC ran."""
+    return set(_STAGE.findall(printed))
+
+
+# ---- a recipe as small as it trains
+
+
+def texts(folder: Path) -> None:
+    """Files as the presets for public checkpoints name them: two corpora, and a labelled set in three files."""
+    folder.mkdir(parents=True)
+    for kind in tiny.WORDS:
+        corpus(folder / f"{kind}.txt", kind, 200)
+    for seed, (split, count) in enumerate((("train", 60), ("dev", 24), ("test", 24)), 1):
+        with (folder / f"{split}.csv").open("w", encoding="utf-8", newline="") as file:
+            rows = csv.writer(file)
+            rows.writerow(["text", "label"])
+            labelled = tiny_tasks.labelled("domain", "single_sentence", count, seed)
+            rows.writerows([row["text"], row["label"]] for row in labelled)
+
+
+def corpus(path: Path, kind: str, count: int, seed: int = 0) -> None:
+    path.write_text("\n".join(tiny.sentences(kind, count, seed)) + "\n", encoding="utf-8")
+
+
+def small(document: dict[str, Any]) -> dict[str, Any]:
+    """The values of a recipe made small; its names stay."""
+    batch = {"global_batch_tokens": 128, "micro_batch_tokens": 128, "block_size": tiny.MAX_LENGTH, "measurements": 1}
+    for rung in ("domain_transfer", "task_transfer"):
+        if document[rung]["all"]:
+            document[rung]["all"] |= {**batch, "budget": {"steps": 4}}
+    untrained = document["pretrain"]["all"]["budget"] == {"tokens": 0}
+    document["pretrain"]["all"] |= {**batch, "budget": {"tokens": 0} if untrained else {"steps": 4}}
+    document["tokenize"]["all"]["max_length"] = tiny.MAX_LENGTH
+    document["measure"]["max_tokens"] = 2000
+    lengths = {"max_length": tiny.MAX_LENGTH, "block_size": tiny.MAX_LENGTH}
+    document["finetune"]["all"] |= {**lengths, "seeds": [1, 2], "epochs": 1, "labels": 0}
+    return document
+
+
+def tokenizer(size: int) -> Tokenizer:
+    sentences = [*tiny.sentences("general", 200), *tiny.sentences("domain", 200)]
+    config = VocabularyConfig(vocabulary_size=size, lowercase=True, min_frequency=1)
+    return Tokenizer.train(lambda: sentences, config)
+
+
+def checkpoint(folder: Path, pieces: Tokenizer, seed: int = 1) -> None:
+    """A folder in Hugging Face format with random weights, as a public checkpoint in models/init."""
+    torch.manual_seed(seed)
+    shape = EncoderConfig(layers=2, hidden_size=32, heads=2, intermediate_size=64, max_positions=tiny.POSITIONS)
+    weights = BertForMaskedLM(shape.hugging_face(pieces.size, pieces.pad))
+    saved.save(folder, weights, pieces, tiny.card("pretrain"))
+    (folder / "card.json").unlink()
+
+
+def entries(document: Mapping[str, Any]) -> dict[str, Any]:
+    """`stage@key` -> what ladder.yaml says of it."""
+    tables = expanded_ladder.expanded(document, PARAMS).model_dump()
+    return {f"{stage}@{key}": values for stage, table in tables.items() for key, values in table.items()}

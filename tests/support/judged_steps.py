@@ -1,0 +1,40 @@
+"""Steps with chosen numbers and verdicts, for what the page says of them."""
+
+from dataclasses import replace
+
+from scipy import stats
+
+from adaptbert.comparison.records import Detectable, Needed, Step, Task
+from adaptbert.comparison.statistics.intervals import Difference
+from adaptbert.comparison.statistics.spread import Variance
+from adaptbert.comparison.statistics.verdicts import Verdict
+
+DF = 8
+"""Degrees of freedom of every difference here."""
+
+
+def difference(mean: float, half: float, *, seeds: int = 3, draws: int = 3) -> Difference:
+    """With a 95 % interval of `mean` plus and minus `half`."""
+    share = (half / float(stats.t.ppf(0.975, DF))) ** 2
+    return Difference(mean, seeds, draws, Variance({"seeds": share / 2, "rows": share / 2}, [(share, DF)]), 0.95)
+
+
+def answered(
+    task: Task, name: str, mean: float, half: float, verdict: Verdict, p_holm: float | None = None, draws: int = 3
+) -> Step:
+    """The step of this name with another answer; only a step that is undecided needs anything."""
+    step = task.step(name)
+    assert step is not None
+    return replace(
+        step,
+        difference=difference(mean, half, draws=draws),
+        draws=draws,
+        p_holm=p_holm,
+        verdict=verdict,
+        detectable=Detectable(1.5 * half, 1.2 * half, 2.0 * half),
+        needed=None,
+    )
+
+
+def needing(step: Step, needed: Needed) -> Step:
+    return replace(step, needed=needed)

@@ -1,0 +1,89 @@
+"""Values of params.yaml for rungs and cells of some steps."""
+
+from typing import Any, get_args
+
+from adaptbert.finetuning.cell_config import CellConfig
+from adaptbert.finetuning.tasks import shapes
+from adaptbert.model.optimizer import OptimConfig
+from adaptbert.pretraining.heldout_evaluation import MeasureConfig
+from adaptbert.pretraining.masking import Masker, MaskingConfig, NgramConfig
+from adaptbert.pretraining.rung_config import RungConfig
+from adaptbert.tokenization.store.tokenizer import Tokenizer
+from adaptbert.training.document_stream import BudgetConfig
+from tests.support.tiny import MAX_LENGTH, tokenizer
+from tests.support.tiny_tasks import options
+
+
+def masking(**changes: Any) -> MaskingConfig:
+    usual = {"unit": "token", "probability": 0.15, "mask_share": 0.8, "random_share": 0.1, "keep_share": 0.1}
+    return MaskingConfig(**(usual | changes))
+
+
+UNITS: dict[str, dict[str, Any]] = {
+    **{unit: {} for unit in get_args(MaskingConfig.model_fields["unit"].annotation)},
+    "ngram": {"ngram": NgramConfig(longest=3, geometric=0)},
+}
+"""Every masking unit, with the options that it requires."""
+
+
+def masker(seed: int = 0, pieces: Tokenizer | None = None, **changes: Any) -> Masker:
+    pieces = pieces or tokenizer()
+    return Masker(masking(**changes), seed, pieces)
+
+
+def optim(**changes: Any) -> OptimConfig:
+    usual = {
+        "learning_rate": 3e-3,
+        "weight_decay": 0.01,
+        "warmup_fraction": 0.1,
+        "betas": [0.9, 0.98],
+        "epsilon": 1e-6,
+        "clip_norm": 1.0,
+    }
+    return OptimConfig(**(usual | changes))
+
+
+MEASURE = MeasureConfig(probability=0.15, max_tokens=500, seed=0)
+
+
+def rung_values(**changes: Any) -> dict[str, Any]:
+    """Of a `RungConfig`."""
+    return {
+        "masking": masking(),
+        "optim": optim(),
+        "budget": BudgetConfig(steps=6),
+        "global_batch_tokens": 128,
+        "micro_batch_tokens": 128,
+        "dropout": 0.1,
+        "block_size": 64,
+        "sentence_objective": "none",
+        "head_warmup_steps": 0,
+        "precision": "32-true",
+        "measurements": 2,
+    } | changes
+
+
+def rung(**changes: Any) -> RungConfig:
+    return RungConfig(**rung_values(**changes))
+
+
+def cell_values(**changes: Any) -> dict[str, Any]:
+    """Of a `CellConfig`; of a single sentence unless `changes` has the options of another shape."""
+    shape = {} if changes.keys() & shapes.SHAPES.keys() else {"single_sentence": options("single_sentence")}
+    return {
+        **shape,
+        "seeds": [1, 2],
+        "labels": 0,
+        "epochs": 2.0,
+        "optim": optim(),
+        "global_batch_size": 16,
+        "micro_batch_size": 16,
+        "max_length": MAX_LENGTH,
+        "block_size": 64,
+        "dropout": 0.1,
+        "precision": "32-true",
+    } | changes
+
+
+def cell(**changes: Any) -> CellConfig:
+    return CellConfig(**cell_values(**changes))
