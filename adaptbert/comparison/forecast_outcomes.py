@@ -52,12 +52,20 @@ class PriceOutcome:
     Attributes:
         outputs: rungs and cells that have results now.
         missing: those that still have none.
+        dropped: those that the ladder no longer names.
+        added: what the ladder names today and the forecast did not price.
+        ended_early: rungs among `outputs` that a stop rule ended.
+        differing: of the other outputs those that took less or more than was forecast, by a tenth or more.
         forecast, measured: TFLOP of `outputs`.
         minutes: forecast for them; outputs of stages hold no times (docs/decisions/0003), so there is no outcome.
     """
 
     outputs: int
     missing: int
+    dropped: int
+    added: int
+    ended_early: list[str]
+    differing: list[str]
     forecast: float
     measured: float
     minutes: float

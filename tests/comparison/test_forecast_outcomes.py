@@ -122,11 +122,46 @@ def test_a_forecast_after_the_result_says_so(made: Simulated) -> None:
 
 
 def test_what_is_not_trained_yet_is_counted(made: Simulated) -> None:
-    prices = [Price(stage="finetune", key="of_another_ladder", trained=False, runs=3, tflop=0.6, minutes=2.0)]
+    prices = [Price(stage="finetune", key="section-domain-small-1", trained=False, runs=3, tflop=0.6, minutes=2.0)]
     write_json(made.root / "forecasts/small.json", made_forecast(prices, []).as_json())
+    metrics = made.root / "metrics/finetune/section-domain-small-1.json"
+    values = metrics.read_bytes()
+    metrics.unlink()
     (outcome,) = compared(made).forecasts
+    metrics.write_bytes(values)
     assert (outcome.price.outputs, outcome.price.missing, outcome.gains) == (0, 1, [])
     assert forecasts.price(outcome).en.endswith("Nothing that it priced has been trained since.")
+
+
+def test_what_was_trained_otherwise_than_forecast_is_named(made: Simulated) -> None:
+    """A forecast of another ladder, of other values, and of a rung that a stop rule ended."""
+    key, *others = made.ladder.finetune
+    asis = Price(stage="finetune", key=key, trained=False, runs=3, tflop=1.2, minutes=2.0)
+    gone = Price(stage="task_transfer", key="section-of_before-small-1", trained=False, runs=1, tflop=3, minutes=2.0)
+    write_json(made.root / "forecasts/small.json", made_forecast([asis, gone], []).as_json())
+    (outcome,) = compared(made).forecasts
+    rungs = len(made.ladder.domain_transfer) + len(made.ladder.task_transfer)
+    price = outcome.price
+    assert (price.added, price.dropped, price.missing) == (len(others) + rungs, 1, 0)
+    assert (price.ended_early, price.differing) == ([], [])
+    assert [text.en for text in forecasts.changes(outcome)] == [
+        f"Rungs and cells of today’s ladder that the forecast does not have: {len(others) + rungs}.",
+        "Rungs and cells of the forecast that the ladder no longer names: 1.",
+    ]
+
+    forecast_of(made)
+    (outcome,) = compared(made).forecasts
+    assert outcome.price.differing == [f"finetune/{key}" for key in made.ladder.finetune], "twice the TFLOP"
+    named, *more = forecasts.changes(outcome)[1:]
+    assert more == []
+    first = "`, `".join(outcome.price.differing[:3])
+    assert named.en.startswith(f"A tenth more or less than forecast was taken by `{first}` and ")
+    assert "A tenth more or less than forecast was taken by <code>finetune/" in render(compared(made))
+
+    stopped = dataclasses.replace(outcome, price=dataclasses.replace(price, ended_early=["domain_transfer/domain"]))
+    assert forecasts.changes(stopped)[-1].en == (
+        "A stop rule ended rungs that were priced with their whole budgets: `domain_transfer/domain`."
+    )
 
 
 def test_a_damaged_forecast_is_named(made: Simulated, tmp_path: Path) -> None:

@@ -85,6 +85,8 @@ def summary(comparison: Comparison) -> dict[str, Any]:
 def _forecast(outcome: ForecastOutcome) -> dict[str, Any]:
     """`tflop` is forecast and measured, of what has been trained since; `minutes` have no outcome in the outputs.
 
+    `since` has what changed after it: `added` and `dropped` are numbers of rungs and cells.
+
     A gain is task, step, the ends of the recorded range, the difference (all in points), where that lies, whether its
     whole interval lies there, and whether the forecast was made before the cells were trained.
     """
@@ -94,6 +96,12 @@ def _forecast(outcome: ForecastOutcome) -> dict[str, Any]:
         "tflop": [_round(price.forecast), _round(price.measured)],
         "minutes": _round(price.minutes),
         "outputs": [price.outputs, price.missing],
+        "since": {
+            "added": price.added,
+            "dropped": price.dropped,
+            "ended_early": price.ended_early,
+            "differing": price.differing,
+        },
         "gains": [
             [
                 each.task,

@@ -1,9 +1,13 @@
 """A forecast and its outcome, in words."""
 
+from collections.abc import Sequence
+
 from adaptbert.comparison.amounts import amount
 from adaptbert.comparison.forecast_outcomes import ForecastOutcome, GainOutcome
-from adaptbert.comparison.report.terms import Words, number, step_name
+from adaptbert.comparison.report.terms import Words, listed, number, same, step_name
 
+NAMED = 3
+"""So many rungs or cells are named in a sentence."""
 PLACES = {
     "inside": Words("inside the range", "在范围之内"),
     "above": Words("above the range", "高于该范围"),
@@ -33,6 +37,50 @@ def price(outcome: ForecastOutcome) -> Words:
     if cost.missing:
         made += Words(f"{cost.missing} are not trained yet.", f"还有 {cost.missing} 个尚未训练。")
     return made
+
+
+def changes(outcome: ForecastOutcome) -> list[Words]:
+    """What was trained otherwise than forecast, so that forecast and outcome are of different ladders."""
+    cost, found = outcome.price, []
+    if cost.added:
+        found.append(
+            Words(
+                f"Rungs and cells of today’s ladder that the forecast does not have: {cost.added}.",
+                f"现在的阶梯中有 {cost.added} 个级与单元不在预测之中。",
+            )
+        )
+    if cost.dropped:
+        found.append(
+            Words(
+                f"Rungs and cells of the forecast that the ladder no longer names: {cost.dropped}.",
+                f"预测中有 {cost.dropped} 个级与单元已不在阶梯之中。",
+            )
+        )
+    if cost.ended_early:
+        names = _first(cost.ended_early)
+        found.append(
+            Words(
+                f"A stop rule ended rungs that were priced with their whole budgets: {names.en}.",
+                f"停止规则提前结束了按全部预算估价的级：{names.zh}。",
+            )
+        )
+    if cost.differing:
+        names = _first(cost.differing)
+        found.append(
+            Words(
+                f"A tenth more or less than forecast was taken by {names.en}: their values or their text "
+                "have changed since, or early stopping ended them.",
+                f"与预测相差一成以上的有 {names.zh}：此后它们的取值或文本有变，或者早停结束了它们。",
+            )
+        )
+    return found
+
+
+def _first(names: Sequence[str]) -> Words:
+    if len(names) > NAMED:
+        shown, more = "`, `".join(names[:NAMED]), len(names) - NAMED
+        return Words(f"`{shown}` and {more} more", f"`{shown}` 等（另外还有 {more} 个）")
+    return listed([same(f"`{name}`") for name in names])
 
 
 def summary(outcome: ForecastOutcome) -> Words:
