@@ -99,7 +99,8 @@ class ArmConfig(Config):
     @model_validator(mode="after")
     def _is_again_alone(self) -> "ArmConfig":
         if self.again is not None and self.climb != Climb():
-            raise contradiction("'again' beside what an arm is trained on", f"leave out all but again: {self.again}")
+            remedy = f"leave out all but again: {self.again}; only tasks and starts may stand beside it"
+            raise contradiction("'again' beside what an arm is trained on", remedy)
         return self
 
     @property
@@ -132,6 +133,9 @@ def _with_steps_of_others(arms: dict[str, ArmConfig]) -> dict[str, ArmConfig]:
         if (other := arms.get(arm.again)) is None or arm.again == name:
             problem = f"arms.{name}.again names '{arm.again}', which is no other arm"
             raise contradiction(problem, f"known: {', '.join(each for each in arms if each != name) or 'none'}")
+        if other.again is not None:
+            problem = f"arms.{name}.again names '{arm.again}', which repeats another arm itself"
+            raise contradiction(problem, f"write again: {other.again}, and leave one of the two out")
         if not (other.climb.corpora or other.climb.with_task_text):
             problem = f"arms.{name}.again names '{arm.again}', which has no rung that is trained for each draw"
             raise contradiction(problem, "name an arm with domain_transfer or task_transfer, which says so itself")

@@ -16,15 +16,12 @@ from adaptbert.comparison.evaluation.inspection import inspect_cells
 from adaptbert.comparison.evaluation.word_vectors import WordVectors
 from adaptbert.comparison.judging import Studies, judged, on_several, steps_of, with_flips
 from adaptbert.comparison.questions import (
-    Advice,
     Arms,
-    Pair,
-    advice,
+    advice_of,
     again_pairs,
     named_pairs,
     pairs,
     role,
-    uncompared,
     without_variants,
 )
 from adaptbert.comparison.read_forecasts import outcome_of, read_forecasts
@@ -89,17 +86,23 @@ class Options:
 
 @dataclass(frozen=True)
 class TaskParts:
-    """What is read of one task from one start."""
+    """What is read of one task from one start.
+
+    Attributes:
+        ladder: the arms of all tasks and starts.
+    """
 
     cells: Cells
     study: TaskStudy
     rows: ResampledRows
+    ladder: Arms
 
 
 def compare_all(ladder: Expansion, outputs: StageOutputs, options: Options) -> Comparison:
     """Read the outputs of every planned rung and cell, and compare the arms of each task within each start."""
     cells, rungs = outputs.cells, read_rungs(ladder, outputs.cells)
     several = len(ladder.pretrain) > 1
+    arms = {cell.arm: rungs[cell.rung].climb for cell in ladder.finetune.values() if cell.arm not in options.again}
     tasks, studies, trained = [], dict[tuple[str, str], TaskStudy](), dict[str, CellMetrics]()
     rows: dict[str, ResampledRows] = {}
     for task, start in dict.fromkeys((cell.task, cell.start) for cell in ladder.finetune.values()):
@@ -111,7 +114,8 @@ def compare_all(ladder: Expansion, outputs: StageOutputs, options: Options) -> C
             own, COMPARED_BY[rows[task].target], rows[task], outputs.predictions, options.confidence
         )
         name = f"{task}/{start}" if several else task
-        tasks.append(_task(name, TaskParts(own, studies[task, start], rows[task]), outputs, rungs, options))
+        parts = TaskParts(own, studies[task, start], rows[task], arms)
+        tasks.append(_task(name, parts, outputs, rungs, options))
     first_draw = _first_draw(ladder, rungs, trained)
     tasks = judged(tasks, studies, options.worth, options.confidence, first_draw)
     sources = _sources(outputs.manifests, read_json(cells / "validate.json"))
@@ -241,7 +245,7 @@ def _task(name: str, read: TaskParts, outputs: StageOutputs, rungs: Mapping[str,
         beside_reference=_beside(reference, climbs, of_task.study),
         tempered=tempered({draw: trained[key].seeds for draw, key in of_chosen.items()}),
         scattered=[arm for arm in climbs if arm in of_task.study.scattered],
-        advice=_advice(compared, {role(climbs[arm]) for arm in variants}, named),
+        advice=advice_of(compared, {role(climbs[arm]) for arm in variants}, named, read.ladder),
     )
 
 
@@ -259,20 +263,6 @@ def _beside(reference: str | None, arms: Iterable[str], of_task: Study) -> dict[
         return {}
     differences = {arm: of_task.difference(arm, reference) for arm in arms if arm != reference}
     return {arm: difference for arm, difference in differences.items() if difference is not None}
-
-
-def _advice(arms: Arms, variants: Collection[str | None], named: Sequence[Pair]) -> list[Advice]:
-    """One piece of advice for the whole task where no arm is in a step, else one for each arm that is in none.
-
-    Args:
-        variants: roles of arms that are there and fine-tuned otherwise; another arm of the same role is no help.
-        named: pairs that params.yaml names itself; their arms are compared.
-    """
-    compared = {name for pair in named for name in (pair.arm, pair.other)}
-    alone = [arm for arm in uncompared(arms) if arm not in compared]
-    groups = [alone] if alone and len(alone) == len(arms) else [[arm] for arm in alone]
-    pieces = [advice(arms, group) for group in groups]
-    return [more for more in pieces if more is not None and more.role not in variants]
 
 
 def _sources(manifests: Path, validation: dict[str, Any]) -> list[Source]:

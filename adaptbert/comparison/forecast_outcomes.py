@@ -73,11 +73,16 @@ class PriceOutcome:
 
 @dataclass(frozen=True)
 class ForecastOutcome:
-    """The forecast of one start beside its outcome."""
+    """The forecast of one start beside its outcome.
+
+    Attributes:
+        unrecorded: primary questions of which the forecast has no recorded gain.
+    """
 
     forecast: Forecast
     price: PriceOutcome
     gains: list[GainOutcome]
+    unrecorded: list[str]
 
     @property
     def start(self) -> str:

@@ -71,11 +71,13 @@ class Advice:
         role: a key of `ROLES`.
         beside: arms that the new one would be compared with.
         questions: one for each of these arms, that the new arm would answer.
+        there: the arm of the ladder that is just this one, and that this task or this start has not; None: no arm is.
     """
 
     role: str
     beside: list[str]
     questions: list[str]
+    there: str | None = None
 
 
 def role(climb: Climb) -> str | None:
@@ -149,12 +151,32 @@ def uncompared(arms: Arms) -> list[str]:
     return [arm for arm in arms if arm not in compared]
 
 
-def advice(arms: Arms, beside: Sequence[str]) -> Advice | None:
+def advice_of(arms: Arms, variants: Collection[str | None], named: Sequence[Pair], ladder: Arms) -> list[Advice]:
+    """One piece of advice for the whole task where no arm is in a step, else one for each arm that is in none.
+
+    Args:
+        arms: those that questions about steps compare.
+        variants: roles of arms that are there and fine-tuned otherwise; another arm of the same role is no help.
+        named: pairs that params.yaml names itself; their arms are compared.
+        ladder: the arms of all tasks and starts.
+    """
+    compared = {name for pair in named for name in (pair.arm, pair.other)}
+    alone = [arm for arm in uncompared(arms) if arm not in compared]
+    groups = [alone] if alone and len(alone) == len(arms) else [[arm] for arm in alone]
+    pieces = [advice(arms, group, ladder) for group in groups]
+    return [more for more in pieces if more is not None and more.role not in variants]
+
+
+def advice(arms: Arms, beside: Sequence[str], ladder: Arms | None = None) -> Advice | None:
     """The arm that would be compared with most of these arms, which are in no question themselves.
 
     None only for climbs without a role: without random weights, general pre-training and the climb below a task
     transfer there is always one to add.
+
+    Args:
+        ladder: the arms of all tasks and starts, one of which may be the arm to add.
     """
+    there = {climb: name for name, climb in (ladder or {}).items()}
     order, candidates = list(QUESTIONS), []
     below = [replace(arms[arm], with_task_text=False) for arm in beside]
     for climb in dict.fromkeys([Climb(is_random=True), Climb(), Climb(corpora=(GENERAL,)), *below]):
@@ -162,5 +184,5 @@ def advice(arms: Arms, beside: Sequence[str]) -> Advice | None:
         answers = {arm: name for arm, name in questions.items() if name is not None}
         named = role(climb)
         if answers and climb not in arms.values() and named is not None:
-            candidates.append(Advice(named, list(answers), list(answers.values())))
+            candidates.append(Advice(named, list(answers), list(answers.values()), there.get(climb)))
     return min(candidates, key=lambda each: (-len(each.beside), min(map(order.index, each.questions))), default=None)

@@ -36,7 +36,7 @@ def outcome_of(
         trained: key of a cell -> its metrics.
     """
     before = {price.key for price in forecast.prices if price.stage == CELLS and price.trained}
-    gains = []
+    gains, unrecorded = [], dict[str, None]()
     for task in tasks:
         if task.start != forecast.start:
             continue
@@ -45,8 +45,9 @@ def outcome_of(
             named = [each for each in forecast.facts.ranges if each.question in (step.name, step.question)]
             if step.primary and step.difference is not None:
                 made_before = before.isdisjoint(cells)
+                unrecorded |= {} if named else {step.name: None}
                 gains += [GainOutcome(task.name, step.name, each, step.difference, made_before) for each in named]
-    return ForecastOutcome(forecast, _price(forecast, ladder, rungs, trained), gains)
+    return ForecastOutcome(forecast, _price(forecast, ladder, rungs, trained), gains, list(unrecorded))
 
 
 def _is_of(cell: Cell, task: Task, arms: Sequence[str]) -> bool:

@@ -90,6 +90,7 @@ def _measured(rung: Rung, folder: str, metrics: RungMetrics, on_all_text: dict[s
         steps=metrics.steps,
         stop=metrics.stop,
         ended_early=[*below.ended_early, *([rung.name] if metrics.stop and metrics.stop.reason else [])],
+        nothing_kept=[*below.nothing_kept, *([rung.name] if metrics.stop and not metrics.stop.kept_step else [])],
         fill_in=metrics.fill_in,
     )
 

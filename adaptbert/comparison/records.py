@@ -71,6 +71,7 @@ class Arm:
         learning_curve: by number of labels, all of them last; empty without `label_counts`.
         searches: draw -> what its search chose; empty where the values are those of params.yaml.
         ended_early: the rungs that lead to it and that a stop rule ended before their budgets, of all draws.
+        nothing_kept: the rungs that lead to it and of whose training a stop rule kept nothing, of all draws.
         again_of: of an A/A arm the arm whose recipe it repeats with other seeds.
         has_own_values: whether it is fine-tuned with values of its own, those of its block in params.yaml.
         run_tflop: what fine-tuning it once took, as a mean over draws and seeds.
@@ -88,6 +89,7 @@ class Arm:
     learning_curve: list[LearningPoint] = field(default_factory=list)
     searches: dict[int, Search] = field(default_factory=dict)
     ended_early: list[str] = field(default_factory=list)
+    nothing_kept: list[str] = field(default_factory=list)
     again_of: str | None = None
     has_own_values: bool = False
     run_tflop: float | None = None

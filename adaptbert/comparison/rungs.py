@@ -52,6 +52,7 @@ class Rung:
         steps: of this rung alone, as `tokens`.
         stop: what its stop rule did; None without one.
         ended_early: this rung and those below it, as far as a stop rule ended them before their budgets.
+        nothing_kept: this rung and those below it, as far as a stop rule kept the weights that they began with.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Rung:
     steps: int = 0
     stop: StopMetrics | None = None
     ended_early: Sequence[str] = ()
+    nothing_kept: Sequence[str] = ()
     fill_in: FillIn | None = None
 
     @property

@@ -127,6 +127,16 @@ def arms(ladder: LadderConfig, tasks: Collection[str], options: Mapping[str, Any
                 yield BadParams(
                     Code.CONTRADICTION, f"{file}: finetune.{block}", problem, f"remove it, or {ARMS}.{name}"
                 )
+        alone = {
+            task
+            for task in tasks
+            for start in ladder.starts
+            if name in (own := ladder.arms_of(task, start)) and other not in own
+        }
+        if alone:
+            problem = f"'{name}' repeats '{other}', which {', '.join(sorted(alone))} has not from every start of {name}"
+            remedy = f"give it {other}, or leave it out of {ARMS}.{name}"
+            yield BadParams(Code.CONTRADICTION, f"{file}: {ARMS}.{name}", problem, remedy)
     twice: dict[str, str] = {}
     for task in tasks:
         for start in ladder.starts:

@@ -100,6 +100,7 @@ def _cells(document: Mapping[str, Any], ladder: LadderConfig) -> Iterator[tuple[
 def _alone(ladder: LadderConfig, document: Mapping[str, Any], file: Path) -> Iterator[str]:
     """Arms that no step compares, each once for all starts."""
     lines: dict[tuple[str, str], str] = {}
+    every = {name: arm.climb for name, arm in ladder.arms.items() if arm.again is None}
     for task in document["collect_task"]:
         for start in ladder.starts:
             climbs = {name: arm.climb for name, arm in ladder.arms_of(task, start).items() if arm.again is None}
@@ -110,7 +111,7 @@ def _alone(ladder: LadderConfig, document: Mapping[str, Any], file: Path) -> Ite
                     line = f"{file}: finetune.{arm}: on {task}, no step compares an arm that is fine-tuned otherwise"
                     lines.setdefault((task, arm), f"{line}; write these values into {ALL} or {task} for all arms")
             for arm in uncompared(arms):
-                more = advice(arms, [arm])
+                more = advice(arms, [arm], every)
                 is_there = more is not None and more.role in variants
                 beside = f" {would_show(more).en}" if more is not None and not is_there else ""
                 line = f"{file}: ladder.arms.{arm}: on {task}, no step compares this arm with another.{beside}"

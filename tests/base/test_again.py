@@ -54,5 +54,5 @@ def test_what_cannot_be_repeated(arm: dict[str, Any], expected: str) -> None:
 
 
 def test_an_arm_that_repeats_is_not_repeated() -> None:
-    with pytest.raises(ValidationError, match="'domain_again', which has no rung"):
+    with pytest.raises(ValidationError, match="'domain_again', which repeats another arm itself"):
         ladder(arms=ARMS | {"more": {"again": "domain_again"}, "domain_again": {"again": "domain"}})

@@ -8,6 +8,7 @@ import pytest
 from adaptbert.base.files import read_json, write_json
 from adaptbert.comparison.forecast_outcomes import GainOutcome
 from adaptbert.comparison.forecasts import Price, Range
+from adaptbert.comparison.report.markdown import in_markdown
 from adaptbert.comparison.report.page import render
 from adaptbert.comparison.report.sentences import forecasts
 from adaptbert.comparison.tables.metrics_json import summary
@@ -87,6 +88,11 @@ def test_the_outcome_beside_the_forecast(made: Simulated) -> None:
 
 def test_the_page_has_both(made: Simulated) -> None:
     forecast_of(made, ranges=(recorded("domain_text", 0.0, 12.4, records_of="domain_transfer"),))
+    (outcome,) = compared(made).forecasts
+    assert outcome.unrecorded == ["task_transfer_after_domain"]
+    text = in_markdown(compared(made))
+    assert "## Forecast and outcome" in text
+    assert "- section, The domain text itself: recorded 0.0 to +12.4, measured " in text
     page = render(compared(made))
     read = Reader(page)
     assert "forecast" in read.ids
@@ -97,6 +103,7 @@ def test_the_page_has_both(made: Simulated) -> None:
         "0.0 到 +12.4",
         "of the nearest question: Domain transfer",
         "it was to take".capitalize(),
+        "No gain is recorded for <code>task_transfer_after_domain</code>.",
     ):
         assert part in section
 

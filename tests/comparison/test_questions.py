@@ -25,6 +25,7 @@ from adaptbert.comparison.report.page import render
 from adaptbert.comparison.report.sentences import domain_text
 from adaptbert.comparison.report.sentences import steps as sentences
 from adaptbert.comparison.report.sentences import tasks as task_sentences
+from adaptbert.comparison.report.terms import would_show
 from adaptbert.comparison.statistics.verdicts import Verdict
 from adaptbert.comparison.tables.metrics_json import summary
 from adaptbert.comparison.tables.text_table import comparison_table
@@ -44,6 +45,12 @@ def compared_arms(**arms: Climb) -> dict[str, tuple[str, str]]:
 
 def section(made: Simulated, **arms: tuple[str, dict[str, str]]) -> Task:
     return compared(rearmed(made, arms)).tasks[0]
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Simulated:
+    """With two tasks."""
+    return simulate(tmp_path_factory.mktemp("both"))
 
 
 @pytest.fixture(scope="module")
@@ -173,6 +180,27 @@ def test_renamed_arms_are_compared_by_their_rungs(made: Simulated) -> None:
 def test_the_arm_that_would_make_most_comparisons(arms: dict[str, Climb], expected: Advice) -> None:
     assert uncompared(arms) == list(arms)
     assert advice(arms, list(arms)) == expected
+
+
+def test_an_arm_that_other_tasks_have_is_not_to_be_added_but_to_be_given() -> None:
+    there = advice({"task": with_task_text(GENERAL)}, ["task"], {"base": GENERAL, "task": with_task_text(GENERAL)})
+    assert there == Advice("general", ["task"], ["task_transfer"], there="base")
+    assert there is not None
+    assert would_show(there).en == (
+        "To measure task transfer, give this task the arm `base` too, which others have: it would be compared with "
+        "task."
+    )
+
+
+def test_the_ladder_says_which_arms_other_tasks_have(both: Simulated) -> None:
+    here = {
+        key: cell
+        for key, cell in both.ladder.finetune.items()
+        if cell.task == "mention" or cell.arm in ("task", "scratch")
+    }
+    of_section, of_mention = compared(replace(both, ladder=both.ladder.model_copy(update={"finetune": here}))).tasks
+    assert [more.there for more in of_section.advice] == ["general"]
+    assert of_mention.advice == []
 
 
 @pytest.mark.parametrize("arm", ARMS)

@@ -268,6 +268,16 @@ def test_an_arm_that_repeats_another_is_fine_tuned_as_that_one_is() -> None:
         assert f"params.yaml: finetune.{block}: 'domain_again' repeats 'domain'" in error
 
 
+def test_an_arm_that_repeats_another_is_on_no_task_without_it() -> None:
+    """There would be nothing to compare it with."""
+    arms = {"ladder.arms.domain": {"domain_transfer": "domain", "tasks": ["mention"]}}
+    again = {"ladder.arms.domain_again": {"again": "domain", "tasks": ["mention", "section"]}}
+    (error,) = errors(**arms, **again)
+    assert error.startswith("AB-111 params.yaml: ladder.arms.domain_again: 'domain_again' repeats 'domain', which ")
+    assert "section has not" in error
+    assert errors(**arms, **{"ladder.arms.domain_again": {"again": "domain"}}) == []
+
+
 def test_one_recipe_is_repeated_by_one_arm_and_by_none_that_has_the_name_of_a_role() -> None:
     twice = {f"ladder.arms.{name}": {"again": "domain"} for name in ("more", "again")}
     (error,) = errors(**twice)

@@ -6,9 +6,18 @@ In English, then in Chinese; for places that show Markdown: a pull request, Pref
 from collections.abc import Iterator, Sequence
 
 from adaptbert.comparison.amounts import amount
+from adaptbert.comparison.forecast_outcomes import GainOutcome
 from adaptbert.comparison.records import Arm, Comparison, Step, Task
 from adaptbert.comparison.report import overview
-from adaptbert.comparison.report.sentences import captions, prices, repetition, trust
+from adaptbert.comparison.report.sentences import (
+    captions,
+    first_screen,
+    forecasts,
+    prices,
+    repetition,
+    stopping,
+    trust,
+)
 from adaptbert.comparison.report.terms import (
     METRICS,
     VERDICTS,
@@ -37,7 +46,7 @@ def _blocks(comparison: Comparison) -> Iterator[Words]:
     yield Words("# Which steps helped?", "# 哪些步骤有效？")
     yield Words("[Report with figures](index.html)", "[带图的报告](index.html)")
     yield from overview.verdict(comparison)
-    yield _joined([Words(f"- {fact.en}", f"- {fact.zh}") for fact in trust.first_facts(comparison)])
+    yield _joined([Words(f"- {fact.en}", f"- {fact.zh}") for fact in first_screen.facts(comparison)])
     if (demonstration := captions.demonstration(comparison)) is not None:
         yield Words(f"**Demonstration corpus.** {demonstration.en}", f"**演示语料。** {demonstration.zh}")
     primary = [(task, step) for task in comparison.tasks for step in task.steps if step.primary]
@@ -54,6 +63,17 @@ def _blocks(comparison: Comparison) -> Iterator[Words]:
             [row for task in comparison.tasks for row in _arms(task)],
         )
         yield Words("Scores and differences times 100.", "得分与差别均乘以 100。")
+    if comparison.rungs:
+        yield Words("## Bits per character on held-out text", "## 留出文本上每字符的比特数")
+        yield _table([Words("Rung", "级"), *map(same, comparison.heldout)], list(_bits(comparison)))
+        yield from stopping.ended(comparison)
+    if comparison.forecasts:
+        yield Words("## Forecast and outcome", "## 预测与结果")
+        for outcome in comparison.forecasts:
+            yield forecasts.price(outcome)
+            yield from forecasts.changes(outcome)
+            yield forecasts.summary(outcome)
+            yield _joined([_gain(gain) for gain in outcome.gains]) if outcome.gains else NONE
     yield from (_amiss(comparison))
 
 
@@ -91,6 +111,21 @@ def _arms(task: Task) -> Iterator[list[Words]]:
         name = baseline_name(baseline, task.target)
         named = Words(f"{name.en} (baseline)", f"{name.zh}（基线）")
         yield [same(task.name), named, _score(score, metric), _ends(score), NONE, NONE]
+
+
+def _bits(comparison: Comparison) -> Iterator[list[Words]]:
+    for rung in comparison.rungs:
+        values = [f"{rung.after[text]:.3f}" if text in rung.after else NONE.en for text in comparison.heldout]
+        yield [same(f"`{rung.name}`"), *map(same, values)]
+
+
+def _gain(gain: GainOutcome) -> Words:
+    name = step_name(gain.forecast.question.partition("/")[0], gain.step)
+    ends, place, measured = forecasts.ends(gain), forecasts.place(gain), change(gain.difference.mean)
+    return Words(
+        f"- {gain.task}, {name.en}: recorded {ends.en}, measured {measured}, {place.en}",
+        f"- {gain.task}，{name.zh}：记录中 {ends.zh}，测得 {measured}，{place.zh}",
+    )
 
 
 def _score(interval: Interval, metric: Words) -> Words:

@@ -13,8 +13,7 @@ from adaptbert.comparison.report import terms as words
 from adaptbert.comparison.report.charts.figure import Figure
 from adaptbert.comparison.report.charts.svg import style_sheet
 from adaptbert.comparison.report.sections import sections
-from adaptbert.comparison.report.sentences import captions
-from adaptbert.comparison.report.sentences import trust as trust_sentences
+from adaptbert.comparison.report.sentences import captions, first_screen
 from adaptbert.comparison.report.terms import Words
 
 
@@ -28,7 +27,7 @@ def render(comparison: Comparison) -> str:
             Markup(templates.get_template(f"{section.template}.html.j2").render(section.values)) for section in shown
         ],
         verdict=overview.verdict(comparison),
-        facts=trust_sentences.first_facts(comparison),
+        facts=first_screen.facts(comparison),
         demonstration=captions.demonstration(comparison),
         css=style_sheet(),
         js=Markup(files("adaptbert.comparison.report").joinpath("page.js").read_text(encoding="utf-8")),

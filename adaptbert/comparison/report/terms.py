@@ -291,6 +291,12 @@ def would_show(advice: Advice) -> Words:
     steps = [within(STEPS[question]) for question in advice.questions]
     what = listed([Words(step.en, f"“{step.zh}”") for step in steps])
     beside = listed([same(arm) for arm in advice.beside])
+    if advice.there is not None:
+        return Words(
+            f"To measure {what.en}, give this task the arm `{advice.there}` too, which others have: it would be "
+            f"compared with {beside.en}.",
+            f"要测量{what.zh}的作用，请让这个任务也有别的任务已有的组 `{advice.there}`，与 {beside.zh} 比较。",
+        )
     written = f"{advice.role}: {ROLES[advice.role]}"
     return Words(
         f"To measure {what.en}, add the arm `{written}` to compare with {beside.en}.",

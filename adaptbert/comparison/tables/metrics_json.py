@@ -150,6 +150,7 @@ def _arm(arm: Arm, metric: str, role: str) -> dict[str, Any]:
         "rung": [arm.rung],
         "role": [role],
         **({"again": [arm.again_of]} if arm.again_of else {}),
+        **({"nothing_kept": arm.nothing_kept} if arm.nothing_kept else {}),
         **({} if arm.run_tflop is None else {"run_tflop": [_round(arm.run_tflop)]}),
         **({"learning_curve": [_learning_point(point) for point in arm.learning_curve]} if arm.learning_curve else {}),
     }

@@ -117,6 +117,8 @@ def _task(name: str, values: dict[str, Any], training: dict[str, Any]) -> str:
         tables[0] += "\n(an interval needs three seeds)"
     own = dict.fromkeys(arm for answer in values[STEPS].values() for arm in answer.get("own_values", ()))
     note = f"\n(fine-tuned with values of its own: {', '.join(own)})" if own else ""
+    empty = dict.fromkeys(rung for cell in cells.values() for rung in cell.get("nothing_kept", ()))
+    note += f"\n(the stop rule kept nothing of the training of {', '.join(empty)})" if empty else ""
     tables.append(aligned(steps, left=(0, 4)) + note if values[STEPS] else "no step was compared")
     return "\n\n".join(tables)
 

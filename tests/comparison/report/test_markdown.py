@@ -32,6 +32,10 @@ def test_the_answers_are_those_of_the_comparison(repeated: Comparison) -> None:
     assert rows(english, "Arms")[0][1] == "`scratch`"
     assert len(rows(english, "Arms")) == sum(len(task.arms) + len(task.baselines) for task in repeated.tasks)
     assert "[Report with figures](index.html)" in english
+    bits = {cells[0]: cells[1:] for cells in rows(english, "Bits per character on held-out text")}
+    assert list(bits) == [f"`{rung.name}`" for rung in repeated.rungs]
+    of_domain = repeated.rungs[-1]
+    assert bits[f"`{of_domain.name}`"] == [f"{of_domain.after[text]:.3f}" for text in repeated.heldout]
 
 
 def test_what_is_missing_and_degenerate_is_named(tmp_path: Path) -> None:

@@ -84,7 +84,15 @@ def _first(names: Sequence[str]) -> Words:
 
 
 def summary(outcome: ForecastOutcome) -> Words:
-    """How many of the differences lie where others have lain."""
+    """How many of the differences lie where others have lain, and of which questions nothing is recorded."""
+    sentence = _places(outcome)
+    if outcome.unrecorded:
+        names = listed([same(f"`{name}`") for name in outcome.unrecorded])
+        sentence += Words(f"No gain is recorded for {names.en}.", f"{names.zh} 没有记录到的提升。")
+    return sentence
+
+
+def _places(outcome: ForecastOutcome) -> Words:
     gains = [gain for gain in outcome.gains if gain.before]
     if not gains:
         return Words("No gain was forecast before its result was there.", "没有任何一项提升是在得到结果之前预测的。")

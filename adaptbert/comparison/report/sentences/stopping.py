@@ -46,6 +46,20 @@ def _ended(rung: Rung, stop: StopMetrics) -> Words:
     )
 
 
+def nothing_kept(comparison: Comparison) -> Words | None:
+    """Rungs whose names promise a training that their weights do not have, and the arms that stand on them."""
+    rungs = dict.fromkeys(name for task in comparison.tasks for arm in task.arms for name in arm.nothing_kept)
+    if not rungs:
+        return None
+    arms = dict.fromkeys(arm.name for task in comparison.tasks for arm in task.arms if arm.nothing_kept)
+    names, on = listed([same(name) for name in rungs]), listed([same(name) for name in arms])
+    return Words(
+        f"The stop rule kept nothing of the training of {names.en}: these rungs have the weights that they began with, "
+        f"and what is said of {on.en} is said without this step.",
+        f"停止规则没有保留 {names.zh} 的任何训练：这些级的权重就是开始时的权重，关于 {on.zh} 的说法都不含这一步。",
+    )
+
+
 def unequal_budgets(step: Step, task: Task) -> Words:
     """For the question of equal budgets: that they differ, because a rule ended a rung of one arm; else empty."""
     arms = [task.arm(step.arm), task.arm(step.other)]

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from adaptbert.comparison.amounts import amount, at_least
-from adaptbert.comparison.records import Comparison, Task
+from adaptbert.comparison.amounts import at_least
+from adaptbert.comparison.records import Task
 from adaptbert.comparison.report.sentences.repetition import counted
 from adaptbert.comparison.report.terms import (
     TARGET_WORDS,
@@ -13,7 +13,6 @@ from adaptbert.comparison.report.terms import (
     change,
     learns,
     listed,
-    millions,
     percent,
     points,
     same,
@@ -184,51 +183,6 @@ _ONE_ANSWER = (
     Words("give every row the same answer", "对每一行给出同一答案"),
 )
 """What a degenerate seed does, for targets with classes and for others."""
-
-
-LEAKS = ("dev_or_test_text", "in_dev", "in_test")
-"""Reasons for which `validate` left a row out because dev or test text would have been seen in training."""
-
-
-def first_facts(comparison: Comparison) -> list[Words]:
-    """What a reader of the answers has to know at once: leaks, what is missing or failed, the price."""
-    facts = [_leaks(comparison)]
-    lacking = [
-        same(f"{task.cell(arm.name)}" if arm.missing else f"{task.cell(arm.name)} ({draw})")
-        for task in comparison.tasks
-        for arm in task.arms
-        for draw in ([0] if arm.missing else [draw for draw in arm.planned if draw not in arm.by_draw])
-    ]
-    if lacking:
-        names = listed(lacking)
-        facts.append(Words(f"Planned and without a result: {names.en}.", f"已计划但没有结果：{names.zh}。"))
-    for task in comparison.tasks:
-        if (failed := degenerate(task)) is not None:
-            facts.append(Words(f"{task.name}: {failed.en}", f"{task.name}：{failed.zh}"))
-    spent = comparison.spent
-    tokens, tflop = millions(spent.tokens), amount(spent.tflop)
-    return [
-        *facts,
-        Words(
-            f"All training behind this page: {tokens} M tokens, {tflop} TFLOP.",
-            f"本页背后的全部训练：{tokens} 百万词元，{tflop} TFLOP。",
-        ),
-    ]
-
-
-def _leaks(comparison: Comparison) -> Words:
-    rows = {source.name: sum(source.rejected.get(reason, 0) for reason in LEAKS) for source in comparison.sources}
-    named = [same(f"{name} {count:,}") for name, count in rows.items() if count]
-    if not named:
-        return Words(
-            "No training text was found that equals or contains a dev or test text.",
-            "没有发现与开发集或测试集文本相同、或包含它们的训练文本。",
-        )
-    names, total = listed(named), f"{sum(rows.values()):,}"
-    return Words(
-        f"{total} rows with dev or test text were left out of training: {names.en}.",
-        f"{total} 行含有开发集或测试集文本，未用于训练：{names.zh}。",
-    )
 
 
 def troubles(task: Task) -> list[Words]:

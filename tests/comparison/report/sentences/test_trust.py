@@ -4,10 +4,8 @@ import dataclasses
 import re
 
 from adaptbert.comparison.records import Comparison, Task, Tempered
-from adaptbert.comparison.report.page import render
 from adaptbert.comparison.report.sentences import trust
 from adaptbert.comparison.report.terms import Words
-from adaptbert.comparison.rungs import Cost
 from adaptbert.comparison.statistics.intervals import Difference, Interval
 from adaptbert.comparison.tables.metrics_json import summary
 from adaptbert.comparison.tables.text_table import comparison_table
@@ -134,56 +132,6 @@ def test_a_baseline_that_learns_from_no_row_or_from_fewer_is_described_so(compar
     assert metrics["section"]["small"]["tfidf_logistic"]["rows"] == [120]
     assert "(fitted on the first 120 rows)" in comparison_table(metrics)
     assert "rows" not in metrics["mention"]["small"]["window_logistic"], "these are fitted on all"
-
-
-def test_the_page_begins_with_leaks_gaps_failures_and_the_price(comparison: Comparison) -> None:
-    facts = trust.first_facts(comparison)
-    assert [fact.en for fact in facts[:-1]] == [
-        "No training text was found that equals or contains a dev or test text."
-    ]
-    sources = [
-        dataclasses.replace(source, rejected={"duplicate": 800, "dev_or_test_text": 1_012})
-        if source.name == "domain"
-        else dataclasses.replace(source, rejected={"in_test": 3} if source.name == "section" else {})
-        for source in comparison.sources
-    ]
-    first, second = comparison.tasks
-    arms = [dataclasses.replace(arm, degenerate=[(1, 1)] if arm.name == "task" else []) for arm in first.arms]
-    bare = [
-        dataclasses.replace(arm, scores={}, by_draw={}, interval=None) if arm.name == "scratch" else arm
-        for arm in second.arms
-    ]
-    second = dataclasses.replace(second, arms=bare)
-    troubled = dataclasses.replace(
-        comparison,
-        tasks=[dataclasses.replace(first, arms=arms), second],
-        sources=sources,
-        spent=Cost(12_300_000, 456.78),
-    )
-    facts = trust.first_facts(troubled)
-    assert [fact.en for fact in facts] == [
-        "1,015 rows with dev or test text were left out of training: domain 1,012 and section 3.",
-        "Planned and without a result: mention-scratch.",
-        "section: Seeds that predict one class only: task (1 of 3).",
-        "All training behind this page: 12.3 M tokens, 457 TFLOP.",
-    ]
-    page = render(troubled)
-    head = page[page.index("<header>") : page.index("</header>")]
-    for fact in facts:
-        assert sorted(re.findall(r"[\d.,]*\d", fact.en)) == sorted(re.findall(r"[\d.,]*\d", fact.zh))
-        assert fact.en in head
-        assert fact.zh in head
-
-
-def test_a_draw_without_a_result_is_named_at_once(repeated: Comparison) -> None:
-    task = repeated.tasks[0]
-    arms = [
-        dataclasses.replace(arm, by_draw={draw: runs for draw, runs in arm.by_draw.items() if draw != 2})
-        for arm in task.arms
-        if arm.name == "domain"
-    ]
-    holed = dataclasses.replace(repeated, tasks=[dataclasses.replace(task, arms=arms)])
-    assert "Planned and without a result: section-domain (2)." in [fact.en for fact in trust.first_facts(holed)]
 
 
 def test_arms_that_scatter_are_named(comparison: Comparison) -> None:

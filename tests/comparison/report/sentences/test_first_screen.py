@@ -1,0 +1,105 @@
+"""What stands before the answers: leaks, gaps, failures, training of which nothing is left, the price."""
+
+import dataclasses
+import re
+
+from adaptbert.comparison.records import Comparison
+from adaptbert.comparison.report.markdown import in_markdown
+from adaptbert.comparison.report.page import render
+from adaptbert.comparison.report.sentences import first_screen, stopping
+from adaptbert.comparison.rungs import Cost
+from adaptbert.comparison.tables.metrics_json import summary
+from adaptbert.comparison.tables.text_table import comparison_table
+
+
+def test_the_page_begins_with_leaks_gaps_failures_and_the_price(comparison: Comparison) -> None:
+    facts = first_screen.facts(comparison)
+    assert [fact.en for fact in facts[:-1]] == [
+        "No training text was found that equals or contains a dev or test text."
+    ]
+    sources = [
+        dataclasses.replace(source, rejected={"duplicate": 800, "dev_or_test_text": 1_012})
+        if source.name == "domain"
+        else dataclasses.replace(source, rejected={"in_test": 3} if source.name == "section" else {})
+        for source in comparison.sources
+    ]
+    first, second = comparison.tasks
+    arms = [dataclasses.replace(arm, degenerate=[(1, 1)] if arm.name == "task" else []) for arm in first.arms]
+    bare = [
+        dataclasses.replace(arm, scores={}, by_draw={}, interval=None) if arm.name == "scratch" else arm
+        for arm in second.arms
+    ]
+    second = dataclasses.replace(second, arms=bare)
+    troubled = dataclasses.replace(
+        comparison,
+        tasks=[dataclasses.replace(first, arms=arms), second],
+        sources=sources,
+        spent=Cost(12_300_000, 456.78),
+    )
+    facts = first_screen.facts(troubled)
+    assert [fact.en for fact in facts] == [
+        "1,015 rows with dev or test text were left out of training: domain 1,012 and section 3.",
+        "Planned and without a result: mention-scratch.",
+        "section: Seeds that predict one class only: task (1 of 3).",
+        "All training behind this page: 12.3 M tokens, 457 TFLOP.",
+    ]
+    page = render(troubled)
+    head = page[page.index("<header>") : page.index("</header>")]
+    for fact in facts:
+        assert sorted(re.findall(r"[\d.,]*\d", fact.en)) == sorted(re.findall(r"[\d.,]*\d", fact.zh))
+        assert fact.en in head
+        assert fact.zh in head
+
+
+def test_a_draw_without_a_result_is_named_at_once(repeated: Comparison) -> None:
+    task = repeated.tasks[0]
+    arms = [
+        dataclasses.replace(arm, by_draw={draw: runs for draw, runs in arm.by_draw.items() if draw != 2})
+        for arm in task.arms
+        if arm.name == "domain"
+    ]
+    holed = dataclasses.replace(repeated, tasks=[dataclasses.replace(task, arms=arms)])
+    assert "Planned and without a result: section-domain (2)." in [fact.en for fact in first_screen.facts(holed)]
+
+
+def test_arms_whose_rung_kept_nothing_of_its_training_are_named_everywhere(comparison: Comparison) -> None:
+    """They are called domain transfer, and have the weights of before."""
+    assert stopping.nothing_kept(comparison) is None
+    task = comparison.tasks[0]
+    arms = [
+        dataclasses.replace(arm, nothing_kept=["domain_transfer/domain"] if arm.name.startswith("domain") else [])
+        for arm in task.arms
+    ]
+    empty = dataclasses.replace(comparison, tasks=[dataclasses.replace(task, arms=arms)])
+    said = (
+        "The stop rule kept nothing of the training of domain_transfer/domain: these rungs have the weights that they "
+        "began with, and what is said of domain and domain_task is said without this step."
+    )
+    assert said in [fact.en for fact in first_screen.facts(empty)]
+    page = render(empty)
+    assert said in page[page.index("<header>") : page.index("</header>")]
+    assert said in in_markdown(empty)
+    assert "(the stop rule kept nothing of the training of domain_transfer/domain)" in comparison_table(summary(empty))
+
+
+def test_a_verdict_between_arms_that_learned_nothing_is_marked(comparison: Comparison) -> None:
+    task = comparison.tasks[0]
+    assert task.baselines["majority"].mean < min(arm.interval.mean for arm in task.arms if arm.interval is not None)
+    assert first_screen.nothing_learned(task) is None
+
+    scores = {arm.name: arm.interval.mean for arm in task.arms if arm.interval is not None}
+    asked = {name for step in task.steps if step.primary for name in (step.arm, step.other)}
+
+    def beside(mean: float) -> str | None:
+        trivial = dataclasses.replace(task.baselines["majority"], mean=mean)
+        fact = first_screen.nothing_learned(dataclasses.replace(task, baselines={"majority": trivial}))
+        return None if fact is None else fact.en
+
+    assert beside(min(scores[name] for name in asked) - 1e-6) is None
+    said = beside(max(scores.values()))
+    assert said is not None
+    assert all(name in said for name in asked)
+    assert said.endswith(
+        "do no better than the baseline “most frequent label”. A verdict between arms that learned nothing says "
+        "nothing of the step."
+    )
