@@ -56,8 +56,8 @@ def prepare(name: str, data: Path, project: Path) -> None:
     study, own = STUDIES[name], project / "data/own"
     own.mkdir(parents=True, exist_ok=True)
     for pattern in study.taken:
-        for file in sorted(data.glob(pattern)):
-            shutil.copy(file, own)
+        for path in sorted(data.glob(pattern)):
+            shutil.copy(path, own)
     for file, new in study.renamed.items():
         shutil.copy(data / file, own / new)
     for (file, value), part in study.parts.items():

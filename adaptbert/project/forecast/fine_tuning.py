@@ -14,8 +14,8 @@ from adaptbert.finetuning.seed_inputs import SeedInputs
 from adaptbert.finetuning.seed_run import SeedRun, flop_of, train_seed
 from adaptbert.finetuning.tasks.shapes import shape_of
 from adaptbert.model.precision import chosen as precision_of
-from adaptbert.project.forecast.inputs import VALIDATED, Inputs
 from adaptbert.project.forecast.trials import WARM_UP, Speedometer, Weights
+from adaptbert.project.one_start import VALIDATED, OneStart
 from adaptbert.rows import labelled_set
 from adaptbert.rows.task_description import TaskDescription
 from adaptbert.training import distributed
@@ -39,12 +39,13 @@ class CellPrice:
     rate: Rate
 
 
-def price_of(inputs: Inputs, weights: Weights, key: str) -> CellPrice:
+def price_of(inputs: OneStart, weights: Weights, key: str) -> CellPrice:
     """Fine-tune some steps of a cell, and extend them to all its runs; only training and dev rows are read."""
     cell = inputs.cells()[key]
     values = inputs.values("finetune", **cell.names())
     values = values.model_copy(update={"precision": precision_of(values.precision)})
     request = _request(weights, cell.task, values)
+    print(f"trial of fine-tuning on {cell.task}: {WARM_UP} steps that do not count, then {STEPS}", flush=True)
     _time(request, weights, WARM_UP)
     tflop_per_step, seconds = _time(request, weights, STEPS)
     rate = Rate(

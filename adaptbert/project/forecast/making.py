@@ -13,8 +13,8 @@ from adaptbert.codes import Code
 from adaptbert.comparison.forecasts import FOLDER, Facts, Forecast, Machine, path_of
 from adaptbert.errors import BadData
 from adaptbert.project.forecast import outcomes, prices, signs, texts, trials
-from adaptbert.project.forecast.inputs import Inputs, inputs
 from adaptbert.project.forecast.trials import Trials, Weights
+from adaptbert.project.one_start import OneStart, tokenized_start
 
 PACKAGES = ("adaptbert", "torch", "transformers", "pytorch-lightning", "numpy")
 CPU = Path("/proc/cpuinfo")
@@ -29,9 +29,9 @@ def forecast(start: str | None, steps: int, *, again: bool) -> Forecast:
         again: whether to overwrite a forecast that was made before its outcome.
 
     Raises:
-        UserError: see `inputs`; or there is a forecast already, and an outcome of it.
+        UserError: see `tokenized_start`; or there is a forecast already, and an outcome of it.
     """
-    read = inputs(start)
+    read = tokenized_start(start, "forecast")
     path = path_of(read.start)
     if not again:
         _refuse_to_hide(path, read)
@@ -42,7 +42,7 @@ def forecast(start: str | None, steps: int, *, again: bool) -> Forecast:
     return made
 
 
-def _refuse_to_hide(path: Path, read: Inputs) -> None:
+def _refuse_to_hide(path: Path, read: OneStart) -> None:
     """A forecast is worth something because it was made before: once there is an outcome it stays."""
     if not path.is_file():
         return
@@ -55,7 +55,7 @@ def _refuse_to_hide(path: Path, read: Inputs) -> None:
         raise BadData(Code.FORECAST_THERE, path, problem, remedy)
 
 
-def _made(read: Inputs, weights: Weights, steps: int) -> Forecast:
+def _made(read: OneStart, weights: Weights, steps: int) -> Forecast:
     folders = texts.names_of(read)
     facts, shared = texts.text_facts(folders), texts.overlaps(folders, weights.checkpoint.tokenizer)
     tried = trials.run_trials(read, weights, steps)

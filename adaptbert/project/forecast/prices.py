@@ -9,14 +9,14 @@ from adaptbert.comparison.forecasts import Price, Rate, Sum
 from adaptbert.pretraining.batch_schedule import BatchSchedule
 from adaptbert.project.forecast import fine_tuning
 from adaptbert.project.forecast.fine_tuning import CellPrice
-from adaptbert.project.forecast.inputs import Inputs
 from adaptbert.project.forecast.trials import Trials, Weights, rung_tflop
+from adaptbert.project.one_start import OneStart
 from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
 
 CELLS = "finetune"
 
 
-def prices_of(inputs: Inputs, weights: Weights, trials: Trials) -> tuple[list[Price], list[Rate]]:
+def prices_of(inputs: OneStart, weights: Weights, trials: Trials) -> tuple[list[Price], list[Rate]]:
     """The price of every rung and cell, and the speeds of fine-tuning.
 
     Draws of a rung have one price. Cells of a task are timed once, those of a variant, whose arm has values of its own,
@@ -47,7 +47,7 @@ def _price(stage: str, key: str, trained: bool, runs: int, tflop: float, seconds
     )
 
 
-def _tflop(inputs: Inputs, weights: Weights, trials: Trials, rung: str) -> float:
+def _tflop(inputs: OneStart, weights: Weights, trials: Trials, rung: str) -> float:
     """Of a rung with its whole budget."""
     values, tokenizer = inputs.rung_values(rung), weights.checkpoint.tokenizer
     corpus = TokenizedCorpus.load(inputs.text(rung))
@@ -60,7 +60,7 @@ def _tflop(inputs: Inputs, weights: Weights, trials: Trials, rung: str) -> float
     return rung_tflop(config, schedule.steps * values.global_batch_tokens, schedule.row, chosen)
 
 
-def _as_trained(inputs: Inputs, corpus: TokenizedCorpus, values: Any) -> TokenizedCorpus:
+def _as_trained(inputs: OneStart, corpus: TokenizedCorpus, values: Any) -> TokenizedCorpus:
     """The text of domain transfer: a half of it for each draw if params say so, and replay."""
     if values.draw_text:
         corpus = corpus.half(inputs.seed)
@@ -83,7 +83,7 @@ def sum_of(prices: Iterable[Price]) -> Sum:
     )
 
 
-def by_arm(inputs: Inputs, prices: Sequence[Price]) -> dict[str, Sum]:
+def by_arm(inputs: OneStart, prices: Sequence[Price]) -> dict[str, Sum]:
     """What each arm still needs: its rungs with all those below, and its cells; over all tasks and draws."""
     priced: Mapping[str, Price] = {f"{price.stage}/{price.key}": price for price in prices}
     below, needed = inputs.ladder.starts_of_rungs(), dict[str, dict[str, Price]]()

@@ -62,7 +62,11 @@ def _gap(gap: Gap, steps: int) -> Sign:
         )
     changed = gap.after_own[GENERAL] - gap.before[GENERAL]
     words = (
-        f"{gap.gain:+.3f} bits per character of {gap.text} beyond what as many steps on general text save; general text"
-        f" itself changed by {changed:+.3f}; one trial of each, and bits are no scores"
+        f"{_apart(-gap.gain)} bits per character of {gap.text} than after as many steps on general text; general text"
+        f" itself takes {_apart(changed)} than before; one trial of each, and bits are no scores"
     )
     return Sign(fact=fact, points="toward" if gap.gain > 0 else "away", words=words)
+
+
+def _apart(difference: float) -> str:
+    return f"{abs(difference):.3f} {'more' if difference > 0 else 'fewer'}"

@@ -12,7 +12,7 @@ from adaptbert.base.counter_rng import seed_of
 from adaptbert.base.files import read_json
 from adaptbert.base.ladder import GENERAL
 from adaptbert.comparison.forecasts import Overlap, TextFacts
-from adaptbert.project.forecast.inputs import METRICS, Inputs
+from adaptbert.project.one_start import METRICS, OneStart
 from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
 from adaptbert.tokenization.store.tokenizer import Tokenizer
 
@@ -27,7 +27,7 @@ Words = Counter[tuple[int, ...]]
 """A word as the ids of its tokens -> how often it occurs."""
 
 
-def names_of(inputs: Inputs) -> dict[str, Path]:
+def names_of(inputs: OneStart) -> dict[str, Path]:
     """General text, the further corpora that rungs of the start are trained on, and its tasks -> tokenised text."""
     texts = {GENERAL: inputs.tokenized / "corpora" / GENERAL}
     for rung in inputs.rungs():

@@ -18,7 +18,7 @@ from adaptbert.comparison.forecasts import Gap, Rate
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.flops import training_flop
 from adaptbert.pretraining.rung import RungRun, train_rung
-from adaptbert.project.forecast.inputs import Inputs
+from adaptbert.project.one_start import OneStart
 from adaptbert.runtime.locks import ROOT
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
@@ -94,7 +94,7 @@ class Weights:
 
 
 @contextmanager
-def weights_of(inputs: Inputs) -> Iterator[Weights]:
+def weights_of(inputs: OneStart) -> Iterator[Weights]:
     """The general rung of the start if it is there, else what `pretrain` would begin with.
 
     What is written lies in a folder below .work that is removed after this block.
@@ -111,7 +111,7 @@ def weights_of(inputs: Inputs) -> Iterator[Weights]:
             yield Weights(_untrained(inputs, work), name, source.is_random, work)
 
 
-def _untrained(inputs: Inputs, work: Path) -> Checkpoint:
+def _untrained(inputs: OneStart, work: Path) -> Checkpoint:
     """The outcome of the stage `pretrain` with a budget of 0."""
     module, start = import_module(f"stages.{PRETRAIN}"), inputs.start
     nothing = {"budget": BudgetConfig(steps=0), "head_warmup_steps": 0}
@@ -134,7 +134,7 @@ def _untrained(inputs: Inputs, work: Path) -> Checkpoint:
     return Checkpoint.load(work / PRETRAIN)
 
 
-def tried_rungs(inputs: Inputs) -> list[str]:
+def tried_rungs(inputs: OneStart) -> list[str]:
     """A rung for each text that is tried: domain corpora; where there is none, the tasks of task transfer."""
     by_text: dict[str, dict[str, str]] = {DOMAIN_TRANSFER: {}, TASK_TRANSFER: {}}
     for rung in inputs.rungs():
@@ -144,7 +144,7 @@ def tried_rungs(inputs: Inputs) -> list[str]:
     return list((by_text[DOMAIN_TRANSFER] or by_text[TASK_TRANSFER]).values())
 
 
-def run_trials(inputs: Inputs, weights: Weights, steps: int) -> Trials:
+def run_trials(inputs: OneStart, weights: Weights, steps: int) -> Trials:
     """Train on each text and as long on general text, from the same weights with the same values.
 
     Only held-out text is measured: the held-out share of the corpora, the dev split of a task. The test split of a
@@ -195,7 +195,7 @@ class _Bench:
         heldout: names of the held-out texts that are measured before and after.
     """
 
-    inputs: Inputs
+    inputs: OneStart
     weights: Weights
     heldout: Sequence[str]
 

@@ -22,6 +22,8 @@ def test_the_table_ends_with_what_to_do(project: Path) -> None:
     with_general_rung(project)
     done = run("forecast", "--steps", "10")
     assert done.exit_code == 0, done.output
+    for task in ("section", "mention"):
+        assert f"trial of fine-tuning on {task}: 5 steps that do not count, then 20" in done.output
     shown = done.output[done.output.index("Forecast of the start small") :]
     for part in ("The training text", "Most frequent words in common", "Bits per character", "Price of what is not"):
         assert part in shown

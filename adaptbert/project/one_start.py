@@ -1,4 +1,4 @@
-"""What a forecast is made from: params.yaml, ladder.yaml, the tokenised text of a start; and what is refused."""
+"""The project as one start sees it: its rungs, cells, values and text; for commands that run between the stages."""
 
 import json
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ TOKENIZED, VALIDATED, METRICS = Path("data/tokenized"), Path("data/validated"), 
 
 
 @dataclass(frozen=True)
-class Inputs:
+class OneStart:
     """The project as one start sees it.
 
     Attributes:
@@ -101,15 +101,15 @@ class Inputs:
         return (METRICS / f"{output}.json").is_file()
 
 
-def inputs(start: str | None) -> Inputs:
-    """The inputs of a start.
+def one_start(start: str | None, command: str) -> OneStart:
+    """The project as a start sees it.
 
     Args:
         start: None: the only one.
+        command: that asks, for its message.
 
     Raises:
         BadParams: params.yaml is wrong or ladder.yaml older; there is no such start, or several and none is named.
-        BadData: the text of the start is not tokenised yet.
     """
     document = params_file.read(PARAMS)
     check_all(document, PARAMS)
@@ -117,14 +117,25 @@ def inputs(start: str | None) -> Inputs:
     starts = list(document["ladder"]["starts"])
     if start is None and len(starts) > 1:
         problem = f"there are {len(starts)} starts: {', '.join(starts)}"
-        raise BadParams(Code.UNKNOWN_KEY, "--start", problem, f"name one: adaptbert forecast --start {starts[0]}")
+        raise BadParams(Code.UNKNOWN_KEY, "--start", problem, f"name one: adaptbert {command} --start {starts[0]}")
     name = starts[0] if start is None else start
     if name not in starts:
         problem = f"no start '{name}'{nearest(name, starts)}"
         raise BadParams(Code.UNKNOWN_KEY, "--start", problem, f"{PARAMS} has {', '.join(starts)}")
-    read = Inputs(document, expansion.read(), name)
+    return OneStart(document, expansion.read(), name)
+
+
+def tokenized_start(start: str | None, command: str) -> OneStart:
+    """The same, where all text of the start is tokenised.
+
+    Raises:
+        BadParams: as `one_start`.
+        BadData: the text of the start is not tokenised yet.
+    """
+    read = one_start(start, command)
     needed = [read.heldout / GENERAL, read.tokenized / "corpora" / GENERAL, *map(read.text, read.rungs())]
     if any(not (folder / "corpus.json").is_file() for folder in needed):
         problem = "the text of this start is not tokenised, or not all of it"
-        raise BadData(Code.NO_TOKENIZED_TEXT, read.tokenized, problem, f"run `dvc repro tokenize@{name}` first")
+        remedy = f"run `dvc repro tokenize@{read.start}` first"
+        raise BadData(Code.NO_TOKENIZED_TEXT, read.tokenized, problem, remedy)
     return read

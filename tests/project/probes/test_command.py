@@ -1,0 +1,112 @@
+"""`adaptbert probe` as a user calls it: tables, the file, and one message for each refusal."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from tests.support import tiny
+from tests.support.commands import run
+from tests.support.forecasting import document, tokenized_project
+
+PRETRAINED, DOMAIN = "pretrain/small", "domain_transfer/domain-small-1"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    tokenized_project(tmp_path, document())
+    tiny.scratch(tmp_path / "models/scratch/small")
+    tiny.pretrained(tmp_path / f"models/{PRETRAINED}")
+    tiny.pretrained(tmp_path / f"models/{DOMAIN}", seed=2)
+    return tmp_path
+
+
+def figures(project: Path) -> list[dict[str, str]]:
+    with (project / "reports/probes-small.csv").open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_every_layer_of_every_rung_that_is_there(project: Path) -> None:
+    done = run("probe")
+    assert done.exit_code == 0, done.output
+    written = figures(project)
+    assert {row["task"] for row in written} == {"section"}, "mention has tags and no class a row"
+    rungs = ["scratch/small", PRETRAINED, DOMAIN]
+    assert list(dict.fromkeys(row["rung"] for row in written)) == rungs
+    for rung in rungs:
+        kinds = [(row["kind"], int(row["layer"])) for row in written if row["rung"] == rung]
+        probes = [("static", -1), ("mean", 0), ("mean", 1), ("[CLS]", 1), ("mean", 2), ("[CLS]", 2)]
+        assert kinds == probes + [("cka", layer) for layer in range(3)] * (rung != rungs[0])
+    assert all(0 <= float(row["value"]) <= 1.01 for row in written)
+    assert "section: frozen probes on the dev split, f1_macro x 100" in done.output
+    assert "[CLS] 2" in done.output
+    assert "the test split is" in done.output
+    left_out = done.output.replace("\n", " ").partition("Not trained yet, so left out: ")[2]
+    assert "task_transfer/section-domain-small-1" in left_out
+    assert "small-2" not in left_out, "other draws are not asked for"
+    before = (project / "reports/probes-small.csv").read_bytes()
+    assert run("probe").exit_code == 0
+    assert (project / "reports/probes-small.csv").read_bytes() == before
+
+
+def test_a_rung_of_task_text_is_measured_on_its_own_task(project: Path) -> None:
+    tiny.pretrained(project / "models/task_transfer/mention-domain-small-1")
+    assert run("probe").exit_code == 0
+    assert not any(row["rung"].startswith("task_transfer") for row in figures(project))
+
+
+def test_a_lexicon_of_two_languages(project: Path) -> None:
+    words = [*tiny.WORDS["general"][:12]]
+    (project / "words.tsv").write_text("".join(f"{word}\t{word}\n" for word in dict.fromkeys(words)), encoding="utf-8")
+    done = run("probe", "--lexicon", "words.tsv")
+    assert done.exit_code == 0, done.output
+    found = {
+        (row["kind"], int(row["layer"])): float(row["value"])
+        for row in figures(project)
+        if not row["task"] and row["rung"] == PRETRAINED
+    }
+    kinds = ("mrr", "mrr_centred", "mrr_shifted")
+    assert found == {(kind, layer): 1.0 for layer in (0, 1, 2, -1) for kind in kinds}, "every word translates itself"
+    assert "(by chance " in done.output
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("cat chat\n", "line 1: 'cat chat' has 1 columns"),
+        ("cat\tchat\tx\n", "line 1: 'cat\\tchat\\tx' has 3 columns"),
+        ("cat\t\n", "line 1: 'cat\\t' has 2 columns"),
+        ("cat\tchat\n" * 20, "1 different pairs"),
+        ("", "0 different pairs"),
+    ],
+)
+def test_a_lexicon_that_is_none(project: Path, text: str, problem: str) -> None:
+    (project / "words.tsv").write_text(text, encoding="utf-8")
+    done = run("probe", "--lexicon", "words.tsv")
+    assert (done.exit_code, done.stderr.count("AB-220 words.tsv: ")) == (65, 1)
+    assert problem in done.stderr
+    assert not (project / "reports").exists()
+
+
+def test_a_lexicon_that_is_not_there_or_no_text(project: Path) -> None:
+    assert "AB-220 no.tsv: No such file" in run("probe", "--lexicon", "no.tsv").stderr
+    (project / "words.tsv").write_bytes(b"\xff\xfe\x00")
+    assert "not UTF-8" in run("probe", "--lexicon", "words.tsv").stderr
+
+
+def test_nothing_is_trained_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    tokenized_project(tmp_path, document())
+    done = run("probe")
+    assert (done.exit_code, done.stderr.count("AB-")) == (65, 1)
+    assert "AB-221 start small: no rung of it is trained yet\n  run `dvc repro` first" in done.stderr
+
+
+def test_no_task_with_classes_and_no_lexicon(project: Path) -> None:
+    for path in sorted((project / "data/validated/tasks/section").iterdir()):
+        path.unlink()
+    (project / "data/validated/tasks/section").rmdir()
+    done = run("probe")
+    assert "AB-221 start small: no task with one class a row, and no lexicon" in done.stderr
