@@ -33,7 +33,7 @@ def measure(project: Path, arm: str) -> dict[str, Any]:
     results = {}
     for task in dict.fromkeys(cell.task for cell in ladder.finetune.values()):
         data = project / "data/validated/tasks" / task
-        rows = ResampledRows(TaskDescription.read(data), data)
+        rows = ResampledRows(TaskDescription.read(data), data, {})
         metric = COMPARED_BY[rows.target]
         cells = cells_of(ladder, project / "metrics", task, start)
         study = task_study(cells, metric, rows, project / "predictions", CONFIDENCE)

@@ -19,6 +19,7 @@ from adaptbert.collection.readers import encodings
 from adaptbert.collection.readers.decoding import decoding_remedy
 from adaptbert.collection.readers.records import Row, Unreadable
 from adaptbert.errors import BadData
+from adaptbert.rows.labelled_set import TEST_GROUPS
 from adaptbert.rows.layout import Layout
 from adaptbert.rows.parquet_writer import Table, count_characters
 
@@ -42,6 +43,7 @@ class RawWriter:
         split = [] if self._is_corpus else [("split", pa.string())]
         columns = [("id", pa.string()), *split, ("file", pa.string()), ("line", pa.int64()), ("code", pa.int64())]
         self._unreadable = Table(folder / "unreadable.parquet", [*columns, ("reason", pa.string())])
+        self._groups: Table | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -50,6 +52,8 @@ class RawWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._unreadable.__exit__(kind, error, traceback)
+        if self._groups is not None:
+            self._groups.__exit__(kind, error, traceback)
 
     def write(self, rows: Iterable[Row | Unreadable], name: str, place: str | Path) -> None:
         """One file of rows.
@@ -75,6 +79,8 @@ class RawWriter:
                 characters = sum(count_characters(row.values[field]) for field in inputs)
                 self.characters += characters
                 table.add({"id": row.id, **row.values, "file": row.file, "line": row.line}, characters)
+                if name == "test" and row.group is not None:
+                    self._add_group(row)
                 self._digest.update(json.dumps([row.id, *content], ensure_ascii=False).encode())
         self.rows[name], self.rows_in[name] = written, written + problems.total()
         self._check(problems, first_bad, written, place)
@@ -91,6 +97,12 @@ class RawWriter:
         }
         write_json(self.folder / "manifest.json", manifest)
         return manifest
+
+    def _add_group(self, row: Row) -> None:
+        """For the comparison, which draws the test rows of a group together."""
+        if self._groups is None:
+            self._groups = Table(self.folder / TEST_GROUPS, [("id", pa.string()), ("group", pa.string())])
+        self._groups.add({"id": row.id, "group": row.group})
 
     def _add_unreadable(self, row: Unreadable, name: str) -> None:
         values = {"id": row.id, "file": row.file, "line": row.line}

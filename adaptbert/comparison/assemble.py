@@ -40,6 +40,7 @@ from adaptbert.comparison.suite_average import SuiteAverage, suite_averages
 from adaptbert.comparison.task_studies import BaselineRuns, ResampledRows, task_study
 from adaptbert.finetuning.metrics.cell_metrics import CellMetrics
 from adaptbert.finetuning.metrics.targets import COMPARED_BY, limits
+from adaptbert.rows import labelled_set
 from adaptbert.rows.task_description import TaskDescription
 
 
@@ -109,7 +110,8 @@ def compare_all(ladder: Expansion, outputs: StageOutputs, options: Options) -> C
         own = cells_of(ladder, outputs.cells, task, start)
         trained |= own.trained
         if task not in rows:
-            rows[task] = ResampledRows(TaskDescription.read(outputs.data / task), outputs.data / task)
+            mapped = labelled_set.test_groups(outputs.manifests / "tasks" / task)
+            rows[task] = ResampledRows(TaskDescription.read(outputs.data / task), outputs.data / task, mapped)
         studies[task, start] = task_study(
             own, COMPARED_BY[rows[task].target], rows[task], outputs.predictions, options.confidence
         )
@@ -232,6 +234,7 @@ def _task(name: str, read: TaskParts, outputs: StageOutputs, rungs: Mapping[str,
         metric=metric,
         labels=labels,
         rows=described.rows,
+        test_groups=rows.groups if rows.are_grouped else None,
         arms=arms,
         baselines={each: of_task.study.of_baseline(own.scores, own.resampled) for each, own in baselines.items()},
         beside_baselines=_beside_baselines(chosen, baselines, of_task.study),

@@ -199,6 +199,7 @@ class Task:
         scattered: arms whose runs lie clearly further apart than those of the others, so that each is judged by its own
             spread.
         advice: which further arms would be compared with those that are in no step.
+        test_groups: of the test rows, which are resampled by these groups; None where each row is by itself.
     """
 
     name: str
@@ -221,6 +222,7 @@ class Task:
     tempered: Tempered | None = None
     scattered: list[str] = field(default_factory=list)
     advice: list[Advice] = field(default_factory=list)
+    test_groups: int | None = None
 
     @property
     def anchor(self) -> str:

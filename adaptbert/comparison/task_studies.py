@@ -52,13 +52,22 @@ class ResampledRows:
 
     Args:
         data: folder of the labelled set.
+        mapped: id of a row -> the group that the user's files give it.
+
+    Attributes:
+        groups: how many are drawn: groups, and rows that are in none.
+        are_grouped: whether rows belong together by the user's files or by a text that they share.
     """
 
-    def __init__(self, task: TaskDescription, data: Path) -> None:
+    def __init__(self, task: TaskDescription, data: Path, mapped: Mapping[str, str]) -> None:
         rows = labelled_set.split(data, "test")
         shared = Layout(task.task_type).shared
-        groups = [tuple(map(str, (row[column] for column in shared))) for row in rows]
+        groups = [
+            mapped[row["id"]] if row["id"] in mapped else tuple(map(str, (row[column] for column in shared)))
+            for row in rows
+        ]
         self.groups = len(set(groups))
+        self.are_grouped = bool(mapped) or shared != Layout(task.task_type).inputs
         self._task, self._rows = task, rows
         self.target = task.target
         self._scorer: Scorer = scorer(

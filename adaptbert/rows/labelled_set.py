@@ -8,6 +8,19 @@ from typing import Any
 
 from adaptbert.rows import parquet as tables
 
+TEST_GROUPS = "test_groups.parquet"
+"""Beside the raw splits: the mapped group of each test row that has one."""
+
+
+def test_groups(folder: Path) -> dict[str, str]:
+    """Id of a test row -> its group; empty where no column is mapped.
+
+    Args:
+        folder: of the raw set.
+    """
+    path = folder / TEST_GROUPS
+    return {row["id"]: row["group"] for row in tables.rows(path)} if path.is_file() else {}
+
 
 def split(folder: Path, name: str) -> list[dict[str, Any]]:
     """The rows of `train`, `dev` or `test`."""

@@ -17,7 +17,7 @@ from tests.support import tiny_tasks
 
 
 def resampled(folder: Path) -> ResampledRows:
-    return ResampledRows(TaskDescription.read(folder), folder)
+    return ResampledRows(TaskDescription.read(folder), folder, {})
 
 
 @pytest.fixture
@@ -44,6 +44,17 @@ def test_rows_of_one_context_are_drawn_together(tmp_path: Path) -> None:
         row |= {"context": rows[0]["context"] if place < 4 else row["context"], "question": f"Which fish, {place}?"}
     pq.write_table(pa.Table.from_pylist(rows), folder / "test.parquet")
     assert resampled(folder).groups == 9, "four questions are about one text"
+    assert resampled(folder).are_grouped
+
+
+def test_rows_of_a_mapped_group_are_drawn_together(sentences: Path) -> None:
+    rows = [str(row["id"]) for row in split(sentences, "test")]
+    task = TaskDescription.read(sentences)
+    alone = resampled(sentences)
+    by_author = ResampledRows(task, sentences, {row: f"author {place // 10}" for place, row in enumerate(rows)})
+    assert (alone.are_grouped, by_author.are_grouped, by_author.groups) == (False, True, 4)
+    half = ResampledRows(task, sentences, dict.fromkeys(rows[:20], "one author"))
+    assert half.groups == 1 + len({row["text"] for row in split(sentences, "test")[20:]}), "others stay alone"
 
 
 def test_equal_inputs_are_one_group(sentences: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from adaptbert.collection.readers.fields import Fields
 from adaptbert.errors import BadData, UserError
+from adaptbert.rows import labelled_set
 from adaptbert.rows.layout import Layout
 from adaptbert.runtime.params import params_file as params
 from stages.collect import CollectParams
@@ -105,6 +106,7 @@ def test_a_labelled_set_of_the_user(run: RunStage, tmp_path: Path) -> None:
     assert manifest["rows_in"] == {"train": 5, "dev": 5, "test": 5}
     assert (manifest["shape"], manifest["labels"]) == ("single_sentence", ["0", "1"])
     assert manifest["replace"] == [["@", ""]], "who predicts has to know"
+    assert labelled_set.test_groups(out) == {}, "no column is mapped"
     test = pq.read_table(out / "test.parquet").to_pylist()
     assert test[0] == {"id": "test-1", "text": "test 0", "label": "0", "file": "test.jsonl", "line": 1}
     bad = pq.read_table(out / "unreadable.parquet").to_pylist()
@@ -132,6 +134,8 @@ def test_a_set_of_one_file_is_cut_and_says_so(run: RunStage, tmp_path: Path) -> 
     authors = [{int(row["line"] - 1) // 3 for row in pq.read_table(out / f"{split}.parquet").to_pylist()}
                for split in paths]  # fmt: skip
     assert sum(map(len, authors)) == len(set().union(*authors)) == 30
+    test = {row["id"]: f"a{int(row['line'] - 1) // 3}" for row in pq.read_table(out / "test.parquet").to_pylist()}
+    assert labelled_set.test_groups(out) == test, "the comparison draws the test rows of an author together"
 
 
 def test_an_unreachable_hub_may_be_tried_again(run: RunStage, tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def _kernel(vectors: Floats) -> Floats:
     centred = vectors - vectors.mean(0)
     kernel = centred @ centred.T
     np.fill_diagonal(kernel, 0.0)
-    return kernel
+    return np.asarray(kernel)
 
 
 def _hsic(one: Floats, two: Floats) -> float:

@@ -68,6 +68,9 @@ def test_words_follow_what_was_repeated(several: Comparison, page: str) -> None:
     text = sentences.step(step, task, 0.95, several.worth)
     assert "; 2 draws, 3 seeds, 300 test rows)" in text.en
     assert "；独立训练 2 次、3 个种子、300 行测试数据）" in text.zh
+    by_author = sentences.step(step, dataclasses.replace(task, test_groups=80), 0.95, several.worth)
+    assert "; 2 draws, 3 seeds, 300 test rows in 80 groups)" in by_author.en
+    assert "300 行测试数据（80 组）" in by_author.zh
     assert "1 draw, 3 seeds" in sentences.step(plain, task, 0.95, several.worth).en, "general pre-training is one run"
     assert "3 seeds, 300 test rows" in task_sentences.best(dataclasses.replace(task, chosen="general"), 0.95).en
     assert "2 draws, 3 seeds, 300 test rows" in task_sentences.best(dataclasses.replace(task, chosen="domain"), 0.95).en

@@ -12,21 +12,25 @@ from adaptbert.comparison.statistics.intervals import Difference, Interval
 def of_difference(difference: Difference, draws: int | None, task: Task) -> Words:
     """What stands behind a difference: `3 draws, 5 seeds, 1,000 test rows`."""
     rows = difference.variance is not None and "rows" in difference.variance.parts
-    return _listed(draws, difference.seeds, task.rows["test"] if rows else None)
+    return _listed(draws, difference.seeds, task if rows else None)
 
 
 def of_mean(interval: Interval, arm: Arm, task: Task) -> Words:
     """What stands behind the mean of an arm."""
     draws = None if arm.planned == [0] else len(arm.by_draw)
-    return _listed(draws, interval.n, task.rows["test"] if "rows" in interval.sources else None)
+    return _listed(draws, interval.n, task if "rows" in interval.sources else None)
 
 
-def _listed(draws: int | None, seeds: int, rows: int | None) -> Words:
+def _listed(draws: int | None, seeds: int, task: Task | None) -> Words:
+    """Draws, seeds, and the test rows of a task where they were resampled."""
     parts = [Words(f"{seeds} seed{'s' * (seeds != 1)}", f"{seeds} 个种子")]
     if draws is not None:
         parts.insert(0, Words(f"{draws} draw{'s' * (draws != 1)}", f"独立训练 {draws} 次"))
-    if rows is not None:
-        parts.append(Words(f"{rows:,} test rows", f"{rows:,} 行测试数据"))
+    if task is not None:
+        rows, groups = f"{task.rows['test']:,}", ("", "")
+        if task.test_groups is not None:
+            groups = f" in {task.test_groups:,} groups", f"（{task.test_groups:,} 组）"
+        parts.append(Words(f"{rows} test rows{groups[0]}", f"{rows} 行测试数据{groups[1]}"))
     return Words(", ".join(part.en for part in parts), "、".join(part.zh for part in parts))
 
 
