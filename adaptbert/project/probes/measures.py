@@ -62,7 +62,7 @@ def _hsic(one: Floats, two: Floats) -> float:
 
 def reciprocal_rank(words: Floats, translations: Floats) -> float:
     """Mean reciprocal rank of the right translation among all, by cosine, both ways (Liu et al. 2020, arXiv
-    2004.09205, section 3).
+    2004.09205).
 
     Args:
         words, translations: (pairs, hidden); row i of one translates row i of the other.
@@ -85,5 +85,5 @@ def by_chance(pairs: int) -> float:
 
 def without_mean(vectors: Floats) -> Floats:
     """Each language has a vector of its own in the mean of all its words; without it the meaning is left (Libovický et
-    al. 2020, arXiv 2004.05160, section 3)."""
+    al. 2020, arXiv 2004.05160)."""
     return np.asarray(vectors - vectors.mean(0))

@@ -17,6 +17,7 @@ from typing import Any
 from adaptbert.runtime.redaction import redacted
 from adaptbert.runtime.signals import Interrupted
 from adaptbert.runtime.tracking import store as mlflow_store
+from adaptbert.runtime.tracking.energy import EnergyMeter
 from adaptbert.runtime.tracking.origin import Recipe, note, origin, run_name
 from adaptbert.runtime.tracking.recorder import SECONDS, Recorder
 from adaptbert.runtime.tracking.remembered import Remembered
@@ -51,6 +52,7 @@ class Run:
         self._is_open = False
         self._opened: Opened | None = None
         self._metrics: list[tuple[str, float, int, int]] = []
+        self._energy = EnergyMeter()
         self._flushed = time.monotonic()
 
     @property
@@ -82,7 +84,7 @@ class Run:
         self._call(lambda store: store.log_metrics(self._opened_run(), points))
 
     def log_machine(self, step: int) -> None:
-        """Load of processor, memory and GPUs: the system metrics of MLflow, which it shows on a page of their own.
+        """Energy, and the load of processor, memory and GPUs: the system metrics of MLflow, on a page of their own.
 
         Read here, without the thread that MLflow would start. MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING=false leaves them
         out; those of GPUs need the package nvidia-ml-py.
@@ -90,12 +92,17 @@ class Run:
         if not self._is_tracked() or os.environ.get("MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING", "").lower() == "false":
             return
         self._open("")
+        self.log_energy(step)
         with suppress(Exception):  # an error of a monitor must not stop training
             for monitor in _monitors():
                 monitor.collect_metrics()
                 figures = {f"system/{name}": value for name, value in monitor.aggregate_metrics().items()}
                 monitor.clear_metrics()
                 self.log_metrics(figures, step)
+
+    def log_energy(self, step: int = 0) -> None:
+        """Joules since the run began here, where counters can be read."""
+        self.log_metrics(self._energy.read(), step)
 
     def set_tags(self, tags: Mapping[str, str]) -> None:
         """Names for searching and grouping runs."""
@@ -231,6 +238,7 @@ def open_run(
         with run.closing():
             yield run
             run.log_metrics({"cost/seconds": time.monotonic() - began})
+            run.log_energy()
     finally:
         recorder.close()
 
