@@ -99,12 +99,15 @@ def heat_map(references: Sequence[str]) -> Words:
 
 def curve(comparison: Comparison) -> Words:
     """Caption of the bits per character on one text."""
+    caption = Words("bits per character by cumulative training tokens", "每字符比特数，横轴为累计训练词元")
     if comparison.draws_of_a_rung > 1:
-        return Words(
-            "bits per character by cumulative training tokens, a line for each draw",
-            "每字符比特数，横轴为累计训练词元，每次独立训练一条线",
+        caption = Words(f"{caption.en}, a line for each draw", f"{caption.zh}，每次独立训练一条线")
+    if any(rung.stop is not None and rung.stop.kept_step < rung.steps for rung in comparison.rungs):
+        caption = Words(
+            f"{caption.en}; a line that ends upright goes back to the weights that the stop rule kept",
+            f"{caption.zh}；末端竖直的线是退回到停止规则所保留的权重",
         )
-    return Words("bits per character by cumulative training tokens", "每字符比特数，横轴为累计训练词元")
+    return caption
 
 
 def forgetting(comparison: Comparison) -> Words:

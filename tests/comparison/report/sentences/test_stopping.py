@@ -8,7 +8,7 @@ import pytest
 from adaptbert.base.files import read_json, write_json
 from adaptbert.comparison.records import Comparison
 from adaptbert.comparison.report.page import render
-from adaptbert.comparison.report.sentences import steps, stopping
+from adaptbert.comparison.report.sentences import captions, steps, stopping
 from tests.support.simulated import compared, simulate
 
 DOMAIN = "domain_transfer/domain-small-1"
@@ -77,6 +77,8 @@ def test_an_arm_shows_the_tokens_that_were_trained(stopped: Comparison, comparis
     last, kept = rung.curve[-2:]
     assert last[0] == kept[0] == rung.tokens, "the line ends with the weights that are kept"
     assert kept[1] == rung.after
+    assert "a line that ends upright goes back to the weights that the stop rule kept" in captions.curve(stopped).en
+    assert "upright" not in captions.curve(comparison).en
     whole = comparison.rung("domain_transfer/domain").curve
     assert whole[-1][0] > whole[-2][0]
 
