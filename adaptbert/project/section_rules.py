@@ -13,7 +13,7 @@ from adaptbert.base.ladder import ALL, GENERAL, LadderConfig
 from adaptbert.base.start import RANDOM
 from adaptbert.codes import Code
 from adaptbert.comparison.questions import advice, role, uncompared, without_variants
-from adaptbert.comparison.report.terms import would_show
+from adaptbert.comparison.report.sentences.advice import would_show
 from adaptbert.comparison.statistics.intervals import FEWEST_SEEDS
 from adaptbert.errors import BadParams, UserError, raise_all, shortened
 from adaptbert.finetuning.tasks.shapes import SHAPES, ShapeConfig, mismatch

@@ -25,7 +25,7 @@ from adaptbert.comparison.report.page import render
 from adaptbert.comparison.report.sentences import domain_text
 from adaptbert.comparison.report.sentences import steps as sentences
 from adaptbert.comparison.report.sentences import tasks as task_sentences
-from adaptbert.comparison.report.terms import would_show
+from adaptbert.comparison.report.sentences.advice import would_show
 from adaptbert.comparison.statistics.verdicts import Verdict
 from adaptbert.comparison.tables.metrics_json import summary
 from adaptbert.comparison.tables.text_table import comparison_table

@@ -41,21 +41,20 @@ def price(outcome: ForecastOutcome) -> Words:
 
 def changes(outcome: ForecastOutcome) -> list[Words]:
     """What was trained otherwise than forecast, so that forecast and outcome are of different ladders."""
-    cost, found = outcome.price, []
-    if cost.added:
-        found.append(
-            Words(
-                f"Rungs and cells of today’s ladder that the forecast does not have: {cost.added}.",
-                f"现在的阶梯中有 {cost.added} 个级与单元不在预测之中。",
-            )
-        )
-    if cost.dropped:
-        found.append(
-            Words(
-                f"Rungs and cells of the forecast that the ladder no longer names: {cost.dropped}.",
-                f"预测中有 {cost.dropped} 个级与单元已不在阶梯之中。",
-            )
-        )
+    cost = outcome.price
+    counted = (
+        (
+            cost.added,
+            "Rungs and cells of today’s ladder that the forecast does not have",
+            "现在的阶梯中不在预测之内的级与单元",
+        ),
+        (
+            cost.dropped,
+            "Rungs and cells of the forecast that the ladder no longer names",
+            "预测中已不在阶梯之内的级与单元",
+        ),
+    )
+    found = [Words(f"{en}: {number}.", f"{zh}：{number} 个。") for number, en, zh in counted if number]
     if cost.ended_early:
         names = _first(cost.ended_early)
         found.append(

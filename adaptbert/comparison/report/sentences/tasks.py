@@ -4,6 +4,7 @@ from typing import get_args
 
 from adaptbert.comparison.records import Comparison, Task
 from adaptbert.comparison.report.sentences import repetition
+from adaptbert.comparison.report.sentences.advice import would_show
 from adaptbert.comparison.report.terms import (
     METRICS,
     VERDICTS,
@@ -14,7 +15,6 @@ from adaptbert.comparison.report.terms import (
     same,
     step_name,
     within,
-    would_show,
 )
 from adaptbert.comparison.statistics.intervals import FEWEST_SEEDS, Interval
 from adaptbert.comparison.statistics.verdicts import Verdict
