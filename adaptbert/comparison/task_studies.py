@@ -12,10 +12,12 @@ from adaptbert.comparison.evaluation.baselines import Baselines
 from adaptbert.comparison.evaluation.flips import RowFacts
 from adaptbert.comparison.evaluation.predictions import judge, read_predictions
 from adaptbert.comparison.evaluation.resampled_scores import Scorer, scorer
+from adaptbert.comparison.evaluation.word_vectors import words_of
 from adaptbert.comparison.statistics.rows import Floats, resampled_weights
 from adaptbert.comparison.statistics.study import ArmRuns, TaskStudy, of_arms
 from adaptbert.finetuning.metrics.targets import COMPARED_BY, SCORING, limits, right_answers
 from adaptbert.rows import labelled_set
+from adaptbert.rows import parquet as tables
 from adaptbert.rows.layout import Layout
 from adaptbert.rows.targets import TARGETS
 from adaptbert.rows.task_description import TaskDescription
@@ -68,7 +70,7 @@ class ResampledRows:
         ]
         self.groups = len(set(groups))
         self.are_grouped = bool(mapped) or shared != Layout(task.task_type).inputs
-        self._task, self._rows = task, rows
+        self._task, self._rows, self._data = task, rows, data
         self.target = task.target
         self._scorer: Scorer = scorer(
             task.target, right_answers(rows, task.target), resampled_weights(groups, seed=crc32(data.name.encode()))
@@ -89,16 +91,19 @@ class ResampledRows:
 
     @property
     def facts(self) -> list[RowFacts]:
-        """Of each row its id, its label where it has one, and the length of its inputs."""
+        """Of each row its id, its label where it has one, the length of its inputs, and whether words are new in it."""
         inputs, target = Layout(self._task.task_type).inputs, TARGETS[self._task.target]
         labelled = target.classes == "row" and target.cell == "text"
+        known = {word for _, text in tables.texts(self._data / "train.parquet") for word in words_of(text)}
+        texts = [[_as_text(row[column]) for column in inputs] for row in self._rows]
         return [
             RowFacts(
                 row["id"],
                 str(row[target.column]) if labelled else None,
-                sum(len(_as_text(row[column])) for column in inputs),
+                sum(map(len, own)),
+                any(word not in known for text in own for word in words_of(text)),
             )
-            for row in self._rows
+            for row, own in zip(self._rows, texts, strict=True)
         ]
 
     def of_baselines(self, baselines: Baselines) -> dict[str, BaselineRuns]:

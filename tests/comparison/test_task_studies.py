@@ -57,6 +57,15 @@ def test_rows_of_a_mapped_group_are_drawn_together(sentences: Path) -> None:
     assert half.groups == 1 + len({row["text"] for row in split(sentences, "test")[20:]}), "others stay alone"
 
 
+def test_a_row_with_a_word_that_no_training_row_has(sentences: Path) -> None:
+    rows = split(sentences, "test")
+    for row in rows:
+        row["text"] = split(sentences, "train")[0]["text"].upper()
+    rows[3]["text"] += " Zugzwang!"
+    pq.write_table(pa.Table.from_pylist(rows), sentences / "test.parquet")
+    assert [row.id for row in resampled(sentences).facts if row.has_new_words] == [rows[3]["id"]]
+
+
 def test_equal_inputs_are_one_group(sentences: Path) -> None:
     rows = split(sentences, "test")
     rows[1]["text"] = rows[0]["text"]

@@ -1,4 +1,4 @@
-"""Two arms on the same test rows -> the rows that one answers rightly and the other does not, by class and by length.
+"""Two arms on the same test rows -> the rows that one answers rightly and the other does not, by class, length, words.
 
 Row ids and labels come out, never text.
 """
@@ -26,11 +26,13 @@ class RowFacts:
     Attributes:
         label: its right label; None where a row has no single one.
         length: of its inputs, in characters.
+        has_new_words: whether one of its words is in no training row.
     """
 
     id: str
     label: str | None
     length: int
+    has_new_words: bool
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Part:
     """Some of the rows: a class, or a range of lengths.
 
     Attributes:
-        name: the label; for lengths the shortest and the longest, `12-40`.
+        name: the label; for lengths the shortest and the longest, `12-40`; for words `new` or `known`.
         change: of the share of right answers.
     """
 
@@ -55,6 +57,7 @@ class Flips:
         better, worse: rows that flipped.
         gained, lost: (id, change of the share of right runs) of those that changed most.
         by_class: empty where rows have no single label.
+        by_words: rows with a word that no training row has, and the others; empty where all are alike in this.
     """
 
     rows: int
@@ -64,6 +67,7 @@ class Flips:
     lost: list[tuple[str, float]]
     by_class: list[Part]
     by_length: list[Part]
+    by_words: list[Part]
 
 
 def flips(arm: Floats, other: Floats, rows: Sequence[RowFacts]) -> Flips:
@@ -84,6 +88,7 @@ def flips(arm: Floats, other: Floats, rows: Sequence[RowFacts]) -> Flips:
         lost[:SHOWN],
         _by_class(change, rows),
         _by_length(change, rows),
+        _by_words(change, rows),
     )
 
 
@@ -101,6 +106,13 @@ def _by_length(change: Floats, rows: Sequence[RowFacts]) -> list[Part]:
         _part(f"{lengths[part].min()}-{lengths[part].max()}", change, np.isin(np.arange(len(rows)), part))
         for part in parts
     ]
+
+
+def _by_words(change: Floats, rows: Sequence[RowFacts]) -> list[Part]:
+    new = [row.has_new_words for row in rows]
+    if len(set(new)) < 2:
+        return []
+    return [_part("new", change, new), _part("known", change, [not each for each in new])]
 
 
 def _part(name: str, change: Floats, chosen: Sequence[bool] | NDArray[np.bool_]) -> Part:

@@ -230,6 +230,7 @@ def _flips(flips: Flips) -> dict[str, Any]:
         "lost": [[row, _round(change)] for row, change in flips.lost],
         "by_class": [[part.name, part.rows, _round(part.change)] for part in flips.by_class],
         "by_length": [[part.name, part.rows, _round(part.change)] for part in flips.by_length],
+        "by_words": [[part.name, part.rows, _round(part.change)] for part in flips.by_words],
     }
 
 

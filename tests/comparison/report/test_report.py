@@ -119,7 +119,9 @@ def test_rows_that_changed_are_shown_for_primary_questions(repeated: Comparison)
     assert f"测试行：共 300 行，{step.flips.better} 行变好，{step.flips.worse} 行变差" in fold
     assert [part.name for part in step.flips.by_class] == LABELS
     assert sum(part.rows for part in step.flips.by_class) == 300
-    assert fold.count('<th scope="row">') == len(LABELS), "its texts have two lengths, which are no parts"
+    assert [part.name for part in step.flips.by_words] == ["new", "known"]
+    assert fold.count('<th scope="row">') == len(LABELS) + 2, "its texts have two lengths, which are no parts"
+    assert "with a word that no training row has" in fold
     for row, _ in [*step.flips.gained, *step.flips.lost]:
         assert f"<code>{row}</code>" in fold
     assert step.flips.better > step.flips.worse, "it helps"
@@ -130,9 +132,9 @@ def test_rows_that_changed_are_shown_for_primary_questions(repeated: Comparison)
     assert spans is not None
     assert spans.flips is not None
     assert (len(spans.flips.by_class), len(spans.flips.by_length)) == (0, 3), "a row has several tags"
-    bare = dataclasses.replace(spans, flips=dataclasses.replace(spans.flips, by_length=[]))
+    bare = dataclasses.replace(spans, flips=dataclasses.replace(spans.flips, by_length=[], by_words=[]))
     task = dataclasses.replace(repeated.tasks[1], steps=[bare])
-    assert "by class and length" not in render(dataclasses.replace(repeated, tasks=[task], suite=[]))
+    assert "by class, length and words" not in render(dataclasses.replace(repeated, tasks=[task], suite=[]))
 
 
 def test_the_mean_over_tasks_is_said_to_average_different_metrics(comparison: Comparison, page: str) -> None:
