@@ -50,11 +50,12 @@ class LabelledSource:
         }
         self._cut = Cut(self._sources["train"], layout, shares)
         self._split_of_group: dict[str, str] = {}
+        self._is_beginning = beginning is not None
         _check_different({split: source for split, source in self._sources.items() if isinstance(source, Files)})
 
     def rows(self, split: str) -> Iterator[Row | Unreadable]:
-        """Raises BadData where a group is in two splits, and at the end of a split without labels or with labels of
-        another type than those before.
+        """Raises BadData where a group is in two splits, and at the end of a split without labels, with labels of
+        another type than those before, or of test rows that are all one group.
         """
         own = split in self._sources and not (split == "train" and self._cut.shares)
         labelled, unlabelled = 0, 0
@@ -67,6 +68,8 @@ class LabelledSource:
             yield row
         if unlabelled and not labelled:
             raise no_labels(split, split)
+        if split == "test" and labelled > 1 and not self._is_beginning:
+            self._check_test_groups(labelled)
         kinds: dict[str, str] = {}
         for source in self._sources.values():
             kinds |= {kind: place for kind, place in source.fields.label_kinds.items() if kind not in kinds}
@@ -87,6 +90,14 @@ class LabelledSource:
     def cut(self) -> dict[str, Any]:
         """Which splits are cut off the training rows, and how; empty if there are none."""
         return self._cut.describe(self._sources["train"].fields.columns) if self._cut.shares else {}
+
+    def _check_test_groups(self, rows: int) -> None:
+        """Test rows are resampled by groups, and one group has no spread."""
+        groups = sum(split == "test" for split in self._split_of_group.values())
+        if groups == 1:
+            problem = f"all {rows:,} test rows are of one group, so that nothing is known of other groups"
+            remedy = "take rows of more groups for test, or take `group` out of `columns`"
+            raise BadData(Code.ONE_TEST_GROUP, "params.yaml: collect_task", problem, remedy)
 
     def _check_group(self, row: Row, split: str) -> None:
         if row.group is not None and (first := self._split_of_group.setdefault(row.group, split)) != split:

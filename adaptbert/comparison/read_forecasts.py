@@ -5,14 +5,15 @@ from pathlib import Path
 
 from adaptbert.base.expansion import DOMAIN_TRANSFER, PRETRAIN, TASK_TRANSFER, Cell, Expansion
 from adaptbert.comparison.forecast_outcomes import ForecastOutcome, GainOutcome, PriceOutcome
-from adaptbert.comparison.forecasts import Forecast, path_of
+from adaptbert.comparison.forecasts import Forecast, Price, path_of
 from adaptbert.comparison.records import Task
 from adaptbert.comparison.rungs import Rung
 from adaptbert.finetuning.metrics.cell_metrics import CellMetrics
 
 CELLS = "finetune"
-NEAR = 0.1
-"""Share of the forecast TFLOP by which an output may differ before it is named."""
+NEAR, ROUNDED = 0.1, 0.001
+"""Share of the forecast TFLOP by which an output may differ before it is named, and to how many TFLOP each of its runs
+was rounded."""
 
 
 def read_forecasts(ladder: Expansion, folder: Path) -> list[Forecast]:
@@ -70,11 +71,15 @@ def _price(
         dropped=len(due.keys() - planned - {general} - measured.keys()),
         added=len(planned - {f"{price.stage}/{price.key}" for price in forecast.prices}),
         ended_early=ended,
-        differing=[path for path in others if abs(measured[path] - due[path].tflop) > NEAR * due[path].tflop],
+        differing=[path for path in others if _differs(due[path], measured[path])],
         forecast=sum(price.tflop for price in done),
         measured=sum(measured.values()),
         minutes=sum(price.minutes for price in done),
     )
+
+
+def _differs(forecast: Price, measured: float) -> bool:
+    return abs(measured - forecast.tflop) > NEAR * forecast.tflop + ROUNDED * max(1, forecast.runs)
 
 
 def _planned(ladder: Expansion, start: str) -> set[str]:

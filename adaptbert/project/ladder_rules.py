@@ -134,9 +134,11 @@ def arms(ladder: LadderConfig, tasks: Collection[str], options: Mapping[str, Any
             if name in (own := ladder.arms_of(task, start)) and other not in own
         }
         if alone:
-            problem = f"'{name}' repeats '{other}', which {', '.join(sorted(alone))} has not from every start of {name}"
-            remedy = f"give it {other}, or leave it out of {ARMS}.{name}"
+            of = ", ".join(sorted(alone))
+            problem = f"'{name}' repeats '{other}', and the task {of} has no '{other}' from the same starts"
+            remedy = f"leave {of} out of {ARMS}.{name}.tasks, or give the task {of} the arm {other} as well"
             yield BadParams(Code.CONTRADICTION, f"{file}: {ARMS}.{name}", problem, remedy)
+    yield from _excluded(ladder, file)
     twice: dict[str, str] = {}
     for task in tasks:
         for start in ladder.starts:
@@ -150,6 +152,23 @@ def arms(ladder: LadderConfig, tasks: Collection[str], options: Mapping[str, Any
         problem = f"trained on what {beside} is trained on: the same cell twice"
         remedy = f"remove one, train it on something else, or write other values in finetune.{name}"
         yield BadParams(Code.ARM_TWICE, f"{file}: {ARMS}.{name}", problem, remedy)
+
+
+def _excluded(ladder: LadderConfig, file: Path) -> Iterator[UserError]:
+    """Arms that are in no cell: an empty list keeps them from everything, and two lists exclude one another. And an
+    empty `again`, which would make an arm without steps."""
+    for name, arm in ladder.arms.items():
+        if arm.again is None and "again" in arm.model_fields_set:
+            yield BadParams(Code.CONTRADICTION, f"{file}: {ARMS}.{name}.again", "empty", "name the arm that it repeats")
+        for kind, names in (("tasks", arm.tasks), ("starts", arm.starts)):
+            if names == []:
+                problem = f"empty, so that '{name}' is nowhere"
+                yield BadParams(Code.CONTRADICTION, f"{file}: {ARMS}.{name}.{kind}", problem, "leave it out: all")
+        for task, own in ladder.tasks.items():
+            if own.arms is not None and name in own.arms and arm.tasks and task not in arm.tasks:
+                problem = f"names '{name}', and {ARMS}.{name}.tasks is without {task}"
+                remedy = "write it in one of the two lists only"
+                yield BadParams(Code.CONTRADICTION, f"{file}: ladder.tasks.{task}.arms", problem, remedy)
 
 
 def unknown(file: Path, place: str, names: Collection[str], there: Collection[str], where: str) -> Iterator[UserError]:

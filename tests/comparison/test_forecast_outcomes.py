@@ -165,6 +165,10 @@ def test_what_was_trained_otherwise_than_forecast_is_named(made: Simulated) -> N
     assert named.en.startswith(f"A tenth more or less than forecast was taken by `{first}` and ")
     assert "A tenth more or less than forecast was taken by <code>finetune/" in render(compared(made))
 
+    small = Price(stage="finetune", key=key, trained=False, runs=3, tflop=1.2026, minutes=2.0)
+    write_json(made.root / "forecasts/small.json", made_forecast([small], []).as_json())
+    assert compared(made).forecasts[0].price.differing == [], "each of three runs was rounded to 0.001 TFLOP"
+
     stopped = dataclasses.replace(outcome, price=dataclasses.replace(price, ended_early=["domain_transfer/domain"]))
     assert forecasts.changes(stopped)[-1].en == (
         "A stop rule ended rungs that were priced with their whole budgets: `domain_transfer/domain`."

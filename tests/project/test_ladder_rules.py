@@ -273,9 +273,19 @@ def test_an_arm_that_repeats_another_is_on_no_task_without_it() -> None:
     arms = {"ladder.arms.domain": {"domain_transfer": "domain", "tasks": ["mention"]}}
     again = {"ladder.arms.domain_again": {"again": "domain", "tasks": ["mention", "section"]}}
     (error,) = errors(**arms, **again)
-    assert error.startswith("AB-111 params.yaml: ladder.arms.domain_again: 'domain_again' repeats 'domain', which ")
-    assert "section has not" in error
+    assert error.startswith("AB-111 params.yaml: ladder.arms.domain_again: 'domain_again' repeats 'domain', and ")
+    assert "the task section has no 'domain' from the same starts" in error
     assert errors(**arms, **{"ladder.arms.domain_again": {"again": "domain"}}) == []
+
+
+def test_an_arm_that_is_nowhere() -> None:
+    without_a_name = errors(**{"ladder.arms.more": {"again": None}})
+    assert any("ladder.arms.more.again: empty" in error for error in without_a_name)
+    (error,) = errors(**{"ladder.arms.more": {"domain_transfer": "domain", "tasks": []}})
+    assert error.startswith("AB-111 params.yaml: ladder.arms.more.tasks: empty, so that 'more' is nowhere")
+    arms = {"ladder.arms.domain": {"domain_transfer": "domain", "tasks": ["mention"]}}
+    (error,) = errors(**arms, **{"ladder.tasks": {"section": {"arms": ["scratch", "domain"]}}})
+    assert "ladder.tasks.section.arms: names 'domain', and ladder.arms.domain.tasks is without section" in error
 
 
 def test_one_recipe_is_repeated_by_one_arm_and_by_none_that_has_the_name_of_a_role() -> None:

@@ -138,6 +138,29 @@ def test_a_set_of_one_file_is_cut_and_says_so(run: RunStage, tmp_path: Path) -> 
     assert labelled_set.test_groups(out) == test, "the comparison draws the test rows of an author together"
 
 
+def test_test_rows_of_one_group_are_refused(run: RunStage, tmp_path: Path) -> None:
+    """They are resampled by groups, and one has no spread."""
+    paths = {split: f"{split}.jsonl" for split in ("train", "dev", "test")}
+    for split, path in paths.items():
+        rows = [{"text": f"{split} {n}", "label": n % 2, "by": split if split == "test" else n} for n in range(9)]
+        (tmp_path / path).write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    section = {"source": "files", "shape": "single_sentence", "target": "class", **paths, "columns": {"group": "by"}}
+    dev = [{"text": f"dev {n}", "label": n % 2, "by": f"d{n}"} for n in range(9)]
+    (tmp_path / "dev.jsonl").write_text("\n".join(map(json.dumps, dev)), encoding="utf-8")
+    done = run("collect_task", "section", section, **paths, out="data/raw/tasks/section")
+    assert done.returncode == 65, done.stdout
+    assert "AB-222 params.yaml: collect_task: all 9 test rows are of one group" in done.stderr
+    dev[0]["by"] = "  "
+    (tmp_path / "dev.jsonl").write_text("\n".join(map(json.dumps, dev)), encoding="utf-8")
+    rows = [{"text": f"test {n}", "label": n % 2, "by": f" t{n % 2} "} for n in range(9)]
+    (tmp_path / "test.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    assert run("collect_task", "section", section, **paths, out="data/raw/tasks/section").returncode == 0
+    out = tmp_path / "data/raw/tasks/section"
+    assert set(labelled_set.test_groups(out).values()) == {"t0", "t1"}, "without the blanks around them"
+    (bad,) = pq.read_table(out / "unreadable.parquet").to_pylist()
+    assert bad["reason"] == "column 'by': expected a name of the group, found an empty cell"
+
+
 def test_an_unreachable_hub_may_be_tried_again(run: RunStage, tmp_path: Path) -> None:
     (tmp_path / "set.yaml").write_text("name: org/elsewhere\nrevision: abc\nsplit: train\n", encoding="utf-8")
     section = {"source": "hub", "path": "set.yaml"}

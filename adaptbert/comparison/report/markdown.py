@@ -73,7 +73,8 @@ def _blocks(comparison: Comparison) -> Iterator[Words]:
             yield forecasts.price(outcome)
             yield from forecasts.changes(outcome)
             yield forecasts.summary(outcome)
-            yield _joined([_gain(gain) for gain in outcome.gains]) if outcome.gains else NONE
+            if outcome.gains:
+                yield _joined([_gain(gain) for gain in outcome.gains])
     yield from (_amiss(comparison))
 
 

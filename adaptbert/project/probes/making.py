@@ -6,14 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from adaptbert.base.expansion import TASK_TRANSFER
-from adaptbert.base.files import atomic_write
+from adaptbert.base.files import atomic_write, make_folder
 from adaptbert.codes import Code
 from adaptbert.errors import BadData
 from adaptbert.finetuning.metrics.targets import COMPARED_BY
-from adaptbert.finetuning.tasks.examples import whole
 from adaptbert.finetuning.tasks.shapes import shape_of
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.project.one_start import VALIDATED, OneStart
@@ -23,8 +20,8 @@ from adaptbert.rows import labelled_set
 from adaptbert.rows.task_description import TaskDescription
 
 FOLDER, MODELS = Path("reports"), Path("models")
-MOST_ROWS = 1_000
-"""Dev rows on which two rungs are compared: CKA takes memory by their square."""
+FEWEST_ROWS, MOST_ROWS = 20, 1_000
+"""Dev rows on which two rungs are compared: with fewer CKA is chance, and it takes memory by their square."""
 MEAN, FIRST, STATIC, CKA = "mean", "[CLS]", "static", "cka"
 
 
@@ -56,6 +53,7 @@ class Probes:
         untrained: planned rungs without a checkpoint.
         metrics: task -> the metric of its probes.
         pairs: of words in the lexicon.
+        left_out: task -> why it has no probe.
     """
 
     start: str
@@ -65,6 +63,7 @@ class Probes:
     metrics: dict[str, str] = field(default_factory=dict)
     figures: list[Measured] = field(default_factory=list)
     pairs: int = 0
+    left_out: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -86,37 +85,64 @@ def probe(read: OneStart, words: Path | None) -> Probes:
         words: file of a lexicon.
 
     Raises:
-        BadData: nothing is trained, no task has classes and there is no lexicon, or the lexicon is of another kind.
+        BadData: nothing is trained, no task can be probed and there is no lexicon, the lexicon is of another kind, or
+            there is no place for the file.
     """
     pairs = lexicon.read(words) if words is not None else []
-    tasks = {task: rows for task in read.tasks() if (rows := _rows(read, task)) is not None}
     found = _planned(read)
-    if not found.rungs or not (tasks or pairs):
-        problem = "no rung of it is trained yet" if not found.rungs else "no task with one class a row, and no lexicon"
-        remedy = "run `dvc repro` first" if not found.rungs else "give one: --lexicon FILE"
-        raise BadData(Code.NOTHING_TO_PROBE, f"start {read.start}", problem, remedy)
-    found.metrics |= {task: COMPARED_BY[rows.described.target] for task, rows in tasks.items()}
-    found.pairs = len(pairs)
-    kept: dict[tuple[str, str], LayerVectors] = {}
-    for number, rung in enumerate(found.rungs, 1):
-        print(f"{rung} ({number} of {len(found.rungs)})", flush=True)
-        checkpoint = Checkpoint.load(MODELS / rung)
-        model = _encoder(checkpoint, read.seed)
-        for task, rows in tasks.items():
-            if not rung.startswith(f"{TASK_TRANSFER}/{task}-") and rung.startswith(f"{TASK_TRANSFER}/"):
-                continue
-            dev, figures = _of_task(checkpoint, model, rows)
-            found.figures += [Measured(task, rung, *figure) for figure in figures]
-            kept[task, rung] = dev
-            below = kept.get((task, found.below.get(rung, "")))
-            if below is not None:
-                found.figures += [
-                    Measured(task, rung, CKA, layer, measures.likeness(one[:MOST_ROWS], two[:MOST_ROWS]))
-                    for layer, (one, two) in enumerate(zip(below.mean, dev.mean, strict=True))
-                ]
-        found.figures += [Measured("", rung, *figure) for figure in _of_lexicon(checkpoint, model, pairs)]
-    _write(FOLDER / f"probes-{read.start}.csv", found.figures)
+    if not found.rungs:
+        raise BadData(Code.NOTHING_TO_PROBE, f"start {read.start}", "no rung of it is trained yet", "run `dvc repro`")
+    target = FOLDER / f"probes-{read.start}.csv"
+    make_folder(FOLDER)
+    with atomic_write(target) as part:  # before the work: a place that cannot be written is known at once
+        part.touch()
+        tasks = _tasks(read, found)
+        if not (tasks or pairs):
+            problem = "no task with one class a row that can be probed, and no lexicon"
+            raise BadData(Code.NOTHING_TO_PROBE, f"start {read.start}", problem, "give one: --lexicon FILE")
+        found.pairs = len(pairs)
+        below: dict[tuple[str, str], LayerVectors] = {}
+        for number, rung in enumerate(found.rungs, 1):
+            print(f"{rung} ({number} of {len(found.rungs)})", flush=True)
+            checkpoint = Checkpoint.load(MODELS / rung)
+            model = _encoder(checkpoint, read.seed)
+            for task, rows in tasks.items():
+                if rung.startswith(f"{TASK_TRANSFER}/{task}-") or not rung.startswith(f"{TASK_TRANSFER}/"):
+                    below[task, rung], figures = _of_task(checkpoint, model, rows)
+                    figures += _likeness(below.get((task, found.below.get(rung, ""))), below[task, rung])
+                    found.figures += [Measured(task, rung, *figure) for figure in figures]
+            if words is not None:
+                figures = list(_of_lexicon(checkpoint, model, pairs, words))
+                found.figures += [Measured("", rung, *figure) for figure in figures]
+        _write(part, found.figures)
     return found
+
+
+def _tasks(read: OneStart, found: Probes) -> dict[str, _Rows]:
+    """The tasks that can be probed, with their metrics in `found`; and why others cannot."""
+    tasks = {}
+    for task in read.tasks():
+        folder = VALIDATED / "tasks" / task
+        if not (folder / "train.parquet").is_file():
+            problem = "the validated rows are not there"
+            raise BadData(Code.NOTHING_TO_PROBE, folder, problem, "run `dvc repro validate`, or `dvc checkout`")
+        described = TaskDescription.read(folder)
+        if described.target != "class":
+            continue
+        rows = _rows(read, task, described)
+        if len({row["label"] for row in rows.train}) < 2:
+            found.left_out[task] = "the labels of the first seed are all of one class"
+            continue
+        tasks[task] = rows
+        found.metrics[task] = COMPARED_BY[described.target]
+    return tasks
+
+
+def _likeness(below: LayerVectors | None, own: LayerVectors) -> list[tuple[str, int, float]]:
+    if below is None or own.mean.shape[1] < FEWEST_ROWS:
+        return []
+    pairs = zip(below.mean[:, :MOST_ROWS], own.mean[:, :MOST_ROWS], strict=True)
+    return [(CKA, layer, measures.likeness(*pair)) for layer, pair in enumerate(pairs)]
 
 
 def _planned(read: OneStart) -> Probes:
@@ -151,14 +177,8 @@ def _encoder(checkpoint: Checkpoint, seed: int) -> Any:
     return model.to("cuda" if torch.cuda.is_available() else "cpu")
 
 
-def _rows(read: OneStart, task: str) -> _Rows | None:
-    """None for a task whose rows have not one class each."""
+def _rows(read: OneStart, task: str, described: TaskDescription) -> _Rows:
     folder = VALIDATED / "tasks" / task
-    if not folder.is_dir():
-        return None
-    described = TaskDescription.read(folder)
-    if described.target != "class":
-        return None
     cell = next(cell for cell in read.cells().values() if cell.task == task)
     values = read.values("finetune", **cell.names())
     pool = labelled_set.split(folder, "train")
@@ -187,26 +207,23 @@ def _of_task(checkpoint: Checkpoint, model: Any, rows: _Rows) -> tuple[LayerVect
 
 
 def _of_lexicon(
-    checkpoint: Checkpoint, model: Any, pairs: Sequence[tuple[str, str]]
+    checkpoint: Checkpoint, model: Any, pairs: Sequence[tuple[str, str]], place: Path
 ) -> Iterator[tuple[str, int, float]]:
-    """Each word is encoded alone, as [CLS] word [SEP]."""
-    if not pairs:
-        return
-    tokenizer = checkpoint.tokenizer
-    sides = []
-    for side in zip(*pairs, strict=True):
-        ids = [[tokenizer.cls, *encoding.ids, tokenizer.sep] for encoding in tokenizer.encode(list(side))]
-        sides.append(layer_vectors(model, tokenizer, whole(ids, list(np.arange(len(ids))), 0)))
+    most = model.config.max_position_embeddings
+    sides = [
+        layer_vectors(model, checkpoint.tokenizer, lexicon.encoded(side, checkpoint.tokenizer, most, place))
+        for side in zip(*pairs, strict=True)
+    ]
     of_layers = lexicon.alignments(*sides)
-    for place, each in enumerate(of_layers):
-        layer = place if place < len(of_layers) - 1 else -1
+    for position, each in enumerate(of_layers):
+        layer = position if position < len(of_layers) - 1 else -1
         yield "mrr", layer, each.plain
         yield "mrr_centred", layer, each.centred
         yield "mrr_shifted", layer, each.shifted
 
 
 def _write(path: Path, figures: Sequence[Measured]) -> None:
-    with atomic_write(path) as part, part.open("w", encoding="utf-8", newline="") as file:
+    with path.open("w", encoding="utf-8", newline="") as file:
         lines = csv.writer(file)
         lines.writerow(["task", "rung", "kind", "layer", "value"])
         lines.writerows([each.task, each.rung, each.kind, each.layer, round(each.value, 6)] for each in figures)

@@ -28,7 +28,7 @@ def _parts(probes: Probes) -> Iterator[RenderableType]:
             "mrr_shifted": "the first language moved by the difference of the means",
         }
         for kind, how in kinds.items():
-            title = f"Translations found, mean reciprocal rank x 100, vectors {how}"
+            title = f"Translations of {probes.pairs:,} pairs, mean reciprocal rank x 100, vectors {how}"
             yield _layers(probes, "", kind, f"{title} (by chance {100 * by_chance(probes.pairs):.1f})", 100.0)
     yield _note(probes)
 
@@ -84,5 +84,7 @@ def _note(probes: Probes) -> str:
         f"All figures: {FOLDER / f'probes-{probes.start}.csv'}",
     ]
     if probes.untrained:
-        lines.append(f"Not trained yet, so left out: {', '.join(probes.untrained)}")
+        missing = ", ".join(probes.untrained)
+        lines.append(f"Not below models/, so left out (`dvc checkout` brings back what was trained): {missing}")
+    lines += [f"{task} has no probe: {reason}." for task, reason in probes.left_out.items()]
     return "\n".join(lines)

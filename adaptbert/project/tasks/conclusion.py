@@ -116,7 +116,10 @@ def of_files(splits: Splits, said: Said) -> Conclusion:
     values |= {"encoding": said.encoding} if said.encoding else {}
     values |= {"columns": mapped} if mapped else {}
     return Conclusion(
-        values, shape, target, [*_files(sights, splits), *_fields(row, mapped, unread), *_about(sight, seen)]
+        values,
+        shape,
+        target,
+        [*_files(sights, splits, grouped="group" in mapped), *_fields(row, mapped, unread), *_about(sight, seen)],
     )
 
 
@@ -130,13 +133,14 @@ def _is_of_conll(sight: Sight, name: str) -> bool:
     return sight.format == "conll" and (name.isdecimal() or name == "document")
 
 
-def _files(sights: Mapping[str, Sight], splits: Splits) -> Iterator[str]:
+def _files(sights: Mapping[str, Sight], splits: Splits, *, grouped: bool) -> Iterator[str]:
     for split in SPLITS:
         if split in sights:
             title = FORMATS[sights[split].format].title or sights[split].format
             yield f"{split}: {sights[split].path} ({title})"
         else:
-            yield f"{split}: {splits.shares[split]:.0%} of the rows of train, chosen by a hash of their text"
+            of, by = ("groups", "name, each whole") if grouped else ("rows", "text")
+            yield f"{split}: {splits.shares[split]:.0%} of the {of} of train, chosen by a hash of their {by}"
 
 
 def _fields(row: Mapping[str, Any], mapped: Mapping[str, str], unread: Sequence[str]) -> Iterator[str]:

@@ -1,6 +1,8 @@
 """`adaptbert probe` as a user calls it: tables, the file, and one message for each refusal."""
 
 import csv
+import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,12 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def lexicon(project: Path, words: Sequence[str]) -> None:
+    """Every word translates itself."""
+    lines = "".join(f"{word}\t{word}\n" for word in dict.fromkeys(words))
+    (project / "words.tsv").write_text(lines, encoding="utf-8")
+
+
 def figures(project: Path) -> list[dict[str, str]]:
     with (project / "reports/probes-small.csv").open(encoding="utf-8") as file:
         return list(csv.DictReader(file))
@@ -43,7 +51,7 @@ def test_every_layer_of_every_rung_that_is_there(project: Path) -> None:
     assert "section: frozen probes on the dev split, f1_macro x 100" in done.output
     assert "[CLS] 2" in done.output
     assert "the test split is" in done.output
-    left_out = done.output.replace("\n", " ").partition("Not trained yet, so left out: ")[2]
+    left_out = done.output.replace("\n", " ").partition("Not below models/, so left out")[2]
     assert "task_transfer/section-domain-small-1" in left_out
     assert "small-2" not in left_out, "other draws are not asked for"
     before = (project / "reports/probes-small.csv").read_bytes()
@@ -58,8 +66,7 @@ def test_a_rung_of_task_text_is_measured_on_its_own_task(project: Path) -> None:
 
 
 def test_a_lexicon_of_two_languages(project: Path) -> None:
-    words = [*tiny.WORDS["general"][:12]]
-    (project / "words.tsv").write_text("".join(f"{word}\t{word}\n" for word in dict.fromkeys(words)), encoding="utf-8")
+    lexicon(project, tiny.WORDS["general"][:12])
     done = run("probe", "--lexicon", "words.tsv")
     assert done.exit_code == 0, done.output
     found = {
@@ -69,23 +76,25 @@ def test_a_lexicon_of_two_languages(project: Path) -> None:
     }
     kinds = ("mrr", "mrr_centred", "mrr_shifted")
     assert found == {(kind, layer): 1.0 for layer in (0, 1, 2, -1) for kind in kinds}, "every word translates itself"
+    assert "Translations of 12 pairs" in done.output
     assert "(by chance " in done.output
 
 
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("cat chat\n", "line 1: 'cat chat' has 1 columns"),
-        ("cat\tchat\tx\n", "line 1: 'cat\\tchat\\tx' has 3 columns"),
-        ("cat\t\n", "line 1: 'cat\\t' has 2 columns"),
-        ("cat\tchat\n" * 20, "1 different pairs"),
-        ("", "0 different pairs"),
+        ("cat chat\n", "words.tsv:1: expected two words with a tab between them, found 1 columns"),
+        ("cat\tchat\tx\n", "words.tsv:1: expected two words with a tab between them, found 3 columns"),
+        ("\ncat\t\n", "words.tsv:2: expected two words with a tab between them, found the second is empty"),
+        ("cat\tchat\n" * 20, "words.tsv: 1 pairs of different words"),
+        ("", "words.tsv: 0 pairs of different words"),
+        ("".join(f"cat{n}\tchat{n}\n" for n in range(200_000)), "words.tsv:5001: more than 5,000 pairs"),
     ],
 )
 def test_a_lexicon_that_is_none(project: Path, text: str, problem: str) -> None:
     (project / "words.tsv").write_text(text, encoding="utf-8")
     done = run("probe", "--lexicon", "words.tsv")
-    assert (done.exit_code, done.stderr.count("AB-220 words.tsv: ")) == (65, 1)
+    assert (done.exit_code, done.stderr.count("AB-220 words.tsv:")) == (65, 1)
     assert problem in done.stderr
     assert not (project / "reports").exists()
 
@@ -101,12 +110,44 @@ def test_nothing_is_trained_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     tokenized_project(tmp_path, document())
     done = run("probe")
     assert (done.exit_code, done.stderr.count("AB-")) == (65, 1)
-    assert "AB-221 start small: no rung of it is trained yet\n  run `dvc repro` first" in done.stderr
+    assert "AB-221 start small: no rung of it is trained yet\n  run `dvc repro`" in done.stderr
 
 
-def test_no_task_with_classes_and_no_lexicon(project: Path) -> None:
-    for path in sorted((project / "data/validated/tasks/section").iterdir()):
-        path.unlink()
-    (project / "data/validated/tasks/section").rmdir()
+def test_rows_that_are_not_there(project: Path) -> None:
+    (project / "data/validated/tasks/section/train.parquet").unlink()
     done = run("probe")
-    assert "AB-221 start small: no task with one class a row, and no lexicon" in done.stderr
+    assert "AB-221 data/validated/tasks/section: the validated rows are not there" in done.stderr
+    assert "run `dvc repro validate`, or `dvc checkout`" in done.stderr
+
+
+def test_labels_of_one_class_cannot_be_probed(project: Path) -> None:
+    values = document()
+    values["finetune"]["all"]["labels"] = 1
+    (project / "params.yaml").write_text(json.dumps(values), encoding="utf-8")
+    assert "AB-221 start small: no task with one class a row that can be probed, and no lexicon" in run("probe").stderr
+    lexicon(project, tiny.WORDS["general"])
+    done = run("probe", "--lexicon", "words.tsv")
+    assert done.exit_code == 0, done.output
+    assert "section has no probe: the labels of the first seed are all of one class." in done.output
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["bread " * 200], " tokens, and the encoder takes 62"),
+        ([f"狗{n}" for n in range(40)], " words of one language are not in the vocabulary"),
+    ],
+)
+def test_entries_that_the_encoder_does_not_know(project: Path, words: list[str], problem: str) -> None:
+    lexicon(project, [*tiny.WORDS["general"], *words])
+    done = run("probe", "--lexicon", "words.tsv")
+    assert (done.exit_code, done.stderr.count("AB-220 words.tsv: ")) == (65, 1), done.output
+    assert problem in done.stderr
+
+
+def test_a_place_that_cannot_be_written_is_known_before_the_work(project: Path) -> None:
+    (project / "reports").write_text("a file")
+    done = run("probe")
+    assert done.exit_code != 0
+    assert "reports" in done.stderr
+    assert "(1 of 3)" not in done.output

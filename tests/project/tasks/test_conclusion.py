@@ -99,6 +99,12 @@ def test_one_question_without_an_answer(tmp_path: Path) -> None:
     assert seen(tmp_path / "x.jsonl", lines(*rows)).values["no_answer"] is True
 
 
+def test_groups_are_chosen_whole(tmp_path: Path) -> None:
+    content = lines(*({"text": f"a room {n}", "label": n % 2, "by": n % 3} for n in range(9)))
+    shown = seen(tmp_path / "x.jsonl", content, columns={"group": "by"}).shown
+    assert "dev: 10% of the groups of train, chosen by a hash of their name, each whole" in shown
+
+
 def test_what_is_shown(tmp_path: Path) -> None:
     content = lines(*({"id": n, "sentence": "房间很干净" * 20, "label": n % 2, "group": 1} for n in range(4)))
     assert seen(tmp_path / "x.jsonl", content).shown == [

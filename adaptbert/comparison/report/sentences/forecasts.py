@@ -67,9 +67,9 @@ def changes(outcome: ForecastOutcome) -> list[Words]:
         names = _first(cost.differing)
         found.append(
             Words(
-                f"A tenth more or less than forecast was taken by {names.en}: their values or their text "
-                "have changed since, or early stopping ended them.",
-                f"与预测相差一成以上的有 {names.zh}：此后它们的取值或文本有变，或者早停结束了它们。",
+                f"A tenth more or less than forecast was taken by {names.en}. Values or text that changed since can do "
+                "that, and early stopping.",
+                f"与预测相差一成以上的有 {names.zh}。此后取值或文本有变、或者早停，都会造成这样的差别。",
             )
         )
     return found

@@ -1,5 +1,6 @@
 """A task -> sentences in both languages on calibration, baselines and degenerate or missing runs."""
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -23,6 +24,9 @@ from adaptbert.rows.targets import TARGETS
 CALIBRATED_WITHIN = 1.5
 """Multiple of the calibration error expected by chance; above it the report calls the model over- or underconfident."""
 
+CLEARLY = 3.0
+"""Standard errors by which mean confidence and accuracy differ clearly, whatever the bins."""
+
 
 def calibration(task: Task) -> Words | None:
     """Calibration of the chosen arm; None where answers are not right or wrong."""
@@ -34,7 +38,10 @@ def calibration(task: Task) -> Words | None:
     confidence, accuracy = points(measured.confidence), points(measured.accuracy)
     ece, width, chance = (at_least(100 * error, 1) for error in (measured.ece, measured.ece_width, measured.chance))
     brier = at_least(measured.brier, 3)
-    if measured.ece <= CALIBRATED_WITHIN * measured.chance:
+    share = max(each * (1 - each) for each in (measured.confidence, measured.accuracy))
+    beyond_chance = CLEARLY * math.sqrt(share / task.rows["test"])
+    apart = abs(measured.confidence - measured.accuracy) > beyond_chance
+    if measured.ece <= CALIBRATED_WITHIN * measured.chance and not apart:
         verdict = Words("No miscalibration is detectable on these rows.", "在这些行上检测不出校准偏差。")
     elif measured.confidence > measured.accuracy:
         verdict = Words("The model is overconfident.", "模型过于自信。")

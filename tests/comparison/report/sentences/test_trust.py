@@ -31,6 +31,10 @@ def test_confidence_is_judged_by_more_than_chance(comparison: Comparison) -> Non
     assert "The model is underconfident." in calibrated(section, ece=0.12, chance=0.04, confidence=0.6, accuracy=0.7).en
     assert "least confident tag" in calibrated(mention).en
     assert "No miscalibration" in calibrated(section, ece=0.0, chance=0.0, confidence=1.0, accuracy=1.0).en
+    unsure = calibrated(section, ece=0.12, chance=0.1, confidence=0.4, accuracy=0.3)
+    assert "The model is overconfident." in unsure.en, "bins say little, and the means differ by three standard errors"
+    near = calibrated(section, ece=0.05, chance=0.1, confidence=0.4, accuracy=0.35)
+    assert "No miscalibration" in near.en
 
 
 def test_the_effect_of_a_temperature_is_reported(comparison: Comparison) -> None:
