@@ -78,9 +78,10 @@ class StartConfig(Config):
         on_hub = not self.is_random and is_hub_name(self.init)
         is_known = on_hub or self.is_random or self.is_folder  # another path is refused by project.ladder_rules
         if is_known and on_hub != (self.revision is not None):
-            given = "given" if self.revision else "missing"
             remedy = "add it, e.g. `revision: main`" if on_hub else "take it out: it is of a model on the hub"
-            raise contradiction(f"init is {self.init} and revision is {given}", remedy)
+            raise contradiction(
+                f"init is {self.init} and revision is {'given' if self.revision else 'missing'}", remedy
+            )
         return self
 
     @property

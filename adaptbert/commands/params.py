@@ -22,7 +22,8 @@ def ladder() -> None:
     from adaptbert.project.editing import consequences, replacing
     from adaptbert.runtime.params import expanded_ladder
     from adaptbert.runtime.params import params_file as params
-    from adaptbert.runtime.stage import PARAMS, check_all
+    from adaptbert.runtime.params.all_sections import check_all
+    from adaptbert.runtime.stage import PARAMS
 
     with user_errors():
         document = params.read(PARAMS)
@@ -82,7 +83,8 @@ def check() -> None:
     from adaptbert.project.first_rows import check as first_rows
     from adaptbert.runtime.params import expanded_ladder, sound_parts
     from adaptbert.runtime.params import params_file as params
-    from adaptbert.runtime.stage import PARAMS, rule_errors, value_errors, without_consequences
+    from adaptbert.runtime.params.all_sections import rule_errors, value_errors, without_consequences
+    from adaptbert.runtime.stage import PARAMS
 
     with user_errors():
         for line in dvc_files.mend():

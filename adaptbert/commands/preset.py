@@ -64,7 +64,8 @@ def _use_preset(name: str, data: Path | None, *, in_place: bool, force: bool) ->
     from adaptbert.project.editing import replacing
     from adaptbert.runtime.params import expanded_ladder
     from adaptbert.runtime.params import params_file as params
-    from adaptbert.runtime.stage import PARAMS, check_all
+    from adaptbert.runtime.params.all_sections import check_all
+    from adaptbert.runtime.stage import PARAMS
 
     text = presets.text(name, data, in_place=in_place)
     if not force:

@@ -16,7 +16,8 @@ from adaptbert.codes import Code
 from adaptbert.errors import BadData, BadParams, nearest
 from adaptbert.pretraining.heldout_evaluation import MeasureConfig
 from adaptbert.runtime.params import expanded_ladder, params_file
-from adaptbert.runtime.stage import PARAMS, check_all
+from adaptbert.runtime.params.all_sections import check_all
+from adaptbert.runtime.stage import PARAMS
 
 TOKENIZED, VALIDATED, METRICS = Path("data/tokenized"), Path("data/validated"), Path("metrics")
 

@@ -22,7 +22,8 @@ from adaptbert.base.config import Config
 from adaptbert.base.ladder import ALL
 from adaptbert.project.ladder_rules import ARMS, BLOCKS, CORPORA, STARTS, TASKS
 from adaptbert.runtime.params import params_file as params
-from adaptbert.runtime.stage import STAGES, Stage
+from adaptbert.runtime.params.all_sections import STAGES
+from adaptbert.runtime.stage import Stage
 
 DEMO = Path("presets/demo.yaml")
 

@@ -13,7 +13,6 @@ adaptbert.runtime.params.placeholders), values by params.yaml; the signature of 
 """
 
 import argparse
-import importlib
 import io
 import logging
 import os
@@ -31,11 +30,12 @@ from adaptbert.base.config import Config
 from adaptbert.base.expansion import Expansion
 from adaptbert.base.full_disk import full_disk
 from adaptbert.codes import Code
-from adaptbert.errors import BadParams, UserError, closest, nearest, raise_all, shortened
+from adaptbert.errors import BadParams, UserError, shortened
 from adaptbert.runtime import signals
 from adaptbert.runtime.garbage import collect_seldom
 from adaptbert.runtime.locks import remove_finished, stage_lock
-from adaptbert.runtime.params import blocks, expanded_ladder, params_file, placeholders, sound_parts, written_numbers
+from adaptbert.runtime.params import blocks, expanded_ladder, params_file, placeholders, written_numbers
+from adaptbert.runtime.params.all_sections import check_all, collect
 from adaptbert.runtime.params.planned_tokens import planned_tokens
 from adaptbert.runtime.params.written_numbers import Range
 from adaptbert.runtime.redaction import hide_in_tracebacks, redacted
@@ -44,7 +44,6 @@ from adaptbert.runtime.tracking.run import open_run
 
 _SEED = Range(least=0, most=2**64 - 1)
 PARAMS = Path("params.yaml")
-STAGES = Path("stages")
 
 QUIET = {
     "DO_NOT_TRACK": "true",
@@ -109,9 +108,9 @@ class Stage:
         errors: list[UserError] = []
         for names in self._all_names(document, ladder):
             if self.has_section:
-                _collect(errors, lambda names=names: self.params_of(document, names, file))  # type: ignore[misc]
+                collect(errors, lambda names=names: self.params_of(document, names, file))  # type: ignore[misc]
             for name in self.sections():
-                _collect(errors, lambda name=name, names=names: self._section(document, name, names, file))  # type: ignore[misc]
+                collect(errors, lambda name=name, names=names: self._section(document, name, names, file))  # type: ignore[misc]
         return errors
 
     def _all_names(self, document: Mapping[str, Any], ladder: Expansion) -> list[dict[str, str]]:
@@ -241,70 +240,6 @@ class Stage:
                 raise BadParams(Code.SEED_OUT_OF_RANGE, f"{file}: {key}", problem, "choose one from 0 to 2^64 - 1")
             return value
         return params_file.parse(kind, value, key, file)
-
-
-def check_all(document: Mapping[str, Any], file: Path) -> None:
-    """Raise all errors of `value_errors` and `rule_errors`, of all stages."""
-    values = value_errors(document, file)
-    raise_all(without_consequences([*values, *rule_errors(document, file, values)], file))
-
-
-class UnknownSection(BadParams):
-    """A top-level section that no stage reads.
-
-    Attributes:
-        meant: the most similar known section, if one is similar.
-    """
-
-    def __init__(self, name: str, known: Sequence[str], file: Path) -> None:
-        self.meant = closest(name, known)
-        problem = f"unknown section '{name}'{nearest(name, known)}"
-        super().__init__(Code.UNKNOWN_KEY, f"{file}: {name}", problem, f"known: {', '.join(known)}")
-
-
-def without_consequences(errors: Sequence[UserError], file: Path) -> list[UserError]:
-    """Without errors that follow from another: a section counts as missing where its name is mistyped."""
-    mistyped = {f"{file}: {error.meant}" for error in errors if isinstance(error, UnknownSection)}
-    return [error for error in errors if error.code != Code.UNKNOWN_KEY or error.place not in mistyped]
-
-
-def rule_errors(document: Mapping[str, Any], file: Path, values: Sequence[UserError]) -> list[UserError]:
-    """Contradictions between sections; sections with errors in single values are left out."""
-    errors: list[UserError] = []
-    wrong = sound_parts.wrong_sections(values, file)
-    _collect(errors, lambda: importlib.import_module("adaptbert.project.section_rules").check(document, file, wrong))
-    return errors
-
-
-def value_errors(document: Mapping[str, Any], file: Path) -> list[UserError]:
-    """All errors within single sections.
-
-    Imports by name, so that the `deps` of a stage need not list the other stages: a check cannot change a result.
-
-    Raises:
-        BadParams: the file is of the older schema, in which every key would be an error.
-    """
-    importlib.import_module("adaptbert.project.migration.older").refuse(document, file)
-    errors: dict[str, UserError] = {}  # by message: cells share blocks, and so errors
-    known: set[str] = set()
-    try:
-        once = {**document["ladder"], "draws": 1}  # whose number, right or wrong, changes no value
-        ladder = expanded_ladder.expanded({**document, "ladder": once}, file)
-    except (UserError, LookupError, TypeError, AttributeError):  # which the stage `ladder` reports
-        ladder = Expansion()
-    for module in sorted(path.stem for path in STAGES.glob("*.py") if path.stem != "__init__"):
-        stage: Stage = importlib.import_module(f"stages.{module}").STAGE
-        errors |= {str(error): error for error in stage.check(document, file, ladder)}
-        known |= {stage.name} if stage.has_section else set()
-        known |= {name for name in stage.sections() if name not in stage.at}
-    return [*errors.values(), *(UnknownSection(name, sorted(known), file) for name in sorted(set(document) - known))]
-
-
-def _collect(errors: list[UserError], check: Callable[[], object]) -> None:
-    try:
-        check()
-    except UserError as error:
-        errors.extend(getattr(error, "failures", [error]))
 
 
 def _exit_code(body: Callable[[], None]) -> int:

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from adaptbert.base.config import Config
 from adaptbert.errors import UserError
 from adaptbert.runtime.params import params_file as params
-from adaptbert.runtime.stage import check_all
+from adaptbert.runtime.params.all_sections import check_all
 from tests.support.imports import ROOT
 from tests.support.messages import messages_in
 

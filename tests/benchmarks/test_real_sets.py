@@ -10,7 +10,7 @@ import pytest
 
 from adaptbert.runtime.params import expanded_ladder
 from adaptbert.runtime.params import params_file as params
-from adaptbert.runtime.stage import check_all
+from adaptbert.runtime.params.all_sections import check_all
 from benchmarks import machine, real_sets, table
 from benchmarks.real_sets import DATA, MARKS, RECIPES
 from tests.support import tiny

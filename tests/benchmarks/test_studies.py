@@ -8,7 +8,7 @@ import pytest
 
 from adaptbert.runtime.params import expanded_ladder
 from adaptbert.runtime.params import params_file as params
-from adaptbert.runtime.stage import check_all
+from adaptbert.runtime.params.all_sections import check_all
 from benchmarks import studies
 from benchmarks.studies import FOLDER, STUDIES, prepare
 from tests.support.imports import ROOT
@@ -28,8 +28,8 @@ def test_valid(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert {cell.draw for cell in tables.finetune.values()} - {0} == set(range(1, document["ladder"]["draws"] + 1))
     assert document["ladder"]["draws"] >= 3
     assert len(document["finetune"]["all"]["seeds"]) >= 3
-    asked = document["compare"]["questions"]
-    assert all(arm in document["ladder"]["arms"] for pair in asked.values() for arm in pair)
+    questions = document["compare"]["questions"]
+    assert all(arm in document["ladder"]["arms"] for pair in questions.values() for arm in pair)
 
 
 def test_every_file_of_params_is_taken() -> None:

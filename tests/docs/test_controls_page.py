@@ -7,7 +7,7 @@ import pytest
 
 from adaptbert.base.files import read_json
 from adaptbert.runtime.params import params_file as params
-from adaptbert.runtime.stage import check_all
+from adaptbert.runtime.params.all_sections import check_all
 from tests.support import followed_page as page
 from tests.support.imports import ROOT
 from tests.support.project import clone

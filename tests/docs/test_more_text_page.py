@@ -11,7 +11,7 @@ import pytest
 from adaptbert.base.ladder import LadderConfig
 from adaptbert.comparison.questions import Pair, named_pairs, pairs
 from adaptbert.runtime.params import params_file as params
-from adaptbert.runtime.stage import check_all
+from adaptbert.runtime.params.all_sections import check_all
 from tests.support import followed_page as page
 from tests.support.imports import ROOT
 from tests.support.project import Project, clone

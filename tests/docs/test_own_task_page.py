@@ -10,7 +10,7 @@ import pytest
 from adaptbert.base.files import read_json
 from adaptbert.runtime.params import blocks
 from adaptbert.runtime.params import params_file as params
-from adaptbert.runtime.stage import check_all
+from adaptbert.runtime.params.all_sections import check_all
 from stages.collect_task import CollectTaskParams, collect_task
 from stages.finetune import FinetuneParams, finetune
 from stages.validate import Names, ValidateParams, validate

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from adaptbert.runtime.params import params_file as params
-from adaptbert.runtime.stage import check_all
+from adaptbert.runtime.params.all_sections import check_all
 from tests.support import followed_page as page
 from tests.support import tiny
 from tests.support.imports import ROOT

@@ -14,7 +14,7 @@ from dvc.repo import Repo
 
 from adaptbert.runtime.params import expanded_ladder
 from adaptbert.runtime.params import params_file as params
-from adaptbert.runtime.stage import STAGES
+from adaptbert.runtime.params.all_sections import STAGES
 from tests.support.project import ROOT, Project, clone
 
 CELL = "finetune@mention-domain-small-1"

@@ -11,7 +11,7 @@ from adaptbert.finetuning.tasks.shapes import SHAPES
 from adaptbert.project import named_files, presets
 from adaptbert.runtime.params import expanded_ladder
 from adaptbert.runtime.params import params_file as params
-from adaptbert.runtime.stage import check_all
+from adaptbert.runtime.params.all_sections import check_all
 from tests.support.imports import ROOT
 
 PUBLIC = ["general", "general_long", "domain", "task", "domain_task"]

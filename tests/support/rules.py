@@ -9,7 +9,7 @@ from typing import Any
 from adaptbert.errors import UserError
 from adaptbert.project import section_rules
 from adaptbert.runtime.params import params_file as params
-from adaptbert.runtime.stage import check_all
+from adaptbert.runtime.params.all_sections import check_all
 from tests.support.imports import ROOT
 from tests.support.messages import messages_in
 

@@ -156,8 +156,10 @@ class Fields:
             if isinstance(value, str) and name == "group":
                 value = value.strip()
             if not isinstance(value, str | int) or value == "":
-                found = "an empty cell" if isinstance(value, str) else kind(value)
-                return Problem(Code.COLUMN_MISSING, f"column '{column}': expected a name of the {name}, found {found}")
+                instead = "an empty cell" if isinstance(value, str) else kind(value)
+                return Problem(
+                    Code.COLUMN_MISSING, f"column '{column}': expected a name of the {name}, found {instead}"
+                )
             return half_character(column) if SURROGATE.search(str(value)) else str(value)
         if name in ("text_a", "text_b") and (value is None or value == ""):
             return Problem(Code.PAIR_INCOMPLETE, f"{name} missing")

@@ -8,7 +8,7 @@ from typing import Any
 from adaptbert.base.expansion import LADDER, Expansion
 from adaptbert.project.editing import replacing
 from adaptbert.runtime.params import expanded_ladder
-from adaptbert.runtime.stage import check_all
+from adaptbert.runtime.params.all_sections import check_all
 
 
 def check(document: Mapping[str, Any], file: Path) -> Expansion:

@@ -18,7 +18,7 @@ from adaptbert.project.editing import both_files, params_text
 from adaptbert.project.editing.consequences import will_run
 from adaptbert.runtime.params import blocks, expanded_ladder
 from adaptbert.runtime.params import params_file as params
-from adaptbert.runtime.stage import check_all
+from adaptbert.runtime.params.all_sections import check_all
 
 _HIGH = 2.0e-4
 """Learning rates above this one are those of random weights (Devlin et al. 2019, appendix A: 1e-4 to 2e-5)."""

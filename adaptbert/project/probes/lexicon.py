@@ -45,8 +45,10 @@ def read(path: Path) -> list[tuple[str, str]]:
         if words == [""]:
             continue
         if len(words) != 2 or not all(words):
-            found = f"{len(words)} columns" if len(words) != 2 else f"the {'second' if words[0] else 'first'} is empty"
-            problem = f"expected two words with a tab between them, found {found}"
+            instead = (
+                f"{len(words)} columns" if len(words) != 2 else f"the {'second' if words[0] else 'first'} is empty"
+            )
+            problem = f"expected two words with a tab between them, found {instead}"
             raise BadData(Code.BAD_LEXICON, f"{path}:{number}", problem, "write a word, a tab and its translation")
         if words[0] not in pairs and words[1] not in translations:
             pairs[words[0]] = words[1]

@@ -89,37 +89,37 @@ def probe(read: OneStart, words: Path | None) -> Probes:
             there is no place for the file.
     """
     pairs = lexicon.read(words) if words is not None else []
-    found = _planned(read)
-    if not found.rungs:
+    probes = _planned(read)
+    if not probes.rungs:
         raise BadData(Code.NOTHING_TO_PROBE, f"start {read.start}", "no rung of it is trained yet", "run `dvc repro`")
     target = FOLDER / f"probes-{read.start}.csv"
     make_folder(FOLDER)
     with atomic_write(target) as part:  # before the work: a place that cannot be written is known at once
         part.touch()
-        tasks = _tasks(read, found)
+        tasks = _tasks(read, probes)
         if not (tasks or pairs):
             problem = "no task with one class a row that can be probed, and no lexicon"
             raise BadData(Code.NOTHING_TO_PROBE, f"start {read.start}", problem, "give one: --lexicon FILE")
-        found.pairs = len(pairs)
+        probes.pairs = len(pairs)
         below: dict[tuple[str, str], LayerVectors] = {}
-        for number, rung in enumerate(found.rungs, 1):
-            print(f"{rung} ({number} of {len(found.rungs)})", flush=True)
+        for number, rung in enumerate(probes.rungs, 1):
+            print(f"{rung} ({number} of {len(probes.rungs)})", flush=True)
             checkpoint = Checkpoint.load(MODELS / rung)
             model = _encoder(checkpoint, read.seed)
             for task, rows in tasks.items():
                 if rung.startswith(f"{TASK_TRANSFER}/{task}-") or not rung.startswith(f"{TASK_TRANSFER}/"):
                     below[task, rung], figures = _of_task(checkpoint, model, rows)
-                    figures += _likeness(below.get((task, found.below.get(rung, ""))), below[task, rung])
-                    found.figures += [Measured(task, rung, *figure) for figure in figures]
+                    figures += _likeness(below.get((task, probes.below.get(rung, ""))), below[task, rung])
+                    probes.figures += [Measured(task, rung, *figure) for figure in figures]
             if words is not None:
                 figures = list(_of_lexicon(checkpoint, model, pairs, words))
-                found.figures += [Measured("", rung, *figure) for figure in figures]
-        _write(part, found.figures)
-    return found
+                probes.figures += [Measured("", rung, *figure) for figure in figures]
+        _write(part, probes.figures)
+    return probes
 
 
-def _tasks(read: OneStart, found: Probes) -> dict[str, _Rows]:
-    """The tasks that can be probed, with their metrics in `found`; and why others cannot."""
+def _tasks(read: OneStart, probes: Probes) -> dict[str, _Rows]:
+    """The tasks that can be probed, with their metrics in `probes`; and why others cannot."""
     tasks = {}
     for task in read.tasks():
         folder = VALIDATED / "tasks" / task
@@ -131,10 +131,10 @@ def _tasks(read: OneStart, found: Probes) -> dict[str, _Rows]:
             continue
         rows = _rows(read, task, described)
         if len({row["label"] for row in rows.train}) < 2:
-            found.left_out[task] = "the labels of the first seed are all of one class"
+            probes.left_out[task] = "the labels of the first seed are all of one class"
             continue
         tasks[task] = rows
-        found.metrics[task] = COMPARED_BY[described.target]
+        probes.metrics[task] = COMPARED_BY[described.target]
     return tasks
 
 

@@ -21,7 +21,7 @@ from adaptbert.project.tasks.conclusion import Conclusion, Said
 from adaptbert.project.tasks.splits import Splits
 from adaptbert.runtime.params import expanded_ladder
 from adaptbert.runtime.params import params_file as params
-from adaptbert.runtime.stage import check_all
+from adaptbert.runtime.params.all_sections import check_all
 
 _BY_HAND = "write the block of docs/how-to/own-task.md into it by hand, then run `adaptbert ladder`"
 

@@ -14,7 +14,7 @@ from adaptbert.project.editing import both_files, params_text
 from adaptbert.project.editing.consequences import counted, stays, will_run
 from adaptbert.runtime.params import expanded_ladder
 from adaptbert.runtime.params import params_file as params
-from adaptbert.runtime.stage import check_all
+from adaptbert.runtime.params.all_sections import check_all
 
 _SECTIONS = ("collect_task", "finetune", "task_transfer")
 """Sections whose keys may be tasks."""

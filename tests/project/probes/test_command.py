@@ -69,13 +69,13 @@ def test_a_lexicon_of_two_languages(project: Path) -> None:
     lexicon(project, tiny.WORDS["general"][:12])
     done = run("probe", "--lexicon", "words.tsv")
     assert done.exit_code == 0, done.output
-    found = {
+    ranks = {
         (row["kind"], int(row["layer"])): float(row["value"])
         for row in figures(project)
         if not row["task"] and row["rung"] == PRETRAINED
     }
     kinds = ("mrr", "mrr_centred", "mrr_shifted")
-    assert found == {(kind, layer): 1.0 for layer in (0, 1, 2, -1) for kind in kinds}, "every word translates itself"
+    assert ranks == {(kind, layer): 1.0 for layer in (0, 1, 2, -1) for kind in kinds}, "every word translates itself"
     assert "Translations of 12 pairs" in done.output
     assert "(by chance " in done.output
 

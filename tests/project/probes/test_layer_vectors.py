@@ -16,8 +16,8 @@ def test_they_are_those_of_the_stock_model(tmp_path: Path) -> None:
     tokenizer, model = checkpoint.tokenizer, checkpoint.model(BertModel, 0)
     texts = tiny.sentences("domain", AT_ONCE + 3)
     ids = [[tokenizer.cls, *encoding.ids, tokenizer.sep] for encoding in tokenizer.encode(texts)]
-    found = layer_vectors(model, tokenizer, whole(ids, range(len(ids)), 0))
-    assert found.layers == model.config.num_hidden_layers
+    vectors = layer_vectors(model, tokenizer, whole(ids, range(len(ids)), 0))
+    assert vectors.layers == model.config.num_hidden_layers
     model.eval()
     for row in (0, 1, AT_ONCE - 1, AT_ONCE, AT_ONCE + 2):
         with torch.no_grad():
@@ -25,9 +25,9 @@ def test_they_are_those_of_the_stock_model(tmp_path: Path) -> None:
             stock = model(tokens, output_hidden_states=True).hidden_states
             static = model.embeddings.word_embeddings(tokens)[0, 1:-1].mean(0).numpy()
         for layer, states in enumerate(stock):
-            np.testing.assert_allclose(found.first[layer, row], states[0, 0].numpy(), atol=1e-5)
-            np.testing.assert_allclose(found.mean[layer, row], states[0, 1:-1].mean(0).numpy(), atol=1e-5)
-        np.testing.assert_allclose(found.static[row], static, atol=1e-6)
+            np.testing.assert_allclose(vectors.first[layer, row], states[0, 0].numpy(), atol=1e-5)
+            np.testing.assert_allclose(vectors.mean[layer, row], states[0, 1:-1].mean(0).numpy(), atol=1e-5)
+        np.testing.assert_allclose(vectors.static[row], static, atol=1e-6)
 
 
 def test_a_row_of_several_windows_has_the_mean_of_them(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from adaptbert.errors import BAD_PARAMS, UserError
 from adaptbert.runtime.params import params_file as params
-from adaptbert.runtime.stage import check_all
+from adaptbert.runtime.params.all_sections import check_all
 from tests.support.imports import ROOT
 from tests.support.messages import messages_in
 

@@ -11,9 +11,9 @@ import pytest
 
 from adaptbert.base import bounds
 from adaptbert.errors import UserError
+from adaptbert.runtime.params.all_sections import check_all
 from adaptbert.runtime.params.params_file import flatten
 from adaptbert.runtime.params.strict_yaml import load
-from adaptbert.runtime.stage import check_all
 from tests.support.imports import ROOT
 from tests.support.messages import messages_in
 

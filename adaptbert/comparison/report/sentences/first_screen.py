@@ -47,8 +47,8 @@ def nothing_learned(task: Task) -> Words | None:
     if trivial is None:
         return None
     learned = {arm.name for arm in task.arms if arm.interval is not None and arm.interval.mean > trivial.mean}
-    asked = [step for step in task.steps if step.primary and step.difference is not None]
-    empty = [step for step in asked if not {step.arm, step.other} & learned]
+    primary = [step for step in task.steps if step.primary and step.difference is not None]
+    empty = [step for step in primary if not {step.arm, step.other} & learned]
     if not empty:
         return None
     names = listed([same(name) for name in dict.fromkeys(name for step in empty for name in (step.arm, step.other))])

@@ -54,10 +54,10 @@ def changes(outcome: ForecastOutcome) -> list[Words]:
             "预测中已不在阶梯之内的级与单元",
         ),
     )
-    found = [Words(f"{en}: {number}.", f"{zh}：{number} 个。") for number, en, zh in counted if number]
+    sentences = [Words(f"{en}: {number}.", f"{zh}：{number} 个。") for number, en, zh in counted if number]
     if cost.ended_early:
         names = _first(cost.ended_early)
-        found.append(
+        sentences.append(
             Words(
                 f"A stop rule ended rungs that were priced with their whole budgets: {names.en}.",
                 f"停止规则提前结束了按全部预算估价的级：{names.zh}。",
@@ -65,14 +65,14 @@ def changes(outcome: ForecastOutcome) -> list[Words]:
         )
     if cost.differing:
         names = _first(cost.differing)
-        found.append(
+        sentences.append(
             Words(
                 f"A tenth more or less than forecast was taken by {names.en}. Values or text that changed since can do "
                 "that, and early stopping.",
                 f"与预测相差一成以上的有 {names.zh}。此后取值或文本有变、或者早停，都会造成这样的差别。",
             )
         )
-    return found
+    return sentences
 
 
 def _first(names: Sequence[str]) -> Words:

@@ -88,17 +88,17 @@ def test_a_verdict_between_arms_that_learned_nothing_is_marked(comparison: Compa
     assert first_screen.nothing_learned(task) is None
 
     scores = {arm.name: arm.interval.mean for arm in task.arms if arm.interval is not None}
-    asked = {name for step in task.steps if step.primary for name in (step.arm, step.other)}
+    primary = {name for step in task.steps if step.primary for name in (step.arm, step.other)}
 
     def beside(mean: float) -> str | None:
         trivial = dataclasses.replace(task.baselines["majority"], mean=mean)
         fact = first_screen.nothing_learned(dataclasses.replace(task, baselines={"majority": trivial}))
         return None if fact is None else fact.en
 
-    assert beside(min(scores[name] for name in asked) - 1e-6) is None
+    assert beside(min(scores[name] for name in primary) - 1e-6) is None
     said = beside(max(scores.values()))
     assert said is not None
-    assert all(name in said for name in asked)
+    assert all(name in said for name in primary)
     assert said.endswith(
         "do no better than the baseline “most frequent label”. A verdict between arms that learned nothing says "
         "nothing of the step."
