@@ -1,6 +1,7 @@
 """Rules between the sections of params.yaml.
 
-adaptbert.runtime.params.all_sections.check_all calls it once every section is valid by itself; in: the whole file, out: all errors.
+adaptbert.runtime.params.all_sections.check_all calls it once every section is valid by itself; in: the whole file, out:
+all errors.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
