@@ -34,11 +34,11 @@ def ladder() -> None:
     rungs = sum(1 for below in tables.starts_of_rungs().values() if below is not None)
     print(f"{LADDER}: {rungs} rungs and {len(tables.finetune)} cells")
     if before == tables:
-        print("no name has changed; `dvc status` lists what changed values and files make run")
+        print("it is as before; `dvc status` lists what other changes make run")
     elif before is not None:
         tasks, former = ({cell.task for cell in each.finetune.values()} for each in (tables, before))
         print(consequences.will_run(before, tables, reads=len(tasks - former) if tasks != former else None))
-        print("that is for the changed names; `dvc status` lists what changed values and files add")
+        print("that is for the changed names; `dvc status` lists what other changes add")
 
 
 def _before(ladder: Path) -> "Expansion | None":

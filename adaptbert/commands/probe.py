@@ -18,7 +18,8 @@ def probe(
 
     For each task with one class a row, linear models are fitted on frozen vectors of every layer and scored on the dev
     split. Each rung is compared with the one below it. With --lexicon the command says how well each layer finds the
-    translations of words. It writes reports/probes-<start>.csv, and trains and changes nothing else.
+    translations of words, and writes reports/lexicon-<start>.csv as well as reports/probes-<start>.csv. It trains and
+    changes nothing else.
     """
     from rich.console import Console
 

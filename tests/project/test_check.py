@@ -27,12 +27,12 @@ def test_check_wants_the_ladder_of_the_params(project: Path) -> None:
         [
             "ladder.yaml: 13 rungs and 20 cells",
             "dvc repro will run: 2 x domain_transfer, 4 x task_transfer, 6 x measure, 8 x finetune, compare",
-            "that is for the changed names; `dvc status` lists what changed values and files add",
+            "that is for the changed names; `dvc status` lists what other changes add",
         ],
     )
     (project / "params.yaml").write_text(DEMO.replace("draws: 1 ", "draws: 2 ").replace("worth: 1.0", "worth: 2.0"))
     assert run("ladder").output.splitlines()[1:] == [
-        "no name has changed; `dvc status` lists what changed values and files make run"
+        "it is as before; `dvc status` lists what other changes make run"
     ], "the value of `worth` makes `compare` run, which the names do not show"
     assert run("check").exit_code == 0
     (project / "ladder.yaml").unlink()

@@ -1,7 +1,11 @@
-"""`adaptbert probe`: measures the layers of every trained rung of a start, and writes reports/probes-<start>.csv."""
+"""`adaptbert probe`: measures the layers of every trained rung of a start.
+
+Figures of tasks are written to reports/probes-<start>.csv, those of a lexicon to reports/lexicon-<start>.csv.
+"""
 
 import csv
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +27,8 @@ FOLDER, MODELS = Path("reports"), Path("models")
 FEWEST_ROWS, MOST_ROWS = 20, 1_000
 """Dev rows on which two rungs are compared: with fewer CKA is chance, and it takes memory by their square."""
 MEAN, FIRST, STATIC, CKA = "mean", "[CLS]", "static", "cka"
+TASKS, LEXICON = "probes", "lexicon"
+"""What a file of figures is of; its name begins with it."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +71,12 @@ class Probes:
     pairs: int = 0
     left_out: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def files(self) -> dict[str, Path]:
+        """Where the figures of tasks and of a lexicon are written, each where there are such."""
+        kinds = [TASKS] * bool(self.metrics) + [LEXICON] * bool(self.pairs)
+        return {kind: FOLDER / f"{kind}-{self.start}.csv" for kind in kinds}
+
 
 @dataclass(frozen=True)
 class _Rows:
@@ -92,15 +104,16 @@ def probe(read: OneStart, words: Path | None) -> Probes:
     probes = _planned(read)
     if not probes.rungs:
         raise BadData(Code.NOTHING_TO_PROBE, f"start {read.start}", "no rung of it is trained yet", "run `dvc repro`")
-    target = FOLDER / f"probes-{read.start}.csv"
+    tasks = _tasks(read, probes)
+    if not (tasks or pairs):
+        problem = "no task with one class a row that can be probed, and no lexicon"
+        raise BadData(Code.NOTHING_TO_PROBE, f"start {read.start}", problem, "give one: --lexicon FILE")
+    probes.pairs = len(pairs)
     make_folder(FOLDER)
-    with atomic_write(target) as part:  # before the work: a place that cannot be written is known at once
-        part.touch()
-        tasks = _tasks(read, probes)
-        if not (tasks or pairs):
-            problem = "no task with one class a row that can be probed, and no lexicon"
-            raise BadData(Code.NOTHING_TO_PROBE, f"start {read.start}", problem, "give one: --lexicon FILE")
-        probes.pairs = len(pairs)
+    with ExitStack() as stack:  # before the work: a place that cannot be written is known at once
+        parts = {kind: stack.enter_context(atomic_write(file)) for kind, file in probes.files.items()}
+        for part in parts.values():
+            part.touch()
         below: dict[tuple[str, str], LayerVectors] = {}
         for number, rung in enumerate(probes.rungs, 1):
             print(f"{rung} ({number} of {len(probes.rungs)})", flush=True)
@@ -114,7 +127,8 @@ def probe(read: OneStart, words: Path | None) -> Probes:
             if words is not None:
                 figures = list(_of_lexicon(checkpoint, model, pairs, words))
                 probes.figures += [Measured("", rung, *figure) for figure in figures]
-        _write(part, probes.figures)
+        for kind, part in parts.items():
+            _write(part, [each for each in probes.figures if bool(each.task) == (kind == TASKS)])
     return probes
 
 

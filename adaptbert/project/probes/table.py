@@ -6,7 +6,7 @@ from rich import box
 from rich.console import Console, RenderableType
 from rich.table import Table
 
-from adaptbert.project.probes.making import CKA, FIRST, FOLDER, MEAN, STATIC, Probes
+from adaptbert.project.probes.making import CKA, FIRST, MEAN, STATIC, Probes
 from adaptbert.project.probes.measures import by_chance
 
 
@@ -81,7 +81,7 @@ def _note(probes: Probes) -> str:
         " weights: what a probe finds there needs no pre-training. One draw of each rung and the labels of the first"
         " seed: these figures describe, and no interval belongs to them. Train and dev rows are read, the test split is"
         " not.",
-        f"All figures: {FOLDER / f'probes-{probes.start}.csv'}",
+        f"All figures: {', '.join(str(file) for file in probes.files.values())}",
     ]
     if probes.untrained:
         missing = ", ".join(probes.untrained)

@@ -31,8 +31,8 @@ def lexicon(project: Path, words: Sequence[str]) -> None:
     (project / "words.tsv").write_text(lines, encoding="utf-8")
 
 
-def figures(project: Path) -> list[dict[str, str]]:
-    with (project / "reports/probes-small.csv").open(encoding="utf-8") as file:
+def figures(project: Path, of: str = "probes") -> list[dict[str, str]]:
+    with (project / f"reports/{of}-small.csv").open(encoding="utf-8") as file:
         return list(csv.DictReader(file))
 
 
@@ -71,12 +71,16 @@ def test_a_lexicon_of_two_languages(project: Path) -> None:
     assert done.exit_code == 0, done.output
     ranks = {
         (row["kind"], int(row["layer"])): float(row["value"])
-        for row in figures(project)
-        if not row["task"] and row["rung"] == PRETRAINED
+        for row in figures(project, "lexicon")
+        if row["rung"] == PRETRAINED
     }
     kinds = ("mrr", "mrr_centred", "mrr_shifted")
     assert ranks == {(kind, layer): 1.0 for layer in (0, 1, 2, -1) for kind in kinds}, "every word translates itself"
     assert "Translations of 12 pairs" in done.output
+    assert all(row["task"] for row in figures(project)), "those of a lexicon have a file of their own"
+    written = (project / "reports/lexicon-small.csv").read_bytes()
+    assert run("probe").exit_code == 0
+    assert (project / "reports/lexicon-small.csv").read_bytes() == written, "a later probe without it keeps them"
     assert "(by chance " in done.output
 
 
