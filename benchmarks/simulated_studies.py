@@ -1,7 +1,8 @@
 """Studies of which the truth is known: scores of six arms with draws, seeds and test rows, all figures in points.
 
 The scores of a run are the sum of what is true of its arm and of normal deviations, each repeated as in a real study:
-of the draw, of the seed (in all arms alike), of the seed in this arm, of the run, and of each test row in each arm.
+of the draw, of the seed (in all arms alike, in all arms of a kind, and in this arm), of the run, and of each test row
+in each arm and in each run.
 """
 
 from collections.abc import Mapping
@@ -9,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from adaptbert.comparison.statistics.rows import RowSpread, resampled_weights
+from adaptbert.comparison.statistics.rows import RowSpread, resampled_weights, row_scores
 from adaptbert.comparison.statistics.spread import MADE_ONCE, Runs
 from adaptbert.comparison.statistics.study import Study
 
@@ -25,6 +26,8 @@ QUESTIONS = {
     "task_transfer_after_domain": ("domain_task", "domain"),
     "climb": ("domain", "scratch"),
 }
+OF_DOMAIN = ("domain", "domain_task")
+"""Arms of one kind: a seed may do the same to both, and another thing to all others."""
 PRIMARY = ("domain_text", "task_transfer_after_domain")
 ROWS = 1000
 
@@ -37,7 +40,9 @@ class World:
         draw: standard deviation of a draw.
         seed: of a run with another seed, of which `common` is the share of the variance that all arms have alike.
         seed_by_arm: of what a seed does to one arm in all its draws.
+        seed_by_kind: of what a seed does to all arms of a kind.
         rows: of the difference of two arms, due to the test rows.
+        rows_of_run: of one run, due to what rows do to it alone.
         effects: arm -> points beyond the others.
         scatter: arm -> how many times as far apart its draws and runs lie as those of the others.
     """
@@ -49,6 +54,8 @@ class World:
     seed: float = 1.0
     common: float = 0.6
     seed_by_arm: float = 0.0
+    seed_by_kind: float = 0.0
+    rows_of_run: float = 0.0
     effects: Mapping[str, float] = field(default_factory=dict)
     scatter: Mapping[str, float] = field(default_factory=dict)
 
@@ -59,7 +66,7 @@ class Simulated:
 
     Attributes:
         runs: arm -> draw -> seed -> score, between 0 and 1.
-        resampled: arm -> its score on resampled test rows.
+        resampled: arm -> draw by draw the scores of its seeds on resampled test rows, (draws, seeds, resamples).
     """
 
     runs: Mapping[str, Runs]
@@ -67,7 +74,9 @@ class Simulated:
 
     def study(self, confidence: float = 0.95) -> Study:
         """As `compare` makes it."""
-        rows = RowSpread(self.resampled, ROWS) if self.resampled is not None else None
+        if self.resampled is None:
+            return Study(self.runs, None, confidence, (0.0, 1.0))
+        rows = RowSpread({arm: row_scores(list(draws)) for arm, draws in self.resampled.items()}, ROWS)
         return Study(self.runs, rows, confidence, (0.0, 1.0))
 
 
@@ -81,19 +90,37 @@ class Simulator:
     def study(self, world: World) -> Simulated:
         """One study of this world."""
         random, of_seed = self._random, self._random.normal(0, world.seed * world.common**0.5, world.seeds)
+        of_kind = random.normal(0, world.seed_by_kind, (2, world.seeds)) if world.seed_by_kind else np.zeros((2, 1))
         of_rows = random.normal(0, world.rows * (ROWS / 2) ** 0.5, (ROWS, len(ARMS))) / 100
-        resampled = (self._weights @ of_rows.astype(np.float32)).astype(np.float64) if world.rows else None
         runs: dict[str, Runs] = {}
+        by_arm: dict[str, np.ndarray] = {}
         for place, arm in enumerate(ARMS):
             draws = [MADE_ONCE] if arm in ONCE else list(range(1, world.draws + 1))
+            by_arm[arm] = answers = self._answers(of_rows[:, place], len(draws), world)
             of_draw = np.zeros(1) if arm in ONCE else random.normal(0, world.draw, world.draws)
             rest = random.normal(0, world.seed * (1 - world.common) ** 0.5, (len(draws), world.seeds))
             own = world.scatter.get(arm, 1.0) * (
                 of_draw[:, None] + random.normal(0, world.seed_by_arm, world.seeds) + rest
             )
-            points = 60 + world.effects.get(arm, 0.0) + of_seed + own
-            scores = points / 100 + of_rows[:, place].mean()
+            points = 60 + world.effects.get(arm, 0.0) + of_seed + of_kind[int(arm in OF_DOMAIN)] + own
+            scores = points / 100 + answers.mean(0)
             runs[arm] = {draw: dict(enumerate(map(float, row), 1)) for draw, row in zip(draws, scores, strict=True)}
-        if resampled is None:
-            return Simulated(runs, None)
-        return Simulated(runs, {arm: resampled[:, place] for place, arm in enumerate(ARMS)})
+        return Simulated(runs, self._resampled(by_arm, runs) if world.rows or world.rows_of_run else None)
+
+    def _answers(self, of_arm: np.ndarray, draws: int, world: World) -> np.ndarray:
+        """Of each run to each row: (rows, draws, seeds), or (rows, 1, 1) where all runs of the arm answer alike."""
+        if not world.rows_of_run:
+            return of_arm[:, None, None]
+        own = self._random.normal(0, world.rows_of_run * ROWS**0.5 / 100, (ROWS, draws, world.seeds))
+        return np.asarray(of_arm[:, None, None] + own)
+
+    def _resampled(self, answers: Mapping[str, np.ndarray], runs: Mapping[str, Runs]) -> dict[str, np.ndarray]:
+        """One product for all arms."""
+        columns = np.concatenate([own.reshape(ROWS, -1) for own in answers.values()], 1).astype(np.float32)
+        scores = iter((self._weights @ columns).T.astype(np.float64))
+        resampled = {}
+        for arm, own in answers.items():
+            each = np.array([next(scores) for _ in range(own[0].size)]).reshape(*own.shape[1:], -1)
+            shape = (len(runs[arm]), len(next(iter(runs[arm].values()))), each.shape[-1])
+            resampled[arm] = np.broadcast_to(each, shape)
+        return resampled

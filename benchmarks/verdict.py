@@ -167,7 +167,7 @@ def promised_power(world: World, studies: int, seed: int) -> dict[str, float]:
     estimated = [simulator.study(world).study(CONFIDENCE).question(arm, other, level) for _ in range(studies)]
     layout = max((each.layout for each in estimated), key=lambda layout: len(layout.pooled))
     pooled = [each for each in estimated if each.layout == layout]  # without studies in which an arm looks scattered
-    squares = MeanSquares(*np.mean([astuple(each.spread.mean_squares) for each in pooled], 0))
+    squares = MeanSquares(*np.mean([astuple(each.squares) for each in pooled], 0))
     share, df = np.mean([each.rows for each in pooled], 0)
     effect = Power(squares, layout, (share, df), level).detectable
     assert effect is not None
@@ -218,8 +218,9 @@ def _by_draw(simulated: Simulated, arm: str) -> Floats:
     means = np.array([np.mean(list(scores.values())) for scores in simulated.runs[arm].values()])
     if simulated.resampled is None:
         return np.repeat(means[:, None], RESAMPLES, 1)
-    rows = simulated.resampled[arm]
-    return np.asarray(means[:, None] + rows - rows.mean())
+    return np.asarray(
+        simulated.resampled[arm].mean(1) + means[:, None] - simulated.resampled[arm].mean((1, 2))[:, None]
+    )
 
 
 def worlds() -> Iterator[tuple[str, World]]:
@@ -230,6 +231,11 @@ def worlds() -> Iterator[tuple[str, World]]:
         yield f"{draws} x {seeds}, draw 0.5, rows 0.7, seed x arm 0.5", World(draws, seeds, 0.5, 0.7, seed_by_arm=0.5)
         wide = World(draws, seeds, 0.5, 0.7, scatter={"general_long": 2.0})
         yield f"{draws} x {seeds}, draw 0.5, rows 0.7, one arm twice as far apart", wide
+        for of_kind in (0.55, 1.0):
+            kinds = World(draws, seeds, 0.5, 0.7, seed_by_kind=of_kind)
+            yield f"{draws} x {seeds}, draw 0.5, rows 0.7, seed x kind {of_kind:g}", kinds
+        runs = World(draws, seeds, 0.5, 0.7, rows_of_run=1.2)
+        yield f"{draws} x {seeds}, draw 0.5, rows 0.7, rows x run 1.2", runs
 
 
 def measure(studies: int) -> dict[str, Any]:

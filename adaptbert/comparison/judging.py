@@ -50,9 +50,7 @@ def steps_of(
                 else _draws(climbs[pair.arm], climbs[pair.other], difference),
                 multi_bootstrap=_multi_bootstrap(pair, study),
                 own_values=[name for name in (pair.arm, pair.other) if by_name[name].has_own_values],
-                equal_labels=equal_labels(
-                    curves[pair.arm], curves[pair.other], study.study.confidence, study.study.within
-                ),
+                equal_labels=equal_labels(curves, pair.arm, pair.other, study.study),
                 primary=pair.step in primary or (pair.question in primary and pair.question not in names),
             )
         )
@@ -73,7 +71,9 @@ def _draws(climb: Climb, other: Climb, difference: Difference | None) -> int:
 def _multi_bootstrap(pair: Pair, study: TaskStudy) -> tuple[float, float] | None:
     """None with fewer than five draws of an arm, and without predictions."""
     sides = [study.arms[arm].resampled for arm in (pair.arm, pair.other)]
-    scores = [np.stack(list(side)) for side in sides if side is not None and len(side) >= FEWEST_DRAWS]
+    scores = [
+        np.array([seeds.mean(0) for seeds in side]) for side in sides if side is not None and len(side) >= FEWEST_DRAWS
+    ]
     return resampled_interval(scores[0], scores[1], study.study.confidence) if len(scores) == len(sides) else None
 
 
@@ -102,15 +102,14 @@ def judged(
     primary = [step for task in tasks for step in task.steps if step.primary and step.draws != 1]
     judged_differences = verdicts([step.difference for step in primary], worth, confidence)
     judgements = dict(zip(map(id, primary), judged_differences, strict=True))
-    tested = [step for step in primary if step.difference is not None and step.difference.testable]
-    adjusted = dict(zip(map(id, tested), adjusted_p([_p(step) for step in tested]), strict=True))
+    adjusted = dict(zip(map(id, primary), adjusted_p([_p(step) for step in primary]), strict=True))
 
     def of_step(step: Step, task: Task) -> Step:
         difference = step.difference
         if difference is None or not difference.testable:
             return replace(step, verdict=judgements.get(id(step), "untested"))
         judged = id(step) in judgements
-        level = (1 - confidence) / (len(tested) if judged else 1)
+        level = (1 - confidence) / (len(primary) if judged else 1)
         verdict: Verdict = judgements.get(id(step), "one_draw" if step.primary else "descriptive")
         study = studies[task.task, task.start]
         question = study.study.question(step.arm, step.other, level)
@@ -125,9 +124,9 @@ def judged(
 
 
 def _p(step: Step) -> float:
-    assert step.difference is not None
-    assert step.difference.p is not None
-    return step.difference.p
+    """1 where it cannot be tested: a cell that failed makes no other question easier to answer."""
+    p = None if step.difference is None else step.difference.p
+    return 1.0 if p is None else p
 
 
 def _detectable(difference: Difference, question: QuestionSpread) -> Detectable | None:

@@ -11,7 +11,7 @@ from statistics import mean
 import numpy as np
 
 from adaptbert.comparison.statistics.intervals import Interval, Range
-from adaptbert.comparison.statistics.rows import RowSpread
+from adaptbert.comparison.statistics.rows import RowScores, RowSpread, row_scores
 from adaptbert.comparison.statistics.spread import Runs
 from adaptbert.comparison.statistics.study import Study, TaskStudy
 
@@ -66,10 +66,14 @@ def _means(tasks: Sequence[Runs]) -> dict[int, dict[int, float]]:
 def _rows(tasks: Sequence[TaskStudy], arms: Iterable[str]) -> RowSpread | None:
     """Test rows of different tasks are drawn independently."""
     resampled = {arm: [own.arms[arm].resampled for own in tasks] for arm in arms}
-    means = {
-        arm: np.mean([np.mean(cells, 0) for cells in own if cells is not None], 0)
+    scores = {
+        arm: [row_scores(cells) for cells in own if cells is not None]
         for arm, own in resampled.items()
         if all(cells is not None for cells in own)
+    }
+    means = {
+        arm: RowScores(np.mean([each.mean for each in own], 0), sum(each.of_runs for each in own) / len(own) ** 2)
+        for arm, own in scores.items()
     }
     return RowSpread(means, sum(own.groups for own in tasks)) if len(means) == len(resampled) else None
 

@@ -38,10 +38,10 @@ class BaselineRuns:
 
 @dataclass(frozen=True)
 class CellRows:
-    """What a cell answered, as means over its seeds.
+    """What a cell answered.
 
     Attributes:
-        resampled: its score on resampled test rows.
+        resampled: the scores of its seeds on resampled test rows, (seeds, resamples).
         right: for each row the share of seeds that answer it rightly; None where no answer is simply right.
     """
 
@@ -77,7 +77,7 @@ class ResampledRows:
         )
 
     def of_cell(self, predictions: Path) -> CellRows:
-        """What a cell answered, as means over its seeds."""
+        """What a cell answered."""
         by_seed = read_predictions(predictions, self._task.target)
         is_right = judge(self._task.target, next(iter(by_seed.values())))
         order = {row["id"]: place for place, row in enumerate(self._rows)}
@@ -87,7 +87,7 @@ class ResampledRows:
             scores.append(self._scorer([answer.predicted for answer in placed]))
             if is_right is not None:
                 right.append([is_right(answer) for answer in placed])
-        return CellRows(np.asarray(np.mean(scores, 0)), np.asarray(np.mean(right, 0)) if right else None)
+        return CellRows(np.array(scores), np.asarray(np.mean(right, 0)) if right else None)
 
     @property
     def facts(self) -> list[RowFacts]:

@@ -26,6 +26,20 @@ def test_equal_arms_are_called_different_at_the_stated_rate(shares: dict[str, di
     assert today["covered"] >= 1 - MOST - NOISE, "the smallest of seven questions"
 
 
+@pytest.mark.parametrize(
+    "world",
+    [
+        World(draws=3, seeds=3, draw=0.5, rows=0.7, seed_by_kind=1.0),
+        World(draws=3, seeds=3, draw=0.5, rows=0.7, rows_of_run=1.2),
+    ],
+)
+def test_neither_kinds_of_arms_nor_what_rows_do_to_single_runs_change_that(world: World) -> None:
+    today = equal_arms(world, STUDIES, 5, {TODAY: RULES[TODAY]})[TODAY]
+    assert MOST - NOISE <= today["domain_text"] <= MOST + NOISE
+    assert today["any"] <= MOST + NOISE
+    assert today["covered"] >= 1 - MOST - NOISE
+
+
 @pytest.mark.parametrize("sabotage", ["draws as seeds", "no rows", "no Holm"])
 def test_a_part_that_is_left_out_is_noticed(shares: dict[str, dict[str, float]], sabotage: str) -> None:
     assert shares[sabotage]["any"] > 1.4 * shares[TODAY]["any"]

@@ -23,7 +23,7 @@ def tasks_of(scores: Mapping[str, Mapping[str, Runs]], rows: float | None = None
     """
     random, tasks = np.random.default_rng(0), {}
     for task, arms in scores.items():
-        resampled = None if rows is None else [random.normal(0.5, rows, 1000)]
+        resampled = None if rows is None else [random.normal(0.5, rows, (1, 1000))]
         own = {arm: ArmRuns(runs, resampled) for arm, runs in arms.items()}
         tasks[task] = TaskStudy(own, of_arms(own, GROUPS, 0.95, (0.0, 1.0)), GROUPS, 0.1)
     return tasks

@@ -50,6 +50,7 @@ class QuestionSpread:
 
     def __init__(self, spread: Spread, arm: str, other: str, rows: tuple[float, float], level: float) -> None:
         self.spread = spread
+        self.squares = spread.mean_squares(arm, other)
         self.layout = spread.layout(arm, other)
         self.rows, self._level = rows, level
 
@@ -77,13 +78,19 @@ class QuestionSpread:
 
     def _expected(self, layout: Layout) -> MeanSquares:
         """The mean squares of another layout, if the variances of draw, seed x arm and rest are as estimated."""
-        squares, now = self.spread.mean_squares, self.layout
+        squares, now = self.squares, self.layout
         if self.spread.between_draws is None:
             return squares
         draw = max(0.0, squares.between - squares.rest / now.seeds)
-        seed_by_arm = max(0.0, squares.seed_by_arm - squares.rest * now.rest_in_means)
         rest = squares.rest
-        return MeanSquares(draw + rest / layout.seeds, rest, seed_by_arm + rest * layout.rest_in_means)
+        of_arms = max(0.0, squares.seed_by_arm - rest * now.rest_in_means)
+        of_pair = max(0.0, squares.seed_by_pair - rest * now.rest_in_pair)
+        return MeanSquares(
+            draw + rest / layout.seeds,
+            rest,
+            of_arms + rest * layout.rest_in_means,
+            of_pair + rest * layout.rest_in_pair,
+        )
 
 
 def cheapest(question: QuestionSpread, worth: float, prices: Prices) -> Design | None:

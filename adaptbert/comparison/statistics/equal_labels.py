@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adaptbert.comparison.statistics.intervals import Range
 from adaptbert.comparison.statistics.spread import Runs
 from adaptbert.comparison.statistics.study import Study
 
@@ -31,26 +30,28 @@ class EqualLabels:
     high: float | None
 
 
-def equal_labels(arm: Curve, other: Curve, confidence: float, within: Range) -> list[EqualLabels]:
+def equal_labels(curves: Mapping[str, Curve], arm: str, other: str, study: Study) -> list[EqualLabels]:
     """For each number of labels of `arm`, by inverting the interval of the difference.
 
     The curve of the other arm is read between its points by a straight line over the logarithm of the labels, run by
-    run, so that seeds stay paired. The interval covers draws and seeds; test rows are in it no more than in the curves.
+    run, so that seeds stay paired. The interval is the one of the study: its spread is pooled with that of the other
+    arms, and of test rows it has what the difference with all labels has.
     """
-    counts = sorted(other)
+    counts = sorted(curves[other])
     if len(counts) < 2:
         return []
     tried = np.geomspace(counts[0], counts[-1], STEPS)
-    between = [_at(other, float(labels)) for labels in tried]
-    return [_invert(labels, runs, tried, between, confidence, within) for labels, runs in sorted(arm.items())]
+    between = [_at(curves[other], float(labels)) for labels in tried]
+    pair = arm, other
+    return [_invert(labels, runs, tried, between, pair, study) for labels, runs in sorted(curves[arm].items())]
 
 
 def _invert(
-    labels: int, runs: Runs, tried: np.ndarray, between: Sequence[Runs], confidence: float, within: Range
+    labels: int, runs: Runs, tried: np.ndarray, between: Sequence[Runs], pair: tuple[str, str], study: Study
 ) -> EqualLabels:
     means, alike = [], []
     for others in between:
-        difference = Study({"arm": runs, "other": others}, None, confidence, within).difference("arm", "other")
+        difference = study.with_runs({pair[0]: runs, pair[1]: others}).difference(*pair)
         if difference is None:
             return EqualLabels(labels, None, None, None)
         means.append(difference.mean)

@@ -77,17 +77,25 @@ def spread_range(df: float) -> tuple[float, float]:
 
 
 def _might_have_been(expected: MeanSquares, layout: Layout) -> MeanSquares:
-    """A mean square of normal data is its expectation times a chi-squared variable over its degrees of freedom."""
+    """A mean square of normal data is its expectation times a chi-squared variable over its degrees of freedom.
+
+    The pair's own is one part of `seed x arm`; the other part, of the contrasts that are none of this pair, is
+    independent of it.
+    """
+    of_all, of_pair = layout.df_seed_by_arm, layout.df_seed_by_pair
+    pair = expected.seed_by_pair * _chi_squared(2, of_pair)
+    others = np.maximum(0.0, of_all * expected.seed_by_arm - of_pair * expected.seed_by_pair)
     return MeanSquares(
         expected.between * _chi_squared(0, layout.df_between),
         expected.rest * _chi_squared(1, layout.df_rest),
-        expected.seed_by_arm * _chi_squared(2, layout.df_seed_by_arm),
+        (of_pair * pair + others * _chi_squared(3, of_all - of_pair)) / of_all,
+        pair,
     )
 
 
 @cache
 def _chi_squared(mean_square: int, df: int) -> NDArray[np.float64]:
-    """Over its degrees of freedom, in each study; the three are independent. Sobol's points are even, and the same in
+    """Over its degrees of freedom, in each study; the four are independent. Sobol's points are even, and the same in
     every run: Owen (1998), "Scrambling Sobol' and Niederreiter-Xing points", J. Complexity 14(4)."""
     from scipy import stats
 
@@ -100,4 +108,4 @@ def _chi_squared(mean_square: int, df: int) -> NDArray[np.float64]:
 def _evenly() -> NDArray[np.float64]:
     from scipy.stats import qmc
 
-    return np.asarray(qmc.Sobol(3, rng=0).random(STUDIES))
+    return np.asarray(qmc.Sobol(4, rng=0).random(STUDIES))

@@ -7,7 +7,8 @@ A score is taken apart as
 in which all but the arm are random. The seed is common to all arms and leaves their differences; what a seed (its
 labels, its order of rows, its initial head) does to one arm and not to another is `seed x arm`. All variances are
 pooled over the arms of the task, because two or three draws of one arm say little about their spread; an arm whose runs
-lie clearly further apart than those of the others (`scattered`) is judged by itself. The mean squares are those of a
+lie clearly further apart than those of the others (`scattered`) is judged by itself, and two arms that a seed sets
+further apart than the others by their own `seed x arm`. The mean squares are those of a
 balanced two-way layout: Searle, Casella & McCulloch (1992), "Variance Components", chapter 4.
 """
 
@@ -121,6 +122,11 @@ class Spread:
         df = (len(means) - 1) * (len(self.seeds) - 1)
         return MeanSquare(float(np.square(means - effects).sum() / df), df)
 
+    def seed_by_pair(self, arm: str, other: str) -> MeanSquare:
+        """The same of two arms: half of the variance of their differences by seed."""
+        differences = self.arms[arm].mean(0) - self.arms[other].mean(0)
+        return MeanSquare(float(differences.var(ddof=1)) / 2, len(self.seeds) - 1)
+
     @cached_property
     def scattered(self) -> set[str]:
         """Arms whose draws, or whose seeds within a draw, lie further apart than those of the other arms.
@@ -142,14 +148,19 @@ class Spread:
         pooled = tuple(len(scores) for scores in self.arms.values())
         return Layout((self.draws(arm), self.draws(other)), len(self.seeds), pooled)
 
-    @property
-    def mean_squares(self) -> MeanSquares:
+    def mean_squares(self, arm: str, other: str) -> MeanSquares:
+        """Those that a difference of these two rests on."""
         between, rest = self.between_draws, self.rest
-        return MeanSquares(between.value if between else 0.0, rest.value if rest else 0.0, self.seed_by_arm.value)
+        return MeanSquares(
+            between.value if between else 0.0,
+            rest.value if rest else 0.0,
+            self.seed_by_arm.value,
+            self.seed_by_pair(arm, other).value,
+        )
 
     def of_difference(self, arm: str, other: str) -> Variance:
         """Variance of the difference of two means over draws and seeds; see `mean_squares.of_difference`."""
-        parts, terms = of_difference(self.mean_squares, self.layout(arm, other))
+        parts, terms = of_difference(self.mean_squares(arm, other), self.layout(arm, other))
         return Variance(
             {source: float(share) for source, share in parts.items()}, [(float(share), df) for share, df in terms]
         )
@@ -178,13 +189,13 @@ def _mean_square(squares: NDArray[np.float64], df: int) -> MeanSquare:
 
 def _larger(squares: Mapping[str, MeanSquare], level: float) -> list[str]:
     """Those that are larger than all others together, by an F test at this level."""
-    from scipy import stats
+    from scipy import special
 
     larger = []
     for arm, own in squares.items():
         others = [each for name, each in squares.items() if name != arm]
         df = sum(each.df for each in others)
         total = sum(each.value * each.df for each in others)
-        if own.df and total > NOTHING and stats.f.sf(own.value / (total / df), own.df, df) < level:
+        if own.df and total > NOTHING and special.fdtrc(own.df, df, own.value / (total / df)) < level:
             larger.append(arm)
     return larger

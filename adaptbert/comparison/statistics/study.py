@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from adaptbert.comparison.statistics.designs import QuestionSpread
 from adaptbert.comparison.statistics.intervals import (
     FEWEST_SEEDS,
@@ -15,7 +13,7 @@ from adaptbert.comparison.statistics.intervals import (
     interval,
     mean_interval,
 )
-from adaptbert.comparison.statistics.rows import Floats, RowSpread
+from adaptbert.comparison.statistics.rows import Floats, RowSpread, row_scores
 from adaptbert.comparison.statistics.spread import Runs, Spread, Variance
 
 
@@ -34,6 +32,10 @@ class Study:
         self.confidence = confidence
         self.within = within
         self._spreads: dict[tuple[tuple[int, ...], tuple[str, ...]], Spread] = {}
+
+    def with_runs(self, arms: Mapping[str, Runs]) -> "Study":
+        """The same with other runs of these arms; of test rows it has the spread that it had."""
+        return Study({**self._arms, **arms}, self._rows, self.confidence, self.within)
 
     def mean(self, arm: str) -> Interval:
         """The mean over draws and seeds; its interval covers draws, seeds and test rows.
@@ -148,8 +150,8 @@ class ArmRuns:
     """The results of one arm.
 
     Attributes:
-        resampled: for each draw the scores on resampled test rows, as a mean over seeds; None where predictions are
-            missing.
+        resampled: for each draw the scores of its seeds on resampled test rows, (seeds, resamples); None where
+            predictions are missing.
         right: for each test row the share of runs that answer it rightly; None also where no answer is simply right.
     """
 
@@ -176,6 +178,6 @@ class TaskStudy:
 def of_arms(arms: Mapping[str, ArmRuns], groups: int, confidence: float, within: Range) -> Study:
     """The study of arms by name: those of one start, or of several under other names."""
     there = {name: arm.resampled for name, arm in arms.items() if arm.runs}
-    means = {name: np.mean(cells, 0) for name, cells in there.items() if cells}
-    rows = RowSpread(means, groups) if len(means) == len(there) else None
+    scores = {name: row_scores(cells) for name, cells in there.items() if cells}
+    rows = RowSpread(scores, groups) if len(scores) == len(there) else None
     return Study({name: arm.runs for name, arm in arms.items()}, rows, confidence, within)

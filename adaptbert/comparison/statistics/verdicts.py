@@ -39,19 +39,18 @@ def verdicts(differences: Sequence[Difference | None], worth: float, confidence:
 
     Gains and losses hold after Holm's adjustment over all these questions, and so does `worth_it`, by the p-values
     against `worth`. The other verdicts are each at the level 1 - `confidence`: they are about the size of what was not
-    shown.
+    shown. A question that cannot be tested has the p-value 1: it is one of those that were asked.
 
     Args:
         worth: the smallest gain worth having, as a difference of scores.
     """
     level = 1 - confidence
-    tested = [index for index, each in enumerate(differences) if each is not None and each.testable]
-    known = [each for each in differences if each is not None and each.testable]
-    against_nothing = dict(zip(tested, adjusted_p([_known(each.p) for each in known]), strict=True))
-    against_worth = dict(zip(tested, adjusted_p([_known(each.p_above(worth)) for each in known]), strict=True))
+    tested = [each if each is not None and each.testable else None for each in differences]
+    against_nothing = adjusted_p([1.0 if each is None else _known(each.p) for each in tested])
+    against_worth = adjusted_p([1.0 if each is None else _known(each.p_above(worth)) for each in tested])
     return [
-        _verdict(each, against_nothing.get(index, 1.0) < level, against_worth.get(index, 1.0) < level, worth, level)
-        for index, each in enumerate(differences)
+        _verdict(each, differs < level, exceeds < level, worth, level)
+        for each, differs, exceeds in zip(differences, against_nothing, against_worth, strict=True)
     ]
 
 

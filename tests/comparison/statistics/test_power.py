@@ -20,7 +20,8 @@ def standard_error(rate: float) -> float:
 def of_seeds(se: float, df: int, level: float = 0.05) -> Power:
     """A paired t-test over df + 1 seeds of two arms that are made once."""
     seeds = df + 1
-    squares = MeanSquares(0.0, 0.0, se**2 * seeds / 2)
+    of_seeds = se**2 * seeds / 2
+    squares = MeanSquares(0.0, 0.0, of_seeds, of_seeds)
     return Power(squares, Layout((0, 0), seeds, (1, 1)), (0.0, MOST_DF), level)
 
 
@@ -40,7 +41,7 @@ def test_of_one_mean_square_it_is_the_non_central_t_distribution(df: int, level:
 
 @pytest.mark.parametrize("layout", [Layout((2, 2), 3, (1, 1, 2, 2, 2, 2)), Layout((5, 0), 5, (1, 1, 5, 5, 5, 5))])
 def test_the_detectable_difference_has_the_power_that_it_claims(layout: Layout) -> None:
-    power = Power(MeanSquares(2e-4, 1e-4, 1e-4), layout, (1e-5, 999), 0.025)
+    power = Power(MeanSquares(2e-4, 1e-4, 1e-4, 1e-4), layout, (1e-5, 999), 0.025)
     assert power.detectable is not None
     assert power.of(power.detectable) == pytest.approx(POWER, abs=1e-6)
 

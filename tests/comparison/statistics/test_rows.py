@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from adaptbert.comparison.evaluation.resampled_scores import scorer
-from adaptbert.comparison.statistics.rows import RESAMPLES, RowSpread, resampled_weights
+from adaptbert.comparison.statistics.rows import RESAMPLES, RowScores, RowSpread, resampled_weights, row_scores
 
 
 def test_every_resample_has_as_many_rows() -> None:
@@ -44,9 +44,26 @@ def test_the_standard_error_is_that_of_other_test_sets() -> None:
     )
     gold, answers = test_set()
     score = scorer("class", gold, resampled_weights(range(300)))
-    rows = RowSpread({"one": score(answers[0]), "other": score(answers[1])}, 300)
+    rows = RowSpread(
+        {name: RowScores(score(own), 0.0) for name, own in zip(("one", "other"), answers, strict=True)}, 300
+    )
     assert rows.of_mean("one").total ** 0.5 == pytest.approx(scores[:, 0].std(), rel=0.25)
     paired = rows.of_difference("one", "other")
     assert paired.total**0.5 == pytest.approx((scores[:, 0] - scores[:, 1]).std(), rel=0.25)
     assert paired.total < rows.of_mean("one").total + rows.of_mean("other").total, "pairing takes out the rows"
     assert (list(paired.parts), paired.df) == (["rows"], pytest.approx(299))
+
+
+@pytest.mark.parametrize(("draws", "seeds"), [(4, 3), (1, 5)])
+def test_what_rows_do_to_single_runs_is_taken_off(draws: int, seeds: int) -> None:
+    """Of the rows: 1 to the arm, 2 to a single run, as standard deviations of the score. The spread between runs has
+    the second; of one draw its seeds are the runs."""
+    random, shares = np.random.default_rng(6), []
+    weights = resampled_weights(range(400)) / 400
+    for _ in range(60):
+        answers = random.normal(0, 20, (400, 1, 1)) + random.normal(0, 40, (400, draws, seeds))
+        scores = np.moveaxis(np.tensordot(weights, answers, 1), 0, -1)
+        rows = RowSpread({"arm": row_scores(list(scores))}, 400)
+        shares.append(rows.of_mean("arm").total)
+    assert np.mean(shares) == pytest.approx(1.0, abs=0.15)
+    assert row_scores([scores[0][:1]]).of_runs == 0, "a single run has nothing beside it"

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
+from adaptbert.comparison.statistics.mean_squares import Layout, MeanSquares, of_difference
 from adaptbert.comparison.statistics.spread import MADE_ONCE, MeanSquare, Spread, Variance
 from benchmarks.simulated_studies import QUESTIONS, Simulator, World
 
@@ -46,14 +47,39 @@ def test_degrees_of_freedom_are_those_of_the_layout() -> None:
 def test_the_variance_of_a_difference_is_the_one_that_studies_have(
     question: str, draw: float, seed_by_arm: float
 ) -> None:
-    """Pairs of trained arms, one beside an arm that is made once, and two such. The estimate is cut off at 0 where
-    `seed x arm` is not there, so it may be larger, and never smaller."""
+    """Pairs of trained arms, one beside an arm that is made once, and two such. `seed x arm` is that of all arms or of
+    the pair, whichever is larger, and cut off at 0, so the estimate may be larger, and never smaller."""
     arm, other = QUESTIONS[question]
     studies = spreads(World(draws=3, seeds=4, draw=draw, rows=0, seed_by_arm=seed_by_arm))
     differences = [each.arms[arm].mean() - each.arms[other].mean() for each in studies]
     estimates = [each.of_difference(arm, other).total for each in studies]
     ratio = float(np.mean(estimates) / np.var(differences))
-    assert 0.93 < ratio < (1.1 if seed_by_arm else 1.25)
+    assert 1.0 < ratio < 1.5
+
+
+def test_arms_that_a_seed_sets_apart_are_judged_by_their_own_spread() -> None:
+    """Arms of two kinds, which a seed treats differently: what all arms show of it is too little for them."""
+    world = World(draws=3, seeds=4, draw=0, rows=0, seed_by_kind=1.0)
+    arm, other = QUESTIONS["domain_text"]
+    studies = spreads(world)
+    differences = [each.arms[arm].mean() - each.arms[other].mean() for each in studies]
+    estimates = [each.of_difference(arm, other).total for each in studies]
+    assert 1.0 < float(np.mean(estimates) / np.var(differences)) < 1.2
+    squares = [each.mean_squares(arm, other) for each in studies]
+    of_pair, of_all = (np.mean([getattr(each, name) for each in squares]) for name in ("seed_by_pair", "seed_by_arm"))
+    assert of_pair > 1.3 * of_all
+
+
+def test_a_difference_of_mean_squares_has_no_fewer_degrees_of_freedom_than_each_of_them() -> None:
+    """Where `seed x arm` is just what the rest makes it, Satterthwaite's rule gives less than one, and an interval
+    without bounds."""
+    layout = Layout((3, 3), 3, (1, 3, 3))
+    for excess in (1.0001, 1.1, 2.0):
+        rest, of_pair = 1.0, excess / 3
+        parts, terms = of_difference(MeanSquares(1e-3, rest, 0.0, of_pair), layout)
+        variance = Variance({name: float(part) for name, part in parts.items()}, [(float(s), df) for s, df in terms])
+        assert variance.df >= 2
+        assert sum(share for share, _ in terms) == pytest.approx(variance.total)
 
 
 def test_without_draws_two_arms_give_the_paired_t_test() -> None:

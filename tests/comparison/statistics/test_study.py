@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from adaptbert.comparison.statistics.rows import RowSpread
+from adaptbert.comparison.statistics.rows import RowScores, RowSpread
 from adaptbert.comparison.statistics.spread import MADE_ONCE, Runs
 from adaptbert.comparison.statistics.study import ArmRuns, Study, of_arms
 from benchmarks.simulated_studies import Simulator, World
@@ -59,7 +59,7 @@ def test_missing_arms_and_seeds() -> None:
 
 def test_arms_that_are_alike_are_equal() -> None:
     scores = {1: {1: 0.5, 2: 0.6, 3: 0.7}, 2: {1: 0.5, 2: 0.6, 3: 0.6}}
-    rows = RowSpread({"a": np.linspace(0.5, 0.6, 1000), "b": np.linspace(0.5, 0.6, 1000)}, 100)
+    rows = RowSpread({arm: RowScores(np.linspace(0.5, 0.6, 1000), 0.0) for arm in ("a", "b")}, 100)
     difference = Study({"a": scores, "b": scores}, rows, 0.95, UNIT).difference("a", "b")
     assert difference is not None
     assert difference.mean == 0
@@ -101,7 +101,7 @@ def test_a_baseline_is_compared_row_by_row() -> None:
     random = np.random.default_rng(4)
     rows, own = random.normal(0, 0.02, 1000), random.normal(0, 0.002, 1000)
     scores: Runs = {MADE_ONCE: {1: 0.60, 2: 0.61, 3: 0.62}}
-    arms = of_arms({"a": ArmRuns(scores, [0.61 + rows])}, 500, 0.95, UNIT)
+    arms = of_arms({"a": ArmRuns(scores, [np.array([0.61 + rows])])}, 500, 0.95, UNIT)
     same_labels = dict.fromkeys((1, 2, 3), 0.55)
     paired = arms.beside_baseline("a", same_labels, 0.55 + rows + own)
     apart = arms.beside_baseline("a", same_labels, 0.55 - rows)
@@ -117,6 +117,6 @@ def test_a_baseline_is_compared_row_by_row() -> None:
 
 def test_without_predictions_the_rows_are_in_no_interval() -> None:
     scores: Runs = {MADE_ONCE: {1: 0.60, 2: 0.61, 3: 0.62}}
-    arms = of_arms({"a": ArmRuns(scores, None), "b": ArmRuns(scores, [np.ones(1000)])}, 500, 0.95, UNIT)
+    arms = of_arms({"a": ArmRuns(scores, None), "b": ArmRuns(scores, [np.ones((3, 1000))])}, 500, 0.95, UNIT)
     assert arms.mean("a").sources == ("seeds",)
     assert arms.of_baseline({1: 0.5}, np.ones(1000)).low is None

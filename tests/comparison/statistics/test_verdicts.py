@@ -38,6 +38,13 @@ def test_without_an_interval() -> None:
     assert verdicts([few, None, same, constant], WORTH, 0.95) == ["untested", "untested", "no_difference", "untested"]
 
 
+def test_a_question_that_cannot_be_tested_is_one_that_was_asked() -> None:
+    """A cell that failed makes no other question easier to answer."""
+    clear = Difference(0.02, 3, 3, Variance({"seeds": 0.009**2}, [(0.009**2, 1e6)]), 0.95)
+    assert verdicts([clear], WORTH, 0.95) == ["gain"]
+    assert verdicts([clear, None], WORTH, 0.95) == ["no_worse", "untested"]
+
+
 def test_several_questions_need_more_evidence() -> None:
     """p = .04 by itself; two equal ones give .08."""
     alone = difference(0.0219, 0.01)
