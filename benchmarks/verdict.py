@@ -161,44 +161,55 @@ def promised_power(world: World, studies: int, seed: int) -> dict[str, float]:
 
     The page takes mean squares from one study, so that it says more or less than this; on average it takes these.
     """
-    simulator, question = Simulator(seed), PRIMARY[0]
-    arm, other = QUESTIONS[question]
+    simulator, (arm, other) = Simulator(seed), QUESTIONS[PRIMARY[0]]
     level = (1 - CONFIDENCE) / len(PRIMARY)
-    estimated = [simulator.study(world).study(CONFIDENCE).question(arm, other, level) for _ in range(studies)]
+    simulated = [simulator.study(world).study(CONFIDENCE) for _ in range(studies)]
+    estimated = [study.question(arm, other, level) for study in simulated]
     layout = max((each.layout for each in estimated), key=lambda layout: len(layout.pooled))
     pooled = [each for each in estimated if each.layout == layout]  # without studies in which an arm looks scattered
     squares = MeanSquares(*np.mean([astuple(each.squares) for each in pooled], 0))
     share, df = np.mean([each.rows for each in pooled], 0)
     effect = Power(squares, layout, (share, df), level).detectable
     assert effect is not None
-    lifted = replace(world, effects={arm: 100 * effect, "domain_task": 100 * effect})
     shown = 0
-    for _ in range(studies):
-        answers = of_today(simulator.study(lifted))
-        ordered = [answers[each][0] for each in PRIMARY]
-        shown += adjusted_p(ordered)[0] < 1 - CONFIDENCE
+    for study in simulated:
+        first, *others = [study.difference(*QUESTIONS[question]) for question in PRIMARY]
+        shown += adjusted_p([_p(_lifted(first, effect)), *map(_p, others)])[0] < 1 - CONFIDENCE
     return {"detectable": round(100 * effect, 2), "shown": round(shown / studies, 4)}
 
 
-def called_equal(world: World, studies: int, seed: int) -> dict[str, float]:
+def domain_text(world: World, studies: int, seed: int) -> list[Difference]:
+    """The first primary question, of equal arms."""
+    simulator, pair = Simulator(seed), QUESTIONS[PRIMARY[0]]
+    differences = (simulator.study(world).study(CONFIDENCE).difference(*pair) for _ in range(studies))
+    return [each for each in differences if each is not None]
+
+
+def half_widths(differences: Sequence[Difference]) -> dict[str, float]:
+    """Of the intervals, in points: those that half, 95 % and 99 % of studies have at most."""
+    widths = [100 * ((each.high or 0.0) - (each.low or 0.0)) / 2 for each in differences]
+    shares = {"half": 0.5, "95 %": 0.95, "99 %": 0.99}
+    return {name: round(float(np.quantile(widths, share)), 2) for name, share in shares.items()}
+
+
+def called_equal(differences: Sequence[Difference]) -> dict[str, float]:
     """Share of studies in which arms that differ by what is worth having are called equal, or not worse."""
-    simulator, (arm, other) = Simulator(seed), QUESTIONS[PRIMARY[0]]
+    wrong = {
+        "no_difference": (WORTH, {"no_difference"}),
+        "no_worse": (-WORTH, {"no_worse", "no_difference"}),
+        "worth_it": (WORTH, {"worth_it"}),
+    }
     shares = {}
-    for name, sign, wrong in (("no_difference", 1, {"no_difference"}), ("no_worse", -1, {"no_worse", "no_difference"})):
-        lifted = replace(world, effects={arm: sign * 100 * WORTH})
-        count = 0
-        for _ in range(studies):
-            difference = simulator.study(lifted).study(CONFIDENCE).difference(arm, other)
-            (verdict,) = verdicts([difference], WORTH, CONFIDENCE)
-            count += verdict in wrong
-        shares[name] = round(count / studies, 4)
-    lifted = replace(world, effects={arm: 100 * WORTH})
-    count = 0
-    for _ in range(studies):
-        difference = simulator.study(lifted).study(CONFIDENCE).difference(arm, other)
-        (verdict,) = verdicts([difference], WORTH, CONFIDENCE)
-        count += verdict == "worth_it"
-    return {**shares, "worth_it": round(count / studies, 4)}
+    for name, (effect, names) in wrong.items():
+        judged = [verdicts([_lifted(each, effect)], WORTH, CONFIDENCE)[0] for each in differences]
+        shares[name] = round(sum(verdict in names for verdict in judged) / len(differences), 4)
+    return shares
+
+
+def _lifted(difference: Difference | None, effect: float) -> Difference:
+    """As if the arm were better by so much: a true effect moves the scores of an arm alike, and no spread."""
+    assert difference is not None
+    return replace(difference, mean=difference.mean + effect)
 
 
 def multi_bootstrap(world: World, studies: int, seed: int) -> float:
@@ -250,7 +261,9 @@ def measure(studies: int) -> dict[str, Any]:
         }
         if world.draws > 1:
             values["power"] = promised_power(world, studies, 1000 + number)
-            values["called"] = called_equal(world, studies, 2000 + number)
+            differences = domain_text(world, studies, 2000 + number)
+            values["called"] = called_equal(differences)
+            values["half_width"] = half_widths(differences)
         if world.draws >= FEWEST_DRAWS:
             values["multi_bootstrap"] = multi_bootstrap(world, studies // 8, 3000 + number)
         results[name] = values

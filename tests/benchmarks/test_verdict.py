@@ -3,7 +3,16 @@
 import pytest
 
 from benchmarks.simulated_studies import World
-from benchmarks.verdict import RULES, TODAY, called_equal, equal_arms, multi_bootstrap, promised_power
+from benchmarks.verdict import (
+    RULES,
+    TODAY,
+    called_equal,
+    domain_text,
+    equal_arms,
+    half_widths,
+    multi_bootstrap,
+    promised_power,
+)
 
 STUDIES = 400
 MOST, NOISE = 0.05, 0.033
@@ -62,9 +71,16 @@ def test_what_is_called_detectable_is_shown_in_four_of_five_studies(draw: float,
 
 
 def test_arms_that_differ_are_seldom_called_equal() -> None:
-    shares = called_equal(World(draws=5, seeds=5, draw=0.2, rows=0.2), 250, 8)
+    shares = called_equal(domain_text(World(draws=5, seeds=5, draw=0.2, rows=0.2), 250, 8))
     assert all(share <= MOST + NOISE for share in shares.values())
     assert shares["worth_it"] <= MOST + NOISE, "a gain that is just worth having is not called larger"
+
+
+@pytest.mark.parametrize(("draws", "rows"), [(2, 0.0), (3, 0.0), (3, 0.7)])
+def test_hardly_any_interval_is_without_bounds(draws: int, rows: float) -> None:
+    """Where nothing but seeds matters, a difference of mean squares nearly cancels in many studies."""
+    widths = half_widths(domain_text(World(draws=draws, seeds=3, draw=0, rows=rows), 250, 10))
+    assert widths["99 %"] < 5 * widths["half"]
 
 
 def test_the_multi_bootstrap_is_too_sure_with_few_draws() -> None:
