@@ -135,13 +135,17 @@ def draws(results: Results) -> str:
     return f"{_markdown(head, rows)}\n\nPoints; the arm `{results['arm']}` of the demonstration. The arms are equal."
 
 
+OF_ALL_SIZES = ("one arm twice as far apart", "seed x kind 0.55", "seed x kind 1", "rows x run 1.2")
+"""Spreads of the simulated studies that have a row of their own."""
+
+
 def verdict(results: Results) -> str:
     """How often verdicts err on simulated studies, a row a number of draws and seeds: the range over all spreads."""
     by_size: dict[str, list[Results]] = {}
     for name, world in results["worlds"].items():
         size, _, spreads = name.partition(", ")
-        wide = "all, one arm twice as far apart"
-        by_size.setdefault(wide if spreads.endswith("one arm twice as far apart") else size, []).append(world)
+        apart = next((each for each in OF_ALL_SIZES if spreads.endswith(each)), None)
+        by_size.setdefault(f"all, {apart}" if apart else size, []).append(world)
     rows = []
     for size, worlds in by_size.items():
         today, first = ([world["equal_arms"][rule] for world in worlds] for rule in ("today", "first version"))
@@ -154,19 +158,33 @@ def verdict(results: Results) -> str:
                 _range([*(each["covered"] for each in today), *(each["most_covered"] for each in today)]),
                 _range(world["power"]["shown"] for world in repeated),
                 _range(world["called"]["no_difference"] for world in repeated),
+                _widths(world["half_width"] for world in repeated),
                 _range(each["domain_text"] for each in first),
                 _range(each["any"] for each in first),
             ]
         )
     head = ["draws x seeds", "`domain_text` errs", "a task errs", "interval covers", "power where .8 is told"]
-    head += ["unequal called equal", "first version: `domain_text` errs", "first version: a task errs"]
+    head += [
+        "unequal called equal",
+        "half-width of the interval: half, 99 % of studies at most",
+        "first version: `domain_text` errs",
+        "first version: a task errs",
+    ]
     about = (
         f"{results['studies']:,} simulated studies for each of the spreads (between draws 0 to 1 point, test rows 0 to "
         "1.2; of a seed 1.0), all arms equal: lowest to highest, in %. With one draw no verdict is given; the row "
-        "shows what its intervals would say. Last row: the draws and runs of an arm of `domain_text` lie twice as far "
-        "apart as those of the others, and power is promised by what the others suggest."
+        "shows what its intervals would say. Half-widths in points. Last rows: the draws and runs of an arm of "
+        "`domain_text` lie twice as far apart as those of the others, and power is promised by what the others "
+        "suggest; a seed does the same to arms of one kind (0.55 or 1 point); rows do something to each single run "
+        "(1.2 points)."
     )
     return f"{_markdown(head, rows)}\n\n{about}"
+
+
+def _widths(widths: Iterable[Results]) -> str:
+    """The largest over all settings."""
+    each = list(widths)
+    return ", ".join(f"{max(width[share] for width in each):.1f}" for share in ("half", "99 %")) if each else "-"
 
 
 def _range(shares: Iterable[float]) -> str:
