@@ -93,6 +93,8 @@ def test_the_page_says_what_it_must(comparison: Comparison, page: str) -> None:
         "“no difference” (two one-sided tests) is wrong in at most 5 % of studies",
         "(the lower end of the two-sided 95 % interval lies above −1.0) in at most 2.5 %",
         "至多在 2.5% 的研究中出错",
+        "the verdict on this difference is about the text where draws were repeated",
+        "or of their groups where rows belong together or have one text",
     ):
         assert part in page
     for arm in ARMS:
