@@ -25,13 +25,8 @@ from adaptbert.comparison.questions import (
     without_variants,
 )
 from adaptbert.comparison.read_forecasts import outcome_of, read_forecasts
-from adaptbert.comparison.read_rungs import public_checkpoints, read_rungs
-from adaptbert.comparison.records import (
-    Arm,
-    Comparison,
-    Source,
-    Task,
-)
+from adaptbert.comparison.read_rungs import on_checkpoints, public_checkpoints, read_rungs
+from adaptbert.comparison.records import Arm, Comparison, Source, Task
 from adaptbert.comparison.rungs import Cost, Rung
 from adaptbert.comparison.starts import Ranking, Scored, ranking, study_key
 from adaptbert.comparison.statistics.intervals import Difference
@@ -132,7 +127,7 @@ def compare_all(ladder: Expansion, outputs: StageOutputs, options: Options) -> C
         sources=sources,
         began_from=public_checkpoints(ladder, cells),
         suite=_suite(tasks, studies, options.confidence),
-        rankings=_rankings(tasks, studies, options),
+        rankings=_rankings(tasks, studies, on_checkpoints(ladder, rungs, cells), options),
         spent=_spent(rungs, trained),
         one_more_draw=first_draw,
         on_several=on_several(tasks, 1 - options.confidence),
@@ -153,11 +148,13 @@ def _suite(tasks: Sequence[Task], studies: Studies, confidence: float) -> list[S
     return averages
 
 
-def _rankings(tasks: Sequence[Task], studies: Studies, options: Options) -> list[Ranking]:
+def _rankings(tasks: Sequence[Task], studies: Studies, published: Collection[str], options: Options) -> list[Ranking]:
     rankings = []
     for name in dict.fromkeys(task.task for task in tasks):
         own = [task for task in tasks if task.task == name]
-        starts = {task.start: {arm.name: _scored(arm) for arm in task.arms if not arm.again_of} for task in own}
+        starts = {
+            task.start: {arm.name: _scored(arm, published) for arm in task.arms if not arm.again_of} for task in own
+        }
         of_starts = {task.start: studies[name, task.start] for task in own}
         runs = {study_key(arm, start): each for start, one in of_starts.items() for arm, each in one.arms.items()}
         groups = of_starts[own[0].start].groups
@@ -166,8 +163,9 @@ def _rankings(tasks: Sequence[Task], studies: Studies, options: Options) -> list
     return [each for each in rankings if each is not None]
 
 
-def _scored(arm: Arm) -> Scored:
-    return Scored(arm.dev, arm.interval, arm.cost, sum(draw > 0 for draw in arm.by_draw))
+def _scored(arm: Arm, published: Collection[str]) -> Scored:
+    draws = sum(draw > 0 for draw in arm.by_draw)
+    return Scored(arm.dev, arm.interval, arm.cost, draws, is_made_here=arm.rung not in published)
 
 
 def _spent(rungs: Mapping[str, Rung], trained: Mapping[str, CellMetrics]) -> Cost:
@@ -234,7 +232,8 @@ def _task(name: str, read: TaskParts, outputs: StageOutputs, rungs: Mapping[str,
         metric=metric,
         labels=labels,
         rows=described.rows,
-        test_groups=rows.groups if rows.are_grouped else None,
+        test_groups=of_task.groups if rows.are_grouped else None,
+        test_texts=of_task.groups if not rows.are_grouped and of_task.groups < described.rows["test"] else None,
         arms=arms,
         baselines={each: of_task.study.of_baseline(own.scores, own.resampled) for each, own in baselines.items()},
         beside_baselines=_beside_baselines(chosen, baselines, of_task.study),

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from adaptbert.base.expansion import DOMAIN_TRANSFER, MEASURE, PRETRAIN, SCRATCH, TASK_TRANSFER, Expansion
-from adaptbert.base.ladder import NONE
+from adaptbert.base.ladder import NONE, Climb
 from adaptbert.comparison.rungs import Cost, Masks, Rung
 from adaptbert.pretraining.metrics.rung_metrics import HeldOutMeasures, MaskingMetrics, RungMeasures, RungMetrics
 
@@ -27,6 +27,13 @@ def public_checkpoints(ladder: Expansion, cells: Path) -> dict[str, str]:
     began = {start: cells / PRETRAIN / f"{start}.json" for start in ladder.pretrain}
     checkpoints = {start: RungMetrics.read(path).start for start, path in began.items() if path.is_file()}
     return {start: name for start, name in checkpoints.items() if name != f"{SCRATCH}/{start}"}
+
+
+def on_checkpoints(ladder: Expansion, rungs: Mapping[str, Rung], cells: Path) -> set[str]:
+    """The `group`s of rungs that are public checkpoints as they were published, or stand on them."""
+    trained = {rung.start for rung in rungs.values() if rung.climb == Climb() and rung.tokens}
+    published = public_checkpoints(ladder, cells).keys() - trained
+    return {rung.group for rung in rungs.values() if rung.start in published and not rung.climb.is_random}
 
 
 def _rung(folder: str, ladder: Expansion, below: Rung | None, cells: Path) -> Rung:

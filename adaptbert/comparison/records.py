@@ -199,7 +199,10 @@ class Task:
         scattered: arms whose runs lie clearly further apart than those of the others, so that each is judged by its own
             spread.
         advice: which further arms would be compared with those that are in no step.
-        test_groups: of the test rows, which are resampled by these groups; None where each row is by itself.
+        test_groups: of the test rows, by the user's files or by a text that rows share; rows of one are resampled
+            together. None where rows belong to no groups.
+        test_texts: how many different texts the test rows have, where rows belong to no groups and some repeat the
+            text of others, with which they are resampled; None where no text repeats.
     """
 
     name: str
@@ -223,6 +226,7 @@ class Task:
     scattered: list[str] = field(default_factory=list)
     advice: list[Advice] = field(default_factory=list)
     test_groups: int | None = None
+    test_texts: int | None = None
 
     @property
     def anchor(self) -> str:

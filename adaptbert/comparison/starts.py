@@ -1,10 +1,11 @@
 """Scores of one task from several starts -> the starts side by side, arm by arm. Pure.
 
 The order is chosen on the dev split. What is compared are the starts as they are: checkpoints, or weights that were
-trained once. Their general pre-training is not repeated, so nothing here speaks of another run of it.
+trained once. Their general pre-training is not repeated, so nothing here speaks of another run of it, and only
+published checkpoints have verdicts.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import mean
 
@@ -26,12 +27,15 @@ class Scored:
         dev: seed -> score.
         cost: of the rungs that lead to the arm.
         draws: how often these rungs were trained; 0 where nothing above general pre-training was.
+        is_made_here: whether the weights that they began with were made here: random ones, or those of general
+            pre-training. That is done once for each start, and a published checkpoint is what it is.
     """
 
     dev: Mapping[int, float]
     interval: Interval | None
     cost: Cost | None
     draws: int
+    is_made_here: bool
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,7 @@ class Ranking:
         dev: start -> mean dev score in that arm.
         arms: `arm` first.
         draws: the fewest and the most draws of a trained rung; (0, 0) where none was trained.
+        made_here: starts whose weights were made here, and once: differences from them have no verdict.
     """
 
     task: str
@@ -100,6 +105,7 @@ class Ranking:
     dev: dict[str, float]
     arms: list[ArmFromStarts]
     draws: tuple[int, int]
+    made_here: list[str]
 
     @property
     def is_tied(self) -> bool:
@@ -132,7 +138,10 @@ def ranking(
     arms = [ArmFromStarts(arm, _standings(arm, order, starts, study)) for arm in compared]
     draws = [own[arm].draws for own in starts.values() for arm in compared if arm in own and own[arm].draws]
     ends = (min(draws, default=0), max(draws, default=0))
-    return Ranking(task, metric, chosen, order, shared[chosen], _judged(arms, worth, study.confidence), ends)
+    once = {(arm, start) for start, own in starts.items() for arm in compared if arm in own and own[arm].is_made_here}
+    judged = _judged(arms, once, worth, study.confidence)
+    made_here = [start for start in order if any((arm, start) in once for arm in compared)]
+    return Ranking(task, metric, chosen, order, shared[chosen], judged, ends, made_here)
 
 
 def study_key(arm: str, start: str) -> str:
@@ -159,21 +168,28 @@ def _standings(
     ]
 
 
-def _judged(arms: Sequence[ArmFromStarts], worth: float, confidence: float) -> list[ArmFromStarts]:
-    """A rung that was trained once from each start has no verdict, and is none of those that p is adjusted for."""
+def _judged(
+    arms: Sequence[ArmFromStarts], made_once: Collection[tuple[str, str]], worth: float, confidence: float
+) -> list[ArmFromStarts]:
+    """What was trained once from a start has no verdict, and is none of those that p is adjusted for.
+
+    Args:
+        made_once: arm and start, where the weights that the arm climbs from were made here.
+    """
     first = arms[0].standings[0].start
+
+    def is_repeated(arm: str, each: Standing) -> bool:
+        """Whether both sides are published checkpoints, or stand on them and were trained several times."""
+        once = {(arm, each.start), (arm, first)} & set(made_once)
+        return each.difference is not None and each.difference.draws != 1 and not once
+
     others = [(arm.arm, each) for arm in arms for each in arm.standings if each.start != first]
-    tested = [each.difference if _is_repeated(each.difference) else None for _, each in others]
+    tested = [each.difference if is_repeated(arm, each) else None for arm, each in others]
     p_values = [None if each is None else each.p for each in tested]
     adjusted = iter(adjusted_p([p for p in p_values if p is not None]))
     judged = {}
     for (arm, each), p, verdict in zip(others, p_values, verdicts(tested, worth, confidence), strict=True):
-        once = each.difference is not None and each.difference.testable and not _is_repeated(each.difference)
+        once = each.difference is not None and each.difference.testable and not is_repeated(arm, each)
         p_holm = None if p is None else next(adjusted)
         judged[arm, each.start] = replace(each, p_holm=p_holm, verdict="one_draw" if once else verdict)
     return [replace(arm, standings=[judged.get((arm.arm, each.start), each) for each in arm.standings]) for arm in arms]
-
-
-def _is_repeated(difference: Difference | None) -> bool:
-    """Whether the rungs were trained several times, or are the starts themselves, which are compared as they are."""
-    return difference is not None and difference.draws != 1

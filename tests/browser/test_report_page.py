@@ -54,24 +54,24 @@ def test_tables_and_figures_have_names(chromium: "playwright.Browser", any_repor
 def test_language_changes_and_is_remembered(chromium: "playwright.Browser", report: Path) -> None:
     with Watched(chromium, report) as seen:
         heading = seen.page.locator("h1")
-        assert heading.inner_text() == "Which steps helped?"
+        assert heading.inner_text() == "No step is shown to help"
         seen.page.locator("#language").focus()
         seen.page.keyboard.press("Enter")
-        assert heading.inner_text() == "哪些步骤有效？"
-        assert seen.page.title() == "adaptbert：哪些步骤有效？"
+        assert heading.inner_text() == "没有证实任何步骤有效"
+        assert seen.page.title() == "adaptbert：没有证实任何步骤有效"
         assert seen.page.evaluate("document.documentElement.lang") == "zh-Hans"
         assert "seed" not in seen.page.locator("#limits").inner_text()
         seen.page.reload()
-        assert heading.inner_text() == "哪些步骤有效？"
+        assert heading.inner_text() == "没有证实任何步骤有效"
         seen.page.get_by_role("button", name="English").click()
-        assert heading.inner_text() == "Which steps helped?"
+        assert heading.inner_text() == "No step is shown to help"
 
 
 def test_a_chinese_browser_gets_chinese(chromium: "playwright.Browser", report: Path) -> None:
     context = chromium.new_context(locale="zh-CN")
     page = context.new_page()
     page.goto(report.as_uri())
-    assert page.locator("h1").inner_text() == "哪些步骤有效？"
+    assert page.locator("h1").inner_text() == "没有证实任何步骤有效"
     context.close()
 
 

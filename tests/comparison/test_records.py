@@ -8,6 +8,7 @@ import pytest
 
 from adaptbert.base.files import read_json, write_json
 from adaptbert.comparison.evaluation.baselines import baseline_scores
+from adaptbert.comparison.read_rungs import on_checkpoints
 from adaptbert.comparison.records import Comparison
 from adaptbert.comparison.report.page import render
 from adaptbert.comparison.report.sentences import rungs
@@ -192,6 +193,11 @@ def test_a_public_checkpoint_is_not_taken_for_random_weights(tmp_path: Path) -> 
     )
     public = compared(made)
     assert public.began_from == {"small": "models/init/small"}
+    published = {rung.group for rung in public.rungs if not rung.climb.is_random}
+    rungs_of = {rung.name: rung for rung in public.rungs}
+    assert on_checkpoints(made.ladder, rungs_of, made.root / "metrics") == published
+    trained = {name: dataclasses.replace(rung, tokens=rung.tokens or 1) for name, rung in rungs_of.items()}
+    assert on_checkpoints(made.ladder, trained, made.root / "metrics") == set(), "general pre-training went on here"
     assert public.rung("scratch").after == {}
     assert public.rung("pretrain").after["general"] == 3.05
     assert "General pre-training started from models/init/small" in rungs.reading(public)[0].en

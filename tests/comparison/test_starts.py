@@ -1,5 +1,7 @@
 """Starts are ordered by dev scores of one arm, and compared with the first on test, arm by arm."""
 
+from dataclasses import replace
+
 import pytest
 
 from adaptbert.comparison.rungs import Cost
@@ -20,11 +22,13 @@ Starts = dict[str, dict[str, tuple[Scored, Runs]]]
 """Start -> arm -> what the ranking needs of it, and its runs."""
 
 
-def scored(runs: Runs, dev: float, tokens: int = 1000, tflop: float = 3.0) -> tuple[Scored, Runs]:
+def scored(
+    runs: Runs, dev: float, tokens: int = 1000, tflop: float = 3.0, *, is_made_here: bool = False
+) -> tuple[Scored, Runs]:
     seeds = {seed: dev for scores in runs.values() for seed in scores}
     means = [score for scores in runs.values() for score in scores.values()]
     interval = mean_interval(means, 0.95, WITHIN) if means else None
-    return Scored(seeds, interval, Cost(tokens, tflop), sum(draw != MADE_ONCE for draw in runs)), runs
+    return Scored(seeds, interval, Cost(tokens, tflop), sum(draw != MADE_ONCE for draw in runs), is_made_here), runs
 
 
 def study(starts: Starts) -> Study:
@@ -113,6 +117,21 @@ def test_rungs_that_were_trained_once_from_each_start_have_no_verdict() -> None:
     for arm, each in others_of(result):
         assert each.difference is not None
         assert each.difference.low is not None, f"{arm}: the interval speaks of these weights"
+
+
+@pytest.mark.parametrize("here", [["small"], ["base"], ["small", "base", "large"]])
+def test_weights_that_were_made_here_once_have_no_verdict_whatever_is_trained_above_them(here: list[str]) -> None:
+    """Two published checkpoints are what they are; general pre-training of this project might turn out otherwise."""
+    starts = all_starts()
+    for start in here:
+        starts[start] = {arm: (replace(own, is_made_here=True), runs) for arm, (own, runs) in starts[start].items()}
+    result = ranked(starts)
+    assert result.made_here == [start for start in result.order if start in here]
+    for arm, each in others_of(result):
+        once = "base" in here or each.start in here
+        assert (each.verdict == "one_draw") == once, f"{arm} of {each.start} beside base"
+        assert (each.p_holm is None) == once
+    assert ranked(all_starts()).made_here == []
 
 
 def test_a_difference_is_weighed_against_what_is_worth_having() -> None:

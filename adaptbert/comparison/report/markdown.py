@@ -18,18 +18,20 @@ from adaptbert.comparison.report.sentences import (
     stopping,
     trust,
 )
+from adaptbert.comparison.report.sentences.steps import verdict_with
 from adaptbert.comparison.report.terms import (
     METRICS,
-    VERDICTS,
     Words,
     baseline_name,
     change,
     millions,
+    p_value,
     points,
     same,
     step_name,
 )
 from adaptbert.comparison.statistics.intervals import Interval
+from adaptbert.comparison.statistics.multiplicity import ADJUSTMENT
 
 NONE = same("–")
 
@@ -43,7 +45,8 @@ def in_markdown(comparison: Comparison) -> str:
 
 def _blocks(comparison: Comparison) -> Iterator[Words]:
     """Headings, paragraphs and tables, each in both languages."""
-    yield Words("# Which steps helped?", "# 哪些步骤有效？")
+    title = overview.heading(comparison)
+    yield Words(f"# {title.en}", f"# {title.zh}")
     yield Words("[Report with figures](index.html)", "[带图的报告](index.html)")
     yield from overview.verdict(comparison)
     yield _joined([Words(f"- {fact.en}", f"- {fact.zh}") for fact in first_screen.facts(comparison)])
@@ -53,16 +56,18 @@ def _blocks(comparison: Comparison) -> Iterator[Words]:
     if primary:
         yield Words("## Primary questions", "## 主要问题")
         yield _table(
-            [_QUESTION, _TASK, Words("Verdict", "结论"), Words("Difference", "差别"), _INTERVAL, _REPEATED, _PRICE],
-            [_question(step, task) for task, step in primary],
+            [_QUESTION, _TASK, _VERDICT, Words("Difference", "差别"), _INTERVAL, _ADJUSTED, _REPEATED, _PRICE],
+            [_question(step, task, comparison.worth) for task, step in primary],
         )
+        if (adjusted := repetition.adjusted(comparison)) is not None:
+            yield adjusted
     if comparison.tasks:
         yield Words("## Arms", "## 各组")
         yield _table(
             [_TASK, Words("Arm", "组"), Words("Score", "得分"), _INTERVAL, _REPEATED, Words("Training", "训练")],
             [row for task in comparison.tasks for row in _arms(task)],
         )
-        yield Words("Scores and differences times 100.", "得分与差别均乘以 100。")
+        yield Words("Scores and differences times 100.", "得分与差别均乘以 100。") + repetition.overlap()
     if comparison.rungs:
         yield Words("## Bits per character on held-out text", "## 留出文本上每字符的比特数")
         yield _table([Words("Rung", "级"), *map(same, comparison.heldout)], list(_bits(comparison)))
@@ -79,21 +84,24 @@ def _blocks(comparison: Comparison) -> Iterator[Words]:
 
 
 _QUESTION, _TASK, _PRICE = Words("Question", "问题"), Words("Task", "任务"), Words("Price", "代价")
+_VERDICT, _ADJUSTED = Words("Verdict", "结论"), Words(f"{ADJUSTMENT}-adjusted p", f"{ADJUSTMENT} 校正 p")
 _INTERVAL, _REPEATED = Words("Interval", "区间"), Words("Repeated", "重复")
 
 
-def _question(step: Step, task: Task) -> list[Words]:
+def _question(step: Step, task: Task, worth: float) -> list[Words]:
     name = step_name(step.question, step.name)
     question = Words(f"{name.en} (`{step.arm} − {step.other}`)", f"{name.zh}（`{step.arm} − {step.other}`）")
     cost = [each for each in (overview.price(step, task), prices.per_computing(step, task)) if each is not None]
     price = Words(", ".join(each.en for each in cost), "，".join(each.zh for each in cost)) if cost else NONE
-    verdict = Words(f"**{VERDICTS[step.verdict].en}**", f"**{VERDICTS[step.verdict].zh}**")
+    named = verdict_with(step.verdict, worth)
+    verdict = Words(f"**{named.en}**", f"**{named.zh}**")
     if step.difference is None:
-        return [question, same(task.name), verdict, NONE, NONE, NONE, price]
+        return [question, same(task.name), verdict, NONE, NONE, NONE, NONE, price]
     low, high = step.difference.low, step.difference.high
     between = NONE if low is None or high is None else _to(change(low), change(high))
+    p = NONE if step.p_holm is None else same(p_value(step.p_holm).removeprefix("= "))
     repeated = repetition.of_difference(step.difference, step.draws, task)
-    return [question, same(task.name), verdict, same(change(step.difference.mean)), between, repeated, price]
+    return [question, same(task.name), verdict, same(change(step.difference.mean)), between, p, repeated, price]
 
 
 def _arms(task: Task) -> Iterator[list[Words]]:

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from adaptbert.comparison.questions import QUESTIONS
 from adaptbert.comparison.records import Comparison, Step, Task
 from adaptbert.comparison.report.sentences import repetition, starts
-from adaptbert.comparison.report.terms import VERDICTS, Words, change, listed, millions, same, step_name, within
+from adaptbert.comparison.report.sentences.steps import verdict_with
+from adaptbert.comparison.report.terms import Words, change, listed, millions, same, step_name, within
+from adaptbert.comparison.statistics.verdicts import GAINS, Verdict
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,13 @@ def matrix(comparison: Comparison) -> list[Row]:
     return rows
 
 
+def heading(comparison: Comparison) -> Words:
+    """Of the page: a question only where an answer names a step."""
+    if any(step.verdict in GAINS for task in comparison.tasks for step in task.steps):
+        return Words("Which steps helped?", "哪些步骤有效？")
+    return Words("No step is shown to help", "没有证实任何步骤有效")
+
+
 def verdict(comparison: Comparison) -> list[Words]:
     """The answer to every primary question, on which tasks, and what was repeated for it."""
     if not comparison.tasks:
@@ -43,7 +52,11 @@ def verdict(comparison: Comparison) -> list[Words]:
     rows = matrix(comparison)
     if not rows:
         return ranked or [Words("No step was compared on any task.", "在所有任务上都没有比较任何一步。")]
-    answers = [_answer(row) for row in rows if any(step.primary for _, step in row.answers if step is not None)]
+    answers = [
+        _answer(row, comparison.worth)
+        for row in rows
+        if any(step.primary for _, step in row.answers if step is not None)
+    ]
     if not answers:
         answers = [
             Words(
@@ -55,16 +68,16 @@ def verdict(comparison: Comparison) -> list[Words]:
     return [*ranked, *answers, *_several(comparison), repetition.once(comparison)]
 
 
-def _answer(row: Row) -> Words:
+def _answer(row: Row, worth: float) -> Words:
     """One question on all tasks: verdict after verdict."""
-    by_verdict: dict[str, list[Words]] = {}
+    by_verdict: dict[Verdict, list[Words]] = {}
     for task, step in row.answers:
         if step is not None:
             size = "" if step.difference is None else f" {change(step.difference.mean)}"
             by_verdict.setdefault(step.verdict, []).append(same(f"{task.name}{size}"))
     parts = [
-        Words(f"{VERDICTS[verdict].en} ({listed(tasks).en})", f"{VERDICTS[verdict].zh}（{listed(tasks).zh}）")
-        for verdict, tasks in by_verdict.items()
+        Words(f"{name.en} ({listed(tasks).en})", f"{name.zh}（{listed(tasks).zh}）")
+        for name, tasks in ((verdict_with(verdict, worth), tasks) for verdict, tasks in by_verdict.items())
     ]
     return Words(
         f"{row.name.en}: {'; '.join(part.en for part in parts)}.",
@@ -82,9 +95,8 @@ def _several(comparison: Comparison) -> list[Words]:
             if count:
                 sentences.append(
                     Words(
-                        f"On tasks like these, {within(name).en}{of} brings {what.en} in at least {count} of "
-                        f"{each.tasks}.",
-                        f"在这类任务上，{name.zh}{of}在 {each.tasks} 个任务中的至少 {count} 个上带来{what.zh}。",
+                        f"On at least {count} of these {each.tasks} tasks, {within(name).en}{of} brings {what.en}.",
+                        f"在这 {each.tasks} 个任务中的至少 {count} 个上，{name.zh}{of}带来{what.zh}。",
                     )
                 )
     return sentences

@@ -26,6 +26,7 @@ def render(comparison: Comparison) -> str:
         sections=[
             Markup(templates.get_template(f"{section.template}.html.j2").render(section.values)) for section in shown
         ],
+        heading=overview.heading(comparison),
         verdict=overview.verdict(comparison),
         facts=first_screen.facts(comparison),
         demonstration=captions.demonstration(comparison),

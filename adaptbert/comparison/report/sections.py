@@ -46,14 +46,26 @@ def sections(comparison: Comparison) -> Iterator[Section]:
     yield Section(
         "overview",
         ("steps", Words("Steps", "步骤")) if matrix else None,
-        {"tasks": views, "matrix": matrix, "price": overview.price, "shades": shades},
+        {
+            "tasks": views,
+            "matrix": matrix,
+            "price": overview.price,
+            "shades": shades,
+            "adjusted": repetition.adjusted(comparison),
+        },
         figures=[shades] if shades is not None else [],
     )
     if comparison.rankings:
         yield Section("starts", ("starts", Words("Starts", "起点")), _starts(comparison))
     for view in views:
         task = view.task
-        yield Section("task", (f"task-{task.anchor}", task.name), {"view": view}, task.start, view.figures)
+        yield Section(
+            "task",
+            (f"task-{task.anchor}", task.name),
+            {"view": view, "overlap": repetition.overlap()},
+            task.start,
+            view.figures,
+        )
     if comparison.suite:
         names = list(dict.fromkeys(task.task for task in comparison.tasks))
         yield Section(
@@ -73,8 +85,11 @@ def sections(comparison: Comparison) -> Iterator[Section]:
         {
             "adjustment": ADJUSTMENT,
             "level": words.percent(comparison.confidence),
+            "errs": words.percent(1 - comparison.confidence),
+            "errs_to_one_side": words.percent((1 - comparison.confidence) / 2),
             "worth": words.points(comparison.worth),
             "questions": {step.question for task in comparison.tasks for step in task.steps},
+            "choices": trust.choices(comparison.tasks),
             "masking": masking,
             "on_vectors": any(name.startswith("vectors_") for task in comparison.tasks for name in task.baselines),
             "intervals": repetition.intervals(comparison),

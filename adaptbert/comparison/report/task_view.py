@@ -23,6 +23,7 @@ class TaskView:
     task: Task
     runs: Words
     metric: Words
+    test_rows: Words
     headline: Words
     lift: list[Words]
     verdicts: Words
@@ -54,6 +55,7 @@ def view_of(task: Task, comparison: Comparison) -> TaskView:
         task=task,
         runs=runs,
         metric=words.METRICS[task.metric],
+        test_rows=repetition.test_rows(task),
         headline=sentences.best(task, confidence),
         lift=domain_text.lift(task, confidence),
         verdicts=sentences.verdicts(task),
@@ -113,7 +115,7 @@ def _whisker(step: Step) -> rows.Whisker:
     label = words.step_name(step.question, step.name)
     if step.difference is None:
         return rows.Whisker(label, step.verdict, None, None, None, None)
-    detectable = step.detectable.value if step.detectable is not None else None
+    detectable = step.detectable.value if step.detectable is not None and captions.has_band(step) else None
     difference = step.difference
     return rows.Whisker(label, step.verdict, difference.mean, difference.low, difference.high, detectable)
 

@@ -8,6 +8,7 @@ from markupsafe import Markup, escape
 
 from adaptbert.base.task_types import Target, TaskType
 from adaptbert.comparison.amounts import amount
+from adaptbert.comparison.statistics.verdicts import Verdict
 
 
 @dataclass(frozen=True)
@@ -176,13 +177,13 @@ STEPS = {
     "climb": Words("Pre-training with domain transfer", "通用预训练加领域迁移"),
 }
 """What a step is called, by its question."""
-VERDICTS = {
+VERDICTS: Mapping[Verdict, Words] = {
     "worth_it": Words("worth it", "值得"),
     "gain": Words("gain", "有提升"),
     "small_gain": Words("gain, less than worth having", "有提升，但小于值得的幅度"),
     "loss": Words("loss", "下降"),
     "no_difference": Words("no difference", "没有差别"),
-    "no_worse": Words("no worse", "不更差"),
+    "no_worse": Words("no gain shown, no large loss", "未证实提升，无大幅下降"),
     "undecided": Words("undecided", "未定"),
     "one_draw": Words("one draw, no verdict", "只训练一次，无结论"),
     "descriptive": Words("described only", "只作描述"),
@@ -193,10 +194,13 @@ STANDINGS = {
     "wins": Words("baseline better", "基线更好"),
     "ties": Words("no clear difference", "无明显差别"),
     "loses": Words("arm better", "该组更好"),
+    "wins_once": Words("on these weights, baseline higher", "在这些权重上基线更高"),
+    "ties_once": Words("on these weights, no clear difference", "在这些权重上无明显差别"),
+    "loses_once": Words("on these weights, arm higher", "在这些权重上该组更高"),
     "higher": Words("baseline higher, not testable", "基线更高，无法检验"),
     "lower": Words("arm higher, not testable", "该组更高，无法检验"),
 }
-"""How the best baseline compares with the chosen arm."""
+"""How the best baseline compares with the chosen arm; `once`: what was trained for that arm was trained once."""
 METRICS = {
     "f1_macro": Words("macro-F1", "宏平均 F1"),
     "f1_span": Words("strict span F1", "严格片段 F1"),

@@ -1,12 +1,17 @@
 """reports/index.md: the answers, the arms and what is amiss, in both languages."""
 
+import dataclasses
 import re
 from pathlib import Path
+from typing import get_args
 
 from adaptbert.comparison.records import Comparison
 from adaptbert.comparison.report.markdown import in_markdown
 from adaptbert.comparison.report.sentences.prices import per_computing
-from adaptbert.comparison.report.terms import VERDICTS, change
+from adaptbert.comparison.report.sentences.steps import verdict_with
+from adaptbert.comparison.report.terms import change, p_value
+from adaptbert.comparison.statistics.verdicts import GAINS, Verdict
+from tests.support.judged_steps import answered
 from tests.support.simulated import compared, simulate
 
 
@@ -24,18 +29,40 @@ def test_the_answers_are_those_of_the_comparison(repeated: Comparison) -> None:
         assert len(table) == len(steps) > 2
         for (task, step), cells in zip(steps, table, strict=True):
             assert f"`{step.arm} − {step.other}`" in cells[0]
-            assert cells[1:3] == [task.name, f"**{getattr(VERDICTS[step.verdict], language)}**"]
+            assert cells[1:3] == [task.name, f"**{getattr(verdict_with(step.verdict, 0.01), language)}**"]
             assert step.difference is not None
             assert cells[3] == change(step.difference.mean)
             assert change(step.difference.low or 0) in cells[4]
-            assert re.search(r"\b3\b", cells[5]), "three draws"
+            assert step.p_holm is not None
+            assert cells[5] == p_value(step.p_holm).removeprefix("= ")
+            assert re.search(r"\b3\b", cells[6]), "three draws"
     assert rows(english, "Arms")[0][1] == "`scratch`"
     assert len(rows(english, "Arms")) == sum(len(task.arms) + len(task.baselines) for task in repeated.tasks)
     assert "[Report with figures](index.html)" in english
+    assert "called so by its Holm-adjusted p. The interval is that of its question alone" in english
+    assert "按 Holm 校正 p 判定。区间只针对单个问题" in chinese
+    arms = english.partition("## Arms")[2].partition("\n## ")[0]
+    assert "Whether the intervals of two arms overlap does not say whether the arms differ" in arms
     bits = {cells[0]: cells[1:] for cells in rows(english, "Bits per character on held-out text")}
     assert list(bits) == [f"`{rung.name}`" for rung in repeated.rungs]
     of_domain = repeated.rungs[-1]
     assert bits[f"`{of_domain.name}`"] == [f"{of_domain.after[text]:.3f}" for text in repeated.heldout]
+
+
+def test_a_verdict_of_no_gain_names_the_loss_that_is_excluded(comparison: Comparison) -> None:
+    task = comparison.tasks[0]
+    steps = [answered(task, "domain_text", 0.047, 0.042, "no_worse", 0.06)]
+    judged = dataclasses.replace(comparison, worth=0.015, tasks=[dataclasses.replace(task, steps=steps)])
+    english, _, chinese = in_markdown(judged).partition("\n---\n")
+    row = rows(english, "Primary questions")[0]
+    assert row[2:6] == ["**no gain shown; a loss of 1.5 or more excluded**", "+4.7", "+0.5 to +8.9", "0.060"]
+    assert rows(chinese, "主要问题")[0][2] == "**未证实提升；排除了 1.5 分及以上的下降**"
+
+
+def test_a_question_without_a_verdict_has_no_p(comparison: Comparison) -> None:
+    english = in_markdown(comparison).partition("\n---\n")[0]
+    assert {cells[5] for cells in rows(english, "Primary questions")} == {"–"}
+    assert "-adjusted p." not in english
 
 
 def test_what_is_missing_and_degenerate_is_named(tmp_path: Path) -> None:
@@ -55,9 +82,12 @@ def test_points_are_per_training_that_a_question_took(repeated: Comparison) -> N
     assert step.difference is not None
     arms = [task.arm(name) for name in (step.arm, step.other)]
     more, less = (arm.cost.tflop for arm in arms if arm is not None and arm.cost is not None)
+    step = dataclasses.replace(step, verdict="gain")
     words = per_computing(step, task)
     assert words is not None
     assert words.en.startswith(f"{change(step.difference.mean / (more - less))} points per TFLOP")
+    for verdict in {*get_args(Verdict)} - {*GAINS}:
+        assert per_computing(dataclasses.replace(step, verdict=verdict), task) is None, "no gain is shown"
     equal = task.step("domain_text")
     assert equal is not None
     assert per_computing(equal, task) is None, "both arms took the same"

@@ -75,13 +75,28 @@ def test_no_number_of_a_sentence_differs_between_the_languages(comparison: Compa
             assert sorted(re.findall(decimals, sentence.en)) == sorted(re.findall(decimals, sentence.zh))
 
 
+def test_how_often_a_verdict_errs_follows_from_the_confidence(comparison: Comparison) -> None:
+    page = render(dataclasses.replace(comparison, confidence=0.98, worth=0.02))
+    for part in ("two one-sided tests) is wrong in at most 2 %", "98 % interval lies above −2.0) in at most 1 %"):
+        assert part in page
+
+
 def test_the_page_says_what_it_must(comparison: Comparison, page: str) -> None:
     assert "Demonstration corpus" in page
     assert "演示语料" in page
     assert "Intervals cover fine-tuning seeds with their labels and test rows." in page
     assert "the spread between trainings of a rung is in no interval" in page
     assert "The smallest gain worth having is 1.0 points (compare.worth)" in page
-    assert "after the method of Holm over the primary questions of all tasks, at the 95 % level" in page
+    for part in (
+        "after the method of Holm over the primary questions of all tasks: one or more of these are wrong in at most "
+        "5 % of studies",
+        "“no difference” (two one-sided tests) is wrong in at most 5 % of studies",
+        "(the lower end of the two-sided 95 % interval lies above −1.0) in at most 2.5 %",
+        "至多在 2.5% 的研究中出错",
+        "the verdict on this difference is about the text where draws were repeated",
+        "or of their groups where rows belong together or have one text",
+    ):
+        assert part in page
     for arm in ARMS:
         assert f"<code>{arm}</code>" in page
     for task in comparison.tasks:

@@ -66,8 +66,8 @@ def test_words_follow_what_was_repeated(several: Comparison, page: str) -> None:
     assert step is not None
     assert plain is not None
     text = sentences.step(step, task, 0.95, several.worth)
-    assert "; 2 draws, 3 seeds, 300 test rows)" in text.en
-    assert "；独立训练 2 次、3 个种子、300 行测试数据）" in text.zh
+    assert "; 2 draws, 3 seeds, 300 test rows with 235 different texts)" in text.en
+    assert "；独立训练 2 次、3 个种子、300 行测试数据（235 种不同文本））" in text.zh
     by_author = sentences.step(step, dataclasses.replace(task, test_groups=80), 0.95, several.worth)
     assert "; 2 draws, 3 seeds, 300 test rows in 80 groups)" in by_author.en
     assert "300 行测试数据（80 组）" in by_author.zh
@@ -80,6 +80,12 @@ def test_words_follow_what_was_repeated(several: Comparison, page: str) -> None:
     assert intervals.en.startswith("Intervals cover draws, fine-tuning seeds with their labels and test rows.")
     assert intervals.zh.startswith("区间涵盖各次独立训练、微调种子（及其标注）和测试行。")
     assert "General pre-training was done once for each start" in intervals.en
+    assert (
+        "The interval of a single arm takes the spread over seeds from that arm. Its spread over draws is"
+        in intervals.en
+    )
+    assert "单个组的区间取该组自己的种子波动。各次训练之间的波动则由该任务的各组合并估计。" in intervals.zh
+    assert "The spread is pooled over the arms" not in intervals.en
     assert "a line of dots for each draw" in captions.arms(task, 0.95).en
     assert "paired by seed and test row" in captions.differences(task, several.worth).en
     assert "Dotted: ±1.0 points, the smallest gain worth having." in captions.differences(task, several.worth).en
@@ -96,7 +102,7 @@ def test_answers_name_the_start_of_every_task(several: Comparison) -> None:
         answer = f"{task.name} {change(step.difference.mean)}"
         assert answer in texts[0].en
         assert answer in texts[0].zh
-    on_several = [text.en for text in overview.verdict(several) if text.en.startswith("On tasks like these")]
+    on_several = [text.en for text in overview.verdict(several) if text.en.startswith("On at least")]
     assert on_several
     assert all("(small)" in text or "(base)" in text for text in on_several)
 
@@ -197,6 +203,10 @@ def test_the_order_of_starts_is_that_of_dev_with_the_difference_on_test(several:
     assert f"on the dev split, in the arm {ranking.arm}: {dev[0]} and {dev[1]}." in text.en
     assert f"differs from {ranking.order[0]} by {100 * difference.mean:+.1f}".replace("-", "−") in text.en
     assert same_numbers(text)
+    assert text.en.endswith(
+        f"{ranking.order[0]} comes first by the dev scores of the very runs that are compared here, which favours it."
+    )
+    assert text.zh.endswith("这对它有利。")
     alone = starts.order(ranked(several, difference=None), 0.95)
     assert "share no seed" in alone.en
 
@@ -239,8 +249,12 @@ def test_runs_of_one_answer_are_named_beside_the_ranking(several: Comparison) ->
     ],
 )
 def test_draws_of_starts_are_said(several: Comparison, draws: tuple[int, int], sentence: str) -> None:
-    text = starts.repeated(dataclasses.replace(several.rankings[0], draws=draws))
-    assert text.en.startswith(sentence)
+    ranking = dataclasses.replace(several.rankings[0], draws=draws)
+    text = starts.repeated(ranking)
+    assert text.en.startswith(f"{sentence} The weights that base and small began with were made here and once")
+    assert text.zh.endswith("无论其上各级训练多少次，与它们的差别都不下结论。")
+    assert starts.repeated(dataclasses.replace(ranking, made_here=[])).en.startswith(sentence)
+    assert "made here" not in starts.repeated(dataclasses.replace(ranking, made_here=[])).en
     assert same_numbers(text) or draws == (1, 1)
 
 
@@ -264,6 +278,11 @@ def test_the_section_has_every_arm_of_every_start(several: Comparison, page: str
         ]
         assert len(chips) == 6
     assert "their general pre-training was not repeated" in starts.notes(several)[0].en
+    assert "The questions between the starts of a task are a family of their own" in starts.notes(several)[0].en
+    assert "起点之间的问题自成一族" in starts.notes(several)[0].zh
+    assert {each.verdict for ranking in several.rankings for arm in ranking.arms for each in arm.standings[1:]} == {
+        "one_draw"
+    }, "both starts began with random weights"
     public = dataclasses.replace(several, began_from={"base": "hub/model"})
     assert "elsewhere is not counted: base" in starts.notes(public)[1].en
 

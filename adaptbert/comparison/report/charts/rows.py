@@ -57,7 +57,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Whisker:
-    """A difference with its interval; `detectable` is the smallest effect with 80 % power."""
+    """A difference with its interval; `detectable` is the smallest effect with 80 % power, None without a verdict."""
 
     label: Words
     verdict: str

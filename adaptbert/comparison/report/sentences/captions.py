@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from adaptbert.comparison.records import Comparison, Task
+from adaptbert.comparison.records import Comparison, Step, Task
 from adaptbert.comparison.report.terms import Words, listed, percent, points, same
 from adaptbert.comparison.statistics.intervals import FEWEST_SEEDS, Interval
 
@@ -40,14 +40,25 @@ def differences(task: Task, worth: float) -> Words:
     )
     known = [step.difference for step in task.steps if step.difference is not None]
     if any(difference.testable for difference in known):
-        return caption + Words(
-            f"Dotted: ±{points(worth)} points, the smallest gain worth having. Effects inside the grey band are shown "
-            "in fewer than four of five studies of this size.",
-            f"点线：±{points(worth)} 分，即值得的最小提升。落在灰带内的效应，同等规模的研究五次中不到四次能证实。",
+        caption += Words(
+            f"Dotted: ±{points(worth)} points, the smallest gain worth having.",
+            f"点线：±{points(worth)} 分，即值得的最小提升。",
         )
+        if any(has_band(step) for step in task.steps):
+            caption += Words(
+                "Grey band, of questions with a verdict: effects inside it are shown in fewer than four of five "
+                "studies of this size.",
+                "灰带（只用于有结论的问题）：落在带内的效应，同等规模的研究五次中不到四次能证实。",
+            )
+        return caption
     if any(difference.seeds >= FEWEST_SEEDS for difference in known):
         return caption + Words("Arms that score alike have no interval.", "得分相同的组没有区间。")
     return caption + Words("An interval needs three seeds.", "区间至少需要三个种子。")
+
+
+def has_band(step: Step) -> bool:
+    """Whether the figure shows what the question could not have shown; nothing is shown of one without a verdict."""
+    return step.p_holm is not None and step.detectable is not None
 
 
 def learning(task: Task, confidence: float) -> Words:

@@ -2,7 +2,8 @@
 
 from adaptbert.comparison.records import Step, Task
 from adaptbert.comparison.report.sentences.steps import interval_of
-from adaptbert.comparison.report.terms import NOTHING, Words, millions, moved, step_name
+from adaptbert.comparison.report.terms import NOTHING, VERDICTS, Words, millions, moved, step_name
+from adaptbert.comparison.statistics.intervals import Difference
 
 
 def lift(task: Task, confidence: float) -> list[Words]:
@@ -35,31 +36,35 @@ def _lift(task: Task, whole: Step, training: Step, text: Step, confidence: float
                 f"{name.zh}没有改变平均得分，{much.zh}也没有。",
             )
         ]
-    by, by_more, by_text = (moved(difference.mean) for difference in (changed, more, rest))
-    more_interval, text_interval = (
-        interval_of(part, step, task, confidence) for part, step in ((more, training), (rest, text))
-    )
-    lead = Words(
-        f"{name.en} changes the score by {by.en} points. Of these, {by_more.en} are also obtained with {much.en} "
-        f"({more_interval.en});",
-        f"{name.zh}使得分变化 {by.zh} 分。其中 {by_more.zh} 分，{much.zh}也能得到（{more_interval.zh}）；",
+    parts = _part(training, more, much, task, confidence), _part(text, rest, _IN_ITS_PLACE, task, confidence)
+    by, how = moved(changed.mean), VERDICTS[whole.verdict]
+    sentence = Words(
+        f"{name.en}: the mean of {whole.arm} minus that of {whole.other} is {by.en} points ({how.en}). It is the sum "
+        f"of two differences of means: {parts[0].en}; and {parts[1].en}.",
+        f"{name.zh}：{whole.arm} 的均值减去 {whole.other} 的均值为 {by.zh} 分（{how.zh}），等于两个均值之差的和："
+        f"{parts[0].zh}；{parts[1].zh}。",
     )
     if text.draws is not None and text.draws > 1:
-        return [
-            lead
-            + Words(
-                f"{by_text.en} come with the domain text in its place ({text_interval.en}).",
-                f"换成领域文本带来的是 {by_text.zh} 分（{text_interval.zh}）。",
-            )
-        ]
+        return [sentence]
     return [
-        lead
+        sentence
         + Words(
-            f"the other {by_text.en} lie between two checkpoints, each trained once ({text_interval.en}), and are no "
-            "measure of the domain text itself.",
-            f"其余 {by_text.zh} 分是两个各训练一次的检查点之间的差（{text_interval.zh}），不能算作领域文本本身的作用。",
+            "The second lies between two checkpoints, each trained once, and is no measure of the domain text itself.",
+            "后一个是两个各训练一次的检查点之间的差，不能算作领域文本本身的作用。",
         )
     ]
+
+
+_IN_ITS_PLACE = Words("the domain text in its place", "换成领域文本")
+
+
+def _part(step: Step, difference: Difference, what: Words, task: Task, confidence: float) -> Words:
+    """One of the two differences, with its interval and its verdict."""
+    by, how, interval = moved(difference.mean), VERDICTS[step.verdict], interval_of(difference, step, task, confidence)
+    return Words(
+        f"{step.arm} − {step.other}, {what.en}, {by.en} ({interval.en}; {how.en})",
+        f"{step.arm} − {step.other}（{what.zh}）{by.zh} 分（{interval.zh}；{how.zh}）",
+    )
 
 
 def _as_much(task: Task, domain: str, control: str) -> Words:

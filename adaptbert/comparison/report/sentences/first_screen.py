@@ -2,7 +2,7 @@
 
 from adaptbert.comparison.amounts import amount
 from adaptbert.comparison.records import Comparison, Task
-from adaptbert.comparison.report.sentences import stopping
+from adaptbert.comparison.report.sentences import repetition, stopping
 from adaptbert.comparison.report.sentences.trust import degenerate
 from adaptbert.comparison.report.terms import Words, baseline_name, listed, millions, same, within
 
@@ -30,13 +30,16 @@ def facts(comparison: Comparison) -> list[Words]:
     if (empty := stopping.nothing_kept(comparison)) is not None:
         known.append(empty)
     known += [fact for task in comparison.tasks if (fact := nothing_learned(task)) is not None]
+    if (again := repetition.looking_again(comparison)) is not None:
+        known.append(again)
     spent = comparison.spent
     tokens, tflop = millions(spent.tokens), amount(spent.tflop)
     return [
         *known,
         Words(
-            f"All training behind this page: {tokens} M tokens, {tflop} TFLOP.",
-            f"本页背后的全部训练：{tokens} 百万词元，{tflop} TFLOP。",
+            f"All training of the arms on this page, of their rungs and in fine-tuning: {tokens} M tokens, {tflop} "
+            "TFLOP. What else was trained is not counted.",
+            f"本页各组的全部训练（所在各级与微调）：{tokens} 百万词元，{tflop} TFLOP。此外的训练不计入。",
         ),
     ]
 

@@ -3,6 +3,7 @@
 from adaptbert.comparison.amounts import amount
 from adaptbert.comparison.records import Step, Task
 from adaptbert.comparison.report.terms import Words, change, listed, millions, same
+from adaptbert.comparison.statistics.verdicts import GAINS
 
 
 def training(step: Step, task: Task) -> Words:
@@ -26,12 +27,12 @@ UNITS = ((1e6, "EFLOP"), (1e3, "PFLOP"), (1.0, "TFLOP"))
 
 
 def per_computing(step: Step, task: Task) -> Words | None:
-    """The points that a primary question gained for the training that it took; None where it took none.
+    """The points gained for the training that a step took; None where no gain is shown, and where it took none.
 
     The interval is that of the difference: the training is counted, not estimated.
     """
     arm, other, difference = task.arm(step.arm), task.arm(step.other), step.difference
-    if not step.primary or difference is None or not difference.testable:
+    if step.verdict not in GAINS or difference is None:
         return None
     if arm is None or other is None or arm.cost is None or other.cost is None:
         return None

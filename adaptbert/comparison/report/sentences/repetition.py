@@ -7,6 +7,7 @@ from adaptbert.comparison.records import Arm, Comparison, Task
 from adaptbert.comparison.report.terms import Words, listed, millions
 from adaptbert.comparison.rungs import Cost
 from adaptbert.comparison.statistics.intervals import Difference, Interval
+from adaptbert.comparison.statistics.multiplicity import ADJUSTMENT
 
 
 def of_difference(difference: Difference, draws: int | None, task: Task) -> Words:
@@ -27,11 +28,20 @@ def _listed(draws: int | None, seeds: int, task: Task | None) -> Words:
     if draws is not None:
         parts.insert(0, Words(f"{draws} draw{'s' * (draws != 1)}", f"独立训练 {draws} 次"))
     if task is not None:
-        rows, groups = f"{task.rows['test']:,}", ("", "")
-        if task.test_groups is not None:
-            groups = f" in {task.test_groups:,} groups", f"（{task.test_groups:,} 组）"
-        parts.append(Words(f"{rows} test rows{groups[0]}", f"{rows} 行测试数据{groups[1]}"))
+        parts.append(test_rows(task))
     return Words(", ".join(part.en for part in parts), "、".join(part.zh for part in parts))
+
+
+def test_rows(task: Task) -> Words:
+    """How many test rows there are, and how many of them are independent: groups, or different texts."""
+    rows = f"{task.rows['test']:,}"
+    if task.test_groups is not None:
+        groups = f"{task.test_groups:,}"
+        return Words(f"{rows} test rows in {groups} groups", f"{rows} 行测试数据（{groups} 组）")
+    if task.test_texts is not None:
+        texts = f"{task.test_texts:,}"
+        return Words(f"{rows} test rows with {texts} different texts", f"{rows} 行测试数据（{texts} 种不同文本）")
+    return Words(f"{rows} test rows", f"{rows} 行测试数据")
 
 
 def counted(runs: int, task: Task) -> Words:
@@ -93,10 +103,7 @@ def intervals(comparison: Comparison) -> Words:
         lead = (
             Words(f"Intervals cover {listed(named).en}.", f"区间涵盖{listed(named).zh}。")
             + lead
-            + Words(
-                "The spread is pooled over the arms of a task.",
-                "波动由一个任务的各组合并估计。",
-            )
+            + _pooled("draws" in sources)
         )
     if comparison.draws == 1:
         return lead + Words(
@@ -106,6 +113,59 @@ def intervals(comparison: Comparison) -> Words:
     return lead + Words(
         "General pre-training was done once for each start: nothing here speaks of another run of it.",
         "每个起点的通用预训练只做了一次：这里的结果不说明重做会怎样。",
+    )
+
+
+def _pooled(with_draws: bool) -> Words:
+    """Whose spread an interval is made of."""
+    of_one = Words(
+        "The interval of a single arm takes the spread over seeds from that arm.", "单个组的区间取该组自己的种子波动。"
+    )
+    if with_draws:
+        of_one += Words(
+            "Its spread over draws is pooled over the arms of the task.", "各次训练之间的波动则由该任务的各组合并估计。"
+        )
+    return of_one + Words(
+        "That of the difference of two arms pools the spread over the arms of the task, but for arms that scatter.",
+        "两组之差的区间把该任务各组的波动合并估计（明显更分散的组除外）。",
+    )
+
+
+def overlap() -> Words:
+    """How two arms are to be compared, for the places that list arms with their intervals."""
+    return Words(
+        "Whether the intervals of two arms overlap does not say whether the arms differ: their runs are paired by "
+        "seed and test row. The differences of the steps answer that.",
+        "两组的区间是否重叠，并不说明两组是否有差别：各次微调按种子与测试行配对。要看差别，请看各步骤的差值。",
+    )
+
+
+def adjusted(comparison: Comparison) -> Words | None:
+    """Why a verdict and an interval may seem to disagree; None without a verdict."""
+    if all(step.p_holm is None for task in comparison.tasks for step in task.steps):
+        return None
+    return Words(
+        f"A gain or a loss is called so by its {ADJUSTMENT}-adjusted p. The interval is that of its question alone: it "
+        "may leave out 0 where the adjusted p shows neither a gain nor a loss.",
+        f"提升或下降按 {ADJUSTMENT} 校正 p 判定。区间只针对单个问题："
+        "校正 p 既未证实提升也未证实下降时，区间仍可能不含 0。",
+    )
+
+
+def looking_again(comparison: Comparison) -> Words | None:
+    """What becomes of the level where draws or seeds are added after a verdict; None where none are advised."""
+    advised = [step.needed for task in comparison.tasks for step in task.steps if step.needed is not None]
+    if all(needed.design is None for needed in advised):
+        return None
+    level = f"{1 - comparison.confidence:g}"
+    return Words(
+        "Whoever adds draws or seeds after seeing a verdict and judges again errs more often than the level says: at "
+        "the level 0.05, five looks at growing draws err in 12 to 15 of 100 simulated studies, not in 5. Settle the "
+        f"number of draws and of looks beforehand, or raise `compare.confidence` to 1 − {level}/looks before the "
+        "second look.",
+        "看到结论之后再增加训练次数或种子并重新判断，出错会比设定的水平更多：在 0.05 的水平下，训练次数逐步增加、"
+        "前后看五次，100 次模拟研究中有 12 到 15 次出错，而不是 5 次。请事先定好训练次数与看的次数，"
+        f"或在第二次看之前把 `compare.confidence` 提高到 1 − {level}/次数。",
     )
 
 

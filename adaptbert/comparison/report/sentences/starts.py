@@ -21,7 +21,7 @@ STANDS = {
     "small_gain": Words("higher, by little", "略高"),
     "loss": Words("lower", "更低"),
     "no_difference": Words("no difference", "没有差别"),
-    "no_worse": Words("no worse", "不更差"),
+    "no_worse": Words("not shown higher, not much lower", "未证实更高，也不会低很多"),
     "undecided": Words("undecided", "未定"),
     "one_draw": Words("one draw, no verdict", "只训练一次，无结论"),
     "untested": Words("not testable", "无法检验"),
@@ -44,7 +44,10 @@ def order(ranking: Ranking, confidence: float) -> Words:
         lead += Words("The first two are equal there and have no order.", "前两个得分相同，没有先后。")
     for standing in ranking.arms[0].standings[1:]:
         lead += _behind(standing, ranking, confidence)
-    return lead
+    return lead + Words(
+        f"{ranking.order[0]} comes first by the dev scores of the very runs that are compared here, which favours it.",
+        f"{ranking.order[0]} 排在第一，依据的是这里所比较的同样这些微调的开发集得分，这对它有利。",
+    )
 
 
 def headline(ranking: Ranking) -> Words:
@@ -117,6 +120,23 @@ def _amounts(arm: ArmFromStarts) -> Words:
 
 def repeated(ranking: Ranking) -> Words:
     """How often the rungs were trained, and what follows for another training."""
+    return _draws(ranking) + _made_here(ranking)
+
+
+def _made_here(ranking: Ranking) -> Words:
+    """The starts of which there is one draw, whatever is trained above them."""
+    if not ranking.made_here:
+        return Words("", "")
+    names = listed([same(start) for start in ranking.made_here])
+    return Words(
+        f"The weights that {names.en} began with were made here and once (random weights, or general pre-training): "
+        "differences from them have no verdict, however often the rungs above were trained.",
+        f"{names.zh} 开始时的权重是在本项目中得到的，而且只做了一次（随机权重或通用预训练）：无论其上各级训练多少次，"
+        "与它们的差别都不下结论。",
+    )
+
+
+def _draws(ranking: Ranking) -> Words:
     fewest, most = ranking.draws
     if most == 0:
         return Words("Nothing was trained above the starts.", "起点之上没有训练任何一级。")
@@ -137,10 +157,12 @@ def notes(comparison: Comparison) -> list[Words]:
     sentences = [
         Words(
             "The starts are compared as they are: their general pre-training was not repeated. An arm is compared with "
-            "the same arm from the first start, paired by seed and test row; p-values are adjusted for all such "
-            "comparisons on the task. A token is not the same amount of text where the tokenizers differ.",
-            "比较的是这些起点本身：它们的通用预训练没有重复。每一组都与第一个起点的同一组按种子与测试行配对比较，"
-            "p 值按该任务的全部此类比较校正。分词器不同时，一个词元所含的文本量也不同。",
+            "the same arm from the first start, paired by seed and test row. The questions between the starts of a "
+            "task are a family of their own: p-values are adjusted for all of these that have a verdict, and for no "
+            "other question of this page. A token is not the same amount of text where the tokenizers differ.",
+            "比较的是这些起点本身：它们的通用预训练没有重复。每一组都与第一个起点的同一组按种子与测试行配对比较。"
+            "一个任务的起点之间的问题自成一族：p 值按其中有结论的全部问题校正，"
+            "不涉及本页的其他问题。分词器不同时，一个词元所含的文本量也不同。",
         )
     ]
     if comparison.began_from:

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 
 from adaptbert.comparison.amounts import amount
 from adaptbert.comparison.questions import AGAIN
-from adaptbert.comparison.records import Step, Task
+from adaptbert.comparison.records import Detectable, Step, Task
 from adaptbert.comparison.report.sentences import prices, repetition, stopping
 from adaptbert.comparison.report.terms import (
+    VERDICTS,
     Words,
     change,
     listed,
@@ -21,6 +22,9 @@ from adaptbert.comparison.statistics.intervals import FEWEST_SEEDS, Difference
 from adaptbert.comparison.statistics.multiplicity import ADJUSTMENT
 from adaptbert.comparison.statistics.verdicts import Verdict
 
+LARGEST = 1.0
+"""A difference of scores beyond 100 points is written nowhere, though two correlations might differ by more."""
+
 
 def step(step: Step, task: Task, confidence: float, worth: float) -> Words:
     """The result of one comparison, and the cost of the step.
@@ -30,6 +34,18 @@ def step(step: Step, task: Task, confidence: float, worth: float) -> Words:
     """
     answer = _answer(step, task, confidence, worth) + prices.training(step, task)
     return answer + stopping.unequal_budgets(step, task) + prices.own_values(step, task)
+
+
+def verdict_with(verdict: Verdict, worth: float) -> Words:
+    """What is said of a step, with the smallest gain worth having where the verdict is about a loss of that size.
+
+    Args:
+        worth: as a difference of scores.
+    """
+    if verdict != "no_worse":
+        return VERDICTS[verdict]
+    least = points(worth)
+    return Words(f"no gain shown; a loss of {least} or more excluded", f"未证实提升；排除了 {least} 分及以上的下降")
 
 
 def _answer(step: Step, task: Task, confidence: float, worth: float) -> Words:
@@ -53,7 +69,8 @@ def _lead(step: Step, worth: float) -> Words:
         "loss": Words("A loss:", "下降："),
         "no_difference": Words(f"No difference as large as {least} points:", f"差别不到 {least} 分："),
         "no_worse": Words(
-            f"No loss as large as {least} points; a gain is not shown:", f"没有 {least} 分的下降，提升未证实："
+            f"No gain shown; a loss of {least} points or more excluded:",
+            f"未证实提升；排除了 {least} 分及以上的下降：",
         ),
         "undecided": Words("Undecided:", "未定："),
     }
@@ -131,15 +148,26 @@ def _open(step: Step, worth: float) -> Words:
     """What the question could have shown, and what would settle it."""
     if step.verdict not in ("undecided", "no_worse") or step.detectable is None:
         return Words("", "")
-    least = step.detectable
-    value, low, high = points(least.value), points(least.low), points(least.high)
-    sentence = Words(
-        f"With these draws, seeds and rows, four of five studies show a true difference of {value} points ({low} to "
-        f"{high}, because the spread itself is an estimate); a smaller one may exist.",
+    return _detectable(step.detectable) + _needed(step, worth)
+
+
+def _detectable(least: Detectable) -> Words:
+    """A difference beyond the range of scores is none that could be shown."""
+    value, low = points(least.value), points(least.low)
+    if least.value > LARGEST:
+        return Words(
+            "With these draws, seeds and rows, no difference that is possible would be shown in four of five studies.",
+            "按目前的训练次数、种子数和测试行数，任何可能的差别都不能在五次研究中有四次得到证实。",
+        )
+    span = Words(f"{low} to {points(least.high)}", f"{low} 到 {points(least.high)}")
+    if least.high > LARGEST:
+        span = Words(f"at least {low}, the upper end is not known", f"至少 {low}，上端未知")
+    return Words(
+        f"With these draws, seeds and rows, four of five studies show a true difference of {value} points ({span.en}, "
+        "because the spread itself is an estimate); a smaller one may exist.",
         f"按目前的训练次数、种子数和测试行数，真实差别达到 {value} 分时，五次研究有四次能证实"
-        f"（{low} 到 {high}，因为波动本身也是估计值）；更小的差别仍可能存在。",
+        f"（{span.zh}，因为波动本身也是估计值）；更小的差别仍可能存在。",
     )
-    return sentence + _needed(step, worth)
 
 
 def _needed(step: Step, worth: float) -> Words:
@@ -149,21 +177,24 @@ def _needed(step: Step, worth: float) -> Words:
     if step.needed.rows is not None:
         rows = f"{step.needed.rows:,}"
         return Words(
-            f"To show {least} points it takes more than {rows} test rows, however often the rungs are trained.",
-            f"要证实 {least} 分的差别，无论训练多少次，都需要超过 {rows} 行测试数据。",
+            f"To show a true gain of {least} points in four of five studies, it takes more than {rows} test rows, "
+            "however often the rungs are trained.",
+            f"要在五次研究中有四次证实 {least} 分的真实提升，无论训练多少次，都需要超过 {rows} 行测试数据。",
         )
     if step.needed.design is None:
         return Words(
-            f"No number of draws and seeds within reason would show {least} points.",
-            f"在合理的训练次数和种子数之内，无法证实 {least} 分的差别。",
+            f"No number of draws and seeds within reason would show a true gain of {least} points in four of five "
+            "studies.",
+            f"在合理的训练次数和种子数之内，没有设计能在五次研究中有四次证实 {least} 分的真实提升。",
         )
     design = step.needed.design
     spent = amount(design.tflop)
     return Words(
-        f"The cheapest design that shows {least} points in four of five studies has {design.draws} draws and "
-        f"{design.seeds} seeds: {spent} TFLOP more.",
-        f"五次研究有四次能证实 {least} 分的最省设计是 {design.draws} 次独立训练、{design.seeds} 个种子："
-        f"再用 {spent} TFLOP。",
+        f"The cheapest design that shows a true gain of {least} points in four of five studies has {design.draws} "
+        f"draws and {design.seeds} seeds: {spent} TFLOP more. If the true gain is smaller, that design "
+        "may settle nothing.",
+        f"真实提升为 {least} 分时，五次研究有四次能证实它的最省设计是 {design.draws} 次独立训练、"
+        f"{design.seeds} 个种子：再用 {spent} TFLOP。真实提升若更小，这样的设计也可能得不出结论。",
     )
 
 

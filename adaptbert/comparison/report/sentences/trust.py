@@ -1,6 +1,7 @@
 """A task -> sentences in both languages on calibration, baselines and degenerate or missing runs."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -78,13 +79,14 @@ def _tempered(task: Task, before: str) -> Words:
     )
 
 
-Standing = Literal["wins", "ties", "loses", "higher", "lower"]
-"""A baseline against the chosen arm, by the interval of their difference; without one, by the mean alone."""
+Standing = Literal["wins", "ties", "loses", "wins_once", "ties_once", "loses_once", "higher", "lower"]
+"""A baseline against the chosen arm, by the interval of their difference, `once` where the rungs of the arm were not
+trained several times; without an interval, by the mean alone."""
 
 
 @dataclass(frozen=True)
 class Baseline:
-    """The baseline with the highest test score; no choice depends on it.
+    """The baseline with the highest test score: baselines have no dev score, and this one is the strictest for the arm.
 
     Attributes:
         beside: the chosen arm minus the baseline.
@@ -101,10 +103,16 @@ def baseline(task: Task) -> Baseline | None:
     if not task.beside_baselines:
         return None
     name = max(task.beside_baselines, key=lambda each: task.baselines[each].mean)
-    score, beside = task.baselines[name].mean, task.beside_baselines[name]
+    beside = task.beside_baselines[name]
+    return Baseline(name, task.baselines[name].mean, beside, _standing(beside))
+
+
+def _standing(beside: Difference) -> Standing:
     if beside.low is None or beside.high is None:
-        return Baseline(name, score, beside, "higher" if beside.mean < 0 else "lower")
-    return Baseline(name, score, beside, "loses" if beside.low > 0 else "wins" if beside.high < 0 else "ties")
+        return "higher" if beside.mean < 0 else "lower"
+    if beside.draws > 1:
+        return "loses" if beside.low > 0 else "wins" if beside.high < 0 else "ties"
+    return "loses_once" if beside.low > 0 else "wins_once" if beside.high < 0 else "ties_once"
 
 
 def against_baselines(task: Task, confidence: float) -> Words:
@@ -131,24 +139,69 @@ def against_baselines(task: Task, confidence: float) -> Words:
             f"{arm.name} scores {mean} and has no interval with {n} seed{'s' * (n > 1)}: the gap is not testable.",
             f"{arm.name} 为 {mean} 分，{n} 个种子给不出区间，差距是否可靠无法检验。",
         )
+    return beside + _gap(arm.name, best, level) + _unadjusted(arm.name, task)
+
+
+def _gap(arm: str, best: Baseline, level: str) -> Words:
+    """The chosen arm beside the best baseline; a recommendation only where the rungs of the arm were repeated."""
+    low, high, variance = best.beside.low, best.beside.high, best.beside.variance
+    assert low is not None, "without an interval there is nothing to say"
+    assert high is not None
     lacks = Words("", "")
-    if best.beside.variance is not None and "rows" not in best.beside.variance.parts:
+    if variance is not None and "rows" not in variance.parts:
         lacks = Words(", which leaves out the test rows", "，未计入测试行")
-    between = f"{change(best.beside.low)} to {change(best.beside.high)}"
-    gap = f"{change(best.beside.mean)} ({level} % interval {between}{lacks.en})"
-    between = f"{change(best.beside.low)} 到 {change(best.beside.high)}"
-    gap_zh = f"{change(best.beside.mean)}（{level}% 区间 {between}{lacks.zh}）"
-    if best.standing == "loses":
-        return beside + Words(f"{arm.name} scores higher, {gap}.", f"{arm.name} 更高，{gap_zh}。")
-    if best.standing == "wins":
-        return beside + Words(
-            f"{arm.name} scores lower, {gap}. At this budget that baseline is the better choice.",
-            f"{arm.name} 更低，{gap_zh}。在这个预算下，这个基线是更好的选择。",
-        )
-    return beside + Words(
-        f"{arm.name} differs from it by {gap}, so neither is clearly better.",
-        f"{arm.name} 与它相差 {gap_zh}，两者没有明显差别。",
+    gap = f"{change(best.beside.mean)} ({level} % interval {change(low)} to {change(high)}{lacks.en})"
+    gap_zh = f"{change(best.beside.mean)}（{level}% 区间 {change(low)} 到 {change(high)}{lacks.zh}）"
+    if best.standing.endswith("_once"):
+        arm_is = Words(f"on these weights, {arm}", f"在这些权重上，{arm}")
+    else:
+        arm_is = same(arm)
+    sentences: dict[str, Words] = {
+        "loses": Words(f"{arm_is.en} scores higher, {gap}.", f"{arm_is.zh} 更高，{gap_zh}。"),
+        "wins": Words(f"{arm_is.en} scores lower, {gap}.", f"{arm_is.zh} 更低，{gap_zh}。"),
+        "ties": Words(
+            f"{arm_is.en} differs from it by {gap}, so neither is clearly better.",
+            f"{arm_is.zh} 与它相差 {gap_zh}，两者没有明显差别。",
+        ),
+    }
+    sentence = sentences[best.standing.removesuffix("_once")]
+    if best.standing != "wins":
+        return sentence
+    return sentence + Words(
+        "At this budget that baseline is the better choice.", "在这个预算下，这个基线是更好的选择。"
     )
+
+
+def _unadjusted(arm: str, task: Task) -> Words:
+    """What the comparison with a baseline leaves out, which is no primary question, and how its sides were chosen."""
+    sentence = Words("This comparison is not adjusted for others.", "这一比较没有按其他比较校正。")
+    if sum(not each.missing for each in task.arms) > 1:
+        sentence += Words(
+            f"{arm} was chosen on the dev split with the same runs, which favours it.",
+            f"{arm} 是用同样这些微调在开发集上选出的，这对它有利。",
+        )
+    if len(task.beside_baselines) > 1:
+        sentence += Words(
+            "The baseline was chosen by its test score, which is the strictest for the arm.",
+            "基线是按测试集得分选的，这对该组最为严格。",
+        )
+    return sentence
+
+
+def choices(tasks: Sequence[Task]) -> Words:
+    """On which split the page chooses what."""
+    on_dev = Words(
+        "The test split is evaluated once for each fine-tuned model, after training. Arms, starts and "
+        "hyper-parameters are chosen on the dev split.",
+        "测试集对每个微调后的模型只在训练结束后评估一次；组、起点与超参数都在开发集上选择。",
+    )
+    if any(len(task.beside_baselines) > 1 for task in tasks):
+        on_dev += Words(
+            "Of several baselines, the chosen arm is compared with the one that scores highest on the test split: "
+            "the strictest comparison for the arm.",
+            "有几个基线时，所选的组与测试集得分最高的那个比较：这对该组最为严格。",
+        )
+    return on_dev + Words("All seeds count, failed ones too.", "所有种子都计入，失败的也不例外。")
 
 
 def _rows_of(name: str, task: Task) -> Words:

@@ -2,14 +2,19 @@
 
 import dataclasses
 import re
+from typing import get_args
 
-from adaptbert.comparison.records import Comparison
+from adaptbert.comparison.records import Comparison, Needed
+from adaptbert.comparison.report import overview
 from adaptbert.comparison.report.markdown import in_markdown
 from adaptbert.comparison.report.page import render
-from adaptbert.comparison.report.sentences import first_screen, stopping
+from adaptbert.comparison.report.sentences import captions, first_screen, repetition, stopping
 from adaptbert.comparison.rungs import Cost
+from adaptbert.comparison.statistics.designs import Design
+from adaptbert.comparison.statistics.verdicts import GAINS, Verdict
 from adaptbert.comparison.tables.metrics_json import summary
 from adaptbert.comparison.tables.text_table import comparison_table
+from tests.support.judged_steps import answered
 
 
 def test_the_page_begins_with_leaks_gaps_failures_and_the_price(comparison: Comparison) -> None:
@@ -41,7 +46,8 @@ def test_the_page_begins_with_leaks_gaps_failures_and_the_price(comparison: Comp
         "1,015 rows with dev or test text were left out of training: domain 1,012 and section 3.",
         "Planned and without a result: mention-scratch.",
         "section: Seeds that predict one class only: task (1 of 3).",
-        "All training behind this page: 12.3 M tokens, 457 TFLOP.",
+        "All training of the arms on this page, of their rungs and in fine-tuning: 12.3 M tokens, 457 TFLOP. What else "
+        "was trained is not counted.",
     ]
     page = render(troubled)
     head = page[page.index("<header>") : page.index("</header>")]
@@ -49,6 +55,28 @@ def test_the_page_begins_with_leaks_gaps_failures_and_the_price(comparison: Comp
         assert sorted(re.findall(r"[\d.,]*\d", fact.en)) == sorted(re.findall(r"[\d.,]*\d", fact.zh))
         assert fact.en in head
         assert fact.zh in head
+
+
+def test_what_adding_draws_after_a_verdict_does_to_the_level_stands_once(repeated: Comparison) -> None:
+    """Where a question is undecided and a design would settle it."""
+
+    def needing(needed: Needed | None) -> Comparison:
+        tasks = [
+            dataclasses.replace(task, steps=[dataclasses.replace(step, needed=needed) for step in task.steps])
+            for task in repeated.tasks
+        ]
+        return dataclasses.replace(repeated, tasks=tasks, confidence=0.9)
+
+    advised = needing(Needed(Design(6, 8, 1234.5), None))
+    said = repetition.looking_again(advised)
+    assert said is not None
+    assert "five looks at growing draws err in 12 to 15 of 100 simulated studies, not in 5" in said.en
+    assert "raise `compare.confidence` to 1 − 0.1/looks before the second look" in said.en
+    assert "`compare.confidence` 提高到 1 − 0.1/次数" in said.zh
+    assert in_markdown(advised).count(said.en) == in_markdown(advised).count(said.zh) == 1
+    assert render(advised).count("errs more often than the level says") == 1
+    for other in (None, Needed(None, None), Needed(None, 4_321)):
+        assert repetition.looking_again(needing(other)) is None, "no draws or seeds are advised"
 
 
 def test_a_draw_without_a_result_is_named_at_once(repeated: Comparison) -> None:
@@ -103,3 +131,30 @@ def test_a_verdict_between_arms_that_learned_nothing_is_marked(comparison: Compa
         "do no better than the baseline “most frequent label”. A verdict between arms that learned nothing says "
         "nothing of the step."
     )
+
+
+def test_the_heading_claims_no_help_where_none_is_shown(comparison: Comparison) -> None:
+    for verdict in get_args(Verdict):
+        steps = [answered(comparison.tasks[0], "domain_text", 0.047, 0.02, verdict)]
+        task = dataclasses.replace(comparison.tasks[0], steps=steps)
+        one = dataclasses.replace(comparison, tasks=[task, comparison.tasks[1]], suite=[])
+        said = overview.heading(one).en
+        assert said == ("Which steps helped?" if verdict in GAINS else "No step is shown to help")
+        page, text = render(one), in_markdown(one)
+        assert page.count(f'<h1><span lang="en">{said}</span>') == 1
+        assert f'<title data-zh="adaptbert：{overview.heading(one).zh}">adaptbert: {said[0].lower()}' in page
+        assert text.startswith(f"# {said}\n")
+
+
+def test_text_that_is_partly_a_demonstration_is_said_to_be_so(comparison: Comparison) -> None:
+    own = [dataclasses.replace(source, demonstration=source.name == "general") for source in comparison.sources]
+    caption = captions.demonstration(dataclasses.replace(comparison, sources=own))
+    assert caption is not None
+    assert caption.en.startswith("A part of the text (general) is text that is available on any machine.")
+
+
+def test_a_page_without_tasks(comparison: Comparison) -> None:
+    bare = dataclasses.replace(comparison, tasks=[], suite=[])
+    page = render(bare)
+    assert "No task was fine-tuned, so no step was compared." in page
+    assert 'class="card"' not in page

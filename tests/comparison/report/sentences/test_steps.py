@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from adaptbert.comparison.records import Comparison, Needed, Step, Task
+from adaptbert.comparison.records import Comparison, Detectable, Needed, Step, Task
 from adaptbert.comparison.report import terms as words
 from adaptbert.comparison.report.sentences import domain_text
 from adaptbert.comparison.report.sentences import steps as sentences
@@ -32,7 +32,10 @@ LEADS: dict[Verdict, tuple[str, str]] = {
     "small_gain": ("A gain, of less than 1.0 points: +6.0", "有提升，但小于 1.0 分："),
     "loss": ("A loss: +6.0", "下降："),
     "no_difference": ("No difference as large as 1.0 points: +6.0", "差别不到 1.0 分："),
-    "no_worse": ("No loss as large as 1.0 points; a gain is not shown: +6.0", "没有 1.0 分的下降，提升未证实："),
+    "no_worse": (
+        "No gain shown; a loss of 1.0 points or more excluded: +6.0",
+        "未证实提升；排除了 1.0 分及以上的下降：",
+    ),
     "undecided": ("Undecided: +6.0", "未定："),
     "one_draw": ("+6.0 points", "+6.0 分"),
     "descriptive": ("+6.0 points", "+6.0 分"),
@@ -57,17 +60,20 @@ def test_a_sentence_begins_with_the_verdict_and_claims_no_more(comparison: Compa
 def test_what_an_answer_speaks_of_follows_from_what_was_repeated(comparison: Comparison) -> None:
     task = comparison.tasks[0]
     once = said(answered(task, "domain_transfer", 0.06, 0.01, "descriptive", draws=1), task)
-    assert "(95 % interval +5.0 to +7.0; 1 draw, 3 seeds, 300 test rows)." in once.en
-    assert "（95% 区间 +5.0 到 +7.0；独立训练 1 次、3 个种子、300 行测试数据）。" in once.zh
+    assert "(95 % interval +5.0 to +7.0; 1 draw, 3 seeds, 300 test rows with 235 different texts)." in once.en
+    assert "（95% 区间 +5.0 到 +7.0；独立训练 1 次、3 个种子、300 行测试数据（235 种不同文本））。" in once.zh
     assert "This is about these weights: what the arms differ in was trained once" in once.en
     assert "这只对这些权重而言" in once.zh
     assert "the step" not in once.en
     often = said(answered(task, "domain_transfer", 0.06, 0.01, "descriptive", draws=4), task)
-    assert "; 4 draws, 3 seeds, 300 test rows)." in often.en
+    assert "; 4 draws, 3 seeds, 300 test rows with 235 different texts)." in often.en
     assert "This is about the step with this text and budget." in often.en
     assert "these weights" not in often.en
     tuned = dataclasses.replace(answered(task, "domain_transfer", 0.06, 0.01, "descriptive", draws=0), draws=None)
-    assert "; 3 seeds, 300 test rows). This is about fine-tuning these weights." in said(tuned, task).en
+    assert (
+        "; 3 seeds, 300 test rows with 235 different texts). This is about fine-tuning these weights."
+        in said(tuned, task).en
+    )
     assert "2.00 M more training tokens" in often.en
 
 
@@ -81,21 +87,36 @@ def test_an_undecided_question_says_what_it_could_have_shown(comparison: Compari
     assert "真实差别达到 3.0 分时，五次研究有四次能证实" in text.zh
 
 
+def test_a_difference_beyond_the_range_of_scores_is_not_known_and_is_no_number(comparison: Comparison) -> None:
+    """Three seeds leave the upper end of what could have been shown far out."""
+    task = comparison.tasks[0]
+    step = answered(task, "task_transfer_after_domain", -0.004, 0.02, "undecided", 1.0)
+    vague = said(dataclasses.replace(step, detectable=Detectable(0.078, 0.04, 1.116)), task)
+    assert "a true difference of 7.8 points (at least 4.0, the upper end is not known, because" in vague.en
+    assert "（至少 4.0，上端未知，因为" in vague.zh
+    hopeless = said(dataclasses.replace(step, detectable=Detectable(1.2, 0.6, 15.0)), task)
+    assert "no difference that is possible would be shown in four of five studies" in hopeless.en
+    for text in (vague, hopeless):
+        assert not re.search(r"111\.6|120\.0|1500\.0", text.en + text.zh)
+
+
 NEEDS = {
     "design": (
         Needed(Design(6, 8, 1234.5), None),
-        "The cheapest design that shows 1.0 points in four of five studies has 6 draws and 8 seeds: 1,234 TFLOP more.",
-        "6 次独立训练、8 个种子：再用 1,234 TFLOP",
+        "The cheapest design that shows a true gain of 1.0 points in four of five studies has 6 draws and 8 seeds: "
+        "1,234 TFLOP more. If the true gain is smaller, that design may settle nothing.",
+        "6 次独立训练、8 个种子：再用 1,234 TFLOP。真实提升若更小，这样的设计也可能得不出结论。",
     ),
     "rows": (
         Needed(None, 4_321),
-        "To show 1.0 points it takes more than 4,321 test rows, however often the rungs are trained.",
+        "To show a true gain of 1.0 points in four of five studies, it takes more than 4,321 test rows, however often "
+        "the rungs are trained.",
         "都需要超过 4,321 行测试数据",
     ),
     "nothing": (
         Needed(None, None),
-        "No number of draws and seeds within reason would show 1.0 points.",
-        "在合理的训练次数和种子数之内，无法证实 1.0 分的差别。",
+        "No number of draws and seeds within reason would show a true gain of 1.0 points in four of five studies.",
+        "在合理的训练次数和种子数之内，没有设计能在五次研究中有四次证实 1.0 分的真实提升。",
     ),
 }
 
@@ -135,21 +156,24 @@ def test_the_lift_is_split_into_training_and_text(comparison: Comparison) -> Non
     task = comparison.tasks[0]
     (text,) = domain_text.lift(split(task, "undecided", 3), 0.95)
     assert text.en == (
-        "Domain transfer changes the score by +6.0 points. Of these, +3.5 are also obtained with as much further "
-        "training on general text (95 % interval +2.5 to +4.5; 3 draws, 3 seeds, 300 test rows); +2.5 come with the "
-        "domain text in its place (95 % interval −0.5 to +5.5; 3 draws, 3 seeds, 300 test rows)."
+        "Domain transfer: the mean of domain minus that of general is +6.0 points (described only). It is the sum of "
+        "two differences of means: general_long − general, as much further training on general text, +3.5 (95 % "
+        "interval +2.5 to +4.5; 3 draws, 3 seeds, 300 test rows with 235 different texts; described only); and domain "
+        "− general_long, the domain text in its place, +2.5 (95 % interval −0.5 to +5.5; 3 draws, 3 seeds, 300 test "
+        "rows with 235 different texts; undecided)."
     )
+    assert text.zh.endswith("3 个种子、300 行测试数据（235 种不同文本）；未定）。")
     assert domain_text.lift(dataclasses.replace(task, steps=[]), 0.95) == []
 
 
 def test_with_one_draw_the_rest_of_a_lift_is_no_measure_of_the_text(comparison: Comparison) -> None:
     (text,) = domain_text.lift(split(comparison.tasks[0], "one_draw", 1), 0.95)
     assert text.en.endswith(
-        "the other +2.5 lie between two checkpoints, each trained once (95 % interval −0.5 to +5.5; 1 draw, 3 seeds, "
-        "300 test rows), and are no measure of the domain text itself."
+        "+2.5 (95 % interval −0.5 to +5.5; 1 draw, 3 seeds, 300 test rows with 235 different texts; one draw, no "
+        "verdict). The second lies between two checkpoints, each trained once, and is no measure of the domain text "
+        "itself."
     )
     assert "不能算作领域文本本身的作用" in text.zh
-    assert "come with the domain text" not in text.en
 
 
 def test_parts_of_a_lift_are_reported_only_where_they_add_up(comparison: Comparison) -> None:

@@ -3,7 +3,10 @@
 import dataclasses
 import re
 
+import pytest
+
 from adaptbert.comparison.records import Comparison, Task, Tempered
+from adaptbert.comparison.report.page import render
 from adaptbert.comparison.report.sentences import trust
 from adaptbert.comparison.report.terms import Words
 from adaptbert.comparison.statistics.intervals import Difference, Interval
@@ -69,13 +72,15 @@ def test_a_baseline_is_compared_by_the_interval_of_the_difference(comparison: Co
     assert trust.against_baselines(above, 0.95).en == (
         "The only baseline on the test split (TF-IDF + logistic regression, mean of a model for each seed, trained on "
         f"its 250 rows) scores 95.0: {task.chosen} scores lower, −35.0 (95 % interval −40.0 to −30.0). At this budget "
-        "that baseline is the better choice."
+        "that baseline is the better choice. This comparison is not adjusted for others. "
+        f"{task.chosen} was chosen on the dev split with the same runs, which favours it."
     )
     below = beside(task, 0.2, difference(0.4, 0.05))
-    assert trust.against_baselines(below, 0.95).en.endswith("scores higher, +40.0 (95 % interval +35.0 to +45.0).")
+    assert "scores higher, +40.0 (95 % interval +35.0 to +45.0)." in trust.against_baselines(below, 0.95).en
     tied = beside(task, 0.6, difference(0.01, 0.05))
-    assert trust.against_baselines(tied, 0.95).en.endswith(
+    assert (
         "differs from it by +1.0 (95 % interval −4.0 to +6.0), so neither is clearly better."
+        in trust.against_baselines(tied, 0.95).en
     )
     gap = difference(0.01, 0.05)
     assert gap.variance is not None
@@ -90,6 +95,42 @@ def test_a_baseline_is_compared_by_the_interval_of_the_difference(comparison: Co
         texts = trust.against_baselines(each, 0.95)
         decimals = r"[+−]?\d+\.\d+"
         assert sorted(re.findall(decimals, texts.en)) == sorted(re.findall(decimals, texts.zh))
+
+
+@pytest.mark.parametrize(("mean", "standing"), [(-0.35, "wins_once"), (0.01, "ties_once"), (0.4, "loses_once")])
+@pytest.mark.parametrize("draws", [0, 1])
+def test_with_one_draw_a_baseline_is_compared_with_these_weights(
+    comparison: Comparison, mean: float, standing: str, draws: int
+) -> None:
+    """Training the rungs again may turn it round."""
+    each = beside(comparison.tasks[0], 0.5, difference(mean, 0.05, draws=draws))
+    best, text = trust.baseline(each), trust.against_baselines(each, 0.95)
+    assert best is not None
+    assert best.standing == standing
+    assert f": on these weights, {each.chosen} " in text.en
+    assert f"在这些权重上，{each.chosen} " in text.zh
+    assert "better choice" not in text.en
+    assert "更好的选择" not in text.zh
+    often = trust.against_baselines(beside(comparison.tasks[0], 0.5, difference(mean, 0.05, draws=2)), 0.95)
+    assert "these weights" not in often.en
+
+
+def test_how_arm_and_baseline_were_chosen_is_said(comparison: Comparison) -> None:
+    task = comparison.tasks[0]
+    text = trust.against_baselines(task, 0.95)
+    strictest = "The baseline was chosen by its test score, which is the strictest for the arm."
+    assert text.en.endswith(strictest)
+    assert text.zh.endswith("基线是按测试集得分选的，这对该组最为严格。")
+    one = beside(task, 0.5, difference(0.1, 0.05))
+    assert strictest not in trust.against_baselines(one, 0.95).en
+    alone = dataclasses.replace(one, arms=[arm for arm in task.arms if arm.name == task.chosen])
+    assert trust.against_baselines(alone, 0.95).en.endswith("This comparison is not adjusted for others.")
+    on_test = "the chosen arm is compared with the one that scores highest on the test split"
+    assert on_test in trust.choices([one, task]).en
+    assert on_test not in trust.choices([one]).en
+    page = render(comparison)
+    assert on_test in page
+    assert "All choices are made on the dev split" not in page
 
 
 def test_the_best_of_several_baselines_is_the_one_that_counts(comparison: Comparison) -> None:

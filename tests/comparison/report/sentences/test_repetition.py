@@ -1,0 +1,65 @@
+"""What was repeated, in words: test rows that are no others' copies, and whose spread an interval has."""
+
+import dataclasses
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from adaptbert.comparison.records import Comparison
+from adaptbert.comparison.report.page import render
+from adaptbert.comparison.report.sentences import captions, repetition
+from adaptbert.comparison.report.task_view import view_of
+from adaptbert.comparison.report.terms import Words
+from adaptbert.comparison.statistics.verdicts import Verdict
+from tests.support.judged_steps import answered
+from tests.support.simulated import compared, simulate
+
+
+def test_test_rows_with_one_text_are_counted_once_beside_the_rows(tmp_path: Path) -> None:
+    """They are resampled together, so there are fewer independent ones than rows."""
+    made = simulate(tmp_path, tasks=["section"])
+    path = made.root / "data/validated/tasks/section/test.parquet"
+    texts = pq.read_table(path).column("text").to_pylist()
+    (task,) = compared(made).tasks
+    assert (task.test_groups, task.test_texts) == (None, len(set(texts)))
+    rows = f"{len(texts)} test rows with {len(set(texts))} different texts"
+    assert repetition.test_rows(task).en == rows
+    assert repetition.test_rows(task).zh == f"{len(texts)} 行测试数据（{len(set(texts))} 种不同文本）"
+    page = render(dataclasses.replace(compared(made), tasks=[task]))
+    assert f"{rows}, measured by macro-F1" in page
+    plain = dataclasses.replace(task, test_texts=None)
+    assert repetition.test_rows(plain) == Words(f"{len(texts)} test rows", f"{len(texts)} 行测试数据")
+    grouped = dataclasses.replace(plain, test_groups=80)
+    assert repetition.test_rows(grouped).en == f"{len(texts)} test rows in 80 groups"
+
+
+def test_the_interval_of_an_arm_is_not_said_to_be_pooled(comparison: Comparison) -> None:
+    text = repetition.intervals(comparison)
+    assert "The interval of a single arm takes the spread over seeds from that arm. That of the difference" in text.en
+    assert "spread over draws is pooled" not in text.en, "one draw"
+    assert "两组之差的区间把该任务各组的波动合并估计（明显更分散的组除外）。" in text.zh
+
+
+def test_tables_of_arms_say_that_overlap_decides_nothing(comparison: Comparison) -> None:
+    page = render(comparison)
+    for task in comparison.tasks:
+        above = page[page.index(f'<h3 id="table-{task.anchor}"') :].partition("<table")[0]
+        assert repetition.overlap().en in above
+        assert repetition.overlap().zh in above
+
+
+@pytest.mark.parametrize(
+    ("verdict", "p", "band"), [("undecided", 0.4, True), ("one_draw", None, False), ("descriptive", None, False)]
+)
+def test_the_grey_band_is_drawn_and_explained_for_questions_with_a_verdict_alone(
+    comparison: Comparison, verdict: Verdict, p: float | None, band: bool
+) -> None:
+    task = comparison.tasks[0]
+    task = dataclasses.replace(task, steps=[answered(task, "domain_text", 0.02, 0.03, verdict, p)])
+    figure = view_of(task, dataclasses.replace(comparison, tasks=[task])).differences
+    assert figure is not None
+    assert ('class="unseen"' in figure.drawn) == band
+    caption = captions.differences(task, 0.01)
+    assert ("Grey band" in caption.en) == ("灰带" in caption.zh) == band
+    assert "Dotted: ±1.0 points" in caption.en
