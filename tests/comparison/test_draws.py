@@ -191,13 +191,21 @@ def test_the_text_table_separates_draws_and_compares_starts(several: Comparison)
 
 
 def test_one_draw_of_several_starts_says_so(tmp_path: Path) -> None:
-    comparison = compared(simulate(tmp_path, tasks=["section"], starts=STARTS))
+    made = simulate(tmp_path, tasks=["section"], starts=STARTS)
+    comparison = compared(made)
     table = comparison_table(summary(comparison))
     assert "one draw of each rung: nothing is said of another training" in table
     assert "|" not in table
-    verdicts = {arm.arm: arm.standings[1].verdict for arm in comparison.rankings[0].arms}
-    assert {verdict for arm, verdict in verdicts.items() if arm not in ("scratch", "general")} == {"one_draw"}
-    assert "one_draw" not in (verdicts["scratch"], verdicts["general"]), "the starts themselves, as they are"
+    assert {arm.standings[1].verdict for arm in comparison.rankings[0].arms} == {"one_draw"}, "made here, and once"
+    for start in STARTS:
+        path = made.root / f"metrics/pretrain/{start}.json"
+        metrics = read_json(path)
+        imported = {"from": f"models/init/{start}", "tokens": 0, "steps": 0, "curve": [], "before": metrics["after"]}
+        write_json(path, metrics | imported)
+    (ranking,) = compared(made).rankings
+    verdicts = {arm.arm: arm.standings[1].verdict for arm in ranking.arms}
+    assert verdicts.pop("general") not in ("one_draw", "untested"), "published checkpoints are what they are"
+    assert set(verdicts.values()) == {"one_draw"}, "random weights, and what was trained once"
 
 
 def test_one_seed_of_several_draws_has_no_interval(tmp_path: Path) -> None:

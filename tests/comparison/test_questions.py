@@ -155,7 +155,7 @@ def test_steps_of_two_corpora_reach_the_metrics_and_the_page_in_words(made: Simu
     assert "Domain transfer (news)" in page
     assert "领域迁移（news）" in page
     assert "general, then domain transfer (domain_transfer/news)" in page
-    lifts = [lift.en.partition(" changes")[0] for lift in domain_text.lift(comparison.tasks[0], 0.95)]
+    lifts = [lift.en.partition(":")[0] for lift in domain_text.lift(comparison.tasks[0], 0.95)]
     assert lifts == ["Domain transfer", "Domain transfer (news)"]
 
 

@@ -66,8 +66,8 @@ def test_words_follow_what_was_repeated(several: Comparison, page: str) -> None:
     assert step is not None
     assert plain is not None
     text = sentences.step(step, task, 0.95, several.worth)
-    assert "; 2 draws, 3 seeds, 300 test rows with 235 different texts)" in text.en
-    assert "；独立训练 2 次、3 个种子、300 行测试数据（235 种不同文本））" in text.zh
+    assert f"; 2 draws, 3 seeds, 300 test rows with {task.test_texts} different texts)" in text.en
+    assert f"；独立训练 2 次、3 个种子、300 行测试数据（{task.test_texts} 种不同文本））" in text.zh
     by_author = sentences.step(step, dataclasses.replace(task, test_groups=80), 0.95, several.worth)
     assert "; 2 draws, 3 seeds, 300 test rows in 80 groups)" in by_author.en
     assert "300 行测试数据（80 组）" in by_author.zh
