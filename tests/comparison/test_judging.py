@@ -4,12 +4,17 @@ from pathlib import Path
 
 import pytest
 
+from adaptbert.comparison.judging import judged
 from adaptbert.comparison.records import Comparison, Step
+from adaptbert.comparison.rungs import Cost
 from adaptbert.comparison.statistics.multiplicity import adjusted_p
+from adaptbert.comparison.statistics.study import TaskStudy
 from adaptbert.comparison.statistics.verdicts import GAINS, Verdict
+from benchmarks.simulated_studies import Simulator, World
 from tests.support.simulated import ACCURACY, LIFTED, Simulated, compared, simulate
 
 EFFECTS = {*GAINS, "loss"}
+QUESTION = "task_transfer_after_domain"
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +112,15 @@ def test_an_undecided_question_names_the_cheapest_design_that_would_settle_it(no
 
 
 def test_where_rows_are_too_few_more_training_is_not_proposed(noisy: Simulated) -> None:
-    fine, finer = (step_of(compared(noisy, worth=worth), "task_transfer_after_domain") for worth in (0.01, 0.005))
+    """Rows that do the same to all runs of an arm, unlike those of `noisy`."""
+    tasks = compared(noisy).tasks
+    of_rows = Simulator(3).study(World(draws=3, seeds=3, draw=0.1, rows=1.2)).study()
+    studies = {(task.task, task.start): TaskStudy({}, of_rows, 300, 0.1) for task in tasks}
+    one_more = Cost(1000, 1.0)
+    fine, finer = (
+        next(step for step in judged(tasks, studies, worth, 0.95, one_more)[0].steps if step.name == QUESTION)
+        for worth in (0.01, 0.005)
+    )
     assert fine.needed is not None
     assert finer.needed is not None
     assert (fine.needed.design, finer.needed.design) == (None, None)
