@@ -68,6 +68,9 @@ def row_scores(draws: Sequence[Floats]) -> RowScores:
 class RowSpread:
     """Of the arms of a task.
 
+    Every variance is to be added to one between runs, given as `runs`, that has what rows do to single runs already. As
+    much is taken off, and never more than `runs`: runs that all score alike still answer differently.
+
     Args:
         groups: number of rows that are drawn, or of their groups.
     """
@@ -76,19 +79,19 @@ class RowSpread:
         self._scores = scores
         self._groups = groups
 
-    def of_mean(self, arm: str) -> Variance:
-        return self.of_scores(self._scores[arm].mean, self._scores[arm].of_runs)
+    def of_mean(self, arm: str, runs: float) -> Variance:
+        return self.of_scores(self._scores[arm].mean, min(self._scores[arm].of_runs, runs))
 
-    def of_difference(self, arm: str, other: str) -> Variance:
+    def of_difference(self, arm: str, other: str, runs: float) -> Variance:
         one, two = self._scores[arm], self._scores[other]
-        return self.of_scores(one.mean - two.mean, one.of_runs + two.of_runs)
+        return self.of_scores(one.mean - two.mean, min(one.of_runs + two.of_runs, runs))
 
-    def beside(self, arm: str, resampled: Floats) -> Variance:
+    def beside(self, arm: str, resampled: Floats, runs: float) -> Variance:
         """Of the difference from a baseline with these scores on the same resamples."""
-        return self.of_scores(self._scores[arm].mean - resampled, self._scores[arm].of_runs)
+        return self.of_scores(self._scores[arm].mean - resampled, min(self._scores[arm].of_runs, runs))
 
-    def of_scores(self, resampled: Floats, of_runs: float = 0.0) -> Variance:
-        """Of one score on all resamples, without the part of single runs."""
+    def of_scores(self, resampled: Floats, taken_off: float = 0.0) -> Variance:
+        """Of one score on all resamples."""
         rows = max(2, self._groups)
-        share = max(0.0, float(resampled.var(ddof=1)) - of_runs) * rows / (rows - 1)
+        share = max(0.0, float(resampled.var(ddof=1)) - taken_off) * rows / (rows - 1)
         return Variance({"rows": share}, [(share, rows - 1)])

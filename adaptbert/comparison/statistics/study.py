@@ -50,7 +50,7 @@ class Study:
             return Interval(mean, None, None, None, len(seeds), ())
         variance = spread.of_mean(arm)
         if self._rows is not None:
-            variance += self._rows.of_mean(arm)
+            variance += self._rows.of_mean(arm, variance.total)
         return interval(mean, variance, float(means.std(ddof=1)), len(seeds), self.confidence, self.within)
 
     def difference(self, arm: str, other: str) -> Difference | None:
@@ -68,7 +68,7 @@ class Study:
         if len(seeds) >= FEWEST_SEEDS:
             variance = spread.of_difference(arm, other)
             if self._rows is not None:
-                variance += self._rows.of_difference(arm, other)
+                variance += self._rows.of_difference(arm, other, variance.total)
         return Difference(mean, len(seeds), draws, variance, self.confidence, self._reach)
 
     def beside_baseline(self, arm: str, scores: Mapping[int, float], resampled: Floats | None) -> Difference | None:
@@ -87,7 +87,7 @@ class Study:
         if len(seeds) >= FEWEST_SEEDS:
             variance = spread.of_mean(arm, scores)
             if self._rows is not None and resampled is not None:
-                variance += self._rows.beside(arm, resampled)
+                variance += self._rows.beside(arm, resampled, variance.total)
         return Difference(mean, len(seeds), spread.draws(arm), variance, self.confidence, self._reach)
 
     def of_baseline(self, scores: Mapping[int, float], resampled: Floats | None) -> Interval:
@@ -113,8 +113,10 @@ class Study:
 
     def question(self, arm: str, other: str, level: float) -> QuestionSpread:
         """What a test at this level can show of the difference of these two, now and with other draws and seeds."""
-        rows = self._rows.of_difference(arm, other).terms[0] if self._rows is not None else (0.0, MOST_DF)
-        return QuestionSpread(self.spread(arm, other), arm, other, rows, level)
+        spread, rows = self.spread(arm, other), (0.0, MOST_DF)
+        if self._rows is not None:
+            (rows,) = self._rows.of_difference(arm, other, spread.of_difference(arm, other).total).terms
+        return QuestionSpread(spread, arm, other, rows, level)
 
     @property
     def scattered(self) -> set[str]:

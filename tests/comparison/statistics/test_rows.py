@@ -47,10 +47,12 @@ def test_the_standard_error_is_that_of_other_test_sets() -> None:
     rows = RowSpread(
         {name: RowScores(score(own), 0.0) for name, own in zip(("one", "other"), answers, strict=True)}, 300
     )
-    assert rows.of_mean("one").total ** 0.5 == pytest.approx(scores[:, 0].std(), rel=0.25)
-    paired = rows.of_difference("one", "other")
+    assert rows.of_mean("one", 0.0).total ** 0.5 == pytest.approx(scores[:, 0].std(), rel=0.25)
+    paired = rows.of_difference("one", "other", 0.0)
     assert paired.total**0.5 == pytest.approx((scores[:, 0] - scores[:, 1]).std(), rel=0.25)
-    assert paired.total < rows.of_mean("one").total + rows.of_mean("other").total, "pairing takes out the rows"
+    assert paired.total < rows.of_mean("one", 0.0).total + rows.of_mean("other", 0.0).total, (
+        "pairing takes out the rows"
+    )
     assert (list(paired.parts), paired.df) == (["rows"], pytest.approx(299))
 
 
@@ -64,6 +66,8 @@ def test_what_rows_do_to_single_runs_is_taken_off(draws: int, seeds: int) -> Non
         answers = random.normal(0, 20, (400, 1, 1)) + random.normal(0, 40, (400, draws, seeds))
         scores = np.moveaxis(np.tensordot(weights, answers, 1), 0, -1)
         rows = RowSpread({"arm": row_scores(list(scores))}, 400)
-        shares.append(rows.of_mean("arm").total)
+        shares.append(rows.of_mean("arm", 100.0).total)
     assert np.mean(shares) == pytest.approx(1.0, abs=0.15)
+    whole = float(scores.mean((0, 1)).var(ddof=1)) * 400 / 399
+    assert rows.of_mean("arm", 0.0).total == pytest.approx(whole), "runs that score alike have nothing of it"
     assert row_scores([scores[0][:1]]).of_runs == 0, "a single run has nothing beside it"

@@ -70,6 +70,17 @@ def test_arms_that_are_alike_are_equal() -> None:
     assert same.identical
 
 
+def test_runs_that_score_alike_and_answer_differently_are_not_equal() -> None:
+    """The spread between runs is 0, so that the test rows are all that an interval can rest on."""
+    random, alike = np.random.default_rng(5), {draw: dict.fromkeys((1, 2, 3), 0.5) for draw in (1, 2)}
+    cells = {arm: [0.5 + random.normal(0, 0.02, (3, 1000)) for _ in alike] for arm in ("a", "b")}
+    arms = {arm: ArmRuns(alike, own) for arm, own in cells.items()}
+    difference = of_arms(arms, 500, 0.95, UNIT).difference("a", "b")
+    assert difference is not None
+    assert not difference.identical
+    assert difference.se == pytest.approx(0.02 * (2 / 6) ** 0.5, rel=0.1)
+
+
 def test_an_arm_that_scatters_is_judged_by_itself() -> None:
     world = World(3, 5, 0.5, 0, scatter={"scratch": 8.0})
     wide = study(world)

@@ -160,11 +160,11 @@ def looking_again(comparison: Comparison) -> Words | None:
     level = f"{1 - comparison.confidence:g}"
     return Words(
         "Whoever adds draws or seeds after seeing a verdict and judges again errs more often than the level says: at "
-        "the level 0.05, five looks at growing draws err in 12 to 15 of 100 simulated studies, not in 5. Settle the "
+        "the level 0.05, five looks at growing draws err in 11 to 13 of 100 simulated studies, not in 5. Settle the "
         f"number of draws and of looks beforehand, or raise `compare.confidence` to 1 − {level}/looks before the "
         "second look.",
         "看到结论之后再增加训练次数或种子并重新判断，出错会比设定的水平更多：在 0.05 的水平下，训练次数逐步增加、"
-        "前后看五次，100 次模拟研究中有 12 到 15 次出错，而不是 5 次。请事先定好训练次数与看的次数，"
+        "前后看五次，100 次模拟研究中有 11 到 13 次出错，而不是 5 次。请事先定好训练次数与看的次数，"
         f"或在第二次看之前把 `compare.confidence` 提高到 1 − {level}/次数。",
     )
 

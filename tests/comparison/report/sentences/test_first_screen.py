@@ -70,7 +70,7 @@ def test_what_adding_draws_after_a_verdict_does_to_the_level_stands_once(repeate
     advised = needing(Needed(Design(6, 8, 1234.5), None))
     said = repetition.looking_again(advised)
     assert said is not None
-    assert "five looks at growing draws err in 12 to 15 of 100 simulated studies, not in 5" in said.en
+    assert "five looks at growing draws err in 11 to 13 of 100 simulated studies, not in 5" in said.en
     assert "raise `compare.confidence` to 1 − 0.1/looks before the second look" in said.en
     assert "`compare.confidence` 提高到 1 − 0.1/次数" in said.zh
     assert in_markdown(advised).count(said.en) == in_markdown(advised).count(said.zh) == 1
