@@ -6,7 +6,8 @@ from adaptbert.comparison.questions import QUESTIONS
 from adaptbert.comparison.records import Comparison, Step, Task
 from adaptbert.comparison.report.sentences import repetition, starts
 from adaptbert.comparison.report.sentences.steps import verdict_with
-from adaptbert.comparison.report.terms import Words, change, listed, millions, same, step_name, within
+from adaptbert.comparison.report.terms import Words, change, millions, same, step_name, within
+from adaptbert.comparison.statistics.intervals import Difference
 from adaptbert.comparison.statistics.verdicts import GAINS, Verdict
 
 
@@ -39,8 +40,11 @@ def matrix(comparison: Comparison) -> list[Row]:
 
 def heading(comparison: Comparison) -> Words:
     """Of the page: a question only where an answer names a step."""
-    if any(step.verdict in GAINS for task in comparison.tasks for step in task.steps):
+    steps = [step for task in comparison.tasks for step in task.steps]
+    if any(step.verdict in GAINS for step in steps):
         return Words("Which steps helped?", "哪些步骤有效？")
+    if comparison.draws == 1 and {step.verdict for step in steps if step.primary} == {"one_draw"}:
+        return Words("No verdict yet: each step was trained once", "尚无结论：每一步只训练了一次")
     return Words("No step is shown to help", "没有证实任何步骤有效")
 
 
@@ -69,20 +73,33 @@ def verdict(comparison: Comparison) -> list[Words]:
 
 
 def _answer(row: Row, worth: float) -> Words:
-    """One question on all tasks: verdict after verdict."""
+    """One question on all tasks: verdict after verdict, each with its differences and their intervals."""
     by_verdict: dict[Verdict, list[Words]] = {}
     for task, step in row.answers:
         if step is not None:
-            size = "" if step.difference is None else f" {change(step.difference.mean)}"
-            by_verdict.setdefault(step.verdict, []).append(same(f"{task.name}{size}"))
+            by_verdict.setdefault(step.verdict, []).append(_size(task.name, step.difference))
     parts = [
-        Words(f"{name.en} ({listed(tasks).en})", f"{name.zh}（{listed(tasks).zh}）")
-        for name, tasks in ((verdict_with(verdict, worth), tasks) for verdict, tasks in by_verdict.items())
+        Words(
+            f"{name.en} ({'; '.join(each.en for each in sizes)})",
+            f"{name.zh}（{'；'.join(each.zh for each in sizes)}）",
+        )
+        for name, sizes in ((verdict_with(verdict, worth), sizes) for verdict, sizes in by_verdict.items())
     ]
     return Words(
         f"{row.name.en}: {'; '.join(part.en for part in parts)}.",
         f"{row.name.zh}：{'；'.join(part.zh for part in parts)}。",
     )
+
+
+def _size(task: str, difference: Difference | None) -> Words:
+    """A difference on a task in points, with its interval where there is one."""
+    if difference is None:
+        return same(task)
+    mean = f"{task} {change(difference.mean)}"
+    if difference.low is None or difference.high is None:
+        return Words(f"{mean} points", f"{mean} 分")
+    low, high = change(difference.low), change(difference.high)
+    return Words(f"{mean} points, {low} to {high}", f"{mean} 分，{low} 到 {high}")
 
 
 def _several(comparison: Comparison) -> list[Words]:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from adaptbert.comparison.records import Comparison
+from adaptbert.comparison.report import overview
 from adaptbert.comparison.report.page import render
 from adaptbert.comparison.report.terms import VERDICTS
 from adaptbert.comparison.tables.metrics_json import summary
@@ -115,9 +116,10 @@ def test_the_first_screen_says_what_is_lacking_and_what_it_costs(page: str) -> N
     head = page[page.index("<h1>") : page.index("</header>")]
     assert "The domain text itself: one draw, no verdict (section " in head
     assert "领域文本本身：只训练一次，无结论（section " in head
-    assert "Each rung was trained once; training it again may give another result." in head
-    assert "Verdicts need a second draw (<code>ladder.draws: 2</code>): " in head
-    assert "要下结论，需要第二次独立训练（<code>ladder.draws: 2</code>）：" in head
+    assert "No verdict yet: each step was trained once" in head
+    assert "Each step before it was trained once (one draw); trained again with another seed, it may give " in head
+    assert "Verdicts need at least two draws (<code>ladder.draws: 2</code> in params.yaml): " in head
+    assert "要下结论，至少需要两次独立训练（params.yaml 中 <code>ladder.draws: 2</code>）：" in head
 
 
 def test_table_and_file_give_the_differences_without_a_verdict(sure: Comparison) -> None:
@@ -140,6 +142,7 @@ def test_a_draw_without_a_result_leaves_one(tmp_path: Path) -> None:
     (task,) = compared(made).tasks
     verdicts = {step.name: (step.verdict, step.draws) for step in task.steps}
     assert verdicts["domain_text"] == verdicts["task_transfer_after_domain"] == ("one_draw", 1)
+    assert overview.heading(compared(made)).en == "No step is shown to help"
 
 
 @pytest.mark.parametrize(("primary", "promised"), [(["domain_text"], True), (["climb"], False)])
@@ -148,4 +151,4 @@ def test_a_second_draw_is_advised_only_where_it_brings_a_verdict(
 ) -> None:
     """General pre-training is done once, whatever `draws` says."""
     comparison = compared(simulate(tmp_path, tasks=["section"]), primary=primary)
-    assert ("Verdicts need a second draw" in render(comparison)) is promised
+    assert ("Verdicts need at least two draws" in render(comparison)) is promised

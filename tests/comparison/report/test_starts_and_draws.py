@@ -116,7 +116,8 @@ def test_one_more_draw_has_a_price_and_an_honest_use(comparison: Comparison, sev
     assert "falls as 1/√n" in first.en
     assert "4.50 百万词元、143 TFLOP" in first.zh
     second = repetition.once(once)
-    assert second.en.endswith("Verdicts need a second draw (`ladder.draws: 2`): 4.50 M tokens and 143 TFLOP more.")
+    price = "4.50 M tokens and 143 TFLOP more."
+    assert second.en.endswith(f"Verdicts need at least two draws (`ladder.draws: 2` in params.yaml): {price}")
     assert same_numbers(second)
     assert "second draw" not in repetition.once(dataclasses.replace(comparison, one_more_draw=None)).en
     more = repetition.one_more_draw(several)

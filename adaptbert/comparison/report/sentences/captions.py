@@ -165,10 +165,12 @@ def demonstration(comparison: Comparison) -> Words | None:
     if len(names) < len(comparison.sources):
         text = Words(f"A part of the text ({listed(names).en}) is text", f"一部分文本（{listed(names).zh}）是")
         return text + Words(
-            "that is available on any machine. Figures that depend on it do not predict the effect on your text.",
-            "任何机器上都有的文本，依赖它的数字不代表在您自己的文本上的效果。",
+            "that comes with Python and installed packages. Figures that depend on it do not predict the effect on "
+            "your text.",
+            "随 Python 与所安装软件包而来的文本，依赖它的数字不代表在您自己的文本上的效果。",
         )
     return text + Words(
-        "that is available on any machine. They show that the pipeline works, not how it performs on your text.",
-        "任何机器上都有的文本，只说明流程可用，不代表在您自己的文本上的效果。",
+        "that comes with Python and installed packages. They show that the pipeline works, not how it performs on "
+        "your text.",
+        "随 Python 与所安装软件包而来的文本，只说明流程可用，不代表在您自己的文本上的效果。",
     )

@@ -56,9 +56,9 @@ def once(comparison: Comparison) -> Words:
     draws = comparison.draws
     if draws == 1:
         return Words(
-            "Only fine-tuning was repeated, over seeds. Each rung was trained once; training it again may give "
-            "another result.",
-            "重复的只有微调（换种子）；每一级只训练了一次，重新训练可能得到不同的结果。",
+            "Only fine-tuning was repeated, over seeds. Each step before it was trained once (one draw); trained "
+            "again with another seed, it may give another result.",
+            "重复的只有微调（换种子）；它之前的每一步只训练了一次（一次独立训练），换种子重新训练可能得到不同的结果。",
         ) + (_second_draw(comparison.one_more_draw) if _draws_bring_verdicts(comparison) else Words("", ""))
     return Words(
         f"Each rung above general pre-training was trained {draws} times (draws), and each draw was fine-tuned with "
@@ -84,8 +84,9 @@ def _second_draw(cost: Cost | None) -> Words:
         return Words("", "")
     tokens, tflop = millions(cost.tokens), amount(cost.tflop)
     return Words(
-        f"Verdicts need a second draw (`ladder.draws: 2`): {tokens} M tokens and {tflop} TFLOP more.",
-        f"要下结论，需要第二次独立训练（`ladder.draws: 2`）：再用 {tokens} 百万词元、{tflop} TFLOP。",
+        f"Verdicts need at least two draws (`ladder.draws: 2` in params.yaml): {tokens} M tokens and {tflop} TFLOP "
+        "more.",
+        f"要下结论，至少需要两次独立训练（params.yaml 中 `ladder.draws: 2`）：再用 {tokens} 百万词元、{tflop} TFLOP。",
     )
 
 
