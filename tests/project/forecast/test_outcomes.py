@@ -1,5 +1,7 @@
 """Ranges come from records alone, and say of which question; signs compare, and claim no more."""
 
+import json
+
 import pytest
 
 from adaptbert.comparison.forecasts import Gap, Overlap, TextFacts
@@ -7,6 +9,7 @@ from adaptbert.comparison.questions import QUESTIONS
 from adaptbert.project.forecast import outcomes
 from adaptbert.project.forecast.outcomes import NEAREST, Record, ranges
 from adaptbert.project.forecast.signs import signs
+from tests.support.project import ROOT
 
 GENERAL = TextFacts(
     kind="corpus", tokens=100, characters_per_token=4.0, unknown_rate=0.001, rejected=0.0, duplicates=0.0
@@ -14,18 +17,28 @@ GENERAL = TextFacts(
 
 
 def test_a_range_is_that_of_its_records() -> None:
-    (domain,) = ranges(["domain_transfer"], worth=1.0)
+    domain, _ = ranges(["domain_transfer"], worth=1.0)
     assert (domain.low, domain.high, domain.records, domain.own) == (0.0, 12.4, 8, False)
     assert domain.reach == 5, "2.3, 12.4, 3.5, 1.6 and 1.4 are 1 or more; 0.4, 0.0 and 0.4 are not"
-    (task,) = ranges(["task_transfer_after_domain"], worth=1.0)
+    task, _ = ranges(["task_transfer_after_domain"], worth=1.0)
     assert (task.low, task.high, task.reach) == (0.2, 2.2, 2)
 
 
 def test_where_no_record_asks_the_question_it_is_of_the_nearest() -> None:
-    (text,) = ranges(["domain_text/news"], worth=1.0)
+    text, _ = ranges(["domain_text/news"], worth=1.0)
     assert (text.question, text.records_of) == ("domain_text/news", "domain_transfer")
     assert ranges(["climb", "a_question_of_the_user"], worth=1.0) == []
     assert {*NEAREST, *NEAREST.values(), *(record.question for record in outcomes.published())} <= set(QUESTIONS)
+
+
+def test_own_records_are_the_figures_of_the_studies() -> None:
+    for record in outcomes.OWN:
+        figures = json.loads((ROOT / record.study).with_suffix(".json").read_text())
+        step = figures[record.task]["small"]["steps"][record.question]
+        assert record.gain == round(100 * step["difference"], 1)
+    (published, ours) = ranges(["domain_text"], worth=1.0)
+    assert (ours.low, ours.high, ours.records, ours.reach, len(ours.sources)) == (0.2, 6.6, 5, 3, 2)
+    assert published.records_of == "domain_transfer"
 
 
 def test_own_records_are_apart_and_exact(monkeypatch: pytest.MonkeyPatch) -> None:
