@@ -2,7 +2,8 @@
 
 The peer is transformers' Trainer, wired as its run_glue example wires it: at its defaults every text is padded to 128
 tokens and trained in fp32; with the flags that a careful user finds, batches of similar lengths are padded to their
-longest and trained in bf16. One sentence an example, two labels, dropout 0.1, as many examples a step.
+longest and trained in the faster precision. One sentence an example, two labels, dropout 0.1, as many examples a step.
+Ours runs in both precisions: the one that `auto` chooses here, and the other.
 
     python -m benchmarks.finetuning                # mini on a CPU
     python -m benchmarks.finetuning --set gpu      # BERT base on a CUDA device
@@ -21,13 +22,14 @@ from adaptbert.finetuning.module import FineTuning, LabelledBatches
 from adaptbert.finetuning.tasks.examples import whole
 from adaptbert.finetuning.tasks.shapes import shape_of
 from adaptbert.finetuning.tasks.single_sentence import SingleSentenceConfig
+from adaptbert.model.precision import chosen
 from adaptbert.rows.task_description import TaskDescription
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.training.loop import fit
 from adaptbert.training.plan import Measure, Plan
-from benchmarks.peer import MEGABATCH, PEERS, Flags, timed
+from benchmarks.peer import MEGABATCH, Flags, peers, timed
 from benchmarks.profile import profiled
-from benchmarks.rounds import OURS, Budget, Speed, Stopwatch, command, compared
+from benchmarks.rounds import Budget, Speed, Stopwatch, command, compared, of_ours
 from benchmarks.workload import OPTIM, ROW, Documents, Setting, tokenizer
 
 LABELS = ["a", "b"]
@@ -46,6 +48,7 @@ def train(
     seed: int,
     measure_at: dict[int, Measure],
     around: Callable[[Callable[[int], Any]], Callable[[int], Any]] = lambda batches: batches,
+    precision: str = "auto",
 ) -> list[dict[str, float]]:
     """`fit`, as every cell calls it; the curve. `around` may wrap what makes the batches."""
     torch.manual_seed(seed)
@@ -56,15 +59,15 @@ def train(
     examples = examples.labelled(np.array(labels(count)))
     module = FineTuning(BertForSequenceClassification(setting.config(num_labels=len(LABELS))), shape, OPTIM, steps)
     batches = LabelledBatches(examples, seed, setting.documents, setting.block)
-    plan = Plan(steps, 1, OPTIM.clip_norm, "bf16-mixed", seed, "train/loss")
+    plan = Plan(steps, 1, OPTIM.clip_norm, chosen(precision), seed, "train/loss")
     return fit(module, around(batches), plan, Run(), measure_at).curve
 
 
-def ours(setting: Setting, documents: Documents, budget: Budget, seed: int) -> Speed:
+def ours(setting: Setting, documents: Documents, budget: Budget, precision: str, seed: int) -> Speed:
     """Our run of a round."""
     stopwatch = Stopwatch(budget, budget.ours)
     points: dict[int, Measure] = dict.fromkeys((stopwatch.first, stopwatch.last), stopwatch.look)
-    first, last = train(setting, documents, stopwatch.last, seed, points)
+    first, last = train(setting, documents, stopwatch.last, seed, points, precision=precision)
     counted = (stopwatch.last - stopwatch.first) * setting.documents
     return stopwatch.speed(counted, int(last["tokens"] - first["tokens"]))
 
@@ -95,7 +98,9 @@ def stock(setting: Setting, documents: Documents, budget: Budget, flags: Flags, 
 def measure(setting: Setting, budget: Budget, peers: dict[str, Flags]) -> dict[str, Any]:
     """All contenders."""
     documents = Documents(setting, max(MEGABATCH, budget.warm + budget.steps) * setting.documents)
-    contenders: dict[str, Callable[[int], Speed]] = {OURS: partial(ours, setting, documents, budget)}
+    contenders: dict[str, Callable[[int], Speed]] = {
+        name: partial(ours, setting, documents, budget, precision) for name, precision in of_ours().items()
+    }
     contenders |= {name: partial(stock, setting, documents, budget, flags) for name, flags in peers.items()}
     return compared(contenders, budget, ("examples", "tokens"))
 
@@ -112,7 +117,7 @@ def main() -> None:
         "finetuning",
         __doc__,
         {"cpu": ["mini-short-30k", "mini-large-30k"], "gpu": ["base-short-30k"]},
-        lambda setting, budget, group: measure(setting, budget, PEERS[group]),
+        lambda setting, budget, group: measure(setting, budget, peers(group)),
         lambda setting, budget, _: profile(setting, budget),
     )
 

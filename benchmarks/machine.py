@@ -10,6 +10,8 @@ from typing import Any
 import torch
 
 RESULTS = Path(__file__).parent / "results"
+ISA = "ONEDNN_MAX_CPU_ISA"
+"""The variable that withholds instructions of the processor from oneDNN, such as those for bfloat16."""
 PACKAGES = ("torch", "transformers", "pytorch-lightning", "numpy", "datasets")
 
 
@@ -24,6 +26,7 @@ def machine() -> dict[str, Any]:
         "processor": cpu,
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),
+        "instructions": f"{os.environ.get(ISA, 'all')} of oneDNN, {torch.backends.cpu.get_cpu_capability()}",
         "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu",
         "python": platform.python_version(),
         **{name: version(name) for name in PACKAGES},

@@ -1,9 +1,10 @@
 """Masked-LM training against the stock trainer: real tokens a second, as ratios.
 
 The peer is transformers' Trainer with DataCollatorForLanguageModeling, wired as its run_mlm example wires them for one
-document a line: once at its defaults, once with the flags that a careful user finds (bf16, the faster attention,
-batches of similar lengths; on a GPU also compiled). All train the same architecture on the same documents, with as
-many documents a step, 15 % masks and dropout 0.1.
+document a line: once at its defaults, once with the flags that a careful user finds (the faster precision and
+attention, batches of similar lengths; on a GPU also compiled). All train the same architecture on the same documents,
+with as many documents a step, 15 % masks and dropout 0.1. Ours runs in both precisions: the one that `auto` chooses
+here, and the other.
 
     python -m benchmarks.masked_lm                 # tiny, mini and small on a CPU
     python -m benchmarks.masked_lm --set gpu       # BERT base on a CUDA device
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from transformers import BertForMaskedLM, DataCollatorForLanguageModeling
 
 from adaptbert.model.flops import training_flop
+from adaptbert.model.precision import BF16, chosen
 from adaptbert.pretraining.masked_lm import MaskedBatches, MaskedLM
 from adaptbert.pretraining.masking import Masker, MaskingConfig
 from adaptbert.runtime.peak_flops import matmul_peak
@@ -28,9 +30,9 @@ from adaptbert.tokenization.store.tokenizer import Tokenizer
 from adaptbert.training.document_stream import DocumentStream
 from adaptbert.training.loop import fit
 from adaptbert.training.plan import Measure, Plan
-from benchmarks.peer import MEGABATCH, PEERS, Flags, timed
+from benchmarks.peer import MEGABATCH, Flags, peers, timed
 from benchmarks.profile import profiled
-from benchmarks.rounds import OURS, Budget, Speed, Stopwatch, command, compared
+from benchmarks.rounds import OURS, Budget, Speed, Stopwatch, command, compared, of_ours
 from benchmarks.workload import OPTIM, USUAL, Documents, Setting, tokenizer
 
 MASKING = MaskingConfig(unit="token", probability=0.15, mask_share=0.8, random_share=0.1, keep_share=0.1)
@@ -43,6 +45,7 @@ def train(
     seed: int,
     measure_at: dict[int, Measure],
     around: Callable[[Callable[[int], Any]], Callable[[int], Any]] = lambda batches: batches,
+    precision: str = "auto",
 ) -> list[dict[str, float]]:
     """`fit`, as every rung calls it; the curve. `around` may wrap what makes the batches."""
     torch.manual_seed(seed)
@@ -51,15 +54,15 @@ def train(
     tokens = max(setting.block, round(float(documents.lengths.mean()) * setting.documents))
     stream = DocumentStream(documents.lengths, seed, tokens)
     batches = MaskedBatches(documents, stream, masker, setting.block)
-    plan = Plan(steps, 1, OPTIM.clip_norm, "bf16-mixed", seed, "train/mlm_loss")
+    plan = Plan(steps, 1, OPTIM.clip_norm, chosen(precision), seed, "train/mlm_loss")
     return fit(module, around(batches), plan, Run(), measure_at).curve
 
 
-def ours(setting: Setting, documents: Documents, budget: Budget, seed: int) -> Speed:
+def ours(setting: Setting, documents: Documents, budget: Budget, precision: str, seed: int) -> Speed:
     """Our run of a round."""
     stopwatch = Stopwatch(budget, budget.ours)
     points: dict[int, Measure] = dict.fromkeys((stopwatch.first, stopwatch.last), stopwatch.look)
-    first, last = train(setting, documents, stopwatch.last, seed, points)
+    first, last = train(setting, documents, stopwatch.last, seed, points, precision=precision)
     tokens = int(last["tokens"] - first["tokens"])
     return stopwatch.speed(round(tokens / documents.lengths.mean()), tokens)
 
@@ -95,13 +98,15 @@ def stock(setting: Setting, documents: Documents, budget: Budget, flags: Flags, 
 def measure(setting: Setting, budget: Budget, peers: dict[str, Flags]) -> dict[str, Any]:
     """All contenders, and our share of what the machine can do."""
     documents = Documents(setting, max(MEGABATCH, budget.warm + budget.steps) * setting.documents)
-    contenders: dict[str, Callable[[int], Speed]] = {OURS: partial(ours, setting, documents, budget)}
+    contenders: dict[str, Callable[[int], Speed]] = {
+        name: partial(ours, setting, documents, budget, precision) for name, precision in of_ours().items()
+    }
     contenders |= {name: partial(stock, setting, documents, budget, flags) for name, flags in peers.items()}
     speeds = compared(contenders, budget, ("tokens",))
     mean = float(documents.lengths.mean())
-    chosen = round(MASKING.probability * (mean - 2) / mean * 1e6)
-    flop = training_flop(setting.config(), 10**6, setting.block, chosen, chosen) / 1e6
-    peak = matmul_peak(torch.bfloat16)
+    masked = round(MASKING.probability * (mean - 2) / mean * 1e6)
+    flop = training_flop(setting.config(), 10**6, setting.block, masked, masked) / 1e6
+    peak = matmul_peak(torch.bfloat16 if chosen("auto") == BF16 else torch.float32)
     return {
         **speeds,
         "flop_per_token": round(flop),
@@ -122,7 +127,7 @@ def main() -> None:
         "masked_lm",
         __doc__,
         USUAL,
-        lambda setting, budget, group: measure(setting, budget, PEERS[group]),
+        lambda setting, budget, group: measure(setting, budget, peers(group)),
         lambda setting, budget, _: profile(setting, budget),
     )
 

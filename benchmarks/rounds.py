@@ -7,6 +7,7 @@ import argparse
 import gc
 import logging
 import multiprocessing
+import os
 import resource
 import statistics
 import time
@@ -18,10 +19,18 @@ from typing import Any
 
 import torch
 
-from benchmarks.machine import keep
+from adaptbert.model.precision import BF16, FLOAT32, chosen
+from benchmarks.machine import ISA, keep
 from benchmarks.workload import SETTINGS, Setting
 
-OURS = "ours"
+OURS, OTHER_PRECISION = "ours", "ours, other precision"
+
+
+def of_ours() -> dict[str, str]:
+    """Our contenders and their precision: the one that `auto` chooses on this machine, and on a processor the other."""
+    best = chosen("auto")
+    other = FLOAT32 if best == BF16 else BF16
+    return {OURS: best} if torch.cuda.is_available() else {OURS: best, OTHER_PRECISION: other}
 
 
 @dataclass(frozen=True)
@@ -101,7 +110,7 @@ def compared(contenders: Mapping[str, Callable[[int], Speed]], budget: Budget, u
         for name, contender in contenders.items():
             speed = _process(name).submit(contender, number).result() if budget.apart else contender(number)
             speeds[name].append(speed)
-    results: dict[str, Any] = {}
+    results: dict[str, Any] = {"precision": chosen("auto")}
     for unit in units:
         rates = {
             name: {
@@ -134,6 +143,10 @@ def _ratio(ours: list[float], theirs: list[float]) -> dict[str, float]:
 
 Benchmark = Callable[[Setting, Budget, str], dict[str, Any]]
 
+STAND_IN = f"""A processor without instructions for bfloat16, or with shorter vectors, is stood in for by
+{ISA}=AVX512_CORE, or by {ISA}=AVX2 ATEN_CPU_CAPABILITY=avx2 MKL_ENABLE_INSTRUCTIONS=AVX2;
+the results get a file of their own."""
+
 
 def command(
     name: str,
@@ -149,7 +162,9 @@ def command(
         measure: of a setting; the third argument is the set, which decides on the peers.
         profile: where the time of a step goes; with --profile.
     """
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=description, epilog=STAND_IN, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--set", choices=SETTINGS, default="cpu", help="sizes, peers and length of a run")
     parser.add_argument("--settings", nargs="+", metavar="SETTING", help="some of the set; otherwise its usual ones")
     parser.add_argument("--rounds", type=int)
@@ -163,7 +178,8 @@ def command(
     if unknown := sorted(set(chosen) - set(settings)):
         parser.error(f"unknown {', '.join(unknown)}; there are {', '.join(settings)}")
     logging.getLogger("pytorch_lightning").setLevel(logging.ERROR)
-    work, file = measure, name if arguments.set == "cpu" else f"{name}-{arguments.set}"
+    group, isa = "" if arguments.set == "cpu" else arguments.set, os.environ.get(ISA, "").lower()
+    work, file = measure, "-".join(part for part in (name, group, isa) if part)
     if profile is not None and arguments.profile:
         work, file = profile, f"{file}-profile"
     table = {}

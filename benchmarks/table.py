@@ -40,6 +40,8 @@ def speeds(unit: str) -> Callable[[Results], str]:
             for name, setting in results["settings"].items()
         ]
         rounds = f"{results['rounds']} interleaved rounds: median (lowest to highest)."
+        if precision := first.get("precision"):
+            rounds += f" `auto` is {precision} there."
         return f"{_markdown(head, rows)}\n\n{rounds}"
 
     return rendered
@@ -218,8 +220,12 @@ def real_sets(results: Results) -> str:
 # A new benchmark gets a line here.
 TABLES: dict[str, tuple[str, Callable[[Results], str]]] = {
     "masked_lm": ("Masked LM", speeds("tokens")),
+    "masked_lm-avx512_core": ("Masked LM without instructions for bfloat16 (AVX-512)", speeds("tokens")),
+    "masked_lm-avx2": ("Masked LM with AVX2 alone", speeds("tokens")),
     "masked_lm-profile": ("Where the time of a step goes", profile),
     "finetuning": ("Fine-tuning", speeds("examples")),
+    "finetuning-avx512_core": ("Fine-tuning without instructions for bfloat16 (AVX-512)", speeds("examples")),
+    "finetuning-avx2": ("Fine-tuning with AVX2 alone", speeds("examples")),
     "finetuning-profile": ("Where the time of a step of fine-tuning goes", profile),
     "quality": ("Quality at equal tokens", quality),
     "tokenising": ("Tokenising and masking", tokenising),
@@ -245,8 +251,9 @@ def tables(folder: Path = RESULTS) -> str:
         if name in results:
             machine = results[name]["machine"]
             device = "" if machine["device"] == "cpu" else f"{machine['device']}, "
+            isa = f" ({machine['instructions']})" if "instructions" in machine else ""
             where = (
-                f"{device}{machine['processor']}, {machine['threads']} threads; torch {machine['torch']},"
+                f"{device}{machine['processor']}{isa}, {machine['threads']} threads; torch {machine['torch']},"
                 f" transformers {machine['transformers']}."
             )
             parts.append(f"### {title}\n\n{render(results[name])}\n\n{where}\n")

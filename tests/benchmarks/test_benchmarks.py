@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 import torch
 
+from adaptbert.model.precision import chosen
 from adaptbert.pretraining.masked_lm import NO_ANSWER, MaskedBatches
 from adaptbert.training.document_stream import DocumentStream
 from benchmarks import finetuning, machine, masked_lm, quality, real_text, table
-from benchmarks.peer import PEERS, sample_of_groups
+from benchmarks.peer import peers, sample_of_groups
 from benchmarks.profile import REST
-from benchmarks.rounds import Budget, Speed, compared
+from benchmarks.rounds import OTHER_PRECISION, Budget, Speed, compared
 from benchmarks.workload import SETTINGS, Documents, Setting
 from tests.support import tiny, tiny_params
 
@@ -35,23 +36,24 @@ def check_ratios(result: dict, unit: str, peers: list[str]) -> None:
 
 @pytest.mark.parametrize("setting", [SHORT, PACKED])
 def test_masked_lm(setting: Setting) -> None:
-    result = masked_lm.measure(setting, BUDGET, PEERS["cpu"])
-    check_ratios(result, "tokens", list(PEERS["cpu"]))
+    result = masked_lm.measure(setting, BUDGET, peers("cpu"))
+    check_ratios(result, "tokens", [OTHER_PRECISION, *peers("cpu")])
+    assert result["precision"] == chosen("auto")
     assert result["share_of_peak"] >= 0
     assert result["flop_per_token"] > 0
 
 
 def test_masked_lm_with_the_peers_of_a_gpu() -> None:
     """All but the compiled one, which takes a minute."""
-    peers = {name: flags for name, flags in PEERS["gpu"].items() if not flags.arguments.get("torch_compile")}
-    assert len(peers) == 2
-    check_ratios(masked_lm.measure(SHORT, BUDGET, peers), "tokens", list(peers))
+    quick = {name: flags for name, flags in peers("gpu").items() if not flags.arguments.get("torch_compile")}
+    assert len(quick) == 2
+    check_ratios(masked_lm.measure(SHORT, BUDGET, quick), "tokens", [OTHER_PRECISION, *quick])
 
 
 def test_finetuning() -> None:
-    result = finetuning.measure(SHORT, BUDGET, PEERS["cpu"])
+    result = finetuning.measure(SHORT, BUDGET, peers("cpu"))
     for unit in ("examples", "tokens"):
-        check_ratios(result, unit, list(PEERS["cpu"]))
+        check_ratios(result, unit, [OTHER_PRECISION, *peers("cpu")])
 
 
 @pytest.mark.parametrize("benchmark", [masked_lm, finetuning])

@@ -1,4 +1,4 @@
-"""Gains that were measured elsewhere or in this project: the only ground that a forecast has for a range.
+"""Gains that were published or measured in this project: the only ground that a forecast has for a range.
 
 A record is of one question (adaptbert.comparison.questions) and one task, in points. Published ones and studies of this
 project are told apart, because texts, budgets, metrics and starts differ.

@@ -114,7 +114,7 @@ def _ranges(facts: Facts) -> Iterator[RenderableType]:
     if not facts.ranges:
         yield "No gain is recorded for any primary question of params.yaml, nor for one like it: there is no range.\n"
         return
-    title = "Gains that were measured elsewhere, in points: what has been seen, not what is expected here"
+    title = "Gains that were measured before, in points: what has been seen, not what is expected here"
     table = _table(title, "primary question", ["lowest", "highest"], ["records"])
     for each in facts.ranges:
         table.add_row(each.question, f"{each.low:+.1f}", f"{each.high:+.1f}", _records(each))
