@@ -25,9 +25,9 @@ from typing import Any
 
 from adaptbert.base.files import read_json
 from adaptbert.model.checkpoint import Checkpoint
+from adaptbert.runtime.libraries import QUIET
 from adaptbert.runtime.params import blocks, expanded_ladder
 from adaptbert.runtime.params import params_file as params
-from adaptbert.runtime.stage import QUIET
 from benchmarks import machine
 
 ROOT = Path(__file__).parents[1]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-from adaptbert.runtime.stage import QUIET
+from adaptbert.runtime.libraries import QUIET
 
 if TYPE_CHECKING:
     from adaptbert.comparison.records import Comparison

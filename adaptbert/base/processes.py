@@ -4,8 +4,10 @@ import os
 
 
 def cores() -> int:
-    """CPU cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """CPU cores that this process may use: of its affinity, and of the quota of its container, a part counted whole."""
+    from joblib import cpu_count
+
+    return int(cpu_count())
 
 
 def has_ended(pid: int, moment: float) -> bool:

@@ -41,6 +41,7 @@ class LabelledBatch:
         places: the tokens that the head reads, (places,).
         owners: the example of each place, (places,).
         targets: of each place, (places, ...).
+        most_places: of an example.
         counts: tokens, padding not counted, and places.
         frozen: number of the lowest depths (adaptbert.model.parameter_depth) that are not trained on this batch; None:
             no change.
@@ -52,6 +53,7 @@ class LabelledBatch:
     places: Tensor
     owners: Tensor
     targets: Tensor
+    most_places: int
     counts: dict[str, int]
     frozen: int | None = None
 
@@ -79,6 +81,7 @@ def batch_of(examples: Examples, block_size: int) -> LabelledBatch:
         torch.from_numpy(examples.flat_places()),
         torch.from_numpy(examples.owners()),
         torch.from_numpy(targets),
+        int(examples.counts.max(initial=0)),
         {"tokens": len(examples.ids), "places": len(examples.places)},
     )
 
@@ -146,7 +149,7 @@ class FineTuning(pl.LightningModule):
             return self._second_pass.loss(
                 lambda shift: self._shape.loss(self._logits(batch, shift), batch),
                 lengths,
-                self.model.config.hidden_size,
+                (len(batch.ids), self.model.config.hidden_size),
             )
         first = self._logits(batch)
         loss = self._shape.loss(first, batch)

@@ -7,8 +7,8 @@ et al. 2017, section 3.2).
 cpu     the layout is rows of one size, some positions are empty; a bias and two batched products: in bfloat16 several
         times faster than the fused operator
 cuda    the layout is the flat tokens, no position is empty; torch's kernel for documents of any length (`varlen_attn`,
-        FlashAttention-2)
-either  rows and the fused operator with a mask, where that kernel cannot be used: it has no dropout and no float32
+        FlashAttention-2; with dropout the operator below it, which has a rate)
+either  rows and the fused operator with a mask, where that kernel cannot be used: it has no float32
 """
 
 from functools import cached_property
@@ -34,14 +34,11 @@ class Attention:
         heads: of every layer.
         size: of a head.
         dtype: of the products.
-        rate: of dropout, the highest of all layers.
     """
 
-    def __init__(
-        self, rows: Rows, device: torch.device, heads: int, size: int, dtype: torch.dtype, rate: float
-    ) -> None:
+    def __init__(self, rows: Rows, device: torch.device, heads: int, size: int, dtype: torch.dtype) -> None:
         self._rows, self._device, self._heads, self._size, self._dtype = rows, device, heads, size, dtype
-        self._is_flat = flash_fits(device, dtype, size, rate)
+        self._is_flat = flash_fits(device, dtype, size)
 
     def to_layout(self, values: Tensor) -> Tensor:
         """Values of the tokens, (tokens, ...), moved to their layout positions, (positions, ...); 0 at empty ones."""
@@ -68,7 +65,7 @@ class Attention:
             (selected or positions, heads * size).
         """
         if self._is_flat:
-            mixed = self._flat(projected.view(-1, 3, self._heads, self._size))
+            mixed = self._flat(projected.view(-1, 3, self._heads, self._size), rate)
         else:
             parts = projected.view(*self._same.shape[:2], 3, self._heads, self._size).permute(2, 0, 3, 1, 4)
             operator = self._by_products if self._device.type == "cpu" else self._fused
@@ -76,12 +73,16 @@ class Attention:
             mixed = operator(query, key, value, rate).transpose(1, 2).reshape(len(projected), -1)
         return mixed if selected is None else mixed.index_select(0, selected)
 
-    def _flat(self, parts: Tensor) -> Tensor:
+    def _flat(self, parts: Tensor, rate: float) -> Tensor:
         from torch.nn.attention.varlen import varlen_attn
 
         query, key, value = parts.unbind(1)
         bounds, longest = self._bounds, self._rows.longest
-        mixed = varlen_attn(query, key, value, bounds, bounds, longest, longest)
+        if rate:
+            flash = torch.ops.aten._flash_attention_forward
+            mixed, *_ = flash(query, key, value, bounds, bounds, longest, longest, rate, False, False)
+        else:
+            mixed = varlen_attn(query, key, value, bounds, bounds, longest, longest)
         assert isinstance(mixed, Tensor), "log-sum-exps were not requested"
         return mixed.reshape(len(parts), -1)
 
@@ -120,11 +121,10 @@ class Attention:
         return bias.repeat_interleave(self._heads, 0)
 
 
-def flash_fits(device: torch.device, dtype: torch.dtype, size: int, rate: float) -> bool:
-    """Whether torch's kernel for flat documents can be used: an Ampere device or a later one, no dropout."""
+def flash_fits(device: torch.device, dtype: torch.dtype, size: int) -> bool:
+    """Whether torch's kernel for flat documents can be used: an Ampere device or a later one."""
     return (
         device.type == "cuda"
-        and rate == 0
         and dtype in FLASH_TYPES
         and size % 8 == 0
         and size <= 256

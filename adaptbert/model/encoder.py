@@ -58,8 +58,7 @@ def encode(
     device = tokens.ids.device
     dtype = torch.get_autocast_dtype(device.type) if torch.is_autocast_enabled(device.type) else torch.float32
     heads, width = bert.config.num_attention_heads, bert.config.hidden_size
-    rate = max(rate_of(layer.attention.self.dropout) for layer in bert.encoder.layer)
-    attention = Attention(rows, device, heads, width // heads, dtype, rate)
+    attention = Attention(rows, device, heads, width // heads, dtype)
     with torch.autocast(device.type, enabled=False):
         positions = torch.as_tensor(rows.positions, device=device)
         segments = None if tokens.segments is None else attention.to_layout(tokens.segments)

@@ -21,6 +21,7 @@ from adaptbert.finetuning.tasks.shapes import Shape, from_card
 from adaptbert.model.card import CARD, TaskCard, incomplete_task
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.checkpoint_files import COPY, FileConfig
+from adaptbert.model.evaluation import fastest_device
 from adaptbert.model.precision import Precision, chosen
 from adaptbert.prediction.request_rows import Reader, RequestRow
 from adaptbert.rows import tag_schemes
@@ -88,12 +89,12 @@ class Predictor:
         check_name(Path(folder))
         checkpoint = Checkpoint.load(Path(folder))
         task, evaluated = _evaluation(checkpoint, Path(folder))
-        with torch.random.fork_rng():
+        with torch.random.fork_rng(devices=[]):  # weights are drawn on the processor
             model, shape = load_fine_tuned(checkpoint)
         for weight in model.parameters():
             # The alignment of memory-mapped weights varies, and a library splits a vector sum by alignment: copy them.
             weight.data = weight.data.clone()
-        model.to("cuda" if torch.cuda.is_available() else "cpu")
+        model.to(fastest_device())
         evaluated = evaluated.model_copy(update={"precision": chosen(precision or evaluated.precision)})
         return cls(model, shape, checkpoint.tokenizer, task, evaluated, batch_tokens)
 

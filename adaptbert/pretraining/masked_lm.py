@@ -26,6 +26,7 @@ from adaptbert.training.document_stream import DocumentStream
 
 NO_ANSWER = -100
 CHOSEN_STEP = 16
+SIDE = 8
 
 
 @dataclass(frozen=True)
@@ -111,6 +112,26 @@ LOSS_NAME = "train/mlm_loss"
 PAIR_PARTS = (LOSS_NAME, "train/sentence_loss", "train/sentence_accuracy")
 
 
+def token_scores(head: Any, hidden: Tensor) -> Tensor:
+    """The masked-LM head of the stock model: scores of all tokens of the vocabulary, (positions, vocabulary).
+
+    A GPU multiplies matrices at full speed if their sides are multiples of 8, which the 30,522 tokens of BERT are not:
+    there empty columns are computed and taken away.
+    """
+    if hidden.device.type == "cpu" or head.decoder.out_features % SIDE == 0:
+        scores: Tensor = head(hidden)
+        return scores
+    return scores_with_spare_columns(head, hidden)
+
+
+def scores_with_spare_columns(head: Any, hidden: Tensor) -> Tensor:
+    """The same scores by a product whose columns are a multiple of 8."""
+    tokens = head.decoder.out_features
+    spare = -tokens % SIDE
+    weight, bias = functional.pad(head.decoder.weight, (0, 0, 0, spare)), functional.pad(head.decoder.bias, (0, spare))
+    return functional.linear(head.transform(hidden), weight, bias)[:, :tokens]
+
+
 class MaskedLM(pl.LightningModule):
     """Loss, optimizer and schedule around a Hugging Face `BertForMaskedLM`, or a `BertForPreTraining` for pairs.
 
@@ -143,7 +164,7 @@ class MaskedLM(pl.LightningModule):
         return {"loss": masked + sentence, **dict(parts)}
 
     def _masked_loss(self, hidden: Tensor, batch: MaskedBatch) -> Tensor:
-        logits = self.model.cls.predictions(hidden)
+        logits = token_scores(self.model.cls.predictions, hidden)
         # The mean, and 0 for a batch without a mask.
         total = functional.cross_entropy(logits.float(), batch.expected, ignore_index=NO_ANSWER, reduction="sum")
         return total / (batch.expected != NO_ANSWER).sum().clamp(min=1)

@@ -20,9 +20,10 @@ from packaging.specifiers import SpecifierSet
 from adaptbert.base.processes import cores
 from adaptbert.errors import UserError
 from adaptbert.model.precision import BF16, best, speeds
+from adaptbert.runtime.libraries import QUIET
 from adaptbert.runtime.params import params_file as params
 from adaptbert.runtime.redaction import redacted
-from adaptbert.runtime.stage import PARAMS, QUIET
+from adaptbert.runtime.stage import PARAMS
 from adaptbert.runtime.tracking.store import tracking_uri
 
 PACKAGE = "adaptbert"

@@ -1,6 +1,7 @@
 """Progress of a training run: a bar in a terminal, elsewhere a line every few seconds; the tracking run has the speed.
 
-Step, loss, speed, share of the peak speed of the machine, and the time left.
+Step, loss, speed, share of the peak speed of the machine, and the time left; and why it is slow where the process gets
+less of the processor than it could use.
 """
 
 import sys
@@ -9,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, TextIO
 
+from adaptbert.runtime.processor_share import ProcessorShare
 from adaptbert.runtime.tracking.run import Run
 
 if TYPE_CHECKING:
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 LINE_SECONDS = 5.0
 BAR_SECONDS = 0.5
 BAR_WIDTH = 30
+LITTLE = 0.8
+"""Share of the processor below which the line says so."""
 
 
 class StatusLine:
@@ -100,12 +104,14 @@ class Progress:
     ) -> None:
         self._steps, self._run, self._flop, self._peak = steps, run, flop, peak
         self._line = StatusLine(sys.stdout, steps)
+        self._processor = ProcessorShare()
         self.begin(0, {})
 
     def begin(self, step: int, counts: Mapping[str, int]) -> None:
         """Training begins after `step` steps with these counts."""
         self._first, self._counts = step, dict(counts)
         self._began = self._recorded = time.monotonic()
+        self._processor.read()
         self._line.begin()
 
     def is_due(self) -> bool:
@@ -138,6 +144,8 @@ class Progress:
             with self.paused():
                 peak = self._peak()
             figures["train/share_of_peak"] = self._flop(done) / seconds / peak
+        if (share := self._processor.read()) is not None:
+            figures["train/share_of_processor"] = share
         self._show(step, loss, figures, seconds / (step - self._first) * (self._steps - step))
         now = time.monotonic()
         if step == self._steps or now - self._recorded > LINE_SECONDS:
@@ -153,5 +161,14 @@ class Progress:
             f"{figures['train/tokens_per_second']:,.0f} tokens/s",
             *([f"{share:.0%} of peak"] if share is not None else []),
             f"{int(left) // 60}:{int(left) % 60:02d} left",
+            *self._little(figures.get("train/share_of_processor", 1.0)),
         ]
         self._line.show(step, "  ".join(parts))
+
+    def _little(self, share: float) -> list[str]:
+        """That the process gets little of the processor, and why."""
+        limited = self._processor.held_by_a_limit()
+        if share >= LITTLE:
+            return []
+        why = "the CPU quota of its container" if limited else "other processes are at work"
+        return [f"gets {share:.0%} of the processor time that it could use: {why}"]

@@ -33,6 +33,7 @@ from adaptbert.codes import Code
 from adaptbert.errors import BadParams, UserError, shortened
 from adaptbert.runtime import signals
 from adaptbert.runtime.garbage import collect_seldom
+from adaptbert.runtime.libraries import prepare_libraries
 from adaptbert.runtime.locks import remove_finished, stage_lock
 from adaptbert.runtime.params import blocks, expanded_ladder, params_file, placeholders, written_numbers
 from adaptbert.runtime.params.all_sections import check_all, collect
@@ -44,14 +45,6 @@ from adaptbert.runtime.tracking.run import open_run
 
 _SEED = Range(least=0, most=2**64 - 1)
 PARAMS = Path("params.yaml")
-
-QUIET = {
-    "DO_NOT_TRACK": "true",
-    "HF_HUB_DISABLE_TELEMETRY": "1",
-    "MLFLOW_DISABLE_TELEMETRY": "true",
-    "DVC_NO_ANALYTICS": "1",
-    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-}
 
 
 @dataclass(frozen=True)
@@ -261,10 +254,9 @@ def _exit_code(body: Callable[[], None]) -> int:
 
 
 def quieten() -> None:
-    """Switch telemetry off, hide adverts and progress bars of libraries; other warnings stay."""
-    os.environ.update({name: os.environ.get(name, value) for name, value in QUIET.items()})
+    """Set up libraries, switch their telemetry off, hide adverts and progress bars; other warnings stay."""
+    prepare_libraries()
     logging.getLogger("httpx").setLevel(logging.WARNING)
     warnings.filterwarnings("ignore", message=".*litlogger.*")
     # Lightning 2.6 uses a name of torch that a later torch will drop; a user cannot change that.
     warnings.filterwarnings("ignore", message=".*LeafSpec.*")
-    warnings.filterwarnings("ignore", message=".*does not have many workers.*")

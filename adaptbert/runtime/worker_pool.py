@@ -46,13 +46,13 @@ def workers() -> int:
     return _number("ADAPTBERT_WORKERS", min(there, MOST) if there > 1 else 0)
 
 
-def batch_workers() -> int:
-    """Processes that make batches for one that trains: ADAPTBERT_BATCH_WORKERS, or else none: a step is slower.
+def batch_workers(default: int) -> int:
+    """Processes that make batches for one that trains: ADAPTBERT_BATCH_WORKERS, or else `default`.
 
     Raises:
         BadParams: the variable is no number.
     """
-    return _number("ADAPTBERT_BATCH_WORKERS", 0)
+    return _number("ADAPTBERT_BATCH_WORKERS", default)
 
 
 def _number(variable: str, default: int) -> int:

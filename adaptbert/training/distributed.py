@@ -47,6 +47,19 @@ class RankLost(UserError):
         return error
 
 
+def idle_devices(micro_batches: int) -> str:
+    """Why some CUDA devices have no part in a run with so many micro-batches an optimizer step; empty if all do."""
+    import torch
+
+    available, used = torch.cuda.device_count(), count(micro_batches)
+    if available <= used or os.environ.get(VARIABLE):
+        return ""
+    return (
+        f"uses {used} of {available} devices: {available} cannot share the {micro_batches} micro-batches of an "
+        "optimizer step equally; smaller micro-batches use more of them"
+    )
+
+
 def count(micro_batches: int) -> int:
     """The number of devices for a run with so many micro-batches an optimizer step.
 

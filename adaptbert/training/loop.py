@@ -15,6 +15,7 @@ from typing import Any
 
 import pytorch_lightning as pl
 import torch
+from lightning_fabric.plugins.environments.lightning import LightningEnvironment
 from torch import Tensor, nn
 
 from adaptbert.base.counter_rng import seed_of
@@ -24,10 +25,16 @@ from adaptbert.runtime.peak_flops import matmul_peak
 from adaptbert.runtime.progress import Progress
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.runtime.worker_pool import batch_workers
-from adaptbert.training.distributed import Ranks, count, joined, started
+from adaptbert.training.deterministic import same_bits_on_cuda
+from adaptbert.training.distributed import Ranks, count, idle_devices, joined, started
 from adaptbert.training.monitor import Monitor, optimizer_part
 from adaptbert.training.plan import Batches, Fitted, Measure, MicroBatch, Plan
 from adaptbert.training.savepoints import Savepoints
+
+CUDA_WORKERS = 2
+"""Processes that make batches for a CUDA device: a micro-batch takes one of them 5 to 7 ms."""
+PREFETCHED = 8
+"""Batches of each that wait for the device."""
 
 
 def fit(
@@ -47,7 +54,7 @@ def fit(
         measure_at: after which optimizer steps to measure what; called with the step.
         savepoints: every minute (ADAPTBERT_SAVE_SECONDS), on a signal and at the end the state is saved there.
 
-    Batches are made in this process, or in ADAPTBERT_BATCH_WORKERS others; the bits are the same. With
+    Batches are made in this process, or in ADAPTBERT_BATCH_WORKERS others (on CUDA two); the bits are the same. With
     ADAPTBERT_DEVICES devices they are the same but for the order in which gradients are added up.
 
     Raises:
@@ -62,7 +69,11 @@ def fit(
     if in_eval_mode:
         raise AssertionError(f"{in_eval_mode[0]} is in eval mode: its dropout would be off")
     world = count(plan.accumulate)
+    if reason := idle_devices(plan.accumulate):
+        print(f"  {reason}")
     dtype = torch.bfloat16 if plan.precision == "bf16-mixed" else torch.float32
+    if torch.cuda.is_available():
+        matmul_peak(dtype)  # before training has taken the memory
     progress = Progress(plan.steps, run, plan.flop, lambda: world * matmul_peak(dtype))
     monitor = Monitor(plan, run, measure_at or {}, savepoints, progress)
     state = savepoints.latest() if savepoints else None
@@ -109,8 +120,12 @@ class _Job:
 
 def _train(job: _Job, ranks: Ranks, monitor: Monitor | None = None) -> None:
     logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
+    warnings.filterwarnings(
+        "ignore", message=".*does not have many workers.*"
+    )  # Lightning's, where there are many cores
     torch.set_num_threads(job.threads)
     keep_freed_memory()
+    same_bits_on_cuda()
     plan = job.plan
     numbers = ranks.numbers(job.first * plan.accumulate, plan.steps * plan.accumulate)
     trainer = pl.Trainer(
@@ -126,14 +141,16 @@ def _train(job: _Job, ranks: Ranks, monitor: Monitor | None = None) -> None:
         enable_model_summary=False,
         num_sanity_val_steps=0,
         use_distributed_sampler=False,
+        plugins=[LightningEnvironment()],  # else a job of SLURM would be read as a wish for its devices
     )
-    workers = batch_workers()
+    workers = batch_workers(default=CUDA_WORKERS if torch.cuda.is_available() else 0)
     loader = torch.utils.data.DataLoader(
         _Batches(job.batch, numbers),
         batch_size=None,
         num_workers=workers,
         pin_memory=torch.cuda.is_available(),
         worker_init_fn=_begin_worker if workers else None,
+        prefetch_factor=PREFETCHED if workers else None,
     )
     trainer.fit(job.module, train_dataloaders=loader)
 

@@ -66,7 +66,7 @@ def test_the_move_is_along_the_gradient_and_raises_the_loss() -> None:
         at.append(shift.detach().clone())
         return shape.loss(module._logits(batch, shift), batch)
 
-    both = AdversarialConfig(epsilon=0.5).loss(loss, lengths, 32)
+    both = AdversarialConfig(epsilon=0.5).loss(loss, lengths, (len(batch.ids), 32))
     assert (at[0] == 0).all()
     norms = torch.stack([part.norm() for part in at[1].split(lengths.tolist())])
     torch.testing.assert_close(norms, torch.full_like(norms, 0.5), msg="each example by epsilon")

@@ -55,7 +55,7 @@ def by_document(
 @pytest.fixture
 def flat(monkeypatch: pytest.MonkeyPatch) -> None:
     """The way of a CUDA device."""
-    monkeypatch.setattr(attention, "flash_fits", lambda device, dtype, size, rate: rate == 0)
+    monkeypatch.setattr(attention, "flash_fits", lambda *_: True)
     monkeypatch.setattr(varlen, "varlen_attn", by_document)
 
 
@@ -86,7 +86,7 @@ def test_flat_attention_keeps_documents_apart() -> None:
 
 
 def test_where_the_kernel_cannot_be_used_rows_and_a_mask_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With dropout, or in float32, on CUDA: here the same operator on a CPU."""
+    """In float32 on CUDA, or on an old device: here the same operator on a CPU."""
     monkeypatch.setattr(attention.Attention, "_by_products", attention.Attention._fused)
     texts, ours = documents(LENGTHS), model()
     expected = torch.cat([ours.bert(input_ids=torch.as_tensor(text)[None]).last_hidden_state[0] for text in texts])
@@ -98,26 +98,28 @@ def test_where_the_kernel_cannot_be_used_rows_and_a_mask_are_used(monkeypatch: p
 
 def test_when_the_kernel_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (9, 0))
-    assert flash_fits(CUDA, torch.bfloat16, 64, 0.0)
-    assert not flash_fits(CPU, torch.bfloat16, 64, 0.0)
-    assert not flash_fits(CUDA, torch.bfloat16, 64, 0.1), "it knows no dropout"
-    assert not flash_fits(CUDA, torch.float32, 64, 0.0)
-    assert not flash_fits(CUDA, torch.bfloat16, 60, 0.0)
-    assert not flash_fits(CUDA, torch.bfloat16, 512, 0.0)
+    assert flash_fits(CUDA, torch.bfloat16, 64)
+    assert not flash_fits(CPU, torch.bfloat16, 64)
+    assert not flash_fits(CUDA, torch.float32, 64)
+    assert not flash_fits(CUDA, torch.bfloat16, 60)
+    assert not flash_fits(CUDA, torch.bfloat16, 512)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (7, 5))
-    assert not flash_fits(CUDA, torch.bfloat16, 64, 0.0)
+    assert not flash_fits(CUDA, torch.bfloat16, 64)
 
 
-def test_the_installed_kernel_accepts_our_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("rate", [0.0, 0.1])
+def test_the_installed_kernel_accepts_our_arguments(rate: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """By its signature; and by its implementation for tensors without numbers, forward and backward."""
     names = list(inspect.signature(varlen.varlen_attn).parameters)
     assert names[:7] == list(inspect.signature(by_document).parameters)
     assert "dropout_p" not in names, "it could serve with dropout, too"
+    operator = [argument.name for argument in torch.ops.aten._flash_attention_forward.default._schema.arguments]
+    assert operator[5:10] == ["max_q", "max_k", "dropout_p", "is_causal", "return_debug_mask"]
     monkeypatch.setattr(attention, "flash_fits", lambda *_: True)
     meta = torch.device("meta")
     projected = torch.empty(sum(LENGTHS), 3 * 4 * 8, dtype=torch.bfloat16, device=meta, requires_grad=True)
     rows = batch.to(pack(np.array(LENGTHS), 24), meta)
-    mixed = attention.Attention(rows, meta, 4, 8, torch.bfloat16, 0.0).attend(projected, 0.0)
+    mixed = attention.Attention(rows, meta, 4, 8, torch.bfloat16).attend(projected, rate)
     assert mixed.shape == (sum(LENGTHS), 4 * 8)
     mixed.sum().backward()
     assert projected.grad is not None
@@ -147,6 +149,22 @@ def masked_batches(folder: Path) -> MaskedBatches:
 
 def on_cuda(dropout: float = 0.0) -> BertForMaskedLM:
     return model(dropout).to(CUDA)
+
+
+@pytest.mark.gpu
+def test_on_cuda_dropout_of_the_kernel_keeps_the_mean_and_differs_by_seed() -> None:
+    """Of the weights alone: the mean over many draws is the output without it."""
+    draw = torch.Generator(CUDA).manual_seed(0)
+    projected = torch.randn(sum(LENGTHS), 3 * 4 * 16, generator=draw, device=CUDA).bfloat16()
+    rows = batch.to(pack(np.array(LENGTHS), 24), CUDA)
+    made = attention.Attention(rows, CUDA, 4, 16, torch.bfloat16)
+    plain = made.attend(projected, 0.0).float()
+    torch.manual_seed(1)
+    draws = torch.stack([made.attend(projected, 0.3).float() for _ in range(2000)])
+    assert not torch.equal(draws[0], draws[1])
+    torch.testing.assert_close(draws.mean(0), plain, atol=0.06, rtol=0)
+    torch.manual_seed(1)
+    assert torch.equal(made.attend(projected, 0.3).float(), draws[0])
 
 
 def placed(ours: Any, texts: list[np.ndarray], dtype: torch.dtype) -> Tensor:

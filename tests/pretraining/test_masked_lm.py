@@ -9,7 +9,13 @@ import pytest
 import torch
 from transformers import BertForMaskedLM
 
-from adaptbert.pretraining.masked_lm import CHOSEN_STEP, NO_ANSWER, MaskedBatches, MaskedLM
+from adaptbert.pretraining.masked_lm import (
+    CHOSEN_STEP,
+    NO_ANSWER,
+    MaskedBatches,
+    MaskedLM,
+    scores_with_spare_columns,
+)
 from adaptbert.pretraining.metrics.masking_audit import audit_metrics
 from adaptbert.tokenization.corpus_writer import write
 from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
@@ -34,6 +40,23 @@ def batches_of(corpus: TokenizedCorpus, batch_tokens: int, **masking: float) -> 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> TokenizedCorpus:
     return tiny.corpus(tmp_path_factory.mktemp("text") / "domain", "domain", 60)
+
+
+def test_spare_columns_change_no_score_and_no_gradient() -> None:
+    """For GPUs; a vocabulary of 8 n + 5."""
+    config = tiny.config()
+    config.vocab_size += 5 - config.vocab_size % 8
+    torch.manual_seed(0)
+    ours = BertForMaskedLM(config)
+    ours.cls.predictions.decoder.bias.data.normal_()
+    hidden, head = torch.randn(7, config.hidden_size, requires_grad=True), ours.cls.predictions
+    expected, scores = head(hidden), scores_with_spare_columns(head, hidden)
+    assert scores.shape == (7, config.vocab_size)
+    torch.testing.assert_close(scores, expected)
+    read = [hidden, head.decoder.weight, head.decoder.bias, *head.transform.parameters()]
+    gradients = (torch.autograd.grad(each.square().mean(), read) for each in (scores, expected))
+    for one, other in zip(*gradients, strict=True):
+        torch.testing.assert_close(one, other)
 
 
 @pytest.mark.parametrize("k", [0, 3, 11])

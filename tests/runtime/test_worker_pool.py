@@ -7,12 +7,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
 import pytest
 
 from adaptbert.errors import TEMPORARY, BadParams
+from adaptbert.runtime import worker_pool
 from adaptbert.runtime.worker_pool import FEW, WorkerLost, batch_workers, in_order, workers
 from tests.support.imports import ROOT
 
@@ -80,16 +82,16 @@ def test_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
     assert workers() == 5
     monkeypatch.delenv("ADAPTBERT_WORKERS")
     for cores, expected in ((1, 0), (2, 2), (64, 4)):
-        monkeypatch.setattr(os, "sched_getaffinity", lambda _, cores=cores: set(range(cores)))
+        monkeypatch.setattr(worker_pool, "cores", lambda cores=cores: cores)
         assert workers() == expected
-    assert batch_workers() == 0
-    monkeypatch.setenv("ADAPTBERT_BATCH_WORKERS", "2")
-    assert (batch_workers(), workers()) == (2, 4)
+    assert [batch_workers(default) for default in (0, 2)] == [0, 2]
+    monkeypatch.setenv("ADAPTBERT_BATCH_WORKERS", "3")
+    assert (batch_workers(0), batch_workers(2), workers()) == (3, 3, 4)
 
 
 @pytest.mark.parametrize("value", ["all", "-1", "2.5", " 3"])
 @pytest.mark.parametrize(
-    ("variable", "read"), [("ADAPTBERT_WORKERS", workers), ("ADAPTBERT_BATCH_WORKERS", batch_workers)]
+    ("variable", "read"), [("ADAPTBERT_WORKERS", workers), ("ADAPTBERT_BATCH_WORKERS", partial(batch_workers, 0))]
 )
 def test_no_number_of_processes(
     monkeypatch: pytest.MonkeyPatch, variable: str, read: Callable[[], int], value: str

@@ -21,7 +21,7 @@ from typing import IO, Any
 
 import pytest
 
-from adaptbert.runtime.stage import QUIET
+from adaptbert.runtime.libraries import QUIET
 
 ROOT = Path(__file__).parents[2]
 

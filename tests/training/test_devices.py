@@ -21,8 +21,11 @@ def test_how_many_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ranks.count(4) == 1, "on a CPU"
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 8)
     assert [ranks.count(number) for number in (1, 4, 6, 8, 12, 16)] == [1, 4, 6, 8, 6, 8]
+    assert ranks.idle_devices(12).startswith("uses 6 of 8 devices: 8 cannot share the 12 micro-batches of an optimizer")
+    assert ranks.idle_devices(16) == ""
     monkeypatch.setenv(ranks.VARIABLE, "2")
     assert ranks.count(4) == 2
+    assert ranks.idle_devices(4) == "", "as was asked for"
     with pytest.raises(BadParams, match="AB-171 ADAPTBERT_DEVICES: 2 devices cannot share the 3 micro-batches"):
         ranks.count(3)
     monkeypatch.setenv(ranks.VARIABLE, "9")

@@ -1,6 +1,7 @@
 """`fit`: the same seed gives the same bits whatever is logged or measured on the way, and a run that diverges ends."""
 
 import math
+import os
 import re
 from collections.abc import Callable, Mapping
 from itertools import pairwise
@@ -171,6 +172,21 @@ def test_the_curve_and_the_tracking_run(corpus: TokenizedCorpus, capsys: pytest.
     rates = {step: value for name, value, step in run.metrics if name == "train/learning_rate"}
     assert rates[25] < rates[20] < rates[10] <= tiny_params.optim().learning_rate
     assert "step     25/25  loss" in capsys.readouterr().out
+
+
+def test_a_machine_with_many_cores_brings_no_warning(corpus: TokenizedCorpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lightning would advise more workers."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(16)), raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 16)
+    trained(corpus)
+
+
+def test_a_job_of_slurm_is_trained_here(corpus: TokenizedCorpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its variables say how many tasks the job has, and not that this process is one of them."""
+    expected = trained(corpus)
+    for name, value in (("NTASKS", "4"), ("JOB_NAME", "night"), ("PROCID", "3"), ("LOCALID", "3")):
+        monkeypatch.setenv(f"SLURM_{name}", value)
+    assert torch.equal(trained(corpus), expected)
 
 
 def test_nothing_to_do(corpus: TokenizedCorpus) -> None:

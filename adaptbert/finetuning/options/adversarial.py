@@ -25,17 +25,17 @@ class AdversarialConfig(Config):
     """Work beside that of a step without: a backward pass is twice a forward pass, and half of one computes the
     perturbation."""
 
-    def loss(self, loss_at: "Callable[[Tensor], Tensor]", documents: "Tensor", hidden: int) -> "Tensor":
+    def loss(self, loss_at: "Callable[[Tensor], Tensor]", documents: "Tensor", shape: tuple[int, int]) -> "Tensor":
         """The mean of the loss and of the loss with perturbed embeddings.
 
         Args:
-            loss_at: the loss with (tokens, hidden) added to the word embeddings.
+            loss_at: the loss with values of `shape` added to the word embeddings.
             documents: tokens of each example, (examples,).
-            hidden: size of an embedding.
+            shape: tokens of all examples, size of an embedding.
         """
         import torch
 
-        zero = torch.zeros(int(documents.sum()), hidden, device=documents.device, requires_grad=True)
+        zero = torch.zeros(shape, device=documents.device, requires_grad=True)
         clean = loss_at(zero)
         # By the embeddings only: the gradient by the weights is computed later, from both losses.
         (gradient,) = torch.autograd.grad(clean, zero, retain_graph=True)
@@ -46,7 +46,7 @@ def fgm_perturbation(gradient: "Tensor", documents: "Tensor", epsilon: float) ->
     """The gradient of each example, scaled to length `epsilon`, (tokens, hidden); 0 where it is 0."""
     import torch
 
-    example = torch.repeat_interleave(documents)
+    example = torch.repeat_interleave(documents, output_size=len(gradient))  # else a GPU would wait for the size
     squares = gradient.new_zeros(len(documents)).index_add(0, example, gradient.square().sum(-1))
     scale = epsilon / squares.sqrt().clamp(min=torch.finfo(gradient.dtype).tiny)
     return gradient * scale[example, None]

@@ -100,6 +100,7 @@ class CRF(nn.Module):
         targets: Tensor,
         begins: Tensor | None = None,
         ends: Tensor | None = None,
+        longest: int | None = None,
     ) -> Tensor:
         """Of each sequence's tags, (sequences,), in the precision of the scores (autocast is off); 0 where it has none.
 
@@ -109,6 +110,7 @@ class CRF(nn.Module):
             targets: legal tags, (places,).
             begins, ends: whether a sequence begins and ends a whole one, rather than being a window of it, to whose
                 first or last tag no rule of the start or the end applies, (sequences,); all do if None.
+            longest: at least the largest of `counts`; None: read from them, for which a GPU waits.
         """
         with torch.autocast(logits.device.type, enabled=False):
             logits = logits.to(self.start.dtype)
@@ -118,7 +120,7 @@ class CRF(nn.Module):
                 for scores, applies in ((start, begins), (end, ends))
             )
             scores = (starts, between, finals)
-            return _score(logits, counts, targets, *scores) - _log_partition(logits, counts, *scores)
+            return _score(logits, counts, targets, *scores) - _log_partition(_Padded(logits, counts, longest), *scores)
 
     def marginals(self, logits: Tensor, counts: Tensor) -> Tensor:
         """The probability of each tag at each place, over all sequences of tags, (places, tags).
@@ -129,14 +131,14 @@ class CRF(nn.Module):
             logits = logits.detach().to(self.start.dtype).requires_grad_()
             start, between, end = self._scores(NEVER)
             starts, finals = (scores.expand(len(counts), -1) for scores in (start, end))
-            total = _log_partition(logits, counts, starts, between, finals).sum()
+            total = _log_partition(_Padded(logits, counts), starts, between, finals).sum()
             (marginals,) = torch.autograd.grad(total, logits)
             return marginals
 
     def decode(self, logits: Tensor, counts: Tensor) -> Tensor:
         """The most probable legal tags, (places,)."""
         with torch.autocast(logits.device.type, enabled=False):
-            return _viterbi(logits.to(self.start.dtype), counts, *self._scores(-torch.inf))
+            return _viterbi(_Padded(logits.to(self.start.dtype), counts), *self._scores(-torch.inf))
 
     def _scores(self, illegal: float) -> tuple[Tensor, Tensor, Tensor]:
         assert isinstance(self.legal_start, Tensor)
@@ -159,12 +161,39 @@ def decode(logits: Tensor, counts: Tensor, legal: Legal) -> Tensor:
         logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
         zero, never = logits.new_zeros(()), logits.new_full((), -torch.inf)
         start, between, end = (torch.where(mask, zero, never) for mask in (legal.start, legal.between, legal.end))
-        return _viterbi(logits, counts, start, between, end)
+        return _viterbi(_Padded(logits, counts), start, between, end)
+
+
+class _Padded:
+    """The logits of sequences in one tensor, 0 behind the end of each.
+
+    Attributes:
+        values: (sequences, longest, tags); there is always one place.
+        real: which places are, (sequences, longest).
+        counts: (sequences,).
+        index: of each flat place among the padded ones, (places,). Masks as indices would make a GPU wait.
+    """
+
+    def __init__(self, logits: Tensor, counts: Tensor, longest: int | None = None) -> None:
+        if longest is None:
+            longest = int(counts.max()) if len(counts) else 0
+        longest = max(1, longest)
+        sequence = _owners(counts, len(logits))
+        position = torch.arange(len(logits), device=logits.device) - (counts.cumsum(0) - counts)[sequence]
+        self.counts, self.index = counts, sequence * longest + position
+        self.real = torch.arange(longest, device=logits.device) < counts[:, None]
+        flat = logits.new_zeros(len(counts) * longest, logits.shape[-1]).index_copy(0, self.index, logits)
+        self.values = flat.view(len(counts), longest, -1) if len(counts) else flat[:, None]
+
+
+def _owners(counts: Tensor, places: int) -> Tensor:
+    """The sequence of each place, (places,); without their number a GPU would wait for it."""
+    return torch.repeat_interleave(counts, output_size=places)
 
 
 def _score(logits: Tensor, counts: Tensor, targets: Tensor, start: Tensor, between: Tensor, end: Tensor) -> Tensor:
     """Of one path a sequence, (sequences,); `start` and `end` are each sequence's, (sequences, tags)."""
-    sequence = torch.repeat_interleave(counts)
+    sequence = _owners(counts, len(targets))
     total = logits.new_zeros(len(counts))
     if len(targets) == 0:
         return total
@@ -172,46 +201,34 @@ def _score(logits: Tensor, counts: Tensor, targets: Tensor, start: Tensor, betwe
     first = torch.cat([sequence.new_ones(1), sequence.diff()]) != 0
     last = first.roll(-1)
     single = logits[places, targets] + start[sequence, targets] * first + end[sequence, targets] * last
-    follows = places[~first]
     total = total.index_add(0, sequence, single)
-    return total.index_add(0, sequence[follows], between[targets[follows - 1], targets[follows]])
+    return total.index_add(0, sequence, between[targets.roll(1), targets] * ~first)
 
 
-def _log_partition(logits: Tensor, counts: Tensor, start: Tensor, between: Tensor, end: Tensor) -> Tensor:
+def _log_partition(padded: _Padded, start: Tensor, between: Tensor, end: Tensor) -> Tensor:
     """Logarithm of the sum over all paths of the exponential of their scores, (sequences,): the forward algorithm.
 
     `start` and `end` are each sequence's, (sequences, tags).
     """
-    padded, real = _padded(logits, counts)
-    sums = start + padded[:, 0]
-    for place in range(1, padded.shape[1]):
-        grown = torch.logsumexp(sums[:, :, None] + between, 1) + padded[:, place]
-        sums = torch.where(real[:, place, None], grown, sums)
-    return torch.where(counts > 0, torch.logsumexp(sums + end, 1), sums.new_zeros(()))
+    sums = start + padded.values[:, 0]
+    for place in range(1, padded.values.shape[1]):
+        grown = torch.logsumexp(sums[:, :, None] + between, 1) + padded.values[:, place]
+        sums = torch.where(padded.real[:, place, None], grown, sums)
+    return torch.where(padded.counts > 0, torch.logsumexp(sums + end, 1), sums.new_zeros(()))
 
 
 @torch.no_grad()
-def _viterbi(logits: Tensor, counts: Tensor, start: Tensor, between: Tensor, end: Tensor) -> Tensor:
+def _viterbi(padded: _Padded, start: Tensor, between: Tensor, end: Tensor) -> Tensor:
     """The path with the highest score, (places,); of equal ones the first by the numbers of the later tags."""
-    padded, real = _padded(logits, counts)
-    best, came_from = start + padded[:, 0], []
-    stays = torch.arange(len(start), device=logits.device).expand_as(best)
-    for place in range(1, padded.shape[1]):
+    best, came_from = start + padded.values[:, 0], []
+    stays = torch.arange(len(start), device=start.device).expand_as(best)
+    for place in range(1, padded.values.shape[1]):
         grown, before = (best[:, :, None] + between).max(1)
-        best = torch.where(real[:, place, None], grown + padded[:, place], best)
-        came_from.append(torch.where(real[:, place, None], before, stays))
+        best = torch.where(padded.real[:, place, None], grown + padded.values[:, place], best)
+        came_from.append(torch.where(padded.real[:, place, None], before, stays))
     tag = (best + end).argmax(1)
     path = [tag]
     for before in reversed(came_from):
         tag = before.gather(1, tag[:, None])[:, 0]
         path.append(tag)
-    return torch.stack(path[::-1], 1)[real]
-
-
-def _padded(logits: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
-    """(sequences, longest, tags) with 0 behind the end, and which places are real; there is always one place."""
-    longest = max(1, int(counts.max())) if len(counts) else 1
-    real = torch.arange(longest, device=logits.device) < counts[:, None]
-    padded = logits.new_zeros(len(counts), longest, logits.shape[-1])
-    padded[real] = logits
-    return padded, real
+    return torch.stack(path[::-1], 1).flatten()[padded.index]

@@ -93,6 +93,7 @@ class Batch(Protocol):
     Attributes:
         targets: of each place, (places, ...).
         owners: the example of each place, (places,).
+        most_places: of an example.
         size: examples.
     """
 
@@ -100,6 +101,8 @@ class Batch(Protocol):
     def targets(self) -> "Tensor": ...
     @property
     def owners(self) -> "Tensor": ...
+    @property
+    def most_places(self) -> int: ...
     @property
     def size(self) -> int: ...
 

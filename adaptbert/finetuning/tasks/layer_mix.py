@@ -35,5 +35,6 @@ def means(hidden: Tensor, lengths: Tensor) -> Tensor:
         hidden: of all tokens, example after example, (tokens, hidden).
         lengths: tokens of each example, (examples,).
     """
-    sums = hidden.new_zeros(len(lengths), hidden.shape[1]).index_add(0, torch.repeat_interleave(lengths), hidden)
+    owners = torch.repeat_interleave(lengths, output_size=len(hidden))  # without the size a GPU would wait for it
+    sums = hidden.new_zeros(len(lengths), hidden.shape[1]).index_add(0, owners, hidden)
     return sums / lengths[:, None]

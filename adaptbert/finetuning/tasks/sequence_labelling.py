@@ -183,16 +183,16 @@ class SequenceLabelling:
     def loss(self, logits: "Tensor", batch: Batch) -> "Tensor":
         if self._crf is None:
             return cross_entropy(logits, batch.targets)
-        import torch
-
-        counts = torch.bincount(batch.owners, minlength=batch.size)
+        # Not `bincount`: a GPU would wait for the largest number.
+        counts = batch.owners.new_zeros(batch.size).index_add(0, batch.owners, batch.owners.new_ones(len(batch.owners)))
         tags, edges = batch.targets.unbind(-1)
         begins, ends = (
             logits.new_zeros(batch.size).index_add(0, batch.owners, ((edges & bit) > 0).to(logits.dtype))
             for bit in (BEGINS, ENDS)
         )
         # Divided by places, not by rows: the scale of the loss, and so the learning rate, is that without a CRF.
-        return -self._crf.log_likelihood(logits, counts, tags, begins, ends).sum() / max(1, len(tags))
+        likelihoods = self._crf.log_likelihood(logits, counts, tags, begins, ends, batch.most_places)
+        return -likelihoods.sum() / max(1, len(tags))
 
     def log_probabilities(self, logits: "Tensor", batch: Batch) -> "Tensor":
         return logits.float().log_softmax(-1)

@@ -13,6 +13,7 @@ from adaptbert.base.task_types import Target
 from adaptbert.rows.task_description import TaskDescription
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor
 
 Float64 = NDArray[np.float64]
@@ -66,6 +67,26 @@ class Head(Protocol):
         ...
 
 
+class ClassWeights:
+    """Factors of the classes in the loss; put on each device once, because a GPU would wait for a copy in every step.
+
+    Args:
+        values: in the order of the classes.
+    """
+
+    def __init__(self, values: Sequence[float]) -> None:
+        self._values = values
+        self._placed: dict[torch.device, Tensor] = {}
+
+    def on(self, device: "torch.device") -> "Tensor":
+        """(classes,), float32."""
+        import torch
+
+        if device not in self._placed:
+            self._placed[device] = torch.tensor(self._values, dtype=torch.float32).to(device)
+        return self._placed[device]
+
+
 class SingleLabelHead:
     """Single-label classification: softmax and cross-entropy; the confidence is the probability of the label.
 
@@ -73,8 +94,8 @@ class SingleLabelHead:
         weights: of the labels, factors of the loss of a row with that label; None: all 1.
     """
 
-    def __init__(self, labels: Sequence[str], weights: Sequence[float] | None = None) -> None:
-        self.classes, self._weights = list(labels), weights
+    def __init__(self, labels: Sequence[str], weights: Weights = None) -> None:
+        self.classes, self._weights = list(labels), None if weights is None else ClassWeights(weights)
 
     def config(self) -> dict[str, Any]:
         return named(self.classes) | {"problem_type": "single_label_classification"}
@@ -90,7 +111,7 @@ class SingleLabelHead:
         return np.array([number[row["label"]] for row in rows], np.int64)
 
     def loss(self, scores: "Tensor", targets: "Tensor") -> "Tensor":
-        return cross_entropy(scores, targets, self._weights)
+        return cross_entropy(scores, targets, None if self._weights is None else self._weights.on(scores.device))
 
     def log_probabilities(self, scores: "Tensor") -> "Tensor":
         return scores.float().log_softmax(-1)
@@ -112,8 +133,8 @@ class MultiLabelHead:
         weights: of the labels, factors of the loss where the row has the label; None: all 1.
     """
 
-    def __init__(self, labels: Sequence[str], weights: Sequence[float] | None = None) -> None:
-        self.classes, self._weights = list(labels), weights
+    def __init__(self, labels: Sequence[str], weights: Weights = None) -> None:
+        self.classes, self._weights = list(labels), None if weights is None else ClassWeights(weights)
 
     def config(self) -> dict[str, Any]:
         return named(self.classes) | {"problem_type": "multi_label_classification"}
@@ -130,7 +151,7 @@ class MultiLabelHead:
     def loss(self, scores: "Tensor", targets: "Tensor") -> "Tensor":
         from torch.nn import functional
 
-        weights = None if self._weights is None else scores.new_tensor(self._weights, dtype=targets.dtype)
+        weights = None if self._weights is None else self._weights.on(scores.device)
         return functional.binary_cross_entropy_with_logits(scores.float(), targets, pos_weight=weights)
 
     def log_probabilities(self, scores: "Tensor") -> "Tensor":
@@ -228,18 +249,16 @@ def named(classes: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def cross_entropy(scores: "Tensor", targets: "Tensor", weights: Sequence[float] | None = None) -> "Tensor":
+def cross_entropy(scores: "Tensor", targets: "Tensor", weights: "Tensor | None" = None) -> "Tensor":
     """The mean, and 0 for a batch without targets.
 
     Args:
-        weights: of the classes. The sum is divided by the number of targets, not by their weights, so that the mean
-        over
-            micro-batches of one size is the loss of their batch, whatever their classes.
+        weights: of the classes, (classes,). The sum is divided by the number of targets, not by their weights, so that
+            the mean over micro-batches of one size is the loss of their batch, whatever their classes.
     """
     from torch.nn import functional
 
-    each = None if weights is None else scores.new_tensor(weights, dtype=scores.float().dtype)
-    total = functional.cross_entropy(scores.float(), targets, weight=each, reduction="sum")
+    total = functional.cross_entropy(scores.float(), targets, weight=weights, reduction="sum")
     return total / max(1, len(targets))
 
 

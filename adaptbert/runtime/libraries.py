@@ -1,0 +1,34 @@
+"""Environment variables that libraries read when they are loaded; what the user has set stays."""
+
+import os
+
+from adaptbert.base.processes import cores
+
+QUIET = {
+    "DO_NOT_TRACK": "true",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "DVC_NO_ANALYTICS": "1",
+    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+}
+SAME_BITS = {
+    "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
+    "NCCL_ALGO": "^NVLS",  # sums in the switch come in any order
+}
+"""For adaptbert.training.deterministic: read with the first product on CUDA, and the first sum over devices."""
+
+
+def threads() -> dict[str, str]:
+    """As many OpenMP threads as cores that this process may use, two threads of one core counted once.
+
+    Torch by itself counts all cores of the machine, also where a container may use two of them.
+    """
+    import psutil
+
+    return {"OMP_NUM_THREADS": str(min(cores(), psutil.cpu_count(logical=False) or cores()))}
+
+
+def prepare_libraries() -> None:
+    """Before torch, MLflow and others are imported."""
+    for name, value in {**QUIET, **SAME_BITS, **threads()}.items():
+        os.environ.setdefault(name, value)

@@ -1,0 +1,165 @@
+"""A step of every task type, option and objective on a pretended accelerator: nothing stays on the CPU, nothing waits.
+
+`tests.support.pretended` says what fails there.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+import torch
+from transformers import BertForMaskedLM, BertForPreTraining
+
+from adaptbert.finetuning.module import FineTuning
+from adaptbert.finetuning.options.adversarial import AdversarialConfig
+from adaptbert.finetuning.options.r_drop import RDropConfig
+from adaptbert.finetuning.tasks import shapes
+from adaptbert.model import attention
+from adaptbert.pretraining.masked_lm import MaskedBatches, MaskedLM
+from adaptbert.pretraining.sentence_pairs import NextSentenceHead, SentenceOrderHead, SentencePairs
+from adaptbert.training.document_stream import DocumentStream
+from tests.support import pretended, tiny, tiny_params, tiny_tasks
+from tests.support.short_runs import STEPS, first_batch, model_of
+
+OPTIONS = {
+    "usual": {},
+    "mix of layers": {"layers": "mix"},
+    "[CLS]": {"pooling": "cls"},
+    "mean": {"pooling": "mean"},
+    "crf": {"decoder": "crf"},
+    "windows": {"long_text": "windows", "stride": 20},
+}
+BY_KIND = {
+    "single_sentence": ("usual", "mix of layers", "[CLS]", "mean", "windows"),
+    "sentence_pair": ("usual", "mix of layers", "mean"),
+    "extractive_answer": ("usual", "mix of layers"),
+    "sequence_labelling": ("usual", "mix of layers", "crf"),
+}
+CASES = [(kind, target, option) for kind, target in tiny_tasks.KINDS for option in BY_KIND[kind]]
+
+
+Apart = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def there() -> Iterator[Apart]:
+    """Calls a function where the pretended accelerator is."""
+    with pretended.apart() as call:
+        yield call
+
+
+def fine_tuned(
+    kind: str, target: str, options: dict[str, Any], second_pass: Any = None, weights: list[float] | None = None
+) -> dict[str, int]:
+    shape = shapes.shape_of(tiny_tasks.described(kind, target), tiny_tasks.options(kind, target, **options), weights)
+    model = model_of(shape)
+    trained = shape.extend(model)
+    module = FineTuning(model, trained, tiny_params.optim(), STEPS, second_pass)
+    return dict(pretended.step(module, first_batch(trained, kind, target=target)))
+
+
+@pytest.mark.parametrize(("kind", "target", "option"), CASES, ids=str)
+def test_fine_tuning(there: Apart, kind: str, target: str, option: str) -> None:
+    assert there(fine_tuned, kind, target, OPTIONS[option])["_fused_adamw_"] > 0
+
+
+@pytest.mark.parametrize(("kind", "target"), [("single_sentence", "class"), ("sentence_pair", "labels")])
+def test_class_weights(there: Apart, kind: str, target: str) -> None:
+    there(fine_tuned, kind, target, {}, None, [1.0, 2.0])
+
+
+@pytest.mark.parametrize(("kind", "target"), tiny_tasks.KINDS)
+def test_second_passes(there: Apart, kind: str, target: str) -> None:
+    there(fine_tuned, kind, target, {}, AdversarialConfig(epsilon=1.0))
+    if target != "number":
+        there(fine_tuned, kind, target, {}, RDropConfig(weight=1.0))
+
+
+def masked(folder: Path, objective: str, layers: int = 2, flat: bool = False) -> dict[str, int]:
+    """The operations of a step.
+
+    Args:
+        flat: as on a CUDA device, where FlashAttention is used.
+    """
+    corpus = tiny.corpus(folder / "domain", "domain", 60)
+    head = {"none": None, "nsp": NextSentenceHead(), "sop": SentenceOrderHead()}[objective]
+    pairs = None if head is None else SentencePairs(corpus, head, 0, 64)
+    stream = DocumentStream(corpus.lengths if pairs is None else pairs.lengths, 0, 300)
+    batch = MaskedBatches(corpus, stream, tiny_params.masker(), 64, pairs=pairs)(0)
+    config = tiny.config()
+    config.num_hidden_layers = layers
+    config.hidden_dropout_prob = config.attention_probs_dropout_prob = 0.1
+    model = (BertForMaskedLM if pairs is None else BertForPreTraining)(config)
+    with mock.patch.object(attention, "flash_fits", return_value=flat):
+        return dict(pretended.step(MaskedLM(model, tiny_params.optim(), 10), batch))
+
+
+@pytest.mark.parametrize("flat", [False, True])
+@pytest.mark.parametrize("objective", ["none", "nsp", "sop"])
+def test_masked_lm(there: Apart, tmp_path: Path, objective: str, flat: bool) -> None:
+    counts = there(masked, tmp_path, objective, 2, flat)
+    assert counts["_fused_adamw_"] > 0
+    assert counts.get("_flash_attention_forward", 0) == 2 * flat
+
+
+CASTS = "_to_copy"
+OF_A_LAYER = {
+    "add": 4, "native_layer_norm": 2, "native_dropout": 2, "cat": 2, CASTS: 22, "addmm": 4, "gelu": 1, "sum": 4,
+    "mm": 8, "native_layer_norm_backward": 2, "gelu_backward": 1, "native_dropout_backward": 2, "stack": 1,
+    "_flash_attention_forward": 1, "_flash_attention_backward": 1,
+}  # fmt: skip
+"""Forward and backward, with FlashAttention and dropout. A GPU takes some microseconds for each, whatever its size."""
+OF_A_STEP = 60
+"""Besides the layers: embeddings, head, loss, clipping and optimizer."""
+
+
+def test_operations_of_a_step(there: Apart, tmp_path: Path) -> None:
+    few, many = (there(masked, tmp_path / f"{layers}", "none", layers, True) for layers in (2, 4))
+    for counts in (few, many):
+        del counts["zeros_like"]  # the optimizer's state, made in the first step
+    grown = {name: (many[name] - few.get(name, 0)) / 2 for name in many if many[name] != few.get(name, 0)}
+    assert grown == OF_A_LAYER
+    assert sum(few.values()) - 2 * sum(OF_A_LAYER.values()) < OF_A_STEP
+
+
+class Waits(FineTuning):
+    """Reads its loss."""
+
+    def training_step(self, batch: Any, k: int) -> torch.Tensor:
+        loss = super().training_step(batch, k)
+        return loss * 2 if loss > 0 else loss
+
+
+class Chooses(FineTuning):
+    """Leaves out places by their values."""
+
+    def training_step(self, batch: Any, k: int) -> torch.Tensor:
+        return super().training_step(batch, k) + batch.ids[batch.ids > 0].sum()
+
+
+class Forgets(FineTuning):
+    """Makes a tensor without a device."""
+
+    def training_step(self, batch: Any, k: int) -> torch.Tensor:
+        return super().training_step(batch, k) + torch.ones(100)[batch.ids].sum()
+
+
+def sabotaged(kind: type[FineTuning]) -> None:
+    shape = tiny_tasks.shape_of("single_sentence")
+    module = kind(model_of(shape), shape, tiny_params.optim(), STEPS)
+    pretended.step(module, first_batch(shape, "single_sentence"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "error"),
+    [
+        (FineTuning, "none"),
+        (Waits, "DataDependentOutputException"),
+        (Chooses, "DynamicOutputShapeException"),
+        (Forgets, "RuntimeError"),
+    ],
+)
+def test_a_mistake_is_noticed(there: Apart, kind: type[FineTuning], error: str) -> None:
+    assert there(pretended.mistake, sabotaged, kind) == error
