@@ -17,8 +17,8 @@ import signal
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Iterable
-from contextlib import nullcontext, suppress
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -43,6 +43,7 @@ from adaptbert.codes import Code
 from adaptbert.errors import BAD_PARAMS, INTERNAL, TEMPORARY, BadParams, UserError, nearest
 from adaptbert.runtime.redaction import hide_in_tracebacks, redacted
 from flows.artifacts import COMPARISON, leave_artifacts, run_name
+from flows.devices import Devices, cuda_ids
 
 GPU = "gpu"
 UNREACHABLE = "Failed to reach API"
@@ -79,17 +80,20 @@ async def only_locks(_task: Task[..., Any], _run: TaskRun, state: State[Any]) ->
     retry_jitter_factor=0.5,
     retry_condition_fn=only_locks,
 )
-def bring_up_to_date(stage: str, on_gpu: bool, threads: str, failed: Event) -> State[Any] | None:
+def bring_up_to_date(stage: str, devices: Devices | None, threads: str, failed: Event) -> State[Any] | None:
     """One stage, alone: its upstream stages are up to date when this is called.
 
     Args:
         threads: for OMP_NUM_THREADS.
-        on_gpu: take a slot of the limit `gpu` first.
+        devices: of a stage that trains; it takes a slot of the limit `gpu`, and its share of them, first.
         failed: set when a stage failed; waiting stages then do not start.
     """
-    # A lease that cannot be renewed (the server is gone) does not end hours of training; the slot itself is required.
-    slot = concurrency(GPU, strict=True, raise_on_lease_renewal_failure=False) if on_gpu else nullcontext()
-    with slot:
+    with ExitStack() as held:
+        own: dict[str, str] = {}
+        if devices is not None:
+            # A lease that cannot be renewed (the server is gone) does not end hours of training; the slot is required.
+            held.enter_context(concurrency(GPU, strict=True, raise_on_lease_renewal_failure=False))
+            own = held.enter_context(devices.taken())
         if failed.is_set():
             return Cancelled(message="not started, because another stage failed")
         log = get_run_logger()
@@ -99,7 +103,7 @@ def bring_up_to_date(stage: str, on_gpu: bool, threads: str, failed: Event) -> S
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            env=environment() | {"OMP_NUM_THREADS": threads},
+            env=environment() | own | {"OMP_NUM_THREADS": threads},
         )
         tail: deque[str] = deque(maxlen=20)  # errors have two lines each
         assert process.stdout is not None
@@ -130,9 +134,8 @@ def recipe(until: str = "compare", jobs: Annotated[int, Field(ge=1, le=16)] = 2)
     check_params()
     graph = Graph.read()
     upstream = graph.needed(until)
-    if any(stage in graph.on_gpu for stage in upstream):
-        ensure_gpu_limit(jobs)
-    run_stages(upstream, graph.on_gpu, jobs)
+    training = graph.on_gpu.intersection(upstream)
+    run_stages(upstream, dict.fromkeys(training, devices_of(jobs)) if training else {}, jobs)
     if COMPARISON.is_file() and any(stage in graph.writers_of(COMPARISON) for stage in upstream):
         leave_artifacts()
 
@@ -144,8 +147,12 @@ def without_traceback(record: logging.LogRecord) -> bool:
     return True
 
 
-def run_stages(upstream: dict[str, list[str]], on_gpu: Iterable[str], jobs: int) -> None:
-    """Submit each stage when its upstream stages are up to date; after a failure, none."""
+def run_stages(upstream: dict[str, list[str]], devices: Mapping[str, Devices], jobs: int) -> None:
+    """Submit each stage when its upstream stages are up to date; after a failure, none.
+
+    Args:
+        devices: of the stages that train.
+    """
     failed = Event()
     # As many threads as cores for each of several processes would mostly wait for each other.
     threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, cores() // jobs))
@@ -158,7 +165,7 @@ def run_stages(upstream: dict[str, list[str]], on_gpu: Iterable[str], jobs: int)
             ready.extend(order.get_ready())
             while ready and len(running) < jobs:
                 stage = ready.popleft()
-                running[bring_up_to_date.submit(stage, stage in on_gpu, threads, failed)] = stage
+                running[bring_up_to_date.submit(stage, devices.get(stage), threads, failed)] = stage
             future = next(as_completed(list(running)))
             stage = running.pop(future)
             future.result()
@@ -231,24 +238,20 @@ def environment() -> dict[str, str]:
     return {"DVC_NO_ANALYTICS": "1", **os.environ, "PATH": path, "PYTHONUNBUFFERED": "1"}
 
 
-def ensure_gpu_limit(jobs: int) -> None:
-    """One slot unless somebody set more: `prefect gcl update gpu --limit 4`. A missing limit would not limit anything.
+def devices_of(jobs: int) -> Devices:
+    """The devices, for as many stages side by side as the limit `gpu` has slots.
 
+    One slot unless somebody set more: `prefect gcl update gpu --limit 4`. A missing limit would not limit anything.
     Without a CUDA device there are `jobs` slots: the stages share the cores.
     """
+    ids = cuda_ids()
     with get_client(sync_client=True) as client:
-        try:
-            client.read_global_concurrency_limit_by_name(GPU)
-        except ObjectNotFound:
-            limit = GlobalConcurrencyLimitCreate(name=GPU, limit=1 if has_cuda() else jobs)
-            with suppress(ObjectAlreadyExists):  # another flow was quicker
-                client.create_global_concurrency_limit(limit)
-
-
-def has_cuda() -> bool:
-    """Whether stages will train on a CUDA device; checked in another process, because torch takes long to import."""
-    command = [sys.executable, "-c", "import torch; print(torch.cuda.is_available())"]
-    return subprocess.run(command, capture_output=True, text=True).stdout.strip() == "True"
+        with suppress(ObjectNotFound):
+            return Devices(ids, client.read_global_concurrency_limit_by_name(GPU).limit)
+        slots = 1 if ids else jobs
+        with suppress(ObjectAlreadyExists):  # another flow was quicker
+            client.create_global_concurrency_limit(GlobalConcurrencyLimitCreate(name=GPU, limit=slots))
+    return Devices(ids, slots)
 
 
 def main(argv: list[str] | None = None) -> None:

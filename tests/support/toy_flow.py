@@ -22,6 +22,7 @@ print("begin", name)
 Path(f"{name}.pid").write_text(str(os.getpid()))
 Path(f"{name}.begin").write_text(str(time.time()))
 Path(f"{name}.threads").write_text(os.environ["OMP_NUM_THREADS"])
+Path(f"{name}.devices").write_text(os.environ.get("CUDA_VISIBLE_DEVICES", "all"))
 try:
     time.sleep(float(seconds))
 except KeyboardInterrupt:
@@ -92,7 +93,7 @@ class Toy(Project):
         """Seconds and exit code of each stage; 0.1 s and 0 if not named."""
         orders = {
             name: dict(zip(("seconds", "code"), stages.get(name, (0.1, 0)), strict=True))
-            for name in ("start", "left", "right", "compare")
+            for name in {"start", "left", "right", "compare", *stages}
         }
         (self.root / "toy.yaml").write_text(json.dumps({"toy": orders}))
         for pattern in ("*.begin", "*.end", "*.pid"):
