@@ -118,6 +118,23 @@ def ladder(results: Results) -> str:
     return f"{_markdown(head, rows)}\n\n{about}"
 
 
+def busy(results: Results) -> str:
+    """Speed alone and beside another process, a row a way to wait."""
+    usual = next(iter(results["ways"].values()))
+    rows = [
+        [
+            name,
+            *(_spread(places[place]) for place in usual),
+            *(f"{places[place]['median'] / usual[place]['median']:.2f}" for place in usual),
+        ]
+        for name, places in results["ways"].items()
+    ]
+    head = ["threads that wait", *(f"documents a second, {place}" for place in usual)]
+    head += [f"to the default, {place}" for place in usual]
+    about = f"`{results['setting']}`, {results['rounds']} interleaved rounds: median (lowest to highest)."
+    return f"{_markdown(head, rows)}\n\n{about}"
+
+
 def draws(results: Results) -> str:
     """How far apart the draws of one rung lie, a row a task."""
     rows = [
@@ -228,6 +245,7 @@ TABLES: dict[str, tuple[str, Callable[[Results], str]]] = {
     "finetuning-avx2": ("Fine-tuning with AVX2 alone", speeds("examples")),
     "finetuning-profile": ("Where the time of a step of fine-tuning goes", profile),
     "quality": ("Quality at equal tokens", quality),
+    "busy": ("On a busy machine", busy),
     "tokenising": ("Tokenising and masking", tokenising),
     "scale": ("Scale", scale),
     "ladder": ("DVC's share", ladder),

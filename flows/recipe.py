@@ -32,6 +32,7 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import GlobalConcurrencyLimitCreate
 from prefect.client.schemas.objects import TaskRun
+from prefect.concurrency.asyncio import ConcurrencySlotAcquisitionError
 from prefect.concurrency.sync import concurrency
 from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound, ParameterTypeError
 from prefect.futures import PrefectFuture, as_completed, wait
@@ -60,15 +61,16 @@ class StageFailed(RuntimeError):
 
 
 class DvcLocked(StageFailed):
-    """Another DVC process holds a path or the repository; the only failure that a retry can resolve."""
+    """Another DVC process holds a path or the repository; a retry can resolve that."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, TEMPORARY)
 
 
-async def only_locks(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
-    """Whether a retry can help."""
-    return isinstance(await state.aresult(raise_on_failure=False), DvcLocked)
+async def may_pass(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
+    """Whether a retry can help: the stage did not begin, because of a lock or of a server that is busy."""
+    error = await state.aresult(raise_on_failure=False)
+    return isinstance(error, DvcLocked | ConcurrencySlotAcquisitionError)
 
 
 @task(
@@ -78,7 +80,7 @@ async def only_locks(_task: Task[..., Any], _run: TaskRun, state: State[Any]) ->
     retries=5,
     retry_delay_seconds=[1, 2, 4, 8, 16],
     retry_jitter_factor=0.5,
-    retry_condition_fn=only_locks,
+    retry_condition_fn=may_pass,
 )
 def bring_up_to_date(stage: str, devices: Devices | None, threads: str, failed: Event) -> State[Any] | None:
     """One stage, alone: its upstream stages are up to date when this is called.

@@ -11,7 +11,7 @@ import torch
 from adaptbert.model.precision import chosen
 from adaptbert.pretraining.masked_lm import NO_ANSWER, MaskedBatches
 from adaptbert.training.document_stream import DocumentStream
-from benchmarks import finetuning, machine, masked_lm, quality, real_text, table
+from benchmarks import busy, finetuning, machine, masked_lm, quality, real_text, table
 from benchmarks.peer import peers, sample_of_groups
 from benchmarks.profile import REST
 from benchmarks.rounds import OTHER_PRECISION, Budget, Speed, compared
@@ -54,6 +54,19 @@ def test_finetuning() -> None:
     result = finetuning.measure(SHORT, BUDGET, peers("cpu"))
     for unit in ("examples", "tokens"):
         check_ratios(result, unit, [OTHER_PRECISION, *peers("cpu")])
+
+
+def test_busy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two ways to wait, on the smallest setting."""
+    ways = dict(list(busy.WAYS.items())[-2:])
+    monkeypatch.setattr(busy, "WAYS", ways)
+    measured = busy.measure("tiny-short-8k", 1, 2)
+    assert list(measured) == list(ways)
+    for places in measured.values():
+        assert list(places) == ["alone", "beside one process"]
+        assert all(place["lowest"] == place["median"] == place["highest"] > 0 for place in places.values())
+    rendered = table.busy({"setting": "tiny-short-8k", "rounds": 1, "ways": measured})
+    assert all(f"| {way} |" in rendered for way in ways)
 
 
 @pytest.mark.parametrize("benchmark", [masked_lm, finetuning])

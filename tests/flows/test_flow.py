@@ -1,5 +1,6 @@
 """flows/recipe.py with a real server, a real worker and real DVC, on a toy pipeline of four stages."""
 
+import asyncio
 import json
 import os
 import re
@@ -9,12 +10,16 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from prefect.concurrency.asyncio import ConcurrencySlotAcquisitionError
+from prefect.states import exception_to_failed_state
 
 from adaptbert.base.expansion import read
 from adaptbert.base.processes import cores
 from flows.devices import Devices, cuda_ids
+from flows.recipe import DvcLocked, StageFailed, may_pass
 from tests.support.project import ROOT, Project, alive, environment, free_port, stopped_at_the_end, wait_until
 from tests.support.toy_flow import TOY_STAGE_ENTRY, Toy, served
 
@@ -218,6 +223,24 @@ def test_stages_side_by_side_have_devices_of_their_own(toy: Toy) -> None:
         (toy.root / "torch.py").unlink()
         assert toy.run("prefect", "gcl", "update", "gpu", "--limit", "1").returncode == 0
     assert {(toy.root / f"{stage}.devices").read_text() for stage in FOUR} == {"0", "1", "2", "3"}
+
+
+@pytest.mark.parametrize(
+    ("error", "retried"),
+    [
+        (DvcLocked("busy"), True),
+        (ConcurrencySlotAcquisitionError("503 Service Unavailable"), True),
+        (StageFailed("a stage ended badly", 65), False),
+    ],
+)
+def test_what_is_tried_again(error: Exception, retried: bool) -> None:
+    """A server that was busy for a moment ended a flow of an hour."""
+
+    async def answer() -> bool:
+        unused: Any = None
+        return await may_pass(unused, unused, await exception_to_failed_state(error))
+
+    assert asyncio.run(answer()) is retried
 
 
 def test_devices_are_shared_out_and_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
