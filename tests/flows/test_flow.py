@@ -18,10 +18,10 @@ from prefect.states import exception_to_failed_state
 
 from adaptbert.base.expansion import read
 from adaptbert.base.processes import cores
-from flows.devices import Devices, cuda_ids
+from flows.devices import cuda_ids
 from flows.recipe import DvcLocked, StageFailed, may_pass
 from tests.support.project import ROOT, Project, alive, environment, free_port, stopped_at_the_end, wait_until
-from tests.support.toy_flow import TOY_STAGE_ENTRY, Toy, served
+from tests.support.toy_flow import Toy, served
 
 
 @pytest.fixture(scope="module")
@@ -191,40 +191,6 @@ def test_runs_without_a_server(toy: Toy) -> None:
     assert (toy.root / "left.threads").read_text() == str(max(1, cores() // 2))
 
 
-FOUR = ("a", "b", "c", "d")
-PRETENDED_TORCH = """
-class cuda:
-    @staticmethod
-    def device_count():
-        return 4
-"""
-
-
-def test_stages_side_by_side_have_devices_of_their_own(toy: Toy) -> None:
-    """Four stages on four slots; torch is made to say that there are four devices."""
-    usual = (toy.root / "dvc.yaml").read_text()
-    stages = [
-        *((name, "toy.py", "true") for name in FOUR),
-        ("together", ", ".join(f"{name}.txt" for name in FOUR), "false"),
-    ]
-    entries = (
-        TOY_STAGE_ENTRY.format(name=name, deps=deps, kind="outs", out=f"{name}.txt", gpu=gpu)
-        for name, deps, gpu in stages
-    )
-    try:
-        (toy.root / "dvc.yaml").write_text("vars:\n  - toy.yaml\nstages:" + "".join(entries))
-        (toy.root / "torch.py").write_text(PRETENDED_TORCH)
-        toy.order(**dict.fromkeys(FOUR, (2.0, 0)), together=(0.1, 0))
-        assert toy.run("prefect", "gcl", "update", "gpu", "--limit", "4").returncode == 0
-        done = toy.run("flows.recipe", "--until", "together", "--jobs", "4")
-        assert done.returncode == 0, done.stdout
-    finally:
-        (toy.root / "dvc.yaml").write_text(usual)
-        (toy.root / "torch.py").unlink()
-        assert toy.run("prefect", "gcl", "update", "gpu", "--limit", "1").returncode == 0
-    assert {(toy.root / f"{stage}.devices").read_text() for stage in FOUR} == {"0", "1", "2", "3"}
-
-
 @pytest.mark.parametrize(
     ("error", "retried"),
     [
@@ -241,17 +207,6 @@ def test_what_is_tried_again(error: Exception, retried: bool) -> None:
         return await may_pass(unused, unused, await exception_to_failed_state(error))
 
     assert asyncio.run(answer()) is retried
-
-
-def test_devices_are_shared_out_and_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    eight = Devices(tuple("01234567"), slots=3)
-    with eight.taken() as one, eight.taken() as two:
-        assert [one, two] == [{"CUDA_VISIBLE_DEVICES": "0,1"}, {"CUDA_VISIBLE_DEVICES": "2,3"}]
-    with eight.taken() as again:
-        assert again == {"CUDA_VISIBLE_DEVICES": "0,1"}
-    with Devices((), slots=2).taken() as none:
-        assert none == {}
 
 
 @pytest.mark.slow

@@ -1,0 +1,48 @@
+"""CUDA devices of stages side by side: each stage sees its own, and gives them back."""
+
+from pathlib import Path
+
+import pytest
+
+from flows.devices import Devices
+from tests.support.toy_flow import TOY_STAGE_ENTRY, served
+
+
+def test_devices_are_shared_out_and_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    eight = Devices(tuple("01234567"), slots=3)
+    with eight.taken() as one, eight.taken() as two:
+        assert [one, two] == [{"CUDA_VISIBLE_DEVICES": "0,1"}, {"CUDA_VISIBLE_DEVICES": "2,3"}]
+    with eight.taken() as again:
+        assert again == {"CUDA_VISIBLE_DEVICES": "0,1"}
+    with Devices((), slots=2).taken() as none:
+        assert none == {}
+
+
+FOUR = ("a", "b", "c", "d")
+PRETENDED_TORCH = """
+class cuda:
+    @staticmethod
+    def device_count():
+        return 4
+"""
+
+
+def test_stages_side_by_side_have_devices_of_their_own(tmp_path: Path) -> None:
+    """Four stages on four slots; torch is made to say that there are four devices."""
+    stages = [
+        *((name, "toy.py", "true") for name in FOUR),
+        ("together", ", ".join(f"{name}.txt" for name in FOUR), "false"),
+    ]
+    entries = (
+        TOY_STAGE_ENTRY.format(name=name, deps=deps, kind="outs", out=f"{name}.txt", gpu=gpu)
+        for name, deps, gpu in stages
+    )
+    with served(tmp_path / "toy", tmp_path / "home") as toy:
+        (toy.root / "dvc.yaml").write_text("vars:\n  - toy.yaml\nstages:" + "".join(entries))
+        (toy.root / "torch.py").write_text(PRETENDED_TORCH)
+        toy.order(**dict.fromkeys(FOUR, (2.0, 0)), together=(0.1, 0))
+        assert toy.run("prefect", "gcl", "update", "gpu", "--limit", "4").returncode == 0
+        done = toy.run("flows.recipe", "--until", "together", "--jobs", "4")
+        assert done.returncode == 0, done.stdout
+        assert {(toy.root / f"{stage}.devices").read_text() for stage in FOUR} == {"0", "1", "2", "3"}
