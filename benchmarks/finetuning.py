@@ -10,7 +10,7 @@ Ours runs in both precisions: the one that `auto` chooses here, and the other.
     python -m benchmarks.finetuning --profile      # where our time goes
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -95,7 +95,7 @@ def stock(setting: Setting, documents: Documents, budget: Budget, flags: Flags, 
     return timed(model, datasets.Dataset.from_list(rows), collate, setting.documents, budget, seed, flags)
 
 
-def measure(setting: Setting, budget: Budget, peers: dict[str, Flags]) -> dict[str, Any]:
+def measure(setting: Setting, budget: Budget, peers: Mapping[str, Flags]) -> dict[str, Any]:
     """All contenders."""
     documents = Documents(setting, max(MEGABATCH, budget.warm + budget.steps) * setting.documents)
     contenders: dict[str, Callable[[int], Speed]] = {

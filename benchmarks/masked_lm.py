@@ -11,7 +11,7 @@ here, and the other.
     python -m benchmarks.masked_lm --profile       # where our time goes
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -95,7 +95,14 @@ def stock(setting: Setting, documents: Documents, budget: Budget, flags: Flags, 
     return timed(model, rows, collate, setting.documents, budget, seed, flags)
 
 
-def measure(setting: Setting, budget: Budget, peers: dict[str, Flags]) -> dict[str, Any]:
+def flop_per_token(setting: Setting, documents: Documents) -> float:
+    """Of training, with the masks of this benchmark."""
+    mean = float(documents.lengths.mean())
+    masked = round(MASKING.probability * (mean - 2) / mean * 1e6)
+    return training_flop(setting.config(), 10**6, setting.block, masked, masked) / 1e6
+
+
+def measure(setting: Setting, budget: Budget, peers: Mapping[str, Flags]) -> dict[str, Any]:
     """All contenders, and our share of what the machine can do."""
     documents = Documents(setting, max(MEGABATCH, budget.warm + budget.steps) * setting.documents)
     contenders: dict[str, Callable[[int], Speed]] = {
@@ -103,9 +110,7 @@ def measure(setting: Setting, budget: Budget, peers: dict[str, Flags]) -> dict[s
     }
     contenders |= {name: partial(stock, setting, documents, budget, flags) for name, flags in peers.items()}
     speeds = compared(contenders, budget, ("tokens",))
-    mean = float(documents.lengths.mean())
-    masked = round(MASKING.probability * (mean - 2) / mean * 1e6)
-    flop = training_flop(setting.config(), 10**6, setting.block, masked, masked) / 1e6
+    flop = flop_per_token(setting, documents)
     peak = matmul_peak(torch.bfloat16 if chosen("auto") == BF16 else torch.float32)
     return {
         **speeds,
