@@ -6,10 +6,14 @@ from pathlib import Path
 import pytest
 
 from adaptbert.comparison.report.page import render
+from adaptbert.comparison.report.terms import Words
 from tests.support.browsing import CHROMIUM, Watched
 from tests.support.simulated import compared, simulate
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+
+ONCE = Words("No verdict yet: each step was trained once", "尚无结论：每一步只训练了一次")
+"""The heading of a report of one draw."""
 
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")]
 
@@ -54,24 +58,24 @@ def test_tables_and_figures_have_names(chromium: "playwright.Browser", any_repor
 def test_language_changes_and_is_remembered(chromium: "playwright.Browser", report: Path) -> None:
     with Watched(chromium, report) as seen:
         heading = seen.page.locator("h1")
-        assert heading.inner_text() == "No step is shown to help"
+        assert heading.inner_text() == ONCE.en
         seen.page.locator("#language").focus()
         seen.page.keyboard.press("Enter")
-        assert heading.inner_text() == "没有证实任何步骤有效"
-        assert seen.page.title() == "adaptbert：没有证实任何步骤有效"
+        assert heading.inner_text() == ONCE.zh
+        assert seen.page.title() == f"adaptbert：{ONCE.zh}"
         assert seen.page.evaluate("document.documentElement.lang") == "zh-Hans"
         assert "seed" not in seen.page.locator("#limits").inner_text()
         seen.page.reload()
-        assert heading.inner_text() == "没有证实任何步骤有效"
+        assert heading.inner_text() == ONCE.zh
         seen.page.get_by_role("button", name="English").click()
-        assert heading.inner_text() == "No step is shown to help"
+        assert heading.inner_text() == ONCE.en
 
 
 def test_a_chinese_browser_gets_chinese(chromium: "playwright.Browser", report: Path) -> None:
     context = chromium.new_context(locale="zh-CN")
     page = context.new_page()
     page.goto(report.as_uri())
-    assert page.locator("h1").inner_text() == "没有证实任何步骤有效"
+    assert page.locator("h1").inner_text() == ONCE.zh
     context.close()
 
 
