@@ -9,7 +9,6 @@ because the spinning thread holds the core that the late one needs.
 
 import argparse
 import json
-import multiprocessing
 import os
 import statistics
 import subprocess
@@ -59,23 +58,22 @@ def train(name: str, steps: int) -> None:
     print(json.dumps([steps * setting.documents, time.perf_counter() - began[0]]))
 
 
-def burn() -> None:
-    """Keep a core busy."""
-    while True:
-        pass
+BURN = "while True: pass"
 
 
 @contextmanager
 def busy(processes: int) -> Iterator[None]:
-    """So many other processes, each of which wants a core."""
-    burners = [multiprocessing.get_context("spawn").Process(target=burn, daemon=True) for _ in range(processes)]
-    for burner in burners:
-        burner.start()
+    """So many other processes, each of which wants a core.
+
+    Each has a session of its own, as the work of another user has: Linux shares the processor among sessions first.
+    """
+    burners = [subprocess.Popen([sys.executable, "-c", BURN], start_new_session=True) for _ in range(processes)]
     try:
         yield
     finally:
         for burner in burners:
             burner.kill()
+            burner.wait()
 
 
 def documents_per_second(way: dict[str, str], setting: str, steps: int) -> float:

@@ -19,8 +19,8 @@ SAME_BITS = {
 
 
 SPINS = "4000"
-"""Rounds of waiting after which a thread of GNU OpenMP sleeps, instead of some 300,000. Alone on the machine that costs
-a few per cent; beside one busy process training is ten times as fast (benchmarks/busy.py)."""
+"""Rounds of waiting after which a thread of GNU OpenMP sleeps, instead of some 300,000: as fast alone, and some ten times
+as fast beside a busy process of another session (docs/decisions/0027)."""
 
 
 def threads() -> dict[str, str]:
