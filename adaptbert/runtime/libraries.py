@@ -19,8 +19,10 @@ SAME_BITS = {
 
 
 SPINS = "4000"
-"""Rounds of waiting after which a thread of GNU OpenMP sleeps, instead of some 300,000: as fast alone, and some ten times
-as fast beside a busy process of another session (docs/decisions/0027)."""
+"""Rounds of waiting after which a thread of GNU OpenMP sleeps, instead of some 300,000.
+
+As fast alone, and some ten times as fast beside a busy process of another session (docs/decisions/0027).
+"""
 
 
 def threads() -> dict[str, str]:
