@@ -1,18 +1,18 @@
 """CUDA devices of this machine, divided among stages that run side by side: each stage sees only its own.
 
-A device is taken by locking a file of the machine, so that flows of one user do not share one by mistake; the lock ends
-with the process of the flow.
+A device is taken by locking a file in the user's cache folder, so that flows of one user do not share one by mistake,
+also of several projects; the lock ends with the process of the flow.
 """
 
 import fcntl
 import os
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
@@ -34,23 +34,29 @@ class Devices:
     @property
     def share(self) -> int:
         """Devices of each stage."""
-        return max(1, len(self.ids) // self.slots)
+        return max(1, len(self.ids) // max(1, self.slots))
 
     @contextmanager
-    def taken(self) -> Iterator[dict[str, str]]:
-        """The environment of a stage that sees its share, which nobody else gets in this block; waits for it."""
+    def taken(self, say: Callable[[str], None] = print) -> Iterator[dict[str, str]]:
+        """The environment of a stage that sees its share, which nobody else gets in this block; waits for it.
+
+        Args:
+            say: told once where it has to wait.
+        """
         if not self.ids:
             yield {}
             return
         with ExitStack() as locks:
-            mine: list[str] = []
-            while len(mine) < self.share:
-                free = (device for device in self.ids if device not in mine and _locked(device, locks))
-                if (device := next(free, None)) is None:
-                    time.sleep(SECONDS_BETWEEN_TRIES)
-                else:
-                    mine.append(device)
+            while len(mine := self._try(locks)) < self.share:
+                locks.close()  # whoever keeps a part while it waits for the rest may wait for ever
+                say(f"waits for {self.share} free devices of {', '.join(self.ids)}: other flows have them")
+                say = _nothing
+                time.sleep(SECONDS_BETWEEN_TRIES)
             yield {VISIBLE: ",".join(mine)}
+
+    def _try(self, locks: ExitStack) -> list[str]:
+        """Lock as many free devices as make a share; fewer where there are fewer."""
+        return list(islice((device for device in self.ids if _locked(device, locks)), self.share))
 
 
 def cuda_ids() -> tuple[str, ...]:
@@ -62,10 +68,14 @@ def cuda_ids() -> tuple[str, ...]:
     return tuple(named or map(str, range(count))) if count else ()
 
 
+def _nothing(_text: str) -> None:
+    """Says no more."""
+
+
 def _locked(device: str, locks: ExitStack) -> bool:
-    folder = Path(tempfile.gettempdir()) / f"adaptbert-devices-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    file = (folder / device.replace("/", "_")).open("w")
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "adaptbert" / "devices"
+    folder.mkdir(parents=True, exist_ok=True)
+    file = (folder / device.replace("/", "_")).open("a")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -95,7 +95,7 @@ def bring_up_to_date(stage: str, devices: Devices | None, threads: str, failed: 
         if devices is not None:
             # A lease that cannot be renewed (the server is gone) does not end hours of training; the slot is required.
             held.enter_context(concurrency(GPU, strict=True, raise_on_lease_renewal_failure=False))
-            own = held.enter_context(devices.taken())
+            own = held.enter_context(devices.taken(get_run_logger().info))
         if failed.is_set():
             return Cancelled(message="not started, because another stage failed")
         log = get_run_logger()

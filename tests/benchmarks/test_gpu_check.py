@@ -22,9 +22,9 @@ def test_every_part_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_bits_are_equal_and_a_difference_is_noticed() -> None:
-    found = right(SMOKE)
-    assert found["right"] == {"two runs are equal": True, "a resumed run is equal": True}
-    assert not gpu_check.wrong(found)
+    checked = right(SMOKE)
+    assert checked["right"] == {"two runs are equal": True, "a resumed run is equal": True}
+    assert not gpu_check.wrong(checked)
     assert gpu_check.wrong({"right": {"two runs are equal": False}})
     assert gpu_check.wrong({"failed": ["no device"]})
     assert not gpu_check.wrong(None)

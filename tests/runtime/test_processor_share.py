@@ -49,9 +49,9 @@ def test_two_processes_on_one_core_get_half_of_it_each() -> None:
     command = [sys.executable, "-c", BUSY]
     env = os.environ | {"PYTHONPATH": str(ROOT)}
     with subprocess.Popen([*command, "4"], env=env, stdout=subprocess.DEVNULL) as other:
-        told = subprocess.run([*command, "1.5"], env=env, stdout=subprocess.PIPE, text=True, check=True)
+        measured = subprocess.run([*command, "1.5"], env=env, stdout=subprocess.PIPE, text=True, check=True)
         other.wait()
-    assert 0.05 < float(told.stdout) < 0.75
+    assert 0.05 < float(measured.stdout) < 0.75
 
 
 @pytest.mark.parametrize(
