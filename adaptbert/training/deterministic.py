@@ -23,4 +23,5 @@ def same_bits_on_cuda() -> None:
     if os.environ.get(VARIABLE, "").lower() == "false":
         return
     torch.use_deterministic_algorithms(True, warn_only=True)
-    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]  # costs time, and no value of ours is uninitialized
+    # It costs time, and no value of ours is uninitialized.
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]

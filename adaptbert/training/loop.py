@@ -120,9 +120,8 @@ class _Job:
 
 def _train(job: _Job, ranks: Ranks, monitor: Monitor | None = None) -> None:
     logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
-    warnings.filterwarnings(
-        "ignore", message=".*does not have many workers.*"
-    )  # Lightning's, where there are many cores
+    # Lightning's advice where there are many cores; batches are made here by choice.
+    warnings.filterwarnings("ignore", message=".*does not have many workers.*")
     torch.set_num_threads(job.threads)
     keep_freed_memory()
     same_bits_on_cuda()
