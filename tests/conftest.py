@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,22 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
         if not torch.cuda.is_available():
             pytest.skip("there is no CUDA device")
+
+
+@pytest.fixture(autouse=True)
+def _settings_are_put_back() -> Iterator[None]:
+    """A test that leaves a variable of this project behind would change the tests after it, in some orders only."""
+    before = _settings()
+    yield
+    left = _settings()
+    for name in left.keys() - before.keys():
+        del os.environ[name]
+    os.environ.update(before)
+    assert left == before, "the test left settings behind"
+
+
+def _settings() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name.startswith("ADAPTBERT_")}
 
 
 @pytest.fixture
