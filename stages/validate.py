@@ -13,9 +13,6 @@ from adaptbert.errors import raise_all
 from adaptbert.runtime.params.params_file import flatten
 from adaptbert.runtime.stage import Stage
 from adaptbert.runtime.tracking.run import Run
-from adaptbert.validation.contamination import ForbiddenText
-from adaptbert.validation.corpus import overlaps, validate_corpus
-from adaptbert.validation.labelled_set import validate_labelled_set
 from adaptbert.validation.limits import Limits
 
 
@@ -36,6 +33,10 @@ def validate(
     run: Run,
 ) -> None:
     """Reject rows that are not valid, come twice, or hold dev or test text; stop where a set cannot be used."""
+    from adaptbert.validation.contamination import ForbiddenText
+    from adaptbert.validation.corpus import overlaps, validate_corpus
+    from adaptbert.validation.labelled_set import validate_labelled_set
+
     with ExitStack() as outputs:
         valid, rejects = outputs.enter_context(atomic_write(out)), outputs.enter_context(atomic_write(rejected))
         (valid / "tasks").mkdir(parents=True)  # later stages name it, also where the recipe has no task

@@ -1,17 +1,9 @@
 """Random numbers as a function of a key and a counter: SplitMix64 (Steele et al. 2014)."""
 
-from hashlib import blake2b
-
 import numpy as np
 from numpy.typing import NDArray
 
 Uint64 = NDArray[np.uint64]
-
-
-def seed_of(*key: int | str) -> int:
-    """A seed of 63 bits for a key such as (seed, "step", k); equal keys give equal seeds on every machine."""
-    text = "\x1f".join(f"{type(part).__name__}:{part}" for part in key)
-    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big") >> 1
 
 
 def uniforms(key: Uint64 | int, counter: Uint64) -> NDArray[np.float64]:

@@ -8,14 +8,15 @@ rung again. Its key is also its folder below models/<stage>, its metrics file an
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
 
 from adaptbert.base.config import Config
-from adaptbert.base.counter_rng import seed_of
 from adaptbert.base.ladder import ALL, NONE, Climb, LadderConfig
+from adaptbert.base.seeds import seed_of
 from adaptbert.base.start import FOLDERS
 from adaptbert.codes import Code
 from adaptbert.errors import BadParams
@@ -180,7 +181,6 @@ def read(path: Path = LADDER) -> Expansion:
     Raises:
         BadParams: missing, no file, or not what `adaptbert ladder` writes.
     """
-    from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
     if path.is_dir():
@@ -191,9 +191,16 @@ def read(path: Path = LADDER) -> Expansion:
         problem = f"larger than {MOST_BYTES // 10**6} MB"
         raise BadParams(Code.LADDER_NOT_EXPANDED, path, problem, f"name fewer arms, tasks or draws, then {WRITE}")
     try:
-        return _File.model_validate(YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))).stages
+        return _parsed(path.read_text(encoding="utf-8"))
     except (YAMLError, ValueError, LookupError, RecursionError):  # the last: nested thousands deep
         raise BadParams(Code.LADDER_NOT_EXPANDED, path, "not a file of `adaptbert ladder`", WRITE) from None
+
+
+@lru_cache(maxsize=2)  # a stage asks several times, and reading takes a tenth of a second
+def _parsed(text: str) -> Expansion:
+    from ruamel.yaml import YAML
+
+    return _File.model_validate(YAML(typ="safe", pure=True).load(text)).stages
 
 
 def expand(ladder: LadderConfig, tasks: Sequence[str], blocks: Blocks, dictionaries: Mapping[str, str]) -> Expansion:

@@ -1,13 +1,16 @@
 """Processes: the cores of this one, whether another one has ended, and whether the parent has."""
 
+import math
 import os
+import sys
+
+from adaptbert.base.control_group import processor_limit
 
 
 def cores() -> int:
     """CPU cores that this process may use: of its affinity, and of the quota of its container, a part counted whole."""
-    from joblib import cpu_count
-
-    return int(cpu_count())
+    there = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    return math.ceil(min(there, processor_limit()))
 
 
 def has_ended(pid: int, moment: float) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from adaptbert.base.counter_rng import seed_of
+from adaptbert.base.seeds import seed_of
 from adaptbert.pretraining.length_schedule import ConcatenatedBatches, ShortDocuments
 from adaptbert.pretraining.masked_lm import MaskedBatch, MaskedBatches
 from adaptbert.pretraining.masking import Masker

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from adaptbert.base.config import Config, contradiction
-from adaptbert.base.counter_rng import Uint64, mix, seed_of, uniforms
+from adaptbert.base.counter_rng import Uint64, mix, uniforms
+from adaptbert.base.seeds import seed_of
 from adaptbert.tokenization.store.tokenizer import Tokenizer
 
 Share = Annotated[float, Field(ge=0, le=1)]

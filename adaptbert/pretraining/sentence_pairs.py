@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from adaptbert.base.counter_rng import mix, seed_of, uniforms
+from adaptbert.base.counter_rng import mix, uniforms
+from adaptbert.base.seeds import seed_of
 from adaptbert.codes import Code
 from adaptbert.errors import BadData
 from adaptbert.tokenization.store.tokenized_corpus import Documents, Flat

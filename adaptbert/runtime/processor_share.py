@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from adaptbert.base.control_group import times_throttled
+
 THREADS = Path("/proc/self/task")
-GROUPS = Path("/proc/self/cgroup")
-HIERARCHIES = Path("/sys/fs/cgroup")
 
 
 class ProcessorShare:
@@ -22,7 +22,7 @@ class ProcessorShare:
 
     def __init__(self, threads: Path = THREADS) -> None:
         self._threads = threads
-        self._times, self._throttled = self._read(), _throttled()
+        self._times, self._throttled = self._read(), times_throttled()
 
     def read(self) -> float | None:
         """Time that the threads ran, of the time in which they ran or waited to run; None where it is not counted."""
@@ -34,7 +34,7 @@ class ProcessorShare:
 
     def held_by_a_limit(self) -> bool:
         """Whether a limit of the container held the process back meanwhile."""
-        before, self._throttled = self._throttled, _throttled()
+        before, self._throttled = self._throttled, times_throttled()
         return self._throttled > before
 
     def _read(self) -> Mapping[str, tuple[int, int]]:
@@ -46,18 +46,3 @@ class ProcessorShare:
                     ran, waited, _ = (thread / "schedstat").read_text(encoding="ascii").split()
                     times[thread.name] = (int(ran), int(waited))
         return times
-
-
-def _throttled() -> int:
-    """How often the CPU quota of this process's control group held it back."""
-    with suppress(OSError, ValueError):
-        for line in GROUPS.read_text(encoding="utf-8").splitlines():
-            _, controllers, path = line.split(":", 2)
-            if not controllers or "cpu" in controllers.split(","):  # version 2 has no names
-                root = HIERARCHIES / controllers
-                for file in (root / path.lstrip("/") / "cpu.stat", root / "cpu.stat"):
-                    if file.is_file():
-                        stat = dict(entry.split() for entry in file.read_text(encoding="ascii").splitlines())
-                        if "nr_throttled" in stat:
-                            return int(stat["nr_throttled"])
-    return 0

@@ -18,7 +18,7 @@ import torch
 from lightning_fabric.plugins.environments.lightning import LightningEnvironment
 from torch import Tensor, nn
 
-from adaptbert.base.counter_rng import seed_of
+from adaptbert.base.seeds import seed_of
 from adaptbert.runtime import signals
 from adaptbert.runtime.allocator import keep_freed_memory
 from adaptbert.runtime.peak_flops import matmul_peak

@@ -61,7 +61,7 @@ def test_the_line_says_so_and_why(
     throttled: list[int], why: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     counted, shares = iter([*throttled, 4, 4]), iter([None, 0.254, 0.9])
-    monkeypatch.setattr(processor_share, "_throttled", lambda: next(counted))
+    monkeypatch.setattr(processor_share, "times_throttled", lambda: next(counted))
     monkeypatch.setattr(ProcessorShare, "read", lambda _: next(shares))
     run = LoggedRun()
     shown = Progress(20, run)

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from adaptbert.base.counter_rng import seed_of
 from adaptbert.base.files import atomic_write
+from adaptbert.base.seeds import seed_of
 from adaptbert.rows.scripts import CHINESE, KANA, MYANMAR_KHMER, THAI_LAO
 
 MOST_WORDS = 2_000_000

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from adaptbert.base.counter_rng import seed_of
 from adaptbert.base.files import read_json
 from adaptbert.base.ladder import GENERAL
+from adaptbert.base.seeds import seed_of
 from adaptbert.comparison.forecasts import Overlap, TextFacts
 from adaptbert.project.one_start import METRICS, OneStart
 from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus

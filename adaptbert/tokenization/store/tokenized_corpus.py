@@ -12,8 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from adaptbert.base.counter_rng import seed_of
 from adaptbert.base.files import read_json
+from adaptbert.base.seeds import seed_of
 from adaptbert.codes import Code
 from adaptbert.errors import BadData
 
