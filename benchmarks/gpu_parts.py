@@ -25,10 +25,10 @@ from adaptbert.model.precision import BF16, chosen
 from adaptbert.model.to_device import to
 from adaptbert.pretraining.masked_lm import MaskedBatches, MaskedLM
 from adaptbert.pretraining.masking import Masker
+from adaptbert.runtime.libraries import DETERMINISTIC
 from adaptbert.runtime.peak_flops import matmul_peak
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.tokenization.store.tokenizer import Tokenizer
-from adaptbert.training import deterministic
 from adaptbert.training.document_stream import DocumentStream
 from adaptbert.training.loop import fit
 from adaptbert.training.plan import Plan
@@ -105,7 +105,7 @@ def right(scale: Scale) -> Values:
             resumed = _trained(setting, scale.steps, Path(folder))
     seconds = {}
     for kind in ("true", "false"):
-        os.environ[deterministic.VARIABLE] = kind
+        os.environ[DETERMINISTIC] = kind
         torch.use_deterministic_algorithms(False)
         began = time.perf_counter()
         _trained(setting, scale.steps)

@@ -24,9 +24,17 @@ def speeds(unit: str) -> Callable[[Results], str]:
         peers = list(first[f"ratio_{unit}"])
         extras = {
             "share of peak": lambda setting: f"{setting['share_of_peak']:.0%}",
+            "share of peak at the roofline": lambda setting: f"{setting['roofline']['share_of_peak']:.0%}",
+            "x stock defaults at the roofline": lambda setting: f"{setting['roofline']['ratio']['stock defaults']:.1f}",
             "GiB, ours and peers": lambda setting: ", ".join(map(str, setting["device_gib"].values())),
         }
-        there = {"share of peak": "share_of_peak" in first, "GiB, ours and peers": "device_gib" in first}
+        bound = first.get("roofline", {})
+        there = {
+            "share of peak": "share_of_peak" in first,
+            "share of peak at the roofline": "share_of_peak" in bound,
+            "x stock defaults at the roofline": bool(bound),
+            "GiB, ours and peers": "device_gib" in first,
+        }
         shown = [name for name in extras if there[name]]
         clocks = [(peer, clock) for peer in peers for clock in ("wall", "cpu")]
         head = ["setting", f"{unit} a second, ours", *(f"x {peer}, {clock}" for peer, clock in clocks), *shown]

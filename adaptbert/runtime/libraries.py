@@ -11,12 +11,12 @@ QUIET = {
     "DVC_NO_ANALYTICS": "1",
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
 }
+DETERMINISTIC = "ADAPTBERT_DETERMINISTIC"
 SAME_BITS = {
     "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
     "NCCL_ALGO": "^NVLS",  # sums in the switch come in any order
 }
 """For adaptbert.training.deterministic: read with the first product on CUDA, and the first sum over devices."""
-
 
 SPINS = "4000"
 """Rounds of waiting after which a thread of GNU OpenMP sleeps, instead of some 300,000.
@@ -36,7 +36,12 @@ def threads() -> dict[str, str]:
     return {"OMP_NUM_THREADS": str(min(there, psutil.cpu_count(logical=False) or there)), "GOMP_SPINCOUNT": SPINS}
 
 
+def same_bits() -> bool:
+    """Whether runs on CUDA are to have the same bits each time: unless ADAPTBERT_DETERMINISTIC is false."""
+    return os.environ.get(DETERMINISTIC, "").lower() != "false"
+
+
 def prepare_libraries() -> None:
     """Before torch, MLflow and others are imported."""
-    for name, value in {**QUIET, **SAME_BITS, **threads()}.items():
+    for name, value in {**QUIET, **(SAME_BITS if same_bits() else {}), **threads()}.items():
         os.environ.setdefault(name, value)

@@ -23,14 +23,15 @@ def matmul_peak(dtype: torch.dtype, seconds: float = 0.25) -> float:
     left, right = (torch.randn(size, size, generator=draw, device=device).to(dtype) for _ in range(2))
     best, over = float("inf"), time.perf_counter() + seconds
     while best == float("inf") or time.perf_counter() < over:
-        _wait(device)
+        wait(device)
         began = time.perf_counter()
         left @ right
-        _wait(device)
+        wait(device)
         best = min(best, time.perf_counter() - began)
     return 2 * size**3 / best
 
 
-def _wait(device: str) -> None:
+def wait(device: str) -> None:
+    """Until a device has done what it was given; a processor has."""
     if device == "cuda":
         torch.cuda.synchronize()

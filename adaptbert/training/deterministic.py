@@ -5,11 +5,9 @@ slower ones that do not. ADAPTBERT_DETERMINISTIC=false takes the faster ones: re
 Not yet run on a GPU: neither the bits nor the price are measured.
 """
 
-import os
-
 import torch
 
-VARIABLE = "ADAPTBERT_DETERMINISTIC"
+from adaptbert.runtime.libraries import same_bits
 
 
 def same_bits_on_cuda() -> None:
@@ -20,7 +18,7 @@ def same_bits_on_cuda() -> None:
     if not torch.cuda.is_available():
         return
     torch.backends.cuda.enable_cudnn_sdp(False)  # rounds a rate of dropout, and plans anew for every shape
-    if os.environ.get(VARIABLE, "").lower() == "false":
+    if not same_bits():
         return
     torch.use_deterministic_algorithms(True, warn_only=True)
     # It costs time, and no value of ours is uninitialized.

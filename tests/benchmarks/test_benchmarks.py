@@ -38,6 +38,8 @@ def check_ratios(result: dict, unit: str, peers: list[str]) -> None:
 def test_masked_lm(setting: Setting) -> None:
     result = masked_lm.measure(setting, BUDGET, peers("cpu"))
     check_ratios(result, "tokens", [OTHER_PRECISION, *peers("cpu")])
+    assert result["roofline"].keys() == {"tokens_per_second", "ratio", "share_of_peak"}
+    assert 0 < result["roofline"]["share_of_peak"] <= 1
     assert result["precision"] == chosen("auto")
     assert result["share_of_peak"] >= 0
     assert result["flop_per_token"] > 0
