@@ -19,6 +19,7 @@ from adaptbert.finetuning.tasks import shapes
 from adaptbert.model import attention
 from adaptbert.pretraining.masked_lm import MaskedBatches, MaskedLM
 from adaptbert.pretraining.sentence_pairs import NextSentenceHead, SentenceOrderHead, SentencePairs
+from adaptbert.training.distributed import Ranks
 from adaptbert.training.document_stream import DocumentStream
 from tests.support import pretended, tiny, tiny_params, tiny_tasks
 from tests.support.short_runs import STEPS, first_batch, model_of
@@ -102,6 +103,23 @@ def test_masked_lm(there: Apart, tmp_path: Path, objective: str, flat: bool) -> 
     counts = there(masked, tmp_path, objective, 2, flat)
     assert counts["_fused_adamw_"] > 0
     assert counts.get("_flash_attention_forward", 0) == 2 * flat
+
+
+def averaged(tensors: int) -> tuple[dict[str, int], list[str]]:
+    """The operations of a mean over three ranks, and the kinds of sum that were asked of the other ranks."""
+    kinds: list[str] = []
+    with pretended.pretended() as device, pretended.Operations() as operations:
+        gradients = [torch.empty(2, number, device=device.device) for number in range(1, 1 + tensors)]
+        with mock.patch("torch.distributed.all_reduce", side_effect=lambda _, kind="SUM": kinds.append(str(kind))):
+            Ranks(0, 3).mean(gradients)
+    return dict(operations.counts), kinds
+
+
+def test_the_mean_of_gradients_takes_as_many_operations_for_many_as_for_few(there: Apart) -> None:
+    few, kinds = there(averaged, 2)
+    assert there(averaged, 50) == (few, kinds)
+    assert few["cat"] == few["_foreach_copy_"] == 1
+    assert kinds == ["RedOpType.AVG"]
 
 
 CASTS = "_to_copy"
