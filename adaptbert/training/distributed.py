@@ -129,8 +129,9 @@ class Ranks:
             flat /= self.world
         else:
             distributed.all_reduce(flat, distributed.ReduceOp.AVG)
-        parts = flat.split([tensor.numel() for tensor in tensors])
-        torch._foreach_copy_(tensors, [part.view_as(tensor) for part, tensor in zip(parts, tensors, strict=True)])
+        parts = torch.split(flat, [tensor.numel() for tensor in tensors])
+        means = [part.view_as(tensor) for part, tensor in zip(parts, tensors, strict=True)]
+        torch._foreach_copy_(list(tensors), means)
 
     def total(self, counts: Mapping[str, int]) -> dict[str, int]:
         """Sums over all ranks; each one gives the same names."""

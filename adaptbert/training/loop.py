@@ -84,7 +84,7 @@ def fit(
         print(f"  resumed after step {state.step:,} of {plan.steps:,}")
     may_end = frozenset(measure_at or ()) - plan.beside if plan.keep_best is not None else frozenset()
     job = _Job(module, batch, plan, monitor.step, optimizer_part(state), torch.get_num_threads(), may_end)
-    with started(world, follow) as ranks, signals.deferred(), progress.closing():
+    with monitor.closing(), started(world, follow) as ranks, signals.deferred(), progress.closing():
         _train(ranks.share(job), ranks, monitor)
     return monitor.fitted(module)
 
