@@ -131,7 +131,7 @@ def attention(scale: Scale) -> Values:
                 projected = torch.randn(positions, 3 * heads * size, device=device, dtype=dtype, requires_grad=True)
 
                 def pass_(made: Attention = made, projected: torch.Tensor = projected, rate: float = rate) -> None:
-                    torch.autograd.backward(made.attend(projected, rate).sum())
+                    torch.autograd.backward(made.attend(projected, heads, rate).sum())
 
                 figures[f"{kind}, {length} tokens, dropout {rate}"] = round(1e3 * _seconds(pass_, scale.repeats), 3)
     return {"milliseconds": figures}

@@ -75,13 +75,16 @@ class Work:
 
 
 def _environment() -> dict[str, Any]:
-    """The environment that decides the bits: versions, threads, device."""
+    """The environment that decides the bits: versions, threads, device, what is compiled."""
     import torch
+
+    from adaptbert.model.compiled import mode
 
     return {
         "versions": {name: version(name) for name in ("torch", "transformers", "pytorch-lightning", "numpy")},
         "threads": torch.get_num_threads(),
         "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu",
+        "compile": mode(),
     }
 
 
