@@ -21,6 +21,8 @@ from adaptbert.model.packing import Rows, bucket, bucket_step
 FAR = -1e4  # added to the scores between documents: their softmax weights are 0 in every type
 FLASH_TYPES = (torch.bfloat16, torch.float16)
 FLASH_CAPABILITY = (8, 0)
+FLASH_BLOCK = 128
+"""Tokens that the kernel works on at a time: a smaller bound of the lengths saves it nothing."""
 
 
 class Attention:
@@ -99,7 +101,7 @@ class Attention:
         documents, positions = len(self._bounds) - 1, bucket(self._tokens)
         self._spare = positions - self._tokens
         self._bounds = functional.pad(self._bounds, (0, bucket(documents + 1) - documents), value=positions)
-        longest = max(self._longest, bucket_step(self._tokens))
+        longest = max(self._longest, bucket_step(self._tokens), FLASH_BLOCK)
         self._longest = 1 << (longest - 1).bit_length()  # the kernel takes any upper bound
 
     def _flat(self, parts: Tensor, rate: float) -> Tensor:
