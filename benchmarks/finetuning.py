@@ -92,7 +92,11 @@ def stock(setting: Setting, documents: Documents, budget: Budget, flags: Flags, 
         )
     torch.manual_seed(seed)
     model = BertForSequenceClassification(setting.config(flags.attention, num_labels=len(LABELS)))
-    collate = DataCollatorWithPadding(tokenizer(setting)) if flags.grouped else default_data_collator
+    collate = (
+        DataCollatorWithPadding(tokenizer(setting), pad_to_multiple_of=flags.multiple)
+        if flags.grouped
+        else default_data_collator
+    )
     return timed(model, datasets.Dataset.from_list(rows), collate, setting.documents, budget, seed, flags)
 
 

@@ -1,6 +1,6 @@
 """All that a GPU has to show, in one command: what is right, where the time goes, how fast it is beside the peer.
 
-    python -m benchmarks.gpu_check --out DIR              # where there is a CUDA device; some 20 minutes
+    python -m benchmarks.gpu_check --out DIR              # where there is a CUDA device; some 50 minutes
     python -m benchmarks.gpu_check --out DIR --minutes 9  # as many parts as fit; the same command goes on from there
     python -m benchmarks.gpu_check --out DIR --smoke      # every part, tiny, on a processor
 
@@ -17,7 +17,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.gpu_parts import FULL, PARTS, RIGHT, SMOKE
+from benchmarks.gpu_parts import PARTS, RIGHT
+from benchmarks.gpu_runs import FULL, SMOKE
 from benchmarks.machine import machine
 
 FAILED = "failed"

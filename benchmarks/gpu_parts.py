@@ -3,72 +3,31 @@
 `right` in what a part returns holds what must be true.
 """
 
-import hashlib
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import torch
-from transformers import BertForMaskedLM
 
 from adaptbert.model.attention import Attention, flash_fits
 from adaptbert.model.packing import pack
 from adaptbert.model.precision import BF16, chosen
 from adaptbert.model.to_device import to
-from adaptbert.pretraining.masked_lm import MaskedBatches, MaskedLM
-from adaptbert.pretraining.masking import Masker
 from adaptbert.runtime.libraries import DETERMINISTIC
 from adaptbert.runtime.peak_flops import matmul_peak
-from adaptbert.runtime.tracking.run import Run
-from adaptbert.tokenization.store.tokenizer import Tokenizer
-from adaptbert.training.document_stream import DocumentStream
-from adaptbert.training.loop import fit
-from adaptbert.training.plan import Plan
-from adaptbert.training.savepoints import Savepoints
 from benchmarks import finetuning, masked_lm
+from benchmarks.gpu_compiled import fine_tuning_in_each_mode, masked_lm_in_each_mode
+from benchmarks.gpu_runs import Scale, Values, batches_of, documents_of, same_bits, trained
 from benchmarks.peer import peers
 from benchmarks.profile import profiled
-from benchmarks.rounds import BUDGETS, OURS, Budget, compared
-from benchmarks.workload import OPTIM, SETTINGS, Documents, Setting, tokenizer
-
-Values = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Scale:
-    """How large everything is.
-
-    Attributes:
-        settings: of masked LM, by name.
-        short: of fine-tuning.
-        steps: of the runs that are compared bit by bit.
-        repeats: of an operation that is timed.
-        tests: options of pytest.
-        compiled: whether the compiled peer runs, which takes a minute.
-    """
-
-    settings: Mapping[str, Setting]
-    short: Setting
-    budget: Budget
-    steps: int
-    repeats: int
-    tests: tuple[str, ...]
-    compiled: bool
-
-
-_TINY = Setting(1, 16, 2, 61, 0, 4)
-FULL = Scale(
-    SETTINGS["gpu"], replace(SETTINGS["gpu"]["base-short-30k"], documents=32), BUDGETS["gpu"], 20, 50, (), True
-)
-SMOKE = Scale({"tiny": _TINY}, _TINY, Budget(1, 1, 2, 1, apart=False), 4, 2, ("--collect-only",), False)
+from benchmarks.rounds import OURS, compared
 
 
 def environment(scale: Scale) -> Values:
@@ -97,21 +56,16 @@ def tests(scale: Scale) -> Values:
 def right(scale: Scale) -> Values:
     """Two equal runs have equal bits; so has a run that was stopped and goes on; and what that costs."""
     setting = next(iter(scale.settings.values()))
-    twice = [_trained(setting, scale.steps) for _ in range(2)]
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            _trained(setting, scale.steps, Path(folder), stop_at=scale.steps // 2)
-        except _Stopped:
-            resumed = _trained(setting, scale.steps, Path(folder))
+    equal = same_bits(setting, scale.steps)
     seconds = {}
     for kind in ("true", "false"):
         os.environ[DETERMINISTIC] = kind
         torch.use_deterministic_algorithms(False)
         began = time.perf_counter()
-        _trained(setting, scale.steps)
+        trained(setting, scale.steps)
         seconds[kind] = time.perf_counter() - began
     return {
-        "right": {"two runs are equal": twice[0] == twice[1], "a resumed run is equal": resumed == twice[0]},
+        "right": equal,
         "times as long with the same bits": round(seconds["true"] / seconds["false"], 3),
     }
 
@@ -125,13 +79,13 @@ def attention(scale: Scale) -> Values:
         rows = to(pack(np.full(count, length), max(length, 128)), device)
         for rate in (0.0, 0.1):
             for kind in ("flat", "rows") if flash_fits(device, dtype, size) else ("rows",):
-                made = Attention(rows, device, heads, size, dtype)
-                made._is_flat = kind == "flat"
-                positions = count * length if made._is_flat else int(np.prod(rows.documents.shape))
+                with mock.patch("adaptbert.model.attention.flash_fits", return_value=kind == "flat"):
+                    made = Attention(rows, device, heads, size, dtype)
+                positions = count * length if kind == "flat" else int(np.prod(rows.documents.shape))
                 projected = torch.randn(positions, 3 * heads * size, device=device, dtype=dtype, requires_grad=True)
 
                 def pass_(made: Attention = made, projected: torch.Tensor = projected, rate: float = rate) -> None:
-                    torch.autograd.backward(made.attend(projected, rate).sum())
+                    torch.autograd.backward(made.attend(projected, heads, rate).sum())
 
                 figures[f"{kind}, {length} tokens, dropout {rate}"] = round(1e3 * _seconds(pass_, scale.repeats), 3)
     return {"milliseconds": figures}
@@ -140,9 +94,9 @@ def attention(scale: Scale) -> Values:
 def host(scale: Scale) -> Values:
     """Where the time of a step goes, and how long a micro-batch takes to be made."""
     name, setting = next(iter(scale.settings.items()))
-    batches = _batches(setting, 20)
+    batches = batches_of(setting, 20)
     made = _seconds(iter(map(batches, range(20))).__next__, 10)
-    documents, last = _documents(setting, 100), scale.budget.warm + scale.budget.steps
+    documents, last = documents_of(setting, 100), scale.budget.warm + scale.budget.steps
     shares = profiled(
         lambda points, around: masked_lm.train(setting, documents, last, 0, points, around), scale.budget.warm, last
     )
@@ -150,14 +104,15 @@ def host(scale: Scale) -> Values:
 
 
 def speed(scale: Scale) -> Values:
-    """Tokens a second of masked LM, and the share of the peak."""
+    """Tokens a second of masked LM, with dropout and without, and the share of the peak."""
     peak, figures = matmul_peak(_dtype()), {}
-    for name, setting in scale.settings.items():
-        documents = _documents(setting, scale.budget.warm + 2 * scale.budget.steps)
-        work = partial(masked_lm.ours, setting, documents, scale.budget, "auto")
-        result = compared({OURS: work}, scale.budget, ("tokens",))
-        tokens = result["tokens_per_second"][OURS]
-        figures[name] = {"tokens a second": tokens, "share of peak": round(tokens * _flop(setting) / peak, 3)}
+    for name, with_dropout in scale.settings.items():
+        for setting in (with_dropout, replace(with_dropout, dropout=0.0)):
+            documents = documents_of(setting, scale.budget.warm + 2 * scale.budget.steps)
+            work = partial(masked_lm.ours, setting, documents, scale.budget, "auto")
+            tokens = compared({OURS: work}, scale.budget, ("tokens",))["tokens_per_second"][OURS]
+            share = round(tokens * masked_lm.flop_per_token(setting, documents) / peak, 3)
+            figures[f"{name}, dropout {setting.dropout}"] = {"tokens a second": tokens, "share of peak": share}
     return figures
 
 
@@ -166,9 +121,12 @@ def short_fine_tuning(scale: Scale) -> Values:
     return finetuning.measure(scale.short, scale.budget, _peers(scale))
 
 
-def beside_peers(scale: Scale) -> Values:
+def beside_peers(scale: Scale, dropout: float = 0.1) -> Values:
     """Masked LM beside the stock trainer, at its defaults and its best flags."""
-    return {name: masked_lm.measure(setting, scale.budget, _peers(scale)) for name, setting in scale.settings.items()}
+    return {
+        name: masked_lm.measure(replace(setting, dropout=dropout), scale.budget, _peers(scale))
+        for name, setting in scale.settings.items()
+    }
 
 
 @dataclass(frozen=True)
@@ -185,18 +143,17 @@ PARTS = {
     "env": Part("what there is", environment, 0.5),
     "tests": Part("pytest -m gpu", tests, 2),
     "right": Part("bits", right, 3),
-    "speed": Part("masked LM", speed, 5, ("share of peak at least .50 packed, .45 on short texts",)),
+    "speed": Part("masked LM", speed, 7, ("share of peak at least .50 packed, .45 on short texts",)),
     "finetune": Part("fine-tuning beside the peer", short_fine_tuning, 3, ("at least 4 times the stock trainer",)),
     "attention": Part("kernels", attention, 1),
     "host": Part("where the time goes", host, 1),
-    "peers": Part("masked LM beside the peer", beside_peers, 8),
+    "graphs": Part("fine-tuning by ADAPTBERT_COMPILE", fine_tuning_in_each_mode, 4),
+    "compiled": Part("masked LM by ADAPTBERT_COMPILE", masked_lm_in_each_mode, 9),
+    "peers": Part("masked LM beside the peer", beside_peers, 9, ("1.2 to 1.7 times the peer compiled",)),
+    "peers0": Part("masked LM beside the peer, dropout 0", partial(beside_peers, dropout=0.0), 9),
 }
-RIGHT = ("tests", "right")
+RIGHT = ("tests", "right", "compiled")
 """Parts that say whether something is right."""
-
-
-class _Stopped(Exception):
-    """In place of a kill."""
 
 
 def _device() -> torch.device:
@@ -221,42 +178,6 @@ def _seconds(work: Callable[[], object], repeats: int) -> float:
         work()
     _wait()
     return (time.perf_counter() - began) / repeats
-
-
-def _documents(setting: Setting, steps: int) -> Documents:
-    return Documents(setting, (steps + 1) * setting.documents)
-
-
-def _batches(setting: Setting, steps: int) -> MaskedBatches:
-    documents = _documents(setting, steps)
-    tokens = max(setting.block, round(float(documents.lengths.mean()) * setting.documents))
-    masker = Masker(masked_lm.MASKING, 0, Tokenizer(tokenizer(setting)))
-    return MaskedBatches(documents, DocumentStream(documents.lengths, 0, tokens), masker, setting.block)
-
-
-def _trained(setting: Setting, steps: int, folder: Path | None = None, stop_at: int = -1) -> str:
-    """A digest of the weights after some steps; with a folder from its savepoint on."""
-    batches = _batches(setting, steps)
-
-    def read(k: int) -> Any:
-        if k == stop_at:
-            raise _Stopped
-        return batches(k)
-
-    os.environ["ADAPTBERT_SAVE_SECONDS"], os.environ["ADAPTBERT_BATCH_WORKERS"] = "0", "0"
-    torch.manual_seed(0)
-    module = MaskedLM(BertForMaskedLM(setting.config()), OPTIM, steps)
-    plan = Plan(steps, 1, OPTIM.clip_norm, chosen("auto"), 0, "train/mlm_loss")
-    fit(module, read, plan, Run(), savepoints=None if folder is None else Savepoints(folder))
-    digest = hashlib.sha256()
-    for parameter in module.parameters():
-        digest.update(parameter.detach().cpu().numpy().tobytes())
-    return digest.hexdigest()
-
-
-def _flop(setting: Setting) -> float:
-    """Operations a token."""
-    return masked_lm.flop_per_token(setting, _documents(setting, 20))
 
 
 def _peers(scale: Scale) -> Mapping[str, Any]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
 from transformers.trainer_pt_utils import get_length_grouped_indices
 
+from adaptbert.base.processes import cores
 from adaptbert.model import precision
 from adaptbert.model.precision import chosen
 from benchmarks.rounds import Budget, Speed, Stopwatch
@@ -29,12 +30,14 @@ class Flags:
     Attributes:
         attention: as transformers names it.
         grouped: batches of similar lengths, padded to the longest of a batch.
+        multiple: tokens to a multiple of which a batch is padded.
         forward: documents of a forward pass, if a step has more: larger logits leave the cache, and are slower.
         arguments: others of TrainingArguments.
     """
 
     attention: str = "sdpa"
     grouped: bool = False
+    multiple: int | None = None
     forward: int | None = None
     arguments: dict[str, Any] = field(default_factory=dict)
 
@@ -42,17 +45,24 @@ class Flags:
 DEFAULTS = Flags()
 BF16 = {"bf16": True, "use_cpu": not torch.cuda.is_available()}
 
+ON_A_DEVICE = {
+    **BF16,
+    "dataloader_num_workers": min(4, cores()),
+    "dataloader_persistent_workers": True,
+    "logging_nan_inf_filter": False,  # or every step waits for its loss
+}
+
 
 def peers(group: str) -> dict[str, Flags]:
     """The Trainer at its defaults and with the flags that a careful user finds on this machine, by the set's name."""
     if group == "gpu":
         return {
             "stock defaults": DEFAULTS,
-            "stock best flags": Flags("sdpa", True, None, BF16),
-            "stock best flags, compiled": Flags("sdpa", True, None, {**BF16, "torch_compile": True}),
+            "stock best flags": Flags("sdpa", True, 8, None, ON_A_DEVICE),
+            "stock best flags, compiled": Flags("sdpa", True, 8, None, {**ON_A_DEVICE, "torch_compile": True}),
         }
     # On a processor SDPA is slower than eager attention in bfloat16, and faster in float32.
-    best = Flags("eager", True, 32, BF16) if chosen("auto") == precision.BF16 else Flags("sdpa", True, 32)
+    best = Flags("eager", True, None, 32, BF16) if chosen("auto") == precision.BF16 else Flags("sdpa", True, None, 32)
     return {"stock defaults": DEFAULTS, "stock best flags": best}
 
 
@@ -93,7 +103,7 @@ def trainer(
 
 
 class Counted:
-    """A collator that takes the column `length` away and keeps its sum for each batch."""
+    """A collator that takes the column `length` away and keeps its sum for each batch; in the process that calls it."""
 
     def __init__(self, collate: Callable[[list[Any]], Any]) -> None:
         self._collate = collate
@@ -132,7 +142,11 @@ def timed(
             train_sampling_strategy="sequential" if flags.grouped else "random",
             **flags.arguments,
         ).train()
-    tokens = sum(counted.tokens[passes * stopwatch.first : passes * stopwatch.last])
+    if flags.grouped:  # in this order, whichever process collates them
+        step = forward * passes
+        tokens = int(np.sum(rows["length"][step * stopwatch.first : step * stopwatch.last]))
+    else:
+        tokens = sum(counted.tokens[passes * stopwatch.first : passes * stopwatch.last])
     return stopwatch.speed(budget.steps * documents, tokens)
 
 

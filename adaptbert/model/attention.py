@@ -11,18 +11,18 @@ cuda    the layout is the flat tokens, no position is empty; torch's kernel for 
 either  rows and the fused operator with a mask, where that kernel cannot be used: it has no float32
 """
 
-from functools import cached_property
-
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from adaptbert.model.dropout import keep_mask, keep_scale
-from adaptbert.model.packing import Rows
+from adaptbert.model.packing import Rows, bucket, bucket_step
 
 FAR = -1e4  # added to the scores between documents: their softmax weights are 0 in every type
 FLASH_TYPES = (torch.bfloat16, torch.float16)
 FLASH_CAPABILITY = (8, 0)
+FLASH_BLOCK = 128
+"""Tokens that the kernel works on at a time: a smaller bound of the lengths saves it nothing."""
 
 
 class Attention:
@@ -34,14 +34,33 @@ class Attention:
         heads: of every layer.
         size: of a head.
         dtype: of the products.
+        bucketed: flat tokens get one of a few sizes, by a document more that nobody reads, and so do their bounds.
     """
 
-    def __init__(self, rows: Rows, device: torch.device, heads: int, size: int, dtype: torch.dtype) -> None:
-        self._rows, self._device, self._heads, self._size, self._dtype = rows, device, heads, size, dtype
+    def __init__(
+        self, rows: Rows, device: torch.device, heads: int, size: int, dtype: torch.dtype, bucketed: bool = False
+    ) -> None:
+        self._device, self._tokens, self._spare = device, len(rows.place), 0
         self._is_flat = flash_fits(device, dtype, size)
+        # Everything is made here: what a layer made when it needs it would be a part of its compiled graph.
+        if self._is_flat:
+            self._bounds, self._longest = torch.as_tensor(rows.bounds, device=device), rows.longest
+            if bucketed:
+                self._enlarge()
+            return
+        self._place = torch.as_tensor(rows.place, device=device)
+        documents = torch.as_tensor(rows.documents, device=device)
+        self._same = documents[:, :, None] == documents[:, None, :]
+        """Which positions of a row may attend to which, (rows, block, block)."""
+        if device.type == "cpu":
+            bias = torch.zeros_like(self._same, dtype=dtype).masked_fill_(~self._same, FAR)
+            self._bias = bias.repeat_interleave(heads, 0)
+            """Added to the scores of all heads, (rows * heads, block, block)."""
 
     def to_layout(self, values: Tensor) -> Tensor:
         """Values of the tokens, (tokens, ...), moved to their layout positions, (positions, ...); 0 at empty ones."""
+        if self._spare:
+            return torch.cat([values, values.new_zeros(self._spare, *values.shape[1:])])
         if self._is_flat:
             return values
         size = self._same.shape[0] * self._same.shape[1]
@@ -49,35 +68,47 @@ class Attention:
 
     def layout_positions(self, tokens: Tensor | None) -> Tensor | None:
         """The layout positions of these tokens, or of all; None where these are all positions in their order."""
+        if self._spare and tokens is None:
+            return torch.arange(self._tokens, device=self._device)
         if self._is_flat:
             return tokens
         return self._place if tokens is None else self._place[tokens]
 
-    def attend(self, projected: Tensor, rate: float, selected: Tensor | None = None) -> Tensor:
+    def attend(self, projected: Tensor, heads: int, rate: float, selected: Tensor | None = None) -> Tensor:
         """Attention outputs.
 
         Args:
             projected: queries, keys and values of all heads, (positions, 3 * heads * size).
+            heads: those of the constructor; from the layer, they are a constant of its compiled graph.
             rate: of dropout, of the weights.
             selected: the layout positions whose outputs are returned, (selected,); all if None.
 
         Returns:
             (selected or positions, heads * size).
         """
+        size = projected.shape[1] // (3 * heads)
         if self._is_flat:
-            mixed = self._flat(projected.view(-1, 3, self._heads, self._size), rate)
+            mixed = self._flat(projected.view(-1, 3, heads, size), rate)
         else:
-            parts = projected.view(*self._same.shape[:2], 3, self._heads, self._size).permute(2, 0, 3, 1, 4)
+            parts = projected.view(*self._same.shape[:2], 3, heads, size).permute(2, 0, 3, 1, 4)
             operator = self._by_products if self._device.type == "cpu" else self._fused
             query, key, value = parts.unbind(0)
             mixed = operator(query, key, value, rate).transpose(1, 2).reshape(len(projected), -1)
         return mixed if selected is None else mixed.index_select(0, selected)
 
+    def _enlarge(self) -> None:
+        """To one of a few sizes; of the documents behind the others the first has all spare positions."""
+        documents, positions = len(self._bounds) - 1, bucket(self._tokens)
+        self._spare = positions - self._tokens
+        self._bounds = functional.pad(self._bounds, (0, bucket(documents + 1) - documents), value=positions)
+        longest = max(self._longest, bucket_step(self._tokens), FLASH_BLOCK)
+        self._longest = 1 << (longest - 1).bit_length()  # the kernel takes any upper bound
+
     def _flat(self, parts: Tensor, rate: float) -> Tensor:
         from torch.nn.attention.varlen import varlen_attn
 
         query, key, value = parts.unbind(1)
-        bounds, longest = self._bounds, self._rows.longest
+        bounds, longest = self._bounds, self._longest
         if rate:
             flash = torch.ops.aten._flash_attention_forward
             mixed, *_ = flash(query, key, value, bounds, bounds, longest, longest, rate, False, False)
@@ -99,26 +130,6 @@ class Attention:
 
     def _fused(self, query: Tensor, key: Tensor, value: Tensor, rate: float) -> Tensor:
         return functional.scaled_dot_product_attention(query, key, value, self._same[:, None], rate)
-
-    @cached_property
-    def _place(self) -> Tensor:
-        return torch.as_tensor(self._rows.place, device=self._device)
-
-    @cached_property
-    def _bounds(self) -> Tensor:
-        return torch.as_tensor(self._rows.bounds, device=self._device)
-
-    @cached_property
-    def _same(self) -> Tensor:
-        """Which positions of a row may attend to which, (rows, block, block)."""
-        documents = torch.as_tensor(self._rows.documents, device=self._device)
-        return documents[:, :, None] == documents[:, None, :]
-
-    @cached_property
-    def _bias(self) -> Tensor:
-        """To be added to the scores of all heads, (rows * heads, block, block)."""
-        bias = torch.zeros_like(self._same, dtype=self._dtype).masked_fill_(~self._same, FAR)
-        return bias.repeat_interleave(self._heads, 0)
 
 
 def flash_fits(device: torch.device, dtype: torch.dtype, size: int) -> bool:

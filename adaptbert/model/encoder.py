@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from adaptbert.model.attention import Attention
+from adaptbert.model.compiled import compiled, mode
 from adaptbert.model.dropout import add_dropout, dropout, rate_of
 from adaptbert.model.packing import Rows
 
@@ -58,7 +59,8 @@ def encode(
     device = tokens.ids.device
     dtype = torch.get_autocast_dtype(device.type) if torch.is_autocast_enabled(device.type) else torch.float32
     heads, width = bert.config.num_attention_heads, bert.config.hidden_size
-    attention = Attention(rows, device, heads, width // heads, dtype)
+    kind = mode() if torch.is_grad_enabled() else "off"
+    attention = Attention(rows, device, heads, width // heads, dtype, bucketed=kind == "graphs")
     with torch.autocast(device.type, enabled=False):
         positions = torch.as_tensor(rows.positions, device=device)
         segments = None if tokens.segments is None else attention.to_layout(tokens.segments)
@@ -72,9 +74,11 @@ def encode(
         for layer in layers:
             if mix is not None:
                 lower.append(_chosen(hidden, selected))
-            hidden = _rest(layer, _attend(layer.attention.self, hidden, attention, dtype), hidden, dtype)
+            hidden = compiled(_layer, kind)(layer, attention, dtype, hidden)
         below = _chosen(hidden, selected)
-        output = _rest(last, _attend(last.attention.self, hidden, attention, dtype, selected), below, dtype)
+        # Its positions have a size of their own in each batch: no recording would serve again.
+        top = "off" if kind == "graphs" else kind
+        output = compiled(_layer, top)(last, attention, dtype, hidden, selected, below)
         return output if mix is None else mix([*lower, below, output])
 
 
@@ -92,6 +96,19 @@ def _embed(embeddings: Any, ids: Tensor, positions: Tensor, segments: Tensor | N
     return dropout(embeddings.LayerNorm(vectors), rate_of(embeddings.dropout))
 
 
+def _layer(
+    layer: Any,
+    attention: Attention,
+    dtype: torch.dtype,
+    hidden: Tensor,
+    selected: Tensor | None = None,
+    below: Tensor | None = None,
+) -> Tensor:
+    """One layer at the layout positions `selected`, where the hidden states are `below`; or at all."""
+    mixed = _attend(layer.attention.self, hidden, attention, dtype, selected)
+    return _rest(layer, mixed, hidden if below is None else below, dtype)
+
+
 def _attend(
     layer: Any, hidden: Tensor, attention: Attention, dtype: torch.dtype, selected: Tensor | None = None
 ) -> Tensor:
@@ -99,7 +116,8 @@ def _attend(
     projections = (layer.query, layer.key, layer.value)
     weight = torch.cat([projection.weight for projection in projections]).to(dtype)
     bias = torch.cat([projection.bias for projection in projections]).to(dtype)
-    return attention.attend(functional.linear(hidden.to(dtype), weight, bias), rate_of(layer.dropout), selected)
+    projected = functional.linear(hidden.to(dtype), weight, bias)
+    return attention.attend(projected, layer.num_attention_heads, rate_of(layer.dropout), selected)
 
 
 def _rest(layer: Any, mixed: Tensor, below: Tensor, dtype: torch.dtype) -> Tensor:

@@ -1,6 +1,6 @@
-"""Moves a batch to a device: any dataclass of tensors, arrays, and other such dataclasses."""
+"""Moves a batch to a device, any dataclass of tensors, arrays, and other such dataclasses; and tensors from it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
@@ -19,6 +19,30 @@ def to(batch: Batch, device: torch.device) -> Batch:
 def pinned(batch: Batch) -> Batch:
     """The same in memory that a CUDA device reads by itself."""
     return _each(batch, Tensor.pin_memory)
+
+
+class HostCopy:
+    """Copies of tensors on their way to the processor; the device goes on with its work.
+
+    It copies in its turn, so that the copies have the values of now, whatever changes the tensors later.
+
+    Args:
+        tensors: of one device.
+    """
+
+    def __init__(self, tensors: Sequence[Tensor]) -> None:
+        # From a CUDA device into pinned memory, or the copy would wait.
+        self._copies = [tensor.detach().to("cpu", non_blocking=True, copy=True) for tensor in tensors]
+        device = tensors[0].device
+        self._done = None if device.type == "cpu" else torch.Event(device)
+        if self._done is not None:
+            self._done.record()
+
+    def tensors(self) -> list[Tensor]:
+        """The copies; waits until the device has come so far."""
+        if self._done is not None:
+            self._done.synchronize()
+        return self._copies
 
 
 def _each(batch: Batch, change: Callable[[Tensor], Tensor]) -> Batch:

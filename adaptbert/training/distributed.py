@@ -115,7 +115,8 @@ class Ranks:
         """Put the mean over all ranks into tensors of one type, in place: the same bits in each of them.
 
         One tensor, whose sum is always computed in the same order. DistributedDataParallel rebuilds its buckets during
-        a run, so that with three or more ranks a resumed run would have other bits.
+        a run, so that with three or more ranks a resumed run would have other bits. On a device it takes three
+        operations, however many tensors there are.
         """
         import torch
         from torch import distributed
@@ -123,10 +124,14 @@ class Ranks:
         if self.world == 1:
             return
         flat = torch.cat([tensor.flatten() for tensor in tensors])
-        distributed.all_reduce(flat)
-        flat /= self.world
-        for tensor, part in zip(tensors, torch.split(flat, [tensor.numel() for tensor in tensors]), strict=True):
-            tensor.copy_(part.view_as(tensor))
+        if flat.device.type == "cpu":  # gloo has no mean
+            distributed.all_reduce(flat)
+            flat /= self.world
+        else:
+            distributed.all_reduce(flat, distributed.ReduceOp.AVG)
+        parts = torch.split(flat, [tensor.numel() for tensor in tensors])
+        means = [part.view_as(tensor) for part, tensor in zip(parts, tensors, strict=True)]
+        torch._foreach_copy_(list(tensors), means)
 
     def total(self, counts: Mapping[str, int]) -> dict[str, int]:
         """Sums over all ranks; each one gives the same names."""

@@ -19,6 +19,7 @@ from lightning_fabric.plugins.environments.lightning import LightningEnvironment
 from torch import Tensor, nn
 
 from adaptbert.base.seeds import seed_of
+from adaptbert.model.compiled import mode
 from adaptbert.runtime import signals
 from adaptbert.runtime.allocator import keep_freed_memory
 from adaptbert.runtime.peak_flops import matmul_peak
@@ -84,7 +85,7 @@ def fit(
         print(f"  resumed after step {state.step:,} of {plan.steps:,}")
     may_end = frozenset(measure_at or ()) - plan.beside if plan.keep_best is not None else frozenset()
     job = _Job(module, batch, plan, monitor.step, optimizer_part(state), torch.get_num_threads(), may_end)
-    with started(world, follow) as ranks, signals.deferred(), progress.closing():
+    with monitor.closing(), started(world, follow) as ranks, signals.deferred(), progress.closing():
         _train(ranks.share(job), ranks, monitor)
     return monitor.fitted(module)
 
@@ -194,6 +195,12 @@ class _Steps(pl.Callback):
 
     def on_train_batch_start(self, trainer: pl.Trainer, module: pl.LightningModule, batch: Any, index: int) -> None:
         torch.manual_seed(seed_of(self._job.plan.seed, "step", self._numbers[index]))
+
+    def on_after_backward(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
+        # A replayed graph writes where it wrote before; the sums over micro-batches must be elsewhere.
+        if trainer.accumulate_grad_batches > 1 and mode() == "graphs":
+            for parameter in module.parameters():
+                parameter.grad = None if parameter.grad is None else parameter.grad.clone()
 
     def on_before_optimizer_step(self, trainer: pl.Trainer, module: pl.LightningModule, optimizer: Any) -> None:
         # Every micro-batch reaches the same parameters, so all ranks have gradients of the same parameters.

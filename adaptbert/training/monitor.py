@@ -3,7 +3,10 @@
 import math
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
+from typing import Any
 
 import pytorch_lightning as pl
 import torch
@@ -11,12 +14,14 @@ from torch import Tensor, nn
 
 from adaptbert.base.files import write_json
 from adaptbert.codes import Code
+from adaptbert.model.to_device import HostCopy
 from adaptbert.runtime import signals
 from adaptbert.runtime.progress import Progress
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.training.early_stopping import Best
 from adaptbert.training.plan import Fitted, Measure, Plan
-from adaptbert.training.savepoints import Savepoints, State
+from adaptbert.training.readings import Reading, Readings
+from adaptbert.training.savepoints import Savepoints, SaveThread, State
 from adaptbert.training.stability import Diverged, Health
 
 LOG_EVERY = 10
@@ -49,8 +54,10 @@ class Monitor:
         self._last = [math.nan for _ in self._names]  # the last finite loss, and its parts
         self._since_logged: list[list[float]] = []
         self._since_measured: list[list[float]] = []
-        # Steps whose numbers were not read yet: reading from a GPU at each step would make it wait.
-        self._pending: list[tuple[int, Tensor, Tensor, dict[str, int]]] = []
+        self._readings = Readings()
+        self._read = 0  # the last step whose numbers were read
+        self._unlogged: list[tuple[int, float]] = []  # steps that end an interval, and their learning rate
+        self._thread = SaveThread()
         self._saved = time.monotonic()
         self._save_seconds = float(os.environ.get("ADAPTBERT_SAVE_SECONDS", SAVE_SECONDS))
 
@@ -90,6 +97,14 @@ class Monitor:
                 name.removeprefix(BEST): tensor for name, tensor in state.tensors.items() if name.startswith(BEST)
             }
 
+    @contextmanager
+    def closing(self) -> Iterator[None]:
+        """When this block ends, however it does, nothing is being written."""
+        try:
+            yield
+        finally:
+            self._thread.close()
+
     def begin(self, module: pl.LightningModule) -> None:
         """Called before the first step, and before the first of a resumed run."""
         if self._best is not None and self._best.rule.before is not None and not self._best_weights:
@@ -102,15 +117,33 @@ class Monitor:
 
     def _save(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
         assert self._savepoints is not None
+        began = time.monotonic()
         tensors = {f"weights/{name}": tensor for name, tensor in weights(module)}
-        broken = [name for name, tensor in tensors.items() if not bool(torch.isfinite(tensor).all())]
-        if broken:
-            raise self._diverged(f"{broken[0]} is not finite")
+        largest = _largest(list(tensors.values()))
+        names = list(tensors)
         tensors |= {f"{BEST}{name}": tensor for name, tensor in self._best_weights.items()}
         if self.step < self._plan.steps and not self.is_over:
             for number, means in trainer.optimizers[0].state_dict()["state"].items():
                 tensors |= {f"{MEANS}{number}/{name}": mean for name, mean in means.items()}
-        values = {
+        ahead = _runs_ahead(module.device)
+        if ahead:
+            *copies, largest = HostCopy([*tensors.values(), largest]).tensors()
+            tensors = dict(zip(tensors, copies, strict=True))
+        broken = [name for name, most in zip(names, largest.tolist(), strict=True) if not math.isfinite(most)]
+        if broken:
+            raise self._diverged(f"{broken[0]} is not finite")
+        self._run.flush()  # a resumed process does not log these steps again
+        if ahead:
+            self._thread.save(self._savepoints, State(self.step, tensors, deepcopy(self._values())))
+        else:
+            self._savepoints.save(State(self.step, tensors, self._values()))
+        self._saved = time.monotonic()
+        # Saving takes at most 1 / SAVE_SHARE of the time, however large the model and slow the disk.
+        self._save_seconds = max(self._save_seconds, SAVE_SHARE * (self._saved - began))
+
+    def _values(self) -> dict[str, Any]:
+        """Of a savepoint, besides its tensors."""
+        return {
             "curve": self._curve,
             "counts": self._counts,
             "since_logged": self._since_logged,
@@ -119,12 +152,6 @@ class Monitor:
             "health": self._health.values(),
             **({} if self._best is None else {"best": self._best.state()}),
         }
-        self._run.flush()  # a resumed process does not log these steps again
-        began = time.monotonic()
-        self._savepoints.save(State(self.step, tensors, values))
-        self._saved = time.monotonic()
-        # Saving takes at most 1 / SAVE_SHARE of the time, however large the model and slow the disk.
-        self._save_seconds = max(self._save_seconds, SAVE_SHARE * (self._saved - began))
 
     # Training
 
@@ -135,54 +162,67 @@ class Monitor:
         for name, number in counts.items():
             self._counts[name] = self._counts.get(name, 0) + number
         self.step += 1
-        self._pending.append((self.step, losses, norm, dict(self._counts)))
+        self._readings.add(self.step, self._counts, norm, losses)
         measured = self.step in self._measure_at
         if measured:
-            self._process_pending()
+            self._observe(self._readings.all())
             with self._progress.paused():
                 self._measure(module)
         last = self.step == self._plan.steps or self.is_over
         stop = signals.received()
-        logged = self.step % LOG_EVERY == 0 or last
         save = self._savepoints is not None and (
             last or bool(stop) or time.monotonic() - self._saved >= self._save_seconds
         )
-        report = last or self._progress.is_due()
-        if module.device.type == "cpu" or logged or save or report:
-            self._process_pending()
+        logged = self.step % LOG_EVERY == 0 or last
         if logged:
-            rate = trainer.optimizers[0].param_groups[0]["lr"]
-            means = self._means(self._since_logged)
-            self._run.log_metrics({**means, "train/learning_rate": rate}, self.step)
-            self._since_logged = []
+            self._unlogged.append((self.step, trainer.optimizers[0].param_groups[0]["lr"]))
+        report = last or self._progress.is_due()
+        unknown = report and math.isnan(self._last[0])
+        if save or last or stop or unknown or not _runs_ahead(module.device):
+            self._observe(self._readings.all())
+        elif logged:
+            self._observe(self._readings.end_interval())
         if report:
             self._progress.tell(self.step, self._counts, self._last[0])
         if save:
             with self._progress.paused():
                 self._save(trainer, module)
+                if last or stop:
+                    self._thread.wait()
         if stop and not last:
             unsaved = "" if save else "; nothing could be saved"
             raise signals.Interrupted(f"{stop} after step {self.step:,} of {self._plan.steps:,}{unsaved}")
 
-    def _process_pending(self) -> None:
-        """Read and check the numbers of the pending steps, in order."""
-        pending, self._pending = self._pending, []
-        if not pending:
-            return
-        numbers = torch.stack([torch.cat([norm[None], losses]) for _, losses, norm, _ in pending]).tolist()
-        for (step, _, _, counts), (norm, loss, *parts) in zip(pending, numbers, strict=True):
-            try:
-                warning = self._health.observe(step, loss, norm)
-            except Diverged as error:
-                error.trained = counts
-                self._explain()
-                raise
-            if warning:
-                self._progress.note(f"warning: {warning}")
-            if math.isfinite(loss):
-                self._last = [loss, *parts]
-                self._since_logged.append(self._last)
-                self._since_measured.append(self._last)
+    def _observe(self, readings: Sequence[Reading]) -> None:
+        """Check the numbers of steps, in order, and log the intervals that they complete."""
+        for reading in readings:
+            self._log(before=reading.step)
+            self._check(reading)
+            self._read = reading.step
+        self._log(before=self._read + 1)
+
+    def _check(self, reading: Reading) -> None:
+        loss = reading.losses[0]
+        try:
+            warning = self._health.observe(reading.step, loss, reading.norm)
+        except Diverged as error:
+            error.trained = dict(reading.counts)
+            self._explain()
+            raise
+        if warning:
+            self._progress.note(f"warning: {warning}")
+        if math.isfinite(loss):
+            self._last = reading.losses
+            self._since_logged.append(self._last)
+            self._since_measured.append(self._last)
+
+    def _log(self, before: int) -> None:
+        """The intervals that ended before this step."""
+        while self._unlogged and self._unlogged[0][0] < before:
+            step, rate = self._unlogged.pop(0)
+            means = self._means(self._since_logged)
+            self._run.log_metrics({**means, "train/learning_rate": rate}, step)
+            self._since_logged = []
 
     def _measure(self, module: pl.LightningModule) -> None:
         measures = self._measure_at[self.step](self.step)
@@ -216,6 +256,23 @@ class Monitor:
         write_json(path, steps)
         self._run.log_artifact(path)
         print(f"  the steps that went wrong are in {path}")
+
+
+def _runs_ahead(device: torch.device) -> bool:
+    """Whether the processor only queues work, and training goes on while it reads copies and writes savepoints.
+
+    Where the processor itself trains, a copy would take memory, and a thread the cores.
+    """
+    return device.type != "cpu"
+
+
+def _largest(tensors: Sequence[Tensor]) -> Tensor:
+    """The largest magnitude in each, (tensors,), not finite where one of its values is not; 0 for integers."""
+    numbers = [
+        tensor if tensor.is_floating_point() and tensor.numel() else tensor.new_zeros(1, dtype=torch.float32)
+        for tensor in tensors
+    ]
+    return torch.stack([norm.float() for norm in torch._foreach_norm(numbers, math.inf)])
 
 
 def weights(module: nn.Module) -> Iterator[tuple[str, Tensor]]:

@@ -13,6 +13,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -125,3 +126,40 @@ class Savepoints:
         """By step, not by modification time."""
         named = ((NAME.fullmatch(path.name), path) for path in sorted(self.folder.glob("*.safetensors")))
         return sorted(((int(match[1]), path) for match, path in named if match), reverse=True)
+
+
+class SaveThread:
+    """Writes savepoints beside training, one at a time.
+
+    A process that ends in any other way than by a kill waits for the one in flight.
+    """
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(1, "savepoint")
+        self._writing: Future[None] | None = None
+
+    def save(self, savepoints: Savepoints, state: State) -> None:
+        """Begin to write a savepoint when the one before is written.
+
+        Args:
+            state: nothing of it may change from now on.
+
+        Raises:
+            OSError: the one before could not be written.
+        """
+        self.wait()
+        self._writing = self._pool.submit(savepoints.save, state)
+
+    def wait(self) -> None:
+        """Until nothing is in flight.
+
+        Raises:
+            OSError: what was in flight could not be written.
+        """
+        writing, self._writing = self._writing, None
+        if writing is not None:
+            writing.result()
+
+    def close(self) -> None:
+        """As `wait`, without its error: another one has ended the run."""
+        self._pool.shutdown()

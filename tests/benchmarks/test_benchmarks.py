@@ -1,6 +1,7 @@
 """Every benchmark runs from end to end on something tiny and finds what it promises; no time is asserted."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +9,11 @@ import numpy as np
 import pytest
 import torch
 
+from adaptbert.model.flops import training_flop
 from adaptbert.model.precision import chosen
 from adaptbert.pretraining.masked_lm import NO_ANSWER, MaskedBatches
 from adaptbert.training.document_stream import DocumentStream
-from benchmarks import busy, finetuning, machine, masked_lm, quality, real_text, table
+from benchmarks import busy, finetuning, machine, masked_lm, peer, quality, real_text, table
 from benchmarks.peer import peers, sample_of_groups
 from benchmarks.profile import REST
 from benchmarks.rounds import OTHER_PRECISION, Budget, Speed, compared
@@ -50,6 +52,34 @@ def test_masked_lm_with_the_peers_of_a_gpu() -> None:
     quick = {name: flags for name, flags in peers("gpu").items() if not flags.arguments.get("torch_compile")}
     assert len(quick) == 2
     check_ratios(masked_lm.measure(SHORT, BUDGET, quick), "tokens", [OTHER_PRECISION, *quick])
+
+
+def test_tokens_of_a_peer_are_those_that_it_collates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it groups them, they are counted by their order: other processes may collate them."""
+    collators: list[peer.Counted] = []
+
+    class Kept(peer.Counted):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            collators.append(self)
+
+    monkeypatch.setattr(peer, "Counted", Kept)
+    documents = Documents(SHORT, 80)
+    for grouped in (False, True):
+        speed = masked_lm.stock(SHORT, documents, BUDGET, peer.Flags("sdpa", grouped, 8), 0)
+        assert speed.tokens == sum(collators[-1].tokens[BUDGET.warm : BUDGET.warm + BUDGET.steps])
+
+
+def test_attention_is_counted_within_documents() -> None:
+    """For short texts less than in rows of a block, whoever computes more."""
+    assert masked_lm.flop_per_token(PACKED, Documents(PACKED, 10)) == pytest.approx(
+        training_flop(PACKED.config(), 10**6, 16, 131250, 131250) / 1e6
+    )
+    short, documents = replace(SHORT, hidden=64, vocabulary=8), Documents(SHORT, 1000)
+    mean, spread = float(documents.lengths.mean()), float(documents.lengths.var())
+    masked = round(0.15 * (mean - 2) / mean * 1e6)
+    expected = training_flop(short.config(), 10**6, mean + spread / mean, masked, masked) / 1e6
+    assert masked_lm.flop_per_token(short, documents) == pytest.approx(expected)
 
 
 def test_finetuning() -> None:

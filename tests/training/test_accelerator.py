@@ -3,13 +3,16 @@
 `tests.support.pretended` says what fails there.
 """
 
+import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
 import pytest
 import torch
+from torch._subclasses.fake_tensor import unset_fake_temporarily
 from transformers import BertForMaskedLM, BertForPreTraining
 
 from adaptbert.finetuning.module import FineTuning
@@ -17,11 +20,21 @@ from adaptbert.finetuning.options.adversarial import AdversarialConfig
 from adaptbert.finetuning.options.r_drop import RDropConfig
 from adaptbert.finetuning.tasks import shapes
 from adaptbert.model import attention
+from adaptbert.model.to_device import HostCopy
 from adaptbert.pretraining.masked_lm import MaskedBatches, MaskedLM
 from adaptbert.pretraining.sentence_pairs import NextSentenceHead, SentenceOrderHead, SentencePairs
+from adaptbert.runtime.progress import Progress
+from adaptbert.runtime.tracking.run import Run
+from adaptbert.training import loop
+from adaptbert.training.distributed import Ranks
 from adaptbert.training.document_stream import DocumentStream
-from tests.support import pretended, tiny, tiny_params, tiny_tasks
+from adaptbert.training.monitor import Monitor
+from adaptbert.training.plan import Plan
+from adaptbert.training.readings import Readings
+from adaptbert.training.savepoints import Savepoints
+from tests.support import pretended, short_runs, tiny, tiny_params, tiny_tasks
 from tests.support.short_runs import STEPS, first_batch, model_of
+from tests.training.test_loop import LoggedRun
 
 OPTIONS = {
     "usual": {},
@@ -104,6 +117,23 @@ def test_masked_lm(there: Apart, tmp_path: Path, objective: str, flat: bool) -> 
     assert counts.get("_flash_attention_forward", 0) == 2 * flat
 
 
+def averaged(tensors: int) -> tuple[dict[str, int], list[str]]:
+    """The operations of a mean over three ranks, and the kinds of sum that were asked of the other ranks."""
+    kinds: list[str] = []
+    with pretended.pretended() as device, pretended.Operations() as operations:
+        gradients = [torch.empty(2, number, device=device.device) for number in range(1, 1 + tensors)]
+        with mock.patch("torch.distributed.all_reduce", side_effect=lambda _, kind="SUM": kinds.append(str(kind))):
+            Ranks(0, 3).mean(gradients)
+    return dict(operations.counts), kinds
+
+
+def test_the_mean_of_gradients_takes_as_many_operations_for_many_as_for_few(there: Apart) -> None:
+    few, kinds = there(averaged, 2)
+    assert there(averaged, 50) == (few, kinds)
+    assert few["cat"] == few["_foreach_copy_"] == 1
+    assert kinds == ["RedOpType.AVG"]
+
+
 CASTS = "_to_copy"
 OF_A_LAYER = {
     "add": 4, "native_layer_norm": 2, "native_dropout": 2, "cat": 2, CASTS: 22, "addmm": 4, "gelu": 1, "sum": 4,
@@ -122,6 +152,61 @@ def test_operations_of_a_step(there: Apart, tmp_path: Path) -> None:
     grown = {name: (many[name] - few.get(name, 0)) / 2 for name in many if many[name] != few.get(name, 0)}
     assert grown == OF_A_LAYER
     assert sum(few.values()) - 2 * sum(OF_A_LAYER.values()) < OF_A_STEP
+
+
+LAST = 25
+
+
+def waits(folder: Path, sabotage: str = "") -> tuple[list[int], list[int]]:
+    """The steps after which the processor waited for the device, and those that were logged.
+
+    A whole run: gradients, logging and a savepoint at the end, as `fit` has them. What the product waits for is copied
+    before (`HostCopy`), so here it gets ones; every other way to a value fails.
+    """
+    module, batch = short_runs.made()
+    plan = Plan(LAST, 1, 1.0, "bf16-mixed", 0, "train/loss")
+    waited, run = [], LoggedRun()
+
+    def ones(copy: HostCopy) -> list[torch.Tensor]:
+        waited.append(monitor.step)
+        with unset_fake_temporarily():
+            return [torch.ones(tensor.shape) for tensor in copy._copies]
+
+    spoilt = {
+        "": contextlib.nullcontext(),
+        "logging": mock.patch.object(Readings, "add", lambda _self, _step, _counts, norm, _losses: float(norm)),
+        "saving": mock.patch(
+            "adaptbert.training.monitor._largest", lambda weights: [bool(w.isfinite().all()) for w in weights]
+        ),
+    }[sabotage]
+    with pretended.pretended() as device, mock.patch.object(HostCopy, "tensors", ones), spoilt:
+        moved = device.moved(batch(0))
+        optimizer = device.placed(module).configure_optimizers()["optimizer"]  # type: ignore[operator]
+        module._device = device.device
+        monitor = Monitor(plan, run, {}, Savepoints(folder), Progress(LAST, Run()))
+        steps = loop._Steps(loop._Job(module, batch, plan, 0, {}, 1, frozenset()), Ranks(), range(LAST), monitor)
+        trainer: Any = SimpleNamespace(accumulate_grad_batches=1, optimizers=[optimizer], should_stop=False)
+        with monitor.closing():
+            for k in range(LAST):
+                loss = module.training_step(moved, k)
+                loss.backward()
+                steps.on_before_optimizer_step(trainer, module, optimizer)
+                optimizer.step()
+                optimizer.zero_grad()
+                steps.on_train_batch_end(trainer, module, {"loss": loss}, moved, k)
+    return waited, [step for name, _, step in run.metrics if name == "train/loss"]
+
+
+def test_logging_and_savepoints_hardly_wait(there: Apart, tmp_path: Path) -> None:
+    """At 20 for the interval that ended at 10; at the end for both that are left, and for the savepoint."""
+    assert there(waits, tmp_path) == ([20, LAST, LAST, LAST], [10, 20, LAST])
+    (saved,) = tmp_path.glob("*.safetensors")
+    assert saved.name.startswith(f"000000{LAST}-")
+
+
+@pytest.mark.parametrize("sabotage", ["logging", "saving"])
+def test_a_wait_in_them_is_noticed(there: Apart, tmp_path: Path, sabotage: str) -> None:
+    assert there(pretended.mistake, waits, tmp_path, sabotage) == "DataDependentOutputException"
 
 
 class Waits(FineTuning):
