@@ -19,6 +19,7 @@ STAGES = params_file.read(ROOT / "dvc.yaml")["stages"]
 TAKEN = {
     "runtime.signals": "the end of a step is where a signal is heeded",
     "runtime.allocator.keep_freed_memory": "a setting of the C library; no value comes back",
+    "runtime.libraries.same_bits": "a setting for CUDA, and a part of the key of a run",
     "runtime.locks.finish": "marks a run as finished; no value comes back",
     "runtime.params.params_file": "reads the YAML file of a data set of the hub, as params.yaml is read",
     "runtime.peak_flops.matmul_peak": "a speed, for the progress line and the tracking run",

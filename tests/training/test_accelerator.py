@@ -179,7 +179,9 @@ def waits(folder: Path, sabotage: str = "") -> tuple[list[int], list[int]]:
             "adaptbert.training.monitor._largest", lambda weights: [bool(w.isfinite().all()) for w in weights]
         ),
     }[sabotage]
-    with pretended.pretended() as device, mock.patch.object(HostCopy, "tensors", ones), spoilt:
+    # The progress line waits when a second has passed, here at another step each time.
+    quiet = mock.patch.object(Progress, "is_due", return_value=False)
+    with pretended.pretended() as device, mock.patch.object(HostCopy, "tensors", ones), quiet, spoilt:
         moved = device.moved(batch(0))
         optimizer = device.placed(module).configure_optimizers()["optimizer"]  # type: ignore[operator]
         module._device = device.device
