@@ -6,8 +6,11 @@ is connected sends this package along, so that the other machines compute with t
 
 import logging
 import os
+import shutil
 import signal
-from collections.abc import Iterable
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +56,10 @@ def connected(address: str = "", *further: Path) -> Any:
     if not ray.is_initialized():
         handlers = {number: signal.getsignal(number) for number in signals.SIGNALS}
         try:
-            ray.init(address=address, logging_level=logging.ERROR, runtime_env=_environment(further))
+            with _copied(PACKAGE, *further) as folder:
+                own = {name: os.environ[name] for name in SENT if name in os.environ}
+                environment = {"working_dir": str(folder), "env_vars": own}
+                ray.init(address=address, logging_level=logging.ERROR, runtime_env=environment)
         except (ConnectionError, ValueError, RuntimeError) as error:
             ray.shutdown()
             reason = str(error).strip().splitlines()[0]
@@ -66,7 +72,14 @@ def connected(address: str = "", *further: Path) -> Any:
     return ray
 
 
-def _environment(further: Iterable[Path]) -> dict[str, Any]:
-    """What a process on another machine begins with."""
-    own = {name: os.environ[name] for name in SENT if name in os.environ}
-    return {"py_modules": [str(folder) for folder in (PACKAGE, *further)], "env_vars": own}
+@contextmanager
+def _copied(*packages: Path) -> Iterator[Path]:
+    """A folder of these packages alone, which Ray sends to the other machines.
+
+    As their working folder it comes first there; else Ray would put the path of this one before it, where another
+    machine may have another version.
+    """
+    with tempfile.TemporaryDirectory(prefix="adaptbert-") as folder:
+        for package in packages:
+            shutil.copytree(package, Path(folder) / package.name, ignore=shutil.ignore_patterns("__pycache__"))
+        yield Path(folder)

@@ -175,6 +175,7 @@ class ClusterTasks(Others):
         self._ray.wait(self._tasks, num_returns=len(self._tasks), timeout=seconds)
 
     def end(self) -> None:
-        for task in self._tasks:
-            self._ray.cancel(task, force=True)
+        _, running = self._ray.wait(self._tasks, num_returns=len(self._tasks), timeout=0)
+        for task in running:
+            self._ray.cancel(task)  # raises in the task, which ends its child; by force Ray may end this process too
         self.wait(GRACE_SECONDS)
