@@ -216,3 +216,9 @@ class Code(IntEnum):
     # ---- more than one machine
     RAY_MISSING = 223, "ADAPTBERT_CLUSTER names a cluster, and Ray is not installed", _BAD_PARAMS
     NO_CLUSTER = 224, "no Ray cluster answers at the address in ADAPTBERT_CLUSTER", "75"
+    NOT_SHARED = (
+        225,
+        "stages run on other machines, and code or params.yaml is not committed, the commit not pushed, or there is "
+        "no DVC remote",
+        _BAD_PARAMS,
+    )
