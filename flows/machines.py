@@ -20,6 +20,7 @@ from prefect.client.schemas.filters import LogFilter, LogFilterFlowRunId
 from prefect.client.schemas.objects import FlowRun
 from prefect.client.schemas.sorting import LogSort
 from prefect.deployments import run_deployment
+from prefect.exceptions import ObjectNotFound
 
 from adaptbert.codes import Code
 from adaptbert.errors import BadParams
@@ -30,6 +31,7 @@ from flows.stage_process import DVC, CommandFailed, MachineLost, environment, he
 
 Kind = Literal["ray", "prefect"]
 DEPLOYMENT = "remote-stage/machine"
+DEPLOY = "prefect --no-prompt deploy --prefect-file flows/machines.yaml --all"
 LOCK = Path("dvc.lock")
 SENT = ("MLFLOW_TRACKING_URI",)
 """Variables of the coordinator that a stage gets elsewhere, where they are set."""
@@ -55,30 +57,24 @@ class Machines:
 
     @classmethod
     def reached(cls, kind: Kind, sources: Iterable[str]) -> "Machines":
-        """Refuses what other machines would not see, and connects to the cluster.
+        """Refuses what other machines would not see, and looks whether somebody is there to run stages.
 
         Args:
             sources: files and folders that stages read and no stage writes.
 
         Raises:
-            BadParams: a source is not committed, the commit not pushed, or there is no DVC remote; Ray is missing.
-            NoCluster: nothing answers.
+            BadParams: see `shared`; Ray is missing, or the Prefect server has no deployment.
+            NoCluster: no cluster answers.
         """
-        changed = _git("status", "--porcelain", "--", *sorted(sources)).splitlines()
-        if changed:
-            names = ", ".join(line[3:] for line in changed[:3]) + (" and more" if len(changed) > 3 else "")
-            raise _not_shared(names, "not committed, so other machines would run something else", "commit and push")
-        repository = _git("remote", "get-url", "origin").strip()
-        if not repository:
-            raise _not_shared("git", "no remote 'origin', from which other machines get the code", "git remote add")
-        commit = _git("rev-parse", "HEAD").strip()
-        _git("fetch", "--quiet", "origin")
-        if not _git("branch", "--remotes", "--contains", commit).strip():
-            raise _not_shared(f"commit {commit[:7]}", f"not in {repository}", "git push")
-        if not _run([*DVC, "config", "core.remote"]).stdout.strip():
-            raise _not_shared("dvc", "no default remote, through which data goes", "dvc remote add --default")
+        repository, commit = shared(sources)
         if kind == "ray":
             cluster.connected(os.environ.get(cluster.VARIABLE, "auto"), Path(__file__).parent)
+        else:
+            with get_client(sync_client=True) as client:
+                try:
+                    client.read_deployment_by_name(DEPLOYMENT)
+                except ObjectNotFound:
+                    raise _not_shared(f"Prefect: {DEPLOYMENT}", "not deployed to this server", DEPLOY) from None
         return cls(kind, repository, commit)
 
     def bring_up_to_date(
@@ -107,6 +103,28 @@ class Machines:
         heard(stage, _on_ray(request, wants) if self.kind == "ray" else _on_prefect(request), say)
         with _here:
             heard(stage, output([*DVC, "repro", "--single-item", "--pull", stage], environment()), say)
+
+
+def shared(sources: Iterable[str]) -> tuple[str, str]:
+    """The address of the git repository, and the commit that other machines get from there.
+
+    Raises:
+        BadParams: a source is not committed, the commit not pushed, or there is no DVC remote.
+    """
+    changed = _git("status", "--porcelain", "--", *sorted(sources)).splitlines()
+    if changed:
+        names = ", ".join(line[3:] for line in changed[:3]) + (" and more" if len(changed) > 3 else "")
+        raise _not_shared(names, "not committed, so other machines would run something else", "commit and push")
+    repository = _git("remote", "get-url", "origin").strip()
+    if not repository:
+        raise _not_shared("git", "no remote 'origin', from which other machines get the code", "git remote add")
+    commit = _git("rev-parse", "HEAD").strip()
+    _git("fetch", "--quiet", "origin")
+    if not _git("branch", "--remotes", "--contains", commit).strip():
+        raise _not_shared(f"commit {commit[:7]}", f"not in {repository}", "git push")
+    if not _run([*DVC, "config", "core.remote"]).stdout.strip():
+        raise _not_shared("dvc", "no default remote, through which data goes", "dvc remote add --default")
+    return repository, commit
 
 
 def _on_ray(request: Request, wants: dict[str, int]) -> Iterator[str]:

@@ -57,8 +57,9 @@ def output(command: Sequence[str], env: dict[str, str], folder: Path | None = No
     )
     assert process.stdout is not None
     with process.stdout:
-        for line in process.stdout:  # Ray sends into generators, which a file does not take
-            yield line  # noqa: UP028
+        # Not `yield from`: Ray sends into generators, which a file does not take.
+        for line in process.stdout:  # noqa: UP028
+            yield line
     if process.wait() != 0:
         raise CommandFailed(command[0])
 

@@ -14,7 +14,7 @@ import pytest
 from adaptbert.base.processes import cores
 from adaptbert.errors import BadParams
 from adaptbert.runtime import cluster
-from flows.machines import Machines
+from flows.machines import Machines, shared
 from flows.stage_process import MachineLost, StageFailed, heard, output
 from tests.support.machines import cluster_of
 from tests.support.markdown import blocks, shown
@@ -61,8 +61,11 @@ class Far(Toy):
             folders.setdefault(mark.name.partition(".")[0], []).append(mark.read_text().partition(" ")[0])
         return folders
 
-    def git(self, *words: str) -> None:
-        subprocess.run(["git", *words], cwd=self.root, env=self.env, check=True)
+    def git(self, *words: str) -> str:
+        command = ["git", *words]
+        return subprocess.run(
+            command, cwd=self.root, env=self.env, check=True, text=True, stdout=subprocess.PIPE
+        ).stdout
 
     def order(self, **stages: tuple[float, int]) -> None:
         super().order(**stages)
@@ -192,6 +195,9 @@ def test_cells_of_prefect_workers_in_two_clones(far: Far, tmp_path: Path) -> Non
     far.order(left=(8, 0), right=(8, 0))
     with ExitStack() as running:
         running.enter_context(far.server())
+        undeployed = far.run(*command("prefect"))
+        assert undeployed.returncode == 78, undeployed.stdout
+        assert "AB-225 Prefect: remote-stage/machine: not deployed to this server" in undeployed.stdout
         for line in prefect_lines():
             if line.startswith("prefect worker"):
                 for number in (1, 2):
@@ -212,16 +218,16 @@ def test_cells_of_prefect_workers_in_two_clones(far: Far, tmp_path: Path) -> Non
 
 def prefect_lines() -> list[str]:
     """The commands of the page that prepare the pool and start a worker."""
-    texts = [block.text for block in blocks(PAGE) if block.language == "sh" and "prefect worker start" in block.text]
-    return [line for line in texts[0].splitlines() if line.startswith("prefect ") and "server" not in line]
+    texts = [block.text for block in blocks(PAGE) if block.language == "sh"]
+    return [line for text in texts for line in text.splitlines() if line.startswith("prefect ")]
 
 
 # ---- refusals
 
 
-def refused(cluster_kind: str) -> str:
+def refused() -> str:
     with pytest.raises(BadParams) as error:
-        Machines.reached(cluster_kind, ["params.yaml", "toy.py"])  # type: ignore[arg-type]
+        shared(["params.yaml", "toy.py"])
     assert error.value.exit_code == 78
     return str(error.value)
 
@@ -230,22 +236,21 @@ def test_what_other_machines_would_not_see_is_refused(far: Far, monkeypatch: pyt
     monkeypatch.chdir(far.root)
     for name, value in far.env.items():
         monkeypatch.setenv(name, value)
-    assert Machines.reached("prefect", ["params.yaml"]).repository.endswith("repository")
+    assert shared(["params.yaml"])[0] == far.git("remote", "get-url", "origin").strip()
     with (far.root / "params.yaml").open("a") as file:
         file.write("# edited\n")
-    assert refused("prefect").startswith(
-        "AB-225 params.yaml: not committed, so other machines would run something else"
-    )
+    assert refused().startswith("AB-225 params.yaml: not committed, so other machines would run something else")
     far.git("commit", "-q", "-a", "-m", "edited")
-    assert "AB-225 commit " in refused("prefect")
-    assert "git push" in refused("prefect")
+    assert "AB-225 commit " in refused()
+    assert "git push" in refused()
     far.git("push", "-q")
     monkeypatch.setitem(sys.modules, "ray", None)
-    assert "AB-223 ADAPTBERT_CLUSTER: 'auto' needs Ray, which is not installed" in refused("ray")
+    with pytest.raises(BadParams, match="AB-223 ADAPTBERT_CLUSTER: 'auto' needs Ray, which is not installed"):
+        Machines.reached("ray", ["params.yaml"])
     assert far.run("dvc", "remote", "remove", "team").returncode == 0
-    assert "AB-225 dvc: no default remote" in refused("prefect")
+    assert "AB-225 dvc: no default remote" in refused()
     far.git("remote", "remove", "origin")
-    assert "AB-225 git: no remote 'origin'" in refused("prefect")
+    assert "AB-225 git: no remote 'origin'" in refused()
 
 
 def test_the_end_of_the_lines_says_how_a_stage_failed(tmp_path: Path) -> None:
