@@ -213,3 +213,12 @@ class Code(IntEnum):
     BAD_LEXICON = 220, "a lexicon for `probe` that is no list of word pairs"
     ONE_TEST_GROUP = 222, "all test rows are of one group, which is mapped in `columns`"
     NOTHING_TO_PROBE = 221, "`probe` finds no trained rung of the start, or no task with classes"
+    # ---- more than one machine
+    RAY_MISSING = 223, "ADAPTBERT_CLUSTER names a cluster, and Ray is not installed", _BAD_PARAMS
+    NO_CLUSTER = 224, "no Ray cluster answers at the address in ADAPTBERT_CLUSTER", "75"
+    NOT_SHARED = (
+        225,
+        "stages run on other machines, and code or params.yaml is not committed, the commit not pushed, or there is "
+        "no DVC remote",
+        _BAD_PARAMS,
+    )

@@ -3,10 +3,12 @@
 The exit codes follow sysexits.h. A caller retries on 75, and on nothing else.
 """
 
+import copyreg
 import re
 from collections.abc import Collection, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
+from typing import Any
 
 from adaptbert.codes import Code
 
@@ -40,6 +42,10 @@ class UserError(Exception):
     def __init__(self, code: Code, place: str | Path, problem: str, remedy: str) -> None:
         self.code, self.place, self.problem, self.remedy = code, printable(str(place)), printable(problem), remedy
         super().__init__(printable(f"{code.shown} {place}: {problem}\n{INDENT}{remedy}"))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """From a worker process it comes as it is: pickle by itself would call `__init__` with the message alone."""
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
 class BadData(UserError):

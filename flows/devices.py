@@ -56,7 +56,8 @@ class Devices:
 
     def _try(self, locks: ExitStack) -> list[str]:
         """Lock as many free devices as make a share; fewer where there are fewer."""
-        return list(islice((device for device in self.ids if _locked(device, locks)), self.share))
+        files = {device: cache_folder() / "devices" / device.replace("/", "_") for device in self.ids}
+        return list(islice((device for device, file in files.items() if locked(file, locks)), self.share))
 
 
 def cuda_ids() -> tuple[str, ...]:
@@ -72,10 +73,15 @@ def _nothing(_text: str) -> None:
     """Says no more."""
 
 
-def _locked(device: str, locks: ExitStack) -> bool:
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "adaptbert" / "devices"
-    folder.mkdir(parents=True, exist_ok=True)
-    file = (folder / device.replace("/", "_")).open("a")
+def cache_folder() -> Path:
+    """Of this user, for all projects."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "adaptbert"
+
+
+def locked(path: Path, locks: ExitStack) -> bool:
+    """Lock a file for as long as `locks` is open; False if somebody else has it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    file = path.open("a")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -3,6 +3,7 @@
 dvc.yaml, params.yaml -> the outputs of `dvc repro`, a log with every line of every stage, a table of scores.
 
     python -m flows.recipe --until compare --jobs 2        # here and now, without a server
+    python -m flows.recipe --cluster ray --jobs 8          # on the machines of a cluster (docs/how-to/cluster.md)
     prefect deployment run recipe/local --watch            # on a worker; `--param until=domain_transfer`
 
 DVC owns the graph and knows which stages are up to date. A task runs `dvc repro` of one stage, so running it twice, or
@@ -12,65 +13,44 @@ in a wrong order, cannot give a wrong result. This file names no stage and no ed
 import argparse
 import logging
 import os
-import re
 import signal
 import subprocess
 import sys
 from collections import deque
 from collections.abc import Mapping
-from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from contextlib import ExitStack
 from graphlib import TopologicalSorter
-from pathlib import Path
 from threading import Event
 from types import FrameType
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 from httpx import TransportError
 from prefect import State, Task, flow, get_run_logger, task
 from prefect.cache_policies import NO_CACHE
-from prefect.client.orchestration import get_client
-from prefect.client.schemas.actions import GlobalConcurrencyLimitCreate
 from prefect.client.schemas.objects import TaskRun
 from prefect.concurrency.asyncio import ConcurrencySlotAcquisitionError
 from prefect.concurrency.sync import concurrency
-from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound, ParameterTypeError
+from prefect.exceptions import ParameterTypeError
 from prefect.futures import PrefectFuture, as_completed, wait
 from prefect.states import Cancelled
 from pydantic import Field
 
 from adaptbert.base.processes import cores
-from adaptbert.codes import Code
-from adaptbert.errors import BAD_PARAMS, INTERNAL, TEMPORARY, BadParams, UserError, nearest
+from adaptbert.errors import BAD_PARAMS, TEMPORARY, UserError
 from adaptbert.runtime.redaction import hide_in_tracebacks, redacted
 from flows.artifacts import COMPARISON, leave_artifacts, run_name
-from flows.devices import Devices, cuda_ids
+from flows.graph import GPU, Graph, Place
+from flows.machines import Kind, Machines
+from flows.stage_process import DVC, DvcLocked, MachineLost, StageFailed, environment, heard, output
 
-GPU = "gpu"
 UNREACHABLE = "Failed to reach API"
 """Message of Prefect where a server does not answer from the beginning."""
-LOCKED = ("is busy, it is being blocked by", "Unable to acquire lock")
-
-
-class StageFailed(RuntimeError):
-    """A stage ended badly; `exit_code` is the stage's own (adaptbert.errors), which DVC hides behind 255."""
-
-    def __init__(self, message: str, exit_code: int) -> None:
-        super().__init__(message)
-        self.exit_code = exit_code
-
-
-class DvcLocked(StageFailed):
-    """Another DVC process holds a path or the repository; a retry can resolve that."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message, TEMPORARY)
 
 
 async def may_pass(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
-    """Whether a retry can help: the stage did not begin, because of a lock or of a server that is busy."""
+    """Whether a retry can help: a lock, a server that is busy, or a machine that was lost."""
     error = await state.aresult(raise_on_failure=False)
-    return isinstance(error, DvcLocked | ConcurrencySlotAcquisitionError)
+    return isinstance(error, DvcLocked | MachineLost | ConcurrencySlotAcquisitionError)
 
 
 @task(
@@ -82,62 +62,53 @@ async def may_pass(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> b
     retry_jitter_factor=0.5,
     retry_condition_fn=may_pass,
 )
-def bring_up_to_date(stage: str, devices: Devices | None, threads: str, failed: Event) -> State[Any] | None:
+def bring_up_to_date(stage: str, place: Place, threads: str, failed: Event) -> State[Any] | None:
     """One stage, alone: its upstream stages are up to date when this is called.
 
     Args:
+        place: where it runs.
         threads: for OMP_NUM_THREADS.
-        devices: of a stage that trains; it takes a slot of the limit `gpu`, and its share of them, first.
         failed: set when a stage failed; waiting stages then do not start.
     """
+    say = get_run_logger().info
     with ExitStack() as held:
         own: dict[str, str] = {}
-        if devices is not None:
+        if place.devices is not None:
             # A lease that cannot be renewed (the server is gone) does not end hours of training; the slot is required.
             held.enter_context(concurrency(GPU, strict=True, raise_on_lease_renewal_failure=False))
-            own = held.enter_context(devices.taken(get_run_logger().info))
+            own = held.enter_context(place.devices.taken(say))
         if failed.is_set():
             return Cancelled(message="not started, because another stage failed")
-        log = get_run_logger()
-        process = subprocess.Popen(
-            [sys.executable, "-m", "dvc", "repro", "--single-item", stage],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            env=environment() | own | {"OMP_NUM_THREADS": threads},
-        )
-        tail: deque[str] = deque(maxlen=20)  # errors have two lines each
-        assert process.stdout is not None
-        for line in process.stdout:
-            if line.strip():
-                log.info(line.rstrip())
-                tail.append(line)
-        if process.wait() == 0:
-            return None
-    text = "".join(tail)
-    ended = re.findall(r"exited with (-?\d+)", text)
-    if not ended and any(sign in text for sign in LOCKED):
-        raise DvcLocked(f"{stage}: another DVC process is at work here; run again when it is done\n{text}")
-    reason = f"exited with {ended[-1]}" if ended else "dvc could not run it"
-    failed.set()
-    raise StageFailed(f"{stage}: {reason}\n{text}", int(ended[-1]) if ended else INTERNAL)
+        try:
+            if place.machines is not None:
+                wants = {"threads": int(threads), "gpus": int(place.trains)}
+                place.machines.bring_up_to_date(stage, place.upstream, wants, say)
+            else:
+                env = environment() | own | {"OMP_NUM_THREADS": threads}
+                heard(stage, output([*DVC, "repro", "--single-item", stage], env), say)
+        except (DvcLocked, MachineLost):  # tried again
+            raise
+        except StageFailed:
+            failed.set()
+            raise
+    return None
 
 
 @flow(name="recipe", flow_run_name=run_name, persist_result=False)
-def recipe(until: str = "compare", jobs: Annotated[int, Field(ge=1, le=16)] = 2) -> None:
+def recipe(until: str = "compare", jobs: Annotated[int, Field(ge=1, le=16)] = 2, cluster: Kind | None = None) -> None:
     """Run the stages up to `until`, independent ones in parallel.
 
     Args:
         until: a stage (`finetune@section-domain-small-1`) or all stages of a name (`finetune`), with what they need.
         jobs: stages in parallel, which share the cores; of those that train, as many as the limit `gpu` has slots.
+        cluster: `ray` or `prefect` runs them on other machines (docs/how-to/cluster.md), each with all its cores.
     """
     logging.getLogger("prefect.flow_runs").addFilter(without_traceback)
     check_params()
     graph = Graph.read()
     upstream = graph.needed(until)
-    training = graph.on_gpu.intersection(upstream)
-    run_stages(upstream, dict.fromkeys(training, devices_of(jobs)) if training else {}, jobs)
+    machines = Machines.reached(cluster, graph.sources) if cluster is not None else None
+    run_stages(upstream, graph.places(upstream, jobs, machines), jobs)
     if COMPARISON.is_file() and any(stage in graph.writers_of(COMPARISON) for stage in upstream):
         leave_artifacts()
 
@@ -149,15 +120,12 @@ def without_traceback(record: logging.LogRecord) -> bool:
     return True
 
 
-def run_stages(upstream: dict[str, list[str]], devices: Mapping[str, Devices], jobs: int) -> None:
-    """Submit each stage when its upstream stages are up to date; after a failure, none.
-
-    Args:
-        devices: of the stages that train.
-    """
+def run_stages(upstream: dict[str, list[str]], places: Mapping[str, Place], jobs: int) -> None:
+    """Submit each stage when its upstream stages are up to date; after a failure, none."""
     failed = Event()
     # As many threads as cores for each of several processes would mostly wait for each other.
-    threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, cores() // jobs))
+    side_by_side = 1 if any(place.machines for place in places.values()) else jobs
+    threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, cores() // side_by_side))
     order = TopologicalSorter(upstream)
     order.prepare()
     ready: deque[str] = deque()
@@ -167,7 +135,7 @@ def run_stages(upstream: dict[str, list[str]], devices: Mapping[str, Devices], j
             ready.extend(order.get_ready())
             while ready and len(running) < jobs:
                 stage = ready.popleft()
-                running[bring_up_to_date.submit(stage, devices.get(stage), threads, failed)] = stage
+                running[bring_up_to_date.submit(stage, places[stage], threads, failed)] = stage
             future = next(as_completed(list(running)))
             stage = running.pop(future)
             future.result()
@@ -175,52 +143,6 @@ def run_stages(upstream: dict[str, list[str]], devices: Mapping[str, Devices], j
     finally:
         failed.set()  # stages that wait for a slot do not start; running ones may end, so that their results are kept
         wait(list(running))
-
-
-@dataclass(frozen=True)
-class Graph:
-    """The stages of dvc.yaml, as DVC reads it.
-
-    Attributes:
-        upstream: stage -> the stages that it needs, in the order of the file.
-        on_gpu: stages with `meta: {gpu: true}`.
-        outputs: stage -> the paths that it writes.
-    """
-
-    upstream: dict[str, list[str]]
-    on_gpu: frozenset[str]
-    outputs: dict[str, frozenset[str]]
-
-    @classmethod
-    def read(cls) -> "Graph":
-        from dvc.repo import Repo
-
-        with Repo() as repo:
-            edges = repo.index.graph
-            return cls(
-                upstream={stage.addressing: [other.addressing for other in edges.successors(stage)] for stage in edges},
-                on_gpu=frozenset(stage.addressing for stage in edges if (stage.meta or {}).get(GPU)),
-                outputs={stage.addressing: frozenset(out.def_path for out in stage.outs) for stage in edges},
-            )
-
-    def needed(self, until: str) -> dict[str, list[str]]:
-        """The part of `upstream` that leads to `until`."""
-        names = [stage.partition("@")[0] for stage in self.upstream]
-        pending = [stage for stage, name in zip(self.upstream, names, strict=True) if until in (stage, name)]
-        if not pending:
-            known = list(dict.fromkeys([*names, *self.upstream]))
-            groups = ", ".join(dict.fromkeys(names))
-            raise BadParams(Code.UNKNOWN_KEY, "until", f"no stage '{until}'{nearest(until, known)}", f"known: {groups}")
-        reached: set[str] = set()
-        while pending:
-            stage = pending.pop()
-            if stage not in reached:
-                reached.add(stage)
-                pending.extend(self.upstream[stage])
-        return {stage: before for stage, before in self.upstream.items() if stage in reached}
-
-    def writers_of(self, path: Path) -> frozenset[str]:
-        return frozenset(stage for stage, paths in self.outputs.items() if path.as_posix() in paths)
 
 
 def check_params() -> None:
@@ -234,38 +156,17 @@ def check_params() -> None:
         raise StageFailed(f"params.yaml was refused\n{done.stderr}", done.returncode)
 
 
-def environment() -> dict[str, str]:
-    """For DVC: `python` in a cmd is this interpreter, output is unbuffered, analytics are off."""
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
-    return {"DVC_NO_ANALYTICS": "1", **os.environ, "PATH": path, "PYTHONUNBUFFERED": "1"}
-
-
-def devices_of(jobs: int) -> Devices:
-    """The devices, for as many stages side by side as the limit `gpu` has slots.
-
-    One slot unless somebody set more: `prefect gcl update gpu --limit 4`. A missing limit would not limit anything.
-    Without a CUDA device there are `jobs` slots: the stages share the cores.
-    """
-    ids = cuda_ids()
-    with get_client(sync_client=True) as client:
-        with suppress(ObjectNotFound):
-            return Devices(ids, client.read_global_concurrency_limit_by_name(GPU).limit)
-        slots = 1 if ids else jobs
-        with suppress(ObjectAlreadyExists):  # another flow was quicker
-            client.create_global_concurrency_limit(GlobalConcurrencyLimitCreate(name=GPU, limit=slots))
-    return Devices(ids, slots)
-
-
 def main(argv: list[str] | None = None) -> None:
     """Run the flow in this process; exits with the code of the stage that failed."""
     parser = argparse.ArgumentParser(prog="python -m flows.recipe", description=recipe.__doc__)
     parser.add_argument("--until", default="compare", help="a stage, or all stages of a name")
     parser.add_argument("--jobs", type=int, default=2, help="stages side by side")
+    parser.add_argument("--cluster", choices=get_args(Kind), help="who runs stages on other machines")
     arguments = parser.parse_args(argv)
     hide_in_tracebacks()
     signal.signal(signal.SIGINT, _leave_it_to_the_stages)
     try:
-        recipe(until=arguments.until, jobs=arguments.jobs)
+        recipe(until=arguments.until, jobs=arguments.jobs, cluster=arguments.cluster)
     except (StageFailed, UserError) as error:
         print(redacted(f"error: {error}"), file=sys.stderr)
         sys.exit(error.exit_code)

@@ -13,6 +13,7 @@ from adaptbert.errors import raise_all
 from adaptbert.runtime.params.params_file import flatten
 from adaptbert.runtime.stage import Stage
 from adaptbert.runtime.tracking.run import Run
+from adaptbert.runtime.worker_pool import workers
 from adaptbert.validation.limits import Limits
 
 
@@ -54,6 +55,7 @@ def validate(
                 rejects / "corpora" / f"{name}.parquet",
                 forbidden,
                 params,
+                workers(),
             )
             for name in collect.sorted()
         }

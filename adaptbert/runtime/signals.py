@@ -19,6 +19,8 @@ from adaptbert.base.processes import is_orphan
 from adaptbert.errors import TEMPORARY
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+SECONDS_BETWEEN_LOOKS = 0.2
+"""Longest time for which whoever waits in `held` lets a signal wait."""
 
 _received: list[signal.Signals] = []
 _holding = 0
@@ -49,7 +51,7 @@ def deferred() -> Iterator[None]:
     try:
         yield
     finally:
-        if _is_main():
+        if in_main_thread():
             for number, handler in before.items():
                 signal.signal(number, handler)
 
@@ -62,7 +64,7 @@ def held() -> Iterator[None]:
     leaves the lock taken, and the process waits for ever.
     """
     global _holding
-    if not _is_main():
+    if not in_main_thread():
         yield
         return
     _holding += 1
@@ -110,12 +112,12 @@ def die_with_parent(number: signal.Signals = signal.SIGTERM) -> None:
 
 
 def _take(handler: Callable[[int, FrameType | None], None]) -> None:
-    if _is_main():
+    if in_main_thread():
         for number in SIGNALS:
             signal.signal(number, handler)
 
 
-def _is_main() -> bool:
+def in_main_thread() -> bool:
     """Python takes signals in its main thread only; in other threads (a notebook's executor) nothing is installed."""
     return threading.current_thread() is threading.main_thread()
 
@@ -137,7 +139,7 @@ def _raise_again(unraisable: Any) -> None:
     Args:
         unraisable: as `sys.unraisablehook` gets it.
     """
-    if isinstance(unraisable.exc_value, Interrupted) and _is_main():
+    if isinstance(unraisable.exc_value, Interrupted) and in_main_thread():
         if sys.is_finalizing():
             return
         signal.signal(signal.SIGALRM, _ring)

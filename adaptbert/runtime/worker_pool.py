@@ -1,7 +1,8 @@
 """Maps a function over many items in worker processes: results in order, a bounded number of items in progress.
 
 Workers are spawned, not forked (threads of libraries do not survive a fork), end with their parent, and leave the
-signals of a terminal to it. Their number does not change the results.
+signals of a terminal to it. Their number does not change the results; nor does a cluster that the user named, whose
+cores then take their place (adaptbert.runtime.cluster_pool).
 """
 
 import multiprocessing
@@ -17,7 +18,7 @@ from typing import Any, TypeVar
 from adaptbert.base.processes import cores
 from adaptbert.codes import Code
 from adaptbert.errors import TEMPORARY, BadParams, UserError, shortened
-from adaptbert.runtime import signals
+from adaptbert.runtime import cluster, cluster_pool, signals
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -26,8 +27,6 @@ FEW = 16
 """Fewest items for which processes are started."""
 MOST = 4
 """Default number of processes: each takes memory, and one process reads and writes for all of them."""
-SECONDS_BETWEEN_SIGNALS = 0.2
-"""Longest time for which a signal waits."""
 
 
 class WorkerLost(UserError):
@@ -66,6 +65,8 @@ def _number(variable: str, default: int) -> int:
 def in_order(function: Callable[[Item], Answer], items: Iterable[Item], workers: int) -> Generator[Answer, None, None]:
     """`map(function, items)`, by so many processes; in this one where `workers` is 0 or the items are few.
 
+    Where the user named a cluster, its cores compute, unless `workers` is 0 or the items are few.
+
     Close the iterator when it is not read to its end, so that the processes end.
 
     Args:
@@ -79,12 +80,20 @@ def in_order(function: Callable[[Item], Answer], items: Iterable[Item], workers:
     first = list(islice(source, FEW)) if workers else []
     if len(first) < FEW:
         yield from map(function, chain(first, source))
-        return
+    elif cluster.is_named():
+        yield from cluster_pool.in_order(function, chain(first, source))
+    else:
+        yield from _by_processes(function, chain(first, source), workers)
+
+
+def _by_processes(
+    function: Callable[[Item], Answer], items: Iterable[Item], workers: int
+) -> Generator[Answer, None, None]:
     spawn = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, spawn, _begin, (function, os.getpid()))
     try:
         waiting: deque[Future[Answer]] = deque()
-        for item in chain(first, source):
+        for item in items:
             with signals.held():
                 waiting.append(pool.submit(_answer, item))
             if len(waiting) > 2 * workers:
@@ -104,7 +113,7 @@ def _result(future: Future[Answer]) -> Answer:
     """The future's result, waited for in short stretches, between which a signal raises."""
     while True:
         with signals.held():
-            if wait([future], SECONDS_BETWEEN_SIGNALS).done:
+            if wait([future], signals.SECONDS_BETWEEN_LOOKS).done:
                 return future.result()
 
 

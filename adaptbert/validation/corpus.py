@@ -1,9 +1,13 @@
 """Validation of one corpus: raw rows in; kept rows, rejected rows and row counts out.
 
-Rows are processed in batches; memory holds only the digest of each distinct text and the ids.
+Rows are processed in batches. `Look` says of each batch what can be said without the others, in any process;
+`validate_corpus` puts that together in the order of the rows. Memory holds only the digest of each distinct text and
+the ids.
 """
 
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +20,7 @@ from adaptbert.codes import Code
 from adaptbert.errors import BadData, UserError
 from adaptbert.rows.cleaning import clean, digest, key
 from adaptbert.rows.layout import CORPUS
+from adaptbert.runtime.worker_pool import in_order
 from adaptbert.validation.accounts import Account, RejectFile
 from adaptbert.validation.contamination import ForbiddenText
 from adaptbert.validation.limits import Limits
@@ -23,7 +28,7 @@ from adaptbert.validation.reject import TOO_LONG, rejects, repeated_ids, table, 
 from adaptbert.validation.schemas import EMPTY, Reason, faulty
 
 if TYPE_CHECKING:
-    import pandas as pd
+    import pyarrow as pa
 
 TOO_SHORT = Reason(Code.TOO_SHORT, "too_short", "text is shorter than validate.min_characters")
 DUPLICATE = Reason(Code.REPEATED_TEXT, "duplicate", "the same text as an earlier row")
@@ -49,7 +54,9 @@ class Corpus:
         return float(np.isin(self.keys, other.keys).mean()) if len(self.keys) else 0.0
 
 
-def validate_corpus(raw: Path, output: Path, rejected: Path, forbidden: ForbiddenText, limits: Limits) -> Corpus:
+def validate_corpus(
+    raw: Path, output: Path, rejected: Path, forbidden: ForbiddenText, limits: Limits, workers: int = 0
+) -> Corpus:
     """Validate one corpus in batches.
 
     Args:
@@ -58,29 +65,35 @@ def validate_corpus(raw: Path, output: Path, rejected: Path, forbidden: Forbidde
         rejected: reject file to write.
         forbidden: dev and test text of all tasks.
         limits: the section `validate`.
+        workers: processes that look at rows; 0: this one. The output is bit-identical.
     """
     source = raw / "text.parquet"
     account = Account()
     seen: set[int] = set()
     ids: set[str] = set()
     repeated: set[str] = set()
-    with RejectFile(rejected) as reject_file, writer(output, CORPUS) as output_file:
+    unjudged: deque[pa.RecordBatch] = deque()
+    with ExitStack() as stack:
+        reject_file, output_file = (
+            stack.enter_context(RejectFile(rejected)),
+            stack.enter_context(writer(output, CORPUS)),
+        )
         reject_file.write(unreadable(raw, {"": account}))
-        for frame in _frames(source):
-            account.rows_in += len(frame)
-            invalid = faulty(frame, CORPUS, source)
-            row_ids, texts = frame["id"].tolist(), frame["text"].tolist()
-            valid = [row for row in range(len(frame)) if row not in invalid]
-            for row in valid:
+        looks = in_order(Look(source, forbidden, limits), _batches(source, unjudged), workers)
+        for seen_rows in stack.enter_context(closing(looks)):
+            batch = unjudged.popleft()
+            account.rows_in += len(batch)
+            account.cleaned.update(seen_rows.cleaned)
+            row_ids = batch.column("id").to_pylist()
+            for row in seen_rows.texts:
                 (repeated if row_ids[row] in ids else ids).add(row_ids[row])
-                texts[row], hidden = clean(texts[row])
-                account.cleaned.update(hidden)
-            unwanted = _unwanted({row: texts[row] for row in valid}, seen, forbidden, limits)
-            reject_file.write(rejects(frame, invalid | unwanted, invalid, "", account))
+            unwanted = seen_rows.unwanted(seen)
+            frame = batch.select(["id", "file", "line"]).to_pandas()
+            reject_file.write(rejects(frame, seen_rows.invalid | unwanted, seen_rows.invalid, "", account))
 
-            left = [row for row in valid if row not in unwanted]
-            account.keep(texts[row] for row in left)
-            output_file.write_table(table(CORPUS, [[row_ids[row] for row in left], [texts[row] for row in left]]))
+            left = {row: text for row, text in seen_rows.texts.items() if row not in unwanted}
+            account.keep(left.values())
+            output_file.write_table(table(CORPUS, [[row_ids[row] for row in left], list(left.values())]))
     account.balance()
     errors = [
         *account.too_many_invalid(limits.max_bad_fraction, source),
@@ -99,25 +112,79 @@ def overlaps(corpora: Mapping[str, Corpus]) -> dict[str, float]:
     return shares
 
 
-def _frames(source: Path) -> "Iterator[pd.DataFrame]":
+def _batches(source: Path, unjudged: "deque[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+    """Batches of rows; each is also put into `unjudged`, for whoever judges it when its look is there."""
     with pq.ParquetFile(source) as file:
         for batch in file.iter_batches(_BATCH):
-            yield batch.to_pandas()
+            unjudged.append(batch)
+            yield batch
 
 
-def _unwanted(texts: Mapping[int, str], seen: set[int], forbidden: ForbiddenText, limits: Limits) -> dict[int, Reason]:
-    """Valid rows that must not be trained on; the digests of the others are added to `seen`."""
-    reasons: dict[int, Reason] = {}
-    for row, text in texts.items():
-        if (reason := _by_length(text, limits)) is not None:
-            reasons[row] = reason
-        elif (name := digest(key(text))) in seen:
-            reasons[row] = DUPLICATE
-        else:
+@dataclass(frozen=True)
+class Looked:
+    """What can be said of the rows of a batch without the others.
+
+    Attributes:
+        invalid: row -> why it is invalid.
+        texts: valid row -> its text, cleaned.
+        cleaned: kind of hidden character -> characters removed.
+        wrong_length: valid row -> why its length is wrong.
+        digests: of the other valid rows.
+        leaks: those of them that equal or contain a dev or test text.
+    """
+
+    invalid: dict[int, Reason]
+    texts: dict[int, str]
+    cleaned: Counter[str]
+    wrong_length: dict[int, Reason]
+    digests: dict[int, int]
+    leaks: frozenset[int]
+
+    def unwanted(self, seen: set[int]) -> dict[int, Reason]:
+        """Valid rows that must not be trained on; the digests of the others are added to `seen`, those of leaks too."""
+        reasons = dict(self.wrong_length)
+        for row, name in self.digests.items():
+            if name in seen:
+                reasons[row] = DUPLICATE
+                continue
             seen.add(name)
-    left = [row for row in texts if row not in reasons]
-    leaks = forbidden.matches([texts[row] for row in left])
-    return reasons | {row: LEAK for row, leak in zip(left, leaks, strict=True) if leak}
+            if row in self.leaks:
+                reasons[row] = LEAK
+        return reasons
+
+
+@dataclass(frozen=True)
+class Look:
+    """Looks at a batch of rows by itself, in whichever process.
+
+    Attributes:
+        source: the file, for messages.
+    """
+
+    source: Path
+    forbidden: ForbiddenText
+    limits: Limits
+
+    def __call__(self, batch: "pa.RecordBatch") -> Looked:
+        frame = batch.to_pandas()
+        invalid = faulty(frame, CORPUS, self.source)
+        cleaned: Counter[str] = Counter()
+        texts: dict[int, str] = {}
+        wrong_length: dict[int, Reason] = {}
+        digests: dict[int, int] = {}
+        for row, text in enumerate(frame["text"].tolist()):
+            if row in invalid:
+                continue
+            texts[row], hidden = clean(text)
+            if hidden:
+                cleaned.update(hidden)
+            if (reason := _by_length(texts[row], self.limits)) is not None:
+                wrong_length[row] = reason
+            else:
+                digests[row] = digest(key(texts[row]))
+        matches = self.forbidden.matches([texts[row] for row in digests])
+        leaks = frozenset(row for row, leak in zip(digests, matches, strict=True) if leak)
+        return Looked(invalid, texts, cleaned, wrong_length, digests, leaks)
 
 
 def _by_length(text: str, limits: Limits) -> Reason | None:

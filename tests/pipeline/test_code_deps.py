@@ -17,6 +17,7 @@ CARRYING = ("runtime", "project", "commands")
 STAGES = params_file.read(ROOT / "dvc.yaml")["stages"]
 
 TAKEN = {
+    "runtime.cluster": "which machines compute; sums of ranks and answers of maps are the same on each",
     "runtime.signals": "the end of a step is where a signal is heeded",
     "runtime.allocator.keep_freed_memory": "a setting of the C library; no value comes back",
     "runtime.libraries.same_bits": "a setting for CUDA, and a part of the key of a run",

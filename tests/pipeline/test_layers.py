@@ -15,7 +15,7 @@ MAY_IMPORT = {
     "rows": "base",
     "runtime": "base",
     "collection": "rows base runtime",
-    "validation": "rows base",
+    "validation": "rows base runtime",
     "tokenization": "rows base runtime",
     "model": "tokenization base",
     "training": "model base runtime",

@@ -47,7 +47,7 @@ def spans(name: str) -> list[str]:
     return [" ".join(span.split()) for span in re.findall(r"`([^`]+)`", prose(name))]
 
 
-PROGRAMS = ("make", "adaptbert", "dvc", "python", "prefect", "mlflow", "pytest")
+PROGRAMS = ("make", "adaptbert", "dvc", "python", "prefect", "mlflow", "pytest", "ray")
 
 
 def commands(name: str) -> Iterator[list[str]]:

@@ -21,8 +21,8 @@ from adaptbert.pretraining.masked_lm import MaskedBatch, MaskedBatches, MaskedLM
 from adaptbert.runtime.signals import Interrupted
 from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
 from adaptbert.training import distributed as ranks
-from adaptbert.training.distributed import RankLost
 from adaptbert.training.document_stream import DocumentStream
+from adaptbert.training.launchers import RankLost
 from adaptbert.training.loop import fit
 from adaptbert.training.plan import Batches, Fitted, Plan
 from adaptbert.training.savepoints import Savepoints
@@ -248,10 +248,10 @@ def test_a_rank_that_fails_while_rank_0_waits_in_a_blocking_call(corpus: Tokeniz
 import os, time
 from pathlib import Path
 from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
-from adaptbert.training import distributed, loop
+from adaptbert.training import launchers, loop
 from tests.support import tiny
 from tests.training import test_distributed
-distributed.GRACE_SECONDS = 1.0
+launchers.GRACE_SECONDS = 1.0
 module, batch = test_distributed.masked(TokenizedCorpus.load(Path({str(corpus._parts[0]._folder)!r})))
 spied = test_distributed.Spied(batch, Path({str(tmp_path / "trace")!r}), at=5, event="SIGKILL")
 loop.fit(module, spied, test_distributed.plan(2), tiny.no_record(), {{2: lambda step: time.sleep(600)}})

@@ -1,0 +1,85 @@
+"""The Ray cluster that a user named in ADAPTBERT_CLUSTER: where a stage finds further machines.
+
+The variable is an address as `ray.init` takes it: `auto`, or `host:port`. Without it nothing here imports Ray. Whoever
+is connected sends this package along, so that the other machines compute with the code of the stage.
+"""
+
+import logging
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from adaptbert.codes import Code
+from adaptbert.errors import TEMPORARY, BadParams, UserError
+from adaptbert.runtime import signals
+from adaptbert.runtime.libraries import QUIET, SAME_BITS
+
+VARIABLE = "ADAPTBERT_CLUSTER"
+PACKAGE = Path(__file__).parents[1]
+SENT = (*QUIET, *SAME_BITS, "GOMP_SPINCOUNT", "OMP_NUM_THREADS", "TOKENIZERS_PARALLELISM", "ADAPTBERT_BATCH_WORKERS")
+"""Variables of this process that decide how a library computes; the other machines get them, where they are set."""
+
+
+class NoCluster(UserError):
+    """No cluster answers at the address."""
+
+    exit_code = TEMPORARY
+
+
+def is_named() -> bool:
+    """Whether the user named a cluster."""
+    return bool(os.environ.get(VARIABLE))
+
+
+def connected(address: str = "", *further: Path) -> Any:
+    """The module `ray`, connected to the cluster; a second call keeps the connection.
+
+    Args:
+        address: of the cluster; by default the one that the user named.
+        further: folders of packages to send along with this one.
+
+    Raises:
+        BadParams: Ray is not installed.
+        NoCluster: nothing answers there.
+    """
+    address = address or os.environ[VARIABLE]
+    try:
+        import ray
+    except ImportError:
+        remedy = f"install it (pip install 'adaptbert[cluster]'), or unset {VARIABLE}"
+        raise BadParams(Code.RAY_MISSING, VARIABLE, f"{address!r} needs Ray, which is not installed", remedy) from None
+    if not ray.is_initialized():
+        handlers = {number: signal.getsignal(number) for number in signals.SIGNALS}
+        try:
+            with _copied(PACKAGE, *further) as folder:
+                own = {name: os.environ[name] for name in SENT if name in os.environ}
+                environment = {"working_dir": str(folder), "env_vars": own}
+                ray.init(address=address, logging_level=logging.ERROR, runtime_env=environment)
+        except (ConnectionError, ValueError, RuntimeError) as error:
+            ray.shutdown()
+            reason = str(error).strip().splitlines()[0]
+            remedy = f"start one on this machine (ray start --head), or join one here, or unset {VARIABLE}"
+            raise NoCluster(Code.NO_CLUSTER, VARIABLE, f"no Ray cluster at {address!r}: {reason}", remedy) from None
+        finally:
+            if signals.in_main_thread():  # Ray sets a handler of its own; a stage ends by its own
+                for number, handler in handlers.items():
+                    signal.signal(number, handler)
+    return ray
+
+
+@contextmanager
+def _copied(*packages: Path) -> Iterator[Path]:
+    """A folder of these packages alone, which Ray sends to the other machines.
+
+    As their working folder it comes first there; else Ray would put the path of this one before it, where another
+    machine may have another version.
+    """
+    with tempfile.TemporaryDirectory(prefix="adaptbert-") as folder:
+        for package in packages:
+            shutil.copytree(package, Path(folder) / package.name, ignore=shutil.ignore_patterns("__pycache__"))
+        yield Path(folder)

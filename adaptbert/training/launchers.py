@@ -1,0 +1,181 @@
+"""Starts the other ranks of a run: processes of this machine, or of a Ray cluster that the user named.
+
+Either way a rank is the same process (adaptbert.training.rank_process), and its end says what became of it. On a
+cluster it is the child of a Ray task, which occupies a device; the folder of the stage must be there as well, at the
+same path, because ranks map the files of a corpus.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from pathlib import Path
+
+from adaptbert.codes import Code
+from adaptbert.errors import INTERNAL, TEMPORARY, BadParams, UserError
+from adaptbert.runtime import cluster
+from adaptbert.training import rank_process
+
+VARIABLE = "ADAPTBERT_DEVICES"
+PATIENCE = timedelta(days=1)  # a rank waits while another measures or saves; a dead one is detected at once
+GRACE_SECONDS = 20.0
+
+Follow = Callable[[int, int, str], None]
+
+
+class RankLost(UserError):
+    """A process of a run ended before its work was done."""
+
+    @classmethod
+    def of(cls, rank: int, status: int) -> "RankLost":
+        """The error for an exit status; it is negative for a signal."""
+        ended = f"was killed by signal {-status}" if status < 0 else f"ended with {status}, its error is above"
+        return cls.ended(rank, ended, TEMPORARY if status < 0 else INTERNAL)
+
+    @classmethod
+    def ended(cls, rank: int, how: str, exit_code: int) -> "RankLost":
+        """The error for what is known of its end."""
+        remedy = "run again: training goes on from the last savepoint"
+        error = RankLost(Code.RANK_LOST, f"rank {rank}", how, remedy)
+        error.exit_code = exit_code
+        return error
+
+
+class Others(ABC):
+    """The ranks 1 .. world-1, while they run.
+
+    Attributes:
+        store: where all ranks meet; see `adaptbert.training.meeting`.
+        notice: seconds from the end of a connection until the end of the process behind it is known.
+    """
+
+    store: str
+    notice: float
+
+    @abstractmethod
+    def failure(self) -> RankLost | None:
+        """The error of one that ended with a failure."""
+
+    @abstractmethod
+    def wait(self, seconds: float) -> None:
+        """Wait until all have ended, for so long at most."""
+
+    @abstractmethod
+    def end(self) -> None:
+        """End those that still run."""
+
+
+@contextmanager
+def launched(world: int, follow: Follow) -> Iterator[Others]:
+    """The other ranks, running; they are ended with the block.
+
+    Raises:
+        BadParams: the cluster has fewer devices, or Ray is not installed.
+        NoCluster: no cluster answers.
+    """
+    name = f"{follow.__module__}:{follow.__name__}"
+    if cluster.is_named():
+        others: Others = ClusterTasks(world, name)
+        try:
+            yield others
+        finally:
+            others.end()
+        return
+    with tempfile.TemporaryDirectory(prefix="adaptbert-") as folder:
+        others = Processes(world, name, Path(folder) / "store")
+        try:
+            yield others
+        finally:
+            others.end()
+
+
+class Processes(Others):
+    """Processes of this machine, which meet in a file."""
+
+    notice = 2.0
+
+    def __init__(self, world: int, name: str, store: Path) -> None:
+        self.store = str(store)
+        self._processes = [self._start(rank, world, name) for rank in range(1, world)]
+
+    def _start(self, rank: int, world: int, name: str) -> "subprocess.Popen[bytes]":
+        """Start a new interpreter: a forked process could use neither CUDA nor threads."""
+        path = {"PYTHONPATH": os.pathsep.join(sys.path)}
+        command = rank_process.command(name, rank, world, self.store)
+        return subprocess.Popen(command, env=os.environ | path, stdin=subprocess.DEVNULL)
+
+    def failure(self) -> RankLost | None:
+        for rank, process in enumerate(self._processes, 1):
+            if process.poll():
+                return RankLost.of(rank, process.returncode)
+        return None
+
+    def wait(self, seconds: float) -> None:
+        for process in self._processes:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(seconds)
+
+    def end(self) -> None:
+        for process in self._processes:
+            process.kill()
+            process.wait()
+
+
+class ClusterTasks(Others):
+    """Tasks of a Ray cluster, which meet at a server in this process.
+
+    Ray starts none of them again: a rank alone cannot go on, the run goes on from its savepoint.
+    """
+
+    notice = 60.0
+
+    def __init__(self, world: int, name: str) -> None:
+        import torch
+        from torch import distributed
+
+        self._ray = ray = cluster.connected()
+        kind = "GPU" if torch.cuda.is_available() else "CPU"
+        self._refuse_few(kind, world - 1)
+        host = ray.util.get_node_ip_address()
+        self._server = distributed.TCPStore(  # type: ignore[attr-defined]
+            host, 0, is_master=True, wait_for_workers=False, timeout=PATIENCE
+        )
+        self.store = f"tcp://{host}:{self._server.port}"
+        task = ray.remote(num_gpus=int(kind == "GPU"), num_cpus=1, max_retries=0)(rank_process.run)
+        folder = str(Path.cwd())
+        self._tasks = [task.remote(folder, name, rank, world, self.store) for rank in range(1, world)]
+
+    def _refuse_few(self, kind: str, needed: int) -> None:
+        """A task that no machine can take would wait for ever."""
+        present = int(self._ray.cluster_resources().get(kind, 0))
+        if present < needed:
+            problem = f"{needed + 1} devices need {needed} {kind}s beside the stage's own, the cluster has {present}"
+            raise BadParams(Code.BAD_DEVICES, VARIABLE, problem, f"lower it to {present + 1}, or add machines")
+
+    def failure(self) -> RankLost | None:
+        for rank, task in enumerate(self._tasks, 1):
+            if not self._ray.wait([task], timeout=0)[0]:
+                continue
+            try:
+                status = self._ray.get(task)
+            except self._ray.exceptions.RayTaskError as error:
+                return RankLost.ended(rank, f"could not start: {error.cause}", INTERNAL)
+            except self._ray.exceptions.RayError as error:
+                reason = str(error).strip().splitlines()[0]
+                return RankLost.ended(rank, f"was lost with its machine: {reason}", TEMPORARY)
+            if status:
+                return RankLost.of(rank, status)
+        return None
+
+    def wait(self, seconds: float) -> None:
+        self._ray.wait(self._tasks, num_returns=len(self._tasks), timeout=seconds)
+
+    def end(self) -> None:
+        _, running = self._ray.wait(self._tasks, num_returns=len(self._tasks), timeout=0)
+        for task in running:
+            self._ray.cancel(task)  # raises in the task, which ends its child; by force Ray may end this process too
+        self.wait(GRACE_SECONDS)

@@ -1,0 +1,126 @@
+"""The graph of dvc.yaml, as DVC reads it, and the place where each of its stages runs."""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.actions import GlobalConcurrencyLimitCreate
+from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
+
+from adaptbert.codes import Code
+from adaptbert.errors import BadParams, nearest
+from flows.devices import Devices, cuda_ids
+from flows.machines import Machines
+
+GPU = "gpu"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a stage runs.
+
+    Attributes:
+        upstream: the stages that it needs.
+        trains: whether it wants a GPU.
+        devices: those of this machine, if it trains here.
+        machines: if it runs elsewhere.
+    """
+
+    upstream: list[str]
+    trains: bool
+    devices: Devices | None
+    machines: Machines | None
+
+
+@dataclass(frozen=True)
+class Graph:
+    """The stages of dvc.yaml, as DVC reads it.
+
+    Attributes:
+        upstream: stage -> the stages that it needs, in the order of the file.
+        on_gpu: stages with `meta: {gpu: true}`.
+        outputs: stage -> the paths that it writes.
+        restorable: stages whose outputs DVC can fetch from the run cache of a remote.
+        sources: files and folders that stages read and none of them writes, and those that describe the stages.
+    """
+
+    upstream: dict[str, list[str]]
+    on_gpu: frozenset[str]
+    outputs: dict[str, frozenset[str]]
+    restorable: frozenset[str]
+    sources: frozenset[str]
+
+    @classmethod
+    def read(cls) -> "Graph":
+        from dvc.repo import Repo
+
+        with Repo() as repo:
+            edges = repo.index.graph
+            written = {out.def_path for stage in edges for out in stage.outs}
+            read = {dep.def_path for stage in edges for dep in stage.deps if dep.is_in_repo}
+            return cls(
+                upstream={stage.addressing: [other.addressing for other in edges.successors(stage)] for stage in edges},
+                on_gpu=frozenset(stage.addressing for stage in edges if (stage.meta or {}).get(GPU)),
+                outputs={stage.addressing: frozenset(out.def_path for out in stage.outs) for stage in edges},
+                restorable=frozenset(
+                    stage.addressing
+                    for stage in edges
+                    if stage.cmd and stage.deps and stage.outs and not any(out.persist for out in stage.outs)
+                ),
+                sources=frozenset({"dvc.yaml", "params.yaml", *read} - written),
+            )
+
+    def needed(self, until: str) -> dict[str, list[str]]:
+        """The part of `upstream` that leads to `until`."""
+        names = [stage.partition("@")[0] for stage in self.upstream]
+        pending = [stage for stage, name in zip(self.upstream, names, strict=True) if until in (stage, name)]
+        if not pending:
+            known = list(dict.fromkeys([*names, *self.upstream]))
+            groups = ", ".join(dict.fromkeys(names))
+            raise BadParams(Code.UNKNOWN_KEY, "until", f"no stage '{until}'{nearest(until, known)}", f"known: {groups}")
+        reached: set[str] = set()
+        while pending:
+            stage = pending.pop()
+            if stage not in reached:
+                reached.add(stage)
+                pending.extend(self.upstream[stage])
+        return {stage: before for stage, before in self.upstream.items() if stage in reached}
+
+    def writers_of(self, path: Path) -> frozenset[str]:
+        return frozenset(stage for stage, paths in self.outputs.items() if path.as_posix() in paths)
+
+    def places(self, stages: Iterable[str], jobs: int, machines: Machines | None) -> dict[str, Place]:
+        """Where each stage runs: on other machines those of which nothing but the outputs has to come back.
+
+        A stage that keeps its outputs until it replaces them reads files of this machine, and is not in the run cache.
+        """
+        away = self.restorable if machines is not None else frozenset()
+        here = self.on_gpu.intersection(stages) - away
+        devices = devices_of(jobs) if here else None
+        return {
+            stage: Place(
+                self.upstream[stage],
+                stage in self.on_gpu,
+                devices if stage in here else None,
+                machines if stage in away else None,
+            )
+            for stage in stages
+        }
+
+
+def devices_of(jobs: int) -> Devices:
+    """The devices, for as many stages side by side as the limit `gpu` has slots.
+
+    One slot unless somebody set more: `prefect gcl update gpu --limit 4`. A missing limit would not limit anything.
+    Without a CUDA device there are `jobs` slots: the stages share the cores.
+    """
+    ids = cuda_ids()
+    with get_client(sync_client=True) as client:
+        with suppress(ObjectNotFound):
+            return Devices(ids, client.read_global_concurrency_limit_by_name(GPU).limit)
+        slots = 1 if ids else jobs
+        with suppress(ObjectAlreadyExists):  # another flow was quicker
+            client.create_global_concurrency_limit(GlobalConcurrencyLimitCreate(name=GPU, limit=slots))
+    return Devices(ids, slots)

@@ -1,0 +1,269 @@
+"""Stages on other machines, simulated on this one: run once in clones of their own, then fetched, never run again."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adaptbert.base.processes import cores
+from adaptbert.errors import BadParams
+from adaptbert.runtime import cluster
+from flows.machines import Machines, shared
+from flows.stage_process import MachineLost, StageFailed, heard, output
+from tests.support.machines import cluster_of
+from tests.support.markdown import blocks, shown
+from tests.support.project import ROOT, Project, environment, stopped_at_the_end, wait_until
+from tests.support.toy_flow import Toy
+
+PAGE = "docs/how-to/cluster.md"
+STAGE = """
+import os, sys, time
+from pathlib import Path
+name, seconds, code, out = sys.argv[1:]
+marks = Path(os.environ["MARKS"])
+number = len(list(marks.glob(f"{name}.*")))
+(marks / f"{name}.{number}").write_text(f"{os.getcwd()} {os.getpid()}")
+print("begin", name, flush=True)
+time.sleep(float(seconds))
+if code != "0":
+    print("error: the reason", file=sys.stderr)
+    sys.exit(int(code))
+Path(out).write_text(name + Path("start.txt").read_text() if name != "start" else "text")
+"""
+
+ENTRY = """
+  {name}:
+    cmd: exec python toy.py {name} ${{toy.{name}.seconds}} ${{toy.{name}.code}} {out}
+    deps: [toy.py{deps}]
+    meta: {{gpu: {gpu}}}
+    outs:
+      - {out}{persist}
+"""
+
+
+class Far(Toy):
+    """A toy pipeline in a repository with two remotes: a bare one of git, a folder of DVC."""
+
+    @property
+    def marks(self) -> Path:
+        return Path(self.env["MARKS"])
+
+    def ran(self) -> dict[str, list[str]]:
+        """Stage -> the folder of each run."""
+        folders: dict[str, list[str]] = {}
+        for mark in sorted(self.marks.iterdir()):
+            folders.setdefault(mark.name.partition(".")[0], []).append(mark.read_text().partition(" ")[0])
+        return folders
+
+    def git(self, *words: str) -> str:
+        command = ["git", *words]
+        return subprocess.run(
+            command, cwd=self.root, env=self.env, check=True, text=True, stdout=subprocess.PIPE
+        ).stdout
+
+    def order(self, **stages: tuple[float, int]) -> None:
+        super().order(**stages)
+        if (self.root / ".git").is_dir():
+            self.git("add", "-A")
+            self.git("commit", "--quiet", "--allow-empty", "-m", "orders")
+            self.git("push", "--quiet")
+        for mark in self.marks.iterdir():
+            mark.unlink()
+
+
+@pytest.fixture
+def far(tmp_path: Path) -> Far:
+    """`start` and `compare` keep their output and so run here; `left` and `right` may run elsewhere."""
+    root, home = tmp_path / "project", tmp_path / "home"
+    for name in ("flows", "stages", "data/sources", "presets"):
+        shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("prefect.yaml", "prefect.toml", "params.yaml", "ladder.yaml", ".gitignore"):
+        shutil.copy(ROOT / name, root)
+    (root / "toy.py").write_text(STAGE)
+    here, away = ("false", ":\n          persist: true"), ("true", "")
+    stages = [("start", "", *here), ("left", ", start.txt", *away), ("right", ", start.txt", *away)]
+    stages.append(("compare", ", left.txt, right.txt, start.txt", *here))
+    entries = (ENTRY.format(name=n, deps=d, gpu=g, persist=p, out=f"{n}.txt") for n, d, g, p in stages)
+    (root / "dvc.yaml").write_text("vars:\n  - toy.yaml\nstages:" + "".join(entries))
+    (tmp_path / "marks").mkdir()
+    home.mkdir()
+    env = environment(home) | {"MARKS": str(tmp_path / "marks"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    env.pop("OMP_NUM_THREADS", None)
+    far = Far(root, env)
+    far.order()
+    subprocess.run(["git", "init", "-q", "--bare", str(tmp_path / "repository")], env=env, check=True)
+    far.git("init", "-q", ".")
+    far.git("remote", "add", "origin", str(tmp_path / "repository"))
+    assert far.run("dvc", "init", "-q").returncode == 0
+    assert far.run("dvc", "remote", "add", "--default", "team", str(tmp_path / "remote")).returncode == 0
+    far.git("add", "-A")
+    far.git("commit", "-q", "-m", "toy")
+    far.git("push", "-q", "--set-upstream", "origin", "HEAD")
+    return far
+
+
+@contextmanager
+def on_ray(far: Far, *others: int) -> Iterator[Any]:
+    """A cluster whose head lends no core, and other machines of so many; the flow brings a server of its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("MARKS", "XDG_CACHE_HOME", "HOME", "DVC_SITE_CACHE_DIR"):
+            patch.setenv(name, far.env[name])
+        with cluster_of(0, *others) as machines:
+            far.env[cluster.VARIABLE] = machines.address
+            far.env.pop("PREFECT_API_URL", None)
+            yield machines
+
+
+def command(way: str) -> list[str]:
+    """How the page starts the flow this way, as words after `python -m`."""
+    found = [words[2:] for page, words in shown("python") if page == PAGE and f"--cluster {way}" in " ".join(words)]
+    assert len(found) == 1
+    return found[0]
+
+
+def judge(far: Far, printed: str, runs: int = 1) -> None:
+    """Both cells ran in clones, and the coordinator only fetched them."""
+    ran = far.ran()
+    assert {stage: len(folders) for stage, folders in ran.items()} == {
+        "start": 1, "left": runs, "right": 1, "compare": 1,
+    }, printed  # fmt: skip
+    assert ran["start"] == ran["compare"] == [str(far.root)]
+    clones = {*ran["left"], *ran["right"]}
+    assert len(clones) >= 2, "side by side, each in a clone of its own"
+    assert all(clone.startswith(far.env["XDG_CACHE_HOME"]) for clone in clones)
+    assert (far.root / "left.txt").read_text() == "lefttext"
+    for stage in ("left", "right"):
+        assert f"begin {stage}" in printed, "its lines reach the log of the flow"
+        assert f"Stage '{stage}' is cached - skipping run" in printed
+    assert "Data and pipelines are up to date" in far.run("dvc", "status").stdout
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_cells_on_machines_of_a_cluster(far: Far) -> None:
+    """Two at a time, each once; then nothing; then one that fails, with its own code."""
+    with on_ray(far, cores(), cores()):
+        far.order(left=(8, 0), right=(8, 0))
+        ran = far.run(*command("ray"), timeout=300)
+        assert ran.returncode == 0, ran.stdout
+        judge(far, ran.stdout)
+        again = far.run(*command("ray"), timeout=300)
+        assert again.returncode == 0, again.stdout
+        assert again.stdout.count("didn't change, skipping") == 4
+        far.order(left=(0.2, 65))
+        failed = far.run("flows.recipe", "--until", "left", "--cluster", "ray", timeout=300)
+    assert failed.returncode == 65, failed.stdout
+    assert "left: exited with 65" in failed.stdout
+    assert "error: the reason" in failed.stdout
+    assert "Retry" not in failed.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_cell_of_a_lost_machine_runs_on_another_one(far: Far) -> None:
+    with on_ray(far, cores(), cores()) as machines:
+        far.order(left=(20, 0), right=(3, 0))
+        with stopped_at_the_end(far.start(*command("ray"))) as flow:
+            wait_until(lambda: far.ran().keys() >= {"left", "right"}, 120)
+            pid = int((far.marks / "left.0").read_text().split()[1])
+            machines.remove_node(machine_of(pid, machines), allow_graceful=False)
+            wait_until(lambda: flow.poll() is not None, 240)
+        printed = far.log_file(*command("ray")).read_text()
+    assert flow.returncode == 0, printed
+    assert "its machine was lost" in printed
+    judge(far, printed, runs=2)
+
+
+def machine_of(pid: int, machines: Any) -> Any:
+    """The simulated machine that a process descends from."""
+    import psutil
+
+    parents = {parent.pid for parent in psutil.Process(pid).parents()}
+    (node,) = (node for node in machines.worker_nodes if node.all_processes["raylet"][0].process.pid in parents)
+    return node
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_cells_of_prefect_workers_in_two_clones(far: Far, tmp_path: Path) -> None:
+    far.order(left=(8, 0), right=(8, 0))
+    with ExitStack() as running:
+        running.enter_context(far.server())
+        undeployed = far.run(*command("prefect"))
+        assert undeployed.returncode == 78, undeployed.stdout
+        assert "AB-225 Prefect: remote-stage/machine: not deployed to this server" in undeployed.stdout
+        for line in prefect_lines():
+            if line.startswith("prefect worker"):
+                for number in (1, 2):
+                    worker = Project(tmp_path / f"clone-{number}", far.env)
+                    subprocess.run(["git", "clone", "-q", str(tmp_path / "repository"), str(worker.root)], check=True)
+                    running.enter_context(stopped_at_the_end(worker.start(*line.split())))
+            else:
+                done = far.run(*line.split())
+                assert done.returncode == 0, done.stdout
+        ran = far.run(*command("prefect"), timeout=400)
+        assert ran.returncode == 0, ran.stdout
+        judge(far, ran.stdout)
+        far.order(left=(0.2, 65))
+        failed = far.run("flows.recipe", "--until", "left", "--cluster", "prefect", timeout=300)
+    assert failed.returncode == 65, failed.stdout
+    assert "error: the reason" in failed.stdout
+
+
+def prefect_lines() -> list[str]:
+    """The commands of the page that prepare the pool and start a worker."""
+    texts = [block.text for block in blocks(PAGE) if block.language == "sh"]
+    return [line for text in texts for line in text.splitlines() if line.startswith("prefect ")]
+
+
+# ---- refusals
+
+
+def refused() -> str:
+    with pytest.raises(BadParams) as error:
+        shared(["params.yaml", "toy.py"])
+    assert error.value.exit_code == 78
+    return str(error.value)
+
+
+def test_what_other_machines_would_not_see_is_refused(far: Far, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(far.root)
+    for name, value in far.env.items():
+        monkeypatch.setenv(name, value)
+    assert shared(["params.yaml"])[0] == far.git("remote", "get-url", "origin").strip()
+    with (far.root / "params.yaml").open("a") as file:
+        file.write("# edited\n")
+    assert refused().startswith("AB-225 params.yaml: not committed, so other machines would run something else")
+    far.git("commit", "-q", "-a", "-m", "edited")
+    assert "AB-225 commit " in refused()
+    assert "git push" in refused()
+    far.git("push", "-q")
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(BadParams, match="AB-223 ADAPTBERT_CLUSTER: 'auto' needs Ray, which is not installed"):
+        Machines.reached("ray", ["params.yaml"])
+    assert far.run("dvc", "remote", "remove", "team").returncode == 0
+    assert "AB-225 dvc: no default remote" in refused()
+    far.git("remote", "remove", "origin")
+    assert "AB-225 git: no remote 'origin'" in refused()
+
+
+def test_the_end_of_the_lines_says_how_a_stage_failed(tmp_path: Path) -> None:
+    script = "print('ERROR: failed to run: exec python, exited with 65'); raise SystemExit(255)"
+    said: list[str] = []
+    with pytest.raises(StageFailed, match="left: exited with 65") as failure:
+        heard("left", output([sys.executable, "-c", script], dict(os.environ), tmp_path), said.append)
+    assert (failure.value.exit_code, said) == (65, ["ERROR: failed to run: exec python, exited with 65"])
+    assert MachineLost("gone").exit_code == 75
+
+
+def test_the_page_starts_ray_as_ray_is_started() -> None:
+    documented = {word for page, words in shown("ray") for word in words if page == PAGE and word.startswith("--")}
+    done = subprocess.run([Path(sys.executable).with_name("ray"), "start", "--help"], capture_output=True, text=True)
+    assert documented
+    assert [option for option in documented if option.partition("=")[0] not in done.stdout] == []

@@ -1,0 +1,154 @@
+"""The cluster that a user named: one clear message where it cannot be had, and maps with the answers of `map`."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from adaptbert.errors import TEMPORARY, BadParams
+from adaptbert.runtime import cluster
+from adaptbert.runtime.cluster_pool import MachineLost
+from adaptbert.runtime.worker_pool import FEW, in_order
+from adaptbert.tokenization.corpus_writer import write
+from adaptbert.validation.contamination import ForbiddenText
+from adaptbert.validation.corpus import validate_corpus
+from tests.runtime.test_worker_pool import die, refuse, square
+from tests.support import raw, tiny
+from tests.support.imports import ROOT, imports, modules
+from tests.support.machines import cluster_of
+
+LEAK = "A sentence of the test split that is long enough to be looked for inside rows."
+
+
+def test_nothing_imports_ray_when_it_is_imported() -> None:
+    code = (
+        f"import sys, {', '.join(['adaptbert.cli', 'flows.recipe', *modules('stages')])}; print('ray' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout == "False\n", done.stderr
+    users = {
+        module for folder in ("adaptbert", "stages", "flows") for module in modules(folder) if "ray" in imports(module)
+    }
+    assert users == {"adaptbert.runtime.cluster"}
+
+
+def test_ray_that_is_missing_is_one_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.setenv(cluster.VARIABLE, "10.0.0.7:6379")
+    with pytest.raises(BadParams) as refused:
+        list(in_order(square, range(40), 2))
+    assert str(refused.value) == (
+        "AB-223 ADAPTBERT_CLUSTER: '10.0.0.7:6379' needs Ray, which is not installed\n"
+        "  install it (pip install 'adaptbert[cluster]'), or unset ADAPTBERT_CLUSTER"
+    )
+
+
+@pytest.mark.parametrize("items", [1, FEW - 1])
+def test_few_items_need_no_cluster(items: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(cluster.VARIABLE, "10.0.0.7:6379")
+    assert [process for _, process in in_order(square, range(items), 2)] == [os.getpid()] * items
+    assert [process for _, process in in_order(square, range(40), 0)] == [os.getpid()] * 40
+
+
+def test_a_user_s_error_comes_from_a_process_as_it_is() -> None:
+    with pytest.raises(BadParams) as refused:
+        list(in_order(refused_params, range(40), 1))
+    assert (refused.value.exit_code, refused.value.place) == (78, "ADAPTBERT_WORKERS")
+    assert str(refused.value).endswith("\n  write e.g. 4, or 0 for none beside the stage's own")
+
+
+def refused_params(number: int) -> int:
+    from adaptbert.runtime.worker_pool import workers
+
+    os.environ["ADAPTBERT_WORKERS"] = "many"
+    return workers()
+
+
+@pytest.mark.slow
+def test_no_cluster_is_one_message_with_a_code_for_retries(tmp_path: Path) -> None:
+    program = "import sys; from tests.runtime.test_cluster import ask; ask()"
+    env = os.environ | {"PYTHONPATH": str(ROOT), cluster.VARIABLE: "auto", "RAY_TMPDIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=120)
+    assert done.returncode == TEMPORARY, done.stderr
+    assert "error: AB-224 ADAPTBERT_CLUSTER: no Ray cluster at 'auto': " in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def ask() -> None:
+    """As a stage does."""
+    from adaptbert.runtime.stage import _exit_code
+
+    sys.exit(_exit_code(lambda: print(cluster.connected())))
+
+
+@pytest.fixture
+def two_machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with cluster_of(1, 1):
+        yield
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("two_machines")
+def test_maps_on_a_cluster(tmp_path: Path) -> None:
+    """Answers in order, by other processes; errors of the function; bytes of outputs; signals."""
+    handlers = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
+    answers = list(in_order(square, range(40), 2))
+    assert [number for number, _ in answers] == [number**2 for number in range(40)]
+    assert os.getpid() not in {process for _, process in answers}
+    with pytest.raises(ValueError, match="not 20"):
+        list(in_order(refuse, range(40), 2))
+    with pytest.raises(MachineLost, match="AB-180 workers: a process on the cluster was lost"):
+        list(in_order(die, range(40), 2))
+    assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == handlers
+    the_bytes_of_validation_and_tokenisation(tmp_path)
+    the_code_is_that_of_the_stage()
+
+
+def the_bytes_of_validation_and_tokenisation(tmp_path: Path) -> None:
+    sentences = tiny.sentences("domain", 17_000)
+    texts = [*sentences[:900], None, *sentences[100:], f"x {LEAK} y", "\u200bhidden\x00 text"]
+    folder = raw.corpus(tmp_path / "raw", texts)
+    rows = [(f"id-{number}", text) for number, text in enumerate(sentences)]
+    for workers, name in ((0, "here"), (2, "there")):
+        out = tmp_path / name
+        corpus = validate_corpus(
+            folder, out / "kept.parquet", out / "rejected.parquet", ForbiddenText([LEAK]), raw.LIMITS, workers
+        )
+        (out / "account.txt").write_text(f"{corpus.account.as_json()} {corpus.keys.tolist()}")
+        write(out / "tokens", rows, tiny.tokenizer(), 128, workers)
+    assert tiny.folder_bytes(tmp_path / "there") == tiny.folder_bytes(tmp_path / "here")
+
+
+def the_code_is_that_of_the_stage() -> None:
+    """Not of what happens to be installed on the other machine."""
+    ray = cluster.connected()
+    package = Path(ray.get(ray.remote(where).remote()))
+    assert ROOT not in package.parents
+    assert (package.parent / "errors.py").read_bytes() == (ROOT / "adaptbert/errors.py").read_bytes()
+
+
+def where() -> str:
+    import adaptbert
+
+    return str(adaptbert.__file__)
+
+
+@pytest.mark.slow
+def test_a_lost_machine_costs_no_answer() -> None:
+    with cluster_of(1, 1) as machines:
+        answers = in_order(partial(slowly, os.getpid()), range(60), 2)
+        taken = [next(answers) for _ in range(6)]
+        machines.remove_node(next(iter(machines.worker_nodes)), allow_graceful=False)
+        assert [*taken, *answers] == list(range(60))
+
+
+def slowly(caller: int, number: int) -> int:
+    assert os.getpid() != caller
+    time.sleep(0.05)
+    return number
