@@ -93,18 +93,18 @@ def test_a_failing_stage_ends_the_flow_with_its_own_code(toy: Toy) -> None:
 def test_a_failure_does_not_cut_off_what_runs(toy: Toy) -> None:
     """With two slots, a neighbour goes on to its end, and its result is kept."""
     assert toy.run("prefect", "gcl", "update", "gpu", "--limit", "2").returncode == 0
-    toy.order(left=(0.3, 70), right=(3, 0))
+    toy.order(left=(3, 70), right=(6, 0))  # far more than lies between their starts
     ran = toy.run("flows.recipe", "--jobs", "2")
     assert toy.run("prefect", "gcl", "update", "gpu", "--limit", "1").returncode == 0
     assert ran.returncode == 70, ran.stdout
-    assert (toy.root / "right.txt").read_text() == "right3"
+    assert (toy.root / "right.txt").read_text() == "right6"
     assert toy.moment("right", "begin") < toy.moment("left", "end"), "side by side"
     assert not toy.began("compare")
 
 
 @pytest.mark.slow
 def test_a_lock_of_another_dvc_is_waited_out(toy: Toy) -> None:
-    toy.order(left=(4, 0))
+    toy.order(left=(20, 0))  # the flow begins meanwhile, also on a slow machine
     assert toy.run("dvc", "repro", "start").returncode == 0
     foreign = toy.start("dvc", "repro", "--single-item", "left")
     with stopped_at_the_end(foreign):
@@ -113,7 +113,7 @@ def test_a_lock_of_another_dvc_is_waited_out(toy: Toy) -> None:
         assert ran.returncode == 0, ran.stdout
         assert "is busy, it is being blocked by" in ran.stdout
         assert "Retry 1/5 will start" in ran.stdout
-        assert foreign.wait(10) == 0
+        assert foreign.wait(30) == 0
     assert not toy.began("right")
 
 
