@@ -122,9 +122,9 @@ def on_ray(far: Far, *others: int) -> Iterator[Any]:
 
 def command(way: str) -> list[str]:
     """How the page starts the flow this way, as words after `python -m`."""
-    found = [words[2:] for page, words in shown("python") if page == PAGE and f"--cluster {way}" in " ".join(words)]
-    assert len(found) == 1
-    return found[0]
+    commands = [words[2:] for page, words in shown("python") if page == PAGE and f"--cluster {way}" in " ".join(words)]
+    assert len(commands) == 1
+    return commands[0]
 
 
 def judge(far: Far, printed: str, runs: int = 1) -> None:

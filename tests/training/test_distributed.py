@@ -33,11 +33,6 @@ from tests.support import tiny, tiny_params, tiny_tasks
 STEPS = 5
 
 
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> TokenizedCorpus:
-    return tiny.corpus(tmp_path_factory.mktemp("text") / "domain", "domain", 60)
-
-
 @dataclass(frozen=True)
 class Spied:
     """Micro-batches that record which process read which, with an event at some of them."""

@@ -21,11 +21,6 @@ from tests.training.test_distributed import Spied, assert_close, labelled, maske
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> TokenizedCorpus:
-    return tiny.corpus(tmp_path_factory.mktemp("text") / "domain", "domain", 60)
-
-
 def test_a_rank_on_another_machine_trains_the_same_bits(
     corpus: TokenizedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

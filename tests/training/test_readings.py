@@ -18,7 +18,6 @@ from adaptbert.training.loop import fit
 from adaptbert.training.plan import Fitted
 from adaptbert.training.readings import Readings
 from adaptbert.training.savepoints import Savepoints
-from tests.support import tiny
 from tests.training.test_loop import LoggedRun, batches, module, plan
 
 STEPS = 47
@@ -45,11 +44,6 @@ def test_later_changes_do_not_reach_what_was_copied() -> None:
     readings.end_interval()
     losses.fill_(9.0)
     assert [(reading.losses, reading.counts) for reading in readings.all()] == [([2.0], {"tokens": 1})]
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> TokenizedCorpus:
-    return tiny.corpus(tmp_path_factory.mktemp("text") / "domain", "domain", 60)
 
 
 Metrics = list[tuple[str, float, int]]

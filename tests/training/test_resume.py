@@ -39,11 +39,6 @@ class Attempt:
     begun: list[int]
 
 
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> TokenizedCorpus:
-    return tiny.corpus(tmp_path_factory.mktemp("text") / "domain", "domain", 60)
-
-
 def attempt(
     corpus: TokenizedCorpus,
     savepoints: Savepoints | None,

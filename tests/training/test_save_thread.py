@@ -13,9 +13,9 @@ from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
 from adaptbert.training import monitor
 from adaptbert.training.loop import fit
 from adaptbert.training.savepoints import Savepoints, State
-from adaptbert.training.stability import Diverged
 from tests.support import tiny
 from tests.training.test_loop import STEPS, batches, module, plan, weights
+from tests.training.test_not_finite import ended_by_a_weight
 from tests.training.test_resume import attempt
 
 SECONDS = 20.0
@@ -25,11 +25,6 @@ pytestmark = pytest.mark.usefixtures("save_every_step")
 @pytest.fixture(autouse=True)
 def device(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(monitor, "_runs_ahead", lambda _: True)
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> TokenizedCorpus:
-    return tiny.corpus(tmp_path_factory.mktemp("text") / "domain", "domain", 60)
 
 
 @pytest.mark.parametrize("cut", range(1, 7))
@@ -119,15 +114,7 @@ def test_the_error_of_the_last_one_is_raised_too(corpus: TokenizedCorpus, tmp_pa
 
 
 def test_no_savepoint_holds_a_weight_that_is_not_finite(corpus: TokenizedCorpus, tmp_path: Path) -> None:
-    made = module()
-
-    def measure(step: int) -> Mapping[str, float]:
-        with torch.no_grad():
-            made.model.bert.embeddings.word_embeddings.weight[7] = float("nan")
-        return {}
-
-    with pytest.raises(Diverged, match=r"AB-158 step 6: weights/.*word_embeddings.* is not finite"):
-        fit(made, batches(corpus), plan(), tiny.no_record(), {STEPS: measure}, Savepoints(tmp_path))
+    ended_by_a_weight(float("nan"), corpus, tmp_path)
     assert [path.name[:8] for path in sorted(tmp_path.iterdir())] == ["00000004", "00000005"]
 
 
