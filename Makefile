@@ -2,10 +2,12 @@
 #
 # Both create and fill the virtual environment .venv when needed. Options:
 #   make recipe BASE_PYTHON=python3.12     the interpreter that creates .venv
+#   make recipe JOBS=4                     stages side by side, which share the cores
 #   make recipe TORCH_INDEX=<address>      an extra package index, for torch without CUDA (pytorch.org names it)
 #   make test PYTHON=/some/bin/python      an interpreter with all packages; nothing is installed
 
 BASE_PYTHON ?= python3
+JOBS ?= 2
 
 ifdef PYTHON
 installed :=
@@ -45,8 +47,7 @@ install: $(installed)
 # Without git (an unpacked archive) DVC needs core.no_scm.
 recipe: $(installed)
 	@git rev-parse --git-dir >/dev/null 2>&1 || $(PYTHON) -m dvc config --local core.no_scm true
-	@$(PYTHON) -m adaptbert.cli check
-	@$(PYTHON) -m dvc repro
+	@$(PYTHON) -m flows.recipe --jobs $(JOBS)
 	@$(PYTHON) -m adaptbert.comparison.tables.text_table metrics/comparison.json
 	@echo 'Report: reports/index.html'
 

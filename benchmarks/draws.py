@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from ruamel.yaml import YAML
 
 from adaptbert.base import expansion
 from adaptbert.comparison.cells import cells_of
@@ -106,4 +107,6 @@ if __name__ == "__main__":
     parser.add_argument("--project", type=Path, required=True, help="folder of a project after `dvc repro`")
     parser.add_argument("--arm", default="domain", help="with draws of its own (domain)")
     arguments = parser.parse_args()
-    keep("draws", {"arm": arguments.arm, "tasks": measure(arguments.project, arguments.arm)})
+    params = YAML(typ="safe").load(arguments.project / "params.yaml")
+    budget = params["domain_transfer"]["all"]["budget"]
+    keep("draws", {"arm": arguments.arm, "budget": budget, "tasks": measure(arguments.project, arguments.arm)})

@@ -30,7 +30,7 @@ from adaptbert.training.plan import Measure, Plan
 from benchmarks.peer import MEGABATCH, Flags, peers, timed
 from benchmarks.profile import profiled
 from benchmarks.roofline import at_most, least_seconds
-from benchmarks.rounds import Budget, Speed, Stopwatch, command, compared, of_ours
+from benchmarks.rounds import Budget, Speed, command, compared, of_ours
 from benchmarks.workload import OPTIM, ROW, Documents, Setting, tokenizer
 
 LABELS = ["a", "b"]
@@ -66,7 +66,7 @@ def train(
 
 def ours(setting: Setting, documents: Documents, budget: Budget, precision: str, seed: int) -> Speed:
     """Our run of a round."""
-    stopwatch = Stopwatch(budget, budget.ours)
+    stopwatch = budget.stopwatch(precision)
     points: dict[int, Measure] = dict.fromkeys((stopwatch.first, stopwatch.last), stopwatch.look)
     first, last = train(setting, documents, stopwatch.last, seed, points, precision=precision)
     counted = (stopwatch.last - stopwatch.first) * setting.documents

@@ -33,7 +33,7 @@ from adaptbert.training.plan import Measure, Plan
 from benchmarks.peer import MEGABATCH, Flags, peers, timed
 from benchmarks.profile import profiled
 from benchmarks.roofline import at_most, least_seconds
-from benchmarks.rounds import OURS, Budget, Speed, Stopwatch, command, compared, of_ours
+from benchmarks.rounds import OURS, Budget, Speed, command, compared, of_ours
 from benchmarks.workload import OPTIM, USUAL, Documents, Setting, tokenizer
 
 MASKING = MaskingConfig(unit="token", probability=0.15, mask_share=0.8, random_share=0.1, keep_share=0.1)
@@ -61,7 +61,7 @@ def train(
 
 def ours(setting: Setting, documents: Documents, budget: Budget, precision: str, seed: int) -> Speed:
     """Our run of a round."""
-    stopwatch = Stopwatch(budget, budget.ours)
+    stopwatch = budget.stopwatch(precision)
     points: dict[int, Measure] = dict.fromkeys((stopwatch.first, stopwatch.last), stopwatch.look)
     first, last = train(setting, documents, stopwatch.last, seed, points, precision=precision)
     tokens = int(last["tokens"] - first["tokens"])

@@ -40,7 +40,8 @@ class Budget:
     Attributes:
         warm: steps of a run that are not counted.
         steps: steps of a run that are.
-        ours: so many times as many of them in our runs, whose steps are short.
+        ours: so many times as many of them in our runs, whose steps are short; not in the other precision, which can be
+            twenty times as slow.
         apart: each contender in a process of its own: what one asks of the allocator does not serve another.
     """
 
@@ -49,6 +50,10 @@ class Budget:
     steps: int
     ours: int
     apart: bool = True
+
+    def stopwatch(self, precision: str) -> "Stopwatch":
+        """Of a run of ours in this precision."""
+        return Stopwatch(self, self.ours if precision == chosen("auto") else 1)
 
 
 BUDGETS = {"cpu": Budget(3, 2, 5, 4), "gpu": Budget(5, 20, 40, 2)}

@@ -159,7 +159,9 @@ def draws(results: Results) -> str:
     ]
     head = ["task", "draws x seeds", "sd between draws", "between seeds", "rest", "two arms of half the draws differ"]
     head.append("two draws differ, by a paired t-test over seeds")
-    return f"{_markdown(head, rows)}\n\nPoints; the arm `{results['arm']}` of the demonstration. The arms are equal."
+    ((unit, budget),) = results["budget"].items()
+    about = f"Points; the arm `{results['arm']}` of the demonstration, with {budget:,} {unit} of domain transfer."
+    return f"{_markdown(head, rows)}\n\n{about} The arms are equal."
 
 
 OF_ALL_SIZES = ("one arm twice as far apart", "seed x kind 0.55", "seed x kind 1", "rows x run 1.2")

@@ -1,8 +1,11 @@
-"""The graph of dvc.yaml, as DVC reads it, and the place where each of its stages runs."""
+"""The graph of dvc.yaml, as DVC reads it, what of it is out of date, and the place where each of its stages runs."""
 
-from collections.abc import Iterable
+import json
+import subprocess
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 from prefect.client.orchestration import get_client
@@ -13,6 +16,7 @@ from adaptbert.codes import Code
 from adaptbert.errors import BadParams, nearest
 from flows.devices import Devices, cuda_ids
 from flows.machines import Machines
+from flows.stage_process import DVC, environment
 
 GPU = "gpu"
 
@@ -87,6 +91,22 @@ class Graph:
                 reached.add(stage)
                 pending.extend(self.upstream[stage])
         return {stage: before for stage, before in self.upstream.items() if stage in reached}
+
+    def out_of_date(self, stages: Mapping[str, list[str]]) -> dict[str, list[str]]:
+        """The part of `stages` that has changed or needs one that has: asked once, not by a `dvc repro` of each.
+
+        Where DVC cannot tell, because another DVC process is at work, all of them.
+        """
+        told = subprocess.run([*DVC, "status", "--json"], capture_output=True, text=True, env=environment())
+        if told.returncode:
+            return dict(stages)
+        stale = set(json.loads(told.stdout))
+        for stage in TopologicalSorter(stages).static_order():
+            if not stale.isdisjoint(stages[stage]):
+                stale.add(stage)
+        return {
+            stage: [other for other in before if other in stale] for stage, before in stages.items() if stage in stale
+        }
 
     def writers_of(self, path: Path) -> frozenset[str]:
         return frozenset(stage for stage, paths in self.outputs.items() if path.as_posix() in paths)

@@ -107,8 +107,11 @@ def recipe(until: str = "compare", jobs: Annotated[int, Field(ge=1, le=16)] = 2,
     check_params()
     graph = Graph.read()
     upstream = graph.needed(until)
-    machines = Machines.reached(cluster, graph.sources) if cluster is not None else None
-    run_stages(upstream, graph.places(upstream, jobs, machines), jobs)
+    stale = graph.out_of_date(upstream)
+    get_run_logger().info(f"{len(upstream) - len(stale)} of {len(upstream)} stages are up to date")
+    if stale:
+        machines = Machines.reached(cluster, graph.sources) if cluster is not None else None
+        run_stages(stale, graph.places(stale, jobs, machines), jobs)
     if COMPARISON.is_file() and any(stage in graph.writers_of(COMPARISON) for stage in upstream):
         leave_artifacts()
 

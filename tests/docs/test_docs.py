@@ -194,17 +194,17 @@ def test_fresh(name: str) -> None:
     assert read(name) == written()[name], "python -m tests.documents"
 
 
-ABOVE, NEAR, AROUND = "above 0", "begins near 0", "includes 0"
+ABOVE, AROUND = "above 0", "includes 0"
 CLAIMS = {
-    "more_training": (ABOVE, 12, 15),
-    "domain_transfer": (ABOVE, 12, 15),
-    "domain_text": (NEAR, 1.9, 3),
-    "pretrain": (AROUND, 0.5, 2.4),
-    "task_transfer": (AROUND, -1.4, 1.4),
-    "task_transfer_after_domain": (AROUND, -1.4, 1.4),
+    "more_training": {"section": (ABOVE, 6, 11), "mention": (AROUND, 6, 11)},
+    "domain_transfer": {"section": (ABOVE, 6, 11), "mention": (ABOVE, 6, 11)},
+    "domain_text": {"section": (AROUND, 3.5, 4.5), "mention": (AROUND, -0.5, 0.5)},
+    "pretrain": {"section": (AROUND, 2.5, 3.5), "mention": (AROUND, -0.5, 0.5)},
+    "task_transfer": {"section": (AROUND, -1.4, 1.4), "mention": (AROUND, -1.4, 1.4)},
+    "task_transfer_after_domain": {"section": (AROUND, -1.4, 1.4), "mention": (AROUND, -1.4, 1.4)},
 }
-"""What the section 'Results of the demonstration' says in words of each step on both tasks: its interval, and between
-which points the difference lies."""
+"""What the section 'Results of the demonstration' says in words of each step: its interval, and between which
+points the difference lies."""
 
 
 def test_the_words_fit_the_figures() -> None:
@@ -214,21 +214,25 @@ def test_the_words_fit_the_figures() -> None:
     summary = {task: compared[task]["small"] for task in ("section", "mention")}
     for task in ("section", "mention"):
         steps = summary[task]["steps"]
-        assert {step["verdict"] for step in steps.values()} == {"one_draw", "descriptive"}
-        assert not any("p_holm" in step for step in steps.values())
-        for name, (claim, least, most) in CLAIMS.items():
+        assert {step["verdict"] for step in steps.values()} == {"undecided", "descriptive"}
+        found = [100 * step["detectable"][0] for step in steps.values() if step["primary"]]
+        assert 6 <= min(found) <= max(found) <= 14
+        for name, claims in CLAIMS.items():
+            claim, least, most = claims[task]
             low, high = steps[name]["interval"]
-            fits = {ABOVE: low > 0, NEAR: abs(low) < 0.006, AROUND: low <= 0 <= high}
+            fits = {ABOVE: low > 0, AROUND: low <= 0 <= high}
             assert fits[claim], f"{task} {name}: write that section of both READMEs anew, and CLAIMS"
             assert least <= 100 * steps[name]["difference"] <= most, f"{task} {name}"
         for arm in ("scratch", "general", "general_long", "domain"):
-            assert len(summary[task][arm]["seeds"]) == 5
+            assert len(summary[task][arm]["seeds"]) == 3
     section, mention = summary["section"], summary["mention"]
     tfidf, window = section["tfidf_logistic"]["f1_macro"], mention["window_logistic"]["f1_span"]
     assert all(section[arm]["high"] < tfidf and mention[arm]["high"] < window for arm in ("scratch", "general", "task"))
-    assert section["general_long"]["low"] < tfidf < section["general_long"]["high"]
-    assert 0.03 < section["domain"]["f1_macro"] - tfidf < 0.045
-    assert all(mention[arm]["low"] > window for arm in ("general_long", "domain", "domain_task"))
+    assert section["general_long"]["high"] < tfidf
+    assert section["domain"]["low"] < tfidf < section["domain"]["high"]
+    for arm in ("general_long", "domain", "domain_task"):
+        assert mention[arm]["low"] < window < mention[arm]["high"]
+        assert abs(mention[arm]["f1_span"] - window) < 0.01
 
 
 def test_every_key_is_explained() -> None:

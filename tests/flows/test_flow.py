@@ -76,6 +76,23 @@ def test_deploys_and_runs_on_a_worker(toy: Toy) -> None:
     assert re.search(r"demo [0-9a-f]{7} until compare", toy.run("prefect", "flow-run", "ls").stdout)
 
 
+def test_what_is_up_to_date_costs_one_question(toy: Toy) -> None:
+    """Of all stages DVC is asked once; then the changed ones run, and those that need them."""
+    toy.order()
+    assert toy.run("flows.recipe").returncode == 0
+    again = toy.run("flows.recipe")
+    assert "4 of 4 stages are up to date" in again.stdout
+    assert "Task run" not in again.stdout
+    toy.order(left=(0.2, 0))
+    changed = toy.run("flows.recipe")
+    assert "2 of 4 stages are up to date" in changed.stdout
+    assert {stage for stage in ("start", "left", "right", "compare") if toy.began(stage)} == {"left", "compare"}
+    (toy.root / "right.txt").unlink()
+    lost = toy.run("flows.recipe", "--until", "right")
+    assert "1 of 2 stages are up to date" in lost.stdout
+    assert toy.began("right")
+
+
 def test_a_failing_stage_ends_the_flow_with_its_own_code(toy: Toy) -> None:
     """No stage starts after a failure, not even one that only waits for its slot; nothing is tried again."""
     toy.order(left=(0.2, 65), right=(0.2, 65))
@@ -267,7 +284,7 @@ def test_the_smoke_recipe_runs_on_a_worker(tmp_path: Path) -> None:
             printed = log.read_text()[before:]
             assert ran.returncode == 0, ran.stdout + printed
             assert ("Running stage" in printed) is something_runs
-            assert ("didn't change, skipping" in printed) is not something_runs
+            assert ("stages are up to date" in printed and "Task run" not in printed) is not something_runs
         rows = json.loads(project.artifact("arm-scores"))
 
     status = project.run("dvc", "status")
