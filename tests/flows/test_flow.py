@@ -168,7 +168,7 @@ def test_names_that_nobody_expanded_are_refused_before_anything_starts(toy: Toy)
     toy.order()
     file = toy.root / "params.yaml"
     good = file.read_text()
-    file.write_text(good.replace("draws: 1 ", "draws: 2 "))
+    file.write_text(good.replace("draws: 2 ", "draws: 3 "))
     log = toy.log_file("prefect", "worker")
     try:
         ran = toy.run("flows.recipe", "--until", "start")
@@ -181,7 +181,7 @@ def test_names_that_nobody_expanded_are_refused_before_anything_starts(toy: Toy)
         file.write_text(good)
     assert (ran.returncode, watched.returncode) == (78, 1), ran.stdout + watched.stdout
     for text in (ran.stdout, printed):
-        assert "AB-210 ladder.yaml: older than params.yaml: missing: domain_transfer@general-small-2" in text
+        assert "AB-210 ladder.yaml: older than params.yaml: missing: domain_transfer@general-small-3" in text
         assert "run `adaptbert ladder`" in text
     assert not toy.began("start")
 

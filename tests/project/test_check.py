@@ -17,7 +17,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_check_wants_the_ladder_of_the_params(project: Path) -> None:
-    (project / "params.yaml").write_text(DEMO.replace("draws: 1 ", "draws: 2 "), encoding="utf-8")
+    (project / "params.yaml").write_text(DEMO.replace("draws: 2 ", "draws: 3 "), encoding="utf-8")
     done = run("check")
     assert (done.exit_code, done.stderr.count("AB-210 ladder.yaml: older than params.yaml: missing: ")) == (78, 1)
     assert "run `adaptbert ladder`" in done.stderr
@@ -25,12 +25,12 @@ def test_check_wants_the_ladder_of_the_params(project: Path) -> None:
     assert (done.exit_code, done.output.splitlines()) == (
         0,
         [
-            "ladder.yaml: 13 rungs and 20 cells",
+            "ladder.yaml: 19 rungs and 28 cells",
             "dvc repro will run: 2 x domain_transfer, 4 x task_transfer, 6 x measure, 8 x finetune, compare",
             "that is for the changed names; `dvc status` lists what other changes add",
         ],
     )
-    (project / "params.yaml").write_text(DEMO.replace("draws: 1 ", "draws: 2 ").replace("worth: 1.0", "worth: 2.0"))
+    (project / "params.yaml").write_text(DEMO.replace("draws: 2 ", "draws: 3 ").replace("worth: 1.0", "worth: 2.0"))
     assert run("ladder").output.splitlines()[1:] == [
         "it is as before; `dvc status` lists what other changes make run"
     ], "the value of `worth` makes `compare` run, which the names do not show"
@@ -58,7 +58,7 @@ def test_a_folder_in_the_place_of_a_file_stays(project: Path) -> None:
 
 def test_check_reports_the_ladder_last(project: Path) -> None:
     """`adaptbert ladder` refuses the file as long as it has other errors."""
-    bad = DEMO.replace("draws: 1 ", "draws: 2 ").replace("heads: 4", "heads: 3")
+    bad = DEMO.replace("draws: 2 ", "draws: 3 ").replace("heads: 4", "heads: 3")
     (project / "params.yaml").write_text(bad, encoding="utf-8")
     for command in ("check", "ladder"):
         done = run(command)

@@ -47,8 +47,8 @@ def test_the_start_is_added(demonstration: Path) -> None:
         "params.yaml: pretrain.tiny has a budget of 0, because general pre-training is behind this checkpoint",
         "every arm is now trained from 2 starts; to train from tiny alone, remove small from ladder.starts, then run "
         "`adaptbert ladder`",
-        "dvc repro will run: 1 x tokenizer, 1 x tokenize, 1 x pretrain, 2 x domain_transfer, 4 x task_transfer, "
-        "8 x measure, 12 x finetune, compare",
+        "dvc repro will run: 1 x tokenizer, 1 x tokenize, 1 x pretrain, 4 x domain_transfer, 8 x task_transfer, "
+        "14 x measure, 20 x finetune, compare",
         f"notice: domain_transfer.all has a learning rate of 0.001, {of_random} domain_transfer.tiny: "
         "{optim: {learning_rate: 5.0e-5}}",
         f"notice: finetune.all has a learning rate of 0.0004, {of_random} finetune.tiny: "
@@ -130,7 +130,7 @@ def test_folders_that_contradict_a_start(demonstration: Path, arguments: list[st
 
 
 def test_an_error_in_params_does_not_stop_an_import(demonstration: Path) -> None:
-    PARAMS.write_text(PARAMS.read_text().replace("draws: 1 ", "draws: x "))
+    PARAMS.write_text(PARAMS.read_text().replace("draws: 2 ", "draws: x "))
     before = PARAMS.read_bytes()
     said = brought(str(demonstration), "--start", "tiny")
     assert (

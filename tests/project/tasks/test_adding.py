@@ -48,15 +48,15 @@ def test_what_is_written(project: Path, reviews: list[str]) -> None:
         "+     single_sentence: {long_text: head}",
     ]
     expanded_ladder.check(params.read(PARAMS), PARAMS)
-    assert sum(cell.task == "reviews" for cell in expansion.read().finetune.values()) == 6
+    assert sum(cell.task == "reviews" for cell in expansion.read().finetune.values()) == 10
     with open_repository() as repo:
         assert [out.status() for out in repo.index.outs] == [{}] * 3, "DVC has their bytes"
     assert done.output.splitlines()[0] == "task reviews"
     assert done.output.splitlines()[-4:] == [
-        "dvc repro will run: 1 x collect_task, validate, 1 x tokenize, 2 x task_transfer, 10 x measure, 6 x finetune, "
+        "dvc repro will run: 1 x collect_task, validate, 1 x tokenize, 4 x task_transfer, 18 x measure, 10 x finetune, "
         "compare",
         "data/own: 3 files, 6.1 kB, 3 of them copied now",
-        "task reviews is in params.yaml, and its 6 cells in ladder.yaml",
+        "task reviews is in params.yaml, and its 10 cells in ladder.yaml",
         "now run: dvc repro",
     ]
 

@@ -64,10 +64,10 @@ def test_a_task_is_renamed_everywhere() -> None:
     expanded_ladder.check(params.read(PARAMS), PARAMS)
     assert done.output.splitlines() == [
         "task mention is now called names in params.yaml and ladder.yaml",
-        "dvc repro will run: 1 x collect_task, validate, 1 x tokenize, 1 x task_transfer, 7 x measure, 3 x finetune, "
+        "dvc repro will run: 1 x collect_task, validate, 1 x tokenize, 2 x task_transfer, 12 x measure, 5 x finetune, "
         "compare",
-        "still on disk, if it was trained: 4 folders, models/task_transfer/mention-small-1, "
-        "models/finetune/mention-general-small, models/finetune/mention-domain-small-1 and 1 more",
+        "still on disk, if it was trained: 7 folders, models/task_transfer/mention-small-1, "
+        "models/task_transfer/mention-small-2, models/finetune/mention-general-small and 4 more",
     ]
     assert run("rename-task", "names", "mention").exit_code == 0
     assert PARAMS.read_text() == before, "and back"
@@ -87,9 +87,9 @@ def test_a_task_is_removed_everywhere() -> None:
     assert done.output.splitlines() == [
         "task mention is no longer in params.yaml and ladder.yaml",
         "its files stay where they are: data/sources/domain.txt",
-        "dvc repro will run: validate, 1 x tokenize, 6 x measure, compare",
-        "still on disk, if it was trained: 4 folders, models/task_transfer/mention-small-1, "
-        "models/finetune/mention-general-small, models/finetune/mention-domain-small-1 and 1 more",
+        "dvc repro will run: validate, 1 x tokenize, 10 x measure, compare",
+        "still on disk, if it was trained: 7 folders, models/task_transfer/mention-small-1, "
+        "models/task_transfer/mention-small-2, models/finetune/mention-general-small and 4 more",
     ]
 
 

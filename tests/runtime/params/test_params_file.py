@@ -198,7 +198,7 @@ def test_the_demo_is_all_right(tmp_path: Path) -> None:
             id="109 batch 0",
         ),
         pytest.param(
-            demo("{tokens: 1_200_000}", "{tokens: -1}", "domain_transfer"),
+            demo("{tokens: 600_000}", "{tokens: -1}", "domain_transfer"),
             [r"AB-109 .*domain_transfer.all.budget.tokens: -1 is out of range.*"],
             id="109 negative budget",
         ),
@@ -213,7 +213,7 @@ def test_the_demo_is_all_right(tmp_path: Path) -> None:
             id="111 shares",
         ),
         pytest.param(
-            demo("{tokens: 1_200_000}", "{tokens: 10, steps: 10}", "domain_transfer"),
+            demo("{tokens: 600_000}", "{tokens: 10, steps: 10}", "domain_transfer"),
             [r"AB-111 .*domain_transfer.all.budget: give one of tokens, passes and steps, found .*"],
             id="111 two budgets",
         ),
