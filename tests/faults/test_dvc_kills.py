@@ -1,8 +1,8 @@
 """DVC itself is killed: at random moments of a whole recipe, and while it writes dvc.lock; the same command goes on.
 
 Real DVC, real stages, `adaptbert check` and `dvc repro` in turn. 40 kills of one seed: half of them `kill -9` of DVC
-alone, a quarter Ctrl-C, a quarter `kill -9` of DVC and its stage. A recipe that ends is compared with one that nobody disturbed,
-and the next begins. With -s the figures are printed: what was killed, in which stage, and how long all took.
+alone, a quarter Ctrl-C, a quarter `kill -9` of DVC and its stage. A recipe that ends is compared with one that nobody
+disturbed, and the next begins. With -s the figures are printed: what was killed, in which stage, and how long all took.
 """
 
 import json
