@@ -65,7 +65,7 @@ def cuda_ids() -> tuple[str, ...]:
     command = [sys.executable, "-c", "import torch; print(torch.cuda.device_count())"]
     printed = subprocess.run(command, capture_output=True, text=True).stdout.strip()
     count = int(printed) if printed.isdecimal() else 0
-    named = [name for name in os.environ.get(VISIBLE, "").split(",") if name]
+    named = [name.strip() for name in os.environ.get(VISIBLE, "").split(",") if name.strip()]
     return tuple(named or map(str, range(count))) if count else ()
 
 

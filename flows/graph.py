@@ -7,16 +7,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from pathlib import Path
+from threading import Semaphore
 
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import GlobalConcurrencyLimitCreate
 from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
+from prefect.settings import PREFECT_API_URL
 
 from adaptbert.codes import Code
-from adaptbert.errors import BadParams, nearest
+from adaptbert.errors import INTERNAL, BadParams, nearest
 from flows.devices import Devices, cuda_ids
 from flows.machines import Machines
-from flows.stage_process import DVC, environment
+from flows.stage_process import DVC, LOCKED, StageFailed, environment
 
 GPU = "gpu"
 
@@ -29,12 +31,14 @@ class Place:
         upstream: the stages that it needs.
         trains: whether it wants a GPU.
         devices: those of this machine, if it trains here.
+        slots: of this flow, for stages that train here; None: the limit `gpu` of the server counts them.
         machines: if it runs elsewhere.
     """
 
     upstream: list[str]
     trains: bool
     devices: Devices | None
+    slots: Semaphore | None
     machines: Machines | None
 
 
@@ -98,8 +102,10 @@ class Graph:
         Where DVC cannot tell, because another DVC process is at work, all of them.
         """
         told = subprocess.run([*DVC, "status", "--json"], capture_output=True, text=True, env=environment())
-        if told.returncode:
+        if told.returncode and any(sign in told.stderr for sign in LOCKED):
             return dict(stages)
+        if told.returncode:
+            raise StageFailed(f"dvc status: exited with {told.returncode}\n{told.stderr}", INTERNAL)
         stale = set(json.loads(told.stdout))
         for stage in TopologicalSorter(stages).static_order():
             if not stale.isdisjoint(stages[stage]):
@@ -119,11 +125,13 @@ class Graph:
         away = self.restorable if machines is not None else frozenset()
         here = self.on_gpu.intersection(stages) - away
         devices = devices_of(jobs) if here else None
+        slots = Semaphore(devices.slots) if devices is not None and not has_server() else None
         return {
             stage: Place(
                 self.upstream[stage],
                 stage in self.on_gpu,
                 devices if stage in here else None,
+                slots if stage in here else None,
                 machines if stage in away else None,
             )
             for stage in stages
@@ -141,6 +149,16 @@ def devices_of(jobs: int) -> Devices:
         with suppress(ObjectNotFound):
             return Devices(ids, client.read_global_concurrency_limit_by_name(GPU).limit)
         slots = 1 if ids else jobs
-        with suppress(ObjectAlreadyExists):  # another flow was quicker
-            client.create_global_concurrency_limit(GlobalConcurrencyLimitCreate(name=GPU, limit=slots))
+        if has_server():
+            with suppress(ObjectAlreadyExists):  # another flow was quicker
+                client.create_global_concurrency_limit(GlobalConcurrencyLimitCreate(name=GPU, limit=slots))
     return Devices(ids, slots)
+
+
+def has_server() -> bool:
+    """Whether a server outlives this flow.
+
+    The temporary one that a flow brings ends with it, on Ctrl-C before the flow has given its slots back: they would
+    stay taken in its database, and the next flow would wait for ever.
+    """
+    return PREFECT_API_URL.value() is not None

@@ -25,6 +25,7 @@ from prefect.exceptions import ObjectNotFound
 from adaptbert.codes import Code
 from adaptbert.errors import BadParams
 from adaptbert.runtime import cluster
+from adaptbert.runtime.redaction import redacted
 from flows import clone
 from flows.clone import Request
 from flows.stage_process import DVC, CommandFailed, MachineLost, environment, heard, output
@@ -121,7 +122,7 @@ def shared(sources: Iterable[str]) -> tuple[str, str]:
     commit = _git("rev-parse", "HEAD").strip()
     _git("fetch", "--quiet", "origin")
     if not _git("branch", "--remotes", "--contains", commit).strip():
-        raise _not_shared(f"commit {commit[:7]}", f"not in {repository}", "git push")
+        raise _not_shared(f"commit {commit[:7]}", f"not in {redacted(repository)}", "git push")
     if not _run([*DVC, "config", "core.remote"]).stdout.strip():
         raise _not_shared("dvc", "no default remote, through which data goes", "dvc remote add --default")
     return repository, commit

@@ -75,7 +75,8 @@ def bring_up_to_date(stage: str, place: Place, threads: str, failed: Event) -> S
         own: dict[str, str] = {}
         if place.devices is not None:
             # A lease that cannot be renewed (the server is gone) does not end hours of training; the slot is required.
-            held.enter_context(concurrency(GPU, strict=True, raise_on_lease_renewal_failure=False))
+            of_server = concurrency(GPU, strict=True, raise_on_lease_renewal_failure=False)
+            held.enter_context(place.slots or of_server)
             own = held.enter_context(place.devices.taken(say))
         if failed.is_set():
             return Cancelled(message="not started, because another stage failed")

@@ -295,16 +295,23 @@ def test_the_smoke_recipe_runs_on_a_worker(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_terminals_ctrl_c_ends_all_in_a_few_lines(toy: Toy) -> None:
-    """The signal reaches the flow, the server that it brought, DVC and the stage, which saves its state."""
-    toy.order(start=(60, 0))
+@pytest.mark.parametrize("stage", ["start", "left"])
+def test_a_terminals_ctrl_c_ends_all_in_a_few_lines(toy: Toy, stage: str) -> None:
+    """The signal reaches the flow, the server that it brought, DVC and the stage, which saves its state.
+
+    `left` has a slot of the limit `gpu`, which nobody can give back to a server that has ended.
+    """
+    toy.order(**{stage: (60, 0)})
     alone = toy.without_server()
     with stopped_at_the_end(alone.start("flows.recipe")) as flow:
-        wait_until(lambda: toy.began("start"), 60)
-        pid = int((toy.root / "start.pid").read_text())
+        wait_until(lambda: toy.began(stage), 60)
+        pid = int((toy.root / f"{stage}.pid").read_text())
         os.killpg(flow.pid, signal.SIGINT)
         assert flow.wait(60) == 75
     printed = alone.log_file("flows.recipe").read_text()
     assert "the same command goes on from here" in printed
     assert "Traceback" not in printed, printed
     assert not alive(pid)
+    toy.order()
+    again = alone.run("flows.recipe", timeout=120)
+    assert again.returncode == 0, again.stdout
