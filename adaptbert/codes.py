@@ -222,3 +222,10 @@ class Code(IntEnum):
         "no DVC remote",
         _BAD_PARAMS,
     )
+    BAD_CLUSTER = 226, "ADAPTBERT_CLUSTER is neither `auto` nor HOST:PORT", _BAD_PARAMS
+    SECRET_IN_ADDRESS = (
+        227,
+        "stages run by Prefect workers, and the address of the git repository has a password",
+        _BAD_PARAMS,
+    )
+    BAD_GRAPH = 228, "dvc.yaml is missing, or DVC cannot read it", _BAD_PARAMS

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from pathlib import Path
 from threading import Semaphore
+from typing import TYPE_CHECKING
 
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import GlobalConcurrencyLimitCreate
@@ -19,6 +20,9 @@ from adaptbert.errors import INTERNAL, BadParams, nearest
 from flows.devices import Devices, cuda_ids
 from flows.machines import Machines
 from flows.stage_process import DVC, LOCKED, StageFailed, environment
+
+if TYPE_CHECKING:
+    from dvc.repo import Repo
 
 GPU = "gpu"
 
@@ -62,10 +66,26 @@ class Graph:
 
     @classmethod
     def read(cls) -> "Graph":
+        """Of this folder.
+
+        Raises:
+            BadParams: there is no dvc.yaml, or DVC cannot read it.
+        """
+        from dvc.exceptions import DvcException
         from dvc.repo import Repo
 
-        with Repo() as repo:
+        try:
+            return cls._of(Repo())
+        except (DvcException, OSError) as error:
+            reasons = [" ".join(str(each).split()) for each in (error, error.__cause__) if each is not None]
+            raise _unreadable(": ".join(dict.fromkeys(reasons))) from None
+
+    @classmethod
+    def _of(cls, opened: "Repo") -> "Graph":
+        with opened as repo:
             edges = repo.index.graph
+            if not edges:
+                raise _unreadable("it names no stage, or is missing")
             written = {out.def_path for stage in edges for out in stage.outs}
             read = {dep.def_path for stage in edges for dep in stage.deps if dep.is_in_repo}
             return cls(
@@ -136,6 +156,11 @@ class Graph:
             )
             for stage in stages
         }
+
+
+def _unreadable(reason: str) -> BadParams:
+    remedy = "restore it (git checkout dvc.yaml), or correct what is named here"
+    return BadParams(Code.BAD_GRAPH, "dvc.yaml", reason, remedy)
 
 
 def devices_of(jobs: int) -> Devices:

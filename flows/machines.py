@@ -64,13 +64,17 @@ class Machines:
             sources: files and folders that stages read and no stage writes.
 
         Raises:
-            BadParams: see `shared`; Ray is missing, or the Prefect server has no deployment.
+            BadParams: see `shared`; Ray is missing, the Prefect server has no deployment or would show a password.
             NoCluster: no cluster answers.
         """
         repository, commit = shared(sources)
         if kind == "ray":
             cluster.connected(os.environ.get(cluster.VARIABLE, "auto"), Path(__file__).parent)
         else:
+            if redacted(repository) != repository:
+                remedy = "give the machines a key or a credential helper, and `git remote set-url origin` without it"
+                problem = f"Prefect's server would store and show the password in {redacted(repository)}"
+                raise BadParams(Code.SECRET_IN_ADDRESS, "git", problem, remedy)
             with get_client(sync_client=True) as client:
                 try:
                     client.read_deployment_by_name(DEPLOYMENT)

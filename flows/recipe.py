@@ -13,7 +13,6 @@ in a wrong order, cannot give a wrong result. This file names no stage and no ed
 import argparse
 import logging
 import os
-import signal
 import subprocess
 import sys
 from collections import deque
@@ -21,8 +20,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from graphlib import TopologicalSorter
 from threading import Event
-from types import FrameType
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, NoReturn, get_args
 
 from httpx import TransportError
 from prefect import State, Task, flow, get_run_logger, task
@@ -36,8 +34,9 @@ from prefect.states import Cancelled
 from pydantic import Field
 
 from adaptbert.base.processes import cores
-from adaptbert.errors import BAD_PARAMS, TEMPORARY, UserError
+from adaptbert.errors import BAD_DATA, BAD_PARAMS, IO_ERROR, TEMPORARY, UserError
 from adaptbert.runtime.redaction import hide_in_tracebacks, redacted
+from flows import interruption
 from flows.artifacts import COMPARISON, leave_artifacts, run_name
 from flows.graph import GPU, Graph, Place
 from flows.machines import Kind, Machines
@@ -104,11 +103,13 @@ def recipe(until: str = "compare", jobs: Annotated[int, Field(ge=1, le=16)] = 2,
         jobs: stages in parallel, which share the cores; of those that train, as many as the limit `gpu` has slots.
         cluster: `ray` or `prefect` runs them on other machines (docs/how-to/cluster.md), each with all its cores.
     """
+    interruption.insist()
     logging.getLogger("prefect.flow_runs").addFilter(without_traceback)
     check_params()
     graph = Graph.read()
     upstream = graph.needed(until)
     stale = graph.out_of_date(upstream)
+    interruption.check()
     get_run_logger().info(f"{len(upstream) - len(stale)} of {len(upstream)} stages are up to date")
     if stale:
         machines = Machines.reached(cluster, graph.sources) if cluster is not None else None
@@ -137,6 +138,7 @@ def run_stages(upstream: dict[str, list[str]], places: Mapping[str, Place], jobs
     try:
         while order.is_active():
             ready.extend(order.get_ready())
+            interruption.check()
             while ready and len(running) < jobs:
                 stage = ready.popleft()
                 running[bring_up_to_date.submit(stage, places[stage], threads, failed)] = stage
@@ -168,33 +170,26 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--cluster", choices=get_args(Kind), help="who runs stages on other machines")
     arguments = parser.parse_args(argv)
     hide_in_tracebacks()
-    signal.signal(signal.SIGINT, _leave_it_to_the_stages)
+    interruption.take_signals()
     try:
         recipe(until=arguments.until, jobs=arguments.jobs, cluster=arguments.cluster)
     except (StageFailed, UserError) as error:
-        print(redacted(f"error: {error}"), file=sys.stderr)
-        sys.exit(error.exit_code)
+        _end(str(error), error.exit_code)
     except ParameterTypeError as error:
-        print(redacted(f"error: {error}"), file=sys.stderr)
-        sys.exit(BAD_PARAMS)
+        _end(str(error), BAD_PARAMS)
     except (TransportError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and UNREACHABLE not in str(error):
             raise
-        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            print("interrupted; the same command goes on from here", file=sys.stderr)
-            sys.exit(TEMPORARY)
-        gone = f"error: the Prefect server does not answer ({error}); finished stages are kept, run again"
-        print(redacted(gone), file=sys.stderr)
+        _end(f"the Prefect server does not answer ({error}); finished stages are kept, run again", TEMPORARY)
+
+
+def _end(reason: str, code: int) -> NoReturn:
+    """One line for the user: after a signal, what failed did so because of it, but for data, parameters and files."""
+    if interruption.received() and code not in (BAD_DATA, BAD_PARAMS, IO_ERROR):
+        print(interruption.MESSAGE, file=sys.stderr)
         sys.exit(TEMPORARY)
-
-
-def _leave_it_to_the_stages(number: int, frame: FrameType | None) -> None:
-    """Ctrl-C in a terminal reaches the stages as well: they save their state and end, and so does the flow.
-
-    The temporary server ends too, so the flow cannot report its state. A second Ctrl-C ends this process at once.
-    """
-    signal.signal(number, signal.default_int_handler)
-    print("interrupted: stages save their state ...", file=sys.stderr)
+    print(redacted(f"error: {reason}"), file=sys.stderr)
+    sys.exit(code)
 
 
 if __name__ == "__main__":

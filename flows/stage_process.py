@@ -40,6 +40,15 @@ class CommandFailed(Exception):
     """A command ended with another status than 0; its lines say why."""
 
 
+_running: set["subprocess.Popen[str]"] = set()
+
+
+def stop_all() -> None:
+    """End the commands that run; a stage whose DVC ends saves its state, and `output` waits for its last line."""
+    for process in list(_running):
+        process.terminate()
+
+
 def environment() -> dict[str, str]:
     """For DVC: `python` in a cmd is this interpreter, output is unbuffered, analytics are off."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
@@ -56,10 +65,14 @@ def output(command: Sequence[str], env: dict[str, str], folder: Path | None = No
         command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", env=env
     )
     assert process.stdout is not None
-    with process.stdout:
-        # Not `yield from`: Ray sends into generators, which a file does not take.
-        for line in process.stdout:  # noqa: UP028
-            yield line
+    _running.add(process)
+    try:
+        with process.stdout:
+            # Not `yield from`: Ray sends into generators, which a file does not take.
+            for line in process.stdout:  # noqa: UP028
+                yield line
+    finally:
+        _running.discard(process)
     if process.wait() != 0:
         raise CommandFailed(command[0])
 

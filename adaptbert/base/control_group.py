@@ -19,13 +19,8 @@ def processor_limit() -> float:
 
 
 def times_throttled() -> int:
-    """How often the limit of the group, or of one above it, has held processes back."""
-    for folder in _folders():
-        with suppress(OSError, ValueError):
-            stat = dict(entry.split() for entry in (folder / "cpu.stat").read_text(encoding="ascii").splitlines())
-            if "nr_throttled" in stat:
-                return int(stat["nr_throttled"])
-    return 0
+    """How often the limits of the group, and of those above it, have held processes back."""
+    return sum(_throttled(folder) for folder in _folders())
 
 
 def _folders() -> Iterator[Path]:
@@ -40,7 +35,7 @@ def _folders() -> Iterator[Path]:
 
 def _limit(folder: Path) -> float:
     """Of one group alone, 0 where it sets none."""
-    with suppress(OSError, ValueError):  # "max" is no number, and stands for no limit
+    with suppress(OSError, ValueError, ArithmeticError):  # "max" is no number, and stands for no limit
         newer = folder / "cpu.max"
         if newer.is_file():
             quota, period = newer.read_text(encoding="ascii").split()
@@ -50,3 +45,11 @@ def _limit(folder: Path) -> float:
             )
         return int(quota) / int(period)
     return 0.0
+
+
+def _throttled(folder: Path) -> int:
+    """By one group alone; the root has no such line."""
+    with suppress(OSError, ValueError):
+        lines = (folder / "cpu.stat").read_text(encoding="ascii").splitlines()
+        return int(dict(line.split() for line in lines).get("nr_throttled", 0))
+    return 0

@@ -6,8 +6,10 @@ is connected sends this package along, so that the other machines compute with t
 
 import logging
 import os
+import re
 import shutil
 import signal
+import socket
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +25,9 @@ VARIABLE = "ADAPTBERT_CLUSTER"
 PACKAGE = Path(__file__).parents[1]
 SENT = (*QUIET, *SAME_BITS, "GOMP_SPINCOUNT", "OMP_NUM_THREADS", "TOKENIZERS_PARALLELISM", "ADAPTBERT_BATCH_WORKERS")
 """Variables of this process that decide how a library computes; the other machines get them, where they are set."""
+
+
+SECONDS_TO_ANSWER = 5.0
 
 
 class NoCluster(UserError):
@@ -44,10 +49,15 @@ def connected(address: str = "", *further: Path) -> Any:
         further: folders of packages to send along with this one.
 
     Raises:
-        BadParams: Ray is not installed.
+        BadParams: the address is none, or Ray is not installed.
         NoCluster: nothing answers there.
     """
     address = address or os.environ[VARIABLE]
+    host_and_port = re.fullmatch(r"\[?([^\[\]/\s]+)\]?:(\d{1,5})", address)
+    if address != "auto" and host_and_port is None:
+        # Ray itself takes more: `local` would start a cluster on this machine, `ray://` runs the stage elsewhere.
+        remedy = "write auto for the cluster that this machine is part of, or its HOST:PORT"
+        raise BadParams(Code.BAD_CLUSTER, VARIABLE, f"{address!r} is no address of a cluster", remedy)
     try:
         import ray
     except ImportError:
@@ -56,11 +66,13 @@ def connected(address: str = "", *further: Path) -> Any:
     if not ray.is_initialized():
         handlers = {number: signal.getsignal(number) for number in signals.SIGNALS}
         try:
+            if host_and_port is not None:  # Ray would ask again and again, and say nothing
+                socket.create_connection((host_and_port[1], int(host_and_port[2])), SECONDS_TO_ANSWER).close()
             with _copied(PACKAGE, *further) as folder:
                 own = {name: os.environ[name] for name in SENT if name in os.environ}
                 environment = {"working_dir": str(folder), "env_vars": own}
                 ray.init(address=address, logging_level=logging.ERROR, runtime_env=environment)
-        except (ConnectionError, ValueError, RuntimeError) as error:
+        except (OSError, OverflowError, ValueError, RuntimeError) as error:
             ray.shutdown()
             reason = str(error).strip().splitlines()[0]
             remedy = f"start one on this machine (ray start --head), or join one here, or unset {VARIABLE}"

@@ -28,6 +28,8 @@ def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         pytest.param({"jobs/one/cpu.max": "max 100000\n", "jobs/cpu.max": "50000 100000\n"}, 0.5, id="by its parent"),
         pytest.param({"jobs/one/cpu.max": "50000 100000\n", "cpu.max": "200000 100000\n"}, 0.5, id="the least"),
         pytest.param({"jobs/one/cpu.max": "nonsense\n"}, inf, id="not understood"),
+        pytest.param({"jobs/one/cpu.max": "5 0\n"}, inf, id="a period of 0"),
+        pytest.param({"jobs/one/cpu.max": f"{10**400} 1\n"}, inf, id="more than a float holds"),
     ],
 )
 def test_the_limit_of_version_2(system: Path, files: dict[str, str], limit: float) -> None:
@@ -46,6 +48,13 @@ def test_the_limit_of_version_1_seen_from_a_container(system: Path, quota: str, 
     (folder / "cpu.cfs_period_us").write_text("100000\n")
     (folder / "cpu.stat").write_text("nr_periods 9\nnr_throttled 3\nthrottled_time 7\n")
     assert (processor_limit(), times_throttled()) == (limit, 3)
+
+
+def test_every_group_above_holds_back_too(system: Path) -> None:
+    for name, times in {"jobs/one": 2, "jobs": 5}.items():
+        (system / name / "cpu.stat").write_text(f"usage_usec 9\nnr_throttled {times}\n")
+    (system / "cpu.stat").write_text("usage_usec 9\n")
+    assert times_throttled() == 7
 
 
 def test_no_control_groups(system: Path) -> None:

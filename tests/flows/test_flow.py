@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +20,7 @@ from adaptbert.base.processes import cores
 from flows.devices import cuda_ids
 from flows.recipe import DvcLocked, StageFailed, may_pass
 from tests.support.project import ROOT, Project, alive, environment, free_port, stopped_at_the_end, wait_until
-from tests.support.toy_flow import Toy, served
-
-
-@pytest.fixture(scope="module")
-def toy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toy]:
-    with served(tmp_path_factory.mktemp("toy"), tmp_path_factory.mktemp("home")) as toy:
-        yield toy
+from tests.support.toy_flow import Toy
 
 
 def test_deploys_and_runs_on_a_worker(toy: Toy) -> None:
@@ -292,26 +285,3 @@ def test_the_smoke_recipe_runs_on_a_worker(tmp_path: Path) -> None:
     cells = {(row["task"], row["arm"]) for row in rows if row["mean"] is not None}
     assert {(cell.task, cell.arm) for cell in read(root / "ladder.yaml").finetune.values()} <= cells
     assert (root / "reports/index.html").stat().st_size > 10_000
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("stage", ["start", "left"])
-def test_a_terminals_ctrl_c_ends_all_in_a_few_lines(toy: Toy, stage: str) -> None:
-    """The signal reaches the flow, the server that it brought, DVC and the stage, which saves its state.
-
-    `left` has a slot of the limit `gpu`, which nobody can give back to a server that has ended.
-    """
-    toy.order(**{stage: (60, 0)})
-    alone = toy.without_server()
-    with stopped_at_the_end(alone.start("flows.recipe")) as flow:
-        wait_until(lambda: toy.began(stage), 60)
-        pid = int((toy.root / f"{stage}.pid").read_text())
-        os.killpg(flow.pid, signal.SIGINT)
-        assert flow.wait(60) == 75
-    printed = alone.log_file("flows.recipe").read_text()
-    assert "the same command goes on from here" in printed
-    assert "Traceback" not in printed, printed
-    assert not alive(pid)
-    toy.order()
-    again = alone.run("flows.recipe", timeout=120)
-    assert again.returncode == 0, again.stdout

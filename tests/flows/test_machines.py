@@ -14,6 +14,7 @@ import pytest
 from adaptbert.base.processes import cores
 from adaptbert.errors import BadParams
 from adaptbert.runtime import cluster
+from flows import machines
 from flows.machines import Machines, shared
 from flows.stage_process import MachineLost, StageFailed, heard, output
 from tests.support.machines import cluster_of
@@ -251,6 +252,13 @@ def test_what_other_machines_would_not_see_is_refused(far: Far, monkeypatch: pyt
     assert "AB-225 dvc: no default remote" in refused()
     far.git("remote", "remove", "origin")
     assert "AB-225 git: no remote 'origin'" in refused()
+
+
+def test_an_address_with_a_password_is_not_given_to_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machines, "shared", lambda _: ("https://me:hush@example.org/it.git", "abc"))
+    with pytest.raises(BadParams, match="AB-227 git: ") as error:
+        Machines.reached("prefect", [])
+    assert "hush" not in str(error.value)
 
 
 def test_the_end_of_the_lines_says_how_a_stage_failed(tmp_path: Path) -> None:

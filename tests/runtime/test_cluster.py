@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -47,6 +48,35 @@ def test_ray_that_is_missing_is_one_message(monkeypatch: pytest.MonkeyPatch) -> 
         "AB-223 ADAPTBERT_CLUSTER: '10.0.0.7:6379' needs Ray, which is not installed\n"
         "  install it (pip install 'adaptbert[cluster]'), or unset ADAPTBERT_CLUSTER"
     )
+
+
+@pytest.mark.parametrize("address", ["local", "ray://10.0.0.7:10001", "10.0.0.7", "10.0.0.7:many"])
+def test_what_is_no_address_is_refused(address: str) -> None:
+    """`local` would quietly start a cluster of this machine alone."""
+    with pytest.raises(BadParams, match=r"AB-226 ADAPTBERT_CLUSTER: .* is no address of a cluster"):
+        cluster.connected(address)
+
+
+@pytest.mark.parametrize("refuses", [True, False])
+def test_an_address_that_does_not_answer_is_one_message(refuses: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray itself would ask again for minutes without a word; a firewall lets nobody know."""
+    monkeypatch.setattr(cluster, "SECONDS_TO_ANSWER", 0.2)
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as server:
+        port = server.getsockname()[1]
+        if refuses:
+            server.close()
+            waiting: list[socket.socket] = []
+        else:  # as many as the system lets wait; whoever comes then gets no answer
+            waiting = [socket.socket() for _ in range(4)]
+            for each in waiting:
+                each.setblocking(False)
+                each.connect_ex(("127.0.0.1", port))
+        try:
+            with pytest.raises(cluster.NoCluster, match=f"AB-224 .*'127.0.0.1:{port}': "):
+                cluster.connected(f"127.0.0.1:{port}")
+        finally:
+            for each in waiting:
+                each.close()
 
 
 @pytest.mark.parametrize("items", [1, FEW - 1])

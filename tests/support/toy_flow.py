@@ -15,8 +15,10 @@ from typing import Any
 from tests.support.project import ROOT, Project, environment
 
 TOY_STAGE = """
-import json, os, sys, time
+import json, os, signal, sys, time
 from pathlib import Path
+from adaptbert.runtime.signals import die_with_parent
+die_with_parent(signal.SIGINT)  # as every stage
 name, seconds, code, out = sys.argv[1:]
 print("begin", name)
 Path(f"{name}.pid").write_text(str(os.getpid()))

@@ -106,12 +106,13 @@ def tick(value: float, *, signed: bool = False) -> str:
 
 def points(score: float) -> str:
     """A score times 100."""
-    return number(100 * score, 1)
+    return number(_hundredfold(score), 1)
 
 
 def change(difference: float) -> str:
     """A difference of scores times 100, with its sign."""
-    return f"{'+' if round(100 * difference, 1) > 0 else ''}{number(100 * difference, 1)}"
+    value = _hundredfold(difference)
+    return f"{'+' if round(value, 1) > 0 else ''}{number(value, 1)}"
 
 
 def moved(difference: float) -> Words:
@@ -124,7 +125,12 @@ def moved(difference: float) -> Words:
 
 def too_small(score: float) -> bool:
     """Whether a score, or a difference of scores, is not 0 and rounds to 0.0."""
-    return abs(score) > NOTHING and round(100 * abs(score), 1) == 0
+    return abs(score) > NOTHING and round(_hundredfold(abs(score)), 1) == 0
+
+
+def _hundredfold(score: float) -> float:
+    """Of the six decimals of metrics/comparison.json: the table that is made of them has to show the same."""
+    return 100 * round(score, 6)
 
 
 def bits_change(difference: float) -> str:

@@ -85,3 +85,11 @@ def test_only_gains_are_called_so() -> None:
 
 def _has_chinese(text: str) -> bool:
     return any("\u4e00" <= character <= "\u9fff" for character in text)
+
+
+@pytest.mark.parametrize("score", [0.1785, 0.17849999999999996, 0.17850000000000002, -0.0005, 0.00049999999999, 0.3135])
+def test_the_page_rounds_as_the_table_does(score: float) -> None:
+    """The table reads six decimals of metrics/comparison.json; 17.85 was 17.9 on the page and 17.8 in the table."""
+    recorded = round(score, 6)
+    assert terms.points(score).replace(terms.MINUS, "-") == text_table._points(recorded)
+    assert terms.change(score).replace(terms.MINUS, "-") == text_table._points(recorded, signed=True)
