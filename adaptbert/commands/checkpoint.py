@@ -1,13 +1,10 @@
 """`adaptbert import`."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from adaptbert.commands.errors import user_errors
-
-CHECK = "now run: adaptbert check"
 
 
 def import_(
@@ -21,19 +18,12 @@ def import_(
     start: Annotated[
         str | None, typer.Option(metavar="NAME", help="Name of the start that it becomes; default: by its own name.")
     ] = None,
-    to: Annotated[
-        Path | None, typer.Option(help="A folder to write in place of models/init/<start>; no stage reads it.")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace another checkpoint in that folder.")] = False,
 ) -> None:
-    """Bring in a public checkpoint as a start.
+    """Bring in a public checkpoint, to models/init/<start> as safetensors.
 
-    It is written to models/init/<start> as safetensors, and the start is added to params.yaml and ladder.yaml. Pickled
-    weights are read without running code.
+    Pickled weights are read without running code. The lines that make it a start of params.yaml are printed.
     """
     from adaptbert.project.importing.command import import_checkpoint
 
     with user_errors():
-        print(import_checkpoint(source, revision, start=start, to=to, force=force))
-    if to is None:
-        print(CHECK)
+        print(*import_checkpoint(source, revision, start), sep="\n")

@@ -83,7 +83,7 @@ class Checkpoint:
         tokenizer = Tokenizer.load(folder)
         card = read_card(read_object(card_file), card_file) if card_file.is_file() else None
         checkpoint = cls(str(folder), tokenizer, card)
-        checkpoint._check_vocabulary()
+        checkpoint.check_vocabulary()
         if card:
             check_digests(card, folder, tokenizer.fingerprint)
         elif not weights.is_file():
@@ -104,7 +104,7 @@ class Checkpoint:
         assert config_file is not None
         check_architecture(read_object(config_file), name)
         checkpoint = cls(name, Tokenizer.load(name, revision), None, revision)
-        checkpoint._check_vocabulary()
+        checkpoint.check_vocabulary()
         if weights := downloaded(
             name, revision, WEIGHTS, required=False
         ):  # without it transformers looks for shards, or for a conversion
@@ -112,7 +112,7 @@ class Checkpoint:
                 check_tensors(weights, checkpoint.config(), name)
         return checkpoint
 
-    def _check_vocabulary(self) -> None:
+    def check_vocabulary(self) -> None:
         embeddings = self.config().vocab_size
         if self.tokenizer.size > embeddings:
             problem = f"tokenizer {self.tokenizer.size} tokens, embeddings {embeddings}"
@@ -220,7 +220,7 @@ class Checkpoint:
             config.vocab_size = self.config().vocab_size
             with self._readable():
                 return hugging_face_class(config), frozenset()
-        with _quiet(), self._readable():
+        with quiet(), self._readable():
             model, info = hugging_face_class.from_pretrained(
                 self.source,
                 revision=self.revision or "main",
@@ -262,7 +262,7 @@ def save(folder: Path, model: Any, tokenizer: Tokenizer, provenance: Provenance)
     Args:
         model: a Hugging Face model; or a config, for an architecture without weights.
     """
-    with atomic_write(folder) as part, _quiet():
+    with atomic_write(folder) as part, quiet():
         model.save_pretrained(str(part))
         (part / "generation_config.json").unlink(missing_ok=True)
         tokenizer.save(part)
@@ -281,7 +281,7 @@ def _key_name(key: Any) -> str:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Without the progress bars and load reports of transformers: this module checks what they warn of."""
     from transformers.utils import logging as hugging_face_logging
 

@@ -181,7 +181,7 @@ def test_importing_is_light(names: list[str]) -> None:
     assert (done.returncode, done.stdout.strip()) == (0, ""), done.stderr
 
 
-READS_PICKLES = "adaptbert.project.importing.pickled"
+READS_PICKLES = "adaptbert.project.importing.weights"
 """The one module that calls `torch.load`, by the unpickler that builds tensors and nothing else."""
 
 

@@ -85,7 +85,7 @@ def save_source(folder: Path, weights: State | None = None, *, legacy: bool = Fa
 
 def run(*arguments: str) -> Result:
     """The command, into INIT where nothing else is said."""
-    place = [] if {"--to", "--start"} & set(arguments) else ["--start", START]
+    place = [] if "--start" in arguments else ["--start", START]
     return CliRunner().invoke(app, ["import", *arguments, *place])
 
 

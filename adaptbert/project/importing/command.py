@@ -1,209 +1,197 @@
-"""`adaptbert import`: a public checkpoint -> models/init/<start>, and the start in params.yaml."""
+"""`adaptbert import`: a public checkpoint -> models/init/<start>, and the lines of params.yaml that make it a start."""
 
 import os
 import shutil
+import string
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from adaptbert.base.files import atomic_write, write_json
-from adaptbert.base.ladder import ALL
-from adaptbert.base.start import FOLDERS
+from adaptbert.base.ladder import is_name, why_no_name
+from adaptbert.base.start import FOLDERS, is_hub_name
 from adaptbert.codes import Code
-from adaptbert.comparison.amounts import bytes_of
-from adaptbert.errors import BadParams, printable
+from adaptbert.errors import BadData, BadParams, Several, UserError, printable
+from adaptbert.model.card import CARD
 from adaptbert.model.checkpoint import Checkpoint
-from adaptbert.model.checkpoint_files import CONFIG, WEIGHTS
-from adaptbert.project.importing import start_entry, tokenizer_files, weights
-from adaptbert.project.importing import target as place
-from adaptbert.project.importing.source import Source, find, speaking_of
+from adaptbert.model.checkpoint_files import CONFIG, COPY, WEIGHTS, check_architecture, downloaded, read_object
+from adaptbert.project.importing import weights
 from adaptbert.project.importing.start_names import of_model
-from adaptbert.project.importing.weights import Written
 from adaptbert.runtime.locks import stage_lock
 from adaptbert.runtime.stage import PARAMS
+from adaptbert.tokenization.store.tokenizer import Tokenizer
 
-INIT = Path("models/init")
-_SHOWN = 6
-
-Sizes = tuple[int, int, int, int, int]
-"""Layers, hidden size, positions, tokens of the vocabulary, rows of the embeddings."""
-
-
-@dataclass(frozen=True)
-class Imported:
-    """The result of an import.
-
-    Attributes:
-        to: the folder.
-        start: the start that it is; None: a folder elsewhere.
-        is_new: whether it was written; else it held this checkpoint already.
-        source: what was read.
-        sizes: of the model.
-        written: the weights.
-        notes: what was assumed, and what looks wrong.
-        in_params: what was done in params.yaml.
-    """
-
-    to: Path
-    start: str | None
-    is_new: bool
-    source: Source
-    sizes: Sizes
-    written: Written
-    notes: list[str]
-    in_params: list[str]
-
-    def __str__(self) -> str:
-        return printable("\n".join([*self._content(), *self._lacks(), *self._left_out(), *self._params()]))
-
-    def _content(self) -> list[str]:
-        source, written = self.source, self.written
-        layers, hidden, positions, tokens, rows = self.sizes
-        size = (self.to / WEIGHTS).stat().st_size
-        files = ", ".join(path.name for path in place.own_files(self.to))
-        lines = [f"{source.label}: commit {source.commit}"] if source.commit else []
-        lines.append(f"{self.to}: {files}" if self.is_new else f"{self.to}: already there, nothing was written")
-        lines.append(
-            f"BERT with {layers} layers of {hidden}, {positions} positions; {written.parameters:,} parameters, "
-            f"{', '.join(written.dtypes)}, {bytes_of(size)}"
-        )
-        lines.append(f"vocabulary: {tokens:,} tokens" + ("" if tokens == rows else f", embeddings: {rows:,} rows"))
-        if "roberta" in Path(source.label).name.lower():
-            lines.append(
-                "its name says RoBERTa, its architecture is BERT: it was trained in RoBERTa's way and works here"
-            )
-        return lines + [f"notice: {note}" for note in self.notes]
-
-    def _lacks(self) -> list[str]:
-        written = self.written
-        lines = []
-        if not written.has_head:
-            lines.append(
-                f"notice: no head for masked-language modelling: it begins untrained; "
-                f"`pretrain.{self.start or ALL}.head_warmup_steps: 300` trains it first"
-            )
-        if not written.has_pooler:
-            lines.append("notice: no pooler: fine-tuning on sentences and pairs begins with an untrained one")
-        there = {"masked-LM head": written.has_head, "pooler": written.has_pooler}
-        there["next-sentence head"] = written.has_sentence_head
-        present = [name for name, is_there in there.items() if is_there]
-        return [f"with {', '.join(present)}", *lines] if present else lines
-
-    def _left_out(self) -> list[str]:
-        return [
-            f"{what}: {', '.join(names[:_SHOWN])}{f' and {len(names) - _SHOWN} more' if len(names) > _SHOWN else ''}"
-            for what, names in (
-                ("files left out", self.source.left_out),
-                ("in the weights but not used", self.written.unused),
-            )
-            if names
-        ]
-
-    def _params(self) -> list[str]:
-        if self.start is None:
-            return [f"the stages read {FOLDERS}<start> only: import with --start NAME to train with this checkpoint"]
-        lines = []
-        if records := sorted(path.name for path in self.to.glob("*.dvc")):
-            shown = ", ".join(records)
-            lines = [f"DVC has records of the files of before ({shown}): run `dvc add` on the new ones"]
-        return [*lines, *self.in_params]
+OLD_CONFIG, PICKLED = "bert_config.json", "pytorch_model.bin"
+"""Names in older archives, such as those of HFL."""
+ABOUT, RULES, LOWER = "tokenizer_config.json", "tokenizer.json", "do_lower_case"
+TOKENIZER = (RULES, "vocab.txt", ABOUT, "special_tokens_map.json", "added_tokens.json")
 
 
-def place_of(name: str, start: str | None, to: Path | None) -> tuple[str | None, Path]:
-    """The start and its folder; no start with a folder elsewhere.
+def import_checkpoint(name: str, revision: str | None, start: str | None) -> list[str]:
+    """Bring a folder, or else a model of the hub, into the folder of a start: all of it or nothing.
 
     Args:
-        name: of the source.
-        start, to: as the user says; None: by the source.
-
-    Raises:
-        BadParams: both, or a folder that only starts may have.
-    """
-    if to is not None:
-        if start is not None:
-            problem = "--to writes a folder, --start the one of a start"
-            raise BadParams(Code.CONTRADICTION, f"--to {to}", problem, "leave one of the two out")
-        if INIT.resolve() in (to.resolve(), to.resolve().parent):
-            problem = f"a start lies in {FOLDERS}<start>"
-            raise BadParams(Code.CONTRADICTION, f"--to {to}", problem, "leave --to out, and name it: --start NAME")
-        return None, to
-    called = start or of_model(Path(name).resolve().name if Path(name).is_dir() else name)
-    return called, Path(f"{FOLDERS}{called}")
-
-
-def import_checkpoint(
-    name: str, revision: str | None, *, start: str | None = None, to: Path | None = None, force: bool = False
-) -> Imported:
-    """Bring a checkpoint into a folder of the project, all of it or nothing; then its start into params.yaml.
-
-    Args:
-        name: a folder, or a model of the hub.
         start: name of the start that it becomes; None: by its own name.
-        to: a folder to write instead, which no stage reads.
-        force: replace another checkpoint there.
+
+    Returns:
+        What the user is told.
 
     Raises:
-        BadData: it cannot be used, or another checkpoint is there.
+        BadData: it cannot be used, or there is something in the folder.
         BadParams: options that do not fit.
-        Blocked: something else stands where the folder belongs.
     """
-    start, to = place_of(name, start, to)
-    if start is not None and not PARAMS.is_file():
-        remedy = "change to the folder of the project, or choose a folder with --to"
-        raise BadParams(Code.NO_PARAMS, Path.cwd(), "no params.yaml: not the folder of the project", remedy)
-    if start is not None:
-        start_entry.check_name(start, PARAMS)
-    folder = Path(os.path.realpath(to))
+    is_folder = Path(name).is_dir()
+    start = start or of_model(Path(name).resolve().name if is_folder else name)
+    if not is_name(start):
+        raise BadParams(Code.BAD_NAME, f"--start {start}", *why_no_name(start))
+    if not PARAMS.is_file():
+        problem, remedy = "no params.yaml: not the folder of the project", "change to the folder of the project"
+        raise BadParams(Code.NO_PARAMS, Path.cwd(), problem, remedy)
+    if is_folder and revision is not None:
+        problem = f"{revision} is the revision of a model on the hub, and {name} is a folder"
+        raise BadParams(Code.CONTRADICTION, "--revision", problem, "leave --revision out, or move the folder away")
+    to = Path(f"{FOLDERS}{start}")
+    target = Path(os.path.realpath(to))  # a link stays one
     with stage_lock("import"):
-        place.recover(folder)
-        place.check(to, name)
-        source = find(name, revision)
-        ready = folder.with_name(f".{folder.name}.import.part")
-        try:
-            with atomic_write(ready) as part:
-                part.mkdir()
-                sizes, written, notes = _write(source, part)
-                place.keep(folder, part)
-            if not (is_same := place.is_equal(folder, ready)):
-                if not force:
-                    place.refuse_other(to)
-                place.put(ready, folder)
-        finally:
-            shutil.rmtree(ready, ignore_errors=True)
-    in_params = start_entry.add(start, PARAMS) if start is not None else []
-    return Imported(to, start, not is_same, source, sizes, written, notes, in_params)
+        if target.is_file() or (target.is_dir() and any(target.iterdir())):
+            remedy = "remove it to import again, or give the start another name: --start NAME"
+            raise BadData(Code.OTHER_CHECKPOINT_THERE, to, "is there already, and is not replaced", remedy)
+        folder = Path(name) if is_folder else _downloaded(name, revision or "main")
+        with atomic_write(target) as part, _speaking_of(part, name), _speaking_of(folder, name):
+            part.mkdir()
+            lines = [] if is_folder else [f"{name}: commit {folder.name}"]
+            lines += [*_brought(name, folder, part, is_folder=is_folder)]
+    return [
+        *map(printable, [f"{to}:", *lines]),
+        f"to train from it, write into {PARAMS}, then run `adaptbert ladder` and `adaptbert check`:",
+        f"  below ladder.starts:  {start}: {{init: {to}}}",
+        f"  below pretrain:       {start}: {{budget: {{tokens: 0}}}}",
+    ]
 
 
-def _write(source: Source, part: Path) -> tuple[Sizes, Written, list[str]]:
-    """Write the files of a checkpoint and check them as every stage does."""
-    if source.config_file is None:
-        write_json(part / CONFIG, source.config)
+def _brought(name: str, folder: Path, part: Path, *, is_folder: bool) -> Iterator[str]:
+    """Write the files of a checkpoint, and check them as every stage does; what the user is told of them."""
+    there = sorted(f"{path.name}/" if path.is_dir() else path.name for path in folder.iterdir())
+    hint = "check the network (HF_HUB_OFFLINE=1 allows only what was downloaded before), or take another model"
+    hint = f"there are {', '.join(there[:8]) or 'no files'}" if is_folder else hint
+    config_file = _file(folder, CONFIG) or _file(folder, OLD_CONFIG)
+    if config_file is None:
+        raise BadData(Code.NOT_A_CHECKPOINT, name, "no config.json: not a Hugging Face folder", hint)
+    values = _config(config_file)
+    tokenizer = [path for file in TOKENIZER if (path := _file(folder, file))]
+    if not {path.name for path in tokenizer} & {RULES, "vocab.txt"}:
+        raise BadData(Code.NOT_A_CHECKPOINT, name, "no tokenizer: neither tokenizer.json nor vocab.txt", hint)
+    file = _file(folder, WEIGHTS) or _file(folder, PICKLED)
+    if file is None:
+        known = "neither model.safetensors nor pytorch_model.bin"
+        problem = f"no weights of torch: {known} (those of TensorFlow or Flax are not read)"
+        raise BadData(Code.CHECKPOINT_INCOMPLETE, name, problem, hint)
+    card = _file(folder, CARD) if file.name == WEIGHTS else None  # of a checkpoint that this project wrote
+    for path in filter(None, (*tokenizer, card)):
+        shutil.copyfile(path, part / path.name)
+    if values == read_object(config_file):
+        shutil.copyfile(config_file, part / CONFIG)
     else:
-        shutil.copyfile(source.config_file, part / CONFIG)
-    with _speaking_of(source, part):
-        tokens = tokenizer_files.write(source, part)
-        left_out, notes = weights.write(source, part)
-        if source.card:
-            shutil.copyfile(source.card, part / source.card.name)
-        checkpoint = Checkpoint.load(part)
-        written = weights.inspect(part / WEIGHTS, checkpoint.config())
-    written = replace(written, unused=[*written.unused, *left_out])
-    return _sizes(checkpoint), written, [*source.notes, *tokens, *notes]
+        write_json(part / CONFIG, values)
+    notes = _with_lower_casing(part)
+    checkpoint = Checkpoint(str(part), Tokenizer.load(part), None)
+    checkpoint.check_vocabulary()
+    config = checkpoint.config()
+    shape = f"{config.num_hidden_layers} layers of {config.hidden_size}, {config.max_position_embeddings} positions"
+    yield f"BERT with {shape}; vocabulary: {checkpoint.tokenizer.size:,} tokens, embeddings: {config.vocab_size:,} rows"
+    yield from notes
+    yield from weights.write(file, part, config)
+    Checkpoint.load(part)
+    used = {path.name for path in (config_file, file, card, *tokenizer) if path}
+    left_out = [other for other in there if other not in used and not other.startswith(".")]
+    if is_folder and left_out:
+        yield f"files left out: {', '.join(left_out)}"
+
+
+def _downloaded(name: str, revision: str) -> Path:
+    """The folder of a model of the hub; its files are those of the commit that the revision was for the first one."""
+    if Path(name).exists():
+        problem = "is a file, and a checkpoint is a folder"
+        raise BadData(Code.NOT_A_CHECKPOINT, name, problem, f"unpack it, or name its folder: {Path(name).parent}")
+    if not is_hub_name(name):
+        remedy = "name a folder, or a model as the hub does: hfl/chinese-macbert-base"
+        raise BadData(Code.NOT_A_CHECKPOINT, name, "no such folder, and no name of a model on the hub", remedy)
+    first = downloaded(name, revision, CONFIG)
+    assert first is not None
+    with _speaking_of(first.parent, name):
+        _config(first)  # another architecture is refused before its weights are fetched
+    for file in (*TOKENIZER, CARD):
+        downloaded(name, first.parent.name, file, required=False)
+    if downloaded(name, first.parent.name, WEIGHTS, required=False) is None:
+        downloaded(name, first.parent.name, PICKLED, required=False)
+    return first.parent
 
 
 @contextmanager
-def _speaking_of(source: Source, part: Path) -> Iterator[None]:
-    """Errors name the files of the source, also where it is the written file that was checked."""
-    file = source.weights[0].name if len(source.weights) == 1 else ""
-    names = {source.folder: source.label, part: source.label, part / WEIGHTS: f"{source.label}/{file}".rstrip("/")}
-    with ExitStack() as stack:
-        for folder, label in names.items():  # the last one is the first to see an error
-            stack.enter_context(speaking_of(folder, label))
+def _speaking_of(folder: Path, label: str) -> Iterator[None]:
+    """Let errors about files of a temporary folder, or of a cache, name what the user named."""
+
+    def renamed(error: UserError) -> UserError:
+        place, problem = (text.replace(str(folder), label) for text in (error.place, error.problem))
+        return type(error)(error.code, place, problem, error.remedy)
+
+    try:
         yield
+    except Several as errors:
+        raise Several([renamed(error) for error in errors.failures]) from None
+    except UserError as error:
+        raise renamed(error) from None
 
 
-def _sizes(checkpoint: Checkpoint) -> Sizes:
-    config = checkpoint.config()
-    numbers = (config.num_hidden_layers, config.hidden_size, config.max_position_embeddings)
-    return (*numbers, checkpoint.tokenizer.size, config.vocab_size)
+def _file(folder: Path, name: str) -> Path | None:
+    path = folder / name
+    if not path.is_file() and (path.exists() or path.is_symlink()):
+        raise BadData(Code.NOT_A_FILE, path, "not a file", COPY)
+    return path if path.is_file() else None
+
+
+def _config(file: Path) -> dict[str, Any]:
+    """The checked values; in archives of 2019 no kind of model is named."""
+    values = read_object(file)
+    kind, classes = values.get("model_type"), values.get("architectures")
+    if kind is None and isinstance(classes, list) and any(not str(name).startswith("Bert") for name in classes):
+        kind = str(classes[0])
+    if isinstance(kind, str) and kind != "bert":
+        problem = f"a model of the kind {kind}, which is another architecture than BERT"
+        remedy = "take a BERT; by their config.json, MacBERT and the Chinese RoBERTa-wwm are (model_type bert)"
+        raise BadData(Code.OTHER_ARCHITECTURE, file, problem, remedy)
+    values = {"model_type": "bert", **values} if kind is None else values
+    check_architecture(values, file)
+    return values
+
+
+def _with_lower_casing(folder: Path) -> list[str]:
+    """Write into tokenizer_config.json whether capitals become small letters, where it does not say so.
+
+    transformers 5 builds the tokenizer of a BERT from the vocabulary and that file alone, and lower-cases where it is
+    silent, whatever the rules in tokenizer.json are.
+
+    Raises:
+        BadData: the tokenizer cannot be loaded, or lacks a special token.
+    """
+    from tokenizers import Tokenizer as Backend
+    from tokenizers.normalizers import BertNormalizer
+
+    about = read_object(folder / ABOUT) if (folder / ABOUT).is_file() else {}
+    tokenizer = Tokenizer.load(folder)
+    if isinstance(about.get(LOWER), bool):
+        return []
+    rules = Backend.from_file(str(folder / RULES)).normalizer if (folder / RULES).is_file() else None
+    if isinstance(rules, BertNormalizer):
+        lower, reason = rules.lowercase, "tokenizer.json says so"
+        about = {"tokenize_chinese_chars": rules.handle_chinese_chars, **about}
+        about = about if rules.strip_accents is None else {"strip_accents": rules.strip_accents, **about}
+    else:
+        capitals = len(set(string.ascii_uppercase) & set(tokenizer.tokens))
+        lower = capitals < len(string.ascii_uppercase) // 2
+        default = "BERT lower-cases by default, and " if lower else ""
+        reason = f"no file says so; {default}the vocabulary has {capitals} of the 26 capital letters"
+    write_json(folder / ABOUT, {**about, LOWER: lower})
+    does = "lower-cased" if lower else "kept as they are"
+    return [f"notice: assumed: Latin letters are {does} ({reason}). Chinese characters have no case"]

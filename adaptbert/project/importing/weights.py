@@ -1,211 +1,126 @@
-"""The tensors of a checkpoint under the names of today, as one safetensors file.
+"""Weights of a public checkpoint -> model.safetensors; transformers gives the tensors their names of today.
 
-Values and their type stay as they are: half precision takes half the room, and every stage computes in float32 anyway.
-What is left out: buffers, which are no weights; the decoder of masked-language modelling where it is the embedding
-matrix once more; and heads of other tasks.
+A pickle is a program: Python's own unpickler does whatever the file says. torch's restricted unpickler
+(`weights_only=True`) knows the few operations that build tensors, and refuses all others. This is the only module of
+the library that calls `torch.load` (tests/pipeline/test_layers.py).
 """
 
 import re
 import shutil
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import warnings
+from collections.abc import Iterator, Mapping
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adaptbert.codes import Code
 from adaptbert.errors import BadData, shortened
+from adaptbert.model.checkpoint import quiet
 from adaptbert.model.checkpoint_files import CONFIG, COPY, WEIGHTS, refuse_strays
-from adaptbert.project.importing.pickled import refuse_pointer, tensors_of
-from adaptbert.project.importing.source import Source
 
 if TYPE_CHECKING:
     import torch
 
-DENSE = "cls.predictions.transform.dense"
-NORM = "cls.predictions.transform.LayerNorm"
-HEAD = {"cls.predictions.bias", *(f"{part}.{end}" for part in (DENSE, NORM) for end in ("weight", "bias"))}
-"""Of masked-language modelling, besides the decoder."""
-DECODER = "cls.predictions.decoder.weight"
-DECODER_BIAS = "cls.predictions.decoder.bias"
-POOLER = {"bert.pooler.dense.weight", "bert.pooler.dense.bias"}
-SENTENCE_HEAD = {"cls.seq_relationship.weight", "cls.seq_relationship.bias"}
-EMBEDDINGS = "bert.embeddings.word_embeddings.weight"
-
-_OF_2019 = re.compile(r"(?<=LayerNorm\.)(gamma|beta)$")
-_BUFFERS = ("bert.embeddings.position_ids", "bert.embeddings.token_type_ids")
-_MODEL = ("embeddings.", "encoder.", "pooler.")
-"""Beginnings of names in a file that holds the encoder alone, without `bert.`"""
+_POINTER = b"version https://git-lfs.github.com/"
+_REFUSED = re.compile(r"\bGLOBAL (\S+)|Trying to call reduce|Can only create new object|Can only build")
+"""The words of torch's unpickler for operations that build something else than tensors."""
+_HEADS = {"masked-LM head": "cls.predictions.", "pooler": "bert.pooler.", "next-sentence head": "cls.seq_relationship."}
 
 
-@dataclass(frozen=True)
-class Written:
-    """What a file of weights holds.
+def write(file: Path, folder: Path, config: Any) -> Iterator[str]:
+    """Write model.safetensors beside config.json: a copy of such a file, or the tensors of a pickle.
 
-    Attributes:
-        names: of today, of all tensors that this project uses.
-        parameters: their numbers; a decoder that is tied to the embeddings counts once.
-        dtypes: their types.
-        unused: names of tensors that are not used.
-    """
-
-    names: frozenset[str]
-    parameters: int
-    dtypes: list[str]
-    unused: list[str]
-
-    @property
-    def has_head(self) -> bool:
-        return self.names >= HEAD
-
-    @property
-    def has_pooler(self) -> bool:
-        return self.names >= POOLER
-
-    @property
-    def has_sentence_head(self) -> bool:
-        return self.names >= SENTENCE_HEAD
-
-
-def write(source: Source, folder: Path) -> tuple[list[str], list[str]]:
-    """Write model.safetensors: a copy, or the tensors of other files.
-
-    Returns:
-        Names that were left out, and notes.
+    Yields:
+        What it holds, lacks and leaves out.
 
     Raises:
-        BadData: a file is damaged, holds code, or not the tensors of a BERT.
+        BadData: the file is damaged, would run code, or holds no tensors of such a BERT, or NaN.
     """
+    import torch
     from safetensors.torch import save_file
+    from transformers import BertForPreTraining
 
-    target = folder / WEIGHTS
-    if source.is_whole:
-        refuse_pointer(source.weights[0])
-        shutil.copyfile(source.weights[0], target)
-        return [], []
-    tensors: dict[str, torch.Tensor] = {}
-    others: list[str] = []
-    for file in source.weights:
-        part, rest = _read(file)
-        tensors |= part
-        others += rest
-    tied = source.config.get("tie_word_embeddings", True) is not False
-    kept, left_out, notes = sorted_out(tensors, source.weights[0], tied=tied)
-    save_file(_apart(kept), target, {"format": "pt"})
-    shutil.copymode(folder / CONFIG, target)  # safetensors writes it readable by its owner only
-    return [*left_out, *others], notes
-
-
-def inspect(file: Path, config: Any) -> Written:
-    """What the written file holds, for a config that agrees with its encoder.
-
-    Raises:
-        BadData: NaN or Inf, or a head of another shape than config.json says.
-    """
-    import torch
-    from safetensors import safe_open
-
-    shapes: dict[str, list[int]] = {}
-    unused, dtypes, parameters = [], set(), 0
-    with safe_open(file, "pt") as opened:
-        stored = sorted(opened.keys())
-        today = _names(stored)
-        tied = config.tie_word_embeddings
-        for name in stored:
-            if (new := today[name]) is None or not _is_used(new):
-                unused.append(name)
-                continue
-            if tied and new in (DECODER, DECODER_BIAS):
-                continue
-            tensor = opened.get_tensor(name)
-            if not bool(torch.isfinite(tensor).all()):
-                remedy = "take another copy of the model"
-                raise BadData(Code.WEIGHTS_NOT_FINITE, file, f"{name} holds NaN or Inf", remedy)
-            shapes[new] = list(tensor.shape)
-            dtypes.add(str(tensor.dtype).removeprefix("torch."))
-            parameters += tensor.numel()
-    _check_heads(shapes, config, file)
-    return Written(frozenset(shapes), parameters, sorted(dtypes), unused)
-
-
-def sorted_out(
-    tensors: Mapping[str, "torch.Tensor"], place: Path, *, tied: bool
-) -> tuple[dict[str, "torch.Tensor"], list[str], list[str]]:
-    """The tensors to write under the names of today, the names of those left out, and notes.
-
-    Args:
-        tied: whether the decoder is the embedding matrix.
-    """
-    import torch
-
-    kept: dict[str, torch.Tensor] = {}
-    left_out: list[str] = []
-    for name, new in _names(tensors).items():
-        if new is None:
-            continue
-        if not _is_used(new):
-            left_out.append(shortened(name))
-        elif new in kept:
-            raise BadData(Code.WEIGHTS_DO_NOT_FIT, place, f"holds {shortened(new)} twice, under two names", COPY)
-        else:
-            kept[new] = tensors[name]
-    notes = []
-    bias = kept.pop(DECODER_BIAS, None)
-    if bias is not None:
-        kept.setdefault("cls.predictions.bias", bias)
-    decoder = kept.pop(DECODER, None) if tied else None
-    if decoder is not None and EMBEDDINGS in kept and not torch.equal(decoder, kept[EMBEDDINGS]):
-        notes.append(
-            f"{DECODER} was left out: config.json ties it to the word embeddings, from which its values differ"
+    stored, others = _stored(file)
+    if config.tie_word_embeddings:  # the decoder is the embedding matrix once more
+        stored.pop("cls.predictions.decoder.weight", None)
+    # Numbers stay as they are: half precision takes half the room, and every stage computes in float32 anyway.
+    dtype = reduce(torch.promote_types, [tensor.dtype for tensor in stored.values() if tensor.is_floating_point()])
+    with quiet():
+        model, info = BertForPreTraining.from_pretrained(
+            None, config=config, state_dict=stored, dtype=dtype, ignore_mismatched_sizes=True, output_loading_info=True
         )
-    return {name: kept[name] for name in sorted(kept)}, left_out, notes
+    lacking, unused = set(info["missing_keys"]), [*info["unexpected_keys"], *others]
+    of_heads = tuple(_HEADS.values())
+    strays = [key for key, *_ in info["mismatched_keys"]] + [name for name in unused if name.startswith("bert.")]
+    refuse_strays([*strays, *(name for name in lacking if not name.startswith(of_heads))], file.parent)
+    if config.tie_word_embeddings:
+        lacking |= {"cls.predictions.decoder.weight", "cls.predictions.decoder.bias"}
+    # Each with memory of its own, as safetensors demands.
+    tensors = {name: tensor.clone().contiguous() for name, tensor in model.state_dict().items() if name not in lacking}
+    for name, tensor in tensors.items():
+        if not bool(torch.isfinite(tensor).all()):
+            remedy = "take another copy of the model"
+            raise BadData(Code.WEIGHTS_NOT_FINITE, file, f"{name} holds NaN or Inf", remedy)
+    if file.name == WEIGHTS:
+        shutil.copyfile(file, folder / WEIGHTS)
+    else:
+        save_file(tensors, folder / WEIGHTS, {"format": "pt"})
+        shutil.copymode(folder / CONFIG, folder / WEIGHTS)  # safetensors writes it readable by its owner only
+    yield f"{sum(tensor.numel() for tensor in tensors.values()):,} parameters, {str(dtype).removeprefix('torch.')}"
+    heads = [head for head, prefix in _HEADS.items() if any(name.startswith(prefix) for name in tensors)]
+    if heads:
+        yield f"with {', '.join(heads)}"
+    if "masked-LM head" not in heads:
+        key = "`pretrain.<start>.head_warmup_steps: 300`"
+        yield f"notice: no head for masked-language modelling: it begins untrained; {key} trains it first"
+    if "pooler" not in heads:
+        yield "notice: no pooler: fine-tuning on sentences and pairs begins with an untrained one"
+    if unused:
+        yield f"in the weights but not used: {', '.join(map(shortened, sorted(unused)))}"
 
 
-def _read(file: Path) -> tuple[dict[str, "torch.Tensor"], list[str]]:
+def _stored(file: Path) -> tuple[dict[str, "torch.Tensor"], list[str]]:
+    """The tensors of a file, and the names of what else it holds; a large pickle is mapped into memory."""
+    import torch
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    if file.suffix == ".bin":
-        return tensors_of(file)
-    refuse_pointer(file)
+    with file.open("rb") as opened:
+        beginning = opened.read(len(_POINTER))
+    if beginning == _POINTER:
+        problem = "a pointer of Git LFS, not the weights themselves"
+        raise BadData(Code.DAMAGED_WEIGHTS, file, problem, "run `git lfs pull` in its folder, or download the file")
     try:
-        return load_file(file), []
+        if file.name == WEIGHTS:
+            loaded = load_file(file)
+        else:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of torch, about files that it cannot read: the error says so
+                loaded = torch.load(file, map_location="cpu", weights_only=True, mmap=beginning.startswith(b"PK\3\4"))
     except SafetensorError as error:
         raise BadData(Code.BAD_SAFETENSORS, file, f"bad safetensors file: {error}", COPY) from None
-
-
-def _names(stored: Sequence[str] | Mapping[str, Any]) -> dict[str, str | None]:
-    """Stored name -> name of today; None for a buffer."""
-    plain = {name: _OF_2019.sub(lambda old: {"gamma": "weight", "beta": "bias"}[old[1]], name) for name in stored}
-    if not any(name.startswith("bert.") for name in plain.values()):
-        plain = {name: f"bert.{new}" if new.startswith(_MODEL) else new for name, new in plain.items()}
-    return {name: None if new in _BUFFERS else new for name, new in plain.items()}
-
-
-def _is_used(name: str) -> bool:
-    """Whether a name of today is of the encoder, the pooler or a head of pre-training."""
-    return name.startswith("bert.") or name in HEAD | SENTENCE_HEAD | {DECODER, DECODER_BIAS}
-
-
-def _apart(tensors: Mapping[str, "torch.Tensor"]) -> dict[str, "torch.Tensor"]:
-    """Each with memory of its own, as safetensors demands; what has it already is not copied."""
-    owned: dict[str, torch.Tensor] = {}
-    seen: set[int] = set()
+    except Exception as error:  # damaged bytes raise errors of any kind
+        raise _refused(file, str(error).strip() or type(error).__name__) from None
+    entries = loaded if isinstance(loaded, Mapping) else {}
+    tensors = {str(name): value for name, value in entries.items() if torch.is_tensor(value)}
+    if not tensors:
+        problem = f"holds no tensors by name; found a {type(loaded).__name__}"
+        remedy = "take the file of the model alone, as `model.save_pretrained` writes it"
+        raise BadData(Code.WEIGHTS_DO_NOT_FIT, file, problem, remedy)
     for name, tensor in tensors.items():
-        storage = tensor.untyped_storage()
-        is_own = tensor.is_contiguous() and storage.nbytes() == tensor.numel() * tensor.element_size()
-        shared = storage.data_ptr() in seen
-        seen.add(storage.data_ptr())
-        owned[name] = tensor.detach() if is_own and not shared else tensor.detach().clone().contiguous()
-    return owned
+        if tensor.layout != torch.strided or not (tensor.is_floating_point() or name.endswith("_ids")):
+            problem = f"{shortened(name)} is no plain tensor of floating-point numbers"
+            raise BadData(Code.WEIGHTS_DO_NOT_FIT, file, problem, COPY)
+    return tensors, [str(name) for name in entries if str(name) not in tensors]
 
 
-def _check_heads(shapes: Mapping[str, list[int]], config: Any, file: Path) -> None:
-    """`Checkpoint.load` checks the encoder only; a head of another shape would silently be drawn anew."""
-    import torch
-    from transformers import BertForPreTraining
-
-    with torch.device("meta"):
-        model = BertForPreTraining(config)
-    known = {name: list(tensor.shape) for name, tensor in model.state_dict().items()}
-    heads = [name for name in shapes if name.startswith("cls.") or name in POOLER]
-    refuse_strays([name for name in heads if known.get(name) != shapes[name]], file)
+def _refused(file: Path, words: str) -> BadData:
+    """The error for a pickle that torch did not read."""
+    if refused := _REFUSED.search(words):
+        named = f", it names {refused[1]}" if refused[1] else ""
+        problem = f"the pickle holds more than tensors{named}: nothing of it was run, nothing was written"
+        remedy = "do not open this file with other programs, which would run it; take the model from its authors"
+        return BadData(Code.PICKLE_WITH_CODE, file, problem, remedy)
+    reason = words.splitlines()[0]
+    reason = "no file of torch" if "weights_only" in reason else reason
+    return BadData(Code.DAMAGED_WEIGHTS, file, f"cannot be read: {shortened(reason)}", COPY)

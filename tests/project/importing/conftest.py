@@ -7,19 +7,13 @@ from tests.support.public_checkpoints import README, STARTS, save_source
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty project, in which the process stands."""
+def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty project with a folder `source`, as the hub has them; at the end nothing may lie beside the start."""
     root = tmp_path / "project"
     (root / STARTS).mkdir(parents=True)
     (root / STARTS / "README.md").write_text(README)
     (root / "params.yaml").touch()
     monkeypatch.chdir(root)
-    return root
-
-
-@pytest.fixture
-def source(project: Path) -> Iterator[Path]:
-    """A project with a folder `source`, as the hub has them; at the end nothing may lie beside the start."""
-    yield save_source(project / "source")
+    yield save_source(Path("source"))
     assert {path.name for path in (*Path("models").iterdir(), *STARTS.iterdir())} <= {"init", "README.md", "source"}
     assert (STARTS / "README.md").read_text() == README

@@ -11,16 +11,21 @@ import pytest
 import torch
 
 from adaptbert.base.files import read_json
+from adaptbert.project.importing.start_names import of_model
 from tests.support import tiny
+from tests.support.messages import messages_in
 from tests.support.public_checkpoints import (
     BIN,
     CONFIG,
     INIT,
+    STARTS,
     VOCABULARY,
     Runs,
+    brought,
     refused,
+    run,
     same_encoder,
-    save_source,
+    state,
 )
 
 REVISION = "0123456789abcdef0123456789abcdef01234567"
@@ -31,7 +36,7 @@ from typer.testing import CliRunner
 from adaptbert.cli import app
 said = {}
 for case, arguments in json.loads(sys.argv[1]).items():
-    done = CliRunner().invoke(app, ["import", *arguments, "--to", f"models/{case}"])
+    done = CliRunner().invoke(app, ["import", *arguments, "--start", case])
     said[case] = [done.exit_code, done.output]
 Path("said.json").write_text(json.dumps(said))
 """
@@ -41,9 +46,49 @@ CASES = {
     "branch": ["acme/tiny-bert", "--revision", "v2"],
     "typo": ["acme/typo"],
     "roberta": ["acme/roberta"],
-    "no-weights": ["acme/no-weights"],
+    "no_weights": ["acme/no-weights"],
     "code": ["acme/code"],
 }
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ("google-bert/bert-base-chinese", "bert_base_chinese"),
+        ("hfl/chinese-roberta-wwm-ext", "chinese_roberta_wwm_ext"),
+        ("MacBERT-v1.1/", "macbert_v1_1"),
+        ("a/2024-bert", "bert"),
+        ("模型", "public"),
+        ("x" * 60, "x" * 40),
+    ],
+)
+def test_the_name_of_the_start_is_that_of_the_model(model: str, name: str) -> None:
+    assert of_model(model) == name
+
+
+@pytest.mark.usefixtures("source")
+def test_what_is_there_is_not_replaced() -> None:
+    brought("source")
+    before = {path.name: path.read_bytes() for path in INIT.iterdir()}
+    torch.save({name: value + 1 for name, value in state().items()}, BIN)
+    done = run("source")
+    assert (done.exit_code, messages_in(done.output)) == (
+        65,
+        [
+            "error: AB-202 models/init/source: is there already, and is not replaced\n"
+            "  remove it to import again, or give the start another name: --start NAME"
+        ],
+    )
+    assert {path.name: path.read_bytes() for path in INIT.iterdir()} == before
+
+
+@pytest.mark.usefixtures("source")
+def test_a_linked_target_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    INIT.symlink_to(tmp_path / "disk")
+    brought("source")
+    assert INIT.is_symlink()
+    assert (tmp_path / "disk/model.safetensors").is_file()
 
 
 def in_cache(cache: Path, name: str, source: Path) -> Path:
@@ -60,9 +105,8 @@ def in_cache(cache: Path, name: str, source: Path) -> Path:
     return snapshot
 
 
-def test_a_model_of_the_hub(project: Path, tmp_path: Path) -> None:
+def test_a_model_of_the_hub(source: Path, tmp_path: Path) -> None:
     home = tmp_path / "hub"
-    source = save_source(tmp_path / "source")
     in_cache(home / "hub", "tiny-bert", source)
     (source / "pytorch_model.bin").unlink()
     in_cache(home / "hub", "no-weights", source)
@@ -76,20 +120,18 @@ def test_a_model_of_the_hub(project: Path, tmp_path: Path) -> None:
     said = read_json(Path("said.json"))
     for case in ("main", "commit"):
         assert said[case][0] == 0, said[case]
-        assert said[case][1].startswith(f"acme/tiny-bert: commit {REVISION}\nmodels/{case}: config.json, model.safet")
+        assert said[case][1].startswith(f"models/init/{case}:\nacme/tiny-bert: commit {REVISION}\nBERT with 2 layers")
         shutil.rmtree(INIT, ignore_errors=True)
-        shutil.move(f"models/{case}", INIT)
+        shutil.move(STARTS / case, INIT)
         assert same_encoder()
-    place = "error: AB-128 acme/typo: no such folder here, and it cannot be loaded from the hub: "
-    assert said["typo"][1].startswith(place)
+    assert said["typo"][1].startswith("error: AB-128 acme/typo: cannot be loaded from the hub: ")
     assert "HF_HUB_OFFLINE=1 allows only what was downloaded before" in said["typo"][1]
     assert said["branch"][1].startswith("error: AB-128 acme/tiny-bert: ")
     assert said["roberta"][1].startswith("error: AB-132 acme/roberta/config.json: a model of the kind roberta, ")
-    assert said["no-weights"][1].startswith("error: AB-137 acme/no-weights: no weights of torch: neither ")
+    assert said["no_weights"][1].startswith("error: AB-137 acme/no-weights: no weights of torch: neither ")
     assert said["code"][1].startswith("error: AB-201 acme/code/pytorch_model.bin: the pickle holds more than tensors")
     assert {case for case, (code, _) in said.items() if code == 65} == set(CASES) - {"main", "commit"}
     assert not Path("ran").exists()
-    assert not [path.name for path in Path("models").iterdir() if path.name != "init"]
 
 
 @pytest.mark.usefixtures("source")
@@ -185,13 +227,10 @@ def test_something_else_in_place_of_a_file(name: str) -> None:
             78,
             "AB-111 --revision: main is the revision of a model on the hub, and source",
         ),
-        (["source", "--to", "source"], 78, "AB-111 --to source: the source source lies there, and an import replaces"),
-        (["source", "--to", "."], 78, "AB-111 --to .: the source source lies there"),
-        (["source", "--to", "/"], 78, "AB-111 --to /: the source source lies there"),
         (
-            ["source", "--to", "params.yaml"],
-            74,
-            "AB-184 params.yaml: not a folder, and one belongs there\n  move it away",
+            ["source", "--start", "My-Bert"],
+            78,
+            "AB-112 --start My-Bert: 'My-Bert' cannot be the name of a",
         ),
     ],
 )
@@ -205,6 +244,5 @@ def test_names_and_options(arguments: list[str], code: int, words: str) -> None:
 def test_not_in_a_project() -> None:
     Path("params.yaml").unlink()
     assert refused(code=78).endswith(
-        ": no params.yaml: not the folder of the project\n"
-        "  change to the folder of the project, or choose a folder with --to"
+        ": no params.yaml: not the folder of the project\n  change to the folder of the project"
     )
