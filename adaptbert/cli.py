@@ -9,7 +9,6 @@
     adaptbert migrate                    rewrite a params.yaml of an older schema
     adaptbert check                      validate params.yaml and the files that it names
     adaptbert forecast                   say what each step would cost, before it is trained
-    adaptbert probe                      say what the layers of each rung hold
     adaptbert doctor                     check versions, disk space, device, environment
     adaptbert predict MODEL INPUT        predict on new data with a fine-tuned checkpoint
 
@@ -29,7 +28,6 @@ from adaptbert.commands.machine import doctor
 from adaptbert.commands.params import check, ladder, migrate
 from adaptbert.commands.predict import predict
 from adaptbert.commands.preset import use
-from adaptbert.commands.probe import probe
 from adaptbert.commands.tasks import add_task, remove_task, rename_task
 from adaptbert.runtime.garbage import collect_seldom
 
@@ -63,7 +61,6 @@ app.command("remove-task")(remove_task)
 app.command()(migrate)
 app.command()(check)
 app.command()(forecast)
-app.command()(probe)
 app.command()(doctor)
 app.command()(predict)
 

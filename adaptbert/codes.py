@@ -195,7 +195,7 @@ class Code(IntEnum):
     )
     START_NOT_WATCHED = 211, "a start from a folder that DVC does not watch: it belongs in models/init", _BAD_PARAMS
     PICKLE_WITH_CODE = 201, "a pickle that holds more than tensors and could run code; nothing of it was run"
-    OTHER_CHECKPOINT_THERE = 202, "the target of an import holds another checkpoint, or files of another kind"
+    OTHER_CHECKPOINT_THERE = 202, "the folder that an import would write holds something already"
     OLDER_PARAMS = (
         214,
         "a params.yaml from before starts and arms had names; `adaptbert migrate` rewrites it",
@@ -210,9 +210,7 @@ class Code(IntEnum):
     )
     NO_TOKENIZED_TEXT = 218, "`forecast` finds no tokenised text of the start yet"
     FORECAST_THERE = 219, "a forecast that was made before its outcome, and would be overwritten"
-    BAD_LEXICON = 220, "a lexicon for `probe` that is no list of word pairs"
     ONE_TEST_GROUP = 222, "all test rows are of one group, which is mapped in `columns`"
-    NOTHING_TO_PROBE = 221, "`probe` finds no trained rung of the start, or no task with classes"
     # ---- more than one machine
     RAY_MISSING = 223, "ADAPTBERT_CLUSTER names a cluster, and Ray is not installed", _BAD_PARAMS
     NO_CLUSTER = 224, "no Ray cluster answers at the address in ADAPTBERT_CLUSTER", "75"

@@ -11,7 +11,6 @@ from typing import Self
 
 from pydantic import model_validator
 
-from adaptbert.base.config import contradiction
 from adaptbert.base.files import atomic_write
 from adaptbert.collection.source_config import SourceConfig
 from adaptbert.rows.layout import CORPUS
@@ -27,8 +26,6 @@ class CollectParams(SourceConfig):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if self.source == "dna":
-            raise contradiction("source 'dna' is a labelled set, not a corpus", "move it to collect_task")
         self.check_fields(CORPUS)
         return self
 

@@ -1,6 +1,6 @@
 """Collect a task: read a labelled set into data/raw.
 
-installed packages | synthetic DNA | the user's files | a data set of the hub -> {train,dev,test}.parquet,
+installed packages | the user's files | a data set of the hub -> {train,dev,test}.parquet,
 unreadable.parquet, manifest.json
 
     dvc repro collect_task@section
@@ -27,11 +27,8 @@ from adaptbert.rows.tag_schemes import Scheme
 from adaptbert.runtime.stage import Stage
 from adaptbert.runtime.tracking.run import Run
 
-MADE_HERE = {
-    "installed_docs": (("single_sentence", "class"), ("sequence_labelling", "spans")),
-    "dna": (("single_sentence", "class"),),
-}
-"""Source whose rows are made from one list of names or words -> the shapes and targets that it has."""
+DEMONSTRATIONS = (("single_sentence", "class"), ("sequence_labelling", "spans"))
+"""Shapes and targets of the sets that are made from a list of installed packages."""
 OF_SOME_TARGETS = (
     "tag_scheme",
     "repair_tags",
@@ -64,7 +61,7 @@ class CollectTaskParams(SourceConfig):
     dev: str
     test: str
     rows: RowsConfig | None = None
-    """installed_docs and dna only; the user's own sets are taken whole."""
+    """installed_docs only; the user's own sets are taken whole."""
     split: CutConfig | None = None
     """For a set without dev or test rows of its own."""
     labels: list[str] | None = None
@@ -118,20 +115,20 @@ class CollectTaskParams(SourceConfig):
 
     @model_validator(mode="after")
     def _check_source(self) -> Self:
-        if self.source in MADE_HERE:
-            self._check_made_here()
+        if self.source == "installed_docs":
+            self._check_demonstration()
         elif self.rows is not None:
             raise contradiction(f"source '{self.source}' takes no 'rows'", "see `labels` of finetune for fewer rows")
         elif self.source == "files":
             self._check_paths()
         return self
 
-    def _check_made_here(self) -> None:
+    def _check_demonstration(self) -> None:
         source = f"source '{self.source}'"
         if not self.train == self.dev == self.test:
             raise contradiction(f"{source} makes its splits from one list", "name it for train, dev and test")
-        if (self.shape, self.target) not in MADE_HERE[self.source]:
-            known = ", and ".join(f"{shape} with {target}" for shape, target in MADE_HERE[self.source])
+        if (self.shape, self.target) not in DEMONSTRATIONS:
+            known = ", and ".join(f"{shape} with {target}" for shape, target in DEMONSTRATIONS)
             problem = f"{source} has no set of shape '{self.shape}', target '{self.target}'"
             raise contradiction(problem, f"it has {known}")
         if self.rows is None:
@@ -183,15 +180,12 @@ def read_into(
         beginning: how much of each of the user's files is read; None: all.
     """
     from adaptbert.collection.demonstration_tasks import DemonstrationTask
-    from adaptbert.collection.dna_control import DnaControl
     from adaptbert.collection.labelled_source import LabelledSource
     from adaptbert.collection.raw_writer import RawWriter
 
     shares = params.split.shares() if params.split is not None else {}
-    source: DemonstrationTask | DnaControl | LabelledSource
-    if params.rows is not None and params.source == "dna":
-        source = DnaControl(paths["train"], params.rows.model_dump())
-    elif params.rows is not None:
+    source: DemonstrationTask | LabelledSource
+    if params.rows is not None:
         source = DemonstrationTask(paths["train"], params.shape, params.rows.model_dump())
     else:
         source = LabelledSource(paths, params.layout(), params, shares, params.labelling(), beginning)

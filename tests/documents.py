@@ -12,8 +12,8 @@ from pathlib import Path
 from adaptbert.base.files import read_json
 from adaptbert.codes import Code
 from adaptbert.comparison.tables.text_table import comparison_table
-from adaptbert.project.parameters_page import page, parameters
 from benchmarks.table import tables
+from tests.parameters_page import page, parameters
 from tests.readme_picture import picture
 from tests.support.imports import ROOT
 

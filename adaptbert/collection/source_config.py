@@ -18,7 +18,7 @@ Replacement = Annotated[list[str], Field(min_length=2, max_length=2)]
 class SourceConfig(Config):
     """A source of text; what is left out is not done."""
 
-    source: Literal["installed_docs", "dna", "files", "hub"]
+    source: Literal["installed_docs", "files", "hub"]
     columns: dict[str, str] | None = None
     """Field name -> column in the file, e.g. `{text: content, id: post_id}`; a field that is not mapped is read from
     the column of the same name. `id` and `group` are read only if they are mapped, `{id: id}`; otherwise rows are
@@ -36,7 +36,7 @@ class SourceConfig(Config):
 
     @model_validator(mode="after")
     def _agree(self) -> Self:
-        refused = {"installed_docs": NOT_DOCS, "dna": NOT_DOCS, "hub": ONLY_FILES, "files": ()}[self.source]
+        refused = {"installed_docs": NOT_DOCS, "hub": ONLY_FILES, "files": ()}[self.source]
         for key in refused:
             if getattr(self, key) is not None:
                 is_elsewhere = key == "columns" and self.source == "hub"

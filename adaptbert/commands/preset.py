@@ -23,7 +23,7 @@ def use(
         str | None,
         typer.Argument(
             metavar="[PRESET]",
-            help="zh-public, en-public, tapt-only, gpu-base, weibo, biomed, demo, dna-control or smoke; without it, "
+            help="zh-public, en-public, tapt-only, gpu-base, weibo, biomed, demo or smoke; without it, "
             "only copy the files of --data.",
         ),
     ] = None,

@@ -45,13 +45,6 @@ def test_an_arm_again_has_the_draws_that_the_page_names(demo: dict[str, Any]) ->
     assert new(demo, change) == {"domain_transfer@domain-small-3", "domain_transfer@domain-small-4", *cells}
 
 
-def test_the_dna_task_has_two_arms(demo: dict[str, Any]) -> None:
-    change = page.shown(PAGE)[2]
-    assert new(demo, change) == {"finetune@dna-scratch-small", "finetune@dna-general-small"}
-    preset = params.read(ROOT / "presets/dna-control.yaml")
-    assert preset["collect_task"] == change["collect_task"]
-
-
 def test_the_matched_epochs_are_those_of_the_formula(demo: dict[str, Any]) -> None:
     assert page.shown(PAGE)[0]["finetune"]["matched"]["epochs"] == 4 * (1 + 12 / 0.5)
     assert demo["finetune"]["all"]["epochs"] == 4
@@ -62,15 +55,14 @@ def test_the_matched_epochs_are_those_of_the_formula(demo: dict[str, Any]) -> No
 def test_a_tiny_project_runs_the_controls(tmp_path: Path) -> None:
     project = clone(tmp_path / "project", tmp_path)
     document = page.small(params.read(ROOT / "presets/smoke.yaml"))
-    arms, again, dna = page.shown(PAGE)
+    arms, again = page.shown(PAGE)
     document["ladder"]["arms"] = {
         "scratch": {"pretrain": "none"}, "general": {}, "domain": {"domain_transfer": "domain"},
     }  # fmt: skip
     del document["collect_task"]["mention"], document["finetune"]["mention"]
-    for change in (arms, again, dna):
+    for change in (arms, again):
         document = page.merged(document, change)
     document["collect"]["other"] = {"source": "installed_docs", "path": "data/sources/smoke_general.txt"}
-    document["collect_task"]["dna"]["rows"] = {"train": 60, "dev": 24, "test": 24}
     document["finetune"]["matched"]["epochs"] = 2
     document["finetune"]["all"]["seeds"] = [1, 2, 3]
     page.write(project, document)

@@ -13,8 +13,8 @@ from ruamel.yaml import YAML
 
 from adaptbert.base.files import read_json
 from adaptbert.base.ladder import ALL
-from adaptbert.project.parameters_page import OTHERWISE, parameters
 from tests.documents import BENCHMARKS, ERRORS, PARAMETERS, PICTURE, READMES, written
+from tests.parameters_page import OTHERWISE, parameters
 from tests.support.imports import ROOT
 from tests.support.markdown import DOCUMENTS, blocks, prose, read, spans
 

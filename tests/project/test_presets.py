@@ -19,7 +19,6 @@ WHOLE = ["scratch", *PUBLIC]
 LADDERS = {
     "biomed": (["small"], 2, WHOLE, 10, 10),
     "demo": (["small"], 2, WHOLE, 14, 20),
-    "dna-control": (["small"], 1, ["scratch", "general"], 2, 2),
     "en-public": (["uncased", "cased"], 3, PUBLIC, 28, 26),
     "gpu-base": (["bert"], 3, WHOLE, 14, 14),
     "smoke": (["small"], 1, ["scratch", "domain", "domain_task"], 4, 4),

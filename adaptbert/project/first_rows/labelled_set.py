@@ -9,7 +9,6 @@ from typing import Any
 
 from adaptbert.base.files import read_json
 from adaptbert.codes import Code
-from adaptbert.collection import dna_control
 from adaptbert.collection.hub import HubDataset
 from adaptbert.collection.installed_docs import InstalledDocs
 from adaptbert.collection.raw_writer import RawWriter
@@ -77,9 +76,6 @@ class LabelledLook:
         if self.config.source == "installed_docs":
             for path in set(own.values()):  # one list
                 InstalledDocs(path).provenance()
-        elif self.config.source == "dna":
-            for path in set(own.values()):
-                dna_control.chosen(path)
         elif self.config.source == "hub":
             for split, path in own.items():
                 HubDataset(path, self.config.layout(), self.config, split)

@@ -1,14 +1,11 @@
 """The Config classes -> docs/parameters.md: every key of params.yaml with its type, range and meaning.
 
-python -m adaptbert.project.parameters_page > docs/parameters.md
-
 The descriptions are the docstrings of the fields; `OTHERWISE` has those of fields without one.
 """
 
 import ast
 import importlib
 import inspect
-import sys
 import textwrap
 import types
 from collections.abc import Iterable, Iterator
@@ -30,10 +27,10 @@ DEMO = Path("presets/demo.yaml")
 HEAD = """\
 # Parameters
 
-Every key of `params.yaml`. This file is written by `python -m adaptbert.project.parameters_page > docs/parameters.md`.
+Every key of `params.yaml`. This file is written by `python -m tests.documents`.
 
-A key without "optional" is required: the code has no default that changes what is trained. The column "demo" is the
-value in `presets/demo.yaml`. `<start>`, `<arm>`, `<corpus>` and `<task>` are names that you choose: a letter a-z, then
+A key without "optional" is required: the code has no default that changes what is trained. `presets/demo.yaml` has
+values that fit together. `<start>`, `<arm>`, `<corpus>` and `<task>` are names that you choose: a letter a-z, then
 a-z, 0-9 and `_`, 40 characters at most. An unknown key, a wrong type or a value out of range is refused before anything
 runs (`adaptbert check`); see [errors.md](errors.md).
 
@@ -72,11 +69,10 @@ OTHERWISE = {
     "measure.seed": "Seed of the evaluation masks, which are the same for every rung.",
     "rows.dev": "Maximum number of rows of the development split.",
     "rows.test": "Maximum number of rows of the test split.",
-    "rows.train": "Maximum number of rows of the training split. `rows` is for `installed_docs` and `dna` only.",
+    "rows.train": "Maximum number of rows of the training split. `rows` is for `installed_docs` only.",
     "seed": "Determines document order, masks and dropout. Fine-tuning has its own seeds.",
     "shape": "Rows of the task: a text, a pair of texts, a question about a context, or tokens with tags.",
-    "source": "`installed_docs` (the demonstration), `files` (yours) or `hub` (a data set by name and revision); "
-    "of a task also `dna` (a control without language).",
+    "source": "`installed_docs` (the demonstration), `files` (yours) or `hub` (a data set by name and revision).",
     "test": "The test split: a file, or that of `train` (see `split`). Evaluated once per seed, after training.",
     "train": "The training split: a file, or a list of packages or of words.",
     "weight_decay": "Decoupled weight decay; not applied to biases and LayerNorm.",
@@ -97,29 +93,26 @@ class Parameter:
         key: dotted, with <start>, <arm>, <corpus> or <task> where the user chooses the name.
         kind: type and range.
         meaning: a sentence or two, or empty.
-        demo: its value in the demo, in `all` or in another block; empty where the demo omits it or has several.
     """
 
     key: str
     kind: str
     meaning: str
-    demo: str
 
 
 def parameters() -> dict[str, list[Parameter]]:
     """Every key that a stage reads, by section, in the order of the demo."""
-    demo = params.read(DEMO)
     sections: dict[str, list[Parameter]] = {}
     modules = sorted(path.stem for path in STAGES.glob("*.py") if path.stem != "__init__")
     stages: list[Stage] = [importlib.import_module(f"stages.{module}").STAGE for module in modules]
     for stage in stages:
         if stage.has_section:
-            sections[stage.name] = list(_of_class(stage.hints()["params"], _place(stage), demo))
+            sections[stage.name] = list(_of_class(stage.hints()["params"], _place(stage)))
         for name, kind in stage.sections().items():
             if kind is int:
-                sections[name] = [_parameter(name, "integer", "", demo)]
+                sections[name] = [_parameter(name, "integer", "")]
             elif name not in (*NAMES_ONLY, *stage.at):
-                sections[name] = list(_of_class(kind, name, demo))
+                sections[name] = list(_of_class(kind, name))
     parts = {  # of the section of another stage, which only keeps them
         place.replace("{", "<").replace("}", ">"): stage.sections()[name]
         for stage in stages
@@ -128,8 +121,8 @@ def parameters() -> dict[str, list[Parameter]]:
     for place, kind in parts.items():
         rows = sections[place.partition(".")[0]]
         number = next(number for number, row in enumerate(rows) if row.key == place.rpartition(".")[0])
-        rows[number : number + 1] = _of_class(kind, place, demo)
-    return {name: sections[name] for name in demo}
+        rows[number : number + 1] = _of_class(kind, place)
+    return {name: sections[name] for name in params.read(DEMO)}
 
 
 def _place(stage: Stage) -> str:
@@ -145,33 +138,30 @@ def page(sections: dict[str, list[Parameter]]) -> str:
     for name, rows in sections.items():
         kinds = " or ".join(NAMED[kind] for kind in BLOCKS.get(name, ()))
         of_blocks = [f"Blocks: `{ALL}`, and those with the name of {kinds}.", ""] if kinds else []
-        lines = [f"## {name}", "", *of_blocks, "| key | type | meaning | demo |", "|---|---|---|---|"]
+        lines = [f"## {name}", "", *of_blocks, "| key | type | meaning |", "|---|---|---|"]
         for row in rows:
-            demo = f"`{row.demo}`" if row.demo else ""
-            cells = [f"`{row.key}`", row.kind, row.meaning.replace("|", "\\|"), demo]
-            lines.append(f"| {' | '.join(cells)} |")
+            meaning = row.meaning.replace("|", "\\|")
+            lines.append(f"| `{row.key}` | {row.kind} | {meaning} |")
         parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)
 
 
-def _of_class(cls: type[Config], key: str, demo: dict[str, Any]) -> Iterator[Parameter]:
+def _of_class(cls: type[Config], key: str) -> Iterator[Parameter]:
     words = _docstrings(cls)
     for name, field in cls.model_fields.items():
         here = f"{key}.{field.alias or name}"
         annotation = _without_none(field.annotation)
         if get_origin(annotation) is dict and _config(get_args(annotation)[1]):
-            yield from _of_class(get_args(annotation)[1], f"{here}.<{name.removesuffix('s')}>", demo)
+            yield from _of_class(get_args(annotation)[1], f"{here}.<{name.removesuffix('s')}>")
         elif _config(annotation):
-            yield from _of_class(annotation, here, demo)
+            yield from _of_class(annotation, here)
         else:
-            yield _parameter(here, _kind(field), words.get(name, ""), demo)
+            yield _parameter(here, _kind(field), words.get(name, ""))
 
 
-def _parameter(key: str, kind: str, words: str, demo: dict[str, Any]) -> Parameter:
+def _parameter(key: str, kind: str, words: str) -> Parameter:
     ends = [end for end in OTHERWISE if f".{key}".endswith(f".{end}")]
-    return Parameter(
-        key, kind, words or OTHERWISE.get(max(ends, key=len, default=""), ""), _value(key.split("."), demo)
-    )
+    return Parameter(key, kind, words or OTHERWISE.get(max(ends, key=len, default=""), ""))
 
 
 def _docstrings(cls: type) -> dict[str, str]:
@@ -227,33 +217,3 @@ def _without_none(annotation: Any) -> Any:
 
 def _config(annotation: Any) -> bool:
     return isinstance(annotation, type) and issubclass(annotation, Config)
-
-
-def _value(path: list[str], here: Any) -> str:
-    """The demo's value; under a name that the user chooses, the value that all names share; of blocks, that have it."""
-    for place, part in enumerate(path):
-        if part.startswith("<") or part == ALL:
-            values = {_value(path[place + 1 :], below) for below in here.values()} - ({""} if part == ALL else set())
-            return values.pop() if len(values) == 1 else ""
-        if part not in here:
-            return ""
-        here = here[part]
-    return _written(here)
-
-
-def _written(value: Any) -> str:
-    if isinstance(value, list):
-        return f"[{', '.join(map(_written, value))}]"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, int) and value >= 10_000:
-        return f"{value:_}"
-    if isinstance(value, float) and 0 < value < 0.01:
-        digits, power = f"{value:e}".split("e")
-        return f"{float(digits)}e{int(power)}"
-    return f"{value}"
-
-
-if __name__ == "__main__":
-    sys.path.insert(0, str(Path.cwd()))
-    print(page(parameters()), end="")
