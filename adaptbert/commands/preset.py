@@ -10,10 +10,6 @@ from adaptbert.commands.errors import user_errors
 if TYPE_CHECKING:
     from adaptbert.project.own_data import CopySummary
 
-IN_PLACE = (
-    "warning: params.yaml contains paths of this machine, so no other clone can run it; without --in-place the files "
-    "are copied into data/own, where DVC shares them"
-)
 CHECK = "now run: adaptbert check"
 CHECK_NAMES = "now correct the names of files and columns in params.yaml, and run: adaptbert check"
 
@@ -30,9 +26,6 @@ def use(
     data: Annotated[
         Path | None, typer.Option(help="Folder with your files, copied into data/own and tracked by DVC.")
     ] = None,
-    in_place: Annotated[
-        bool, typer.Option("--in-place", help="Copy nothing: params.yaml contains the paths of the files of --data.")
-    ] = False,
     force: Annotated[
         bool,
         typer.Option("--force", help="Overwrite params.yaml or files in data/own even if they exist nowhere else."),
@@ -49,16 +42,16 @@ def use(
         if data is not None:
             own_data.check_folder(data)
         if preset is not None:
-            _use_preset(preset, data, in_place=in_place, force=force)
+            _use_preset(preset, data, force=force)
         else:
-            summary = own_data.bring(presets.alone(data, in_place=in_place), force=force)
+            summary = own_data.bring(presets.alone(data), force=force)
             own_data.record(summary.files)
             _print_summary(summary)
             print("params.yaml is unchanged")
     print(CHECK if data is None else CHECK_NAMES)
 
 
-def _use_preset(name: str, data: Path | None, *, in_place: bool, force: bool) -> None:
+def _use_preset(name: str, data: Path | None, *, force: bool) -> None:
     from adaptbert.base.expansion import LADDER
     from adaptbert.project import named_files, own_data, presets
     from adaptbert.project.editing import replacing
@@ -67,10 +60,10 @@ def _use_preset(name: str, data: Path | None, *, in_place: bool, force: bool) ->
     from adaptbert.runtime.params.all_sections import check_all
     from adaptbert.runtime.stage import PARAMS
 
-    text = presets.text(name, data, in_place=in_place)
+    text = presets.text(name, data)
     if not force:
-        presets.check_replaceable(PARAMS, None if in_place else data)
-    summary = None if data is None or in_place else own_data.bring(data, force=force)
+        presets.check_replaceable(PARAMS, data)
+    summary = None if data is None else own_data.bring(data, force=force)
     with replacing.replaced(PARAMS, text):
         document = params.read(PARAMS)
         check_all(document, PARAMS)
@@ -80,8 +73,6 @@ def _use_preset(name: str, data: Path | None, *, in_place: bool, force: bool) ->
     print(f"{PARAMS} is now the preset '{name}', and {LADDER} has its rungs and cells")
     if summary is not None:
         _print_summary(summary)
-    if in_place:
-        print(IN_PLACE)
     for error in named_files.check(document, PARAMS):
         print(f"still missing: {error}")
     if summary is not None and (unnamed := named_files.unnamed(document, summary.files)):

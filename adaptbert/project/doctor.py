@@ -4,11 +4,10 @@ Runs in the folder of the project; reads and measures only (a probe file is writ
 """
 
 import importlib.util
-import os
 import platform
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from importlib import metadata
@@ -19,8 +18,7 @@ from packaging.specifiers import SpecifierSet
 
 from adaptbert.base.processes import cores
 from adaptbert.errors import UserError
-from adaptbert.model.precision import BF16, best, speeds
-from adaptbert.runtime.libraries import QUIET
+from adaptbert.model.precision import BF16, best
 from adaptbert.runtime.params import params_file as params
 from adaptbert.runtime.redaction import redacted
 from adaptbert.runtime.stage import PARAMS
@@ -30,10 +28,6 @@ PACKAGE = "adaptbert"
 INSTALL = "pip install -c constraints.txt -e '.[dev]'"
 ENOUGH_BYTES, LITTLE_BYTES = 5 * 2**30, 2**30
 WRITTEN = (".", "data", "models", "metrics")
-CPU_FLAGS = Path("/proc/cpuinfo")
-BF16_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}
-"""Of x86 and of ARM; on Linux only."""
-ISA_LIMITS = ("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA")
 
 
 class Verdict(Enum):
@@ -57,16 +51,12 @@ class Finding:
 def examine() -> Iterator[Finding]:
     """Run all checks, the fast ones first."""
     yield python(platform.python_version(), metadata.metadata(PACKAGE)["Requires-Python"])
-    for line in metadata.requires(PACKAGE) or []:
-        requirement = Requirement(line)
-        if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
-            yield package(requirement, _installed(requirement.name))
-    yield one_lightning(_installed("lightning"))
-    yield repository()
+    required = [Requirement(line) for line in metadata.requires(PACKAGE) or []]
+    yield from packages([each for each in required if each.marker is None or each.marker.evaluate({"extra": ""})])
+    yield _judge(Path(".dvc").is_dir(), "DVC repository", Path.cwd().name, "run in the clone, or: dvc init")
     yield from writable(Path(name) for name in WRITTEN)
     yield room(shutil.disk_usage(".").free)
     yield record(tracking_uri())
-    yield from environment(os.environ)
     yield device()
     if importlib.util.find_spec("torch"):
         yield precision(fixed(PARAMS, BF16))
@@ -78,23 +68,14 @@ def python(version: str, supported: str) -> Finding:
     return _judge(good, "python", version, f"make the environment with a Python {supported}")
 
 
-def package(requirement: Requirement, version: str | None) -> Finding:
-    """Is a package there, in a version that is known to work?"""
-    good = version is not None and requirement.specifier.contains(version, prereleases=True)
-    remedy = f"needs {requirement.specifier}: {INSTALL}"
-    return _judge(good, requirement.name, version or "not installed", remedy)
-
-
-def one_lightning(version: str | None) -> Finding:
-    """The package `lightning` has the same trainer under another name, and their objects are incompatible."""
-    if version is None:
-        return Finding(Verdict.OK, "one Lightning", "pytorch_lightning only")
-    return Finding(Verdict.WARN, "one Lightning", f"lightning {version} beside it", "pip uninstall lightning")
-
-
-def repository() -> Finding:
-    """DVC knows the project by its .dvc folder."""
-    return _judge(Path(".dvc").is_dir(), "DVC repository", str(Path.cwd().name), "run in the clone, or: dvc init")
+def packages(required: Sequence[Requirement]) -> list[Finding]:
+    """Those that are not there in a version that is known to work; or that all are."""
+    bad = [
+        Finding(Verdict.FAIL, each.name, version or "not installed", f"needs {each.specifier}: {INSTALL}")
+        for each in required
+        if (version := _installed(each.name)) is None or not each.specifier.contains(version, prereleases=True)
+    ]
+    return bad or [Finding(Verdict.OK, "packages", f"{len(required)}, all in versions that are known to work")]
 
 
 def writable(folders: Iterator[Path]) -> Iterator[Finding]:
@@ -123,17 +104,6 @@ def record(uri: str) -> Finding:
     return _judge(known, "MLflow", redacted(uri), "MLflow takes no plain folder any more: unset MLFLOW_TRACKING_URI")
 
 
-def environment(variables: Mapping[str, str]) -> Iterator[Finding]:
-    """Telemetry, which stages switch off, and whether the hub may be used."""
-    loud = sorted(name for name, value in QUIET.items() if variables.get(name, value) != value)
-    state = "off in every stage" if not loud else f"you set {', '.join(loud)}"
-    yield Finding(Verdict.WARN if loud else Verdict.OK, "telemetry", state, "unset them to keep it off" if loud else "")
-    offline = variables.get("HF_HUB_OFFLINE", "0") not in ("", "0")
-    yield Finding(
-        Verdict.OK, "Hugging Face hub", "offline (HF_HUB_OFFLINE)" if offline else "used where params.yaml names it"
-    )
-
-
 def device() -> Finding:
     """The device that will train. This imports torch, which takes a second."""
     try:
@@ -146,33 +116,17 @@ def device() -> Finding:
 
 
 def precision(named: list[str]) -> Finding:
-    """What `precision: auto` takes here, with the figures of the measurement on a CPU.
+    """What `precision: auto` takes here.
 
     Args:
         named: keys of params.yaml that fix bf16-mixed.
     """
-    import torch
-
     name, reason = best()
-    limits = []
-    if not torch.cuda.is_available():
-        reason = f"{reason} ({speeds().bf16 / 1e9:.0f} and {speeds().float32 / 1e9:.0f} GFLOP/s on one core)"
-        reason += _flags(name, CPU_FLAGS.read_text(encoding="utf-8").split() if CPU_FLAGS.is_file() else None)
-        limits = [variable for variable in ISA_LIMITS if variable in os.environ] if name != BF16 else []
-    remedies = [f"unset {variable}, which forbids instructions" for variable in limits]
+    observed = f"auto takes {name}: {reason}"
     if named and name != BF16:
-        remedies.append(f"write auto: params.yaml fixes {BF16} in {', '.join(named)}")
-    verdict = Verdict.WARN if remedies else Verdict.OK
-    return Finding(verdict, "precision", f"auto takes {name}: {reason}", "; ".join(remedies))
-
-
-def _flags(name: str, flags: list[str] | None) -> str:
-    """A note where the CPU flags of the system disagree with the measurement."""
-    if flags is None or bool(BF16_FLAGS.intersection(flags)) == (name == BF16):
-        return ""
-    if name == BF16:
-        return ", though the system lists no instructions for bf16"
-    return ", though the system lists instructions for bf16"
+        remedy = f"write auto: params.yaml fixes {BF16} in {', '.join(named)}"
+        return Finding(Verdict.WARN, "precision", observed, remedy)
+    return Finding(Verdict.OK, "precision", observed)
 
 
 def fixed(file: Path, value: str) -> list[str]:

@@ -97,7 +97,7 @@ def bring_files(files: Sequence[Path]) -> CopySummary:
 def _bring(sources: list[Path], left_out: list[str], *, force: bool) -> CopySummary:
     if Path(os.path.realpath(OWN)) != Path.cwd().resolve() / OWN:
         problem = "is, or lies behind, a link, and DVC records no files behind a link"
-        remedy = "remove the link (the files stay where they are), or say --in-place"
+        remedy = "remove the link (the files stay where they are)"
         raise BadData(Code.OWN_DATA_IS_A_LINK, OWN, problem, remedy)
     with stage_lock("data-own"), _dvc() as repo:
         OWN.mkdir(parents=True, exist_ok=True)
@@ -201,7 +201,7 @@ def _check_room(copies: Sequence[tuple[Path, Path]], cache: Path) -> None:
     for place, size in needed.items():
         free = shutil.disk_usage(place).free
         if size > free:
-            remedy = "make room, move DVC's cache (dvc cache dir FOLDER), or say --in-place"
+            remedy = "make room, move DVC's cache (dvc cache dir FOLDER), or write their paths into params.yaml"
             raise NotWritten(Code.NOT_COPIED, place, f"{size:,} bytes needed, {free:,} free", remedy)
 
 

@@ -16,7 +16,6 @@ from adaptbert.cli import app
 from adaptbert.codes import Code
 from adaptbert.project import own_data
 from adaptbert.project.repository import open_repository
-from adaptbert.runtime.params import params_file as params
 from tests.support.imports import ROOT
 from tests.support.messages import messages_in
 
@@ -173,21 +172,6 @@ def test_a_folder_that_is_data_own_is_recorded_where_it_is(project: Path, text: 
     assert (len(cached()), (text / NAMES[0]).read_text()) == (5, NAMES[0])
 
 
-def test_in_place_nothing_is_copied_and_a_warning_says_what_that_means(project: Path, text: Path) -> None:
-    folder = text.rename(text.with_name("text"))
-    done = use(folder, "--in-place")
-    assert (done.exit_code, own_files(), cached()) == (0, [], [])
-    assert "warning: params.yaml contains paths of this machine, so no other clone can run it" in done.output
-    assert params.read(Path("params.yaml"))["collect"]["general"]["path"] == f"{folder}/zh_general.jsonl.gz"
-    assert use(folder).exit_code == 0, "a preset with another folder is no work of the user's"
-    assert Path("params.yaml").read_text(encoding="utf-8") == WEIBO
-
-
-def test_in_place_of_what(project: Path) -> None:
-    done = CliRunner().invoke(app, ["use", "weibo", "--in-place"])
-    untouched(done, 78, "AB-111 --in-place: without --data nothing is brought\n  name the folder")
-
-
 # ---- what fails leaves everything as it was
 
 
@@ -267,7 +251,10 @@ def test_too_little_room(project: Path, text: Path, monkeypatch: pytest.MonkeyPa
     done = use(text)
     small = sum(len(name) for name in NAMES)
     untouched(done, 74, f"AB-196 data/own: {2 * (size + small):,} bytes needed, ")
-    assert " free\n  make room, move DVC's cache (dvc cache dir FOLDER), or say --in-place" in done.stderr
+    assert (
+        " free\n  make room, move DVC's cache (dvc cache dir FOLDER), or write their paths into params.yaml"
+        in done.stderr
+    )
     assert own_files() == []
 
 

@@ -1,12 +1,10 @@
 """Every preset is a whole, valid params.yaml, and the demo is the one that is committed."""
 
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from adaptbert.errors import BadParams
 from adaptbert.finetuning.tasks.shapes import SHAPES
 from adaptbert.project import named_files, presets
 from adaptbert.runtime.params import expanded_ladder
@@ -28,8 +26,6 @@ LADDERS = {
 }
 """Preset -> its starts, draws, arms; rungs, with those of scratch and pretrain; cells. What a preset costs grows with
 them, and a reader sees it here; ladder.yaml shows all names of the demo."""
-OF_THE_USER = {"biomed": 5, "en-public": 5, "gpu-base": 5, "tapt-only": 3, "weibo": 5, "zh-public": 5}
-"""Preset -> how many files of the user's it names."""
 
 
 @pytest.fixture(autouse=True)
@@ -86,60 +82,6 @@ def test_demo_is_the_committed_params_file() -> None:
         pytest.skip("not a git repository")
     demo = (ROOT / "presets/demo.yaml").read_bytes()
     assert shown.stdout == demo, "cp params.yaml presets/demo.yaml (or the other way round)"
-
-
-@pytest.mark.parametrize("name", OF_THE_USER)
-def test_the_folder_of_the_user_takes_the_place_of_data_own(name: str, tmp_path: Path) -> None:
-    folder = tmp_path / "文本"
-    folder.mkdir()
-    text = presets.text(name, folder, in_place=True)
-    path = tmp_path / "params.yaml"
-    path.write_text(text, encoding="utf-8")
-    document = params.read(path)
-    check_all(document, path)
-    assert not [value for value in params.flatten(document).values() if "data/own" in str(value)]
-    assert document["collect_task"][next(iter(document["collect_task"]))]["train"].startswith(f"{folder}/")
-    assert len(named_files.check(document, path)) == OF_THE_USER[name]
-    presets.check_replaceable(path)  # still known as the preset
-
-
-@pytest.mark.parametrize("name", OF_THE_USER)
-def test_only_paths_change_and_the_text_around_them_stays(name: str, tmp_path: Path) -> None:
-    """Comments, and what DVC reads. A folder may hold what YAML would read otherwise."""
-    folder = tmp_path / 'a: "b" # c'
-    folder.mkdir()
-    before = presets.text(name, None).splitlines()
-    after = presets.text(name, folder, in_place=True).splitlines()
-    changed = [(old, new) for old, new in zip(before, after, strict=True) if old != new]
-    assert [old.partition("data/own")[0] for old, _ in changed] == [new.partition('"')[0] for _, new in changed]
-    path = tmp_path / "params.yaml"
-    path.write_text("\n".join(after), encoding="utf-8")
-    moved, preset = (params.flatten(params.read(file)) for file in (path, ROOT / "presets" / f"{name}.yaml"))
-    assert moved == {
-        key: value.replace("data/own", str(folder)) if isinstance(value, str) else value
-        for key, value in preset.items()
-    }
-    assert sum(value != preset[key] for key, value in moved.items()) == len(changed) == OF_THE_USER[name]
-
-
-@pytest.mark.parametrize(
-    "edit",
-    [
-        lambda text: text.replace("seed: 1", "seed: 2"),
-        lambda text: text.replace("# posts", "# my posts"),
-        lambda text: text.replace("/zh_domain", "/elsewhere/zh_domain"),
-        lambda text: text[:900],
-        lambda text: text + "mine: 1\n",
-    ],
-    ids=["value", "comment", "folder", "cut", "more"],
-)
-def test_a_moved_preset_that_was_edited_is_the_users(tmp_path: Path, edit: Callable[[str], str]) -> None:
-    path = tmp_path / "params.yaml"
-    text = presets.text("weibo", tmp_path, in_place=True)
-    assert edit(text) != text
-    path.write_text(edit(text), encoding="utf-8")
-    with pytest.raises(BadParams, match=r"AB-111 .*: holds changes that are neither committed nor a preset"):
-        presets.check_replaceable(path)
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,11 @@
 """adaptbert use, as a user calls it; tests/project/test_own_data.py has what it copies."""
 
-import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from adaptbert.base.expansion import read
-from adaptbert.runtime.params import params_file as params
 from tests.support.commands import DEMO, in_a_demo, run
 from tests.support.imports import ROOT
 from tests.support.messages import messages_in
@@ -41,14 +39,6 @@ def test_use_writes_the_preset(project: Path) -> None:
     assert sorted(path.name for path in project.iterdir()) == names
 
 
-def test_use_puts_the_users_folder_in_place(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    folder = own_files(tmp_path_factory.mktemp("home") / "text")
-    done = run("use", "weibo", "--data", str(folder), "--in-place")
-    assert (done.exit_code, done.output.splitlines(keepends=True)[0]) == (0, IS_NOW.format("weibo"))
-    assert f'path: "{folder}/zh_general.jsonl.gz"' in (project / "params.yaml").read_text()
-    assert run("use", "demo").exit_code == 0, "a preset with another folder is no work of the user's"
-
-
 def test_use_without_a_folder_says_what_is_missing(project: Path) -> None:
     done = run("use", "weibo")
     assert done.exit_code == 0
@@ -57,24 +47,6 @@ def test_use_without_a_folder_says_what_is_missing(project: Path) -> None:
         "put it there, or write where it is"
     )
     assert done.output.count("still missing") == 5
-
-
-def test_use_with_a_folder_that_lacks_files_writes_and_says_which(project: Path) -> None:
-    """Names can be mended in a file that is there."""
-    (project / "text").mkdir()
-    (project / "text/zh_general.json.gz").touch()
-    done = run("use", "weibo", "--data", "text", "--in-place")
-    assert (done.exit_code, done.output.count("still missing: AB-050 params.yaml: ")) == (0, 5)
-    assert "/text/zh_general.jsonl.gz: no such file (did you mean 'zh_general.json.gz'?)\n  put it" in done.output
-    assert f"{project}/text/zh_domain_weibo.jsonl.gz" in (project / "params.yaml").read_text(encoding="utf-8")
-
-
-def test_use_prints_a_name_beside_that_is_not_utf8(project: Path) -> None:
-    (project / "text").mkdir()
-    (project / "text" / os.fsdecode(b"zh_general.jsonl\xe9.gz")).touch()
-    done = run("use", "weibo", "--data", "text", "--in-place")
-    assert (done.exit_code, done.exception) == (0, None)
-    assert r"no such file (did you mean 'zh_general.jsonl\xe9.gz'?)" in done.output
 
 
 @pytest.mark.parametrize(
@@ -104,9 +76,6 @@ def test_use_prints_a_name_beside_that_is_not_utf8(project: Path) -> None:
             ["use"], 78, "AB-099 presets: neither a preset nor --data was named\n  known presets: bio", id="none"
         ),
         pytest.param(
-            ["use", "--data", ".", "--in-place"], 78, "AB-111 --in-place: only with a preset, which", id="in place"
-        ),
-        pytest.param(
             ["use", "weibo", "--data", "nowhere"], 65, "AB-049 --data nowhere: no such folder", id="no folder"
         ),
     ],
@@ -118,14 +87,6 @@ def test_use_refuses_and_leaves_the_file(project: Path, arguments: list[str], co
     assert (done.exit_code, message in done.stderr) == (code, True), done.stderr
     assert (project / "params.yaml").read_text(encoding="utf-8") == DEMO
     assert not list(project.glob(".*"))
-
-
-def test_use_takes_a_folder_of_any_name(project: Path) -> None:
-    folder = own_files(project / 'my "text" \\ $(x) it\'s')
-    done = run("use", "weibo", "--data", str(folder), "--in-place")
-    assert (done.exit_code, done.stderr) == (0, "")
-    assert params.read(project / "params.yaml")["collect"]["general"]["path"] == f"{folder}/zh_general.jsonl.gz"
-    assert run("use", "demo").exit_code == 0, "still known as the preset"
 
 
 def test_use_keeps_unknown_edits_unless_forced(project: Path) -> None:
