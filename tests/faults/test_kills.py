@@ -12,10 +12,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
-from importlib import import_module
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -23,10 +22,6 @@ from typing import Any
 import pytest
 
 from adaptbert.runtime.locks import ROOT as WORK
-from adaptbert.runtime.params import blocks
-from adaptbert.runtime.params import params_file as params
-from adaptbert.runtime.tracking.run import Run
-from adaptbert.training.resume import Work
 from tests.faults import sabotages
 from tests.faults.small_project import COMMANDS, MADE, make
 from tests.support.project import ROOT, environment
@@ -164,68 +159,6 @@ def test_undisturbed_it_repeats(world: World, stage: str) -> None:
     world.remove_outputs(stage)
     assert world.run(stage, workers=2) == 0, world.log()
     assert world.content(stage) == world.golden[stage]
-
-
-def as_function(world: World, stage: str, run: Run, work: Path) -> None:
-    """The stage without a process, a lock, a command line or a record: its function, called with what it needs."""
-    known = import_module(f"stages.{stage.split()[0]}").STAGE
-    hints, document = known.hints(), params.read(Path("params.yaml"))
-    words = COMMANDS[stage].split()
-    arguments = {option[2:]: hints[option[2:]](value) for option, value in zip(words[::2], words[1::2], strict=True)}
-    sections = {
-        name: params.section(document, known.at.get(name, name).format(**arguments), Path("params.yaml"))
-        for name in known.sections()
-    }
-    parsed = {
-        name: sections[name] if kind is int else kind.model_validate(sections[name])
-        for name, kind in known.sections().items()
-    }
-    names = [arguments[name] for name in known.blocks]
-    values = hints["params"].model_validate(blocks.in_force(document[known.name], names))
-    world.remove_outputs(stage)
-    known.function(values, **parsed, **arguments, work=Work(work, code=[]), run=run)
-
-
-class Greedy(Run):
-    """A tracking run that stores the objects that it gets."""
-
-    def log_metrics(self, metrics: Mapping[str, float], step: int = 0) -> None:
-        assert isinstance(metrics, dict)
-        metrics.clear()
-
-    def log_params(self, params: Mapping[str, Any]) -> None:
-        assert isinstance(params, dict)
-        params.clear()
-
-    def set_tags(self, tags: Mapping[str, str]) -> None:
-        assert isinstance(tags, dict)
-        tags.clear()
-
-    @contextmanager
-    def child(self, name: str, tags: Mapping[str, str]) -> Iterator[Run]:
-        yield Greedy()
-
-
-@pytest.fixture
-def copy(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
-    """The same project in another folder, in which this process stands."""
-    monkeypatch.chdir(shutil.copytree(world.root, tmp_path / "copy"))
-    return replace(world, root=tmp_path / "copy")
-
-
-@pytest.mark.parametrize("stage", COMMANDS)
-def test_what_carries_changes_no_bit(copy: World, stage: str, tmp_path: Path) -> None:
-    """adaptbert.runtime is a dependency of no stage: process, progress, locks, savepoints and MLflow decide nothing."""
-    as_function(copy, stage, Run(), tmp_path / "work")
-    assert copy.content(stage) == copy.golden[stage]
-
-
-@pytest.mark.parametrize("stage", ["finetune section"])
-def test_a_record_that_decides_is_seen(copy: World, stage: str, tmp_path: Path) -> None:
-    """The test above is worth something: here the tracking run clears the numbers that it gets."""
-    with suppress(KeyError):
-        as_function(copy, stage, Greedy(), tmp_path / "work")
-    assert copy.content(stage) != copy.golden[stage]
 
 
 def check(world: World, stage: str, seeds: range) -> None:

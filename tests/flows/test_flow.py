@@ -4,22 +4,18 @@ import asyncio
 import json
 import os
 import re
-import shutil
 import signal
-import subprocess
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
 from prefect.concurrency.asyncio import ConcurrencySlotAcquisitionError
 from prefect.states import exception_to_failed_state
 
-from adaptbert.base.expansion import read
 from adaptbert.base.processes import cores
 from flows.devices import cuda_ids
 from flows.recipe import DvcLocked, StageFailed, may_pass
-from tests.support.project import ROOT, Project, alive, environment, free_port, stopped_at_the_end, wait_until
+from tests.support.project import alive, free_port, stopped_at_the_end, wait_until
 from tests.support.toy_flow import Toy
 
 
@@ -142,49 +138,26 @@ def test_nonsense_is_refused_before_anything_starts(toy: Toy, arguments: list[st
     assert not toy.began("start")
 
 
-def test_a_bad_params_file_is_refused_before_anything_starts(toy: Toy) -> None:
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("lowercase: true", "lowercas: true", "unknown key 'lowercas' (did you mean 'lowercase'?)"),
+        ("draws: 2 ", "draws: 3 ", "AB-210 ladder.yaml: older than params.yaml: missing: domain_transfer@general-sm"),
+    ],
+)
+def test_bad_params_are_refused_before_anything_starts(toy: Toy, old: str, new: str, message: str) -> None:
+    """Whatever is asked for: the flow looks before it reads the graph."""
     toy.order()
     file = toy.root / "params.yaml"
     good = file.read_text()
-    file.write_text(good.replace("lowercase: true", "lowercas: true"))
+    file.write_text(good.replace(old, new))
     try:
-        ran = toy.run("flows.recipe")
+        ran = toy.run("flows.recipe", "--until", "start")
     finally:
         file.write_text(good)
     assert ran.returncode == 78, ran.stdout
-    assert "unknown key 'lowercas' (did you mean 'lowercase'?)" in ran.stdout
+    assert message in ran.stdout
     assert not toy.began("start")
-
-
-def test_names_that_nobody_expanded_are_refused_before_anything_starts(toy: Toy) -> None:
-    """On a worker as in a terminal, and whatever is asked for: the flow looks before it reads the graph."""
-    toy.order()
-    file = toy.root / "params.yaml"
-    good = file.read_text()
-    file.write_text(good.replace("draws: 2 ", "draws: 3 "))
-    log = toy.log_file("prefect", "worker")
-    try:
-        ran = toy.run("flows.recipe", "--until", "start")
-        toy.deploy()
-        with toy.worker():
-            before = len(log.read_text())
-            watched = toy.run("prefect", "deployment", "run", "recipe/local", "--param", "until=start", "--watch")
-            printed = log.read_text()[before:]
-    finally:
-        file.write_text(good)
-    assert (ran.returncode, watched.returncode) == (78, 1), ran.stdout + watched.stdout
-    for text in (ran.stdout, printed):
-        assert "AB-210 ladder.yaml: older than params.yaml: missing: domain_transfer@general-small-3" in text
-        assert "run `adaptbert ladder`" in text
-    assert not toy.began("start")
-
-
-def test_a_lock_that_a_kill_cut_is_repaired_and_reported(toy: Toy) -> None:
-    toy.order()
-    (toy.root / "dvc.lock").write_text("schema: '2.0'\nstages:\n  sta")
-    ran = toy.run("flows.recipe", "--until", "start")
-    assert ran.returncode == 0, ran.stdout
-    assert "dvc.lock is cut short, as a DVC that was killed leaves it: " in ran.stdout
 
 
 @pytest.mark.slow
@@ -249,39 +222,3 @@ def test_cancelling_ends_the_stage(toy: Toy) -> None:
         assert toy.run("prefect", "flow-run", "cancel", flow_run[0]).returncode == 0
         wait_until(lambda: not alive(pid), 30)
         assert not (toy.root / "start.end").exists()
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1200)
-def test_the_smoke_recipe_runs_on_a_worker(tmp_path: Path) -> None:
-    """The project itself with `adaptbert use smoke`: the whole ladder, twice; the second time nothing is run."""
-    root = tmp_path / "clone"
-    listed = subprocess.run(
-        ["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    for name in listed.stdout.splitlines():
-        if (ROOT / name).is_file() and name != "dvc.lock":
-            (root / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, root / name)
-    project = Project(root, environment(tmp_path))
-    subprocess.run(["git", "init", "-q", "."], cwd=root, env=project.env, check=True)
-    used = project.run("adaptbert.cli", "use", "smoke")
-    assert used.returncode == 0, used.stdout
-
-    with project.server(), project.worker():
-        project.deploy()
-        log = project.log_file("prefect", "worker")
-        for something_runs in (True, False):
-            before = len(log.read_text())
-            ran = project.run("prefect", "deployment", "run", "recipe/local", "--watch", timeout=900)
-            printed = log.read_text()[before:]
-            assert ran.returncode == 0, ran.stdout + printed
-            assert ("Running stage" in printed) is something_runs
-            assert ("stages are up to date" in printed and "Task run" not in printed) is not something_runs
-        rows = json.loads(project.artifact("arm-scores"))
-
-    status = project.run("dvc", "status")
-    assert "Data and pipelines are up to date" in status.stdout
-    cells = {(row["task"], row["arm"]) for row in rows if row["mean"] is not None}
-    assert {(cell.task, cell.arm) for cell in read(root / "ladder.yaml").finetune.values()} <= cells
-    assert (root / "reports/index.html").stat().st_size > 10_000

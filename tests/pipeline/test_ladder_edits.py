@@ -210,49 +210,11 @@ def test_a_task_added(project: LadderGraph) -> None:
 
 
 @pytest.mark.slow
-def test_a_task_renamed(project: LadderGraph) -> None:
-    document = project.document()
-    renamed(document["collect_task"], "mention", "entity")
-    project.write(document)
-    own = {"collect_task@entity", *task(("entity",)), *cells(("entity",))}
-    assert project.repro() == {*own, *measured_on(("section", "entity"))}
-
-
-@pytest.mark.slow
 def test_a_task_removed(project: LadderGraph) -> None:
     document = project.document()
     del document["collect_task"]["mention"]
     project.write(document)
     assert project.repro() == measured_on(("section",))
-
-
-@pytest.mark.slow
-def test_a_corpus_renamed(project: LadderGraph) -> None:
-    document = project.document()
-    renamed(document["collect"], "domain", "law")
-    for climb in document["ladder"]["arms"].values():
-        if "domain_transfer" in climb:
-            climb["domain_transfer"] = "law"
-    project.write(document)
-    data = {"collect@law", "validate", "tokenizer@small", "tokenize@small"}
-    made = {*domain("law"), *task(path="law-"), *cells(arms=("domain", "domain_task"))}
-    assert project.repro() == {*data, *made, *measures(start()), *AFTER}
-
-
-@pytest.mark.slow
-def test_a_start_renamed_and_a_start_removed(project: LadderGraph) -> None:
-    """What it had made is made again under its new name; what stood on another one stays as it is."""
-    document = project.document()
-    add_a_start(document)
-    project.write(document)
-    project.repro()
-    renamed(document["ladder"]["starts"], "other", "third")
-    project.write(document)
-    made = {"tokenizer@third", "tokenize@third", *start("third")}
-    assert project.repro() == {*made, *domain(start="third"), *task(start="third"), *cells(start="third"), *AFTER}
-    del document["ladder"]["starts"]["third"]
-    project.write(document)
-    assert project.repro() == AFTER
 
 
 @pytest.mark.slow

@@ -100,77 +100,13 @@ def test_an_edit_of_the_fine_tuning_runs_the_cells_and_the_comparison(project: P
     assert ran == {"compare"}, printed
 
 
-def test_an_edit_of_the_masking_runs_the_rungs_and_what_follows(project: Project) -> None:
-    """Not the cell from random weights: they come from the same stage and are the same."""
-    with Edit(project, "adaptbert/pretraining/masking.py", 'seed_of(seed, "mask")', 'seed_of(seed, "masks")'):
-        ran, _ = repro(project)
-    assert ran == {*PRETRAIN, *FROM_DOMAIN, "compare"}
-    ran, printed = repro(project)
-    assert ran == {"compare"}, printed
-
-
-def test_another_learning_rate_of_a_rung_runs_it_and_what_stands_on_it(project: Project) -> None:
-    text = (project.root / "params.yaml").read_text(encoding="utf-8")
-    section = re.search(r"\ndomain_transfer:\n(?:[ #].*\n)+", text)
-    assert section is not None
-    changed = section[0].replace("learning_rate: 1.0e-3", "learning_rate: 9.0e-4")
-    assert changed != section[0]
-    with Edit(project, "params.yaml", section[0], changed):
-        ran, _ = repro(project)
-        assert ran == {"ladder", *FROM_DOMAIN, "compare"}
-        difference = project.run("dvc", "status")
-        assert "up to date" in difference.stdout
-
-
-def expanded(project: Project) -> None:
-    done = project.run("adaptbert.cli", "ladder")
-    assert done.returncode == 0, done.stdout
-
-
-def cells_in(folder: Path) -> set[str]:
-    return {f"finetune@{path.stem}" for path in folder.glob("*-*")}
-
-
-def test_a_second_draw_and_its_end(project: Project) -> None:
-    """It is trained alone. When it is gone, `compare` runs alone, and its figures are no longer in the folders that
-    `compare` depends on; its weights stay."""
-    with Edit(project, "params.yaml", "draws: 1 ", "draws: 2 "):
-        expanded(project)
-        ran, _ = repro(project)
-        second = {stage.replace("-1", "-2") for stage in FROM_DOMAIN}
-        assert ran == {"ladder", *second, "compare"}
-        assert cells_in(project.root / "metrics/finetune") == CELLS | {each for each in second if "finetune" in each}
-    expanded(project)
-    ran, _ = repro(project)
-    assert ran == {"ladder", "compare"}
-    assert cells_in(project.root / "metrics/finetune") == cells_in(project.root / "predictions") == CELLS
-    assert cells_in(project.root / "models/finetune") > CELLS
-    assert repro(project)[0] == set()
-
-
-def test_a_block_that_comes_and_goes(project: Project) -> None:
-    """DVC does not see by itself that a stage no longer has one of its params."""
-    with Edit(project, "params.yaml", "\ncompare:\n", "\n  domain_task: {epochs: 1}\n\ncompare:\n"):
-        expanded(project)
-        ran, _ = repro(project)
-        assert ran == {"ladder", "finetune@section-domain_task-small-1", "compare"}
-    expanded(project)
-    ran, printed = repro(project)
-    assert ran == {"ladder", "compare"}
-    assert "Stage 'finetune@section-domain_task-small-1' is cached" in printed
-
-
-@pytest.mark.parametrize("where", [[], ["--temp"]], ids=["here", "in another folder"])
-def test_a_value_of_one_experiment(project: Project, where: list[str]) -> None:
+def test_a_value_of_one_experiment(project: Project) -> None:
     """`-S` sets a value of a block, and ladder.yaml stays as it is."""
     for command in (["add", "-A"], ["commit", "-q", "--allow-empty", "-m", "before the experiment"]):
         subprocess.run(["git", *command], cwd=project.root, env=project.env, check=True)
-    epochs = f"finetune.all.epochs={3 + len(where)}"
-    done = project.run("dvc", "exp", "run", *where, "-S", epochs, timeout=900)
+    done = project.run("dvc", "exp", "run", "--temp", "-S", "finetune.all.epochs=4", timeout=900)
     assert done.returncode == 0, done.stdout
     assert set(re.findall(r"Running stage '(.+)':", done.stdout)) == {"ladder", *CELLS, "compare"}
-    subprocess.run(["git", "reset", "-q", "--hard"], cwd=project.root, env=project.env, check=True)
-    assert project.run("dvc", "checkout").returncode == 0
 
 
 def test_everything_again_gives_the_same_bytes(project: Project) -> None:
