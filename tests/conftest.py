@@ -1,7 +1,9 @@
 """For all tests: one thread (the machine is shared), no network, nothing sent home; processes they start inherit it."""
 
+import atexit
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +23,8 @@ settings.load_profile("any machine")
 os.environ.update(QUIET)
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["HF_HOME"] = tempfile.mkdtemp(prefix="hub-")  # tests.support.hub_cache writes there
+atexit.register(shutil.rmtree, os.environ["HF_HOME"], ignore_errors=True)
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 
