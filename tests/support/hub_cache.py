@@ -1,4 +1,4 @@
-"""A model of the hub as a download leaves it, in Hugging Face's own cache; tests read it offline (tests/conftest.py)."""
+"""A model of the hub as a download leaves it, in Hugging Face's own cache; tests read it offline (conftest.py)."""
 
 import os
 import shutil
