@@ -89,7 +89,7 @@ class Checkpoint:
         elif not weights.is_file():
             raise BadData(Code.CHECKPOINT_INCOMPLETE, weights, "file is missing", "copy the whole checkpoint")
         if checkpoint.has_weights:
-            with checkpoint._readable():
+            with checkpoint.readable():
                 check_tensors(weights, checkpoint.config(), folder)
         return checkpoint
 
@@ -108,7 +108,7 @@ class Checkpoint:
         if weights := downloaded(
             name, revision, WEIGHTS, required=False
         ):  # without it transformers looks for shards, or for a conversion
-            with checkpoint._readable():
+            with checkpoint.readable():
                 check_tensors(weights, checkpoint.config(), name)
         return checkpoint
 
@@ -161,11 +161,11 @@ class Checkpoint:
     def _config(self, **overrides: Any) -> Any:
         from transformers import AutoConfig
 
-        with self._readable():
+        with self.readable():
             return AutoConfig.from_pretrained(self.source, revision=self.revision or "main", **overrides)
 
     @contextmanager
-    def _readable(self) -> Iterator[None]:
+    def readable(self) -> Iterator[None]:
         """Turn errors of transformers into one line: a config can be unusable although its sizes and tensors agree."""
         try:
             yield
@@ -218,9 +218,9 @@ class Checkpoint:
         config = self._config(**overrides)
         if not self.has_weights:
             config.vocab_size = self.config().vocab_size
-            with self._readable():
+            with self.readable():
                 return hugging_face_class(config), frozenset()
-        with quiet(), self._readable():
+        with quiet(), self.readable():
             model, info = hugging_face_class.from_pretrained(
                 self.source,
                 revision=self.revision or "main",

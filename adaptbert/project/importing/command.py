@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from adaptbert.base.files import atomic_write, write_json
-from adaptbert.base.ladder import is_name, why_no_name
+from adaptbert.base.ladder import is_name, plain, why_no_name
 from adaptbert.base.start import FOLDERS, is_hub_name
 from adaptbert.codes import Code
 from adaptbert.errors import BadData, BadParams, Several, UserError, printable
@@ -17,7 +17,6 @@ from adaptbert.model.card import CARD
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.checkpoint_files import CONFIG, COPY, WEIGHTS, check_architecture, downloaded, read_object
 from adaptbert.project.importing import weights
-from adaptbert.project.importing.start_names import of_model
 from adaptbert.runtime.locks import stage_lock
 from adaptbert.runtime.stage import PARAMS
 from adaptbert.tokenization.store.tokenizer import Tokenizer
@@ -41,8 +40,9 @@ def import_checkpoint(name: str, revision: str | None, start: str | None) -> lis
         BadData: it cannot be used, or there is something in the folder.
         BadParams: options that do not fit.
     """
-    is_folder = Path(name).is_dir()
-    start = start or of_model(Path(name).resolve().name if is_folder else name)
+    if is_folder := Path(name).is_dir():
+        name = str(Path(name))
+    start = start or name_of(Path(name).resolve().name if is_folder else name)
     if not is_name(start):
         raise BadParams(Code.BAD_NAME, f"--start {start}", *why_no_name(start))
     if not PARAMS.is_file():
@@ -68,6 +68,15 @@ def import_checkpoint(name: str, revision: str | None, start: str | None) -> lis
         f"  below ladder.starts:  {start}: {{init: {to}}}",
         f"  below pretrain:       {start}: {{budget: {{tokens: 0}}}}",
     ]
+
+
+def name_of(model: str) -> str:
+    """That of its start: `google-bert/bert-base-chinese`, or a folder of that name -> `bert_base_chinese`.
+
+    `public` where nothing of the name can be that of a start.
+    """
+    name = plain(model.rstrip("/").rpartition("/")[2]).lstrip("0123456789_")[:40].rstrip("_")
+    return name if is_name(name) else "public"
 
 
 def _brought(name: str, folder: Path, part: Path, *, is_folder: bool) -> Iterator[str]:
@@ -101,7 +110,7 @@ def _brought(name: str, folder: Path, part: Path, *, is_folder: bool) -> Iterato
     shape = f"{config.num_hidden_layers} layers of {config.hidden_size}, {config.max_position_embeddings} positions"
     yield f"BERT with {shape}; vocabulary: {checkpoint.tokenizer.size:,} tokens, embeddings: {config.vocab_size:,} rows"
     yield from notes
-    yield from weights.write(file, part, config)
+    yield from weights.write(file, part, checkpoint)
     Checkpoint.load(part)
     used = {path.name for path in (config_file, file, card, *tokenizer) if path}
     left_out = [other for other in there if other not in used and not other.startswith(".")]

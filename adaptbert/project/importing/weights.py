@@ -11,11 +11,11 @@ import warnings
 from collections.abc import Iterator, Mapping
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from adaptbert.codes import Code
 from adaptbert.errors import BadData, shortened
-from adaptbert.model.checkpoint import quiet
+from adaptbert.model.checkpoint import Checkpoint, quiet
 from adaptbert.model.checkpoint_files import CONFIG, COPY, WEIGHTS, refuse_strays
 
 if TYPE_CHECKING:
@@ -27,8 +27,11 @@ _REFUSED = re.compile(r"\bGLOBAL (\S+)|Trying to call reduce|Can only create new
 _HEADS = {"masked-LM head": "cls.predictions.", "pooler": "bert.pooler.", "next-sentence head": "cls.seq_relationship."}
 
 
-def write(file: Path, folder: Path, config: Any) -> Iterator[str]:
+def write(file: Path, folder: Path, checkpoint: Checkpoint) -> Iterator[str]:
     """Write model.safetensors beside config.json: a copy of such a file, or the tensors of a pickle.
+
+    Args:
+        checkpoint: the folder, which has no weights yet.
 
     Yields:
         What it holds, lacks and leaves out.
@@ -40,12 +43,13 @@ def write(file: Path, folder: Path, config: Any) -> Iterator[str]:
     from safetensors.torch import save_file
     from transformers import BertForPreTraining
 
+    config = checkpoint.config()
     stored, others = _stored(file)
     if config.tie_word_embeddings:  # the decoder is the embedding matrix once more
         stored.pop("cls.predictions.decoder.weight", None)
     # Numbers stay as they are: half precision takes half the room, and every stage computes in float32 anyway.
     dtype = reduce(torch.promote_types, [tensor.dtype for tensor in stored.values() if tensor.is_floating_point()])
-    with quiet():
+    with quiet(), checkpoint.readable():
         model, info = BertForPreTraining.from_pretrained(
             None, config=config, state_dict=stored, dtype=dtype, ignore_mismatched_sizes=True, output_loading_info=True
         )
@@ -103,7 +107,7 @@ def _stored(file: Path) -> tuple[dict[str, "torch.Tensor"], list[str]]:
         raise _refused(file, str(error).strip() or type(error).__name__) from None
     entries = loaded if isinstance(loaded, Mapping) else {}
     tensors = {str(name): value for name, value in entries.items() if torch.is_tensor(value)}
-    if not tensors:
+    if not any(tensor.is_floating_point() for tensor in tensors.values()):
         problem = f"holds no tensors by name; found a {type(loaded).__name__}"
         remedy = "take the file of the model alone, as `model.save_pretrained` writes it"
         raise BadData(Code.WEIGHTS_DO_NOT_FIT, file, problem, remedy)

@@ -81,7 +81,13 @@ def test_a_pointer_of_git_lfs(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "shown"), [({"model": {}, "epoch": 3}, "dict"), ([torch.ones(2)], "list"), (torch.ones(2), "Tensor")]
+    ("content", "shown"),
+    [
+        ({"model": {}, "epoch": 3}, "dict"),
+        ({"a": torch.ones(2).int()}, "dict"),
+        ([torch.ones(2)], "list"),
+        (torch.ones(2), "Tensor"),
+    ],
 )
 def test_a_file_without_tensors_by_name(content: Any, shown: str) -> None:
     torch.save(content, BIN)

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from adaptbert.base.files import read_json
-from adaptbert.project.importing.start_names import of_model
+from adaptbert.project.importing.command import name_of
 from tests.support import tiny
 from tests.support.hub_cache import REVISION, in_cache
 from tests.support.messages import messages_in
@@ -38,7 +38,7 @@ from tests.support.public_checkpoints import (
     ],
 )
 def test_the_name_of_the_start_is_that_of_the_model(model: str, name: str) -> None:
-    assert of_model(model) == name
+    assert name_of(model) == name
 
 
 @pytest.mark.usefixtures("source")
@@ -98,6 +98,8 @@ def test_a_config_of_another_size() -> None:
     assert refused().startswith("AB-127 source: tokenizer 150 tokens, embeddings 149\n")
     Path(CONFIG).write_text(json.dumps({**config, "hidden_size": "32"}))
     assert refused().startswith("AB-122 source/config.json: hidden_size: ")
+    Path(CONFIG).write_text(json.dumps({**config, "hidden_act": "gelo"}))
+    assert refused("./source").startswith("AB-122 source: config.json cannot be used: KeyError: ")
     Path(CONFIG).write_text("{")
     assert refused().startswith("AB-122 source/config.json: not a JSON object\n")
 
