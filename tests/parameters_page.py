@@ -74,7 +74,7 @@ OTHERWISE = {
     "shape": "Rows of the task: a text, a pair of texts, a question about a context, or tokens with tags.",
     "source": "`installed_docs` (the demonstration), `files` (yours) or `hub` (a data set by name and revision).",
     "test": "The test split: a file, or that of `train` (see `split`). Evaluated once per seed, after training.",
-    "train": "The training split: a file, or a list of packages or of words.",
+    "train": "The training split: a file, or a list of packages.",
     "weight_decay": "Decoupled weight decay; not applied to biases and LayerNorm.",
 }
 """End of a dotted key -> its meaning, where the field has no docstring; the longest match counts."""

@@ -143,25 +143,12 @@ def test_no_damaged_lock_is_overwritten(project: Path) -> None:
         assert Path(".work", name).read_text() == f"schema: {min(i, 1)}"
 
 
-def test_a_damaged_lock_where_a_folder_has_the_name_of_its_copy(project: Path) -> None:
-    Path(".work/dvc.lock.damaged").mkdir(parents=True)
-    Path("dvc.lock").write_text("")
-    (line,) = dvc_files.mend()
-    assert line.endswith("(the damaged one is .work/dvc.lock.damaged.2)")
-
-
 @pytest.mark.parametrize("content", [b"\x89PNG\r\n\x1a\n\0\0", b"schema: 2.0\nstages: {}\n", b"[" * 200_000, b"- a\n"])
 def test_a_lock_that_no_kill_leaves_so(project: Path, content: bytes) -> None:
     """It is put aside all the same, and nothing is claimed of how it came to be."""
     Path("dvc.lock").write_bytes(content)
     line = f"dvc.lock cannot be read: {ANEW} (the damaged one is .work/dvc.lock.damaged)"
     assert (dvc_files.mend(), Path(".work/dvc.lock.damaged").read_bytes()) == ([line], content)
-
-
-def test_a_lock_in_which_bytes_were_overwritten(project: Path) -> None:
-    whole = Path("dvc.lock").read_bytes()
-    Path("dvc.lock").write_bytes(whole[:200] + b"\0" * 50 + whole[250:])
-    assert dvc_files.mend()[0].startswith("dvc.lock cannot be read: ")
 
 
 def test_a_missing_lock_is_reported(project: Path) -> None:
