@@ -1,9 +1,7 @@
-"""`adaptbert ladder`, `adaptbert migrate` and `adaptbert check`: what is done with params.yaml as a whole."""
+"""`adaptbert ladder` and `adaptbert check`: what is done with params.yaml as a whole."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from adaptbert.commands.errors import user_errors
 from adaptbert.errors import UserError, raise_all
@@ -51,56 +49,33 @@ def _before(ladder: Path) -> "Expansion | None":
         return None
 
 
-def migrate(
-    start: Annotated[
-        str | None, typer.Option(help="Name of the start that pretrain.init becomes; default: after its model.")
-    ] = None,
-    rename: Annotated[
-        list[str] | None, typer.Option(metavar="OLD=NEW", help="Another name of a corpus, task or arm; repeatable.")
-    ] = None,
-) -> None:
-    """Rewrite an older params.yaml.
-
-    One from before starts and arms becomes params.yaml and ladder.yaml of the present schema. Values and comments stay,
-    and the older file is kept beside it as params.yaml.old.
-    """
-    from adaptbert.project.editing.options import pairs
-    from adaptbert.project.migration.command import migrate as migrated
-    from adaptbert.project.migration.document import Choices
-    from adaptbert.runtime.stage import PARAMS
-
-    with user_errors():
-        print(migrated(PARAMS, Choices(start, pairs("--rename", "OLD=NEW", rename or []))))
-
-
 def check() -> None:
     """Check params.yaml and the files it names.
 
-    All errors are reported together. The exit code is 78 if params.yaml is invalid or ladder.yaml is older than it, 65
-    if a file is. First, the command repairs partial files that a killed DVC left.
+    Errors of values are reported together, without them those between sections, then those of files. The exit code is
+    78 if params.yaml is invalid or ladder.yaml is older than it, 65 if a file is. First, the command repairs partial
+    files that a killed DVC left.
     """
     from adaptbert.project import dvc_files, named_files, section_rules
     from adaptbert.project.first_rows import check as first_rows
-    from adaptbert.runtime.params import expanded_ladder, sound_parts
+    from adaptbert.runtime.params import expanded_ladder
     from adaptbert.runtime.params import params_file as params
-    from adaptbert.runtime.params.all_sections import rule_errors, value_errors, without_consequences
+    from adaptbert.runtime.params.all_sections import check_all
     from adaptbert.runtime.stage import PARAMS
 
     with user_errors():
         for line in dvc_files.mend():
             print(line)
         document = params.read(PARAMS)
-        values = value_errors(document, PARAMS)
-        errors = [*values, *rule_errors(document, PARAMS, values)]
-        errors += [] if errors else expanded_ladder.errors(document, PARAMS)  # else its remedy would be refused
-        readable = sound_parts.for_files(document, values, PARAMS)
-        missing = named_files.check(readable, PARAMS)
-        seen = first_rows.check(readable, PARAMS, named_files.unusable(readable))
-        for notice in [*([] if errors else section_rules.notices(document, PARAMS)), *seen.notices]:
+        check_all(document, PARAMS)
+        stale = expanded_ladder.errors(document, PARAMS)
+        missing = named_files.problems(document, PARAMS)
+        seen = first_rows.check(document, PARAMS, {path for path, _ in missing})
+        for notice in [*section_rules.notices(document, PARAMS), *seen.notices]:
             print(f"notice: {notice}")
         for key in seen.unopened:
             print(f"not checked, because it would take long: {key}")
-        raise_all([*without_consequences(errors, PARAMS), *missing, *seen.errors])
+        raise_all([*stale, *(error for _, error in missing), *seen.errors])
     files = "the first rows of the files that it names are valid"
     if seen.notices:
         files = "the files that it names are readable, but see the notices above"

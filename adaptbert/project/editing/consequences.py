@@ -2,10 +2,7 @@
 
 from typing import Any
 
-from adaptbert.base.expansion import DOMAIN_TRANSFER, PRETRAIN, TASK_TRANSFER, Expansion
-
-_CHECKPOINTS = (PRETRAIN, DOMAIN_TRANSFER, TASK_TRANSFER, "finetune")
-"""Stages whose outputs lie below models/."""
+from adaptbert.base.expansion import Expansion
 
 
 def counted(number: int, what: str) -> str:
@@ -19,7 +16,8 @@ def will_run(before: Expansion, after: Expansion, *, reads: int | None = None) -
     Args:
         reads: labelled sets that are read anew; None: the sets are the same as before.
     """
-    old, new = _tables(before), _tables(after)
+    old: dict[str, dict[str, Any]] = before.model_dump()
+    new: dict[str, dict[str, Any]] = after.model_dump()
     changed = {stage: sum(old[stage].get(key) != entry for key, entry in new[stage].items()) for stage in new}
     first = []
     if reads is not None:
@@ -28,14 +26,3 @@ def will_run(before: Expansion, after: Expansion, *, reads: int | None = None) -
         changed |= {"tokenize": len(after.tokenize), "measure": len(after.measure)}
     rest = [f"{count} x {stage}" for stage, count in changed.items() if count]
     return f"dvc repro will run: {', '.join([*first, *rest, 'compare'])}"
-
-
-def stays(before: Expansion, after: Expansion) -> list[str]:
-    """Folders of rungs and cells that ladder.yaml no longer names; they stay on disk."""
-    old, new = _tables(before), _tables(after)
-    return [f"models/{stage}/{key}" for stage in _CHECKPOINTS for key in old[stage] if key not in new[stage]]
-
-
-def _tables(expansion: Expansion) -> dict[str, dict[str, Any]]:
-    tables: dict[str, dict[str, Any]] = expansion.model_dump()
-    return tables

@@ -83,11 +83,9 @@ def _written(name: str, start: Mapping[str, str], document: Mapping[str, Any], f
     is_trained = any(document["pretrain"][ALL]["budget"].values())
     if is_trained:
         changed["pretrain"] = {**document["pretrain"], name: block}
-    with params_text.changing(changed, file, f"write `{name}: {params_text.flow(start)}` below ladder.starts") as draft:
-        draft.text = params_text.added(draft.text, ["ladder", "starts"], name, start, in_one_line=True)
-        if is_trained:
-            draft.text = params_text.added(draft.text, ["pretrain"], name, block, in_one_line=True)
-    after = both_files.write(draft.text, changed, file)
+    entries = {("ladder", "starts", name): start, **({("pretrain", name): block} if is_trained else {})}
+    by_hand = f"write `{name}: {params_text.flow(start)}` below ladder.starts"
+    after = both_files.write(params_text.added(entries, changed, file, by_hand, in_one_line=True), changed, file)
     yield f"{file}: ladder.starts has {name}: {params_text.flow(start)}; {LADDER} is written as well"
     if is_trained:
         yield f"{file}: pretrain.{name} has a budget of 0, because general pre-training is behind this checkpoint"

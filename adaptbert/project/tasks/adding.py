@@ -10,9 +10,9 @@ from ruamel.yaml import YAML
 from adaptbert.base.expansion import Expansion
 from adaptbert.base.ladder import ALL, is_name, why_no_name
 from adaptbert.codes import Code
-from adaptbert.errors import BadParams, UserError, printable, raise_all
+from adaptbert.errors import BadParams, printable, raise_all
 from adaptbert.finetuning.tasks.shapes import SHAPES
-from adaptbert.project import named_files, own_data
+from adaptbert.project import own_data
 from adaptbert.project.editing import both_files, params_text
 from adaptbert.project.editing.consequences import counted, will_run
 from adaptbert.project.first_rows import check as first_rows
@@ -57,10 +57,9 @@ class NewTask:
     def __str__(self) -> str:
         values = self.document["collect_task"][self.name]
         options = self.document["finetune"].get(self.name, {})
-        lines = [*self.shown, "", f"for {self.file}:", "", "collect_task:", f"  {self.name}:"]
-        lines += params_text.block(values, 4).splitlines()
-        lines += ["finetune:", f"  {self.name}:", *params_text.block(options, 4).splitlines(), ""]
-        return printable("\n".join([*lines, *(f"notice: {notice}" for notice in self.notices), self._runs()]))
+        block = params_text.shown({("collect_task", self.name): values, ("finetune", self.name): options})
+        lines = [*self.shown, "", f"for {self.file}:", "", block, *(f"notice: {notice}" for notice in self.notices)]
+        return printable("\n".join([*lines, self._runs()]))
 
     def _runs(self) -> str:
         cells = sum(cell.task == self.name for cell in self.after.finetune.values())
@@ -132,13 +131,9 @@ def prepare(words: Sequence[str], name: str | None, said: Said, file: Path) -> N
     }
     after = both_files.check(new, file)
     notices = _check_rows(called, seen, files, new, file)
-    with params_text.changing(new, file, _BY_HAND) as draft:
-        draft.text = params_text.added(draft.text, ["collect_task"], called, values)
-        draft.text = params_text.added(draft.text, ["finetune"], called, options)
+    text = params_text.added({("collect_task", called): values, ("finetune", called): options}, new, file, _BY_HAND)
     to_copy = [path for path, place in places.items() if not _is_there(path, place)]
-    return NewTask(
-        called, file, read, draft.text, new, before, after, to_copy, [f"task {called}", *seen.shown], notices
-    )
+    return NewTask(called, file, read, text, new, before, after, to_copy, [f"task {called}", *seen.shown], notices)
 
 
 def _options(seen: Conclusion, finetune: Mapping[str, Any]) -> dict[str, Any]:
@@ -179,7 +174,6 @@ def _check_rows(name: str, seen: Conclusion, files: Splits, new: Mapping[str, An
     here = conclusion.paths_of(files, {path: path for path in files.files.values()})
     collected = {name: {**seen.values, **here}}
     document = {"validate": new["validate"], "collect_task": collected, "finetune": new["finetune"]}
-    errors: list[UserError] = [*named_files.check({"collect_task": collected}, file)]
     checked = first_rows.check(document, file)
-    raise_all([*errors, *checked.errors])
+    raise_all(checked.errors)
     return checked.notices

@@ -40,7 +40,7 @@ class Said(NamedTuple):
 
 
 def said(
-    columns: Mapping[str, str],
+    columns: Sequence[str],
     shape: str | None,
     target: str | None,
     kind: str | None,
@@ -49,8 +49,11 @@ def said(
 ) -> Said:
     """The options of the command.
 
+    Args:
+        columns: each `OURS=YOURS`.
+
     Raises:
-        BadParams: a name that is not known.
+        BadParams: a name that is not known, or no pair.
     """
     targets_known = [*dict.fromkeys(each for of_type in TARGETS_OF.values() for each in of_type)]
     for option, value, known in (
@@ -63,7 +66,20 @@ def said(
             raise BadParams(Code.UNKNOWN_KEY, f"--{option}", problem, f"known: {', '.join(known)}")
     if encoding is not None and (reason := encodings.problem(encoding)):
         raise BadParams(Code.UNKNOWN_KEY, "--encoding", reason, encodings.remedy())
-    return Said(columns, cast(TaskType, shape), cast(Target, target), cast(Format, kind), encoding, separator)
+    return Said(_pairs(columns), cast(TaskType, shape), cast(Target, target), cast(Format, kind), encoding, separator)
+
+
+def _pairs(columns: Sequence[str]) -> dict[str, str]:
+    """Field -> column."""
+    written: dict[str, str] = {}
+    for pair in columns:
+        field, _, column = pair.partition("=")
+        if not field or not column:
+            raise BadParams(Code.CONTRADICTION, "--columns", f"'{pair}' is no pair", "write --columns OURS=YOURS")
+        if written.setdefault(field, column) != column:
+            remedy = "write --columns OURS=YOURS once for each"
+            raise BadParams(Code.CONTRADICTION, "--columns", f"'{field}' twice", remedy)
+    return written
 
 
 class Conclusion(NamedTuple):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from adaptbert.base.expansion import Expansion
-from adaptbert.project.editing.consequences import counted, stays, will_run
+from adaptbert.project.editing.consequences import counted, will_run
 from adaptbert.runtime.params import expanded_ladder
 from tests.support.ladder_graph import ladder_graph, small, task_of_files
 
@@ -57,18 +57,6 @@ def test_what_is_said_is_what_runs(edit: Callable[[dict[str, Any]], None], reads
     assert {part[2]: int(part[1] or 1) for part in parts if part} == {
         name: count for name, count in ran.items() if name != "ladder"
     }
-
-
-def test_what_stays_on_disk() -> None:
-    before, after = small(draws=1), small(draws=1)
-    remove_a_task(after)
-    assert stays(expansion(before), expansion(after)) == [
-        "models/task_transfer/mention-domain-small-1",
-        "models/finetune/mention-scratch-small",
-        "models/finetune/mention-domain-small-1",
-        "models/finetune/mention-domain_task-small-1",
-    ]
-    assert stays(expansion(after), expansion(before)) == []
 
 
 def test_counts() -> None:
