@@ -184,7 +184,7 @@ _REMEDIES = {
     "bool": "write true or false, without quotes",
     "float": "write a number, without quotes and units",
     "int": "write a whole number, without quotes and units",
-    "list": "write it in brackets: [a, b]",
+    "list": "write a list: [a, b]",
     "string": "write it in quotes",
 }
 """First word of an error type of pydantic -> what to do about it."""
@@ -202,8 +202,12 @@ def _remedy(kind: str, value: object, expected: str, known: list[str]) -> str:
     if choices:
         meant = closest(value, choices) if isinstance(value, str) else None
         return f"write {meant}" if meant else f"write {choices[0]}" if len(choices) == 1 else "write one of them"
+    if value is None:
+        return "write a value behind the colon"
     if known:
         return f"its keys are {', '.join(known)}"
+    if kind.startswith("list") and isinstance(value, int | float | str):
+        return f"write it in brackets: [{shortened(str(value))}]"
     return _REMEDIES.get(kind.partition("_")[0], "see docs/parameters.md")
 
 

@@ -107,7 +107,7 @@ def test_any_text_is_written_so_that_it_is_read_again(value: str) -> None:
 
 def test_a_text_that_says_something_else_is_refused(tmp_path: Path) -> None:
     """An entry of a mapping that stands in two places would be in both."""
+    file = tmp_path / "params.yaml"
+    file.write_text("a: &x {b: 1}\nc: *x\n")
     with pytest.raises(BadParams, match=r"AB-217 .*params\.yaml: written in a way that this command cannot change"):
-        file = tmp_path / "params.yaml"
-        file.write_text("a: &x {b: 1}\nc: *x\n")
         params_text.added({("c", "d"): {"e": 1}}, {"a": {"b": 1}, "c": {"b": 1, "d": {"e": 1}}}, file, "by hand")
