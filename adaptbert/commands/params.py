@@ -1,13 +1,7 @@
 """`adaptbert ladder` and `adaptbert check`: what is done with params.yaml as a whole."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 from adaptbert.commands.errors import user_errors
-from adaptbert.errors import UserError, raise_all
-
-if TYPE_CHECKING:
-    from adaptbert.base.expansion import Expansion
+from adaptbert.errors import raise_all
 
 
 def ladder() -> None:
@@ -17,7 +11,7 @@ def ladder() -> None:
     of these names, and commit both files.
     """
     from adaptbert.base.expansion import LADDER
-    from adaptbert.project.editing import consequences, replacing
+    from adaptbert.project.editing import replacing
     from adaptbert.runtime.params import expanded_ladder
     from adaptbert.runtime.params import params_file as params
     from adaptbert.runtime.params.all_sections import check_all
@@ -27,26 +21,9 @@ def ladder() -> None:
         document = params.read(PARAMS)
         check_all(document, PARAMS)
         tables = expanded_ladder.expanded(document, PARAMS)
-        before = _before(LADDER)
         replacing.write(LADDER, expanded_ladder.text(tables).encode())
     rungs = sum(1 for below in tables.starts_of_rungs().values() if below is not None)
-    print(f"{LADDER}: {rungs} rungs and {len(tables.finetune)} cells")
-    if before == tables:
-        print("it is as before; `dvc status` lists what other changes make run")
-    elif before is not None:
-        tasks, former = ({cell.task for cell in each.finetune.values()} for each in (tables, before))
-        print(consequences.will_run(before, tables, reads=len(tasks - former) if tasks != former else None))
-        print("that is for the changed names; `dvc status` lists what other changes add")
-
-
-def _before(ladder: Path) -> "Expansion | None":
-    """The names of the last time; None where they cannot be read."""
-    from adaptbert.base import expansion
-
-    try:
-        return expansion.read(ladder)
-    except UserError:
-        return None
+    print(f"{LADDER}: {rungs} rungs and {len(tables.finetune)} cells; `dvc status` lists what will run")
 
 
 def check() -> None:

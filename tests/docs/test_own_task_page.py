@@ -113,13 +113,12 @@ def test_the_commands_for_a_task(tmp_path: Path) -> None:
         squad(project.root / f"reading.{split}.json", split, count, seed)
     add = lines("docs/how-to/own-task.md", 0)
     before = entries(read(project))
-    printed = follow(project, [add[0]])
+    follow(project, [add[0]])
     new = entries(read(project)).keys() - before.keys()
     assert {name for name in new if name.startswith("finetune")} == {
         name.replace("section", TASK) for name in before if name.startswith("finetune@section")
     }
     assert {name: values for name, values in entries(read(project)).items() if name not in new} == before
-    assert "dvc repro will run" in printed
     collected = read(project)["collect_task"][TASK]
     assert (collected["shape"], collected["target"]) == ("extractive_answer", "answer")
 

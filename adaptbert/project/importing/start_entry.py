@@ -15,8 +15,7 @@ from adaptbert.base.start import FOLDERS
 from adaptbert.codes import Code
 from adaptbert.errors import BadParams, UserError
 from adaptbert.project.editing import both_files, params_text
-from adaptbert.project.editing.consequences import will_run
-from adaptbert.runtime.params import blocks, expanded_ladder
+from adaptbert.runtime.params import blocks
 from adaptbert.runtime.params import params_file as params
 from adaptbert.runtime.params.all_sections import check_all
 
@@ -76,7 +75,6 @@ def _valid(file: Path) -> dict[str, Any]:
 
 
 def _written(name: str, start: Mapping[str, str], document: Mapping[str, Any], file: Path) -> Iterator[str]:
-    before = expanded_ladder.expanded(document, file)
     starts = {**document["ladder"]["starts"], name: start}
     changed = {**document, "ladder": {**document["ladder"], "starts": starts}}
     block = {"budget": {"tokens": 0}}
@@ -85,7 +83,7 @@ def _written(name: str, start: Mapping[str, str], document: Mapping[str, Any], f
         changed["pretrain"] = {**document["pretrain"], name: block}
     entries = {("ladder", "starts", name): start, **({("pretrain", name): block} if is_trained else {})}
     by_hand = f"write `{name}: {params_text.flow(start)}` below ladder.starts"
-    after = both_files.write(params_text.added(entries, changed, file, by_hand, in_one_line=True), changed, file)
+    both_files.write(params_text.added(entries, changed, file, by_hand, in_one_line=True), changed, file)
     yield f"{file}: ladder.starts has {name}: {params_text.flow(start)}; {LADDER} is written as well"
     if is_trained:
         yield f"{file}: pretrain.{name} has a budget of 0, because general pre-training is behind this checkpoint"
@@ -95,7 +93,6 @@ def _written(name: str, start: Mapping[str, str], document: Mapping[str, Any], f
             f"to train from {name} alone, remove {', '.join(others)} from ladder.starts, then run `adaptbert ladder`"
         )
         yield f"every arm is now trained from {len(starts)} starts; {alone}"
-    yield will_run(before, after)
 
 
 def _rates(name: str, document: Mapping[str, Any]) -> Iterator[str]:

@@ -1,6 +1,5 @@
 """What `add-task` concludes of the user's files: the sections of `collect_task` and `finetune`, and what it saw."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -13,15 +12,13 @@ from adaptbert.errors import BadData, BadParams, nearest, shortened
 from adaptbert.project.tasks import columns as of_columns
 from adaptbert.project.tasks import targets
 from adaptbert.project.tasks.exports import TOOLS, Exported
-from adaptbert.project.tasks.sight import Sight, look, texts_of
+from adaptbert.project.tasks.sight import Sight, look
 from adaptbert.project.tasks.splits import SPLITS, Splits
 from adaptbert.project.tasks.targets import Chosen
-from adaptbert.rows import scripts
 from adaptbert.rows.targets import TARGETS
 
 _MOST = 60
 """Characters of a value of the first row that are shown."""
-_CHINESE, _KANA = (re.compile(f"[{characters}]") for characters in (scripts.CHINESE, scripts.KANA))
 
 
 class Said(NamedTuple):
@@ -135,7 +132,11 @@ def of_files(splits: Splits, said: Said) -> Conclusion:
         values,
         shape,
         target,
-        [*_files(sights, splits, grouped="group" in mapped), *_fields(row, mapped, unread), *_about(sight, seen)],
+        [
+            *_files(sights, splits, grouped="group" in mapped),
+            *_fields(row, mapped, unread),
+            f"labels of {len(sight.rows):,} rows: {seen}",
+        ],
     )
 
 
@@ -168,15 +169,6 @@ def _fields(row: Mapping[str, Any], mapped: Mapping[str, str], unread: Sequence[
         optional = [name for name in ("id", "group") if name in unread]
         hint = f" (read if named: {' '.join(f'--columns {name}={name}' for name in optional)})" if optional else ""
         yield f"columns that are not read: {', '.join(unread)}{hint}"
-
-
-def _about(sight: Sight, seen: str) -> Iterator[str]:
-    yield f"labels of {len(sight.rows):,} rows: {seen}"
-    texts = [text for column in sight.columns for text in texts_of(sight.rows[:200], column)]
-    letters = "".join(texts)
-    chinese, kana = (len(script.findall(letters)) for script in (_CHINESE, _KANA))
-    if chinese + kana > len(letters) / 5:
-        yield f"script: {'Japanese' if kana > chinese / 5 else 'Chinese'}"
 
 
 def _short(value: Any) -> str:

@@ -1,7 +1,7 @@
 """What a file shows before anything is known of it: its format, its columns and its first rows, as they stand there."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -63,16 +63,6 @@ def look(path: Path, declared: Format | None, encoding: str | None, *, whole: bo
             raise BadData(code, path, reason, "name its format: --format FORMAT, or mend the file")
     names = columns or list(dict.fromkeys(name for row in rows[:50] for name in row))
     return Sight(path, kind, is_named, names, rows)
-
-
-def texts_of(rows: Sequence[Mapping[str, Any]], column: str) -> Iterator[str]:
-    """The text in a column, tokens joined."""
-    for row in rows:
-        value = row.get(column)
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, list) and all(isinstance(item, str) for item in value):
-            yield " ".join(value)
 
 
 def _format(path: Path, declared: Format | None, encoding: str | None) -> tuple[Format, bool]:
