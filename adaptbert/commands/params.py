@@ -46,7 +46,7 @@ def check() -> None:
         document = params.read(PARAMS)
         check_all(document, PARAMS)
         stale = expanded_ladder.errors(document, PARAMS)
-        missing = named_files.problems(document, PARAMS)
+        missing = named_files.check(document, PARAMS)
         seen = first_rows.check(document, PARAMS, {path for path, _ in missing})
         for notice in [*section_rules.notices(document, PARAMS), *seen.notices]:
             print(f"notice: {notice}")

@@ -82,7 +82,7 @@ def _use_preset(name: str, data: Path | None, *, in_place: bool, force: bool) ->
         _print_summary(summary)
     if in_place:
         print(IN_PLACE)
-    for _, error in named_files.problems(document, PARAMS):
+    for _, error in named_files.check(document, PARAMS):
         print(f"still missing: {error}")
     if summary is not None and (unnamed := named_files.unnamed(document, summary.files)):
         print(f"not named in {PARAMS}: {', '.join(map(str, unnamed))}")

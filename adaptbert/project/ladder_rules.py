@@ -189,7 +189,7 @@ def unknown(file: Path, place: str, names: Collection[str], there: Collection[st
     """
     for name in names:
         if name not in there:
-            problem = f"'{name}' is not in {where}{nearest(name, [*there], [*there])}"
+            problem = f"'{name}' is not in {where}{nearest(name, [*there])}"
             yield BadParams(Code.UNKNOWN_KEY, f"{file}: {place}", problem, f"known: {', '.join(there) or 'none'}")
 
 

@@ -20,7 +20,7 @@ _MOST_SHOWN = 255
 """Characters of a path."""
 
 
-def problems(document: Mapping[str, Any], file: Path) -> list[tuple[str, UserError]]:
+def check(document: Mapping[str, Any], file: Path) -> list[tuple[str, UserError]]:
     """Missing paths, and those of pipes, sockets or devices, which cannot be read to an end, each with its error.
 
     Args:

@@ -56,7 +56,7 @@ def test_what_has_no_end_is_refused(special: Path, key: str, name: str, problem:
     for part in above:
         section = section[part]
     section[last] = name
-    ((path, error),) = [each for each in named_files.problems(values, FILE) if each[1].code == 49]
+    ((path, error),) = [each for each in named_files.check(values, FILE) if each[1].code == 49]
     assert path == name
     assert str(error).startswith(f"AB-049 params.yaml: {key}: {problem}")
     assert "not a regular file\n  put its text into a file: DVC would read it for ever" in str(error)

@@ -11,7 +11,6 @@ from adaptbert.collection.readers.formats.spec import FORMATS, Format
 from adaptbert.errors import BadData, BadParams, nearest, shortened
 from adaptbert.project.tasks import columns as of_columns
 from adaptbert.project.tasks import targets
-from adaptbert.project.tasks.exports import TOOLS, Exported
 from adaptbert.project.tasks.sight import Sight, look
 from adaptbert.project.tasks.splits import SPLITS, Splits
 from adaptbert.project.tasks.targets import Chosen
@@ -107,23 +106,17 @@ def of_files(splits: Splits, said: Said) -> Conclusion:
         if other.format != sight.format:
             problem = f"{other.format}, while {sight.path} is {sight.format}"
             raise BadData(Code.UNCLEAR_FILE, other.path, problem, "give all files in one format, or name it: --format")
-    if sight.format in TOOLS:
-        export = Exported(sight, said.columns, said.target)
-        shape, target, mapped, keys, seen = export.shape, export.target, export.columns, {}, export.shown
-        row: Mapping[str, Any] = export.first
-        unread: list[str] = []
-    else:
-        shape, fields = of_columns.assigned(sight, said.columns, said.shape)
-        if shape == "extractive_answer":
-            sights = {split: look(path, said.format, said.encoding, whole=True) for split, path in splits.files.items()}
-            sight = sight._replace(rows=[row for each in sights.values() for row in each.rows])
-        labels = targets.of_rows(sight, shape, list(fields.values())[len(of_columns.FIELDS[shape]) - 1], _chosen(said))
-        target, keys, seen = labels.target, labels.keys, labels.shown
-        named = {(TARGETS[target].column if field == "label" else field): name for field, name in fields.items()}
-        mapped = {field: name for field, name in named.items() if field != name or field in ("id", "group")}
-        row = {field: sight.rows[0].get(name) for field, name in named.items()}
-        unread = [name for name in sight.columns if name not in named.values() and not _is_of_conll(sight, name)]
-    values: dict[str, Any] = {"source": "files", "shape": shape, "target": target, **keys}
+    shape, fields = of_columns.assigned(sight, said.columns, said.shape)
+    if shape == "extractive_answer":
+        sights = {split: look(path, said.format, said.encoding, whole=True) for split, path in splits.files.items()}
+        sight = sight._replace(rows=[row for each in sights.values() for row in each.rows])
+    labels = targets.of_rows(sight, shape, list(fields.values())[len(of_columns.FIELDS[shape]) - 1], _chosen(said))
+    target = labels.target
+    named = {(TARGETS[target].column if field == "label" else field): name for field, name in fields.items()}
+    mapped = {field: name for field, name in named.items() if field != name or field in ("id", "group")}
+    row = {field: sight.rows[0].get(name) for field, name in named.items()}
+    unread = [name for name in sight.columns if name not in named.values() and not _is_of_conll(sight, name)]
+    values: dict[str, Any] = {"source": "files", "shape": shape, "target": target, **labels.keys}
     if not all(each.is_named for each in sights.values()):
         values["format"] = sight.format
     values |= {"encoding": said.encoding} if said.encoding else {}
@@ -135,7 +128,7 @@ def of_files(splits: Splits, said: Said) -> Conclusion:
         [
             *_files(sights, splits, grouped="group" in mapped),
             *_fields(row, mapped, unread),
-            f"labels of {len(sight.rows):,} rows: {seen}",
+            f"labels of {len(sight.rows):,} rows: {labels.shown}",
         ],
     )
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from adaptbert.base.task_types import TARGETS_OF, Target, TaskType
 from adaptbert.codes import Code
 from adaptbert.errors import BadData
-from adaptbert.project.tasks.sight import Sight
+from adaptbert.project.tasks.sight import BY_HAND, Sight
 from adaptbert.rows import tag_schemes
 
 _MOST_CLASSES = 200
@@ -74,7 +74,11 @@ def of_rows(sight: Sight, shape: TaskType, column: str, chosen: Chosen) -> Label
 def _target(sight: Sight, values: Sequence[Any], column: str, separator: str | None) -> Target:
     """Of sentences and pairs."""
     different = {str(value) for value in values}
-    if separator is not None or any(isinstance(value, list) for value in values):
+    lists = [value for value in values if isinstance(value, list)]
+    if any(isinstance(item, list | Mapping) for value in lists for item in value):
+        problem = f"column '{column}' marks characters, as an export of doccano does"
+        raise BadData(Code.UNCLEAR_FILE, sight.path, problem, BY_HAND)
+    if separator is not None or lists:
         return "labels"
     if not all(_number(value) is not None for value in values):
         if len(different) > _MOST_CLASSES or (len(values) >= 50 and len(different) > len(values) / 2):

@@ -42,6 +42,12 @@ def labelled(labels: Sequence[Any], column: str = "label") -> str:
 @pytest.mark.parametrize("example", examples(), ids=lambda example: example.format + str(example.section["target"]))
 def test_the_files_of_the_guide(example: Example, tmp_path: Path) -> None:
     path = tmp_path / f"set.{SUFFIXES.get(example.format, example.suffix)}"
+    if example.format in ("doccano", "label_studio"):
+        with pytest.raises(
+            UserError, match=r"AB-216 .*\n  write its block by hand, as in docs/how-to/labelled"
+        ):
+            seen(path, example.text)
+        return
     said = {"target": "labels", "separator": ";"} if "separator" in example.section else {}
     concluded = seen(path, example.text, **said).values
     columns = {name: column for name, column in example.section.get("columns", {}).items() if name not in NOT_SEEN}
@@ -109,8 +115,6 @@ def test_what_is_shown(tmp_path: Path) -> None:
     ]
 
 
-MOOD = {"from_name": "mood", "type": "choices", "value": {"choices": ["good"]}}
-SEVERAL = [{"data": {"a": "x", "b": "y"}, "annotations": [{"result": [MOOD, {**MOOD, "from_name": "part"}]}]}]
 GUESSES = [
     (
         labelled([1, 2, 3] * 9, "score"),
@@ -143,7 +147,6 @@ GUESSES = [
     ),
     ("one text a line\n", "x.txt", "text without labels, one document a line\n  known: txt, csv, "),
     ("a,b\n", "x.xlsx", "the name tells no known format\n"),
-    (json.dumps(SEVERAL), "x.json", "several controls: mood, part\n  name the one to learn: --columns label=mood"),
 ]
 
 
@@ -188,7 +191,7 @@ def test_an_encoding_is_an_option_here(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_bytes("文本,标签\n房间很干净,好\n服务很差,坏\n".encode("gb18030"))
     splits = Splits({"train": path}, {"dev": 0.1, "test": 0.2})
-    with pytest.raises(UserError, match=r"not UTF-8: Chinese in GBK(.|\n)*  name it: --encoding gb18030"):
+    with pytest.raises(UserError, match=r"not UTF-8: Chinese in GBK(.|\n)*gb18030"):
         conclusion.of_files(splits, Said())
     values = conclusion.of_files(splits, Said(encoding="gb18030")).values
     assert (values["encoding"], values["columns"]) == ("gb18030", {"text": "文本", "label": "标签"})
