@@ -4,9 +4,6 @@
     adaptbert use --data ~/text          copy your files, and leave params.yaml unchanged
     adaptbert import MODEL               bring a public checkpoint into the project as a start
     adaptbert add-task FILE...           add a labelled set as a task
-    adaptbert rename-task OLD NEW        rename a task everywhere
-    adaptbert remove-task NAME           remove a task
-    adaptbert migrate                    rewrite a params.yaml of an older schema
     adaptbert check                      validate params.yaml and the files that it names
     adaptbert forecast                   say what each step would cost, before it is trained
     adaptbert doctor                     check versions, disk space, device, environment
@@ -25,10 +22,10 @@ import typer
 from adaptbert.commands.checkpoint import import_
 from adaptbert.commands.forecast import forecast
 from adaptbert.commands.machine import doctor
-from adaptbert.commands.params import check, ladder, migrate
+from adaptbert.commands.params import check, ladder
 from adaptbert.commands.predict import predict
 from adaptbert.commands.preset import use
-from adaptbert.commands.tasks import add_task, remove_task, rename_task
+from adaptbert.commands.tasks import add_task
 from adaptbert.runtime.garbage import collect_seldom
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -56,9 +53,6 @@ app.command()(use)
 app.command("import")(import_)
 app.command()(ladder)
 app.command("add-task")(add_task)
-app.command("rename-task")(rename_task)
-app.command("remove-task")(remove_task)
-app.command()(migrate)
 app.command()(check)
 app.command()(forecast)
 app.command()(doctor)

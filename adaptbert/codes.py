@@ -159,7 +159,7 @@ class Code(IntEnum):
     )
     RANK_LOST = 172, "the process of another device was killed, or failed", "75; 70 where it failed"
     WORKER_LOST = 180, "a worker process was killed, perhaps for lack of memory", "75"
-    NOT_FINE_TUNED = 181, "a checkpoint that was not fine-tuned on a task, or by a version whose card says less of it"
+    NOT_FINE_TUNED = 181, "a checkpoint that was not fine-tuned on a task, or whose card does not say how it was read"
     # ---- DVC, the disk, data/own, and what came later
     LOCK_FILE_CONFLICT = 182, "dvc.lock with both sides of a merge"
     LOCK_FILE_INCOMPLETE = 183, "dvc.lock is not whole, and another DVC process is at work", "75"
@@ -196,12 +196,6 @@ class Code(IntEnum):
     START_NOT_WATCHED = 211, "a start from a folder that DVC does not watch: it belongs in models/init", _BAD_PARAMS
     PICKLE_WITH_CODE = 201, "a pickle that holds more than tensors and could run code; nothing of it was run"
     OTHER_CHECKPOINT_THERE = 202, "the folder that an import would write holds something already"
-    OLDER_PARAMS = (
-        214,
-        "a params.yaml from before starts and arms had names; `adaptbert migrate` rewrites it",
-        _BAD_PARAMS,
-    )
-    NOT_MIGRATED = 215, "an older params.yaml says something that the present schema cannot say", _BAD_PARAMS
     UNCLEAR_FILE = 216, "`add-task` cannot see what a file holds, and names the option that says it"
     NOT_EDITABLE = (
         217,

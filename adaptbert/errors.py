@@ -5,8 +5,8 @@ The exit codes follow sysexits.h. A caller retries on 75, and on nothing else.
 
 import copyreg
 import re
-from collections.abc import Collection, Sequence
-from difflib import SequenceMatcher
+from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -93,39 +93,18 @@ def shortened(text: str, most: int = 80) -> str:
     return text if len(text) <= most else f"{text[:most]}... ({len(text):,} characters)"
 
 
-_ALIKE = 0.65
-"""Share of the letters that two words have in common, in order, to count as similar: `label_name` and `label`
-do, `ner` and `general` do not."""
-_SLIP = 0.8
-"""The same, for a name that is in use itself: `sectoin` is `section` mistyped, `mention` is another name."""
-_WORD = re.compile(r"[^\W_]+")
-
-
-def nearest(name: str, known: Sequence[str], in_use: Collection[str] = ()) -> str:
-    """` (did you mean 'text'?)` where a known name is close, else nothing; see `closest`."""
-    best = closest(name, known, in_use)
+def nearest(name: str, known: Sequence[str]) -> str:
+    """` (did you mean 'text'?)` where a known name is close, else nothing."""
+    best = closest(name, known)
     return "" if best is None else f" (did you mean '{shortened(best)}'?)"
 
 
-def closest(name: str, known: Sequence[str], in_use: Collection[str] = ()) -> str | None:
-    """The known name that may be meant.
-
-    Word by word where there are equally many, so that what names have in common (`domain_transfer/`, `zh_task_`)
-    makes no two of them close; and names with other digits are other names.
-
-    Args:
-        in_use: those of the known names that are right where they stand; they must be closer.
-    """
-    likeness = {other: _alike(name.lower(), other.lower(), _SLIP if other in in_use else _ALIKE) for other in known}
-    best = max(likeness, key=lambda other: likeness[other], default=None)
-    return best if best is not None and likeness[best] else None
+def closest(name: str, known: Sequence[str]) -> str | None:
+    """The known name that may be meant: one with most of the letters, in order."""
+    by_lower = {other.lower(): other for other in known}
+    found = get_close_matches(name.lower(), by_lower, 1, _ALIKE)
+    return by_lower[found[0]] if found else None
 
 
-def _alike(one: str, other: str, least: float) -> float:
-    """Share of the letters in common; 0 where any word has less than the least."""
-    words, others = _WORD.findall(one), _WORD.findall(other)
-    if re.sub(r"\D", "", one) != re.sub(r"\D", "", other):
-        return 0
-    pairs = zip(words, others, strict=True) if len(words) == len(others) else [(one, other)]
-    whole = SequenceMatcher(None, one, other).ratio()
-    return whole if all(SequenceMatcher(None, *pair).ratio() >= least for pair in pairs) else 0
+_ALIKE = 0.75
+"""`sectoin` is `section` mistyped, `mention` is another name."""

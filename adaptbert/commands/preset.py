@@ -73,7 +73,7 @@ def _use_preset(name: str, data: Path | None, *, force: bool) -> None:
     print(f"{PARAMS} is now the preset '{name}', and {LADDER} has its rungs and cells")
     if summary is not None:
         _print_summary(summary)
-    for error in named_files.check(document, PARAMS):
+    for _, error in named_files.check(document, PARAMS):
         print(f"still missing: {error}")
     if summary is not None and (unnamed := named_files.unnamed(document, summary.files)):
         print(f"not named in {PARAMS}: {', '.join(map(str, unnamed))}")

@@ -1,4 +1,4 @@
-"""`adaptbert add-task`, `adaptbert rename-task` and `adaptbert remove-task`."""
+"""`adaptbert add-task`."""
 
 import sys
 from typing import Annotated
@@ -9,7 +9,7 @@ from adaptbert.base.task_types import TARGETS_OF
 from adaptbert.collection.readers.formats.spec import FORMATS
 from adaptbert.commands.errors import user_errors
 
-# The options of `add-task`, each with its help.
+# The options, each with its help.
 _Encoding = Annotated[str | None, typer.Option(help="Encoding of text, e.g. gb18030; default: UTF-8.")]
 _Files = Annotated[
     list[str],
@@ -42,44 +42,15 @@ def add_task(
     The command looks at its files, shows what it concludes, and writes a block into params.yaml. On a terminal it asks
     first, without --yes. What is not clear is an error that names the option.
     """
-    from adaptbert.project.editing.options import pairs
     from adaptbert.project.tasks.adding import prepare
     from adaptbert.project.tasks.conclusion import said
     from adaptbert.runtime.stage import PARAMS
 
     with user_errors():
-        columns_of = pairs("--columns", "OURS=YOURS", columns or [])
-        task = prepare(files, name, said(columns_of, shape, target, kind, encoding, separator), PARAMS)
+        task = prepare(files, name, said(columns or [], shape, target, kind, encoding, separator), PARAMS)
         print(task)
         if not yes and sys.stdin.isatty() and not typer.confirm(f"write this into {PARAMS}?", default=True):
             print("nothing was written")
             raise typer.Exit(1)
         print("\n".join(task.write()))
     print("now run: dvc repro")
-
-
-def rename_task(
-    old: Annotated[str, typer.Argument(metavar="OLD", help="A task of params.yaml.")],
-    new: Annotated[str, typer.Argument(metavar="NEW", help="Its new name.")],
-) -> None:
-    """Rename a task.
-
-    Its name changes everywhere in params.yaml, and ladder.yaml is written.
-    """
-    from adaptbert.project.tasks.changing import rename
-    from adaptbert.runtime.stage import PARAMS
-
-    with user_errors():
-        print("\n".join(rename(old, new, PARAMS)))
-
-
-def remove_task(name: Annotated[str, typer.Argument(metavar="NAME", help="A task of params.yaml.")]) -> None:
-    """Remove a task.
-
-    It is taken out of params.yaml, and ladder.yaml is written; its files stay.
-    """
-    from adaptbert.project.tasks.changing import remove
-    from adaptbert.runtime.stage import PARAMS
-
-    with user_errors():
-        print("\n".join(remove(name, PARAMS)))

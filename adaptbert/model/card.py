@@ -22,7 +22,7 @@ Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 class CardRecord(Record):
-    """A part of a card; unknown keys, in cards of other versions, are ignored."""
+    """A part of a card; unknown keys are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -82,8 +82,8 @@ class Card(Provenance):
 
     weights: Digest | None
     """Of model.safetensors; None: an architecture, whose weights are drawn by whoever trains it."""
-    config: Digest | None = None
-    """Of config.json; older cards lack it."""
+    config: Digest
+    """Of config.json."""
     tokenizer: Digest
 
 

@@ -2,19 +2,18 @@
 
 import json
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from adaptbert.base.ladder import ALL, Climb, LadderConfig
+from adaptbert.base.ladder import ALL, Climb, LadderConfig, is_name, why_no_name
 from adaptbert.base.start import FOLDERS, RANDOM, is_hub_name
 from adaptbert.codes import Code
 from adaptbert.comparison.questions import ROLES, role
 from adaptbert.comparison.report.terms import BASELINES
 from adaptbert.comparison.tables.text_table import NO_TASKS, STEPS
-from adaptbert.errors import BadParams, UserError, nearest
-from adaptbert.runtime.params.sound_parts import Incomplete, Sound
+from adaptbert.errors import BadParams, UserError, nearest, shortened
+from adaptbert.runtime.params import blocks as in_blocks
 
 STARTS, CORPORA, TASKS, ARMS = "ladder.starts", "collect", "collect_task", "ladder.arms"
 BLOCKS = {
@@ -30,7 +29,16 @@ OF_TASKS = ("labels", "label_counts", "seeds")
 """Values of fine-tuning that all arms and starts of a task share."""
 
 
-def taken(document: Sound, ladder: LadderConfig, file: Path) -> Iterator[UserError]:
+def set_names(document: Mapping[str, Any], file: Path) -> Iterator[UserError]:
+    """Names of corpora and tasks can be those of files, of stages and of blocks."""
+    for section in (CORPORA, TASKS):
+        for name in document[section]:
+            if not is_name(name):
+                place = f"{file}: {shortened(f'{section}.{name}')}"
+                yield BadParams(Code.BAD_NAME, place, *why_no_name(name, document[section]))
+
+
+def taken(document: Mapping[str, Any], ladder: LadderConfig, file: Path) -> Iterator[UserError]:
     """A name means one thing: of a start and a task, say, a block of this name could mean either.
 
     A corpus and an arm alone may share a name, as `domain` does: no section has blocks of both.
@@ -44,10 +52,10 @@ def taken(document: Sound, ladder: LadderConfig, file: Path) -> Iterator[UserErr
                 yield BadParams(Code.BAD_NAME, f"{file}: {kind}.{name}", problem, "give one of them another name")
 
 
-def reserved(document: Sound, ladder: LadderConfig, file: Path) -> Iterator[UserError]:
+def reserved(document: Mapping[str, Any], ladder: LadderConfig, file: Path) -> Iterator[UserError]:
     """In metrics/comparison.json, tasks stand beside other sections, and arms beside baselines."""
     section = "a section of metrics/comparison.json"
-    for task in document.names(TASKS):
+    for task in document[TASKS]:
         if task in NO_TASKS:
             place = f"{file}: {TASKS}.{task}"
             yield BadParams(Code.BAD_NAME, place, f"'{task}' is {section}", "give the task another name")
@@ -57,9 +65,9 @@ def reserved(document: Sound, ladder: LadderConfig, file: Path) -> Iterator[User
             yield BadParams(Code.BAD_NAME, f"{file}: {ARMS}.{arm}", problem, "give the arm another name")
 
 
-def known(document: Sound, ladder: LadderConfig, file: Path) -> Iterator[UserError]:
+def known(document: Mapping[str, Any], ladder: LadderConfig, file: Path) -> Iterator[UserError]:
     """Corpora and tasks that the ladder names exist."""
-    corpora, tasks = document.names(CORPORA), document.names(TASKS)
+    corpora, tasks = document[CORPORA], document[TASKS]
     for name, arm in ladder.arms.items():
         yield from unknown(file, f"{ARMS}.{name}.domain_transfer", arm.domain_transfer, corpora, CORPORA)
         yield from unknown(file, f"{ARMS}.{name}.tasks", arm.tasks or (), tasks, TASKS)
@@ -78,25 +86,26 @@ def watched(ladder: LadderConfig, file: Path) -> Iterator[UserError]:
             yield BadParams(Code.START_NOT_WATCHED, f"{file}: {STARTS}.{name}.init", problem, remedy)
 
 
-def blocks(document: Sound, ladder: LadderConfig, file: Path) -> Iterator[UserError]:
+def blocks(document: Mapping[str, Any], ladder: LadderConfig, file: Path) -> Iterator[UserError]:
     """Every block but `all` has the name of something: another one would be ignored in silence.
 
     The sections and their `all` are there, even empty: dvc.yaml names them, and DVC stops at a missing one.
     """
     named = _kinds(document, ladder)
     for section, kinds in BLOCKS.items():
-        with suppress(Incomplete):
-            if section not in list(document):
-                yield BadParams(Code.UNKNOWN_KEY, f"{file}: {section}", "is missing", f"add `{section}: {{all: {{}}}}`")
-            elif ALL not in document.names(section):
-                yield BadParams(Code.UNKNOWN_KEY, f"{file}: {section}.{ALL}", "is missing", f"add `{ALL}: {{}}`")
-            else:
-                owners = [name for kind in kinds for name in named[kind]]
-                names = [name for name in document.names(section) if name != ALL]
-                yield from unknown(file, section, names, owners, " or ".join(kinds))
+        if section not in document:
+            yield BadParams(Code.UNKNOWN_KEY, f"{file}: {section}", "is missing", f"add `{section}: {{all: {{}}}}`")
+        elif errors := in_blocks.no_mappings(document[section], f"{file}: {section}"):
+            yield from errors
+        elif ALL not in document[section]:
+            yield BadParams(Code.UNKNOWN_KEY, f"{file}: {section}.{ALL}", "is missing", f"add `{ALL}: {{}}`")
+        else:
+            owners = [name for kind in kinds for name in named[kind]]
+            names = [name for name in document[section] if name != ALL]
+            yield from unknown(file, section, names, owners, " or ".join(kinds))
 
 
-def fine_tuned_alike(document: Sound, ladder: LadderConfig, file: Path) -> Iterator[UserError]:
+def fine_tuned_alike(document: Mapping[str, Any], ladder: LadderConfig, file: Path) -> Iterator[UserError]:
     """Arms and starts are compared on the same labels, paired by seed: only a task has other ones."""
     for name, values in document["finetune"].items():
         kind = "arms" if name in ladder.arms else "starts" if name in ladder.starts else None
@@ -180,15 +189,15 @@ def unknown(file: Path, place: str, names: Collection[str], there: Collection[st
     """
     for name in names:
         if name not in there:
-            problem = f"'{name}' is not in {where}{nearest(name, [*there], [*there])}"
+            problem = f"'{name}' is not in {where}{nearest(name, [*there])}"
             yield BadParams(Code.UNKNOWN_KEY, f"{file}: {place}", problem, f"known: {', '.join(there) or 'none'}")
 
 
-def _kinds(document: Sound, ladder: LadderConfig) -> dict[str, Collection[str]]:
+def _kinds(document: Mapping[str, Any], ladder: LadderConfig) -> dict[str, Collection[str]]:
     """All names, by where they stand."""
     return {
-        CORPORA: document.names(CORPORA),
-        TASKS: document.names(TASKS),
+        CORPORA: document[CORPORA],
+        TASKS: document[TASKS],
         STARTS: ladder.starts,
         ARMS: ladder.arms,
     }

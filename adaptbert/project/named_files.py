@@ -1,6 +1,6 @@
 """The files that params.yaml names: missing or unusable ones are reported before DVC starts.
 
-In: the sections that are valid; out: an error for each path. DVC itself would stop at the first of them, with no
+DVC itself would stop at the first of them, with no
 more than "no such file".
 """
 
@@ -14,39 +14,27 @@ from adaptbert.codes import Code
 from adaptbert.collection.readers.lines import special
 from adaptbert.errors import BadData, UserError, closest, shortened
 from adaptbert.project.repository import current_outputs, record_of
-from adaptbert.runtime.params import blocks, look_alikes
+from adaptbert.runtime.params import blocks
 
 _MOST_SHOWN = 255
 """Characters of a path."""
 
 
-def check(document: Mapping[str, Any], file: Path) -> list[UserError]:
-    """Missing paths, and those of pipes, sockets or devices, which cannot be read to an end.
+def check(document: Mapping[str, Any], file: Path) -> list[tuple[str, UserError]]:
+    """Missing paths, and those of pipes, sockets or devices, which cannot be read to an end, each with its error.
 
     Args:
         file: for the messages.
     """
     paths = list(dict.fromkeys(_paths(document)))
     named = {Path(path) for _, path in paths}
-    return [error for key, path in paths if (error := _problem(f"{file}: {key}", path, named))]
-
-
-def unusable(document: Mapping[str, Any]) -> set[str]:
-    """The paths that `check` reports."""
-    return {name for _, name in _paths(document) if not _is_usable(name)}
+    return [(path, error) for key, path in paths if (error := _problem(f"{file}: {key}", path, named))]
 
 
 def unnamed(document: Mapping[str, Any], files: Collection[Path]) -> list[Path]:
     """The files that no key names, neither by itself nor by its folder."""
     named = {Path(name) for _, name in _paths(document)}
     return [file for file in files if named.isdisjoint((file, *file.parents))]
-
-
-def _is_usable(name: str) -> bool:
-    try:
-        return not name.startswith("~") and Path(name).exists() and not [*_special(Path(name))]
-    except OSError:
-        return False
 
 
 def _special(path: Path) -> Iterator[tuple[Path, str]]:
@@ -80,9 +68,7 @@ def _problem(place: str, name: str, named: Collection[Path]) -> UserError | None
 
 def _missing(place: str, path: Path, named: Collection[Path]) -> UserError:
     """With the command that restores the file where DVC tracks it."""
-    shown, like = shortened(str(path), _MOST_SHOWN), look_alikes.find(str(path))
-    if like is not None:
-        return BadData(Code.NO_SUCH_FILE, place, f"{shown}: no such file", f"{like.name} stands in it: {like.remedy}")
+    shown = shortened(str(path), _MOST_SHOWN)
     outputs = current_outputs([path])[path]
     rest = f" ({', '.join(outputs)}, made from it, stays as it is)" if outputs else ""
     if (recorded := record_of(path)) is not None:
@@ -111,14 +97,13 @@ def _stem(path: Path) -> str:
 
 def _paths(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Every file that is read, with its key; one that stands for several splits comes once."""
-    for name, values in document.get("collect", {}).items():
+    for name, values in document["collect"].items():
         yield f"collect.{name}.path", values["path"]
-    starts = document.get("ladder", {}).get("starts", {})
-    words = ["words", "dictionary"]
-    for start in starts if "tokenize" in document else ():
+    starts, words = document["ladder"]["starts"], ["words", "dictionary"]
+    for start in starts:
         dictionary = blocks.in_force(document["tokenize"], [start])["words"]["dictionary"]
         yield f"tokenize.{blocks.owner(document['tokenize'], [start], words)}.words.dictionary", dictionary
-    for name, values in document.get("collect_task", {}).items():
+    for name, values in document["collect_task"].items():
         seen = {values[split]: split for split in ("test", "dev", "train")}
         yield from ((f"collect_task.{name}.{split}", path) for path, split in reversed(seen.items()))
     for start, weights in starts.items():

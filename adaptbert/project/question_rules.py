@@ -16,13 +16,12 @@ from adaptbert.comparison.questions import (
     without_variants,
 )
 from adaptbert.errors import BadParams, UserError, nearest
-from adaptbert.runtime.params.sound_parts import Sound
 
 OF_GENERAL_PRETRAINING = {"pretrain", "climb"}
 """Questions of random weights beside trained ones: no number of draws repeats what they differ in."""
 
 
-def check(document: Sound, ladder: LadderConfig, file: Path) -> Iterator[UserError]:
+def check(document: Mapping[str, Any], ladder: LadderConfig, file: Path) -> Iterator[UserError]:
     """Questions and arms that do not exist, and names that are taken."""
     compare = document["compare"]
     own = compare.get("questions", {})

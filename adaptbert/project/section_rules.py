@@ -1,11 +1,10 @@
 """Rules between the sections of params.yaml.
 
-adaptbert.runtime.params.all_sections.check_all calls it once every section is valid by itself; in: the whole file, out:
-all errors.
+adaptbert.runtime.params.all_sections.check_all calls it once every section is valid by itself.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +17,10 @@ from adaptbert.comparison.report.sentences.advice import would_show
 from adaptbert.comparison.statistics.intervals import FEWEST_SEEDS
 from adaptbert.errors import BadParams, UserError, raise_all, shortened
 from adaptbert.finetuning.tasks.shapes import SHAPES, ShapeConfig, mismatch
-from adaptbert.project import ladder_rules, question_rules, set_names
+from adaptbert.project import ladder_rules, question_rules
 from adaptbert.rows.targets import TARGETS
 from adaptbert.runtime.params import blocks
 from adaptbert.runtime.params import params_file as params
-from adaptbert.runtime.params.sound_parts import Incomplete, Sound
 
 OF_VOCABULARIES = ("corpora", "vocabulary_size", "lowercase", "min_frequency")
 """Values of the section `tokenizer` that a start with random weights needs."""
@@ -32,41 +30,37 @@ MOST_OF_KEY = 200
 """Characters, all ASCII, of a rung's key: the name of a file may have 255 bytes, and temporary names are longer."""
 
 
-def check(document: Mapping[str, Any], file: Path, wrong: Collection[str] = ()) -> None:
+def check(document: Mapping[str, Any], file: Path) -> None:
     """Raise all errors: names that do not exist, and values that contradict those of another section.
 
     Args:
-        document: all sections, each valid on its own but for the wrong ones.
+        document: all sections, each valid on its own where a rung or cell reads it.
         file: for the messages.
-        wrong: sections that are not valid or not there; rules that need them are left out.
     """
-    sound = Sound(document, wrong)
-
-    def ladder() -> LadderConfig:
-        return params.parse(LadderConfig, sound["ladder"], "ladder", file)
-
-    rules: Sequence[Callable[[], Iterator[UserError]]] = (
-        lambda: set_names.check(sound, file),
-        lambda: ladder_rules.taken(sound, ladder(), file),
-        lambda: ladder_rules.reserved(sound, ladder(), file),
-        lambda: ladder_rules.known(sound, ladder(), file),
-        lambda: ladder_rules.watched(ladder(), file),
-        lambda: ladder_rules.blocks(sound, ladder(), file),
-        lambda: ladder_rules.arms(ladder(), sound.names("collect_task"), sound["finetune"], file),
-        lambda: ladder_rules.fine_tuned_alike(sound, ladder(), file),
-        lambda: _cell(sound, ladder(), file),
-        lambda: _keys(sound, ladder(), file),
-        lambda: _general(sound, file),
-        lambda: _vocabularies(sound, ladder(), file),
-        lambda: _shapes(sound, ladder(), file),
-        lambda: _lengths(sound, ladder(), file),
-        lambda: question_rules.check(sound, ladder(), file),
+    ladder = params.parse(LadderConfig, document["ladder"], "ladder", file)
+    _raise_each(  # without a cell, nothing has looked at the sections that only cells read
+        ladder_rules.set_names(document, file),
+        ladder_rules.blocks(document, ladder, file),
+        _cell(document, ladder, file),
+        _general(document, file),
     )
-    errors: list[UserError] = []
-    for rule in rules:
-        with suppress(Incomplete):
-            errors.extend(rule())
-    raise_all(list({str(error): error for error in errors}.values()))  # cells share blocks, and so errors
+    _raise_each(
+        ladder_rules.taken(document, ladder, file),
+        ladder_rules.reserved(document, ladder, file),
+        ladder_rules.known(document, ladder, file),
+        ladder_rules.watched(ladder, file),
+        ladder_rules.arms(ladder, document["collect_task"], document["finetune"], file),
+        ladder_rules.fine_tuned_alike(document, ladder, file),
+        _keys(document, ladder, file),
+        _vocabularies(document, ladder, file),
+        _shapes(document, ladder, file),
+        _lengths(document, ladder, file),
+        question_rules.check(document, ladder, file),
+    )
+
+
+def _raise_each(*rules: Iterator[UserError]) -> None:
+    raise_all(list({str(error): error for error in chain(*rules)}.values()))  # cells share blocks, and so errors
 
 
 def notices(document: Mapping[str, Any], file: Path) -> list[str]:
@@ -120,9 +114,9 @@ def _alone(ladder: LadderConfig, document: Mapping[str, Any], file: Path) -> Ite
     yield from lines.values()
 
 
-def _cell(document: Sound, ladder: LadderConfig, file: Path) -> Iterator[UserError]:
+def _cell(document: Mapping[str, Any], ladder: LadderConfig, file: Path) -> Iterator[UserError]:
     """There is a task and a cell: else `compare` has nothing to read."""
-    tasks = document.names("collect_task")
+    tasks = document["collect_task"]
     if not tasks:
         remedy = "add a labelled set: `adaptbert add-task FILE...`"
         yield BadParams(Code.UNKNOWN_KEY, f"{file}: collect_task", "no task, so nothing to compare", remedy)
@@ -132,10 +126,10 @@ def _cell(document: Sound, ladder: LadderConfig, file: Path) -> Iterator[UserErr
         yield BadParams(Code.CONTRADICTION, f"{file}: ladder.arms", problem, remedy)
 
 
-def _keys(document: Sound, ladder: LadderConfig, file: Path) -> Iterator[UserError]:
+def _keys(document: Mapping[str, Any], ladder: LadderConfig, file: Path) -> Iterator[UserError]:
     """A rung is a file and a folder by its key, so the corpora of one arm cannot be too many."""
     longest: dict[str, str] = {}
-    for task in document.names("collect_task"):
+    for task in document["collect_task"]:
         for start in ladder.starts:
             for name, arm in ladder.arms_of(task, start).items():
                 key = rung_key(arm.climb, task, start, ladder.draws)
@@ -147,8 +141,8 @@ def _keys(document: Sound, ladder: LadderConfig, file: Path) -> Iterator[UserErr
             yield BadParams(Code.BAD_NAME, f"{file}: ladder.arms.{name}.domain_transfer", problem, remedy)
 
 
-def _general(document: Sound, file: Path) -> Iterator[UserError]:
-    if GENERAL not in document.names("collect"):
+def _general(document: Mapping[str, Any], file: Path) -> Iterator[UserError]:
+    if GENERAL not in document["collect"]:
         remedy = "name the text that pretrain is trained on so"
         yield BadParams(Code.UNKNOWN_KEY, f"{file}: collect", f"no corpus '{GENERAL}'", remedy)
 

@@ -35,15 +35,13 @@ from adaptbert.runtime import signals
 from adaptbert.runtime.garbage import collect_seldom
 from adaptbert.runtime.libraries import prepare_libraries
 from adaptbert.runtime.locks import remove_finished, stage_lock
-from adaptbert.runtime.params import blocks, expanded_ladder, params_file, placeholders, written_numbers
+from adaptbert.runtime.params import blocks, expanded_ladder, params_file, placeholders
 from adaptbert.runtime.params.all_sections import check_all, collect
 from adaptbert.runtime.params.planned_tokens import planned_tokens
-from adaptbert.runtime.params.written_numbers import Range
 from adaptbert.runtime.redaction import hide_in_tracebacks, redacted
 from adaptbert.runtime.signals import Interrupted
 from adaptbert.runtime.tracking.run import open_run
 
-_SEED = Range(least=0, most=2**64 - 1)
 PARAMS = Path("params.yaml")
 
 
@@ -225,9 +223,7 @@ class Stage:
         if kind is int:
             if not isinstance(value, int) or isinstance(value, bool):
                 shown = f"expected an integer, found {shortened(repr(value))}"
-                raise BadParams(
-                    Code.WRONG_TYPE, f"{file}: {key}", shown, written_numbers.remedy(value, _SEED, whole=True)
-                )
+                raise BadParams(Code.WRONG_TYPE, f"{file}: {key}", shown, "write one from 0 to 2^64 - 1")
             if not 0 <= value < 2**64:
                 problem = f"{value} is out of range"
                 raise BadParams(Code.SEED_OUT_OF_RANGE, f"{file}: {key}", problem, "choose one from 0 to 2^64 - 1")

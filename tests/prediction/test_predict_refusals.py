@@ -15,6 +15,7 @@ from adaptbert.errors import BadData
 from adaptbert.prediction import Predictor
 from tests.support import tiny, tiny_params
 from tests.support.cells import Project
+from tests.support.checkpoint_edits import sealed
 from tests.support.messages import messages_in
 from tests.support.predicting import ANSWER, CLASS, KINDS, json_lines, model, piped, run
 
@@ -70,12 +71,10 @@ def other_head(folder: Path) -> None:
     config = read_json(folder / "config.json")
     config |= {"id2label": {"0": "a", "1": "b", "2": "c"}, "label2id": {"a": 0, "b": 1, "c": 2}}
     (folder / "config.json").write_text(json.dumps(config))
-    card = read_json(folder / "card.json")
-    del card["config"]  # as in cards without its digest
-    (folder / "card.json").write_text(json.dumps(card))
+    sealed(folder)  # so that the head itself is looked at
 
 
-def old_card(folder: Path) -> None:
+def card_without_options(folder: Path) -> None:
     card = read_json(folder / "card.json")
     del card["task"]["options"]
     (folder / "card.json").write_text(json.dumps(card))
@@ -87,9 +86,9 @@ def old_card(folder: Path) -> None:
         (124, partial(damaged, name="model.safetensors")),
         (129, other_tokenizer),
         (134, other_head),
-        (181, old_card),
+        (181, card_without_options),
     ],
-    ids=["weights", "tokenizer", "head", "old card"],
+    ids=["weights", "tokenizer", "head", "options"],
 )
 def test_a_damaged_checkpoint(project: Project, tmp_path: Path, code: int, harm: Any) -> None:
     folder, out = tmp_path / "model", tmp_path / "out.jsonl"

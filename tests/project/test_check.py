@@ -22,18 +22,10 @@ def test_check_wants_the_ladder_of_the_params(project: Path) -> None:
     assert (done.exit_code, done.stderr.count("AB-210 ladder.yaml: older than params.yaml: missing: ")) == (78, 1)
     assert "run `adaptbert ladder`" in done.stderr
     done = run("ladder")
-    assert (done.exit_code, done.output.splitlines()) == (
+    assert (done.exit_code, done.output) == (
         0,
-        [
-            "ladder.yaml: 19 rungs and 28 cells",
-            "dvc repro will run: 2 x domain_transfer, 4 x task_transfer, 6 x measure, 8 x finetune, compare",
-            "that is for the changed names; `dvc status` lists what other changes add",
-        ],
+        "ladder.yaml: 19 rungs and 28 cells; `dvc status` lists what will run\n",
     )
-    (project / "params.yaml").write_text(DEMO.replace("draws: 2 ", "draws: 3 ").replace("worth: 1.0", "worth: 2.0"))
-    assert run("ladder").output.splitlines()[1:] == [
-        "it is as before; `dvc status` lists what other changes make run"
-    ], "the value of `worth` makes `compare` run, which the names do not show"
     assert run("check").exit_code == 0
     (project / "ladder.yaml").unlink()
     assert "AB-210 ladder.yaml: the file is missing" in run("check").stderr

@@ -62,14 +62,3 @@ print(json.dumps(sorted(sys.modules)), file=sys.stderr)
     assert heavy & set(json.loads(done.stderr.splitlines()[-1])) == set()
     for command in COMMANDS:
         assert command in done.stdout
-
-
-@pytest.mark.parametrize("old", ["comparison_table", "parameters"])
-def test_a_former_command_works_and_names_the_new_one(old: str) -> None:
-    arguments = ["metrics/comparison.json"] if old == "comparison_table" else []
-    done = subprocess.run(
-        [sys.executable, "-m", f"adaptbert.{old}", *arguments], cwd=ROOT, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stderr.startswith("note: this command is now `python -m adaptbert.")
-    assert "section" in done.stdout

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import older_params
 from tests.support.commands import in_a_demo
 from tests.support.imports import ROOT
 
@@ -43,18 +42,14 @@ def run(*arguments: str) -> tuple[int, str]:
     "command",
     [
         ["ladder"],
-        ["rename-task", "mention", "names"],
         ["use", "smoke", "--force"],
         ["add-task", "data/all.jsonl", "--yes"],
-        ["migrate"],
     ],
     ids=lambda command: command[0],
 )
 def test_a_folder_that_may_not_be_written(command: list[str], project: Path) -> None:
     rows = "".join(f'{{"text": "We waited in room {n}.", "label": "{"ab"[n % 2]}"}}\n' for n in range(100))
     Path("data/all.jsonl").write_text(rows)
-    if command == ["migrate"]:
-        PARAMS.write_text(older_params.text())
     before = PARAMS.read_bytes(), LADDER.read_bytes()
     project.chmod(0o555)
     problem = f"error: AB-184 {project}: you have no permission to write into this folder"

@@ -241,12 +241,8 @@ def test_the_block_of_a_shape_can_be_pasted(shape: str, target: str, block: str,
 
 
 def test_all_are_reported_together() -> None:
-    messages = rule_errors(
-        **{
-            "tokenizer.all.corpora": ["x"],
-            "tokenize.all.max_length": 5000,
-            "ladder.tasks": {"x": {}},
-            "collect.general": REMOVED,
-        }
-    )
-    assert [line.split()[0] for line in messages] == ["AB-099"] * 4 + ["AB-111"], messages
+    """Names that must be there first; only then what is said of them."""
+    further = {"tokenizer.all.corpora": ["x"], "tokenize.all.max_length": 5000, "ladder.tasks": {"x": {}}}
+    assert [line.split()[0] for line in rule_errors(**further)] == ["AB-099"] * 2 + ["AB-111"]
+    first = rule_errors(**further, **{"collect.general": REMOVED, "finetune.x": {}})
+    assert [line.split(": ")[1] for line in first] == ["finetune", "collect"]

@@ -130,12 +130,12 @@ def test_a_key_that_is_not_there(project: Path, capsys: pytest.CaptureFixture[st
         (
             "seed: 1 ",
             "seed: true ",
-            "AB-100 params.yaml: seed: expected an integer, found True\n  write a whole number, such as 8",
+            "AB-100 params.yaml: seed: expected an integer, found True\n  write one from 0 to 2^64 - 1",
         ),
         (
             "seed: 1 ",
             "seed: '1' ",
-            "AB-100 params.yaml: seed: expected an integer, found '1'\n  write 1 without quotes",
+            "AB-100 params.yaml: seed: expected an integer, found '1'\n  write one from 0 to 2^64 - 1",
         ),
         ("\ncompare:", "\nverdicts:", "AB-099 params.yaml: compare: 'compare' is missing in the file"),
         ("\ncompare:", "\nmeassure: {}\ncompare:", "unknown section 'meassure' (did you mean 'measure'?)"),

@@ -6,33 +6,36 @@ from the hub, and no docstring is read.
 """
 
 import logging
+import sys
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Set
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from adaptbert.base.ladder import is_name
+from adaptbert.collection.readers.formats.spec import FORMATS
 from adaptbert.collection.readers.replacing import Allowance, OutOfTime
+from adaptbert.collection.user_files import Beginning
 from adaptbert.errors import BadData, UserError
-from adaptbert.project.first_rows.corpus import CorpusLook
-from adaptbert.project.first_rows.dictionary import DictionaryLook
-from adaptbert.project.first_rows.labelled_set import SPLITS, LabelledLook
-from adaptbert.project.first_rows.look import Look, folder
-from adaptbert.project.known_words import KnownWords
+from adaptbert.project.first_rows.judging import Finding
+from adaptbert.project.first_rows.looks import SPLITS, LabelledLook, Look, of_corpus
 from adaptbert.runtime.params import blocks
 from adaptbert.runtime.params import params_file as params
-from adaptbert.tokenization.word_segmentation import SegmentationConfig
+from adaptbert.tokenization.word_segmentation import SegmentationConfig, Segmenter
 from adaptbert.validation.limits import Limits
 
+ROWS = 200
+"""Of each file of a set that is not small."""
 SECONDS = 10.0
 """After that, no further set is opened."""
 PATTERN_SECONDS = 8.0
 """CPU time for all patterns of `replace` and all sets together."""
 SHOWN = 10
 """Errors of a set that are reported one by one."""
+_LARGEST = 20_000_000
+"""Bytes of a file that can only be read whole."""
 
 
 class Seen(NamedTuple):
@@ -49,67 +52,75 @@ class Seen(NamedTuple):
     unopened: list[str]
 
 
-def check(document: Mapping[str, Any], file: Path, missing: Collection[str] = ()) -> Seen:
+def check(document: Mapping[str, Any], file: Path, missing: Set[str] = frozenset()) -> Seen:
     """The problems that the first rows of the files show.
 
     Args:
-        document: the valid sections; without `validate` nothing is checked.
+        document: valid sections: `validate`, and the sets to look at.
         file: for the messages.
         missing: paths that are known to be missing or unusable.
     """
     end, seen = time.monotonic() + SECONDS, Seen([], [], [])
-    with TemporaryDirectory() as scratch, _without_warnings():
-        for look in _looks(document, file, missing, Path(scratch)):
-            if time.monotonic() > end or look.is_too_large():
-                seen.unopened.append(look.key)
+    patterns = Allowance(PATTERN_SECONDS)
+    with TemporaryDirectory() as folder, _without_warnings():
+        limits = params.parse(Limits, document["validate"], "validate", file)
+        look = Look(file, limits, Beginning(ROWS, patterns), Beginning(sys.maxsize, patterns), Path(folder))
+        for key, whole, findings in _looks(document, look, missing):
+            if time.monotonic() > end or any(path.stat().st_size > _LARGEST for path in whole if path.is_file()):
+                seen.unopened.append(key)
             else:
-                _look_at(look, seen)
+                _look_at(key, findings, seen)
     return seen
 
 
-def _looks(document: Mapping[str, Any], file: Path, missing: Collection[str], scratch: Path) -> Iterator[Look]:
-    if "validate" not in document:
-        return
-    limits = params.parse(Limits, document["validate"], "validate", file)
-    words, patterns = KnownWords.at_hand(document), Allowance(PATTERN_SECONDS)
+def _looks(
+    document: Mapping[str, Any], look: Look, missing: Set[str]
+) -> Iterator[tuple[str, Collection[Path], Iterator[Finding]]]:
+    """Every set: its key, its files that cannot be read in part, and what is to be found in it."""
     stage = import_module("stages.collect")  # by name: no module of the library imports a stage
     for name, values in document.get("collect", {}).items():
-        if is_name(name) and values["path"] not in missing:
-            config = params.parse(stage.CollectParams, values, f"collect.{name}", file)
-            yield CorpusLook(name, config, Path(values["path"]), limits, words, patterns, folder(scratch))
+        key, path = f"collect.{name}", values["path"]
+        if path not in missing:
+            yield key, (), of_corpus(look, key, params.parse(stage.CollectParams, values, key, look.file), Path(path))
     stage = import_module("stages.collect_task")
     for name, values in document.get("collect_task", {}).items():
-        if not is_name(name):  # it would be that of a folder
-            continue
-        config = params.parse(stage.CollectTaskParams, values, f"collect_task.{name}", file)
-        paths = {split: Path(values[split]) for split in SPLITS if values[split] not in missing}
-        tuning = document.get("finetune", {})
-        yield LabelledLook(name, stage, config, paths, limits, words, tuning, file, patterns, folder(scratch))
-    looks: dict[str, DictionaryLook] = {}  # without repetitions: most starts have that of all
+        key, paths = f"collect_task.{name}", {split: Path(values[split]) for split in SPLITS}
+        if missing.isdisjoint(values[split] for split in SPLITS):
+            config = params.parse(stage.CollectTaskParams, values, key, look.file)
+            is_document = config.format is not None and FORMATS[config.format].made_of == "document"
+            labelled = LabelledLook(look, name, stage, config, paths, document["finetune"])
+            yield key, paths.values() if is_document else (), labelled.findings()
+    configs: dict[str, SegmentationConfig] = {}  # without repetitions: most starts have that of all
     for start in document["ladder"]["starts"] if "tokenize" in document else ():
         block = blocks.owner(document["tokenize"], [start], ["words", "dictionary"])
-        values, key = blocks.in_force(document["tokenize"], [start])["words"], f"tokenize.{block}.words"
-        config = params.parse(SegmentationConfig, values, key, file)
-        looks.setdefault(repr(config), DictionaryLook(config, f"{key}.dictionary"))
-    yield from (look for look in looks.values() if look.config.dictionary not in missing)
+        words, key = blocks.in_force(document["tokenize"], [start])["words"], f"tokenize.{block}.words"
+        configs.setdefault(key, params.parse(SegmentationConfig, words, key, look.file))
+    for key, words in configs.items():
+        if words.dictionary not in missing:
+            yield f"{key}.dictionary", (Path(words.dictionary),), _of_dictionary(words)
 
 
-def _look_at(look: Look, seen: Seen) -> None:
+def _of_dictionary(config: SegmentationConfig) -> Iterator[Finding]:
+    Segmenter.load(config, Path(config.dictionary))
+    yield from ()
+
+
+def _look_at(key: str, findings: Iterator[Finding], seen: Seen) -> None:
     errors: list[UserError] = []
     try:
-        for finding in look.findings():
+        for finding in findings:
             if isinstance(finding, UserError):
                 errors.append(finding)
             else:
-                seen.notices.append(str(finding))
+                seen.notices.append(finding)
     except UserError as error:
         errors.extend(getattr(error, "failures", [error]))
     except OutOfTime:
         late = f"the patterns of `replace` took {PATTERN_SECONDS:g} seconds; what comes of them was not looked at"
-        seen.notices.append(f"{look.key}: {late}")
+        seen.notices.append(f"{key}: {late}")
     more = len(errors) - SHOWN
     if more > 1:
-        last = BadData(errors[SHOWN].code, look.key, f"and {more} more errors", "mend these first, then check again")
+        last = BadData(errors[SHOWN].code, key, f"and {more} more errors", "mend these first, then check again")
         errors[SHOWN:] = [last]
     seen.errors.extend(errors)
 

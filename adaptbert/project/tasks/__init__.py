@@ -1,1 +1,1 @@
-"""Adds, renames and removes a task: looks at its files, and rewrites every place of params.yaml that names it."""
+"""Adds a task: looks at its files, and writes what they hold into params.yaml."""

@@ -7,19 +7,16 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from adaptbert.base.expansion import Expansion
 from adaptbert.base.ladder import ALL, is_name, why_no_name
 from adaptbert.codes import Code
-from adaptbert.errors import BadParams, UserError, printable, raise_all
+from adaptbert.errors import BadParams, printable, raise_all
 from adaptbert.finetuning.tasks.shapes import SHAPES
-from adaptbert.project import named_files, own_data
+from adaptbert.project import own_data
 from adaptbert.project.editing import both_files, params_text
-from adaptbert.project.editing.consequences import counted, will_run
 from adaptbert.project.first_rows import check as first_rows
 from adaptbert.project.tasks import conclusion, splits
 from adaptbert.project.tasks.conclusion import Conclusion, Said
 from adaptbert.project.tasks.splits import Splits
-from adaptbert.runtime.params import expanded_ladder
 from adaptbert.runtime.params import params_file as params
 from adaptbert.runtime.params.all_sections import check_all
 
@@ -36,10 +33,9 @@ class NewTask:
         read: what it was when it was read.
         text: the new one.
         document: its values.
-        before: what ladder.yaml stands for today.
-        after: what it will stand for.
+        cells: how many it has.
         to_copy: the user's files that are not in the project.
-        shown: what was concluded, and what will run.
+        shown: what was concluded.
         notices: of its first rows.
     """
 
@@ -48,8 +44,7 @@ class NewTask:
     read: bytes
     text: str
     document: Mapping[str, Any]
-    before: Expansion
-    after: Expansion
+    cells: int
     to_copy: Sequence[Path]
     shown: list[str]
     notices: list[str]
@@ -57,16 +52,11 @@ class NewTask:
     def __str__(self) -> str:
         values = self.document["collect_task"][self.name]
         options = self.document["finetune"].get(self.name, {})
-        lines = [*self.shown, "", f"for {self.file}:", "", "collect_task:", f"  {self.name}:"]
-        lines += params_text.block(values, 4).splitlines()
-        lines += ["finetune:", f"  {self.name}:", *params_text.block(options, 4).splitlines(), ""]
-        return printable("\n".join([*lines, *(f"notice: {notice}" for notice in self.notices), self._runs()]))
-
-    def _runs(self) -> str:
-        cells = sum(cell.task == self.name for cell in self.after.finetune.values())
-        if not cells:
-            return f"no arm is for this task: add {self.name} to `tasks` of an arm in ladder.arms"
-        return will_run(self.before, self.after, reads=1)
+        block = params_text.shown({("collect_task", self.name): values, ("finetune", self.name): options})
+        lines = [*self.shown, "", f"for {self.file}:", "", block, *(f"notice: {notice}" for notice in self.notices)]
+        if not self.cells:
+            lines.append(f"no arm is for this task: add {self.name} to `tasks` of an arm in ladder.arms")
+        return printable("\n".join(lines))
 
     def write(self) -> list[str]:
         """Copy the files that are not in the project, and write params.yaml and ladder.yaml: all of it, or nothing.
@@ -92,15 +82,12 @@ class NewTask:
                     Path(f"{path}.dvc").unlink(missing_ok=True)
             raise
         lines = [] if summary is None else [str(summary)]
-        return [*lines, f"task {self.name} is in {self.file}, and its {self._cells()} in ladder.yaml"]
+        return [*lines, f"task {self.name} is in {self.file}, and its cells ({self.cells}) in ladder.yaml"]
 
     def _check_unchanged(self) -> None:
         if self.file.read_bytes() != self.read:
             problem = "was changed while this command was at work; nothing was written"
             raise BadParams(Code.NOT_EDITABLE, self.file, problem, "run the command again")
-
-    def _cells(self) -> str:
-        return counted(sum(cell.task == self.name for cell in self.after.finetune.values()), "cell")
 
 
 def prepare(words: Sequence[str], name: str | None, said: Said, file: Path) -> NewTask:
@@ -117,7 +104,6 @@ def prepare(words: Sequence[str], name: str | None, said: Said, file: Path) -> N
     """
     document, read = params.read(file), file.read_bytes()
     check_all(document, file)
-    before = expanded_ladder.expanded(document, file)
     files = splits.of_files(words)
     seen = conclusion.of_files(files, said)
     called = name or splits.name_of(files.files["train"])
@@ -131,14 +117,11 @@ def prepare(words: Sequence[str], name: str | None, said: Said, file: Path) -> N
         "finetune": {**document["finetune"], called: options},
     }
     after = both_files.check(new, file)
+    cells = sum(cell.task == called for cell in after.finetune.values())
     notices = _check_rows(called, seen, files, new, file)
-    with params_text.changing(new, file, _BY_HAND) as draft:
-        draft.text = params_text.added(draft.text, ["collect_task"], called, values)
-        draft.text = params_text.added(draft.text, ["finetune"], called, options)
+    text = params_text.added({("collect_task", called): values, ("finetune", called): options}, new, file, _BY_HAND)
     to_copy = [path for path, place in places.items() if not _is_there(path, place)]
-    return NewTask(
-        called, file, read, draft.text, new, before, after, to_copy, [f"task {called}", *seen.shown], notices
-    )
+    return NewTask(called, file, read, text, new, cells, to_copy, [f"task {called}", *seen.shown], notices)
 
 
 def _options(seen: Conclusion, finetune: Mapping[str, Any]) -> dict[str, Any]:
@@ -179,7 +162,6 @@ def _check_rows(name: str, seen: Conclusion, files: Splits, new: Mapping[str, An
     here = conclusion.paths_of(files, {path: path for path in files.files.values()})
     collected = {name: {**seen.values, **here}}
     document = {"validate": new["validate"], "collect_task": collected, "finetune": new["finetune"]}
-    errors: list[UserError] = [*named_files.check({"collect_task": collected}, file)]
     checked = first_rows.check(document, file)
-    raise_all([*errors, *checked.errors])
+    raise_all(checked.errors)
     return checked.notices

@@ -1,10 +1,9 @@
-"""Which column of a file is which field: by its name, and where no name tells it, by what the rows hold.
+"""Which column of a file is which field, by its name.
 
 Nothing is guessed where two columns would do: the error names the option that decides.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
 from adaptbert.base.task_types import TaskType
 from adaptbert.codes import Code
@@ -34,12 +33,6 @@ _NAMES = {
     "rating stars gold_label 标签 类别 分类 情感 评分",
 }
 """Field -> names that columns of files have for it, the field itself first."""
-_FEW = 0.2
-"""A column with at most this share of different values may be that of a label."""
-_MANY = 0.5
-"""A column of text with at least this share of different values may be that of the input."""
-_ENOUGH = 10
-"""Rows; in fewer, such shares say nothing."""
 Assignment = Mapping[str, str]
 
 
@@ -58,9 +51,6 @@ def assigned(sight: Sight, columns: Assignment, shape: TaskType | None) -> tuple
     fixed = {("label" if field in LABELS else field): column for field, column in columns.items()}
     kinds = [kind for kind in FIELDS if shape in (None, kind)]
     fits = {kind: fields for kind in kinds if (fields := _fields(sight, kind, fixed))}
-    if not fits and "single_sentence" in kinds:
-        content = {**_by_content(sight, fixed), **fixed}
-        fits = {"single_sentence": fields} if (fields := _fields(sight, "single_sentence", content)) else {}
     if not fits:
         raise _unclear(sight, shape)
     kind, *others = fits
@@ -110,38 +100,6 @@ def _holds(sight: Sight, field: str, column: str) -> bool:
     if field == "answers":
         return bool(values) and all(isinstance(value, list | Mapping) for value in values)
     return field == "label" or all(isinstance(value, str) for value in values)
-
-
-def _by_content(sight: Sight, chosen: Assignment) -> dict[str, str]:
-    """Text and label of a file whose columns have other names, if one column alone can be each."""
-    if len(sight.rows) < _ENOUGH:
-        return {}
-    chosen = {**{field: names[0] for field in ("text", "label") if (names := _named(sight, field))}, **chosen}
-    free = [column for column in sight.columns if column not in chosen.values()]
-    share = {column: len({str(row.get(column)) for row in sight.rows}) / len(sight.rows) for column in free}
-    texts = [column for column in free if share[column] >= _MANY and _is_text(sight.rows, column)]
-    labels = [column for column in free if share[column] <= _FEW and column not in texts]
-    content = {}
-    if "text" not in chosen and len(texts) == 1:
-        content["text"] = texts[0]
-    if "label" not in chosen and len(labels) == 1:
-        content["label"] = labels[0]
-    return content
-
-
-def _is_text(rows: Sequence[Mapping[str, Any]], column: str) -> bool:
-    """Text of words: longer than a name or a number usually is."""
-    values = [row.get(column) for row in rows]
-    texts = [value for value in values if isinstance(value, str)]
-    return len(texts) > len(values) / 2 and sum(map(len, texts)) / len(texts) > 8 and not all(map(_is_number, texts))
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _unclear(sight: Sight, shape: TaskType | None) -> BadData:

@@ -1,6 +1,5 @@
 """What `add-task` concludes of the user's files: the sections of `collect_task` and `finetune`, and what it saw."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -12,16 +11,13 @@ from adaptbert.collection.readers.formats.spec import FORMATS, Format
 from adaptbert.errors import BadData, BadParams, nearest, shortened
 from adaptbert.project.tasks import columns as of_columns
 from adaptbert.project.tasks import targets
-from adaptbert.project.tasks.exports import TOOLS, Exported
-from adaptbert.project.tasks.sight import Sight, look, texts_of
+from adaptbert.project.tasks.sight import Sight, look
 from adaptbert.project.tasks.splits import SPLITS, Splits
 from adaptbert.project.tasks.targets import Chosen
-from adaptbert.rows import scripts
 from adaptbert.rows.targets import TARGETS
 
 _MOST = 60
 """Characters of a value of the first row that are shown."""
-_CHINESE, _KANA = (re.compile(f"[{characters}]") for characters in (scripts.CHINESE, scripts.KANA))
 
 
 class Said(NamedTuple):
@@ -40,7 +36,7 @@ class Said(NamedTuple):
 
 
 def said(
-    columns: Mapping[str, str],
+    columns: Sequence[str],
     shape: str | None,
     target: str | None,
     kind: str | None,
@@ -49,8 +45,11 @@ def said(
 ) -> Said:
     """The options of the command.
 
+    Args:
+        columns: each `OURS=YOURS`.
+
     Raises:
-        BadParams: a name that is not known.
+        BadParams: a name that is not known, or no pair.
     """
     targets_known = [*dict.fromkeys(each for of_type in TARGETS_OF.values() for each in of_type)]
     for option, value, known in (
@@ -63,7 +62,20 @@ def said(
             raise BadParams(Code.UNKNOWN_KEY, f"--{option}", problem, f"known: {', '.join(known)}")
     if encoding is not None and (reason := encodings.problem(encoding)):
         raise BadParams(Code.UNKNOWN_KEY, "--encoding", reason, encodings.remedy())
-    return Said(columns, cast(TaskType, shape), cast(Target, target), cast(Format, kind), encoding, separator)
+    return Said(_pairs(columns), cast(TaskType, shape), cast(Target, target), cast(Format, kind), encoding, separator)
+
+
+def _pairs(columns: Sequence[str]) -> dict[str, str]:
+    """Field -> column."""
+    written: dict[str, str] = {}
+    for pair in columns:
+        field, _, column = pair.partition("=")
+        if not field or not column:
+            raise BadParams(Code.CONTRADICTION, "--columns", f"'{pair}' is no pair", "write --columns OURS=YOURS")
+        if written.setdefault(field, column) != column:
+            remedy = "write --columns OURS=YOURS once for each"
+            raise BadParams(Code.CONTRADICTION, "--columns", f"'{field}' twice", remedy)
+    return written
 
 
 class Conclusion(NamedTuple):
@@ -94,23 +106,17 @@ def of_files(splits: Splits, said: Said) -> Conclusion:
         if other.format != sight.format:
             problem = f"{other.format}, while {sight.path} is {sight.format}"
             raise BadData(Code.UNCLEAR_FILE, other.path, problem, "give all files in one format, or name it: --format")
-    if sight.format in TOOLS:
-        export = Exported(sight, said.columns, said.target)
-        shape, target, mapped, keys, seen = export.shape, export.target, export.columns, {}, export.shown
-        row: Mapping[str, Any] = export.first
-        unread: list[str] = []
-    else:
-        shape, fields = of_columns.assigned(sight, said.columns, said.shape)
-        if shape == "extractive_answer":
-            sights = {split: look(path, said.format, said.encoding, whole=True) for split, path in splits.files.items()}
-            sight = sight._replace(rows=[row for each in sights.values() for row in each.rows])
-        labels = targets.of_rows(sight, shape, list(fields.values())[len(of_columns.FIELDS[shape]) - 1], _chosen(said))
-        target, keys, seen = labels.target, labels.keys, labels.shown
-        named = {(TARGETS[target].column if field == "label" else field): name for field, name in fields.items()}
-        mapped = {field: name for field, name in named.items() if field != name or field in ("id", "group")}
-        row = {field: sight.rows[0].get(name) for field, name in named.items()}
-        unread = [name for name in sight.columns if name not in named.values() and not _is_of_conll(sight, name)]
-    values: dict[str, Any] = {"source": "files", "shape": shape, "target": target, **keys}
+    shape, fields = of_columns.assigned(sight, said.columns, said.shape)
+    if shape == "extractive_answer":
+        sights = {split: look(path, said.format, said.encoding, whole=True) for split, path in splits.files.items()}
+        sight = sight._replace(rows=[row for each in sights.values() for row in each.rows])
+    labels = targets.of_rows(sight, shape, list(fields.values())[len(of_columns.FIELDS[shape]) - 1], _chosen(said))
+    target = labels.target
+    named = {(TARGETS[target].column if field == "label" else field): name for field, name in fields.items()}
+    mapped = {field: name for field, name in named.items() if field != name or field in ("id", "group")}
+    row = {field: sight.rows[0].get(name) for field, name in named.items()}
+    unread = [name for name in sight.columns if name not in named.values() and not _is_of_conll(sight, name)]
+    values: dict[str, Any] = {"source": "files", "shape": shape, "target": target, **labels.keys}
     if not all(each.is_named for each in sights.values()):
         values["format"] = sight.format
     values |= {"encoding": said.encoding} if said.encoding else {}
@@ -119,7 +125,11 @@ def of_files(splits: Splits, said: Said) -> Conclusion:
         values,
         shape,
         target,
-        [*_files(sights, splits, grouped="group" in mapped), *_fields(row, mapped, unread), *_about(sight, seen)],
+        [
+            *_files(sights, splits, grouped="group" in mapped),
+            *_fields(row, mapped, unread),
+            f"labels of {len(sight.rows):,} rows: {labels.shown}",
+        ],
     )
 
 
@@ -152,15 +162,6 @@ def _fields(row: Mapping[str, Any], mapped: Mapping[str, str], unread: Sequence[
         optional = [name for name in ("id", "group") if name in unread]
         hint = f" (read if named: {' '.join(f'--columns {name}={name}' for name in optional)})" if optional else ""
         yield f"columns that are not read: {', '.join(unread)}{hint}"
-
-
-def _about(sight: Sight, seen: str) -> Iterator[str]:
-    yield f"labels of {len(sight.rows):,} rows: {seen}"
-    texts = [text for column in sight.columns for text in texts_of(sight.rows[:200], column)]
-    letters = "".join(texts)
-    chinese, kana = (len(script.findall(letters)) for script in (_CHINESE, _KANA))
-    if chinese + kana > len(letters) / 5:
-        yield f"script: {'Japanese' if kana > chinese / 5 else 'Chinese'}"
 
 
 def _short(value: Any) -> str:

@@ -1,6 +1,6 @@
 """What is to be predicted, by the labels of a file: one of some classes, several, a number, spans, a tag for each word.
 
-An integer of few values may be a class or a number, so the name of its column decides, and else the user.
+A whole number of more than two values may be a class or a number, so the user decides.
 """
 
 from collections import Counter
@@ -11,26 +11,9 @@ from typing import Any, NamedTuple
 from adaptbert.base.task_types import TARGETS_OF, Target, TaskType
 from adaptbert.codes import Code
 from adaptbert.errors import BadData
-from adaptbert.project.tasks.sight import Sight
+from adaptbert.project.tasks.sight import BY_HAND, Sight
 from adaptbert.rows import tag_schemes
 
-_OF_NUMBERS = ("value", "score", "rating", "stars", "评分")
-"""Names of columns whose integers are numbers."""
-_OF_CLASSES = (
-    "label",
-    "class",
-    "category",
-    "target",
-    "sentiment",
-    "emotion",
-    "intent",
-    "topic",
-    "标签",
-    "类别",
-    "分类",
-)
-"""Names of columns whose integers are classes."""
-_SEPARATORS = (";", "|", ",", "、", "，", "；")
 _MOST_CLASSES = 200
 _SHOWN = 6
 
@@ -91,36 +74,25 @@ def of_rows(sight: Sight, shape: TaskType, column: str, chosen: Chosen) -> Label
 def _target(sight: Sight, values: Sequence[Any], column: str, separator: str | None) -> Target:
     """Of sentences and pairs."""
     different = {str(value) for value in values}
-    if separator is not None or any(isinstance(value, list) for value in values):
+    lists = [value for value in values if isinstance(value, list)]
+    if any(isinstance(item, list | Mapping) for value in lists for item in value):
+        problem = f"column '{column}' marks characters, as an export of doccano does"
+        raise BadData(Code.UNCLEAR_FILE, sight.path, problem, BY_HAND)
+    if separator is not None or lists:
         return "labels"
-    is_number = all(_number(value) is not None for value in values)
-    if not is_number:
-        return _of_words(sight, different, len(values), column)
-    is_whole = all(float(str(value)).is_integer() for value in values)
-    if not is_whole:
-        return "number"
-    name = column.strip().lower()
-    if len(different) <= 2 or (name in _OF_CLASSES and len(different) <= _MOST_CLASSES):
+    if not all(_number(value) is not None for value in values):
+        if len(different) > _MOST_CLASSES or (len(values) >= 50 and len(different) > len(values) / 2):
+            count = f"{len(different):,} different values in {len(values):,} rows"
+            problem = f"column '{column}' has {count}: is it the label?"
+            remedy = "name another: --columns label=COLUMN; if it is, say --target class"
+            raise BadData(Code.UNCLEAR_FILE, sight.path, problem, remedy)
         return "class"
-    if name in _OF_NUMBERS:
+    if not all(float(str(value)).is_integer() for value in values):
         return "number"
+    if len(different) <= 2:
+        return "class"
     problem = f"column '{column}' has {len(different):,} different whole numbers: classes, or numbers?"
     raise BadData(Code.UNCLEAR_FILE, sight.path, problem, "choose: --target class, or --target number")
-
-
-def _of_words(sight: Sight, different: set[str], rows: int, column: str) -> Target:
-    parted = next(
-        (each for each in _SEPARATORS if sum(each in value for value in different) > len(different) / 3), None
-    )
-    if parted is not None:
-        problem = f"column '{column}' has labels with '{parted}': several labels in one text, or one label?"
-        remedy = f"choose: --target labels --separator '{parted}', or --target class"
-        raise BadData(Code.UNCLEAR_FILE, sight.path, problem, remedy)
-    if len(different) > _MOST_CLASSES or (rows >= 50 and len(different) > rows / 2):
-        problem = f"column '{column}' has {len(different):,} different values in {rows:,} rows: is it the label?"
-        remedy = "name another: --columns label=COLUMN; if it is, say --target class"
-        raise BadData(Code.UNCLEAR_FILE, sight.path, problem, remedy)
-    return "class"
 
 
 def _several(sight: Sight, values: Sequence[Any], column: str, separator: str | None) -> Labels:

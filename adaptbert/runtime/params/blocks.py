@@ -48,7 +48,7 @@ def parse(cls: type[C], section: Mapping[str, Any], names: Sequence[str], key: s
     Args:
         key: of the section, e.g. `domain_transfer`.
     """
-    raise_all(_no_mappings(section, f"{file}: {key}"))
+    raise_all(no_mappings(section, f"{file}: {key}"))
     try:
         return params_file.parse(cls, in_force(section, names), key, file)
     except UserError as error:
@@ -63,7 +63,7 @@ def parse(cls: type[C], section: Mapping[str, Any], names: Sequence[str], key: s
         raise
 
 
-def _no_mappings(section: Any, place: str) -> list[UserError]:
+def no_mappings(section: Any, place: str) -> list[UserError]:
     """An error for the section, or for each of its blocks, that holds no values."""
     if not isinstance(section, Mapping):
         return [params_file.no_mapping(place, section)]

@@ -5,6 +5,7 @@ Nothing heavy is imported here: a bad value is reported in milliseconds, before 
 """
 
 import math
+import re
 from collections.abc import Mapping
 from datetime import date, datetime
 from pathlib import Path
@@ -15,10 +16,8 @@ from pydantic_core import ErrorDetails
 
 from adaptbert.base.config import CHANGE, Config, Contradiction
 from adaptbert.codes import Code
-from adaptbert.errors import BadParams, nearest, raise_all, shortened
-from adaptbert.runtime.params import strict_yaml, written_numbers
-from adaptbert.runtime.params.spelling import spelling
-from adaptbert.runtime.params.written_numbers import Range
+from adaptbert.errors import BadParams, closest, nearest, raise_all, shortened
+from adaptbert.runtime.params import strict_yaml
 
 MAX_BYTES = 1_000_000
 
@@ -170,15 +169,46 @@ def _translate(details: ErrorDetails, cls: type[Config], key: str, file: Path) -
     if kind == "finite_number":
         return BadParams(Code.NOT_FINITE, place, f"{value} is not finite", "write a number")
     if kind in _BOUNDS and isinstance(value, int | float):
-        remedy = f"it should be {_expected(details)}{written_numbers.as_share(value, _range(cls, path))}"
+        remedy = f"it should be {_expected(details)}"
         return BadParams(Code.OUT_OF_RANGE, place, f"{value} is out of range", remedy)
     if kind == "too_long":
         limits = details["ctx"]
         problem = f"{limits['actual_length']} values are too many"
         return BadParams(Code.OUT_OF_RANGE, place, problem, f"write at most {limits['max_length']}")
-    expected, keys = _expected(details), (_fields(cls, path, only_required=True), _fields(cls, path))
-    remedy = spelling(kind, value, expected, keys, _range(cls, path), path[-1] if path else "")
+    expected = _expected(details)
+    remedy = _remedy(kind, value, expected, _fields(cls, path))
     return BadParams(Code.WRONG_TYPE, place, f"expected {expected}, found {_shown(value)}", remedy)
+
+
+_REMEDIES = {
+    "bool": "write true or false, without quotes",
+    "float": "write a number, without quotes and units",
+    "int": "write a whole number, without quotes and units",
+    "list": "write a list: [a, b]",
+    "string": "write it in quotes",
+}
+"""First word of an error type of pydantic -> what to do about it."""
+
+
+def _remedy(kind: str, value: object, expected: str, known: list[str]) -> str:
+    """What to write in place of a value of another type.
+
+    Args:
+        known: the keys, where a mapping is expected.
+    """
+    if isinstance(value, str) and (remedy := strict_yaml.look_alike(value)):
+        return remedy
+    choices = re.findall(r"'([^']+)'", expected)
+    if choices:
+        meant = closest(value, choices) if isinstance(value, str) else None
+        return f"write {meant}" if meant else f"write {choices[0]}" if len(choices) == 1 else "write one of them"
+    if value is None:
+        return "write a value behind the colon"
+    if known:
+        return f"its keys are {', '.join(known)}"
+    if kind.startswith("list") and isinstance(value, int | float | str):
+        return f"write it in brackets: [{shortened(str(value))}]"
+    return _REMEDIES.get(kind.partition("_")[0], "see docs/parameters.md")
 
 
 _BOUNDS = {
@@ -216,7 +246,7 @@ def _expected(details: ErrorDetails) -> str:
     return _TYPES.get(kind, details["msg"])
 
 
-def _fields(cls: type[Config], path: list[str], *, only_required: bool = False) -> list[str]:
+def _fields(cls: type[Config], path: list[str]) -> list[str]:
     """The field names at `path` inside `cls`."""
     here: Any = cls
     for part in path:
@@ -229,21 +259,7 @@ def _fields(cls: type[Config], path: list[str], *, only_required: bool = False) 
             here = next((inside for inside in get_args(here) if _is_model(inside)), here)  # what may be left out
     if not _is_model(here):
         return []
-    return sorted(name for name, field in here.model_fields.items() if field.is_required() or not only_required)
-
-
-def _range(cls: type[Config], path: list[str]) -> Range:
-    """Of the number at `path` inside `cls`, or of the numbers of a list."""
-    here: Any = cls
-    for part in path:
-        fields: dict[str, Any] = next(
-            (inside.model_fields for inside in (here, *get_args(here)) if _is_model(inside)), {}
-        )
-        field = fields.get(part)
-        if field is None:  # a place in a list, or a key that the user chose
-            return Range.of(here)
-        here = field if part == path[-1] else field.annotation
-    return Range.of(here)
+    return sorted(here.model_fields)
 
 
 def _is_model(annotation: Any) -> bool:

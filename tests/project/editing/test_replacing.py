@@ -8,17 +8,20 @@ import pytest
 
 from adaptbert.base.expansion import LADDER
 from adaptbert.project.editing import replacing
-from tests.support import older_params
+from tests.project.tasks.conftest import rows
 from tests.support.commands import in_a_demo, run
 
 PARAMS = Path("params.yaml")
-COMMANDS = [["ladder"], ["rename-task", "mention", "names"], ["use", "smoke", "--force"]]
+ADD = ["add-task", "data/rooms.jsonl"]
+COMMANDS = [["ladder"], ADD, ["use", "smoke", "--force"]]
 
 
 @pytest.fixture(autouse=True)
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "project").mkdir()
-    return in_a_demo(tmp_path / "project", monkeypatch)
+    root = in_a_demo(tmp_path / "project", monkeypatch)
+    (root / "data/rooms.jsonl").write_text(rows(100))
+    return root
 
 
 def moved_away(path: Path) -> Path:
@@ -49,21 +52,11 @@ def test_links_and_permissions_stay(command: list[str]) -> None:
         assert mode(file) == 0o600
 
 
-def test_the_older_file_that_migrate_keeps_is_as_closed() -> None:
-    PARAMS.write_text(older_params.text())
-    real = moved_away(PARAMS)
-    real.chmod(0o600)
-    done = run("migrate")
-    assert done.exit_code == 0, done.output
-    assert PARAMS.readlink() == real
-    assert (mode(real), mode(Path("params.yaml.old"))) == (0o600, 0o600)
-
-
 def test_a_byte_order_mark_stays() -> None:
     PARAMS.write_bytes(BOM_UTF8 + PARAMS.read_bytes())
-    assert run("rename-task", "mention", "names").exit_code == 0
+    done = run(*ADD)
+    assert done.exit_code == 0, done.output
     assert PARAMS.read_bytes().startswith(BOM_UTF8 + b"#")
-    assert run("rename-task", "names", "mention").exit_code == 0
 
 
 @pytest.mark.parametrize("is_there", [True, False])

@@ -1,7 +1,10 @@
 """What a params.yaml may hold that is not YAML, or not what it looks like: the line, the name and how to write it."""
 
 import copy
+import datetime
+import math
 import re
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from ruamel.yaml import YAML
 
 from adaptbert.codes import Code
 from adaptbert.errors import BAD_PARAMS, UserError
@@ -70,53 +74,28 @@ def test_all_such_keys_are_reported_together() -> None:
     [
         pytest.param(
             "seed：1\nladder:\n  a: 1\n",
-            "AB-188 params.yaml:1:5: a full-width colon (U+FF1A)\n  write a colon ':' and a blank",
-            id="colon, and the next key is where YAML fails",
-        ),
-        pytest.param(
-            'a: "：fine"  # ：fine\nb:\n  c： 1\n  d: 2\n',
-            "AB-188 params.yaml:3:4: a full-width colon (U+FF1A)\n  write a colon ':' and a blank",
-            id="not the one in quotes or in a comment",
+            "AB-114 params.yaml:2: not YAML: mapping values are not allowed here\n  a full-width colon \\(U\\+FF1A\\) "
+            "stands in it: write ':' and a blank",
+            id="a full-width colon in the line above",
         ),
         pytest.param(
             "optim: {rate: 1, decay：2, clip: 3}\n",
-            "AB-188 params.yaml:1:23: a full-width colon (U+FF1A) in the key 'decay：2'\n  write a colon ':' and a "
-            "blank, or put the key in quotes",
-            id="colon in braces, where YAML finds a key without a value",
-        ),
-        pytest.param(
-            "a:\n\u00a0\u00a0b: 1\n",
-            "AB-188 params.yaml:2:1: a no-break space (U+00A0) in the key '\u00a0\u00a0b'\n  write a blank, "
-            "or put the key in quotes",
-            id="no-break space",
+            "AB-188 params.yaml:1: the key 'decay：2'\n  a full-width colon .*, or put the key in quotes",
+            id="in a key",
         ),
         pytest.param(
             "“seed”: 1\n",
-            "AB-188 params.yaml:1:1: a curly quote (U+201C) in the key '“seed”'\n  "
-            "write '\"', or put the key in quotes",
+            "AB-188 params.yaml:1: the key '“seed”'\n  a curly quote .* straight one, or put the key in quotes",
             id="curly quotes",
         ),
         pytest.param(
-            "a:\n  b: ‘x y’\n",
-            'AB-188 params.yaml:2:6: a curly quote (U+2018) around x y\n  write "\'", or put the whole in quotes',
-            id="curly quotes around a value",
+            "a:\n  b: 1\n\tc: 2\n", "AB-114 params.yaml:3: not YAML: .*\n  write blanks in place of the tab", id="tab"
         ),
-        pytest.param(
-            "a: {b: 1， c: 2}\n", "AB-188 params.yaml:1:9: a full-width comma (U+FF0C)\n  write ','", id="comma"
-        ),
-        pytest.param("a:\n  b: 1\n\tc: 2\n", "AB-188 params.yaml:3:1: a tab (U+0009)\n  write blanks", id="tab"),
-        pytest.param("a: 1\nb: x\0y\n", "AB-188 params.yaml:2:5: NUL (U+0000)\n  delete it", id="NUL"),
-        pytest.param(
-            "a: 1\r\nb: \x1b[2J\n", "AB-188 params.yaml:2:4: a hidden character (U+001B)\n  delete it", id="escape"
-        ),
-        pytest.param(
-            'a: "\\0"\n', "AB-188 params.yaml:1: a text holds NUL (U+0000)\n  take it out", id="NUL as an escape"
-        ),
-        pytest.param(
-            'a: ["\\udc80"]\n',
-            "AB-188 params.yaml:1: a text holds half of a character (U+DC80)\n  take it out",
-            id="surrogate",
-        ),
+        pytest.param("a: 1\nb: x\0y\n", "AB-114 params.yaml: not YAML: unacceptable character #x0000.*", id="NUL"),
+        pytest.param("a: \x1b[2J\n", "AB-114 params.yaml: not YAML: unacceptable character #x001b.*", id="escape"),
+        pytest.param('a: "\\0"\n', "AB-188 params.yaml:1: a text holds NUL .*\n  take it out", id="NUL as an escape"),
+        pytest.param('"\\0": 1\n', "AB-188 params.yaml:1: a key holds NUL .*\n  take it out", id="NUL in a key"),
+        pytest.param('a: ["\\udc80"]\n', "AB-188 .*:1: a text holds half of a character .*", id="surrogate"),
         pytest.param(
             "a: 2024-13-45\n",
             "AB-100 params.yaml:1: '2024-13-45' is written like a date and is none\n  mend it, or put text in quotes",
@@ -124,43 +103,22 @@ def test_all_such_keys_are_reported_together() -> None:
         ),
         pytest.param(
             f"a: {'9' * 5000}\n",
-            f"AB-109 params.yaml:1: '{'9' * 80}... (5,000 characters)' is a number that no value takes\n  "
-            "write one below 2^64",
+            r"AB-109 params.yaml:1: '9{80}... \(5,000 characters\)' is a number that no value takes\n  "
+            r"write one below 2\^64",
             id="an integer that Python does not print",
         ),
-        pytest.param(
-            "a: !!int x\n",
-            "AB-100 params.yaml:1: 'x' is written like a number and is none\n  mend it, or put text in quotes",
-            id="a tag that lies",
-        ),
-        pytest.param(
-            "a: =\n", "AB-106 params.yaml:1: tag not allowed (!!value)\n  write a plain value, text in quotes", id="="
-        ),
-        pytest.param(
-            "a: @user\n",
-            "AB-114 params.yaml:1: not YAML: found character '@' that cannot start any token\n  "
-            "put the value in quotes",
-            id="a value that begins with @",
-        ),
-        pytest.param(
-            "a:\n  b: 'x\nc: 1\n",
-            "AB-114 params.yaml:2: not YAML: found unexpected end of stream\n  close the quote",
-            id="the line where the quote was opened",
-        ),
-        pytest.param(
-            "a: [1, 2\nb: 3\n",
-            "AB-114 params.yaml:2: not YAML: expected ',' or ']', but got ':'\n  close the bracket, and put commas "
-            "between its values",
-            id="an open bracket",
-        ),
+        pytest.param(f"a: 0x{'f' * 5000}\n", "AB-109 params.yaml:1: .*", id="nor this one"),
+        pytest.param("a: !!int x\n", "AB-100 params.yaml:1: 'x' is written like a number and is none\n.*", id="a lie"),
+        pytest.param("a: =\n", r"AB-106 params.yaml:1: tag not allowed \(!!value\)\n  write a plain .*", id="="),
+        pytest.param("a: !!set {x}\n", r"AB-106 params.yaml:1: tag not allowed \(!!set\)\n.*", id="a set"),
+        pytest.param("a: @user\n", "AB-114 params.yaml:1: .*\n  put the value in quotes", id="begins with @"),
+        pytest.param("a:\n  b: 'x\nc: 1\n", "AB-114 params.yaml:2: .*\n  close the quote", id="where it was opened"),
+        pytest.param("a: [1, 2\nb: 3\n", "AB-114 params.yaml:2: .*\n  close the bracket.*", id="an open bracket"),
         pytest.param('a: "\\UFFFFFFFF"\n', "AB-114 params.yaml: not YAML: .*\n  write it as it is", id="an escape"),
-        pytest.param("- " * 100_000, "AB-105 params.yaml:1: nesting deeper than 50\n  flatten the file", id="dashes"),
-        pytest.param("? " * 100_000, "AB-105 params.yaml:1: nesting deeper than 50\n  flatten the file", id="marks"),
-        pytest.param(
-            "".join(f"{' ' * level}a:\n" for level in range(1000)),
-            "AB-105 params.yaml:50: nesting deeper than 50\n  flatten the file",
-            id="indentation",
-        ),
+        pytest.param("%YAML 3.1\n---\na: 1\n", "AB-114 .*\n  write YAML 1.2", id="another version"),
+        pytest.param("- " * 100_000, "AB-105 params.yaml: nested too deep\n  flatten the file", id="dashes"),
+        pytest.param("? " * 100_000, "AB-105 params.yaml: nested too deep\n  flatten the file", id="marks"),
+        pytest.param("".join(f"{' ' * level}a:\n" for level in range(1000)), "AB-105 .*", id="indentation"),
         pytest.param("a: &a [*a]\n", "AB-104 params.yaml: more than 10,000 values\n.*", id="itself"),
         pytest.param("a: &a {<<: *a}\n", "AB-104 params.yaml: more than 10,000 values\n.*", id="itself merged"),
         pytest.param("a: [" + "1," * 300_000, "AB-104 params.yaml: more than 10,000 values\n.*", id="a long list"),
@@ -168,46 +126,23 @@ def test_all_such_keys_are_reported_together() -> None:
 )
 def test_the_message(text: str, expected: str) -> None:
     (line,) = messages(text)
-    assert line == expected or re.fullmatch(expected, line), line
+    assert re.fullmatch(expected, line, re.DOTALL), line
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "expected"),
+    ("text", "value"),
     [
-        (
-            "confidence: 0.95",
-            "confidence: 0．95",
-            "AB-100 params.yaml: compare.confidence: expected a number, found text '0．95'\n  write 0.95",
-        ),
-        (
-            "betas: [0.9, 0.98]",
-            "betas: [0.9，0.98]",
-            "AB-100 params.yaml: pretrain.all.optim.betas.0: expected a number, found text '0.9，0.98'\n  "
-            "a full-width comma (U+FF0C) stands in it: write ','",
-        ),
-        (
-            "dictionary: data/sources/words.txt",
-            "dictionary: 2024",
-            'AB-100 params.yaml: tokenize.all.words.dictionary: expected text, found an integer 2024\n  write "2024"',
-        ),
-        (
-            "dictionary: data/sources/words.txt",
-            "dictionary:",
-            "AB-100 params.yaml: tokenize.all.words.dictionary: expected text, found nothing\n  write a text",
-        ),
-        (
-            "confidence: 0.95",
-            f"confidence: {'x' * 900_000}",
-            f"AB-100 params.yaml: compare.confidence: expected a number, found text '{'x' * 79}... (900,002 "
-            "characters)\n  write a plain number without quotes, such as 0.5",
-        ),
+        ("1", 1), ("+1", 1), ("012", 12), ("0o17", 15), ("0x1F", 31), ("1_000", 1000), ("600_000", 600_000),
+        ("1.0", 1.0), (".5", 0.5), ("1.", 1.0), ("1e-4", 1e-4), ("5.0e-5", 5e-5), ("1E5", 1e5), (".inf", math.inf),
+        ("true", True), ("True", True), ("FALSE", False), ("yes", "yes"), ("no", "no"), ("on", "on"), ("off", "off"),
+        ("null", None), ("~", None), ("", None), ("12:30:45", "12:30:45"), ("1,000", "1,000"), ("5%", "5%"),
+        ("'1'", "1"), ('"true"', "true"), ("a b", "a b"), ("0．5", "0．5"), ("2024-01-02", datetime.date(2024, 1, 2)),
+        ("[1, 1.0, a]", [1, 1.0, "a"]), ("{b: {}}", {"b": {}}), ("|\n  x\n", "x\n"),
     ],
-)
-def test_a_value_is_shown_short_and_with_how_to_write_it(old: str, new: str, expected: str) -> None:
-    assert old in SMOKE_TEXT
-    with pytest.raises(UserError) as raised:
-        check_all(load(SMOKE_TEXT.replace(old, new, 1), FILE), FILE)
-    assert str(raised.value) == expected
+)  # fmt: skip
+def test_values_have_the_types_of_yaml_1_2(text: str, value: object) -> None:
+    loaded = load(f"a: {text}\n", FILE)["a"]
+    assert (repr(loaded), type(loaded)) == (repr(value), type(value))
 
 
 FRAGMENTS = [
@@ -255,7 +190,11 @@ def message_of(check: Callable[[], object]) -> str:
 @given(TEXTS)
 @settings(max_examples=150, deadline=None)
 def test_any_text_is_a_document_or_an_error(text: str) -> None:
-    message_of(lambda: load(text, FILE))
+    """And a document says what ruamel's own loader says, which DVC has."""
+    if not message_of(lambda: load(text, FILE)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert repr(load(text, FILE)) == repr(YAML(typ="safe", pure=True).load(text))
 
 
 def places(values: Any, prefix: tuple[str, ...] = ()) -> list[tuple[str, ...]]:

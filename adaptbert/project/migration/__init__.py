@@ -1,1 +1,0 @@
-"""Rewrites a params.yaml of the schema before starts, arms and draws had names."""
