@@ -21,10 +21,10 @@ from adaptbert.model.packing import pack
 from adaptbert.model.precision import BF16, chosen
 from adaptbert.model.to_device import to
 from adaptbert.runtime.libraries import DETERMINISTIC
-from adaptbert.runtime.peak_flops import matmul_peak
 from benchmarks import finetuning, masked_lm
 from benchmarks.gpu_compiled import fine_tuning_in_each_mode, masked_lm_in_each_mode
 from benchmarks.gpu_runs import Scale, Values, batches_of, documents_of, same_bits, trained
+from benchmarks.peak_flops import matmul_peak
 from benchmarks.peer import peers
 from benchmarks.profile import profiled
 from benchmarks.rounds import OURS, compared

@@ -24,12 +24,12 @@ from adaptbert.model.flops import training_flop
 from adaptbert.model.precision import BF16, chosen
 from adaptbert.pretraining.masked_lm import MaskedBatches, MaskedLM
 from adaptbert.pretraining.masking import Masker, MaskingConfig
-from adaptbert.runtime.peak_flops import matmul_peak
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.tokenization.store.tokenizer import Tokenizer
 from adaptbert.training.document_stream import DocumentStream
 from adaptbert.training.loop import fit
 from adaptbert.training.plan import Measure, Plan
+from benchmarks.peak_flops import matmul_peak
 from benchmarks.peer import MEGABATCH, Flags, peers, timed
 from benchmarks.profile import profiled
 from benchmarks.roofline import at_most, least_seconds

@@ -18,8 +18,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
-from adaptbert.runtime.peak_flops import matmul_peak, wait
 from adaptbert.training.plan import Measure
+from benchmarks.peak_flops import matmul_peak, wait
 from benchmarks.rounds import OTHER_PRECISION, OURS
 
 LOOKUPS = {"aten::embedding", "aten::index_select", "aten::gather", "aten::index"}

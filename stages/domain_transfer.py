@@ -48,7 +48,7 @@ def domain_transfer(
     """Train the rung of a corpus from the rung below."""
     from adaptbert.model.checkpoint import Checkpoint
     from adaptbert.pretraining.rung import RungRun, train_rung
-    from adaptbert.pretraining.rung_outputs import RungPaths, keep_rung
+    from adaptbert.pretraining.rung_outputs import keep_rung
     from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
 
     seed = seed_of_draw(seed, int(draw))
@@ -60,7 +60,7 @@ def domain_transfer(
     below, name = Checkpoint.load(init), f"domain_transfer/{out.name}"
     texts = [heldout / text for text in dict.fromkeys([GENERAL, corpus])]
     rung = RungRun("domain_transfer", name, below, training, params, measure, seed, texts)
-    keep_rung(train_rung(rung, work, run), RungPaths(out, metrics), work, run)
+    keep_rung(train_rung(rung, work, run), out, metrics, work, run)
 
 
 STAGE = Stage(

@@ -41,7 +41,7 @@ def pretrain(
     from adaptbert.model.card import Provenance
     from adaptbert.model.checkpoint import Checkpoint
     from adaptbert.pretraining.rung import RungRun, train_rung
-    from adaptbert.pretraining.rung_outputs import RungPaths, keep_rung
+    from adaptbert.pretraining.rung_outputs import keep_rung
     from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
     from adaptbert.tokenization.store.tokenizer import Tokenizer
 
@@ -61,7 +61,7 @@ def pretrain(
         checkpoint.save(part, config, vocabulary, untrained)
         first = Checkpoint.load(part) if weights.encoder is not None else public
         rung = RungRun("pretrain", f"pretrain/{start}", first, corpus, params, measure, seed, [heldout / GENERAL])
-        keep_rung(train_rung(rung, work, run), RungPaths(out, metrics), work, run)
+        keep_rung(train_rung(rung, work, run), out, metrics, work, run)
 
 
 STAGE = Stage(

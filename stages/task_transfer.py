@@ -9,7 +9,6 @@ from adaptbert.base.expansion import seed_of_draw
 from adaptbert.base.ladder import GENERAL
 from adaptbert.pretraining.heldout_evaluation import MeasureConfig
 from adaptbert.pretraining.rung_config import RungConfig
-from adaptbert.pretraining.stop_rule import TaskStopConfig
 from adaptbert.runtime.stage import Stage
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.training.resume import Work
@@ -17,9 +16,6 @@ from adaptbert.training.resume import Work
 
 class TaskTransferParams(RungConfig):
     """The third rung."""
-
-    stop: TaskStopConfig | None = None
-    """When a rung ends before its budget; left out, it never does."""
 
 
 def task_transfer(
@@ -41,16 +37,14 @@ def task_transfer(
     """Train the rung of a task from a general or domain rung."""
     from adaptbert.model.checkpoint import Checkpoint
     from adaptbert.pretraining.rung import RungRun, train_rung
-    from adaptbert.pretraining.rung_outputs import RungPaths, keep_rung
+    from adaptbert.pretraining.rung_outputs import keep_rung
     from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
 
-    seed, corpus, held_back = seed_of_draw(seed, int(draw)), TokenizedCorpus.load(text), None
-    if params.stop is not None:  # the held-out set of a task is dev text, on which no rule may decide
-        corpus, held_back = corpus.divided(params.stop.heldout_fraction, measure.seed)
+    seed, corpus = seed_of_draw(seed, int(draw)), TokenizedCorpus.load(text)
     below, name = Checkpoint.load(init), f"task_transfer/{out.name}"
     texts = [heldout / GENERAL, heldout / task]
-    rung = RungRun("task_transfer", name, below, corpus, params, measure, seed, texts, held_back)
-    keep_rung(train_rung(rung, work, run), RungPaths(out, metrics), work, run)
+    rung = RungRun("task_transfer", name, below, corpus, params, measure, seed, texts)
+    keep_rung(train_rung(rung, work, run), out, metrics, work, run)
 
 
 STAGE = Stage(

@@ -3,14 +3,28 @@
 import math
 import os
 import sys
+from contextlib import suppress
+from pathlib import Path
 
-from adaptbert.base.control_group import processor_limit
+GROUP = Path("/sys/fs/cgroup")
+QUOTAS = (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us"))
+"""Quota and period of the control group of a container, as it sees them itself: of version 2, of version 1."""
 
 
 def cores() -> int:
     """CPU cores that this process may use: of its affinity, and of the quota of its container, a part counted whole."""
     there = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-    return math.ceil(min(there, processor_limit()))
+    return math.ceil(min(there, _quota()))
+
+
+def _quota() -> float:
+    """Cores' worth of time that a container may use; it sees all cores of the machine."""
+    for files in QUOTAS:
+        with suppress(OSError, ValueError):  # not there; "max" is no number, and stands for no quota
+            quota, period = (int(part) for file in files for part in (GROUP / file).read_text("ascii").split())
+            if quota > 0 and period > 0:
+                return quota / period
+    return math.inf
 
 
 def has_ended(pid: int, moment: float) -> bool:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -126,7 +125,7 @@ def train_seed(request: SeedRun, seed: int, savepoints: Savepoints, run: Run) ->
         freeze(model, params.freeze)
     module = FineTuning(model, shape, params.optim, request.steps, params.r_drop or params.adversarial)
     batches = _batches(request, seed, model.config.num_hidden_layers)
-    plan = _plan(request, seed, shape, model.config)
+    plan = _plan(request, seed, shape)
     fitted = fit(module, batches, plan, run, _measured_at(request, model, shape), savepoints)
     if plan.keep_best is not None:
         print(
@@ -210,7 +209,7 @@ def _batches(request: SeedRun, seed: int, layers: int) -> Batches:
     return UnfreezingBatches(stream, params.gradual_unfreezing, request.accumulate, request.epoch, layers)
 
 
-def _plan(request: SeedRun, seed: int, shape: Shape, config: Any) -> Plan:
+def _plan(request: SeedRun, seed: int, shape: Shape) -> Plan:
     params, rule = request.params, request.params.early_stopping
     return Plan(
         steps=request.steps,
@@ -219,7 +218,6 @@ def _plan(request: SeedRun, seed: int, shape: Shape, config: Any) -> Plan:
         precision=params.precision,
         seed=seed,
         loss_name="train/loss",
-        flop=partial(flop_of, params, shape, config),
         keep_best=None if rule is None else KeepBest(f"dev/{shape.metric}", rule.patience),
     )
 

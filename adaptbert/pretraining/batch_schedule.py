@@ -46,12 +46,7 @@ class BatchSchedule:
 
     @property
     def row(self) -> float:
-        return self.row_until(self.steps)
-
-    def row_until(self, steps: int) -> float:
-        """Tokens of a packed row, the mean over so many steps from the first on."""
-        short = min(self.short_steps, steps)
-        return self.long_row + (self.short_row - self.long_row) * short / max(1, steps)
+        return self.long_row + (self.short_row - self.long_row) * self.short_steps / max(1, self.steps)
 
     @classmethod
     def of(

@@ -4,9 +4,9 @@ pretrain, domain_transfer and task_transfer are this operation with three sets o
 adaptbert.pretraining.rung_outputs writes the results.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,21 +21,20 @@ from adaptbert.model.precision import named_precision
 from adaptbert.pretraining.batch_schedule import BatchSchedule
 from adaptbert.pretraining.heldout_evaluation import HeldOut, MeasureConfig
 from adaptbert.pretraining.masked_lm import LOSS_NAME, PAIR_PARTS, MaskedLM
-from adaptbert.pretraining.metrics.fill_in import PREFIX, fill_in
 from adaptbert.pretraining.metrics.heldout_measures import named, unnamed
-from adaptbert.pretraining.metrics.rung_metrics import FillIn
 from adaptbert.pretraining.rung_config import RungConfig
-from adaptbert.pretraining.rung_evaluation import Measures, RungEvaluation, early_steps, measured_steps
 from adaptbert.pretraining.sentence_evaluation import HeldOutPairs
 from adaptbert.pretraining.sentence_pairs import head_of
-from adaptbert.pretraining.stop_rule import rule
 from adaptbert.pretraining.untrained_head import is_near_chance, is_random
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
 from adaptbert.training import distributed
 from adaptbert.training.loop import fit
-from adaptbert.training.plan import Fitted, Measure, Plan
+from adaptbert.training.plan import Fitted, Plan
 from adaptbert.training.resume import Work
+
+Measures = dict[str, dict[str, float]]
+"""Held-out text -> `mlm_loss`, `bits_per_char`, `masked_accuracy`."""
 
 RANDOM_HEAD = (
     "the head of masked-language modelling in {name} was never trained: bits per character of this rung mean nothing,"
@@ -51,7 +50,6 @@ class RungRun:
         stage: the one that trains it.
         rung: its folder below models/.
         heldout: folders of the held-out sets that it is measured on while it is trained.
-        held_back: training text that the stop rule reads in place of the rung's own held-out set.
     """
 
     stage: str
@@ -62,7 +60,6 @@ class RungRun:
     measure: MeasureConfig
     seed: int
     heldout: Sequence[Path]
-    held_back: TokenizedCorpus | None = None
 
 
 @dataclass(frozen=True)
@@ -73,23 +70,17 @@ class TrainedRung:
         run: with the name of the precision that was used.
         model: has the head of masked-language modelling.
         parameters: of the model.
-        planned_steps: those of the budget, and of the warm-up of the head.
-        steps: that were trained.
+        steps: those of the budget, and of the warm-up of the head.
         row: tokens of a packed row, the mean over these steps.
-        curve: the points of `fitted.curve` that belong to it, without the measures of the fill-in curve.
-        before, after: held-out text -> `mlm_loss`, `bits_per_char`, `masked_accuracy`.
         untrained_head: whether the head is still at chance level; None where it had been trained before.
     """
 
     run: RungRun
     model: Any
     parameters: int
-    planned_steps: int
     steps: int
     row: float
     fitted: Fitted
-    curve: list[dict[str, float]]
-    fill_in: FillIn
     before: Measures
     after: Measures
     untrained_head: bool | None
@@ -98,11 +89,6 @@ class TrainedRung:
     def tokens(self) -> int:
         """As in params; the actual number differs a little, because documents are read whole."""
         return round(self.steps * self.run.params.global_batch_tokens)
-
-    @property
-    def kept_tokens(self) -> int:
-        """As `tokens`, up to the step of the present weights."""
-        return round(self.fitted.step * self.run.params.global_batch_tokens)
 
     @property
     def tflop(self) -> float:
@@ -124,43 +110,48 @@ def train_rung(rung: RungRun, work: Work, run: Run) -> TrainedRung:
     room = min(rung.params.block_size, model.config.max_position_embeddings)
     schedule = BatchSchedule.of(rung.corpus, rung.params, tokenizer, room, rung.seed)
     heldout = HeldOut(rung.heldout, rung.measure, tokenizer, rung.params.block_size)
-    stop = (rung.params.stop, rung.held_back) if rung.params.stop else None
-    evaluation = RungEvaluation(model, heldout, tokenizer, _heldout_pairs(rung, heldout, room), stop)
+    pairs = _heldout_pairs(rung, heldout, room)
 
     rung = _begin(rung, schedule, heldout, work)
     run.go_on(work.run)
     module = MaskedLM(model, rung.params.optim, schedule.body_steps, rung.params.head_warmup_steps)
-    before, first = evaluation.begin(rung.params.precision, _known(rung))
+    precision = rung.params.precision
+    before = heldout.measure(model, precision, _known(rung))
     began_untrained = start.has_weights and (
         start.has_random_head or (start.card is None and is_random(drawn, before, tokenizer.size))
     )
-    run.log_metrics({**named(before), **first}, step=0)
+    run.log_metrics(named(before), step=0)
     _report_beginning(rung, schedule, began_untrained, run)
-    controls = _controls(rung, evaluation, first)
-    keep_best = None
-    if rung.params.stop:
-        keep_best = rule(rung.params.stop, evaluation.stop_bits(before, rung.params.precision))
-    plan, measure_at = _plan(module, rung, schedule, evaluation)
-    fitted = fit(module, schedule.batches, replace(plan, keep_best=keep_best), run, measure_at, work.savepoints())
-    kept = next((point for point in fitted.curve if point["step"] == fitted.step), None)
-    after = unnamed(kept, heldout.sets) if kept else before
-    steps = int(fitted.curve[-1]["step"]) if fitted.curve else 0
+
+    def measure(_step: int) -> dict[str, float]:
+        sentences = pairs.measure(model, precision) if pairs else {}
+        return {**named(heldout.measure(model, precision)), **sentences}
+
+    measure_at = dict.fromkeys(measured_steps(schedule.steps, rung.params.measurements), measure)
+    fitted = fit(module, schedule.batches, _plan(rung, schedule), run, measure_at, work.savepoints())
+    after = unnamed(fitted.curve[-1], heldout.sets) if fitted.curve else before
     return TrainedRung(
         run=rung,
         model=model,
         parameters=parameters(model),
-        planned_steps=schedule.steps,
-        steps=steps,
-        row=schedule.row_until(steps),
+        steps=schedule.steps,
+        row=schedule.row,
         fitted=fitted,
-        curve=[_without_fill_in(point) for point in fitted.curve if point["step"] not in plan.beside],
-        fill_in=fill_in(
-            evaluation.members, [(0, first), *((int(point["step"]), point) for point in fitted.curve)], *controls
-        ),
         before=before,
         after=after,
         untrained_head=(schedule.steps == 0 or is_near_chance(after, tokenizer.size)) if began_untrained else None,
     )
+
+
+def measured_steps(steps: int, count: int) -> list[int]:
+    """At most `count` steps that grow by a constant factor up to the last one, from a tenth of the run on."""
+    if steps == 0:
+        return []
+    if count == 1:
+        return [steps]
+    first = math.log(max(1.0, steps / 10))
+    last = math.log(steps)
+    return sorted({round(math.exp(first + (last - first) * i / (count - 1))) for i in range(count)})
 
 
 def _check(rung: RungRun) -> None:
@@ -205,7 +196,7 @@ def _resume_key(rung: RungRun, precision: str, devices: int, heldout: Mapping[st
     """Everything that decides the result except code and machine."""
     start = rung.start
     return {
-        "params": {**rung.params.recorded(), "precision": precision},
+        "params": {**rung.params.model_dump(), "precision": precision},
         "seed": rung.seed,
         "devices": devices,
         "measure": rung.measure.model_dump(),
@@ -225,46 +216,13 @@ def _report_beginning(rung: RungRun, schedule: BatchSchedule, began_untrained: b
     print(f"{rung.rung}: {rung.corpus.tokens:,} tokens of text, {schedule.steps:,} steps of {batch:,} tokens")
 
 
-def _controls(
-    rung: RungRun, evaluation: RungEvaluation, first: dict[str, float]
-) -> tuple[dict[str, float], dict[str, float]]:
-    """The fill-in points of random weights, which a rung without others begins with, and of the most frequent token."""
-    precision = rung.params.precision
-    untrained = first if not rung.start.has_weights else evaluation.untrained(precision, rung.seed)
-    return untrained, evaluation.unigram(rung.corpus, rung.start.tokenizer)
-
-
 def _heldout_pairs(rung: RungRun, heldout: HeldOut, room: int) -> HeldOutPairs | None:
     head = head_of(rung.params.sentence_objective)
     return HeldOutPairs(heldout, head, room) if head else None
 
 
-def _plan(
-    module: MaskedLM, rung: RungRun, schedule: BatchSchedule, evaluation: RungEvaluation
-) -> tuple[Plan, dict[int, Measure]]:
-    """The plan without a stop rule, and what is measured after which step."""
+def _plan(rung: RungRun, schedule: BatchSchedule) -> Plan:
     params = rung.params
     loss_name, parts = ("train/loss", PAIR_PARTS) if head_of(params.sentence_objective) else (LOSS_NAME, ())
-    points = measured_steps(schedule.steps, params.measurements)
-    beside = early_steps(points[0]) if points else []
-    plan = Plan(
-        schedule.steps,
-        schedule.accumulate,
-        params.optim.clip_norm,
-        params.precision,
-        rung.seed,
-        loss_name,
-        parts,
-        partial(_flop, module.model.config, schedule.row),
-        beside=frozenset(beside),
-    )
-    measure_at: dict[int, Measure] = dict.fromkeys(beside, lambda _step: evaluation.between(params.precision))
-    return plan, measure_at | dict.fromkeys(points, lambda _step: evaluation.at_point(params.precision))
-
-
-def _without_fill_in(point: Mapping[str, float]) -> dict[str, float]:
-    return {name: value for name, value in point.items() if not name.startswith(PREFIX)}
-
-
-def _flop(config: Any, row: float, counts: Mapping[str, int]) -> float:
-    return training_flop(config, counts["tokens"], row, counts["chosen"], counts["chosen"])
+    steps, accumulate, clip_norm = schedule.steps, schedule.accumulate, params.optim.clip_norm
+    return Plan(steps, accumulate, clip_norm, params.precision, rung.seed, loss_name, parts)

@@ -1,6 +1,6 @@
 """The parameters of a rung: the sections `pretrain`, `domain_transfer` and `task_transfer`."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field, model_validator
 
@@ -11,7 +11,6 @@ from adaptbert.model.precision import Precision
 from adaptbert.pretraining.length_schedule import LengthsConfig
 from adaptbert.pretraining.masking import MaskingConfig
 from adaptbert.pretraining.sentence_pairs import SentenceObjective
-from adaptbert.pretraining.stop_rule import StopConfig
 from adaptbert.training.document_stream import BudgetConfig
 
 
@@ -41,8 +40,6 @@ class RungConfig(Config):
     """Of the matrix products; weights and optimizer are float32 either way. `auto`: the faster one on this device."""
     measurements: Annotated[int, Field(ge=1, le=bounds.POINTS)]
     """Points on the curves of held-out text, at steps that grow by a constant factor; the last step is one."""
-    stop: StopConfig | None = None
-    """When a rung ends before its budget; left out, it never does."""
 
     @model_validator(mode="after")
     def _divisible(self) -> "RungConfig":
@@ -63,14 +60,4 @@ class RungConfig(Config):
                 f"lengths.short_length {self.lengths.short_length} is larger than block_size {self.block_size}",
                 f"write short_length: {self.block_size}, or less",
             )
-        if self.stop and self.stop.most_forgetting is None and self.stop.patience >= self.measurements:
-            raise contradiction(
-                f"stop.patience {self.stop.patience} is not below measurements {self.measurements}: the rule never ends"
-                " a rung",
-                "raise measurements, or lower patience",
-            )
         return self
-
-    def recorded(self) -> dict[str, Any]:
-        """The values for the card of a checkpoint; a rule that is off leaves no trace there."""
-        return self.model_dump(exclude=None if self.stop else {"stop"})

@@ -1,6 +1,5 @@
 """The outputs of a trained rung: checkpoint and metrics as files, its figures in the tracking run, a summary line."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from adaptbert.base.files import write_json
@@ -13,44 +12,25 @@ from adaptbert.pretraining.metrics.rung_metrics import (
     MaskingMetrics,
     RungMetrics,
     SentenceCounts,
-    StopMetrics,
     VocabularyGrowth,
 )
-from adaptbert.pretraining.rung import TrainedRung
-from adaptbert.pretraining.rung_evaluation import Measures
+from adaptbert.pretraining.rung import Measures, TrainedRung
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.training.resume import Work
 
 
-@dataclass(frozen=True)
-class RungPaths:
-    """Output paths of a rung.
-
-    Attributes:
-        out: folder of the checkpoint.
-        metrics: a JSON file.
-    """
-
-    out: Path
-    metrics: Path
-
-
-def keep_rung(trained: TrainedRung, paths: RungPaths, work: Work, run: Run) -> None:
-    """Write, log and report; the metrics file is written last."""
+def keep_rung(trained: TrainedRung, out: Path, metrics_file: Path, work: Work, run: Run) -> None:
+    """Write the folder of the checkpoint and, last, the metrics file; log and report."""
     metrics = metrics_of(trained)
     trained.run.start.hand_on_pooler(trained.model)
-    card = checkpoint.save(paths.out, trained.model, trained.run.start.tokenizer, provenance_of(trained, metrics))
+    card = checkpoint.save(out, trained.model, trained.run.start.tokenizer, provenance_of(trained, metrics))
     if metrics.sentence:
         print(f"  {metrics.sentence.pairs:,} pairs, {metrics.sentence.unpaired:,} documents too short for one")
-    write_json(paths.metrics, metrics.as_json())
-    work.finish(paths.metrics)
+    write_json(metrics_file, metrics.as_json())
+    work.finish(metrics_file)
     _log(metrics, card, run)
-    run.log_artifact(paths.out / CARD)
-    run.log_artifact(paths.metrics)
-    if metrics.stop:
-        ended = f"{metrics.stop.reason} ended training" if metrics.stop.reason else "training was not ended"
-        of = f"{metrics.steps:,} steps of {metrics.stop.planned_steps:,}"
-        print(f"  stop rule: {ended} ({of}); the weights after step {metrics.stop.kept_step:,} are kept")
+    run.log_artifact(out / CARD)
+    run.log_artifact(metrics_file)
     bits = {name: (metrics.before[name].bits_per_char, after.bits_per_char) for name, after in metrics.after.items()}
     print("  bits per character: " + ", ".join(f"{name} {was:.3f} -> {now:.3f}" for name, (was, now) in bits.items()))
 
@@ -78,35 +58,19 @@ def metrics_of(trained: TrainedRung) -> RungMetrics:
         random_head=trained.untrained_head,
         before=_typed(trained.before),
         after=_typed(trained.after),
-        curve=[CurvePoint.model_validate(point) for point in trained.curve],
+        curve=[CurvePoint.model_validate(point) for point in trained.fitted.curve],
         masking=MaskingMetrics.model_validate(masking),
-        fill_in=trained.fill_in,
-        stop=_stop(trained),
-    )
-
-
-def _stop(trained: TrainedRung) -> StopMetrics | None:
-    """What the stop rule did; None without one."""
-    if trained.run.params.stop is None:
-        return None
-    ended = trained.fitted.ended
-    return StopMetrics(
-        planned_steps=trained.planned_steps,
-        kept_step=trained.fitted.step,
-        kept_tokens=trained.kept_tokens,
-        reason="forgetting" if ended == "limit" else ended,
     )
 
 
 def provenance_of(trained: TrainedRung, metrics: RungMetrics) -> Provenance:
     """The card without the digests of the other files."""
     rung, start = trained.run, trained.run.start
-    tokens = trained.kept_tokens
-    read = [{**text, "trained_tokens": tokens} for text in rung.corpus.texts] if trained.fitted.step else []
+    read = [{**text, "trained_tokens": trained.tokens} for text in rung.corpus.texts] if trained.steps else []
     return Provenance(
         stage=rung.stage,
         rung=rung.rung,
-        params={**rung.params.recorded(), "seed": rung.seed},
+        params={**rung.params.model_dump(), "seed": rung.seed},
         init=start.digest,
         texts=[*start.texts, *read],
         measured=trained.after,
@@ -124,6 +88,3 @@ def _log(metrics: RungMetrics, card: Card, run: Run) -> None:
     run.set_tags({**tags, "checkpoint": str(card.weights)})
     mask = {f"mask/{name}": value for name, value in metrics.masking.measures.items()}
     run.log_metrics({"cost/tokens": metrics.tokens, "cost/tflop": metrics.tflop, **mask})
-    if metrics.stop:
-        run.set_tags({"stopped": metrics.stop.reason or "no"})
-        run.log_metrics({"stop/kept_step": metrics.stop.kept_step, "stop/steps": metrics.steps})

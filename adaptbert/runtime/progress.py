@@ -1,16 +1,16 @@
 """Progress of a training run: a bar in a terminal, elsewhere a line every few seconds; the tracking run has the speed.
 
-Step, loss, speed, share of the peak speed of the machine, and the time left; and why it is slow where the process gets
-less of the processor than it could use.
+Step, loss, speed and the time left; and that it is slow because the process gets less of the processor than it could
+use.
 """
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from adaptbert.runtime.processor_share import ProcessorShare
 from adaptbert.runtime.tracking.run import Run
 
 if TYPE_CHECKING:
@@ -90,28 +90,19 @@ class Progress:
 
     Args:
         steps: at which the run ends.
-        run: gets `train/tokens_per_second`, `train/share_of_peak` and the load of the machine.
-        flop: counts of `MicroBatch.counts` -> floating-point operations; None where unknown.
-        peak: peak floating-point operations per second of all devices; called only when progress is shown.
+        run: gets `train/tokens_per_second` and the load of the machine.
     """
 
-    def __init__(
-        self,
-        steps: int,
-        run: Run,
-        flop: Callable[[Mapping[str, int]], float] | None = None,
-        peak: Callable[[], float] = lambda: float("inf"),
-    ) -> None:
-        self._steps, self._run, self._flop, self._peak = steps, run, flop, peak
+    def __init__(self, steps: int, run: Run) -> None:
+        self._steps, self._run = steps, run
         self._line = StatusLine(sys.stdout, steps)
-        self._processor = ProcessorShare()
         self.begin(0, {})
 
     def begin(self, step: int, counts: Mapping[str, int]) -> None:
         """Training begins after `step` steps with these counts."""
         self._first, self._counts = step, dict(counts)
         self._began = self._recorded = time.monotonic()
-        self._processor.read()
+        self._times = processor_times()
         self._line.begin()
 
     def is_due(self) -> bool:
@@ -137,38 +128,38 @@ class Progress:
 
     def tell(self, step: int, counts: Mapping[str, int], loss: float) -> None:
         """Show how far training is after `step` steps with these counts, and record the speed."""
-        done = {name: number - self._counts.get(name, 0) for name, number in counts.items()}
         seconds = max(1e-9, time.monotonic() - self._began)
-        figures = {"train/tokens_per_second": done["tokens"] / seconds}
-        if self._flop is not None:
-            with self.paused():
-                peak = self._peak()
-            figures["train/share_of_peak"] = self._flop(done) / seconds / peak
-        if (share := self._processor.read()) is not None:
-            figures["train/share_of_processor"] = share
-        self._show(step, loss, figures, seconds / (step - self._first) * (self._steps - step))
-        now = time.monotonic()
-        if step == self._steps or now - self._recorded > LINE_SECONDS:
-            self._run.log_metrics(figures, step)
-            self._run.log_machine(step)
-            self._recorded = now
-
-    def _show(self, step: int, loss: float, figures: Mapping[str, float], left: float) -> None:
-        share = figures.get("train/share_of_peak")
+        speed = (counts["tokens"] - self._counts.get("tokens", 0)) / seconds
+        left = seconds / (step - self._first) * (self._steps - step)
+        before, self._times = self._times, processor_times()
         parts = [
             f"step {step:>6,}/{self._steps:,}",
             f"loss {loss:.3f}",
-            f"{figures['train/tokens_per_second']:,.0f} tokens/s",
-            *([f"{share:.0%} of peak"] if share is not None else []),
+            f"{speed:,.0f} tokens/s",
             f"{int(left) // 60}:{int(left) % 60:02d} left",
-            *self._little(figures.get("train/share_of_processor", 1.0)),
+            *_little(*(now - then for now, then in zip(self._times, before, strict=True))),
         ]
         self._line.show(step, "  ".join(parts))
+        now = time.monotonic()
+        if step == self._steps or now - self._recorded > LINE_SECONDS:
+            self._run.log_metrics({"train/tokens_per_second": speed}, step)
+            self._run.log_machine(step)
+            self._recorded = now
 
-    def _little(self, share: float) -> list[str]:
-        """That the process gets little of the processor, and why."""
-        limited = self._processor.held_by_a_limit()
-        if share >= LITTLE:
-            return []
-        why = "the CPU quota of its container" if limited else "other processes are at work"
-        return [f"gets {share:.0%} of the processor time that it could use: {why}"]
+
+def processor_times() -> tuple[int, int]:
+    """Nanoseconds that the threads of this process ran, and waited to run; 0 where Linux does not count them."""
+    ran = waited = 0
+    for path in Path("/proc/self/task").glob("*/schedstat"):
+        with suppress(OSError, ValueError):  # the thread has ended
+            times = path.read_text("ascii").split()
+            ran, waited = ran + int(times[0]), waited + int(times[1])
+    return ran, waited
+
+
+def _little(ran: int, waited: int) -> list[str]:
+    """That the process gets little of the processor: threads that could run wait for it."""
+    if waited <= 0 or ran >= LITTLE * (ran + waited):
+        return []
+    share = max(0.0, ran / (ran + waited))  # negative when a thread has ended
+    return [f"gets {share:.0%} of the processor time that it could use: other processes, or a quota, have the rest"]

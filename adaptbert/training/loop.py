@@ -22,7 +22,6 @@ from adaptbert.base.seeds import seed_of
 from adaptbert.model.compiled import mode
 from adaptbert.runtime import signals
 from adaptbert.runtime.allocator import keep_freed_memory
-from adaptbert.runtime.peak_flops import matmul_peak
 from adaptbert.runtime.progress import Progress
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.runtime.worker_pool import batch_workers
@@ -72,10 +71,7 @@ def fit(
     world = count(plan.accumulate)
     if reason := idle_devices(plan.accumulate):
         print(f"  {reason}")
-    dtype = torch.bfloat16 if plan.precision == "bf16-mixed" else torch.float32
-    if torch.cuda.is_available():
-        matmul_peak(dtype)  # before training has taken the memory
-    progress = Progress(plan.steps, run, plan.flop, lambda: world * matmul_peak(dtype))
+    progress = Progress(plan.steps, run)
     monitor = Monitor(plan, run, measure_at or {}, savepoints, progress)
     state = savepoints.latest() if savepoints else None
     if state is not None:
@@ -83,7 +79,7 @@ def fit(
         if state.step == plan.steps or monitor.is_over:
             return monitor.fitted(module)
         print(f"  resumed after step {state.step:,} of {plan.steps:,}")
-    may_end = frozenset(measure_at or ()) - plan.beside if plan.keep_best is not None else frozenset()
+    may_end = frozenset(measure_at or ()) if plan.keep_best is not None else frozenset()
     job = _Job(module, batch, plan, monitor.step, optimizer_part(state), torch.get_num_threads(), may_end)
     with monitor.closing(), started(world, follow) as ranks, signals.deferred(), progress.closing():
         _train(ranks.share(job), ranks, monitor)
@@ -189,7 +185,7 @@ class _Steps(pl.Callback):
             signals.ignore()
         else:
             signals.insist()
-            self._monitor.begin(module)
+            self._monitor.begin()
         if self._job.first:
             _restore_optimizer(trainer, self._job.first, self._job.means)
 

@@ -76,7 +76,6 @@ class Monitor:
             self._curve,
             {**self._counts, "skipped_steps": self._health.skipped, "spikes": self._health.spikes},
             self.step if self._best is None else self._best.step,
-            self._best.ended if self._best is not None and self.step < self._plan.steps else None,
         )
 
     # Resuming and saving
@@ -105,15 +104,9 @@ class Monitor:
         finally:
             self._thread.close()
 
-    def begin(self, module: pl.LightningModule) -> None:
+    def begin(self) -> None:
         """Called before the first step, and before the first of a resumed run."""
-        if self._best is not None and self._best.rule.before is not None and not self._best_weights:
-            self._keep(module)
         self._progress.begin(self.step, self._counts)
-
-    def _keep(self, module: pl.LightningModule) -> None:
-        """The present weights are the best."""
-        self._best_weights = {name: tensor.detach().clone() for name, tensor in weights(module)}
 
     def _save(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
         assert self._savepoints is not None
@@ -227,14 +220,17 @@ class Monitor:
     def _measure(self, module: pl.LightningModule) -> None:
         measures = self._measure_at[self.step](self.step)
         self._run.log_metrics(measures, self.step)
-        point = {"step": self.step, "tokens": self._counts["tokens"], **measures}
-        if self.step in self._plan.beside:
-            self._curve.append(point)
-            return
-        self._curve.append({**point, **self._means(self._since_measured)})
+        self._curve.append(
+            {
+                "step": self.step,
+                "tokens": self._counts["tokens"],
+                **measures,
+                **self._means(self._since_measured),
+            }
+        )
         self._since_measured = []
         if self._best is not None and self._best.observe(self.step, measures):
-            self._keep(module)
+            self._best_weights = {name: tensor.detach().clone() for name, tensor in weights(module)}
 
     def _means(self, steps: list[list[float]]) -> dict[str, float]:
         """Mean loss and parts of the steps with a finite loss; if there are none, those of the last such step."""

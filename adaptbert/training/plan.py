@@ -6,7 +6,7 @@ from typing import Protocol
 
 import torch
 
-from adaptbert.training.early_stopping import Ended, KeepBest
+from adaptbert.training.early_stopping import KeepBest
 
 
 class MicroBatch(Protocol):
@@ -42,11 +42,7 @@ class Plan:
         seed: of dropout, micro-batch by micro-batch.
         loss_name: of the loss on the curves, e.g. `train/mlm_loss`.
         parts: other values that `training_step` returns by these names; the curves get their means over micro-batches.
-        flop: floating-point operations for such counts, for the reported share of the machine's peak; for several
-            devices it must be picklable, as batches must.
         keep_best: selects the measured step that is kept, and when to stop; None keeps the last of all steps.
-        beside: measured steps that neither `keep_best` nor the mean training loss of a point sees, so that the other
-            points are what they were without them.
     """
 
     steps: int
@@ -56,9 +52,7 @@ class Plan:
     seed: int
     loss_name: str
     parts: tuple[str, ...] = ()
-    flop: Callable[[Mapping[str, int]], float] | None = None
     keep_best: KeepBest | None = None
-    beside: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -66,17 +60,14 @@ class Fitted:
     """The results of a run besides the weights.
 
     Attributes:
-        curve: a dict for each measured step: `step`, `tokens`, the measures, the mean training loss since the last one
-            (not in those of `Plan.beside`).
+        curve: a dict for each measured step: `step`, `tokens`, the measures, the mean training loss since the last one.
         counts: sums over all micro-batches, and `skipped_steps`, `spikes`.
         step: the optimizer step of the present weights: the last, or the best.
-        ended: why `Plan.keep_best` ended the run before its last step; None where it did not.
     """
 
     curve: list[dict[str, float]]
     counts: dict[str, int]
     step: int
-    ended: Ended | None = None
 
 
 Measure = Callable[[int], Mapping[str, float]]

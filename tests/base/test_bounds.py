@@ -18,7 +18,7 @@ from tests.support.messages import messages_in
 
 SMOKE = params.read(ROOT / "presets/smoke.yaml")
 NO_SIZES = {
-    "weight", "class_weights", "epsilon", "clip_norm", "most_forgetting",  # factors, and bits
+    "weight", "class_weights", "epsilon", "clip_norm",  # factors
     "labels", "corpora", "primary",  # names, which other names of the file bound
     "range", "betas",  # two numbers each
 }  # fmt: skip

@@ -38,23 +38,21 @@ def test_every_file_of_params_is_taken() -> None:
         paths = {values["path"] for values in document["collect"].values()}
         paths |= {values[split] for values in document["collect_task"].values() for split in ("train", "dev", "test")}
         made = {*study.parts.values(), *(file for file, _ in study.parts), *study.renamed.values()}
-        made |= {new for new, _ in study.first.values()}
         for path in paths:
             file = Path(path).name
             assert path == f"data/own/{file}"
             assert file in made or any(Path(file).match(pattern) for pattern in study.taken), file
 
 
-def test_files_are_divided_cut_and_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_are_divided_and_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data, project, run = tmp_path / "data", tmp_path / "project", list[list[str]]()
     data.mkdir()
     project.mkdir()
-    for file in ("zh_general", "zh_domain_weibo"):
-        with gzip.open(data / f"{file}.jsonl.gz", "wt") as rows:
-            rows.writelines(json.dumps(row) + "\n" for row in ROWS)
+    with gzip.open(data / "zh_general.jsonl.gz", "wt") as rows:
+        rows.writelines(json.dumps(row) + "\n" for row in ROWS)
     (data / "zh_task_ewect_usual.dev.jsonl.gz").write_bytes(b"rows")
     monkeypatch.setattr(studies.subprocess, "run", lambda command, **_: run.append(command))
-    prepare("stop_rule", data, project)
+    prepare("weibo", data, project)
 
     def read(file: str) -> list[str]:
         with gzip.open(project / f"data/own/{file}", "rt") as rows:
@@ -62,7 +60,6 @@ def test_files_are_divided_cut_and_taken(tmp_path: Path, monkeypatch: pytest.Mon
 
     assert read("zh_general.jsonl.gz") == [row["id"] for row in ROWS if row["source"] == "xwlb"]
     assert read("zh_histories.jsonl.gz") == [row["id"] for row in ROWS if row["source"] != "xwlb"]
-    assert read("zh_few_posts.jsonl.gz") == [row["id"] for row in ROWS[:600]]
     assert (project / "data/own/zh_task_ewect_usual.dev.jsonl.gz").read_bytes() == b"rows"
-    assert (project / "params.yaml").read_bytes() == (FOLDER / "stop_rule.yaml").read_bytes()
+    assert (project / "params.yaml").read_bytes() == (FOLDER / "weibo.yaml").read_bytes()
     assert [command[1:] for command in run] == [["-m", "adaptbert.cli", "ladder"]]

@@ -44,11 +44,6 @@ def values(accumulate: int) -> dict[str, Any]:
             "dropout": 0.1,
             "measurements": 3,
         }
-    # Both rules end their rung at some measurement: the first by general text, the second by patience.
-    harsh = document["domain_transfer"]["all"]["optim"] | {"learning_rate": 0.03}
-    rule = {"stop": {"patience": 5, "most_forgetting": 0.05}, "measurements": 6, "optim": harsh}
-    document["domain_transfer"]["all"] |= rule
-    document["task_transfer"]["all"] |= rule | {"stop": {"patience": 1, "heldout_fraction": 0.1}}
     document["ladder"]["starts"]["small"]["encoder"] = {
         "layers": 2,
         "hidden_size": 32,

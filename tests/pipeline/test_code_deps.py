@@ -23,7 +23,6 @@ TAKEN = {
     "runtime.libraries.same_bits": "a setting for CUDA, and a part of the key of a run",
     "runtime.locks.finish": "marks a run as finished; no value comes back",
     "runtime.params.params_file": "reads the YAML file of a data set of the hub, as params.yaml is read",
-    "runtime.peak_flops.matmul_peak": "a speed, for the progress line and the tracking run",
     "runtime.progress.Progress": "prints; no value comes back",
     "runtime.tracking.run.Run": "records; no value comes back",
     "runtime.worker_pool.in_order": "gives back what the function gave, in order (tests/runtime/test_worker_pool.py)",

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptbert.base.start import EncoderConfig, StartConfig
-from adaptbert.pretraining.rung_evaluation import early_steps, measured_steps
+from adaptbert.pretraining.rung import measured_steps
 from tests.support import tiny_params
 from tests.support.rungs import ENCODER
 
@@ -23,15 +23,6 @@ def test_measured_steps(steps: int, count: int) -> None:
         assert points[-1] == steps
         assert points[0] >= 1
         assert points[0] == steps or points[0] <= max(1, steps // 10 + 1)
-
-
-def test_early_steps() -> None:
-    """Two a decade, up to half of the first measured step."""
-    assert early_steps(1) == []
-    assert early_steps(2) == [1]
-    assert early_steps(59) == [1, 3, 10]
-    assert early_steps(60) == [1, 3, 10, 30]
-    assert early_steps(1000) == [1, 3, 10, 30, 100, 300]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.pretraining.heldout_evaluation import sets_in
 from adaptbert.pretraining.masked_lm import MaskedBatches, MaskedLM
 from adaptbert.pretraining.rung import RungRun, train_rung
-from adaptbert.pretraining.rung_outputs import RungPaths, keep_rung
+from adaptbert.pretraining.rung_outputs import keep_rung
 from adaptbert.pretraining.untrained_head import HeadWarmupBatches, is_random
 from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
 from adaptbert.training.document_stream import BudgetConfig, DocumentStream
@@ -128,7 +128,7 @@ class Public:
             "pretrain", name, start, self.text, params, tiny_params.MEASURE, 1, sets_in(self.root / "heldout")
         )
         work, run = tiny.work(self.root), tiny.no_record()
-        keep_rung(train_rung(rung, work, run), RungPaths(self.folder(name), self.root / f"{name}.json"), work, run)
+        keep_rung(train_rung(rung, work, run), self.folder(name), self.root / f"{name}.json", work, run)
         return read_json(self.root / f"{name}.json")
 
 

@@ -3,16 +3,12 @@
 import io
 import sys
 import threading
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-import torch
 from mlflow import MlflowClient
 
 from adaptbert.runtime import progress
-from adaptbert.runtime.peak_flops import matmul_peak
-from adaptbert.runtime.processor_share import ProcessorShare
 from adaptbert.runtime.progress import Progress, StatusLine
 from adaptbert.runtime.tracking import run as tracking
 from adaptbert.runtime.tracking.run import open_run
@@ -46,16 +42,12 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 @pytest.fixture(autouse=True)
 def _undisturbed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The machine that the tests run on may be busy, and the line would say so."""
-    monkeypatch.setattr(ProcessorShare, "read", lambda _: None)
+    monkeypatch.setattr(progress, "processor_times", lambda: (0, 0))
 
 
-def flop(counts: Mapping[str, int]) -> float:
-    return 1e6 * counts["tokens"] + 1e3 * counts["chosen"]
-
-
-def test_a_line_tells_step_loss_speed_share_and_time_left(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_line_tells_step_loss_speed_and_time_left(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
     run = LoggedRun()
-    shown = Progress(100, run, flop, lambda: 1e9)
+    shown = Progress(100, run)
     shown.begin(20, {"tokens": 5_000, "chosen": 700})  # of an earlier process
     clock.now += 4
     assert not shown.is_due()
@@ -65,32 +57,24 @@ def test_a_line_tells_step_loss_speed_share_and_time_left(clock: Clock, capsys: 
     assert shown.is_due()
     shown.tell(40, {"tokens": 9_000, "chosen": 1_700}, 2.5)
     assert not shown.is_due()
-    assert capsys.readouterr().out == "  step     40/100  loss 2.500  400 tokens/s  40% of peak  0:30 left\n"
-    assert run.metrics == [("train/tokens_per_second", 400.0, 40), ("train/share_of_peak", pytest.approx(0.4001), 40)]
+    assert capsys.readouterr().out == "  step     40/100  loss 2.500  400 tokens/s  0:30 left\n"
+    assert run.metrics == [("train/tokens_per_second", 400.0, 40)]
 
 
-def test_the_peak_is_measured_when_progress_is_shown_and_outside_the_time(clock: Clock) -> None:
-    run = LoggedRun()
-
-    def peak() -> float:
-        clock.now += 50
-        return 1e9
-
-    shown = Progress(4, run, flop, peak)
+def test_the_line_says_that_the_process_waits_for_the_processor(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    times = iter([(0, 0), (0, 0), (100, 300), (1_000, 400)])
+    monkeypatch.setattr(progress, "processor_times", lambda: next(times))
+    shown = Progress(20, LoggedRun())
     shown.begin(0, {})
-    for step in (1, 2):
-        clock.now += 10
-        shown.tell(step, {"tokens": 4_000 * step, "chosen": 0}, 1.0)
-    assert [value for name, value, _ in run.metrics if name == "train/tokens_per_second"] == [400.0, 400.0]
-    assert clock.now == 100 + 2 * 60
-
-
-def test_without_a_count_of_operations_no_share_is_shown(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
-    shown = Progress(10, LoggedRun())
-    shown.begin(0, {})
-    clock.now += 10
-    shown.tell(10, {"tokens": 1_000}, 1.0)
-    assert capsys.readouterr().out == "  step     10/10  loss 1.000  100 tokens/s  0:00 left\n"
+    shown.tell(10, {"tokens": 100}, 1.0)
+    shown.tell(20, {"tokens": 200}, 1.0)
+    slow, fast = capsys.readouterr().out.splitlines()
+    assert slow.endswith(
+        " left  gets 25% of the processor time that it could use: other processes, or a quota, have the rest"
+    )
+    assert fast.endswith(" left")
 
 
 def in_terminal(monkeypatch: pytest.MonkeyPatch, stream: str = "stdout", columns: int = 100) -> Terminal:
@@ -161,17 +145,6 @@ def test_what_is_printed_to_another_stream_stays_there(
     assert capsys.readouterr().out == "an answer\n"
     assert "a warning\n" in terminal.getvalue()
     assert "an answer" not in terminal.getvalue()
-
-
-def test_the_peak_of_this_machine() -> None:
-    """Measured once; training's random numbers are left alone."""
-    matmul_peak.cache_clear()
-    state = torch.get_rng_state()
-    peak = matmul_peak(torch.float32, seconds=0.01)
-    assert torch.equal(torch.get_rng_state(), state)
-    assert 1e8 < peak < 1e17
-    assert matmul_peak(torch.float32, seconds=0.01) == peak
-    assert matmul_peak.cache_info().hits == 1
 
 
 def test_the_record_says_how_busy_the_machine_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,8 +3,6 @@
 Written by adaptbert.pretraining.rung_outputs, read by adaptbert.comparison.
 """
 
-from typing import Literal
-
 from pydantic import Field
 
 from adaptbert.base.record import CurvePoint, MeasuredRecord, Record
@@ -43,41 +41,6 @@ class MaskingMetrics(MeasuredRecord):
     probability: float
 
 
-class ClassCurve(Record):
-    """Masked accuracy on the masked tokens of one class in one held-out text."""
-
-    tokens: int
-    """Masked ones of this class."""
-    untrained: float
-    """Of a model with random weights."""
-    unigram: float
-    """Of always answering the most frequent token of the training text."""
-    accuracy: list[float]
-    """At the steps of `FillIn`."""
-
-
-class FillIn(Record):
-    """The fill-in curve: masked accuracy by class of token while a rung is trained, with the same masks each time."""
-
-    steps: list[int]
-    """From 0, before the first step, to the last one that was trained."""
-    texts: dict[str, dict[str, ClassCurve]]
-    """Held-out text -> class of token (`FILL_IN_CLASSES`); classes without a masked token are left out."""
-
-
-class StopMetrics(Record):
-    """What the stop rule of a rung did."""
-
-    planned_steps: int
-    """Of the budget; `RungMetrics.steps` were trained."""
-    kept_step: int
-    """After which the weights were best by the rule: they are the rung. 0: those that it began with."""
-    kept_tokens: int
-    """As in `RungMetrics.tokens`, up to that step."""
-    reason: Literal["patience", "forgetting"] | None
-    """Why training ended before the planned steps; None where it did not."""
-
-
 class RungMeasures(Record):
     """metrics/measure/<rung>.json: one rung on all held-out text."""
 
@@ -97,7 +60,6 @@ class RungMetrics(Record):
     tokens: int
     """Steps times tokens a step, as in params."""
     steps: int
-    """That were trained, also those after the weights that a stop rule keeps."""
     tflop: float
     parameters: int
     sentence: SentenceCounts | None = None
@@ -111,7 +73,3 @@ class RungMetrics(Record):
     after: dict[str, HeldOutMeasures]
     curve: list[CurvePoint]
     masking: MaskingMetrics
-    fill_in: FillIn | None = None
-    """Always written; files of earlier versions lack it."""
-    stop: StopMetrics | None = None
-    """Where there is a stop rule."""

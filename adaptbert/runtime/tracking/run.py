@@ -17,11 +17,10 @@ from typing import Any
 from adaptbert.runtime.redaction import redacted
 from adaptbert.runtime.signals import Interrupted
 from adaptbert.runtime.tracking import store as mlflow_store
-from adaptbert.runtime.tracking.energy import EnergyMeter
 from adaptbert.runtime.tracking.origin import Recipe, note, origin, run_name
 from adaptbert.runtime.tracking.recorder import SECONDS, Recorder
-from adaptbert.runtime.tracking.remembered import Remembered
 from adaptbert.runtime.tracking.store import Opened, Store, project_root, tracking_uri
+from adaptbert.runtime.tracking.store_state import StoreState
 
 FLUSH_SECONDS = 10.0
 FLUSH_ROWS = 500
@@ -52,7 +51,6 @@ class Run:
         self._is_open = False
         self._opened: Opened | None = None
         self._metrics: list[tuple[str, float, int, int]] = []
-        self._energy = EnergyMeter()
         self._flushed = time.monotonic()
 
     @property
@@ -84,7 +82,7 @@ class Run:
         self._call(lambda store: store.log_metrics(self._opened_run(), points))
 
     def log_machine(self, step: int) -> None:
-        """Energy, and the load of processor, memory and GPUs: the system metrics of MLflow, on a page of their own.
+        """The load of processor, memory and GPUs: the system metrics of MLflow, on a page of their own.
 
         Read here, without the thread that MLflow would start. MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING=false leaves them
         out; those of GPUs need the package nvidia-ml-py.
@@ -92,17 +90,12 @@ class Run:
         if not self._is_tracked() or os.environ.get("MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING", "").lower() == "false":
             return
         self._open("")
-        self.log_energy(step)
         with suppress(Exception):  # an error of a monitor must not stop training
             for monitor in _monitors():
                 monitor.collect_metrics()
                 figures = {f"system/{name}": value for name, value in monitor.aggregate_metrics().items()}
                 monitor.clear_metrics()
                 self.log_metrics(figures, step)
-
-    def log_energy(self, step: int = 0) -> None:
-        """Joules since the run began here, where counters can be read."""
-        self.log_metrics(self._energy.read(), step)
 
     def set_tags(self, tags: Mapping[str, str]) -> None:
         """Names for searching and grouping runs."""
@@ -208,8 +201,8 @@ def open_run(
         run.log_artifact(params_path)
         run.log_text("\n".join(sorted(f"{d.name}=={d.version}" for d in distributions())), "environment.txt")
 
-    remembered = Remembered(project_root(), redacted(tracking_uri()))
-    if _pauses(remembered):
+    state = StoreState(project_root(), redacted(tracking_uri()))
+    if _pauses(state):
         yield Run()
         return
     recipe, code = Recipe.read(params_path), origin()
@@ -227,9 +220,9 @@ def open_run(
         return {**tags, "mlflow.parentRunId": store.recipe(recipe)}
 
     recorder = Recorder(
-        lambda: mlflow_store.prepare(remembered),
-        lambda: Store(remembered),
-        lambda error: _give_up(error, remembered),
+        lambda: mlflow_store.prepare(state),
+        lambda: Store(state),
+        lambda error: _give_up(error, state),
         seconds,
     )
     run = Run(recorder, under_its_recipe, begin, recipe, labels)
@@ -238,17 +231,16 @@ def open_run(
         with run.closing():
             yield run
             run.log_metrics({"cost/seconds": time.monotonic() - began})
-            run.log_energy()
     finally:
         recorder.close()
 
 
-def _pauses(remembered: Remembered) -> bool:
+def _pauses(state: StoreState) -> bool:
     """Whether the store failed for an earlier stage not long ago; then prints a warning."""
-    until = remembered.paused_until()
+    until = state.paused_until()
     if until is None:
         return False
-    down = os.path.relpath(remembered.down)
+    down = os.path.relpath(state.down)
     when = time.strftime("%H:%M:%S", time.localtime(until))
     print(
         f"warning: no tracking until {when}, because MLflow did not answer; to try again now: rm {down}",
@@ -257,8 +249,9 @@ def _pauses(remembered: Remembered) -> bool:
     return True
 
 
-def _give_up(error: Exception, remembered: Remembered) -> None:
-    remembered.failed(mlflow_store.is_down(error))
+def _give_up(error: Exception, state: StoreState) -> None:
+    if mlflow_store.is_down(error):
+        state.failed()
     reason = redacted(str(error)).splitlines()[0] if str(error) else type(error).__name__
     sys.stderr.write(f"warning: MLflow did not answer ({reason}); the stage goes on without tracking\n")
 

@@ -4,14 +4,15 @@ import importlib
 import logging
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from adaptbert.runtime.redaction import redacted
 from adaptbert.runtime.tracking.origin import Recipe
-from adaptbert.runtime.tracking.remembered import Leftover, Remembered
+from adaptbert.runtime.tracking.store_state import StoreState
 
 EXPERIMENT = "adaptbert"
 KIND = {"mlflow.experimentKind": "custom_model_development"}
@@ -56,7 +57,7 @@ def tracking_uri() -> str:
     return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{project_root() / 'mlflow.db'}"
 
 
-def prepare(remembered: Remembered) -> None:
+def prepare(state: StoreState) -> None:
     """Slow steps that do not depend on the store: imports, and the tables of a new mlflow.db.
 
     MLflow takes ten seconds for the tables; stages that begin together wait for the one that creates them.
@@ -73,7 +74,7 @@ def prepare(remembered: Remembered) -> None:
         logging.getLogger(library).setLevel(os.environ["MLFLOW_LOGGING_LEVEL"])
     if os.environ.get("MLFLOW_TRACKING_URI"):
         return
-    with remembered.locked("tables"):
+    with state.locked("tables"):
         if not (project_root() / "mlflow.db").is_file():
             MlflowClient(tracking_uri()).get_experiment_by_name(EXPERIMENT)
 
@@ -91,32 +92,32 @@ class Store:
     Ends the runs that earlier processes left open.
     """
 
-    def __init__(self, remembered: Remembered) -> None:
+    def __init__(self, state: StoreState) -> None:
         from mlflow import MlflowClient
 
         self._client = MlflowClient(tracking_uri())
-        self._remembered = remembered
+        self._state = state
         experiment = self._client.get_experiment_by_name(EXPERIMENT)
         if experiment is not None:
             self._experiment = experiment.experiment_id
         else:
             local = None if os.environ.get("MLFLOW_TRACKING_URI") else (project_root() / "mlartifacts").as_uri()
             self._experiment = self._client.create_experiment(EXPERIMENT, artifact_location=local, tags=KIND)
-        remembered.answered()
-        for leftover in remembered.leftovers():
-            self._end(leftover)
+        state.down.unlink(missing_ok=True)
+        for run_id in state.left_open():
+            self._end(run_id)
 
     def open(self, tags: Mapping[str, str], earlier: str) -> Opened:
         """The run `earlier`, if it is still there, else a new one."""
         if earlier and self._is_active(earlier):
             self._client.update_run(earlier, status="RUNNING")
             self._client.set_tag(earlier, "resumed", "true")
-            self._remembered.opened(earlier)
+            self._state.opened(earlier)
             names = self._client.get_run(earlier).data.metrics
             points = {name: self._client.get_metric_history(earlier, name) for name in names}
             return Opened(earlier, {name: max(point.step for point in points[name]) for name in points})
         run_id = self._client.create_run(self._experiment, tags=dict(tags)).info.run_id
-        self._remembered.opened(run_id)
+        self._state.opened(run_id)
         return Opened(run_id)
 
     def recipe(self, recipe: Recipe) -> str:
@@ -124,7 +125,7 @@ class Store:
 
         It is SCHEDULED until `conclude`, because no process belongs to it that could be killed.
         """
-        with self._remembered.locked("recipe"):
+        with self._state.locked("recipe"):
             of_recipe = f"tags.stage = '{recipe.tags['stage']}' and tags.recipe = '{recipe.name}'"
             for run in self._client.search_runs([self._experiment], of_recipe, max_results=1):
                 return str(run.info.run_id)
@@ -143,7 +144,7 @@ class Store:
     def close(self, run_id: str, status: str) -> None:
         """FINISHED, FAILED or KILLED."""
         self._client.set_terminated(run_id, status)
-        self._remembered.closed(run_id)
+        self._state.closed(run_id)
 
     def log_metrics(self, run: Opened, points: list[tuple[str, float, int, int]]) -> None:
         """Name, value, milliseconds since 1970, step; steps that an earlier process logged are left out."""
@@ -192,25 +193,25 @@ class Store:
 
     def _is_active(self, run_id: str) -> bool:
         """False: the run was removed, or is in another store."""
-        lifecycle_stages = []
-        self._unless_gone(lambda: lifecycle_stages.append(self._client.get_run(run_id).info.lifecycle_stage))
-        return lifecycle_stages == ["active"]
+        with _unless_gone():
+            return bool(self._client.get_run(run_id).info.lifecycle_stage == "active")
+        return False
 
-    def _end(self, leftover: Leftover) -> None:
-        """Set the status of an open run without a process: KILLED, or FAILED where tracking had stopped."""
-        run_id = leftover.run_id
-        if leftover.given_up is None:
-            self._unless_gone(lambda: self._client.set_terminated(run_id, "KILLED"))
-            return
-        end = int(1000 * leftover.given_up)
-        self._unless_gone(lambda: self._client.set_tag(run_id, "record", "incomplete"))
-        self._unless_gone(lambda: self._client.set_terminated(run_id, "FAILED", end_time=end))
+    def _end(self, run_id: str) -> None:
+        """A run whose process was killed, or lost the store, is incomplete."""
+        with _unless_gone():
+            self._client.set_tag(run_id, "record", "incomplete")
+            self._client.set_terminated(run_id, "KILLED")
+        self._state.closed(run_id)
 
-    def _unless_gone(self, call: Callable[[], object]) -> None:
-        from mlflow.exceptions import MlflowException
 
-        try:
-            call()
-        except MlflowException as error:
-            if is_down(error):
-                raise
+@contextmanager
+def _unless_gone() -> Iterator[None]:
+    """In this block a run may be asked for that is not there."""
+    from mlflow.exceptions import MlflowException
+
+    try:
+        yield
+    except MlflowException as error:
+        if is_down(error):
+            raise
