@@ -8,7 +8,7 @@
     adaptbert remove-task NAME           remove a task
     adaptbert migrate                    rewrite a params.yaml of an older schema
     adaptbert check                      validate params.yaml and the files that it names
-    adaptbert forecast                   say what each step would cost, before it is trained
+    adaptbert price                      say what each step would cost, before it is trained
     adaptbert probe                      say what the layers of each rung hold
     adaptbert doctor                     check versions, disk space, device, environment
     adaptbert predict MODEL INPUT        predict on new data with a fine-tuned checkpoint
@@ -24,11 +24,11 @@ from typing import Annotated
 import typer
 
 from adaptbert.commands.checkpoint import import_
-from adaptbert.commands.forecast import forecast
 from adaptbert.commands.machine import doctor
 from adaptbert.commands.params import check, ladder, migrate
 from adaptbert.commands.predict import predict
 from adaptbert.commands.preset import use
+from adaptbert.commands.price import price
 from adaptbert.commands.probe import probe
 from adaptbert.commands.tasks import add_task, remove_task, rename_task
 from adaptbert.runtime.garbage import collect_seldom
@@ -62,7 +62,7 @@ app.command("rename-task")(rename_task)
 app.command("remove-task")(remove_task)
 app.command()(migrate)
 app.command()(check)
-app.command()(forecast)
+app.command()(price)
 app.command()(probe)
 app.command()(doctor)
 app.command()(predict)

@@ -208,8 +208,7 @@ class Code(IntEnum):
         "a params.yaml that a command cannot change without losing how it is written, or an edit made meanwhile",
         _BAD_PARAMS,
     )
-    NO_TOKENIZED_TEXT = 218, "`forecast` finds no tokenised text of the start yet"
-    FORECAST_THERE = 219, "a forecast that was made before its outcome, and would be overwritten"
+    NO_TOKENIZED_TEXT = 218, "`price` finds no tokenised text of the start yet"
     BAD_LEXICON = 220, "a lexicon for `probe` that is no list of word pairs"
     ONE_TEST_GROUP = 222, "all test rows are of one group, which is mapped in `columns`"
     NOTHING_TO_PROBE = 221, "`probe` finds no trained rung of the start, or no task with classes"

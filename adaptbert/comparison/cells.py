@@ -77,8 +77,6 @@ def read_arm(arm: str, cells: Cells, rungs: Mapping[str, Rung], metric: str, stu
         has_own_values=any(cells.planned[key].of_arm == arm for key in planned.values()),
         run_tflop=mean(cell.cost.tflop / len(cell.seeds) for cell in draws.values()) if draws else None,
         searches={draw: _search(cell.search) for draw, cell in draws.items() if cell.search is not None},
-        ended_early=list(dict.fromkeys(name for rung in below for name in rung.ended_early)),
-        nothing_kept=list(dict.fromkeys(name for rung in below for name in rung.nothing_kept)),
     )
 
 

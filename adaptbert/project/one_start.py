@@ -1,9 +1,7 @@
 """The project as one start sees it: its rungs, cells, values and text; for commands that run between the stages."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -49,11 +47,6 @@ class OneStart:
     def measure(self) -> MeasureConfig:
         """As the stage `measure` has it: the same masks."""
         return params_file.parse(MeasureConfig, self.document["measure"], "measure", PARAMS)
-
-    @property
-    def digest(self) -> str:
-        """sha256 of the values of params.yaml; comments and the order of keys do not count."""
-        return sha256(json.dumps(self.document, sort_keys=True, default=str).encode()).hexdigest()
 
     @property
     def tokenized(self) -> Path:

@@ -41,7 +41,7 @@ WITHIN = {
 }
 """Packages inside of others that may import less than these."""
 
-MOST_PACKAGES, FEWEST_FILES, MOST_FILES = 14, 4, 15
+MOST_PACKAGES, FEWEST_FILES, MOST_FILES = 14, 4, 16
 MOST_LINES, MOST_PARAMETERS = 60, 6
 
 WIDER = {"adaptbert.commands.predict.predict", "adaptbert.commands.tasks.add_task"}

@@ -7,7 +7,6 @@ from pathlib import Path
 from adaptbert.base.expansion import Expansion
 from adaptbert.base.files import write_json
 from adaptbert.pretraining.metrics.rung_metrics import RungMetrics
-from tests.support.simulated_fill_in import fill_in
 from tests.support.simulated_masks import MASKING
 
 BITS = {  # after each rung: general, domain, task text
@@ -64,16 +63,9 @@ def write_rung(root: Path, rung: str, below: str, ladder: Expansion, dice: rando
             "after": measured(after),
             "curve": curve,
             "masking": MASKING,
-            "fill_in": fill_in(_texts(rung), steps, below.startswith("scratch")),
         }
     )
     write_json(root / f"metrics/{rung}.json", metrics.as_json())
-
-
-def _texts(rung: str) -> list[str]:
-    """General text and the rung's own."""
-    stage, _, key = rung.partition("/")
-    return ["general"] if stage == "pretrain" else list(dict.fromkeys(["general", key.split("-")[0]]))
 
 
 def _bits(rung: str) -> list[float]:

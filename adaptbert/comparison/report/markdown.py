@@ -6,18 +6,9 @@ In English, then in Chinese; for places that show Markdown: a pull request, Pref
 from collections.abc import Iterator, Sequence
 
 from adaptbert.comparison.amounts import amount
-from adaptbert.comparison.forecast_outcomes import GainOutcome
 from adaptbert.comparison.records import Arm, Comparison, Step, Task
 from adaptbert.comparison.report import overview
-from adaptbert.comparison.report.sentences import (
-    captions,
-    first_screen,
-    forecasts,
-    prices,
-    repetition,
-    stopping,
-    trust,
-)
+from adaptbert.comparison.report.sentences import captions, first_screen, prices, repetition, trust
 from adaptbert.comparison.report.sentences.steps import verdict_with
 from adaptbert.comparison.report.terms import (
     METRICS,
@@ -71,15 +62,6 @@ def _blocks(comparison: Comparison) -> Iterator[Words]:
     if comparison.rungs:
         yield Words("## Bits per character on held-out text", "## 留出文本上每字符的比特数")
         yield _table([Words("Rung", "级"), *map(same, comparison.heldout)], list(_bits(comparison)))
-        yield from stopping.ended(comparison)
-    if comparison.forecasts:
-        yield Words("## Forecast and outcome", "## 预测与结果")
-        for outcome in comparison.forecasts:
-            yield forecasts.price(outcome)
-            yield from forecasts.changes(outcome)
-            yield forecasts.summary(outcome)
-            if outcome.gains:
-                yield _joined([_gain(gain) for gain in outcome.gains])
     yield from (_amiss(comparison))
 
 
@@ -126,15 +108,6 @@ def _bits(comparison: Comparison) -> Iterator[list[Words]]:
     for rung in comparison.rungs:
         values = [f"{rung.after[text]:.3f}" if text in rung.after else NONE.en for text in comparison.heldout]
         yield [same(f"`{rung.name}`"), *map(same, values)]
-
-
-def _gain(gain: GainOutcome) -> Words:
-    name = step_name(gain.forecast.question.partition("/")[0], gain.step)
-    ends, place, measured = forecasts.ends(gain), forecasts.place(gain), change(gain.difference.mean)
-    return Words(
-        f"- {gain.task}, {name.en}: recorded {ends.en}, measured {measured}, {place.en}",
-        f"- {gain.task}，{name.zh}：记录中 {ends.zh}，测得 {measured}，{place.zh}",
-    )
 
 
 def _score(interval: Interval, metric: Words) -> Words:

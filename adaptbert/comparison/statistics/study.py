@@ -154,12 +154,10 @@ class ArmRuns:
     Attributes:
         resampled: for each draw the scores of its seeds on resampled test rows, (seeds, resamples); None where
             predictions are missing.
-        right: for each test row the share of runs that answer it rightly; None also where no answer is simply right.
     """
 
     runs: Runs
     resampled: Sequence[Floats] | None
-    right: Floats | None = None
 
 
 @dataclass(frozen=True)

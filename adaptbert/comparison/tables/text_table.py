@@ -15,8 +15,8 @@ from adaptbert.comparison.statistics.multiplicity import ADJUSTMENT
 
 BITS, TRAINING, STEPS = "bits_per_char", "training", "steps"
 SUITE, STARTS, INSPECTION = "suite", "starts", "inspection"
-WORTH, REPLICATED, FORECASTS = "worth", "replicated", "forecasts"
-NO_TASKS = (BITS, TRAINING, SUITE, STARTS, INSPECTION, WORTH, REPLICATED, FORECASTS)
+WORTH, REPLICATED = "worth", "replicated"
+NO_TASKS = (BITS, TRAINING, SUITE, STARTS, INSPECTION, WORTH, REPLICATED)
 """Keys beside those of the tasks, so no task can have these names. A task has `STEPS` and baselines beside its arms."""
 VERDICTS = {
     "worth_it": "worth it",
@@ -117,8 +117,6 @@ def _task(name: str, values: dict[str, Any], training: dict[str, Any]) -> str:
         tables[0] += "\n(an interval needs three seeds)"
     own = dict.fromkeys(arm for answer in values[STEPS].values() for arm in answer.get("own_values", ()))
     note = f"\n(fine-tuned with values of its own: {', '.join(own)})" if own else ""
-    empty = dict.fromkeys(rung for cell in cells.values() for rung in cell.get("nothing_kept", ()))
-    note += f"\n(the stop rule kept nothing of the training of {', '.join(empty)})" if empty else ""
     tables.append(aligned(steps, left=(0, 4)) + note if values[STEPS] else "no step was compared")
     return "\n\n".join(tables)
 

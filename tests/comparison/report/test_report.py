@@ -21,7 +21,6 @@ from adaptbert.finetuning.metrics.cell_metrics import CellMetrics, SearchMetrics
 from tests.support.judged_steps import difference
 from tests.support.page_reader import Reader
 from tests.support.simulated import ARMS, compared, simulate
-from tests.support.simulated_rows import LABELS
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
@@ -121,35 +120,6 @@ def test_the_chosen_arm_is_looked_at_closely(comparison: Comparison, page: str) 
         assert fold.count("<circle") == 15
         assert ("→ Parameters" in fold) == (task.target == "class")
     assert "<details open" not in page
-
-
-def test_rows_that_changed_are_shown_for_primary_questions(repeated: Comparison) -> None:
-    page = render(repeated)
-    assert page.count('<details class="flips">') == sum(step.primary for task in repeated.tasks for step in task.steps)
-    step = repeated.tasks[0].step("domain_text")
-    assert step is not None
-    assert step.flips is not None
-    fold = page[page.index('id="flips-section-domain_text"') :].partition("</details>")[0]
-    assert f"Test rows: {step.flips.better} better, {step.flips.worse} worse of 300" in fold
-    assert f"测试行：共 300 行，{step.flips.better} 行变好，{step.flips.worse} 行变差" in fold
-    assert [part.name for part in step.flips.by_class] == LABELS
-    assert sum(part.rows for part in step.flips.by_class) == 300
-    assert [part.name for part in step.flips.by_words] == ["new", "known"]
-    assert fold.count('<th scope="row">') == len(LABELS) + 2, "its texts have two lengths, which are no parts"
-    assert "with a word that no training row has" in fold
-    for row, _ in [*step.flips.gained, *step.flips.lost]:
-        assert f"<code>{row}</code>" in fold
-    assert step.flips.better > step.flips.worse, "it helps"
-    written = summary(repeated)["section"]["small"]["steps"]["domain_text"]["flips"]
-    assert (written["better"], written["worse"]) == ([step.flips.better], [step.flips.worse])
-    assert "simulated word" not in fold, "ids and labels, never text"
-    spans = repeated.tasks[1].step("domain_text")
-    assert spans is not None
-    assert spans.flips is not None
-    assert (len(spans.flips.by_class), len(spans.flips.by_length)) == (0, 3), "a row has several tags"
-    bare = dataclasses.replace(spans, flips=dataclasses.replace(spans.flips, by_length=[], by_words=[]))
-    task = dataclasses.replace(repeated.tasks[1], steps=[bare])
-    assert "by class, length and words" not in render(dataclasses.replace(repeated, tasks=[task], suite=[]))
 
 
 def test_the_mean_over_tasks_is_said_to_average_different_metrics(comparison: Comparison, page: str) -> None:

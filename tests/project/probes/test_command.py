@@ -9,7 +9,7 @@ import pytest
 
 from tests.support import tiny
 from tests.support.commands import run
-from tests.support.forecasting import document, tokenized_project
+from tests.support.planned_project import document, tokenized_project
 
 PRETRAINED, DOMAIN = "pretrain/small", "domain_transfer/domain-small-1"
 

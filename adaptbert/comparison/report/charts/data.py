@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from adaptbert.comparison.report.charts.curves import Curve, LearningCurve
-from adaptbert.comparison.report.charts.heat_map import Shade
 from adaptbert.comparison.report.charts.rows import Bar, Mark, Move, Whisker
 
 
@@ -59,11 +58,3 @@ def of_learning(lines: Sequence[LearningCurve]) -> Data:
 def of_reliability(curve: Sequence[tuple[float, float]]) -> Data:
     """A row for each bin."""
     return Data(("confidence", "accuracy"), curve)
-
-
-def of_heat_map(shades: Sequence[Shade]) -> Data:
-    """A row for each cell."""
-    return Data(
-        ("arm", "task", "minus", "difference", "low", "high"),
-        [(each.arm, each.column, each.other, each.mean, each.low, each.high) for each in shades],
-    )

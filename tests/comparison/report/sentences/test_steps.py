@@ -134,14 +134,6 @@ def test_an_undecided_question_says_what_would_settle_it(comparison: Comparison,
         assert en not in said(decided, task).en
 
 
-def test_the_interval_of_another_method_stands_beside_it(comparison: Comparison) -> None:
-    task = comparison.tasks[0]
-    step = answered(task, "domain_text", 0.06, 0.01, "worth_it", 0.001, draws=5)
-    assert "Multi-Bootstrap" not in said(step, task).en
-    text = said(dataclasses.replace(step, multi_bootstrap=(0.052, 0.071)), task)
-    assert "The Multi-Bootstrap, which resamples draws and test rows, gives +5.2 to +7.1 (95 %)." in text.en
-
-
 def split(task: Task, verdict: Verdict, draws: int) -> Task:
     """Of six points, three and a half come with more training."""
     steps = [
