@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from statistics import mean
 from typing import Any, Literal
 
 from adaptbert.base.expansion import Expansion
@@ -30,7 +29,6 @@ from adaptbert.comparison.rungs import Cost, Rung
 from adaptbert.comparison.starts import Ranking, Scored, ranking, study_key
 from adaptbert.comparison.statistics.intervals import Difference
 from adaptbert.comparison.statistics.study import Study, TaskStudy, of_arms
-from adaptbert.comparison.suite_average import SuiteAverage, suite_averages
 from adaptbert.comparison.task_studies import BaselineRuns, ResampledRows, task_study
 from adaptbert.finetuning.metrics.cell_metrics import CellMetrics
 from adaptbert.finetuning.metrics.targets import COMPARED_BY, limits
@@ -123,22 +121,11 @@ def compare_all(ladder: Expansion, outputs: StageOutputs, options: Options) -> C
         heldout=sorted(measured, key=lambda name: (name != GENERAL, name not in corpora, name)),
         sources=sources,
         began_from=public_checkpoints(ladder, cells),
-        suite=_suite(tasks, studies, options.confidence),
         rankings=_rankings(tasks, studies, on_checkpoints(ladder, rungs, cells), options),
         spent=_spent(rungs, trained),
         one_more_draw=first_draw,
         on_several=on_several(tasks, 1 - options.confidence),
     )
-
-
-def _suite(tasks: Sequence[Task], studies: Studies, confidence: float) -> list[SuiteAverage]:
-    averages = []
-    for start in dict.fromkeys(task.start for task in tasks):
-        own = [task for task in tasks if task.start == start]
-        ends = [limits(task.metric) for task in own]
-        within = (mean(low for low, _ in ends), mean(high for _, high in ends))
-        averages += suite_averages(start, {task.task: studies[task.task, start] for task in own}, within, confidence)
-    return averages
 
 
 def _rankings(tasks: Sequence[Task], studies: Studies, published: Collection[str], options: Options) -> list[Ranking]:

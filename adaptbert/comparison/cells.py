@@ -105,8 +105,6 @@ def _learning_curve(draws: Mapping[int, CellMetrics], metric: str, confidence: f
             by_labels.setdefault(cell.labels, {})[draw] = _scores(cell.seeds, metric)
     means = {labels: _means(list(runs.values())) for labels, runs in by_labels.items()}
     return [
-        LearningPoint(
-            labels, by_labels[labels], scores, mean_interval(list(scores.values()), confidence, limits(metric))
-        )
+        LearningPoint(labels, scores, mean_interval(list(scores.values()), confidence, limits(metric)))
         for labels, scores in sorted(means.items())
     ]

@@ -9,7 +9,6 @@ from adaptbert.comparison.questions import Arms, Pair
 from adaptbert.comparison.records import Arm, Detectable, Needed, OnSeveralTasks, Step, Task
 from adaptbert.comparison.rungs import Cost
 from adaptbert.comparison.statistics.designs import Prices, QuestionSpread, cheapest
-from adaptbert.comparison.statistics.equal_labels import equal_labels
 from adaptbert.comparison.statistics.intervals import Difference
 from adaptbert.comparison.statistics.multiplicity import adjusted_p, tasks_with_effect
 from adaptbert.comparison.statistics.power import spread_range
@@ -30,7 +29,6 @@ def steps_of(
             is none, for all arms that it is about. `domain_text/news` is the one of the arm `news`.
     """
     steps, pairs, by_name = [], list(pairs), {arm.name: arm for arm in arms}
-    curves = {arm.name: {point.labels: point.runs for point in arm.learning_curve} for arm in by_name.values()}
     names = {pair.step for pair in pairs}
     for pair in pairs:
         difference = study.study.difference(pair.arm, pair.other)
@@ -45,7 +43,6 @@ def steps_of(
                 if _on_the_same_rungs(by_name[pair.arm], by_name[pair.other])
                 else _draws(climbs[pair.arm], climbs[pair.other], difference),
                 own_values=[name for name in (pair.arm, pair.other) if by_name[name].has_own_values],
-                equal_labels=equal_labels(curves, pair.arm, pair.other, study.study),
                 primary=pair.step in primary or (pair.question in primary and pair.question not in names),
             )
         )

@@ -13,11 +13,8 @@ from adaptbert.comparison.questions import Advice
 from adaptbert.comparison.rungs import Cost, Rung
 from adaptbert.comparison.starts import Ranking
 from adaptbert.comparison.statistics.designs import Design
-from adaptbert.comparison.statistics.equal_labels import EqualLabels
 from adaptbert.comparison.statistics.intervals import Difference, Interval
-from adaptbert.comparison.statistics.spread import Runs
 from adaptbert.comparison.statistics.verdicts import Verdict
-from adaptbert.comparison.suite_average import SuiteAverage
 
 
 @dataclass(frozen=True)
@@ -25,13 +22,11 @@ class LearningPoint:
     """An arm trained on so many labels.
 
     Attributes:
-        runs: of all draws.
         scores: seed -> score on test, the mean over draws.
         interval: over seeds.
     """
 
     labels: int
-    runs: Runs
     scores: dict[int, float]
     interval: Interval
 
@@ -136,7 +131,6 @@ class Step:
         p_holm: p-value adjusted for the primary questions of all tasks that have a verdict; None for others.
         detectable: under Holm's rule for a primary question; None without an interval.
         needed: of an undecided question whose draws were repeated.
-        equal_labels: of arms with learning curves: with how many labels `other` scores as `arm` does.
         own_values: which of the two arms is fine-tuned with values of its own; then fine-tuning differs as well.
     """
 
@@ -151,7 +145,6 @@ class Step:
     verdict: Verdict = "untested"
     detectable: Detectable | None = None
     needed: Needed | None = None
-    equal_labels: list[EqualLabels] = field(default_factory=list)
     own_values: list[str] = field(default_factory=list)
 
 
@@ -286,7 +279,6 @@ class Comparison:
         rungs: every draw of every rung.
         heldout: the held-out sets, general text first.
         began_from: start -> its public checkpoint; starts with random weights are left out.
-        suite: for each start the mean over tasks of every arm that all tasks have; empty below two tasks.
         rankings: of the starts, for each task that has several.
         spent: what all rungs and cells that have results took.
         one_more_draw: what one more draw of all rungs above general pre-training and of their cells would cost; None
@@ -302,7 +294,6 @@ class Comparison:
     heldout: list[str]
     sources: list[Source]
     began_from: dict[str, str]
-    suite: list[SuiteAverage]
     rankings: list[Ranking] = field(default_factory=list)
     spent: Cost = field(default_factory=lambda: Cost(0, 0.0))
     one_more_draw: Cost | None = None

@@ -17,7 +17,7 @@ from adaptbert.comparison.tables.metrics_json import summary
 from adaptbert.comparison.tables.text_table import comparison_table
 from adaptbert.rows.labelled_set import split, subset
 from adaptbert.rows.task_description import TaskDescription
-from tests.support.simulated import ARMS, LIFTED, Simulated, compared, simulate
+from tests.support.simulated import LIFTED, Simulated, compared, simulate
 from tests.support.simulated_rows import LABELS, TYPES
 from tests.support.simulated_rungs import BITS
 
@@ -95,16 +95,6 @@ def test_spans_are_counted_by_type(comparison: Comparison) -> None:
     assert inspection.confusion is not None
     assert inspection.confusion.labels == ["O", *TYPES]
     assert [scores.label for scores in inspection.classes] == TYPES
-
-
-def test_the_suite_average_is_the_mean_of_its_parts(comparison: Comparison) -> None:
-    assert [average.arm for average in comparison.suite] == list(ARMS)
-    for average in comparison.suite:
-        for seed, score in average.scores.items():
-            own = [arm.scores[seed] for task in comparison.tasks for arm in task.arms if arm.name == average.arm]
-            assert score == pytest.approx(sum(own) / 2)
-        assert average.interval.n == 8
-        assert average.interval.mean == pytest.approx(sum(average.parts.values()) / 2)
 
 
 def test_the_dev_split_chooses(simulated: Simulated, tmp_path: Path) -> None:

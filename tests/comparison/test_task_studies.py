@@ -57,8 +57,6 @@ def test_rows_of_a_mapped_group_are_drawn_together(sentences: Path) -> None:
     assert half.groups == 1 + len({row["text"] for row in split(sentences, "test")[20:]}), "others stay alone"
 
 
-
-
 def test_equal_inputs_are_one_group(sentences: Path) -> None:
     rows = split(sentences, "test")
     rows[1]["text"] = rows[0]["text"]
@@ -92,5 +90,3 @@ def test_a_baseline_has_its_metric_for_every_seed(sentences: Path) -> None:
     assert runs["own"].scores == {1: pytest.approx(score), 2: 1.0}
     same, own = runs["same"].resampled, runs["own"].resampled
     assert own.tolist() == pytest.approx(((same + 1) / 2).tolist()), "on the same resampled rows"
-
-

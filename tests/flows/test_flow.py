@@ -47,22 +47,6 @@ def test_deploys_and_runs_on_a_worker(toy: Toy) -> None:
     assert toy.moment("start", "end") <= min(toy.moment("left", "begin"), toy.moment("right", "begin"))
     first, second = sorted(("left", "right"), key=lambda stage: toy.moment(stage, "begin"))
     assert toy.moment(first, "end") <= toy.moment(second, "begin"), "the limit `gpu` has one slot"
-    assert json.loads(toy.artifact("arm-scores")) == [
-        {"task": "section", "arm": "scratch", "metric": "f1_macro", "mean": 50.0, "low": 40.0, "high": 60.0},
-        {"task": "section", "arm": "domain", "metric": "f1_macro", "mean": 64.6, "low": 60.0, "high": 70.0},
-        {"task": "section", "arm": "task", "metric": "", "mean": None, "low": None, "high": None},
-    ]
-    (step,) = json.loads(toy.artifact("steps"))
-    assert step == {
-        "task": "section",
-        "step": "climb",
-        "of": "domain - scratch",
-        "difference": 14.6,
-        "low": 10.0,
-        "high": 19.1,
-        "verdict": "gain",
-        "tflop": 25.43,
-    }
     report = toy.artifact("report")
     assert f"(file://{toy.root.resolve()}/reports/index.html)" in report
     assert "# Which steps helped?" in report
@@ -278,10 +262,10 @@ def test_the_smoke_recipe_runs_on_a_worker(tmp_path: Path) -> None:
             assert ran.returncode == 0, ran.stdout + printed
             assert ("Running stage" in printed) is something_runs
             assert ("stages are up to date" in printed and "Task run" not in printed) is not something_runs
-        rows = json.loads(project.artifact("arm-scores"))
+        answers = project.artifact("report")
 
     status = project.run("dvc", "status")
     assert "Data and pipelines are up to date" in status.stdout
-    cells = {(row["task"], row["arm"]) for row in rows if row["mean"] is not None}
-    assert {(cell.task, cell.arm) for cell in read(root / "ladder.yaml").finetune.values()} <= cells
+    for cell in read(root / "ladder.yaml").finetune.values():
+        assert re.search(rf"\| {cell.task} \| `{cell.arm}`.* \| \d", answers)
     assert (root / "reports/index.html").stat().st_size > 10_000

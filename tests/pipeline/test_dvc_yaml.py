@@ -100,7 +100,6 @@ def paths(stage: Any) -> tuple[set[str], set[str], set[str]]:
 def test_stages_files_sections_and_functions_have_the_same_names() -> None:
     assert set(names()) == files_in_stages()
     assert set(names()) == set(params.read(ROOT / "params.yaml")) - SHARED_SECTIONS
-    assert {name for name in names() if not stage_object(name).has_section} == WITHOUT_SECTION
     assert {name: stage_object(name).name for name in names()} == {name: name for name in names()}
 
 
@@ -186,9 +185,6 @@ def test_a_source_that_is_missing_costs_no_output() -> None:
             assert [out.def_path for out in stage.outs if not out.persist] == [], address
         read |= outside
     assert {"models/init/README.md", "data/sources/words.txt", "data/sources/general.txt"} <= read
-    files = [f"{folder}/{file}" for folder, file in FROM_GIT.items()]
-    tracked = subprocess.run(["git", "ls-files", *files], cwd=ROOT, capture_output=True, text=True).stdout
-    assert tracked.splitlines() == files
 
 
 def test_the_run_cache_knows_what_trains() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from adaptbert.comparison.amounts import amount
 from adaptbert.comparison.records import Arm, Comparison, Step, Task
 from adaptbert.comparison.report import overview
-from adaptbert.comparison.report.sentences import captions, first_screen, prices, repetition, trust
+from adaptbert.comparison.report.sentences import captions, first_screen, repetition, trust
 from adaptbert.comparison.report.sentences.steps import verdict_with
 from adaptbert.comparison.report.terms import (
     METRICS,
@@ -73,8 +73,7 @@ _INTERVAL, _REPEATED = Words("Interval", "区间"), Words("Repeated", "重复")
 def _question(step: Step, task: Task, worth: float) -> list[Words]:
     name = step_name(step.question, step.name)
     question = Words(f"{name.en} (`{step.arm} − {step.other}`)", f"{name.zh}（`{step.arm} − {step.other}`）")
-    cost = [each for each in (overview.price(step, task), prices.per_computing(step, task)) if each is not None]
-    price = Words(", ".join(each.en for each in cost), "，".join(each.zh for each in cost)) if cost else NONE
+    price = overview.price(step, task) or NONE
     named = verdict_with(step.verdict, worth)
     verdict = Words(f"**{named.en}**", f"**{named.zh}**")
     if step.difference is None:

@@ -9,12 +9,10 @@ from adaptbert.comparison.report import figures, overview
 from adaptbert.comparison.report import terms as words
 from adaptbert.comparison.report.charts.figure import Figure
 from adaptbert.comparison.report.sentences import repetition, rungs, starts, trust
-from adaptbert.comparison.report.sentences import tasks as sentences
 from adaptbert.comparison.report.task_view import view_of
 from adaptbert.comparison.report.terms import Words
 from adaptbert.comparison.rungs import grouped
 from adaptbert.comparison.statistics.multiplicity import ADJUSTMENT
-from adaptbert.comparison.suite_average import SuiteAverage
 
 
 @dataclass(frozen=True)
@@ -63,13 +61,6 @@ def sections(comparison: Comparison) -> Iterator[Section]:
             task.start,
             view.figures,
         )
-    if comparison.suite:
-        names = list(dict.fromkeys(task.task for task in comparison.tasks))
-        yield Section(
-            "suite",
-            ("suite", Words("All tasks", "所有任务")),
-            {"sentences": sentences.suite(comparison), "names": names, "role_of": lambda each: _role(comparison, each)},
-        )
     yield _language_model(comparison, masking)
     yield Section("data", ("data", Words("Data", "数据")), {})
     if comparison.tasks:
@@ -90,7 +81,6 @@ def sections(comparison: Comparison) -> Iterator[Section]:
                 name.startswith("embeddings_") for task in comparison.tasks for name in task.baselines
             ),
             "intervals": repetition.intervals(comparison),
-            "one_more_draw": repetition.one_more_draw(comparison),
         },
     )
 
@@ -115,12 +105,6 @@ def _language_model(comparison: Comparison, masking: Sequence[Words]) -> Section
     )
 
 
-def _role(comparison: Comparison, average: SuiteAverage) -> str:
-    """Of the arm, in a task that has it."""
-    arms = (task.arm(average.arm) for task in comparison.tasks if task.start == average.start)
-    return next(comparison.rung(arm.rung).role for arm in arms if arm is not None)
-
-
 def _starts(comparison: Comparison) -> dict[str, Any]:
     rankings = [
         (
@@ -134,7 +118,7 @@ def _starts(comparison: Comparison) -> dict[str, Any]:
         )
         for each in comparison.rankings
     ]
-    return {"rankings": rankings, "notes": starts.notes(comparison), "stands": starts.STANDS}
+    return {"rankings": rankings, "notes": starts.notes(comparison), "stands": words.STANDS}
 
 
 def _one_answer(task: str, comparison: Comparison) -> list[Words]:

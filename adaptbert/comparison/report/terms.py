@@ -196,6 +196,18 @@ VERDICTS: Mapping[Verdict, Words] = {
     "untested": Words("not testable", "无法检验"),
 }
 """What is said of a step, by its verdict (adaptbert.comparison.statistics.verdicts)."""
+STANDS: Mapping[Verdict, Words] = {
+    "worth_it": Words("higher", "更高"),
+    "gain": Words("higher", "更高"),
+    "small_gain": Words("higher, by little", "略高"),
+    "loss": Words("lower", "更低"),
+    "no_difference": Words("no difference", "没有差别"),
+    "no_worse": Words("not shown higher, not much lower", "未证实更高，也不会低很多"),
+    "undecided": Words("undecided", "未定"),
+    "one_draw": Words("one draw, no verdict", "只训练一次，无结论"),
+    "untested": Words("not testable", "无法检验"),
+}
+"""A start beside the first of its ranking, by the verdict; it is never only described."""
 STANDINGS = {
     "wins": Words("baseline better", "基线更好"),
     "ties": Words("no clear difference", "无明显差别"),

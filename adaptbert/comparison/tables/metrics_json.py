@@ -11,7 +11,6 @@ score; draw 0 is an arm whose rung is made once for each start.
         "steps": {"domain_transfer": {"difference": .06, "p_holm": .02, "of": ["domain", "general"], ...}}}},
      "worth": 0.01,
      "replicated": [["domain_text", "small", 2, 1, 0], ...],
-     "suite": {"small": {"domain": {"average": .48, "low": .46, "parts": [["section", .59], ["mention", .37]], ...}}},
      "starts": {"section": {"arm": ["domain"], "order": ["base", "small"], "draws": [2, 2], "other_budgets": [],
                             "arms": {"domain": {"small": {"difference": -.02, "p_holm": .04, ...}, ...}, ...}}},
      "inspection": {"section": {"small": {"arm": ["domain"], "ece": .07, "classes": [["Lead", .61, .58, .59, 90]]}}},
@@ -27,14 +26,12 @@ from adaptbert.comparison.records import Arm, Comparison, LearningPoint, Step, T
 from adaptbert.comparison.rungs import grouped
 from adaptbert.comparison.starts import Ranking, Standing
 from adaptbert.comparison.statistics.intervals import Difference, Interval
-from adaptbert.comparison.suite_average import SuiteAverage
 from adaptbert.comparison.tables.text_table import (
     BITS,
     INSPECTION,
     REPLICATED,
     STARTS,
     STEPS,
-    SUITE,
     TRAINING,
     WORTH,
 )
@@ -43,20 +40,17 @@ from adaptbert.comparison.tables.text_table import (
 def summary(comparison: Comparison) -> dict[str, Any]:
     """The whole comparison. `training` is of one draw of a rung and includes the rungs below it.
 
-    `suite` is a mean over tasks and is there from two tasks on, `starts` from two starts on; `inspection` is of each
-    task's chosen arm; `replicated` has question, start, tasks, and in how many of them there is a gain and a loss.
+    `starts` is there from two starts on; `inspection` is of each task's
+    chosen arm; `replicated` has question, start, tasks, and in how many of them there is a gain and a loss.
     """
     tasks: dict[str, Any] = {}
-    suite: dict[str, Any] = {}
     inspections: dict[str, Any] = {}
     for task in comparison.tasks:
         tasks.setdefault(task.task, {})[task.start] = _task(task, comparison)
         if task.inspection:
             inspections.setdefault(task.task, {})[task.start] = _inspection(task.inspection, task)
-    for average in comparison.suite:
-        suite.setdefault(average.start, {})[average.arm] = _average(average)
     rankings = {ranking.task: _ranking(ranking) for ranking in comparison.rankings}
-    parts = {SUITE: suite, STARTS: rankings, INSPECTION: inspections}
+    parts = {STARTS: rankings, INSPECTION: inspections}
     draws = grouped(comparison.rungs)
     return {
         **tasks,
@@ -124,15 +118,6 @@ def _bounds(interval: Interval) -> dict[str, float | None]:
     return {name: value for name, value in bounds.items() if value is not None}
 
 
-def _average(average: SuiteAverage) -> dict[str, Any]:
-    return {
-        "average": _round(average.interval.mean),
-        **_bounds(average.interval),
-        "parts": [[task, _round(score)] for task, score in average.parts.items()],
-        "seeds": [[seed, _round(score)] for seed, score in average.scores.items()],
-    }
-
-
 def _inspection(inspection: Inspection, task: Task) -> dict[str, Any]:
     """Errors are row ids with the number of runs that are wrong and their mean confidence."""
     values: dict[str, Any] = {"arm": [task.chosen]}
@@ -161,8 +146,6 @@ def _step(step: Step) -> dict[str, Any]:
     values |= _difference(step.difference, step.p_holm)
     if step.detectable is not None:
         values["detectable"] = [_round(points) for points in astuple(step.detectable)]
-    if step.equal_labels:
-        values["equal_labels"] = [[_round(value) for value in astuple(each)] for each in step.equal_labels]
     if step.own_values:
         values["own_values"] = step.own_values
     if step.needed is not None:

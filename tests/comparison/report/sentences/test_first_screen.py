@@ -115,7 +115,7 @@ def test_the_heading_claims_no_help_where_none_is_shown(comparison: Comparison) 
     for verdict in get_args(Verdict):
         steps = [answered(comparison.tasks[0], "domain_text", 0.047, 0.02, verdict)]
         task = dataclasses.replace(comparison.tasks[0], steps=steps)
-        one = dataclasses.replace(comparison, tasks=[task, comparison.tasks[1]], suite=[])
+        one = dataclasses.replace(comparison, tasks=[task, comparison.tasks[1]])
         said = overview.heading(one).en
         once = "No verdict yet: each step was trained once"
         shown = once if verdict == "one_draw" else "No step is shown to help"
@@ -134,7 +134,7 @@ def test_text_that_is_partly_a_demonstration_is_said_to_be_so(comparison: Compar
 
 
 def test_a_page_without_tasks(comparison: Comparison) -> None:
-    bare = dataclasses.replace(comparison, tasks=[], suite=[])
+    bare = dataclasses.replace(comparison, tasks=[])
     page = render(bare)
     assert "No task was fine-tuned, so no step was compared." in page
     assert 'class="card"' not in page

@@ -34,14 +34,6 @@ def test_the_sentence_on_masks_names_the_rungs_that_have_an_audit(comparison: Co
     assert rungs.masking(dataclasses.replace(comparison, rungs=none)) == []
 
 
-def test_text_that_did_not_change_became_no_better(comparison: Comparison) -> None:
-    still = [dataclasses.replace(rung, before=rung.after) for rung in comparison.rungs]
-    text = " ".join(sentence.en for sentence in rungs.reading(dataclasses.replace(comparison, rungs=still)))
-    assert "(0.00, unchanged)" in text
-    assert "better" not in text
-    assert "worse" not in text
-
-
 def test_random_weights_that_no_arm_has_are_measured_on_general_text_alone(comparison: Comparison) -> None:
     def partly(rung: Rung) -> Rung:
         general = {"general": rung.before["general"]}
