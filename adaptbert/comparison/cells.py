@@ -6,7 +6,7 @@ from pathlib import Path
 from statistics import mean
 
 from adaptbert.base.expansion import Cell, Expansion
-from adaptbert.comparison.records import Arm, LearningPoint, Search, SearchPoint, Tempered
+from adaptbert.comparison.records import Arm, LearningPoint, Search, Tempered
 from adaptbert.comparison.rungs import Cost, Rung
 from adaptbert.comparison.statistics.intervals import mean_interval
 from adaptbert.comparison.statistics.study import Study
@@ -87,9 +87,7 @@ def _means(draws: Sequence[Mapping[int, float]]) -> dict[int, float]:
 
 
 def _search(search: SearchMetrics) -> Search:
-    trial = search.trials[search.chosen - 1]
-    chosen = SearchPoint(trial.learning_rate, trial.global_batch_size, trial.epochs)
-    return Search(len(search.trials), chosen, Cost(search.tokens, search.tflop))
+    return Search(len(search.trials), search.trials[search.chosen - 1], Cost(search.tokens, search.tflop))
 
 
 def _scores(seeds: Iterable[SeedMetrics | FewerLabelsSeed], metric: str) -> dict[int, float]:

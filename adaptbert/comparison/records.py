@@ -15,6 +15,7 @@ from adaptbert.comparison.starts import Ranking
 from adaptbert.comparison.statistics.designs import Design
 from adaptbert.comparison.statistics.intervals import Difference, Interval
 from adaptbert.comparison.statistics.verdicts import Verdict
+from adaptbert.finetuning.metrics.cell_metrics import TrialMetrics
 
 
 @dataclass(frozen=True)
@@ -32,20 +33,11 @@ class LearningPoint:
 
 
 @dataclass(frozen=True)
-class SearchPoint:
-    """The values that a search may change, as a cell's metrics have them."""
-
-    learning_rate: float
-    global_batch_size: int
-    epochs: float
-
-
-@dataclass(frozen=True)
 class Search:
     """What the search of an arm chose on the dev split, and what all its trials cost."""
 
     trials: int
-    chosen: SearchPoint
+    chosen: TrialMetrics
     cost: Cost
 
 

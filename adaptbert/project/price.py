@@ -78,9 +78,13 @@ def table(priced: Sequence[Price]) -> Table:
     shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in ("step", "text or task", "trainings", "tokens", "TFLOP", "minutes"):
         shown.add_column(name, justify="left" if name in ("step", "text or task") else "right")
-    sums = [sum(column) for column in zip(*(each[2:] for each in priced), strict=True)] or [0, 0.0, 0.0, 0.0]
-    for step, text, trainings, tokens, tflop, minutes in [*priced, ("all", "", *sums)]:
-        shown.add_row(step, text, f"{trainings:,.0f}", f"{tokens:,.0f}", amount(tflop), amount(minutes))
+    trainings, tokens = sum(each.trainings for each in priced), sum(each.tokens for each in priced)
+    total = Price(
+        "all", "", trainings, tokens, sum(each.tflop for each in priced), sum(each.minutes for each in priced)
+    )
+    for each in [*priced, total]:
+        figures = f"{each.trainings:,}", f"{each.tokens:,.0f}", amount(each.tflop), amount(each.minutes)
+        shown.add_row(each.step, each.text, *figures)
     return shown
 
 

@@ -52,26 +52,6 @@ def test_a_real_lift_is_worth_it_and_no_other(repeated: Comparison) -> None:
             assert step.difference.low is not None, "what is only described has an interval as well"
 
 
-def test_with_one_draw_no_lift_however_large_has_a_verdict(comparison: Comparison) -> None:
-    for name in PRIMARY_OF_ALL:
-        assert verdicts(comparison, name) == {"one_draw"}
-    for task in comparison.tasks:
-        assert {step.verdict for step in task.steps if not step.primary} == {"descriptive"}
-        assert {step.p_holm for step in task.steps} == {None}
-        text = task.step("domain_text")
-        assert text is not None
-        assert text.difference is not None
-        assert text.difference.low is not None
-        assert text.difference.low > 0, "of these weights it is known"
-    assert comparison.on_several == []
-
-
-def test_domain_transfer_is_more_training_and_text(comparison: Comparison) -> None:
-    for task in comparison.tasks:
-        means = {step.name: step.difference.mean for step in task.steps if step.difference is not None}
-        assert means["domain_transfer"] == pytest.approx(means["more_training"] + means["domain_text"])
-
-
 def test_scores_are_those_of_the_predictions(simulated: Simulated, comparison: Comparison) -> None:
     """The confusion matrix, counted from the predictions alone, gives back the accuracy of the metrics file."""
     task = comparison.tasks[0]
@@ -224,14 +204,6 @@ def test_without_any_cell_there_are_still_baselines(tmp_path: Path) -> None:
     assert (task.chosen, task.inspection) == (None, None)
     assert task.labels == 300
     assert "tfidf_logistic" in task.baselines
-
-
-def test_only_questions_whose_arms_are_planned_are_answered(tmp_path: Path) -> None:
-    made = simulate(tmp_path, tasks=["section"])
-    cells = {key: cell for key, cell in made.ladder.finetune.items() if cell.arm in ("general", "domain")}
-    fewer = dataclasses.replace(made, ladder=made.ladder.model_copy(update={"finetune": cells}))
-    steps = compared(fewer).tasks[0].steps
-    assert [(step.name, step.verdict) for step in steps] == [("domain_transfer", "descriptive")]
 
 
 def test_degenerate_seeds_are_counted_in_the_mean(tmp_path: Path) -> None:

@@ -3,14 +3,10 @@
 Those of a task are in task_view.py.
 """
 
-from adaptbert.base.ladder import GENERAL, Climb
 from adaptbert.comparison.records import Comparison
-from adaptbert.comparison.report import terms as words
-from adaptbert.comparison.report.charts import curves, data, rows
+from adaptbert.comparison.report.charts import curves, data
 from adaptbert.comparison.report.charts.figure import Figure
 from adaptbert.comparison.report.sentences import captions
-from adaptbert.comparison.report.terms import Words
-from adaptbert.comparison.rungs import grouped
 
 
 def of_curves(comparison: Comparison) -> list[Figure]:
@@ -46,27 +42,3 @@ def _lines(comparison: Comparison, start: str, heldout: str) -> list[curves.Curv
         if points:
             lines.append(curves.Curve(rung.name, rung.role, points, dashed=rung.climb.with_task_text))
     return lines
-
-
-def of_forgetting(comparison: Comparison) -> list[Figure]:
-    """General held-out text before and after every rung above general pre-training, for each start with such a rung."""
-    figures = []
-    for start in comparison.starts:
-        moves = [
-            rows.Move(rung.name, rung.first.role, rung.before[GENERAL], rung.after[GENERAL], rung.each(GENERAL))
-            for rung in grouped(each for each in comparison.rungs if each.start == start)
-            if rung.first.climb not in (Climb(), Climb(is_random=True)) and GENERAL in rung.after
-        ]
-        name = f"forgetting-{start}"
-        if moves:
-            figures.append(
-                Figure(
-                    name,
-                    Words("Forgetting", "遗忘") + words.same(f"· {start}" if len(comparison.starts) > 1 else ""),
-                    captions.forgetting(comparison),
-                    rows.moves(moves, name),
-                    data.of_moves(moves),
-                    start=start,
-                )
-            )
-    return figures

@@ -87,7 +87,7 @@ def sections(comparison: Comparison) -> Iterator[Section]:
 
 def _language_model(comparison: Comparison, masking: Sequence[Words]) -> Section:
     """What rungs learned and forgot."""
-    panels, forgetting = figures.of_curves(comparison), figures.of_forgetting(comparison)
+    panels = figures.of_curves(comparison)
     return Section(
         "rungs",
         ("reading", Words("Language model", "语言模型")),
@@ -99,9 +99,8 @@ def _language_model(comparison: Comparison, masking: Sequence[Words]) -> Section
             "rungs": [rung for rung in grouped(comparison.rungs) if rung.missing or rung.after],
             "legend": {rung.path: rung.role for rung in comparison.rungs if not rung.missing and rung.below},
             "curves": panels,
-            "forgetting": forgetting,
         },
-        figures=[*panels, *forgetting],
+        figures=panels,
     )
 
 

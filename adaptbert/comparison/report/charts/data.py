@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from adaptbert.comparison.report.charts.curves import Curve, LearningCurve
-from adaptbert.comparison.report.charts.rows import Bar, Mark, Move, Whisker
+from adaptbert.comparison.report.charts.rows import Bar, Mark, Whisker
 
 
 @dataclass(frozen=True)
@@ -33,14 +33,6 @@ def of_whiskers(rows: Sequence[Whisker]) -> Data:
     return Data(
         ("step", "verdict", "difference", "low", "high", "detectable"),
         [(row.label.en, row.verdict, row.mean, row.low, row.high, row.detectable) for row in rows],
-    )
-
-
-def of_moves(rows: Sequence[Move]) -> Data:
-    """Before and after; `draws` has the single values, separated by spaces."""
-    return Data(
-        ("rung", "before", "after", "draws"),
-        [(row.label, row.before, row.after, " ".join(map(str, row.draws))) for row in rows],
     )
 
 

@@ -100,17 +100,6 @@ def curve(comparison: Comparison) -> Words:
     return caption
 
 
-def forgetting(comparison: Comparison) -> Words:
-    """Caption of the changes on general text."""
-    caption = Words(
-        "Bits per character of general held-out text before (hollow) and after (filled) each rung; lower is better.",
-        "每一级之前（空心）与之后（实心）通用留出文本的每字符比特数，越低越好。",
-    )
-    if comparison.draws_of_a_rung > 1:
-        caption += Words("Filled: mean of the draws, a tick for each.", "实心为各次独立训练的均值，每次一条短线。")
-    return caption
-
-
 def _intervals(intervals: Iterable[Interval | None], drawn: Words, confidence: float) -> Words:
     shown = [interval for interval in intervals if interval is not None]
     level = percent(confidence)
