@@ -119,17 +119,6 @@ def test_a_draw_without_metrics_is_missing_and_the_others_count(tmp_path: Path) 
     assert arm.scores == holed.by_draw[1]
 
 
-def test_a_degenerate_run_is_known_by_draw_and_seed(tmp_path: Path) -> None:
-    made = simulate(tmp_path, tasks=["section"], draws=2)
-    path = made.root / "metrics/finetune/section-task-small-2.json"
-    cell = read_json(path)
-    cell["seeds"][2]["degenerate"] = True
-    write_json(path, cell)
-    arm = compared(made).tasks[0].arm("task")
-    assert arm is not None
-    assert arm.degenerate == [(2, 3)]
-
-
 def test_the_files_for_programs_have_a_start_below_each_task(several: Comparison) -> None:
     values = summary(several)
     assert set(values) == {"section", "mention", *NO_TASKS}

@@ -2,14 +2,12 @@
 
 import dataclasses
 import re
-from pathlib import Path
 
 from adaptbert.comparison.records import Comparison
 from adaptbert.comparison.report.markdown import in_markdown
 from adaptbert.comparison.report.sentences.steps import verdict_with
 from adaptbert.comparison.report.terms import change, p_value
 from tests.support.judged_steps import answered
-from tests.support.simulated import compared, simulate
 
 
 def rows(text: str, heading: str) -> list[list[str]]:
@@ -60,13 +58,3 @@ def test_a_question_without_a_verdict_has_no_p(comparison: Comparison) -> None:
     english = in_markdown(comparison).partition("\n---\n")[0]
     assert {cells[5] for cells in rows(english, "Primary questions")} == {"–"}
     assert "-adjusted p." not in english
-
-
-def test_what_is_missing_and_degenerate_is_named(tmp_path: Path) -> None:
-    made = simulate(tmp_path, tasks=["section"])
-    made.cell("task").unlink()
-    text = in_markdown(compared(made))
-    assert "Planned and without a result: section-task." in text
-    assert "| section | `task` | **missing** |" in text
-    assert "- section: section-task was planned and has no result." in text
-    assert "- section：section-task 已计划但没有结果。" in text

@@ -202,23 +202,6 @@ def test_the_best_baseline_is_on_the_card(comparison: Comparison, gap: Differenc
     )
 
 
-def test_seeds_that_give_one_answer_are_named_at_once(tmp_path: Path) -> None:
-    made = simulate(tmp_path, tasks=["section"])
-    assert "Seeds that" not in render(compared(made))
-    path = made.cell("task")
-    cell = read_json(path)
-    cell["seeds"][1]["degenerate"] = True
-    write_json(path, cell)
-    comparison = compared(made)
-    head = render(comparison).partition("</header>")[0]
-    assert "section: Seeds that predict one class only: task (1 of 3)." in head
-    assert "只预测一个类别的种子：task（3 个中的 1 个）。" in head
-    number = dataclasses.replace(comparison.tasks[0], target="number")
-    sentence = trust.degenerate(number)
-    assert sentence is not None
-    assert sentence.en == "Seeds that give every row the same answer: task (1 of 3)."
-
-
 def test_a_page_has_one_kind_of_minus(comparison: Comparison) -> None:
     """A negative correlation, its interval, its axis and a learning rate of 1e-05 are written with the same minus."""
     task = comparison.tasks[0]
