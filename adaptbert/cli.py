@@ -5,7 +5,7 @@
     adaptbert import MODEL               bring a public checkpoint into the project as a start
     adaptbert add-task FILE...           add a labelled set as a task
     adaptbert check                      validate params.yaml and the files that it names
-    adaptbert forecast                   say what each step would cost, before it is trained
+    adaptbert price                      say what each step would cost, before it is trained
     adaptbert doctor                     check versions, disk space, device, environment
     adaptbert predict MODEL INPUT        predict on new data with a fine-tuned checkpoint
 
@@ -20,11 +20,11 @@ from typing import Annotated
 import typer
 
 from adaptbert.commands.checkpoint import import_
-from adaptbert.commands.forecast import forecast
 from adaptbert.commands.machine import doctor
 from adaptbert.commands.params import check, ladder
 from adaptbert.commands.predict import predict
 from adaptbert.commands.preset import use
+from adaptbert.commands.price import price
 from adaptbert.commands.tasks import add_task
 from adaptbert.runtime.garbage import collect_seldom
 
@@ -54,7 +54,7 @@ app.command("import")(import_)
 app.command()(ladder)
 app.command("add-task")(add_task)
 app.command()(check)
-app.command()(forecast)
+app.command()(price)
 app.command()(doctor)
 app.command()(predict)
 

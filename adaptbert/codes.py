@@ -202,8 +202,7 @@ class Code(IntEnum):
         "a params.yaml that a command cannot change without losing how it is written, or an edit made meanwhile",
         _BAD_PARAMS,
     )
-    NO_TOKENIZED_TEXT = 218, "`forecast` finds no tokenised text of the start yet"
-    FORECAST_THERE = 219, "a forecast that was made before its outcome, and would be overwritten"
+    NO_TOKENIZED_TEXT = 218, "`price` finds no tokenised text of the start yet"
     ONE_TEST_GROUP = 222, "all test rows are of one group, which is mapped in `columns`"
     # ---- more than one machine
     RAY_MISSING = 223, "ADAPTBERT_CLUSTER names a cluster, and Ray is not installed", _BAD_PARAMS

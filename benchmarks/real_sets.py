@@ -39,7 +39,6 @@ NEEDED = (
     *("adaptbert", "stages", "data/sources", "dvc.yaml", "constraints.txt", ".dvc/config"),
     *(f"metrics/{kind}/.gitignore" for kind in ("domain_transfer", "task_transfer", "finetune")),
     "predictions/.gitignore",
-    "forecasts/README.md",
 )
 """Of the project, to run a recipe."""
 

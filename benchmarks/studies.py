@@ -2,7 +2,7 @@
 
     git clone . ../weibo
     python -m benchmarks.studies weibo --data ../shared/data --project ../weibo
-    cd ../weibo; dvc repro tokenize pretrain; adaptbert forecast; dvc repro
+    cd ../weibo; dvc repro
 
 `--data` is the folder of the sets, which do not belong to this project. A part of a corpus becomes a file of its own
 where the study needs it as another domain.

@@ -19,10 +19,8 @@ import numpy as np
 
 from adaptbert.comparison.statistics.intervals import Difference, mean_interval
 from adaptbert.comparison.statistics.mean_squares import MeanSquares
-from adaptbert.comparison.statistics.multi_bootstrap import FEWEST_DRAWS, resampled_interval
 from adaptbert.comparison.statistics.multiplicity import adjusted_p
 from adaptbert.comparison.statistics.power import Power
-from adaptbert.comparison.statistics.rows import RESAMPLES, Floats
 from adaptbert.comparison.statistics.study import Study
 from adaptbert.comparison.statistics.verdicts import verdicts
 from benchmarks.machine import keep
@@ -212,28 +210,6 @@ def _lifted(difference: Difference | None, effect: float) -> Difference:
     return replace(difference, mean=difference.mean + effect)
 
 
-def multi_bootstrap(world: World, studies: int, seed: int) -> float:
-    """Share of studies of equal arms in which its interval leaves out 0, for two trained arms."""
-    simulator, (arm, other) = Simulator(seed), QUESTIONS[PRIMARY[0]]
-    wrong = 0
-    for _ in range(studies):
-        simulated = simulator.study(world)
-        one, two = (_by_draw(simulated, name) for name in (arm, other))
-        low, high = resampled_interval(one, two, CONFIDENCE)
-        wrong += not low <= 0 <= high
-    return round(wrong / studies, 4)
-
-
-def _by_draw(simulated: Simulated, arm: str) -> Floats:
-    """Scores on resampled test rows, (draws, resamples)."""
-    means = np.array([np.mean(list(scores.values())) for scores in simulated.runs[arm].values()])
-    if simulated.resampled is None:
-        return np.repeat(means[:, None], RESAMPLES, 1)
-    return np.asarray(
-        simulated.resampled[arm].mean(1) + means[:, None] - simulated.resampled[arm].mean((1, 2))[:, None]
-    )
-
-
 def worlds() -> Iterator[tuple[str, World]]:
     """By name; one draw is there for what it shows of the first version."""
     for draws, seeds, (draw, rows) in product((1, *DRAWS), SEEDS, SPREADS):
@@ -264,8 +240,6 @@ def measure(studies: int) -> dict[str, Any]:
             differences = domain_text(world, studies, 2000 + number)
             values["called"] = called_equal(differences)
             values["half_width"] = half_widths(differences)
-        if world.draws >= FEWEST_DRAWS:
-            values["multi_bootstrap"] = multi_bootstrap(world, studies // 8, 3000 + number)
         results[name] = values
         print(f"{name}: {values['equal_arms'][TODAY]}, {time.monotonic() - began:.0f} s", flush=True)
     return results

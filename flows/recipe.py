@@ -19,6 +19,7 @@ from collections import deque
 from collections.abc import Mapping
 from contextlib import ExitStack
 from graphlib import TopologicalSorter
+from pathlib import Path
 from threading import Event
 from typing import Annotated, Any, NoReturn, get_args
 
@@ -37,11 +38,12 @@ from adaptbert.base.processes import cores
 from adaptbert.errors import BAD_DATA, BAD_PARAMS, IO_ERROR, TEMPORARY, UserError
 from adaptbert.runtime.redaction import hide_in_tracebacks, redacted
 from flows import interruption
-from flows.artifacts import COMPARISON, leave_artifacts, run_name
+from flows.artifacts import leave_artifact, run_name
 from flows.graph import GPU, Graph, Place
 from flows.machines import Kind, Machines
 from flows.stage_process import DVC, DvcLocked, MachineLost, StageFailed, environment, heard, output
 
+COMPARISON = Path("metrics/comparison.json")
 UNREACHABLE = "Failed to reach API"
 """Message of Prefect where a server does not answer from the beginning."""
 
@@ -115,7 +117,7 @@ def recipe(until: str = "compare", jobs: Annotated[int, Field(ge=1, le=16)] = 2,
         machines = Machines.reached(cluster, graph.sources) if cluster is not None else None
         run_stages(stale, graph.places(stale, jobs, machines), jobs)
     if COMPARISON.is_file() and any(stage in graph.writers_of(COMPARISON) for stage in upstream):
-        leave_artifacts()
+        leave_artifact()
 
 
 def without_traceback(record: logging.LogRecord) -> bool:

@@ -1,4 +1,4 @@
-"""Compare: cells, rungs, predictions, labelled sets, forecasts -> metrics/metrics.json, the report and its data.
+"""Compare: cells, rungs, predictions, labelled sets -> metrics/metrics.json, the report and its data.
 
 reports/index.html is the report, reports/index.md its answers as text, reports/figures has its figures as files and
 reports/plots the data of `dvc plots`. metrics/metrics.json has the few numbers of
@@ -46,8 +46,7 @@ def compare(
     manifests: Path,
     cells: Path,
     predictions: Path,
-    forecasts: Path,
-    word_vectors: Path,
+    bases: Path,
     report: Path,
     markdown: Path,
     figures: Path,
@@ -68,7 +67,7 @@ def compare(
     from adaptbert.comparison.tables.text_table import comparison_table
     from adaptbert.runtime.params.params_file import flatten
 
-    outputs = StageOutputs(data, manifests, cells, predictions, forecasts, word_vectors)
+    outputs = StageOutputs(data, manifests, cells, predictions, bases)
     options = Options(
         params.confidence, params.worth / 100, params.primary, params.questions, params.baseline_seed, ladder.again
     )

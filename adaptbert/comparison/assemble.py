@@ -1,10 +1,9 @@
 """Metrics, predictions, labelled sets and manifests -> the `Comparison`, built from the outputs of all stages."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from statistics import mean
 from typing import Any, Literal
 
 from adaptbert.base.expansion import Expansion
@@ -12,9 +11,9 @@ from adaptbert.base.files import read_json
 from adaptbert.base.ladder import GENERAL
 from adaptbert.comparison.cells import Cells, cells_of, read_arm, tempered
 from adaptbert.comparison.evaluation.baselines import on_the_labels_of
+from adaptbert.comparison.evaluation.embeddings import Embeddings
 from adaptbert.comparison.evaluation.inspection import inspect_cells
-from adaptbert.comparison.evaluation.word_vectors import WordVectors
-from adaptbert.comparison.judging import Studies, judged, on_several, steps_of, with_flips
+from adaptbert.comparison.judging import Studies, judged, on_several, steps_of
 from adaptbert.comparison.questions import (
     Arms,
     advice_of,
@@ -24,14 +23,12 @@ from adaptbert.comparison.questions import (
     role,
     without_variants,
 )
-from adaptbert.comparison.read_forecasts import outcome_of, read_forecasts
 from adaptbert.comparison.read_rungs import on_checkpoints, public_checkpoints, read_rungs
 from adaptbert.comparison.records import Arm, Comparison, Source, Task
 from adaptbert.comparison.rungs import Cost, Rung
 from adaptbert.comparison.starts import Ranking, Scored, ranking, study_key
 from adaptbert.comparison.statistics.intervals import Difference
 from adaptbert.comparison.statistics.study import Study, TaskStudy, of_arms
-from adaptbert.comparison.suite_average import SuiteAverage, suite_averages
 from adaptbert.comparison.task_studies import BaselineRuns, ResampledRows, task_study
 from adaptbert.finetuning.metrics.cell_metrics import CellMetrics
 from adaptbert.finetuning.metrics.targets import COMPARED_BY, limits
@@ -48,16 +45,14 @@ class StageOutputs:
         manifests: data/raw.
         cells: the metrics of rungs and cells.
         predictions: of the cells.
-        forecasts: what `adaptbert forecast` wrote.
-        word_vectors: of the words of the corpora.
+        bases: models/pretrain: for each start the checkpoint that all its arms begin with.
     """
 
     data: Path
     manifests: Path
     cells: Path
     predictions: Path
-    forecasts: Path
-    word_vectors: Path
+    bases: Path
 
 
 @dataclass(frozen=True)
@@ -126,26 +121,11 @@ def compare_all(ladder: Expansion, outputs: StageOutputs, options: Options) -> C
         heldout=sorted(measured, key=lambda name: (name != GENERAL, name not in corpora, name)),
         sources=sources,
         began_from=public_checkpoints(ladder, cells),
-        suite=_suite(tasks, studies, options.confidence),
         rankings=_rankings(tasks, studies, on_checkpoints(ladder, rungs, cells), options),
         spent=_spent(rungs, trained),
         one_more_draw=first_draw,
         on_several=on_several(tasks, 1 - options.confidence),
-        forecasts=[
-            outcome_of(forecast, ladder, tasks, rungs, trained)
-            for forecast in read_forecasts(ladder, outputs.forecasts)
-        ],
     )
-
-
-def _suite(tasks: Sequence[Task], studies: Studies, confidence: float) -> list[SuiteAverage]:
-    averages = []
-    for start in dict.fromkeys(task.start for task in tasks):
-        own = [task for task in tasks if task.start == start]
-        ends = [limits(task.metric) for task in own]
-        within = (mean(low for low, _ in ends), mean(high for _, high in ends))
-        averages += suite_averages(start, {task.task: studies[task.task, start] for task in own}, within, confidence)
-    return averages
 
 
 def _rankings(tasks: Sequence[Task], studies: Studies, published: Collection[str], options: Options) -> list[Ranking]:
@@ -214,15 +194,12 @@ def _task(name: str, read: TaskParts, outputs: StageOutputs, rungs: Mapping[str,
     of_chosen = {draw: key for draw, key in cells.of(chosen).items() if key in trained} if chosen is not None else {}
     predicted = [outputs.predictions / f"{key}.parquet" for key in of_chosen.values()]
     seeds = sorted({seed.seed for cell in trained.values() for seed in cell.seeds}) or [0]
-    vectors = WordVectors.read(outputs.word_vectors)
-    fitted = on_the_labels_of(described, data, labels, seeds, options.baseline_seed, vectors)
+    embeddings = Embeddings(outputs.bases / cells.start)
+    fitted = on_the_labels_of(described, data, labels, seeds, options.baseline_seed, embeddings)
     baselines = rows.of_baselines(fitted)
     named = named_pairs(climbs, options.pairs)
     every = [*pairs(compared), *again_pairs(climbs, options.again), *named]
     steps = steps_of(every, climbs, arms, of_task, options.primary)
-    reference = next((arm for arm, climb in climbs.items() if role(climb) == GENERAL), None)
-    if reference is None and steps:
-        reference = steps[0].other
     return Task(
         name=name,
         task=cells.task,
@@ -238,13 +215,11 @@ def _task(name: str, read: TaskParts, outputs: StageOutputs, rungs: Mapping[str,
         baselines={each: of_task.study.of_baseline(own.scores, own.resampled) for each, own in baselines.items()},
         beside_baselines=_beside_baselines(chosen, baselines, of_task.study),
         baseline_rows=fitted.rows,
-        steps=with_flips(steps, of_task, rows.facts),
+        steps=steps,
         chosen=chosen,
         inspection=inspect_cells(predicted, described.target)
         if predicted and all(path.is_file() for path in predicted)
         else None,
-        reference=reference,
-        beside_reference=_beside(reference, climbs, of_task.study),
         tempered=tempered({draw: trained[key].seeds for draw, key in of_chosen.items()}),
         scattered=[arm for arm in climbs if arm in of_task.study.scattered],
         advice=advice_of(compared, {role(climbs[arm]) for arm in variants}, named, read.ladder),
@@ -258,13 +233,6 @@ def _beside_baselines(
         return {}
     differences = {name: of_task.beside_baseline(chosen, own.scores, own.resampled) for name, own in baselines.items()}
     return {name: difference for name, difference in differences.items() if difference is not None}
-
-
-def _beside(reference: str | None, arms: Iterable[str], of_task: Study) -> dict[str, Difference]:
-    if reference is None:
-        return {}
-    differences = {arm: of_task.difference(arm, reference) for arm in arms if arm != reference}
-    return {arm: difference for arm, difference in differences.items() if difference is not None}
 
 
 def _sources(manifests: Path, validation: dict[str, Any]) -> list[Source]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from statistics import mean
 
 from adaptbert.base.expansion import Cell, Expansion
-from adaptbert.comparison.records import Arm, LearningPoint, Search, SearchPoint, Tempered
+from adaptbert.comparison.records import Arm, LearningPoint, Search, Tempered
 from adaptbert.comparison.rungs import Cost, Rung
 from adaptbert.comparison.statistics.intervals import mean_interval
 from adaptbert.comparison.statistics.study import Study
@@ -77,8 +77,6 @@ def read_arm(arm: str, cells: Cells, rungs: Mapping[str, Rung], metric: str, stu
         has_own_values=any(cells.planned[key].of_arm == arm for key in planned.values()),
         run_tflop=mean(cell.cost.tflop / len(cell.seeds) for cell in draws.values()) if draws else None,
         searches={draw: _search(cell.search) for draw, cell in draws.items() if cell.search is not None},
-        ended_early=list(dict.fromkeys(name for rung in below for name in rung.ended_early)),
-        nothing_kept=list(dict.fromkeys(name for rung in below for name in rung.nothing_kept)),
     )
 
 
@@ -89,9 +87,7 @@ def _means(draws: Sequence[Mapping[int, float]]) -> dict[int, float]:
 
 
 def _search(search: SearchMetrics) -> Search:
-    trial = search.trials[search.chosen - 1]
-    chosen = SearchPoint(trial.learning_rate, trial.global_batch_size, trial.epochs)
-    return Search(len(search.trials), chosen, Cost(search.tokens, search.tflop))
+    return Search(len(search.trials), search.trials[search.chosen - 1], Cost(search.tokens, search.tflop))
 
 
 def _scores(seeds: Iterable[SeedMetrics | FewerLabelsSeed], metric: str) -> dict[int, float]:
@@ -107,8 +103,6 @@ def _learning_curve(draws: Mapping[int, CellMetrics], metric: str, confidence: f
             by_labels.setdefault(cell.labels, {})[draw] = _scores(cell.seeds, metric)
     means = {labels: _means(list(runs.values())) for labels, runs in by_labels.items()}
     return [
-        LearningPoint(
-            labels, by_labels[labels], scores, mean_interval(list(scores.values()), confidence, limits(metric))
-        )
+        LearningPoint(labels, scores, mean_interval(list(scores.values()), confidence, limits(metric)))
         for labels, scores in sorted(means.items())
     ]

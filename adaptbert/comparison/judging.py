@@ -4,17 +4,12 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from adaptbert.base.ladder import Climb
-from adaptbert.comparison.evaluation.flips import Flips, RowFacts, flips
 from adaptbert.comparison.questions import Arms, Pair
 from adaptbert.comparison.records import Arm, Detectable, Needed, OnSeveralTasks, Step, Task
 from adaptbert.comparison.rungs import Cost
 from adaptbert.comparison.statistics.designs import Prices, QuestionSpread, cheapest
-from adaptbert.comparison.statistics.equal_labels import equal_labels
 from adaptbert.comparison.statistics.intervals import Difference
-from adaptbert.comparison.statistics.multi_bootstrap import FEWEST_DRAWS, resampled_interval
 from adaptbert.comparison.statistics.multiplicity import adjusted_p, tasks_with_effect
 from adaptbert.comparison.statistics.power import spread_range
 from adaptbert.comparison.statistics.study import TaskStudy
@@ -34,7 +29,6 @@ def steps_of(
             is none, for all arms that it is about. `domain_text/news` is the one of the arm `news`.
     """
     steps, pairs, by_name = [], list(pairs), {arm.name: arm for arm in arms}
-    curves = {arm.name: {point.labels: point.runs for point in arm.learning_curve} for arm in by_name.values()}
     names = {pair.step for pair in pairs}
     for pair in pairs:
         difference = study.study.difference(pair.arm, pair.other)
@@ -48,9 +42,7 @@ def steps_of(
                 draws=None
                 if _on_the_same_rungs(by_name[pair.arm], by_name[pair.other])
                 else _draws(climbs[pair.arm], climbs[pair.other], difference),
-                multi_bootstrap=_multi_bootstrap(pair, study),
                 own_values=[name for name in (pair.arm, pair.other) if by_name[name].has_own_values],
-                equal_labels=equal_labels(curves, pair.arm, pair.other, study.study),
                 primary=pair.step in primary or (pair.question in primary and pair.question not in names),
             )
         )
@@ -66,29 +58,6 @@ def _draws(climb: Climb, other: Climb, difference: Difference | None) -> int:
     if climb.is_random != other.is_random or difference is None:
         return 1
     return max(1, difference.draws)
-
-
-def _multi_bootstrap(pair: Pair, study: TaskStudy) -> tuple[float, float] | None:
-    """None with fewer than five draws of an arm, and without predictions."""
-    sides = [study.arms[arm].resampled for arm in (pair.arm, pair.other)]
-    scores = [
-        np.array([seeds.mean(0) for seeds in side]) for side in sides if side is not None and len(side) >= FEWEST_DRAWS
-    ]
-    return resampled_interval(scores[0], scores[1], study.study.confidence) if len(scores) == len(sides) else None
-
-
-def with_flips(steps: Sequence[Step], study: TaskStudy, rows: Sequence[RowFacts]) -> list[Step]:
-    """The steps, the primary ones with the test rows that changed.
-
-    Args:
-        rows: of the task, in the order of the test split.
-    """
-
-    def flipped(step: Step) -> Flips | None:
-        arm, other = (study.arms[name].right for name in (step.arm, step.other))
-        return flips(arm, other, rows) if step.primary and arm is not None and other is not None else None
-
-    return [replace(step, flips=flipped(step)) for step in steps]
 
 
 def judged(

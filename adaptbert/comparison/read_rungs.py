@@ -94,27 +94,19 @@ def _measured(rung: Rung, folder: str, metrics: RungMetrics, on_all_text: dict[s
         curve=_curve(metrics, before, after),
         masks=_masks(metrics.masking),
         random_head=bool(metrics.random_head),
-        steps=metrics.steps,
-        stop=metrics.stop,
-        ended_early=[*below.ended_early, *([rung.name] if metrics.stop and metrics.stop.reason else [])],
-        nothing_kept=[*below.nothing_kept, *([rung.name] if metrics.stop and not metrics.stop.kept_step else [])],
-        fill_in=metrics.fill_in,
     )
 
 
 def _curve(
     metrics: RungMetrics, before: dict[str, float], after: dict[str, float]
 ) -> list[tuple[int, dict[str, float]]]:
-    """Tokens and bits; between the first point and the last those of the texts that the rung is measured on.
-
-    Where a stop rule keeps earlier weights, the last point is that of those weights.
-    """
+    """Tokens and bits; between the first point and the last those of the texts that the rung is measured on."""
     suffix = "/bits_per_char"
     curve = [(0, before)]
     for point in metrics.curve:
         bits = {name.removesuffix(suffix): bits for name, bits in point.measures.items() if name.endswith(suffix)}
         curve.append((round(metrics.tokens * point.step / max(1, metrics.steps)), bits))
-    if curve[-1][0] == metrics.tokens and (metrics.stop is None or metrics.stop.kept_step == metrics.steps):
+    if curve[-1][0] == metrics.tokens:
         curve.pop()
     return [*curve, (metrics.tokens, after)]
 

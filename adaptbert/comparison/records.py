@@ -8,18 +8,14 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from adaptbert.base.task_types import Target, TaskType
-from adaptbert.comparison.evaluation.flips import Flips
 from adaptbert.comparison.evaluation.inspection import Inspection
-from adaptbert.comparison.forecast_outcomes import ForecastOutcome
 from adaptbert.comparison.questions import Advice
 from adaptbert.comparison.rungs import Cost, Rung
 from adaptbert.comparison.starts import Ranking
 from adaptbert.comparison.statistics.designs import Design
-from adaptbert.comparison.statistics.equal_labels import EqualLabels
 from adaptbert.comparison.statistics.intervals import Difference, Interval
-from adaptbert.comparison.statistics.spread import Runs
 from adaptbert.comparison.statistics.verdicts import Verdict
-from adaptbert.comparison.suite_average import SuiteAverage
+from adaptbert.finetuning.metrics.cell_metrics import TrialMetrics
 
 
 @dataclass(frozen=True)
@@ -27,24 +23,13 @@ class LearningPoint:
     """An arm trained on so many labels.
 
     Attributes:
-        runs: of all draws.
         scores: seed -> score on test, the mean over draws.
         interval: over seeds.
     """
 
     labels: int
-    runs: Runs
     scores: dict[int, float]
     interval: Interval
-
-
-@dataclass(frozen=True)
-class SearchPoint:
-    """The values that a search may change, as a cell's metrics have them."""
-
-    learning_rate: float
-    global_batch_size: int
-    epochs: float
 
 
 @dataclass(frozen=True)
@@ -52,7 +37,7 @@ class Search:
     """What the search of an arm chose on the dev split, and what all its trials cost."""
 
     trials: int
-    chosen: SearchPoint
+    chosen: TrialMetrics
     cost: Cost
 
 
@@ -70,8 +55,6 @@ class Arm:
         cost: of one draw of the rungs that lead to it.
         learning_curve: by number of labels, all of them last; empty without `label_counts`.
         searches: draw -> what its search chose; empty where the values are those of params.yaml.
-        ended_early: the rungs that lead to it and that a stop rule ended before their budgets, of all draws.
-        nothing_kept: the rungs that lead to it and of whose training a stop rule kept nothing, of all draws.
         again_of: of an A/A arm the arm whose recipe it repeats with other seeds.
         has_own_values: whether it is fine-tuned with values of its own, those of its block in params.yaml.
         run_tflop: what fine-tuning it once took, as a mean over draws and seeds.
@@ -88,8 +71,6 @@ class Arm:
     cost: Cost | None
     learning_curve: list[LearningPoint] = field(default_factory=list)
     searches: dict[int, Search] = field(default_factory=dict)
-    ended_early: list[str] = field(default_factory=list)
-    nothing_kept: list[str] = field(default_factory=list)
     again_of: str | None = None
     has_own_values: bool = False
     run_tflop: float | None = None
@@ -142,9 +123,6 @@ class Step:
         p_holm: p-value adjusted for the primary questions of all tasks that have a verdict; None for others.
         detectable: under Holm's rule for a primary question; None without an interval.
         needed: of an undecided question whose draws were repeated.
-        multi_bootstrap: the interval of another method, from five draws on.
-        flips: of a primary question: which test rows changed; None where no answer is simply right.
-        equal_labels: of arms with learning curves: with how many labels `other` scores as `arm` does.
         own_values: which of the two arms is fine-tuned with values of its own; then fine-tuning differs as well.
     """
 
@@ -159,9 +137,6 @@ class Step:
     verdict: Verdict = "untested"
     detectable: Detectable | None = None
     needed: Needed | None = None
-    multi_bootstrap: tuple[float, float] | None = None
-    flips: Flips | None = None
-    equal_labels: list[EqualLabels] = field(default_factory=list)
     own_values: list[str] = field(default_factory=list)
 
 
@@ -188,10 +163,6 @@ class Task:
         labels: training rows used by each seed and, except for very large sets, by the baselines.
         baselines: name -> its score, with an interval.
         beside_baselines: name -> the chosen arm minus the baseline, paired by seed and test row.
-        reference: the arm that all others are compared with: that of general pre-training; where there is none, the
-            one that the first question compares with. None without a question.
-        beside_reference: arm -> that arm minus the reference, paired by seed and test row; arms without results, and
-            the reference itself, are left out. Questions have verdicts, these have none.
         baseline_rows: the first of these rows, on which the baselines were fitted.
         chosen: the arm with the best mean score on the dev split; the test split is not considered.
         inspection: of the chosen arm, all its draws; None without its predictions.
@@ -220,8 +191,6 @@ class Task:
     steps: list[Step]
     chosen: str | None
     inspection: Inspection | None
-    reference: str | None = None
-    beside_reference: dict[str, Difference] = field(default_factory=dict)
     tempered: Tempered | None = None
     scattered: list[str] = field(default_factory=list)
     advice: list[Advice] = field(default_factory=list)
@@ -302,14 +271,12 @@ class Comparison:
         rungs: every draw of every rung.
         heldout: the held-out sets, general text first.
         began_from: start -> its public checkpoint; starts with random weights are left out.
-        suite: for each start the mean over tasks of every arm that all tasks have; empty below two tasks.
         rankings: of the starts, for each task that has several.
         spent: what all rungs and cells that have results took.
         one_more_draw: what one more draw of all rungs above general pre-training and of their cells would cost; None
             where there is no such rung, or metrics are missing.
         on_several: primary question -> in how many tasks, at least, it shows an effect; only questions that several
             tasks ask, with draws.
-        forecasts: beside their outcome, of the starts for which one was made.
     """
 
     confidence: float
@@ -319,12 +286,10 @@ class Comparison:
     heldout: list[str]
     sources: list[Source]
     began_from: dict[str, str]
-    suite: list[SuiteAverage]
     rankings: list[Ranking] = field(default_factory=list)
     spent: Cost = field(default_factory=lambda: Cost(0, 0.0))
     one_more_draw: Cost | None = None
     on_several: list[OnSeveralTasks] = field(default_factory=list)
-    forecasts: list[ForecastOutcome] = field(default_factory=list)
 
     @property
     def demonstration(self) -> bool:

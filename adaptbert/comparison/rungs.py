@@ -6,7 +6,6 @@ from statistics import mean
 
 from adaptbert.base.ladder import Climb
 from adaptbert.comparison.questions import role
-from adaptbert.pretraining.metrics.rung_metrics import FillIn, StopMetrics
 
 
 @dataclass(frozen=True)
@@ -49,10 +48,6 @@ class Rung:
         curve: (tokens trained in this rung, held-out set -> bits per character), the beginning and the end included.
         masks: None where nothing was trained.
         random_head: whether the head that these figures were measured with was never trained.
-        steps: of this rung alone, as `tokens`.
-        stop: what its stop rule did; None without one.
-        ended_early: this rung and those below it, as far as a stop rule ended them before their budgets.
-        nothing_kept: this rung and those below it, as far as a stop rule kept the weights that they began with.
     """
 
     name: str
@@ -72,11 +67,6 @@ class Rung:
     curve: list[tuple[int, dict[str, float]]]
     masks: Masks | None = None
     random_head: bool = False
-    steps: int = 0
-    stop: StopMetrics | None = None
-    ended_early: Sequence[str] = ()
-    nothing_kept: Sequence[str] = ()
-    fill_in: FillIn | None = None
 
     @property
     def role(self) -> str:

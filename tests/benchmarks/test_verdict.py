@@ -10,7 +10,6 @@ from benchmarks.verdict import (
     domain_text,
     equal_arms,
     half_widths,
-    multi_bootstrap,
     promised_power,
 )
 
@@ -81,7 +80,3 @@ def test_hardly_any_interval_is_without_bounds(draws: int, rows: float) -> None:
     """Where nothing but seeds matters, a difference of mean squares nearly cancels in many studies."""
     widths = half_widths(domain_text(World(draws=draws, seeds=3, draw=0, rows=rows), 250, 10))
     assert widths["99 %"] < 5 * widths["half"]
-
-
-def test_the_multi_bootstrap_is_too_sure_with_few_draws() -> None:
-    assert multi_bootstrap(World(draws=2, seeds=3, draw=1.0, rows=0.7), 200, 9) > 0.1

@@ -67,33 +67,6 @@ def test_every_file_is_drawn_within_its_own_edges(chromium: "playwright.Browser"
     page.close()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_figures_in_the_map_stand_out_from_their_cells(
-    chromium: "playwright.Browser", reports: Path, scheme: str
-) -> None:
-    """Contrast of at least 4.5 with the colour that is mixed into the paper (WCAG 2.2, 1.4.3)."""
-    with Watched(chromium, reports / "index.html", color_scheme=scheme) as seen:
-        weakest = seen.page.evaluate(
-            """() => {
-                const channels = text => text.match(/[\\d.]+/g).slice(0, 3).map(Number);
-                const light = colour => {
-                    const [r, g, b] = colour.map(c => c / 255)
-                        .map(c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
-                    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-                };
-                const paper = channels(getComputedStyle(document.body).backgroundColor);
-                return [...document.querySelectorAll("svg .cell.higher, svg .cell.lower")].map(cell => {
-                    const style = getComputedStyle(cell), share = Number(style.fillOpacity);
-                    const mixed = channels(style.fill).map((c, at) => share * c + (1 - share) * paper[at]);
-                    const ink = light(channels(getComputedStyle(cell.nextElementSibling).fill));
-                    const ground = light(mixed);
-                    return (Math.max(ink, ground) + 0.05) / (Math.min(ink, ground) + 0.05);
-                }).reduce((least, each) => Math.min(least, each));
-            }"""
-        )
-        assert 4.5 <= weakest < 15, "the strongest cell is coloured"
-
-
 def test_an_arm_leads_to_its_runs_at_the_address_of_the_reader(
     chromium: "playwright.Browser", reports: Path, comparison: Comparison
 ) -> None:

@@ -51,9 +51,7 @@ def test_the_line_of_a_baseline_keeps_away_from_the_values_at_the_edge(
         name: Interval(score, score - 0.05, score + 0.05, 0.01, 3)
         for name, score in (("majority", 0.077), ("tfidf_logistic", 0.497))
     }
-    comparison = dataclasses.replace(
-        comparison, tasks=[dataclasses.replace(comparison.tasks[0], baselines=scores)], suite=[]
-    )
+    comparison = dataclasses.replace(comparison, tasks=[dataclasses.replace(comparison.tasks[0], baselines=scores)])
     path = tmp_path / "index.html"
     path.write_text(render(comparison), encoding="utf-8")
     with Watched(chromium, path, viewport={"width": width, "height": 900}) as seen:

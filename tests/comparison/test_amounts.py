@@ -60,7 +60,7 @@ def cheap(comparison: Comparison) -> Comparison:
     inspection = dataclasses.replace(task.inspection, confusion=confusion)
     task = dataclasses.replace(task, arms=arms, steps=steps, inspection=inspection)
     rungs = [dataclasses.replace(rung, total=cost) if rung.below else rung for rung in comparison.rungs]
-    return dataclasses.replace(comparison, tasks=[task], rungs=rungs, suite=[])
+    return dataclasses.replace(comparison, tasks=[task], rungs=rungs)
 
 
 def test_the_text_table(cheap: Comparison) -> None:

@@ -64,9 +64,6 @@ def test_questions_are_asked_within_a_start(several: Comparison) -> None:
         assert (step.draws, step.difference.draws) == (2, 2)
         assert step.difference.variance is not None
         assert set(step.difference.variance.parts) == {"draws", "seeds", "rows"}
-    assert {(average.start, average.arm) for average in several.suite} == {
-        (start, arm.name) for start in STARTS for arm in several.tasks[0].arms
-    }
 
 
 def test_an_arm_is_inspected_over_all_its_draws(several: Comparison) -> None:
@@ -122,21 +119,10 @@ def test_a_draw_without_metrics_is_missing_and_the_others_count(tmp_path: Path) 
     assert arm.scores == holed.by_draw[1]
 
 
-def test_a_degenerate_run_is_known_by_draw_and_seed(tmp_path: Path) -> None:
-    made = simulate(tmp_path, tasks=["section"], draws=2)
-    path = made.root / "metrics/finetune/section-task-small-2.json"
-    cell = read_json(path)
-    cell["seeds"][2]["degenerate"] = True
-    write_json(path, cell)
-    arm = compared(made).tasks[0].arm("task")
-    assert arm is not None
-    assert arm.degenerate == [(2, 3)]
-
-
 def test_the_files_for_programs_have_a_start_below_each_task(several: Comparison) -> None:
     values = summary(several)
     assert set(values) == {"section", "mention", *NO_TASKS}
-    for name in ("section", "mention", "suite"):
+    for name in ("section", "mention"):
         assert list(values[name]) == list(STARTS)
     arm = several.tasks[1].arm("domain")
     assert arm is not None
@@ -185,7 +171,6 @@ def test_the_text_table_separates_draws_and_compares_starts(several: Comparison)
     start = next(number for number, line in enumerate(lines) if line.startswith("section: starts in the order"))
     assert "one draw" not in lines[start], "there are two"
     assert lines[start + 3].split()[:2] == [several.rankings[0].arm, several.rankings[0].order[0]]
-    assert any(line.startswith("mean over tasks, of unlike metrics: base") for line in lines)
     assert lines[-1] == "(per character and not per token, so starts with different tokenizers can be compared)"
     assert max(map(len, lines)) <= 130
 

@@ -22,7 +22,6 @@ from adaptbert.comparison.questions import (
 from adaptbert.comparison.records import Comparison, Task
 from adaptbert.comparison.report import terms as words
 from adaptbert.comparison.report.page import render
-from adaptbert.comparison.report.sentences import domain_text
 from adaptbert.comparison.report.sentences import steps as sentences
 from adaptbert.comparison.report.sentences import tasks as task_sentences
 from adaptbert.comparison.report.sentences.advice import would_show
@@ -155,8 +154,6 @@ def test_steps_of_two_corpora_reach_the_metrics_and_the_page_in_words(made: Simu
     assert "Domain transfer (news)" in page
     assert "领域迁移（news）" in page
     assert "general, then domain transfer (domain_transfer/news)" in page
-    lifts = [lift.en.partition(":")[0] for lift in domain_text.lift(comparison.tasks[0], 0.95)]
-    assert lifts == ["Domain transfer", "Domain transfer (news)"]
 
 
 def test_renamed_arms_are_compared_by_their_rungs(made: Simulated) -> None:
@@ -208,7 +205,7 @@ def test_a_single_arm_has_no_gain_and_advice_for_a_second_one(made: Simulated, a
     comparison = compared(rearmed(made, {arm: (arm, ARMS[arm])}))
     (task,) = comparison.tasks
     assert task.steps == []
-    sentence = task_sentences.verdicts(task)
+    sentence = task_sentences.uncompared(task)
     assert sentence.en.startswith("No step was compared. To measure ")
     assert f" to compare with {arm}." in sentence.en
     assert sentence.zh.startswith("没有比较任何一步。")
@@ -222,7 +219,7 @@ def test_an_arm_outside_of_all_steps_is_named_beside_them(made: Simulated) -> No
     assert section(made, **arms).advice == []
     task = section(made, **arms | {"domain_task": ("task", {"domain_transfer": "law", "task_transfer": "own"})})
     assert [step.name for step in task.steps] == ["domain_transfer"]
-    assert task_sentences.verdicts(task).en == (
+    assert task_sentences.uncompared(task).en == (
         "No primary question is asked on this task. domain_task is compared with no other arm. To measure task "
         "transfer after domain, add the arm `domain: {domain_transfer: <corpus>}` to compare with domain_task."
     )
@@ -287,12 +284,3 @@ def test_a_named_pair_of_one_rung_needs_no_draws(tmp_path: Path) -> None:
     assert "(fine-tuned with values of its own: probe)" in comparison_table(values)
     assert "<code>finetune.probe</code>" in render(comparison)
     assert comparison.tasks[0].advice == []
-
-
-def test_verdicts_of_primary_questions_are_listed(repeated: Comparison) -> None:
-    for task in repeated.tasks:
-        texts = task_sentences.verdicts(task)
-        assert texts.en.startswith("Worth it: the domain text itself. ")
-        assert texts.zh.startswith("值得：领域文本本身。")
-        assert texts.en.endswith(": task transfer after domain.")
-        assert "pre-training" not in texts.en, "what is only described has no verdict"

@@ -17,7 +17,7 @@ from adaptbert.comparison.tables.metrics_json import summary
 from adaptbert.comparison.tables.text_table import comparison_table
 from adaptbert.rows.labelled_set import split, subset
 from adaptbert.rows.task_description import TaskDescription
-from tests.support.simulated import ARMS, LIFTED, Simulated, compared, simulate
+from tests.support.simulated import LIFTED, Simulated, compared, simulate
 from tests.support.simulated_rows import LABELS, TYPES
 from tests.support.simulated_rungs import BITS
 
@@ -52,26 +52,6 @@ def test_a_real_lift_is_worth_it_and_no_other(repeated: Comparison) -> None:
             assert step.difference.low is not None, "what is only described has an interval as well"
 
 
-def test_with_one_draw_no_lift_however_large_has_a_verdict(comparison: Comparison) -> None:
-    for name in PRIMARY_OF_ALL:
-        assert verdicts(comparison, name) == {"one_draw"}
-    for task in comparison.tasks:
-        assert {step.verdict for step in task.steps if not step.primary} == {"descriptive"}
-        assert {step.p_holm for step in task.steps} == {None}
-        text = task.step("domain_text")
-        assert text is not None
-        assert text.difference is not None
-        assert text.difference.low is not None
-        assert text.difference.low > 0, "of these weights it is known"
-    assert comparison.on_several == []
-
-
-def test_domain_transfer_is_more_training_and_text(comparison: Comparison) -> None:
-    for task in comparison.tasks:
-        means = {step.name: step.difference.mean for step in task.steps if step.difference is not None}
-        assert means["domain_transfer"] == pytest.approx(means["more_training"] + means["domain_text"])
-
-
 def test_scores_are_those_of_the_predictions(simulated: Simulated, comparison: Comparison) -> None:
     """The confusion matrix, counted from the predictions alone, gives back the accuracy of the metrics file."""
     task = comparison.tasks[0]
@@ -95,16 +75,6 @@ def test_spans_are_counted_by_type(comparison: Comparison) -> None:
     assert inspection.confusion is not None
     assert inspection.confusion.labels == ["O", *TYPES]
     assert [scores.label for scores in inspection.classes] == TYPES
-
-
-def test_the_suite_average_is_the_mean_of_its_parts(comparison: Comparison) -> None:
-    assert [average.arm for average in comparison.suite] == list(ARMS)
-    for average in comparison.suite:
-        for seed, score in average.scores.items():
-            own = [arm.scores[seed] for task in comparison.tasks for arm in task.arms if arm.name == average.arm]
-            assert score == pytest.approx(sum(own) / 2)
-        assert average.interval.n == 8
-        assert average.interval.mean == pytest.approx(sum(average.parts.values()) / 2)
 
 
 def test_the_dev_split_chooses(simulated: Simulated, tmp_path: Path) -> None:
@@ -234,14 +204,6 @@ def test_without_any_cell_there_are_still_baselines(tmp_path: Path) -> None:
     assert (task.chosen, task.inspection) == (None, None)
     assert task.labels == 300
     assert "tfidf_logistic" in task.baselines
-
-
-def test_only_questions_whose_arms_are_planned_are_answered(tmp_path: Path) -> None:
-    made = simulate(tmp_path, tasks=["section"])
-    cells = {key: cell for key, cell in made.ladder.finetune.items() if cell.arm in ("general", "domain")}
-    fewer = dataclasses.replace(made, ladder=made.ladder.model_copy(update={"finetune": cells}))
-    steps = compared(fewer).tasks[0].steps
-    assert [(step.name, step.verdict) for step in steps] == [("domain_transfer", "descriptive")]
 
 
 def test_degenerate_seeds_are_counted_in_the_mean(tmp_path: Path) -> None:

@@ -76,4 +76,4 @@ def test_a_tiny_project_runs_the_controls(tmp_path: Path) -> None:
         for draw in (1, 2, 3, 4)
     }
     assert len(set(digests.values())) == 4, "the A/A arm has other weights than its original"
-    assert "vectors_logistic" in printed
+    assert "embeddings_logistic" in printed

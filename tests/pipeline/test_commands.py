@@ -89,7 +89,7 @@ def hostile() -> tuple[dict[str, Any], dict[str, Any], int]:
     paths = {"init": every()[0], "dictionary": sections["tokenize"]["all"]["words"]["dictionary"]}
     ladder = {name: {key: made_of | blocks | paths | {"start": key if keys is starts else starts[0]} for key in keys}
               for name, keys in entries.items()}  # fmt: skip
-    others = ("general", "ladder", "validate", "word_vectors", "compare")
+    others = ("general", "ladder", "validate", "compare")
     stages = sum(map(len, [corpora, tasks, *entries.values()])) + len(others)
     return document, {"stages": ladder}, stages
 

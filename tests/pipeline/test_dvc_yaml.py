@@ -18,17 +18,11 @@ from tests.support.imports import ROOT, is_code
 
 SHARED_SECTIONS = {"seed"}
 
-# Reads values of another section alone.
-WITHOUT_SECTION = {"word_vectors"}
-
 # In which `ladder` looks for names, without their values.
 MORE_SECTIONS = set(expanded_ladder.SECTIONS)
 
 # Read by the stage through the installed packages.
 NOT_ARGUMENTS = {"constraints.txt"}
-
-# Folders with a file that git tracks: they are missing only where somebody removed them.
-FROM_GIT = {"forecasts": "README.md"}
 
 # Made by `ladder`: `checked`, after which stages with a name come, and a file for each entry of ladder.yaml.
 NAMES = "data/names/"
@@ -105,8 +99,7 @@ def paths(stage: Any) -> tuple[set[str], set[str], set[str]]:
 
 def test_stages_files_sections_and_functions_have_the_same_names() -> None:
     assert set(names()) == files_in_stages()
-    assert set(names()) - WITHOUT_SECTION == set(params.read(ROOT / "params.yaml")) - SHARED_SECTIONS
-    assert {name for name in names() if not stage_object(name).has_section} == WITHOUT_SECTION
+    assert set(names()) == set(params.read(ROOT / "params.yaml")) - SHARED_SECTIONS
     assert {name: stage_object(name).name for name in names()} == {name: name for name in names()}
 
 
@@ -187,14 +180,11 @@ def test_a_source_that_is_missing_costs_no_output() -> None:
     made = {path for stage in resolved().values() for path in paths(stage)[2]}
     read: set[str] = set()
     for address, stage in resolved().items():  # in the order of dvc.yaml, which is that of the graph
-        outside = {path for path in paths(stage)[1] - NOT_ARGUMENTS - set(FROM_GIT) if not related(path, made)}
+        outside = {path for path in paths(stage)[1] - NOT_ARGUMENTS if not related(path, made)}
         if not outside <= read:
             assert [out.def_path for out in stage.outs if not out.persist] == [], address
         read |= outside
     assert {"models/init/README.md", "data/sources/words.txt", "data/sources/general.txt"} <= read
-    files = [f"{folder}/{file}" for folder, file in FROM_GIT.items()]
-    tracked = subprocess.run(["git", "ls-files", *files], cwd=ROOT, capture_output=True, text=True).stdout
-    assert tracked.splitlines() == files
 
 
 def test_the_run_cache_knows_what_trains() -> None:

@@ -12,7 +12,7 @@ from tests.support.ladder_graph import LadderGraph, ladder_graph, small, task_of
 TASKS = ("section", "mention")
 DRAWS = (1, 2)
 DATA = {"ladder", *(f"collect@{name}" for name in ("general", "domain")), *(f"collect_task@{task}" for task in TASKS)}
-DATA |= {"validate", "word_vectors", "tokenizer@small", "tokenize@small"}
+DATA |= {"validate", "tokenizer@small", "tokenize@small"}
 AFTER = {"ladder", "compare"}
 """What runs after every edit: a name can stand in each section that the first stage has among its params."""
 

@@ -37,7 +37,6 @@ WHOLE = {
     "validate": TRACKED,
     "tokenizer": TRACKED,
     "tokenize": TRACKED,
-    "word_vectors": 3_400,
     "measure": WITH_TORCH,
     "pretrain": WITH_LIGHTNING,
     "domain_transfer": WITH_LIGHTNING,

@@ -11,7 +11,7 @@ from tests.support.rules import DEMO, REMOVED, errors
 OF_NAMES = "names begin with a letter a-z and go on with a-z, 0-9 and _, 40 characters at most"
 
 
-@pytest.mark.parametrize("name", ["bits_per_char", "training", "suite", "inspection"])
+@pytest.mark.parametrize("name", ["bits_per_char", "training", "starts", "inspection"])
 def test_a_task_cannot_hide_a_section_of_the_metrics(name: str) -> None:
     assert errors(
         **{f"collect_task.{name}": DEMO["collect_task"]["section"], f"finetune.{name}": DEMO["finetune"]["section"]}

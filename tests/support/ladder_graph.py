@@ -163,7 +163,6 @@ def sources(document: Mapping[str, Any]) -> set[str]:
     return {
         document["tokenize"]["all"]["words"]["dictionary"],
         "models/init/README.md",
-        "forecasts/README.md",
         *(corpus["path"] for corpus in document["collect"].values()),
         *(task[split] for task in tasks for split in ("train", "dev", "test")),
     }

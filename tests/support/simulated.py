@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -20,11 +19,11 @@ from adaptbert.base.expansion import Cell, Expansion, expand
 from adaptbert.base.files import write_json
 from adaptbert.base.ladder import LadderConfig
 from adaptbert.comparison.assemble import Options, StageOutputs, compare_all
-from adaptbert.comparison.evaluation.word_vectors import WordVectors
 from adaptbert.comparison.questions import PRIMARY
 from adaptbert.comparison.records import Comparison
 from adaptbert.finetuning.metrics.cell_metrics import CellMetrics
 from adaptbert.finetuning.metrics.scores import classification_metrics, span_metrics
+from tests.support.bases import write_base
 from tests.support.simulated_rows import LABELS, TYPES, difficulty, predict, sentence, tagged
 from tests.support.simulated_rungs import write_rung
 
@@ -56,8 +55,7 @@ class Simulated:
             manifests=self.root / "data/raw",
             cells=self.root / "metrics",
             predictions=self.root / "predictions",
-            forecasts=self.root / "forecasts",
-            word_vectors=self.root / "data/word_vectors.parquet",
+            bases=self.root / "models/pretrain",
         )
 
     def cell(self, arm: str, task: str = "section") -> Path:
@@ -122,7 +120,8 @@ def simulate(
     dice = random.Random(dice_seed)
     ladder = expansion(tasks, arms, starts, draws)
     made = Simulated(root, ladder)
-    WordVectors([], np.zeros((0, 2), np.float32)).write(made.outputs.word_vectors)
+    for start in starts:
+        write_base(made.outputs.bases / start, {"[UNK]": [0.0, 0.0]})
     validation: dict[str, Any] = {"corpora": {}, "tasks": {}}
     for corpus, count in (("domain", 52_918), ("general", 41_230)):
         write_json(root / f"data/raw/corpora/{corpus}/manifest.json", {"source": "simulated", "demonstration": True})

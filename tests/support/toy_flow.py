@@ -10,12 +10,11 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from tests.support.project import ROOT, Project, environment
 
 TOY_STAGE = """
-import json, os, signal, sys, time
+import os, signal, sys, time
 from pathlib import Path
 from adaptbert.runtime.signals import die_with_parent
 die_with_parent(signal.SIGINT)  # as every stage
@@ -34,8 +33,7 @@ if code != "0":
     print("error: the reason", file=sys.stderr)
     sys.exit(int(code))
 if name == "compare":
-    metrics = json.loads(Path("metrics.sample.json").read_text())
-    Path(out).write_text(json.dumps(metrics))
+    Path(out).write_text("{}")
     Path("reports").mkdir(exist_ok=True)
     Path("reports/index.md").write_text("# Which steps helped?\\n\\n[Report with figures](index.html)\\n")
 else:
@@ -51,27 +49,6 @@ TOY_STAGE_ENTRY = """
       - {out}:
           cache: false
 """
-
-METRICS: dict[str, Any] = {
-    "section": {
-        "small": {
-            "scratch": {"f1_macro": 0.5, "low": 0.4, "high": 0.6, "seeds": [[1, 0.5]], "rung": ["scratch"]},
-            "domain": {"f1_macro": 0.6457, "low": 0.6, "high": 0.7, "seeds": [[1, 0.6457]], "rung": ["domain"]},
-            "task": {},
-            "steps": {
-                "climb": {
-                    "of": ["domain", "scratch"],
-                    "verdict": "gain",
-                    "difference": 0.1457,
-                    "interval": [0.1, 0.191],
-                    "p_holm": 0.01,
-                }
-            },
-        }
-    },
-    "bits_per_char": {"scratch": {"general": 3.0}},
-    "training": {"scratch": {"tokens": 0, "tflop": 0.0}, "domain": {"tokens": 800_000, "tflop": 25.43}},
-}
 
 
 def toy_pipeline() -> str:
@@ -123,7 +100,6 @@ def served(root: Path, home: Path) -> Iterator[Toy]:
         shutil.copy(ROOT / name, root)
     (root / "metrics").mkdir()
     (root / "toy.py").write_text(TOY_STAGE)
-    (root / "metrics.sample.json").write_text(json.dumps(METRICS))
     (root / "dvc.yaml").write_text(toy_pipeline())
     toy = Toy(root, environment(home))
     toy.order()

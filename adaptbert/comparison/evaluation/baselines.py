@@ -1,4 +1,4 @@
-"""Baselines without an encoder: most frequent answers, linear models, and linear models on word vectors.
+"""Baselines without an encoder: most frequent answers, and linear models on terms and on input embeddings.
 
 Labelled rows (as in data/validated/tasks) -> scores on the test rows, by the same metrics as the cells and from the
 same training rows. The dev rows choose the strength of regularisation. An arm that scores below a baseline
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from adaptbert.base.task_types import Target, TaskType
+from adaptbert.comparison.evaluation.embeddings import Embeddings
 from adaptbert.comparison.evaluation.linear_models import (
     Answers,
     Terms,
@@ -26,7 +27,6 @@ from adaptbert.comparison.evaluation.linear_models import (
     ridge,
     windows,
 )
-from adaptbert.comparison.evaluation.word_vectors import WordVectors
 from adaptbert.finetuning.metrics import answer_overlap as answer_text
 from adaptbert.finetuning.metrics.targets import COMPARED_BY, SCORING, right_answers
 from adaptbert.rows import labelled_set as labelled
@@ -70,7 +70,12 @@ class Baselines:
 
 
 def on_the_labels_of(
-    task: TaskDescription, data: Path, labels: int, seeds: Sequence[int], seed: int, vectors: WordVectors | None = None
+    task: TaskDescription,
+    data: Path,
+    labels: int,
+    seeds: Sequence[int],
+    seed: int,
+    embeddings: Embeddings | None = None,
 ) -> Baselines:
     """The answers of all baselines, each fitted on the labelled subsets of these seeds.
 
@@ -81,13 +86,13 @@ def on_the_labels_of(
         labels: rows of a subset.
         seeds: of the cells.
         seed: of the linear models.
-        vectors: of the words of the corpora.
+        embeddings: of the checkpoint that all arms begin with.
     """
     pool, test = labelled.split(data, "train"), labelled.split(data, "test")
     dev = fitted_on(task, labelled.split(data, "dev"))
     drawn = seeds if labels < len(pool) else seeds[:1]
     fitting = [fitted_on(task, labelled.subset(pool, labels, each)) for each in drawn]
-    answered = [baseline_answers(task, rows, dev, test, seed, vectors) for rows in fitting]
+    answered = [baseline_answers(task, rows, dev, test, seed, embeddings) for rows in fitting]
     by_seed = dict(zip(seeds, answered if len(drawn) == len(seeds) else answered * len(seeds), strict=True))
     names = dict.fromkeys(name for answers in answered for name in answers)
     # Where a subset has one class only, a model of it would answer what the first baseline does.
@@ -96,10 +101,10 @@ def on_the_labels_of(
 
 
 def baseline_scores(
-    task: TaskDescription, train: Rows, dev: Rows, test: Rows, seed: int, vectors: WordVectors | None = None
+    task: TaskDescription, train: Rows, dev: Rows, test: Rows, seed: int, embeddings: Embeddings | None = None
 ) -> dict[str, dict[str, float]]:
     """Name of a baseline -> its metrics on `test`; for the arguments see `baseline_answers`."""
-    answers = baseline_answers(task, train, dev, test, seed, vectors)
+    answers = baseline_answers(task, train, dev, test, seed, embeddings)
     return {name: _score(task, test, own) for name, own in answers.items()}
 
 
@@ -108,17 +113,17 @@ def _score(task: TaskDescription, rows: Rows, answers: list[Any]) -> dict[str, f
 
 
 def baseline_answers(
-    task: TaskDescription, train: Rows, dev: Rows, test: Rows, seed: int, vectors: WordVectors | None = None
+    task: TaskDescription, train: Rows, dev: Rows, test: Rows, seed: int, embeddings: Embeddings | None = None
 ) -> dict[str, list[Any]]:
     """Name of a baseline -> its answers to `test`.
 
     Args:
         train, dev: at most the rows of `fitted_on`; the time grows with them.
         seed: of the linear models.
-        vectors: of the words of the corpora; None: no baseline reads them.
+        embeddings: of the checkpoint that all arms begin with; None: no baseline reads them.
     """
     answers = {}
-    for name, candidates in BASELINES[task.task_type].make(task, train, seed, vectors).items():
+    for name, candidates in BASELINES[task.task_type].make(task, train, seed, embeddings).items():
         features = candidates.read(dev)
         best = max(candidates.models, key=lambda model: _score(task, dev, model(features))[COMPARED_BY[task.target]])
         answers[name] = best(candidates.read(test))
@@ -135,12 +140,12 @@ def _unchanged(rows: Rows) -> Rows:
     return rows
 
 
-def _texts(task: TaskDescription, train: Rows, seed: int, vectors: WordVectors | None) -> dict[str, Candidates]:
+def _texts(task: TaskDescription, train: Rows, seed: int, embeddings: Embeddings | None) -> dict[str, Candidates]:
     """The most frequent answer (for regression the mean), and linear models on TF-IDF of one and two words and on the
-    mean of the word vectors.
+    mean of the input embeddings.
 
     In a script without spaces the terms are characters. The features of a pair are those of both texts and of what they
-    share. A linear model is left out where all answers are equal or no text has a term, or a word with a vector.
+    share. A linear model is left out where all answers are equal or no text has a term, or a token.
     """
     model, inputs = TEXT_MODELS[task.target], Layout(task.task_type).inputs
     gold = right_answers(train, task.target)
@@ -158,8 +163,8 @@ def _texts(task: TaskDescription, train: Rows, seed: int, vectors: WordVectors |
         return baselines
     if (terms := Terms.of(columns(train))) is not None:
         baselines[model.on_terms] = fitted(terms, terms(columns(train)))
-    if vectors is not None and (features := vectors.features(columns(train))).any():
-        baselines[model.on_vectors] = fitted(vectors.features, features)
+    if embeddings is not None and (features := embeddings.features(columns(train))).any():
+        baselines[model.on_embeddings] = fitted(embeddings.features, features)
     return baselines
 
 
@@ -169,17 +174,17 @@ class TextModel:
 
     Attributes:
         always: gold answers of the training rows -> the one answer to every row.
-        on_terms, on_vectors: names of the baselines that are fitted.
+        on_terms, on_embeddings: names of the baselines that are fitted.
         fit: features, gold answers, labels, strength and seed -> a trained model: features -> answers.
     """
 
     always: Callable[[Sequence[Any]], Any]
     on_terms: str
-    on_vectors: str
+    on_embeddings: str
     fit: Callable[[Any, list[Any], Sequence[str], float, int], Answers]
 
 
-def _answers(task: TaskDescription, train: Rows, seed: int, vectors: WordVectors | None) -> dict[str, Candidates]:
+def _answers(task: TaskDescription, train: Rows, seed: int, embeddings: Embeddings | None) -> dict[str, Candidates]:
     """No answer at all, and the sentence of the context that shares most tokens with the question."""
 
     def overlap(row: Row) -> str:
@@ -197,7 +202,7 @@ def _answers(task: TaskDescription, train: Rows, seed: int, vectors: WordVectors
 _SENTENCES = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 
 
-def _words(task: TaskDescription, train: Rows, seed: int, vectors: WordVectors | None) -> dict[str, Candidates]:
+def _words(task: TaskDescription, train: Rows, seed: int, embeddings: Embeddings | None) -> dict[str, Candidates]:
     """The most frequent tag of each word, and logistic regression on a word and two words to each side.
 
     The tag of a new word is O, or the most frequent of all tags where every word has a tag of its own.
@@ -255,9 +260,9 @@ def _characters(row: Row) -> int:
 
 
 TEXT_MODELS: Mapping[Target, TextModel] = {
-    "class": TextModel(_most_frequent, "tfidf_logistic", "vectors_logistic", one_label),
-    "labels": TextModel(_most_frequent, "tfidf_logistic", "vectors_logistic", multi_label),
-    "number": TextModel(_mean, "tfidf_ridge", "vectors_ridge", ridge),
+    "class": TextModel(_most_frequent, "tfidf_logistic", "embeddings_logistic", one_label),
+    "labels": TextModel(_most_frequent, "tfidf_logistic", "embeddings_logistic", multi_label),
+    "number": TextModel(_mean, "tfidf_ridge", "embeddings_ridge", ridge),
 }
 """By target, for sentences and pairs; the baselines of the other task types handle their targets themselves."""
 
@@ -267,12 +272,12 @@ class Baseline:
     """The baselines of one task type.
 
     Attributes:
-        make: a task, its training rows, a seed and word vectors -> name of a baseline -> its candidates.
+        make: a task, its training rows, a seed and embeddings -> name of a baseline -> its candidates.
         size: of a row.
         most: the summed size of rows to fit on.
     """
 
-    make: Callable[[TaskDescription, Rows, int, WordVectors | None], dict[str, Candidates]]
+    make: Callable[[TaskDescription, Rows, int, Embeddings | None], dict[str, Candidates]]
     size: Callable[[Row], int]
     most: int
 

@@ -3,36 +3,10 @@
 Those of a task are in task_view.py.
 """
 
-from adaptbert.base.ladder import GENERAL, Climb
 from adaptbert.comparison.records import Comparison
-from adaptbert.comparison.report import terms as words
-from adaptbert.comparison.report.charts import curves, data, fill_in, rows
+from adaptbert.comparison.report.charts import curves, data
 from adaptbert.comparison.report.charts.figure import Figure
-from adaptbert.comparison.report.charts.heat_map import Shade, heat_map, width
 from adaptbert.comparison.report.sentences import captions
-from adaptbert.comparison.report.terms import Words
-from adaptbert.comparison.rungs import grouped
-
-
-def of_all_tasks(comparison: Comparison) -> Figure | None:
-    """Every arm beside one arm of its task; None for a single task, whose steps say the same."""
-    shades = []
-    for task in comparison.tasks:
-        for arm in task.arms:
-            if task.reference is not None and arm.name != task.reference:
-                beside = task.beside_reference.get(arm.name)
-                figures = (beside.mean, beside.low, beside.high) if beside is not None else (None, None, None)
-                shades.append(Shade(arm.name, task.name, task.reference, *figures))
-    if len({shade.column for shade in shades}) < 2:
-        return None
-    return Figure(
-        "arms-by-task",
-        Words("All arms on all tasks", "各组在各任务上的得分差"),
-        captions.heat_map(list(dict.fromkeys(shade.other for shade in shades))),
-        heat_map(shades, "arms-by-task"),
-        data.of_heat_map(shades),
-        width=max(760, width(shades)),
-    )
 
 
 def of_curves(comparison: Comparison) -> list[Figure]:
@@ -68,41 +42,3 @@ def _lines(comparison: Comparison, start: str, heldout: str) -> list[curves.Curv
         if points:
             lines.append(curves.Curve(rung.name, rung.role, points, dashed=rung.climb.with_task_text))
     return lines
-
-
-def of_fill_in(comparison: Comparison, multiples: fill_in.SmallMultiples) -> Figure:
-    """The fill-in curves of a start, as one picture."""
-    name = f"fill-in-{multiples.start}"
-    return Figure(
-        name,
-        Words("Fill-in curves", "填词曲线") + words.same(f"· {multiples.start}" if len(comparison.starts) > 1 else ""),
-        captions.fill_in(comparison),
-        fill_in.drawn(multiples, name),
-        fill_in.data_of(multiples),
-        start=multiples.start,
-        width=fill_in.width(multiples),
-    )
-
-
-def of_forgetting(comparison: Comparison) -> list[Figure]:
-    """General held-out text before and after every rung above general pre-training, for each start with such a rung."""
-    figures = []
-    for start in comparison.starts:
-        moves = [
-            rows.Move(rung.name, rung.first.role, rung.before[GENERAL], rung.after[GENERAL], rung.each(GENERAL))
-            for rung in grouped(each for each in comparison.rungs if each.start == start)
-            if rung.first.climb not in (Climb(), Climb(is_random=True)) and GENERAL in rung.after
-        ]
-        name = f"forgetting-{start}"
-        if moves:
-            figures.append(
-                Figure(
-                    name,
-                    Words("Forgetting", "遗忘") + words.same(f"· {start}" if len(comparison.starts) > 1 else ""),
-                    captions.forgetting(comparison),
-                    rows.moves(moves, name),
-                    data.of_moves(moves),
-                    start=start,
-                )
-            )
-    return figures

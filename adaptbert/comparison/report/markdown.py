@@ -6,18 +6,9 @@ In English, then in Chinese; for places that show Markdown: a pull request, Pref
 from collections.abc import Iterator, Sequence
 
 from adaptbert.comparison.amounts import amount
-from adaptbert.comparison.forecast_outcomes import GainOutcome
 from adaptbert.comparison.records import Arm, Comparison, Step, Task
 from adaptbert.comparison.report import overview
-from adaptbert.comparison.report.sentences import (
-    captions,
-    first_screen,
-    forecasts,
-    prices,
-    repetition,
-    stopping,
-    trust,
-)
+from adaptbert.comparison.report.sentences import captions, first_screen, repetition, trust
 from adaptbert.comparison.report.sentences.steps import verdict_with
 from adaptbert.comparison.report.terms import (
     METRICS,
@@ -71,15 +62,6 @@ def _blocks(comparison: Comparison) -> Iterator[Words]:
     if comparison.rungs:
         yield Words("## Bits per character on held-out text", "## 留出文本上每字符的比特数")
         yield _table([Words("Rung", "级"), *map(same, comparison.heldout)], list(_bits(comparison)))
-        yield from stopping.ended(comparison)
-    if comparison.forecasts:
-        yield Words("## Forecast and outcome", "## 预测与结果")
-        for outcome in comparison.forecasts:
-            yield forecasts.price(outcome)
-            yield from forecasts.changes(outcome)
-            yield forecasts.summary(outcome)
-            if outcome.gains:
-                yield _joined([_gain(gain) for gain in outcome.gains])
     yield from (_amiss(comparison))
 
 
@@ -91,8 +73,7 @@ _INTERVAL, _REPEATED = Words("Interval", "区间"), Words("Repeated", "重复")
 def _question(step: Step, task: Task, worth: float) -> list[Words]:
     name = step_name(step.question, step.name)
     question = Words(f"{name.en} (`{step.arm} − {step.other}`)", f"{name.zh}（`{step.arm} − {step.other}`）")
-    cost = [each for each in (overview.price(step, task), prices.per_computing(step, task)) if each is not None]
-    price = Words(", ".join(each.en for each in cost), "，".join(each.zh for each in cost)) if cost else NONE
+    price = overview.price(step, task) or NONE
     named = verdict_with(step.verdict, worth)
     verdict = Words(f"**{named.en}**", f"**{named.zh}**")
     if step.difference is None:
@@ -126,15 +107,6 @@ def _bits(comparison: Comparison) -> Iterator[list[Words]]:
     for rung in comparison.rungs:
         values = [f"{rung.after[text]:.3f}" if text in rung.after else NONE.en for text in comparison.heldout]
         yield [same(f"`{rung.name}`"), *map(same, values)]
-
-
-def _gain(gain: GainOutcome) -> Words:
-    name = step_name(gain.forecast.question.partition("/")[0], gain.step)
-    ends, place, measured = forecasts.ends(gain), forecasts.place(gain), change(gain.difference.mean)
-    return Words(
-        f"- {gain.task}, {name.en}: recorded {ends.en}, measured {measured}, {place.en}",
-        f"- {gain.task}，{name.zh}：记录中 {ends.zh}，测得 {measured}，{place.zh}",
-    )
 
 
 def _score(interval: Interval, metric: Words) -> Words:

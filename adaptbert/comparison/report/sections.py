@@ -7,15 +7,12 @@ from typing import Any
 from adaptbert.comparison.records import Comparison
 from adaptbert.comparison.report import figures, overview
 from adaptbert.comparison.report import terms as words
-from adaptbert.comparison.report.charts import fill_in
 from adaptbert.comparison.report.charts.figure import Figure
-from adaptbert.comparison.report.sentences import forecasts, repetition, rungs, starts, stopping, trust
-from adaptbert.comparison.report.sentences import tasks as sentences
+from adaptbert.comparison.report.sentences import repetition, rungs, starts, trust
 from adaptbert.comparison.report.task_view import view_of
 from adaptbert.comparison.report.terms import Words
 from adaptbert.comparison.rungs import grouped
 from adaptbert.comparison.statistics.multiplicity import ADJUSTMENT
-from adaptbert.comparison.suite_average import SuiteAverage
 
 
 @dataclass(frozen=True)
@@ -42,7 +39,7 @@ class Section:
 def sections(comparison: Comparison) -> Iterator[Section]:
     """Those that this comparison has."""
     views = [view_of(task, comparison) for task in comparison.tasks]
-    matrix, masking, shades = overview.matrix(comparison), rungs.masking(comparison), figures.of_all_tasks(comparison)
+    matrix, masking = overview.matrix(comparison), rungs.masking(comparison)
     yield Section(
         "overview",
         ("steps", Words("Steps", "步骤")) if matrix else None,
@@ -50,10 +47,8 @@ def sections(comparison: Comparison) -> Iterator[Section]:
             "tasks": views,
             "matrix": matrix,
             "price": overview.price,
-            "shades": shades,
             "adjusted": repetition.adjusted(comparison),
         },
-        figures=[shades] if shades is not None else [],
     )
     if comparison.rankings:
         yield Section("starts", ("starts", Words("Starts", "起点")), _starts(comparison))
@@ -66,16 +61,7 @@ def sections(comparison: Comparison) -> Iterator[Section]:
             task.start,
             view.figures,
         )
-    if comparison.suite:
-        names = list(dict.fromkeys(task.task for task in comparison.tasks))
-        yield Section(
-            "suite",
-            ("suite", Words("All tasks", "所有任务")),
-            {"sentences": sentences.suite(comparison), "names": names, "role_of": lambda each: _role(comparison, each)},
-        )
-    yield from _language_model(comparison, masking)
-    if comparison.forecasts:
-        yield Section("forecast", ("forecast", Words("Forecast", "预测")), {"sentences": forecasts})
+    yield _language_model(comparison, masking)
     yield Section("data", ("data", Words("Data", "数据")), {})
     if comparison.tasks:
         yield Section("mlflow", ("mlflow", "MLflow"), {})
@@ -91,41 +77,31 @@ def sections(comparison: Comparison) -> Iterator[Section]:
             "questions": {step.question for task in comparison.tasks for step in task.steps},
             "choices": trust.choices(comparison.tasks),
             "masking": masking,
-            "on_vectors": any(name.startswith("vectors_") for task in comparison.tasks for name in task.baselines),
+            "on_embeddings": any(
+                name.startswith("embeddings_") for task in comparison.tasks for name in task.baselines
+            ),
             "intervals": repetition.intervals(comparison),
-            "one_more_draw": repetition.one_more_draw(comparison),
         },
     )
 
 
-def _language_model(comparison: Comparison, masking: Sequence[Words]) -> Iterator[Section]:
+def _language_model(comparison: Comparison, masking: Sequence[Words]) -> Section:
     """What rungs learned and forgot."""
-    panels, forgetting = figures.of_curves(comparison), figures.of_forgetting(comparison)
-    yield Section(
+    panels = figures.of_curves(comparison)
+    return Section(
         "rungs",
         ("reading", Words("Language model", "语言模型")),
         {
-            "reading": [*rungs.reading(comparison), *stopping.ended(comparison)],
+            "reading": rungs.reading(comparison),
             "masking": masking,
             "token_classes": _token_classes(comparison),
             # Random weights are not measured where pre-training began from others and no arm starts from them.
             "rungs": [rung for rung in grouped(comparison.rungs) if rung.missing or rung.after],
             "legend": {rung.path: rung.role for rung in comparison.rungs if not rung.missing and rung.below},
             "curves": panels,
-            "forgetting": forgetting,
         },
-        figures=[*panels, *forgetting],
+        figures=panels,
     )
-    multiples = [(each, figures.of_fill_in(comparison, each)) for each in fill_in.small_multiples(comparison)]
-    if multiples:
-        link = ("fill-in", Words("What is learned when", "何时学会什么"))
-        yield Section("fill_in", link, {"multiples": multiples}, figures=[figure for _, figure in multiples])
-
-
-def _role(comparison: Comparison, average: SuiteAverage) -> str:
-    """Of the arm, in a task that has it."""
-    arms = (task.arm(average.arm) for task in comparison.tasks if task.start == average.start)
-    return next(comparison.rung(arm.rung).role for arm in arms if arm is not None)
 
 
 def _starts(comparison: Comparison) -> dict[str, Any]:
@@ -141,7 +117,7 @@ def _starts(comparison: Comparison) -> dict[str, Any]:
         )
         for each in comparison.rankings
     ]
-    return {"rankings": rankings, "notes": starts.notes(comparison), "stands": starts.STANDS}
+    return {"rankings": rankings, "notes": starts.notes(comparison), "stands": words.STANDS}
 
 
 def _one_answer(task: str, comparison: Comparison) -> list[Words]:

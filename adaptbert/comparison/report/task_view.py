@@ -7,7 +7,7 @@ from adaptbert.comparison.records import Arm, Comparison, Step, Task
 from adaptbert.comparison.report import terms as words
 from adaptbert.comparison.report.charts import curves, data, rows
 from adaptbert.comparison.report.charts.figure import Figure
-from adaptbert.comparison.report.sentences import captions, domain_text, repetition, steps, trust
+from adaptbert.comparison.report.sentences import captions, repetition, steps, trust
 from adaptbert.comparison.report.sentences import tasks as sentences
 from adaptbert.comparison.report.terms import Words
 from adaptbert.comparison.rungs import Rung
@@ -25,11 +25,9 @@ class TaskView:
     metric: Words
     test_rows: Words
     headline: Words
-    lift: list[Words]
-    verdicts: Words
+    uncompared: Words
     baseline: trust.Baseline | None
     against_baselines: Words
-    degenerate: Words | None
     troubles: list[Words]
     best_on_dev: Words
     arms: Figure
@@ -57,11 +55,9 @@ def view_of(task: Task, comparison: Comparison) -> TaskView:
         metric=words.METRICS[task.metric],
         test_rows=repetition.test_rows(task),
         headline=sentences.best(task, confidence),
-        lift=domain_text.lift(task, confidence),
-        verdicts=sentences.verdicts(task),
+        uncompared=sentences.uncompared(task),
         baseline=trust.baseline(task),
         against_baselines=trust.against_baselines(task, confidence),
-        degenerate=trust.degenerate(task),
         troubles=trust.troubles(task),
         best_on_dev=captions.best_on_dev(task),
         arms=_arms(task, comparison),

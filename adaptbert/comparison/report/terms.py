@@ -164,8 +164,8 @@ BASELINES = {
     "majority": Words("most frequent label", "最常见类别"),
     "tfidf_logistic": Words("TF-IDF + logistic regression", "TF-IDF + 逻辑回归"),
     "tfidf_ridge": Words("TF-IDF + ridge regression", "TF-IDF + 岭回归"),
-    "vectors_logistic": Words("mean word vector + logistic regression", "词向量均值 + 逻辑回归"),
-    "vectors_ridge": Words("mean word vector + ridge regression", "词向量均值 + 岭回归"),
+    "embeddings_logistic": Words("mean input embedding + logistic regression", "输入嵌入均值 + 逻辑回归"),
+    "embeddings_ridge": Words("mean input embedding + ridge regression", "输入嵌入均值 + 岭回归"),
     "question_overlap": Words("sentence most similar to the question", "与问题最相似的句子"),
     "word_majority": Words("most frequent tag of each word", "逐词最常见标签"),
     "window_logistic": Words("windowed logistic regression", "窗口特征 + 逻辑回归"),
@@ -196,6 +196,18 @@ VERDICTS: Mapping[Verdict, Words] = {
     "untested": Words("not testable", "无法检验"),
 }
 """What is said of a step, by its verdict (adaptbert.comparison.statistics.verdicts)."""
+STANDS: Mapping[Verdict, Words] = {
+    "worth_it": Words("higher", "更高"),
+    "gain": Words("higher", "更高"),
+    "small_gain": Words("higher, by little", "略高"),
+    "loss": Words("lower", "更低"),
+    "no_difference": Words("no difference", "没有差别"),
+    "no_worse": Words("not shown higher, not much lower", "未证实更高，也不会低很多"),
+    "undecided": Words("undecided", "未定"),
+    "one_draw": Words("one draw, no verdict", "只训练一次，无结论"),
+    "untested": Words("not testable", "无法检验"),
+}
+"""A start beside the first of its ranking, by the verdict; it is never only described."""
 STANDINGS = {
     "wins": Words("baseline better", "基线更好"),
     "ties": Words("no clear difference", "无明显差别"),

@@ -33,10 +33,6 @@ class Study:
         self.within = within
         self._spreads: dict[tuple[tuple[int, ...], tuple[str, ...]], Spread] = {}
 
-    def with_runs(self, arms: Mapping[str, Runs]) -> "Study":
-        """The same with other runs of these arms; of test rows it has the spread that it had."""
-        return Study({**self._arms, **arms}, self._rows, self.confidence, self.within)
-
     def mean(self, arm: str) -> Interval:
         """The mean over draws and seeds; its interval covers draws, seeds and test rows.
 
@@ -154,12 +150,10 @@ class ArmRuns:
     Attributes:
         resampled: for each draw the scores of its seeds on resampled test rows, (seeds, resamples); None where
             predictions are missing.
-        right: for each test row the share of runs that answer it rightly; None also where no answer is simply right.
     """
 
     runs: Runs
     resampled: Sequence[Floats] | None
-    right: Floats | None = None
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,7 @@ score; draw 0 is an arm whose rung is made once for each start.
         "tfidf_logistic": {"f1_macro": .52},
         "steps": {"domain_transfer": {"difference": .06, "p_holm": .02, "of": ["domain", "general"], ...}}}},
      "worth": 0.01,
-     "forecasts": {"small": {"made": "2026-11-20 09:12", "tflop": [59.6, 59.5],
-                             "gains": [["section", "domain_text", 0.0, 12.4, 2.6, "inside"], ...], ...}},
      "replicated": [["domain_text", "small", 2, 1, 0], ...],
-     "suite": {"small": {"domain": {"average": .48, "low": .46, "parts": [["section", .59], ["mention", .37]], ...}}},
      "starts": {"section": {"arm": ["domain"], "order": ["base", "small"], "draws": [2, 2], "other_budgets": [],
                             "arms": {"domain": {"small": {"difference": -.02, "p_holm": .04, ...}, ...}, ...}}},
      "inspection": {"section": {"small": {"arm": ["domain"], "ece": .07, "classes": [["Lead", .61, .58, .59, 90]]}}},
@@ -24,22 +21,17 @@ score; draw 0 is an arm whose rung is made once for each start.
 from dataclasses import astuple
 from typing import Any
 
-from adaptbert.comparison.evaluation.flips import Flips
 from adaptbert.comparison.evaluation.inspection import Inspection
-from adaptbert.comparison.forecast_outcomes import ForecastOutcome
 from adaptbert.comparison.records import Arm, Comparison, LearningPoint, Step, Task
 from adaptbert.comparison.rungs import grouped
 from adaptbert.comparison.starts import Ranking, Standing
 from adaptbert.comparison.statistics.intervals import Difference, Interval
-from adaptbert.comparison.suite_average import SuiteAverage
 from adaptbert.comparison.tables.text_table import (
     BITS,
-    FORECASTS,
     INSPECTION,
     REPLICATED,
     STARTS,
     STEPS,
-    SUITE,
     TRAINING,
     WORTH,
 )
@@ -48,26 +40,22 @@ from adaptbert.comparison.tables.text_table import (
 def summary(comparison: Comparison) -> dict[str, Any]:
     """The whole comparison. `training` is of one draw of a rung and includes the rungs below it.
 
-    `suite` is a mean over tasks and is there from two tasks on, `starts` from two starts on; `inspection` is of each
-    task's chosen arm; `replicated` has question, start, tasks, and in how many of them there is a gain and a loss.
+    `starts` is there from two starts on; `inspection` is of each task's
+    chosen arm; `replicated` has question, start, tasks, and in how many of them there is a gain and a loss.
     """
     tasks: dict[str, Any] = {}
-    suite: dict[str, Any] = {}
     inspections: dict[str, Any] = {}
     for task in comparison.tasks:
         tasks.setdefault(task.task, {})[task.start] = _task(task, comparison)
         if task.inspection:
             inspections.setdefault(task.task, {})[task.start] = _inspection(task.inspection, task)
-    for average in comparison.suite:
-        suite.setdefault(average.start, {})[average.arm] = _average(average)
     rankings = {ranking.task: _ranking(ranking) for ranking in comparison.rankings}
-    parts = {SUITE: suite, STARTS: rankings, INSPECTION: inspections}
+    parts = {STARTS: rankings, INSPECTION: inspections}
     draws = grouped(comparison.rungs)
     return {
         **tasks,
         WORTH: comparison.worth,
         REPLICATED: [list(astuple(each)) for each in comparison.on_several],
-        FORECASTS: {each.start: _forecast(each) for each in comparison.forecasts},
         **{name: values for name, values in parts.items() if values},
         BITS: {
             rung.name: {name: _round(bits) for name, bits in rung.after.items()}
@@ -79,42 +67,6 @@ def summary(comparison: Comparison) -> dict[str, Any]:
             for rung in draws
             if rung.first.total is not None
         },
-    }
-
-
-def _forecast(outcome: ForecastOutcome) -> dict[str, Any]:
-    """`tflop` is forecast and measured, of what has been trained since; `minutes` have no outcome in the outputs.
-
-    `since` has what changed after it: `added` and `dropped` are numbers of rungs and cells.
-
-    A gain is task, step, the ends of the recorded range, the difference (all in points), where that lies, whether its
-    whole interval lies there, and whether the forecast was made before the cells were trained.
-    """
-    price, gains = outcome.price, outcome.gains
-    return {
-        "made": outcome.forecast.made,
-        "tflop": [_round(price.forecast), _round(price.measured)],
-        "minutes": _round(price.minutes),
-        "outputs": [price.outputs, price.missing],
-        "since": {
-            "added": price.added,
-            "dropped": price.dropped,
-            "ended_early": price.ended_early,
-            "differing": price.differing,
-        },
-        "gains": [
-            [
-                each.task,
-                each.step,
-                each.forecast.low,
-                each.forecast.high,
-                _round(100 * each.difference.mean),
-                each.place,
-                each.is_sure,
-                each.before,
-            ]
-            for each in gains
-        ],
     }
 
 
@@ -150,7 +102,6 @@ def _arm(arm: Arm, metric: str, role: str) -> dict[str, Any]:
         "rung": [arm.rung],
         "role": [role],
         **({"again": [arm.again_of]} if arm.again_of else {}),
-        **({"nothing_kept": arm.nothing_kept} if arm.nothing_kept else {}),
         **({} if arm.run_tflop is None else {"run_tflop": [_round(arm.run_tflop)]}),
         **({"learning_curve": [_learning_point(point) for point in arm.learning_curve]} if arm.learning_curve else {}),
     }
@@ -165,15 +116,6 @@ def _learning_point(point: LearningPoint) -> list[float | None]:
 def _bounds(interval: Interval) -> dict[str, float | None]:
     bounds = {"low": _round(interval.low), "high": _round(interval.high)}
     return {name: value for name, value in bounds.items() if value is not None}
-
-
-def _average(average: SuiteAverage) -> dict[str, Any]:
-    return {
-        "average": _round(average.interval.mean),
-        **_bounds(average.interval),
-        "parts": [[task, _round(score)] for task, score in average.parts.items()],
-        "seeds": [[seed, _round(score)] for seed, score in average.scores.items()],
-    }
 
 
 def _inspection(inspection: Inspection, task: Task) -> dict[str, Any]:
@@ -204,14 +146,8 @@ def _step(step: Step) -> dict[str, Any]:
     values |= _difference(step.difference, step.p_holm)
     if step.detectable is not None:
         values["detectable"] = [_round(points) for points in astuple(step.detectable)]
-    if step.multi_bootstrap is not None:
-        values["multi_bootstrap"] = [_round(end) for end in step.multi_bootstrap]
-    if step.equal_labels:
-        values["equal_labels"] = [[_round(value) for value in astuple(each)] for each in step.equal_labels]
     if step.own_values:
         values["own_values"] = step.own_values
-    if step.flips is not None:
-        values["flips"] = _flips(step.flips)
     if step.needed is not None:
         design = step.needed.design
         values["needed"] = {
@@ -219,19 +155,6 @@ def _step(step: Step) -> dict[str, Any]:
             **({"test_rows": step.needed.rows} if step.needed.rows else {}),
         }
     return values
-
-
-def _flips(flips: Flips) -> dict[str, Any]:
-    """Rows by id, with the change of the share of runs that answer them rightly."""
-    return {
-        "better": [flips.better],
-        "worse": [flips.worse],
-        "gained": [[row, _round(change)] for row, change in flips.gained],
-        "lost": [[row, _round(change)] for row, change in flips.lost],
-        "by_class": [[part.name, part.rows, _round(part.change)] for part in flips.by_class],
-        "by_length": [[part.name, part.rows, _round(part.change)] for part in flips.by_length],
-        "by_words": [[part.name, part.rows, _round(part.change)] for part in flips.by_words],
-    }
 
 
 def _ranking(ranking: Ranking) -> dict[str, Any]:

@@ -10,38 +10,15 @@ from typing import Any
 
 from adaptbert.base.files import read_json
 from adaptbert.comparison.amounts import amount, at_least
+from adaptbert.comparison.report.terms import STANDS, VERDICTS
 from adaptbert.comparison.statistics.intervals import FEWEST_SEEDS
 from adaptbert.comparison.statistics.multiplicity import ADJUSTMENT
 
 BITS, TRAINING, STEPS = "bits_per_char", "training", "steps"
-SUITE, STARTS, INSPECTION = "suite", "starts", "inspection"
-WORTH, REPLICATED, FORECASTS = "worth", "replicated", "forecasts"
-NO_TASKS = (BITS, TRAINING, SUITE, STARTS, INSPECTION, WORTH, REPLICATED, FORECASTS)
+STARTS, INSPECTION = "starts", "inspection"
+WORTH, REPLICATED = "worth", "replicated"
+NO_TASKS = (BITS, TRAINING, STARTS, INSPECTION, WORTH, REPLICATED)
 """Keys beside those of the tasks, so no task can have these names. A task has `STEPS` and baselines beside its arms."""
-VERDICTS = {
-    "worth_it": "worth it",
-    "gain": "gain",
-    "small_gain": "gain, less than worth having",
-    "loss": "loss",
-    "no_difference": "no difference",
-    "no_worse": "no gain shown, no large loss",
-    "undecided": "undecided",
-    "one_draw": "one draw, no verdict",
-    "descriptive": "described only",
-    "untested": "not testable",
-}
-STANDINGS = {
-    "worth_it": "higher",
-    "gain": "higher",
-    "small_gain": "higher, by little",
-    "loss": "lower",
-    "no_difference": "no difference",
-    "no_worse": "not shown higher, not much lower",
-    "undecided": "undecided",
-    "one_draw": "one draw, no verdict",
-    "untested": "not testable",
-}
-"""A start beside the first of its ranking; it is never only described."""
 LEAST_P = 1e-9
 """No p-value is 0: a smaller one was rounded, and is written as `<0.001`."""
 Key = tuple[str, str]
@@ -49,13 +26,11 @@ Key = tuple[str, str]
 
 
 def comparison_table(summary: dict[str, Any]) -> str:
-    """Arms and baselines of each task, the steps between them, the mean over tasks, the starts, bits per character."""
+    """Arms and baselines of each task, the steps between them, the starts, bits per character."""
     tasks, names = tasks_of(summary), names_of(summary)
     parts = [_task(names[key], values, summary[TRAINING]) for key, values in tasks.items()]
     metrics = {task: _metric(values) for (task, _), values in tasks.items()}
     several = len({start for _, start in tasks}) > 1
-    for start, averages in summary.get(SUITE, {}).items():
-        parts.append(_suite(averages, {task: metrics[task] for task in metrics}, start if several else ""))
     for task, ranking in summary.get(STARTS, {}).items():
         cells = {start: tasks[task, start] for start in ranking["order"]}
         parts.append(_starts(task, metrics[task], ranking, cells, summary[TRAINING]))
@@ -111,14 +86,12 @@ def _task(name: str, values: dict[str, Any], training: dict[str, Any]) -> str:
     steps = [["step", "difference", "interval", f"{ADJUSTMENT} p", "verdict"]]
     for step, answer in values[STEPS].items():
         name = f"{step} ({answer['of'][0]} - {answer['of'][1]})"
-        steps.append([name, *_answer(answer), VERDICTS[answer["verdict"]]])
+        steps.append([name, *_answer(answer), VERDICTS[answer["verdict"]].en])
     tables = [aligned(rows, left=(0, 3))]
     if any(0 < len(cell.get("seeds", [])) < FEWEST_SEEDS for cell in cells.values()):
         tables[0] += "\n(an interval needs three seeds)"
     own = dict.fromkeys(arm for answer in values[STEPS].values() for arm in answer.get("own_values", ()))
     note = f"\n(fine-tuned with values of its own: {', '.join(own)})" if own else ""
-    empty = dict.fromkeys(rung for cell in cells.values() for rung in cell.get("nothing_kept", ()))
-    note += f"\n(the stop rule kept nothing of the training of {', '.join(empty)})" if empty else ""
     tables.append(aligned(steps, left=(0, 4)) + note if values[STEPS] else "no step was compared")
     return "\n\n".join(tables)
 
@@ -148,25 +121,6 @@ def _answer(values: dict[str, Any]) -> list[str]:
     ]
 
 
-def _suite(suite: dict[str, Any], metrics: dict[str, str], start: str) -> str:
-    """A row for each task and a column for each arm, because there may be many tasks.
-
-    Args:
-        start: empty where there is one.
-    """
-    parts = {arm: dict(mean["parts"]) for arm, mean in suite.items()}
-    tasks = {task: metric for task, metric in metrics.items() if any(task in own for own in parts.values())}
-    return aligned(
-        [
-            [f"mean over tasks, of unlike metrics{f': {start}' if start else ''}", *suite],
-            *([f"{task} {metric}", *(_points(parts[arm][task]) for arm in suite)] for task, metric in tasks.items()),
-            ["mean", *(_points(mean["average"]) for mean in suite.values())],
-            ["interval", *map(_bounds, suite.values())],
-        ],
-        left=(0,),
-    )
-
-
 def _starts(task: str, metric: str, ranking: dict[str, Any], cells: dict[str, Any], training: dict[str, Any]) -> str:
     """A row for each arm and start; in the order of the arm that ranks them, by its dev scores."""
     rows = [["arm", "start", metric, "interval", f"minus {ranking['order'][0]}", "interval", f"{ADJUSTMENT} p"]]
@@ -176,7 +130,7 @@ def _starts(task: str, metric: str, ranking: dict[str, Any], cells: dict[str, An
             cell = cells[start][arm]
             spent = training.get(cell.get("rung", [""])[0], {})
             score = [_points(cell[metric]), _bounds(cell)] if cell else ["missing", ""]
-            verdict = STANDINGS[standing["verdict"]] if "verdict" in standing else ""
+            verdict = STANDS[standing["verdict"]].en if "verdict" in standing else ""
             rows.append([arm, start, *score, *_answer(standing), *_cost(spent), verdict])
     dev = ", ".join(f"{start} {_points(score)}" for start, score in ranking["dev"].items())
     notes = [f"{task}: starts in the order of their dev scores in the arm {ranking['arm'][0]} ({dev})"]

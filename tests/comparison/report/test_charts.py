@@ -127,9 +127,6 @@ def test_nothing_but_a_gain_has_the_colour_of_one() -> None:
 
 def test_no_two_ticks_of_an_axis_are_written_alike() -> None:
     """Text that a short run hardly changed: the axis is a ten-thousandth of a bit long."""
-    for chart in (
-        charts.moves([charts.Move("a", "domain", 10.43210, 10.43201)], "id"),
-        curves.curves([curves.Curve("a", "domain", [(0, 10.43210), (2_048, 10.43201)], dashed=False)], "id"),
-    ):
-        ticks = ticks_of(chart)
-        assert len(ticks) == len(set(ticks)) > 4
+    chart = curves.curves([curves.Curve("a", "domain", [(0, 10.43210), (2_048, 10.43201)], dashed=False)], "id")
+    ticks = ticks_of(chart)
+    assert len(ticks) == len(set(ticks)) > 4

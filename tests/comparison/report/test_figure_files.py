@@ -9,13 +9,11 @@ import pytest
 
 from adaptbert.comparison.records import Comparison
 from adaptbert.comparison.report.charts import data
-from adaptbert.comparison.report.charts.figure import Figure, standalone, write_figures
-from adaptbert.comparison.report.charts.heat_map import Shade, heat_map
+from adaptbert.comparison.report.charts.figure import WIDTH, Figure, standalone, write_figures
 from adaptbert.comparison.report.charts.rows import Bar, bars
 from adaptbert.comparison.report.charts.svg import chart_style, plain_style
 from adaptbert.comparison.report.page import figures_of, render
 from adaptbert.comparison.report.terms import Words
-from tests.support.simulated import compared, simulate
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 SVG = "{http://www.w3.org/2000/svg}"
@@ -69,8 +67,6 @@ def test_the_colours_of_a_file_are_those_of_the_light_page() -> None:
 
 
 def test_the_data_are_what_is_drawn(comparison: Comparison, files: Path) -> None:
-    multiples = table(files / "fill-in-small.csv")
-    assert {row["model"] for row in multiples} == {"trained", "random weights", "most frequent token"}
     task = comparison.tasks[0]
     rows = table(files / f"arms-{task.anchor}.csv")
     for arm in task.arms:
@@ -101,37 +97,5 @@ def test_long_captions_and_legends_wrap() -> None:
         root = ElementTree.fromstring(standalone(figure, language))  # type: ignore[arg-type]
         notes = [each for each in root.iter(f"{SVG}text") if each.attrib["class"] == "note"]
         assert len(notes) == lines + len(legend)
-        assert all(float(each.attrib["x"]) < figure.width for each in notes)
+        assert all(float(each.attrib["x"]) < WIDTH for each in notes)
         assert len({each.attrib["y"] for each in notes[lines:]}) > 1
-
-
-def test_the_map_has_every_arm_beside_the_general_one(comparison: Comparison) -> None:
-    (figure,) = [each for each in figures_of(comparison) if each.name == "arms-by-task"]
-    rows = {(row[0], row[1]): row for row in figure.data.rows}
-    assert len(rows) == sum(len(task.arms) - 1 for task in comparison.tasks)
-    for task in comparison.tasks:
-        assert task.reference == "general"
-        step = task.step("domain_transfer")
-        assert step is not None
-        assert step.difference is not None
-        difference = step.difference
-        assert rows["domain", task.name][3:] == (difference.mean, difference.low, difference.high)
-    assert "blue: higher" in figure.caption.en.lower()
-
-
-def test_one_task_has_no_map(tmp_path: Path) -> None:
-    comparison = compared(simulate(tmp_path, tasks=["section"]))
-    assert "arms-by-task" not in {figure.name for figure in figures_of(comparison)}
-    assert "arms-by-task" not in render(comparison)
-
-
-def test_a_cell_says_its_side_and_what_is_missing() -> None:
-    shades = [
-        Shade("a", "one", "general", 0.10, 0.05, 0.15),
-        Shade("b", "one", "general", -0.05, -0.1, 0.0),
-        Shade("a", "two", "general", None, None, None),
-    ]
-    drawn = heat_map(shades, "id")
-    assert re.findall(r'class="cell (\w+)" fill-opacity="([\d.]+)"', drawn) == [("higher", "0.600"), ("lower", "0.300")]
-    assert "<title>one: a − general = +10.0 (+5.0 to +15.0)</title>" in drawn
-    assert drawn.count("missing") == 2, "the class and the word"

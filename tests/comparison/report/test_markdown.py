@@ -2,17 +2,12 @@
 
 import dataclasses
 import re
-from pathlib import Path
-from typing import get_args
 
 from adaptbert.comparison.records import Comparison
 from adaptbert.comparison.report.markdown import in_markdown
-from adaptbert.comparison.report.sentences.prices import per_computing
 from adaptbert.comparison.report.sentences.steps import verdict_with
 from adaptbert.comparison.report.terms import change, p_value
-from adaptbert.comparison.statistics.verdicts import GAINS, Verdict
 from tests.support.judged_steps import answered
-from tests.support.simulated import compared, simulate
 
 
 def rows(text: str, heading: str) -> list[list[str]]:
@@ -63,31 +58,3 @@ def test_a_question_without_a_verdict_has_no_p(comparison: Comparison) -> None:
     english = in_markdown(comparison).partition("\n---\n")[0]
     assert {cells[5] for cells in rows(english, "Primary questions")} == {"–"}
     assert "-adjusted p." not in english
-
-
-def test_what_is_missing_and_degenerate_is_named(tmp_path: Path) -> None:
-    made = simulate(tmp_path, tasks=["section"])
-    made.cell("task").unlink()
-    text = in_markdown(compared(made))
-    assert "Planned and without a result: section-task." in text
-    assert "| section | `task` | **missing** |" in text
-    assert "- section: section-task was planned and has no result." in text
-    assert "- section：section-task 已计划但没有结果。" in text
-
-
-def test_points_are_per_training_that_a_question_took(repeated: Comparison) -> None:
-    task = repeated.tasks[0]
-    step = task.step("task_transfer_after_domain")
-    assert step is not None
-    assert step.difference is not None
-    arms = [task.arm(name) for name in (step.arm, step.other)]
-    more, less = (arm.cost.tflop for arm in arms if arm is not None and arm.cost is not None)
-    step = dataclasses.replace(step, verdict="gain")
-    words = per_computing(step, task)
-    assert words is not None
-    assert words.en.startswith(f"{change(step.difference.mean / (more - less))} points per TFLOP")
-    for verdict in {*get_args(Verdict)} - {*GAINS}:
-        assert per_computing(dataclasses.replace(step, verdict=verdict), task) is None, "no gain is shown"
-    equal = task.step("domain_text")
-    assert equal is not None
-    assert per_computing(equal, task) is None, "both arms took the same"

@@ -98,9 +98,7 @@ def test_what_counts_as_a_claim_is_found_where_draws_were_repeated(repeated: Com
         assert claim in sentences
 
 
-def test_the_difference_from_the_control_is_no_measure_of_the_text(sure: Comparison, page: str) -> None:
-    assert page.count("is no measure of the domain text itself.") == len(sure.tasks)
-    assert page.count("不能算作领域文本本身的作用。") == len(sure.tasks)
+def test_every_answer_speaks_of_these_weights_alone(sure: Comparison, page: str) -> None:
     steps = sum(len(task.steps) for task in sure.tasks)
     assert page.count("This is about these weights: what the arms differ in was trained once") == steps
     assert "This is about the step with this text and budget." not in page

@@ -42,7 +42,7 @@ def judged(comparison: Comparison, *verdicts: Mapping[str, Verdict]) -> Comparis
         )
         for place, chosen in enumerate(verdicts)
     ]
-    return dataclasses.replace(comparison, tasks=tasks, suite=[])
+    return dataclasses.replace(comparison, tasks=tasks)
 
 
 def test_the_page_begins_with_an_answer_to_every_primary_question(comparison: Comparison) -> None:
@@ -73,13 +73,13 @@ def test_the_page_begins_with_an_answer_to_every_primary_question(comparison: Co
 
 def test_what_is_only_described_is_no_answer(comparison: Comparison) -> None:
     steps = [dataclasses.replace(step, primary=False, verdict="descriptive") for step in comparison.tasks[0].steps]
-    described = dataclasses.replace(comparison, tasks=[dataclasses.replace(comparison.tasks[0], steps=steps)], suite=[])
+    described = dataclasses.replace(comparison, tasks=[dataclasses.replace(comparison.tasks[0], steps=steps)])
     texts = overview.verdict(described)
     assert [text.en for text in texts[:-1]] == [
         "No primary question was asked: the arms that it compares are not there. The differences below are described, "
         "without a verdict."
     ]
-    assert task_sentences.verdicts(described.tasks[0]).en == "No primary question is asked on this task."
+    assert task_sentences.uncompared(described.tasks[0]).en == "No primary question is asked on this task."
 
 
 def test_an_effect_on_several_tasks_is_a_sentence_of_its_own(repeated: Comparison, comparison: Comparison) -> None:
@@ -191,7 +191,7 @@ def test_the_best_baseline_is_on_the_card(comparison: Comparison, gap: Differenc
     task = comparison.tasks[0]
     scores = {"majority": Interval(0.005, None, None, None, 3), "tfidf_logistic": Interval(0.437, 0.4, 0.47, 0.01, 3)}
     task = dataclasses.replace(task, baselines=scores, beside_baselines=dict.fromkeys(scores, gap))
-    page = render(dataclasses.replace(comparison, tasks=[task], suite=[]))
+    page = render(dataclasses.replace(comparison, tasks=[task]))
     card = page[page.index('class="card"') :].partition("</article>")[0]
     assert "<b>43.7</b>" in card
     assert "TF-IDF + logistic regression" in card
@@ -202,24 +202,6 @@ def test_the_best_baseline_is_on_the_card(comparison: Comparison, gap: Differenc
     )
 
 
-def test_seeds_that_give_one_answer_are_on_the_card(tmp_path: Path) -> None:
-    made = simulate(tmp_path, tasks=["section"])
-    assert "Seeds that" not in render(compared(made))
-    path = made.cell("task")
-    cell = read_json(path)
-    cell["seeds"][1]["degenerate"] = True
-    write_json(path, cell)
-    comparison = compared(made)
-    page = render(comparison)
-    card = page[page.index('class="card"') :].partition("</article>")[0]
-    assert "Seeds that predict one class only: task (1 of 3)." in card
-    assert "只预测一个类别的种子：task（3 个中的 1 个）。" in card
-    number = dataclasses.replace(comparison.tasks[0], target="number")
-    sentence = trust.degenerate(number)
-    assert sentence is not None
-    assert sentence.en == "Seeds that give every row the same answer: task (1 of 3)."
-
-
 def test_a_page_has_one_kind_of_minus(comparison: Comparison) -> None:
     """A negative correlation, its interval, its axis and a learning rate of 1e-05 are written with the same minus."""
     task = comparison.tasks[0]
@@ -227,12 +209,12 @@ def test_a_page_has_one_kind_of_minus(comparison: Comparison) -> None:
     arms = [dataclasses.replace(arm, interval=below, scores={1: -0.2, 2: -0.22, 3: -0.21}) for arm in task.arms]
     steps = [dataclasses.replace(step, difference=difference(-0.21, 0.19)) for step in task.steps]
     task = dataclasses.replace(task, metric="pearson", target="number", arms=arms, steps=steps, inspection=None)
-    page = seen(render(dataclasses.replace(comparison, tasks=[task], suite=[])))
+    page = seen(render(dataclasses.replace(comparison, tasks=[task])))
     assert "−21.0" in page
     assert "−40" in page, "on the axis"
     assert re.findall(r"(?<![\w-])-\s?\d[^\n]{0,20}", page) == []
     assert re.findall(r"\de-\d", page) == []
-    table = comparison_table(summary(dataclasses.replace(comparison, tasks=[task], suite=[])))
+    table = comparison_table(summary(dataclasses.replace(comparison, tasks=[task])))
     assert "−" not in table
     assert "-21.0" in table
 
@@ -253,7 +235,6 @@ def test_intervals_end_where_scores_end(tmp_path: Path) -> None:
             assert arm.interval.low is not None
             assert arm.interval.high is not None
             assert 0 <= arm.interval.low < arm.interval.high <= 1
-    assert min(average.interval.low or 0 for average in comparison.suite) == 0
 
 
 def test_a_single_result_was_not_chosen(one_arm: Comparison, tmp_path: Path) -> None:
@@ -279,7 +260,7 @@ def marked(comparison: Comparison, dev: list[float]) -> dict[str, list[str]]:
     task = comparison.tasks[0]
     arms = [dataclasses.replace(arm, dev={1: score, 2: score}) for arm, score in zip(task.arms[:3], dev, strict=False)]
     task = dataclasses.replace(task, arms=arms, chosen=arms[dev.index(max(dev))].name)
-    page = render(dataclasses.replace(comparison, tasks=[task], suite=[]))
+    page = render(dataclasses.replace(comparison, tasks=[task]))
     names = [arm.name for arm in arms]
     return {
         mark: [name for name in names if pattern % name in page]

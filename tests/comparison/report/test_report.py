@@ -12,16 +12,15 @@ from adaptbert.comparison.records import Comparison
 from adaptbert.comparison.report import terms as words
 from adaptbert.comparison.report.mlflow_runs import ADDRESS
 from adaptbert.comparison.report.page import render
-from adaptbert.comparison.report.sentences import domain_text, rungs, trust
 from adaptbert.comparison.report.sentences import steps as sentences
 from adaptbert.comparison.report.sentences import tasks as task_sentences
+from adaptbert.comparison.report.sentences import trust
 from adaptbert.comparison.tables.metrics_json import summary
 from adaptbert.comparison.tables.text_table import comparison_table
 from adaptbert.finetuning.metrics.cell_metrics import CellMetrics, SearchMetrics, TrialMetrics
 from tests.support.judged_steps import difference
 from tests.support.page_reader import Reader
 from tests.support.simulated import ARMS, compared, simulate
-from tests.support.simulated_rows import LABELS
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
@@ -68,9 +67,9 @@ def test_every_sentence_stands_in_both_languages(any_page: str) -> None:
 def test_no_number_of_a_sentence_differs_between_the_languages(comparison: Comparison, repeated: Comparison) -> None:
     for task in [*comparison.tasks, *repeated.tasks]:
         texts = [sentences.step(step, task, 0.95, comparison.worth) for step in task.steps]
-        texts += [task_sentences.best(task, 0.95), *domain_text.lift(task, 0.95), trust.against_baselines(task, 0.95)]
+        texts += [task_sentences.best(task, 0.95), trust.against_baselines(task, 0.95)]
         texts += [trust.calibration(task)]  # type: ignore[list-item]
-        for sentence in [*texts, *rungs.reading(comparison)]:
+        for sentence in texts:
             decimals = r"[+−]?\d+\.\d+"
             assert sorted(re.findall(decimals, sentence.en)) == sorted(re.findall(decimals, sentence.zh))
 
@@ -123,46 +122,6 @@ def test_the_chosen_arm_is_looked_at_closely(comparison: Comparison, page: str) 
     assert "<details open" not in page
 
 
-def test_rows_that_changed_are_shown_for_primary_questions(repeated: Comparison) -> None:
-    page = render(repeated)
-    assert page.count('<details class="flips">') == sum(step.primary for task in repeated.tasks for step in task.steps)
-    step = repeated.tasks[0].step("domain_text")
-    assert step is not None
-    assert step.flips is not None
-    fold = page[page.index('id="flips-section-domain_text"') :].partition("</details>")[0]
-    assert f"Test rows: {step.flips.better} better, {step.flips.worse} worse of 300" in fold
-    assert f"测试行：共 300 行，{step.flips.better} 行变好，{step.flips.worse} 行变差" in fold
-    assert [part.name for part in step.flips.by_class] == LABELS
-    assert sum(part.rows for part in step.flips.by_class) == 300
-    assert [part.name for part in step.flips.by_words] == ["new", "known"]
-    assert fold.count('<th scope="row">') == len(LABELS) + 2, "its texts have two lengths, which are no parts"
-    assert "with a word that no training row has" in fold
-    for row, _ in [*step.flips.gained, *step.flips.lost]:
-        assert f"<code>{row}</code>" in fold
-    assert step.flips.better > step.flips.worse, "it helps"
-    written = summary(repeated)["section"]["small"]["steps"]["domain_text"]["flips"]
-    assert (written["better"], written["worse"]) == ([step.flips.better], [step.flips.worse])
-    assert "simulated word" not in fold, "ids and labels, never text"
-    spans = repeated.tasks[1].step("domain_text")
-    assert spans is not None
-    assert spans.flips is not None
-    assert (len(spans.flips.by_class), len(spans.flips.by_length)) == (0, 3), "a row has several tags"
-    bare = dataclasses.replace(spans, flips=dataclasses.replace(spans.flips, by_length=[], by_words=[]))
-    task = dataclasses.replace(repeated.tasks[1], steps=[bare])
-    assert "by class, length and words" not in render(dataclasses.replace(repeated, tasks=[task], suite=[]))
-
-
-def test_the_mean_over_tasks_is_said_to_average_different_metrics(comparison: Comparison, page: str) -> None:
-    table = page[page.index('id="suite"') : page.index('id="reading"')]
-    assert "The unweighted mean of macro-F1 of section and strict span F1 of mention" in table
-    assert "has no absolute meaning" in table
-    for average in comparison.suite:
-        assert f"<b>{100 * average.interval.mean:.1f}</b>" in table
-    fewer = dataclasses.replace(comparison, suite=comparison.suite[1:])
-    assert task_sentences.suite(fewer)[1].en.endswith("a task or a seed are missing: scratch.")
-    assert 'id="suite"' not in render(dataclasses.replace(comparison, suite=[]))
-
-
 def test_many_classes_are_a_table_and_no_picture(comparison: Comparison) -> None:
     task = comparison.tasks[0]
     assert task.inspection is not None
@@ -170,7 +129,7 @@ def test_many_classes_are_a_table_and_no_picture(comparison: Comparison) -> None
     labels = [scores.label for scores in many]
     mixed = Confusion(labels, {gold: dict.fromkeys(labels, 1.0) for gold in labels})
     inspection = dataclasses.replace(task.inspection, classes=many, confusion=mixed)
-    page = render(dataclasses.replace(comparison, tasks=[dataclasses.replace(task, inspection=inspection)], suite=[]))
+    page = render(dataclasses.replace(comparison, tasks=[dataclasses.replace(task, inspection=inspection)]))
     assert "class 59</th>" in page
     assert 'class="confusion"' not in page
     assert 'id="classes-section"' not in page
@@ -193,7 +152,7 @@ def test_every_kind_of_task_has_its_words(comparison: Comparison, shape: str, ta
     other = dataclasses.replace(task, task_type=shape, target=target, metric=metric, inspection=inspection)
     baseline = {"majority": task.baselines["majority"]}
     other = dataclasses.replace(other, baselines=baseline, beside_baselines={"majority": difference(0.3, 0.1)})
-    page = render(dataclasses.replace(comparison, tasks=[other], suite=[]))
+    page = render(dataclasses.replace(comparison, tasks=[other]))
     read = Reader(page)
     assert read.open == []
     assert len(read.text["en"]) == len(read.text["zh-Hans"])
@@ -225,7 +184,7 @@ def test_names_from_data_cannot_become_markup(comparison: Comparison) -> None:
         classes=[dataclasses.replace(scores, label=rename[scores.label]) for scores in task.inspection.classes],
         errors=[dataclasses.replace(error, id=evil, gold=evil, predicted=evil) for error in task.inspection.errors],
     )
-    page = render(dataclasses.replace(comparison, tasks=[dataclasses.replace(task, inspection=inspection)], suite=[]))
+    page = render(dataclasses.replace(comparison, tasks=[dataclasses.replace(task, inspection=inspection)]))
     assert "<script>alert" not in page
     assert "&lt;script&gt;alert" in page
 

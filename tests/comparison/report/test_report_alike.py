@@ -11,7 +11,7 @@ import pytest
 from adaptbert.base.files import read_json, write_json
 from adaptbert.comparison.records import Comparison, Task
 from adaptbert.comparison.report.page import render
-from adaptbert.comparison.report.sentences import captions, domain_text, trust
+from adaptbert.comparison.report.sentences import captions, trust
 from adaptbert.comparison.report.sentences import steps as sentences
 from adaptbert.comparison.report.sentences import tasks as task_sentences
 from adaptbert.comparison.statistics.intervals import Difference, mean_interval
@@ -154,17 +154,7 @@ def test_no_sentence_about_steps_has_a_false_zero(comparison: Comparison, hardly
     texts = [
         sentences.step(step, hardly, 0.95, WORTH) for step in hardly.steps if step.arm in ("domain", "general_long")
     ]
-    texts += domain_text.lift(hardly, 0.95)
     moved = scored(comparison, domain=dict.fromkeys((1, 2), SCORE + 1e-4), general_long=dict.fromkeys((1, 2), SCORE))
     texts += [sentences.step(step, moved, 0.95, WORTH) for step in moved.steps if step.arm == "domain"]
     assert len(texts) > 6
     assert [each.en for each in texts if re.search(r"(?<![\d.])[+−]?0\.0(?!\d)", each.en + each.zh)] == []
-
-
-def test_a_lift_of_nothing_is_one_plain_sentence(alike: Comparison, comparison: Comparison) -> None:
-    (texts,) = domain_text.lift(alike.tasks[0], 0.95)
-    assert texts.en == (
-        "Domain transfer does not change the mean score, and neither does as much further training on general text."
-    )
-    assert texts.zh == "领域迁移没有改变平均得分，用同样多的通用文本继续训练也没有。"
-    assert "It is the sum of two differences of means" in domain_text.lift(comparison.tasks[0], 0.95)[0].en

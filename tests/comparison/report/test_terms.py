@@ -10,7 +10,6 @@ import pytest
 
 from adaptbert.comparison.questions import AGAIN, QUESTIONS, ROLES
 from adaptbert.comparison.report import overview, terms
-from adaptbert.comparison.report.sentences import starts as start_sentences
 from adaptbert.comparison.report.sentences.trust import Standing
 from adaptbert.comparison.report.terms import Words
 from adaptbert.comparison.statistics.verdicts import GAINS, Verdict
@@ -29,9 +28,7 @@ ALLOWED: dict[str, tuple[Mapping[Any, Any], Iterable[str]]] = {
     "terms.STEPS: questions": (terms.STEPS, (*QUESTIONS, AGAIN)),
     "terms.VERDICTS": (terms.VERDICTS, get_args(Verdict)),
     "terms.STANDINGS": (terms.STANDINGS, get_args(Standing)),
-    "start_sentences.STANDS": (start_sentences.STANDS, OF_STARTS),
-    "text_table.VERDICTS": (text_table.VERDICTS, get_args(Verdict)),
-    "text_table.STANDINGS": (text_table.STANDINGS, OF_STARTS),
+    "terms.STANDS": (terms.STANDS, OF_STARTS),
 }
 """Words, and the values that they are for; targets and task types: tests/base/test_task_types.py, names of baselines:
 tests/comparison/evaluation/test_baselines.py."""
@@ -47,8 +44,7 @@ def test_every_value_has_words(place: str) -> None:
 def tables() -> dict[str, Words]:
     """Every text of every table, by its name."""
     pages = dict(vars(terms))
-    for module in (overview, start_sentences):
-        pages |= {f"{module.__name__}.{name}": value for name, value in vars(module).items()}
+    pages |= {f"overview.{name}": value for name, value in vars(overview).items()}
     texts = {
         f"{name}[{key}]": text
         for name, table in pages.items()
@@ -68,13 +64,8 @@ def test_words_are_in_both_languages() -> None:
         assert _has_chinese(text.zh), f"{name}: no Chinese"
 
 
-def test_verdicts_have_the_words_of_the_table_on_the_page() -> None:
-    assert {verdict: words.en for verdict, words in terms.VERDICTS.items()} == text_table.VERDICTS
-    assert {verdict: words.en for verdict, words in start_sentences.STANDS.items()} == text_table.STANDINGS
-
-
 def test_only_gains_are_called_so() -> None:
-    for words in (*terms.VERDICTS.items(), *start_sentences.STANDS.items()):
+    for words in (*terms.VERDICTS.items(), *terms.STANDS.items()):
         verdict, text = words
         en, zh = text.en, text.zh
         for nothing_shown in ("no gain shown", "not shown higher", "未证实提升", "未证实更高"):

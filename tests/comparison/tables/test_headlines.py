@@ -22,7 +22,6 @@ SUMMARY = {
     "mention": {"small": {"domain": {"f1_span": 0.5}, "steps": {}}},
     "worth": 0.01,
     "replicated": [["pretrain", "small", 2, 1, 0]],
-    "suite": {"small": {"domain": {"average": 0.4}}},
     "starts": {"section": {"arm": ["domain"], "order": ["small", "base"], "arms": {}}},
     "inspection": {"section": {"small": {"ece": 0.1}}},
     "bits_per_char": {"scratch": {"general": 3.0}},

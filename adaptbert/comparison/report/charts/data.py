@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from adaptbert.comparison.report.charts.curves import Curve, LearningCurve
-from adaptbert.comparison.report.charts.heat_map import Shade
-from adaptbert.comparison.report.charts.rows import Bar, Mark, Move, Whisker
+from adaptbert.comparison.report.charts.rows import Bar, Mark, Whisker
 
 
 @dataclass(frozen=True)
@@ -37,14 +36,6 @@ def of_whiskers(rows: Sequence[Whisker]) -> Data:
     )
 
 
-def of_moves(rows: Sequence[Move]) -> Data:
-    """Before and after; `draws` has the single values, separated by spaces."""
-    return Data(
-        ("rung", "before", "after", "draws"),
-        [(row.label, row.before, row.after, " ".join(map(str, row.draws))) for row in rows],
-    )
-
-
 def of_curves(lines: Sequence[Curve]) -> Data:
     """A row for each point."""
     rows = [(line.label, tokens, value) for line in lines for tokens, value in line.points]
@@ -59,11 +50,3 @@ def of_learning(lines: Sequence[LearningCurve]) -> Data:
 def of_reliability(curve: Sequence[tuple[float, float]]) -> Data:
     """A row for each bin."""
     return Data(("confidence", "accuracy"), curve)
-
-
-def of_heat_map(shades: Sequence[Shade]) -> Data:
-    """A row for each cell."""
-    return Data(
-        ("arm", "task", "minus", "difference", "low", "high"),
-        [(each.arm, each.column, each.other, each.mean, each.low, each.high) for each in shades],
-    )

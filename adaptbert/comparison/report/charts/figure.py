@@ -22,8 +22,8 @@ from adaptbert.rows.spreadsheet import Table
 
 Language = Literal["en", "zh"]
 
-MARGIN, LINE = 24, 17
-"""Pixels of a file: its edge, and the height of a line of text."""
+WIDTH, MARGIN, LINE = 760, 24, 17
+"""Pixels of a file: what is inside its edge, its edge, and the height of a line of text."""
 LETTER = 6.6
 """Most pixels that a column of 12 px letters takes; Chinese characters take two columns."""
 FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Noto Sans CJK SC", sans-serif'
@@ -40,7 +40,6 @@ class Figure:
         legend: what a colour stands for, and its role.
         of: the task or text, in the title of the file; on the page it stands under its heading.
         start: of which it is alone, so that the choice of a start hides it; None: the choice leaves it.
-        width: of the file, in pixels.
     """
 
     name: str
@@ -51,7 +50,6 @@ class Figure:
     legend: Sequence[tuple[str, str]] = field(default=())
     of: str = ""
     start: str | None = None
-    width: int = 760
 
     def __html__(self) -> Markup:
         return self.drawn
@@ -74,7 +72,7 @@ def standalone(figure: Figure, language: Language) -> str:
     """The figure as a file of its own, in one language."""
     title = figure.title if isinstance(figure.title, str) else getattr(figure.title, language)
     heading = f"{figure.of}{': ' if language == 'en' else '：'}{title}" if figure.of else title
-    caption = _lines(getattr(figure.caption, language).replace("`", ""), figure.width)
+    caption = _lines(getattr(figure.caption, language).replace("`", ""))
     parts = [text(heading, "0", 14, "heading")]
     y = 14
     for line in caption:
@@ -88,7 +86,7 @@ def standalone(figure: Figure, language: Language) -> str:
     height = top + int(sized[1])
     inner = '<svg x="{x}" y="{x}" width="{width}" height="{height}">{parts}<svg y="{top}">{drawn}</svg></svg>'
     body = Markup(inner).format(
-        x=MARGIN, width=figure.width, height=height, parts=Markup("").join([*parts, *legend]), top=top, drawn=drawn
+        x=MARGIN, width=WIDTH, height=height, parts=Markup("").join([*parts, *legend]), top=top, drawn=drawn
     )
     return str(
         Markup(
@@ -99,7 +97,7 @@ def standalone(figure: Figure, language: Language) -> str:
         ).format(
             name=figure.name,
             language=TAGS[language],
-            width=figure.width + 2 * MARGIN,
+            width=WIDTH + 2 * MARGIN,
             height=height + 2 * MARGIN,
             heading=heading,
             caption=" ".join(caption),
@@ -120,9 +118,9 @@ def _style() -> str:
     return "\n".join(own)
 
 
-def _lines(caption: str, width: int) -> list[str]:
+def _lines(caption: str) -> list[str]:
     """Lines that fit the width; text without spaces between words is cut at any character."""
-    columns = int(width / LETTER)
+    columns = int(WIDTH / LETTER)
     if cell_len(caption) > len(caption):
         return chop_cells(caption, columns)
     return textwrap.wrap(caption, columns)
@@ -133,7 +131,7 @@ def _legend(figure: Figure, y: int) -> tuple[list[Markup], int]:
     parts, x = [], 0
     for label, role in figure.legend:
         width = 40 + round(cell_len(label) * LETTER * 1.1)
-        if x and x + width > figure.width:
+        if x and x + width > WIDTH:
             x, y = 0, y + LINE
         parts.append(tag("rect", f"bar role-{role}", x=x, y=y - 10, width=11, height=11, rx=3))
         parts.append(text(label, str(x + 17), y, "note"))

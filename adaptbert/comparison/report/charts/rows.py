@@ -20,7 +20,7 @@ from adaptbert.comparison.report.charts.svg import (
     through,
     whisker,
 )
-from adaptbert.comparison.report.terms import Words, bits_change, change, points, svg_text, tick
+from adaptbert.comparison.report.terms import Words, change, points, svg_text, tick
 
 ROOM, ROOM_BESIDE_INTERVAL = 34, 26
 """Columns for a name beside one value, or beside a value with its interval, on a telephone."""
@@ -65,21 +65,6 @@ class Whisker:
     low: float | None
     high: float | None
     detectable: float | None
-
-
-@dataclass(frozen=True)
-class Move:
-    """A change from one value to another.
-
-    Attributes:
-        after: the mean of `draws`.
-    """
-
-    label: str
-    role: str
-    before: float
-    after: float
-    draws: Sequence[float] = ()
 
 
 def bars(rows: Sequence[Bar], marks: Sequence[Mark], described_by: str) -> Markup:
@@ -159,23 +144,3 @@ def _undetectable(detectable: float | None, scale: Scale, y: int) -> Markup:
         return Markup("")
     left, right = scale.clip(-detectable), scale.clip(detectable)
     return tag("rect", "unseen", x=f"{left:.2f}%", y=y + 22, width=f"{right - left:.2f}%", height=14, rx=3)
-
-
-def moves(rows: Sequence[Move], described_by: str) -> Markup:
-    """Before (hollow) and after (full) on one axis; a tick for each draw where there are several."""
-    values = [value for row in rows for value in (row.before, row.after, *row.draws)]
-    ticks = nice_ticks(min(values, default=0.0), max(values, default=1.0))
-    scale = Scale(ticks[0], ticks[-1])
-    body = [grid(ticks, scale, len(rows), tick)]
-    for index, row in enumerate(rows):
-        y = ROW * index
-        worse = "worse" if row.after > row.before else "better"
-        value = bits_change(row.after - row.before)
-        body.append(text(svg_text(row.label, ROOM), "0%", y + NAMED_AT, "row-label"))
-        body.append(text(value, "100%", y + NAMED_AT, f"row-value {worse}", "end"))
-        body.append(tag("line", f"move {worse}", x1=scale(row.before), x2=scale(row.after), y1=y + 29, y2=y + 29))
-        for draw in row.draws if len(row.draws) > 1 else ():
-            body.append(tag("line", "draw", x1=scale(draw), x2=scale(draw), y1=y + 22, y2=y + 36))
-        body.append(tag("circle", f"from role-{row.role}", cx=scale(row.before), cy=y + 29, r=4.5))
-        body.append(tag("circle", f"end role-{row.role}", cx=scale(row.after), cy=y + 29, r=5))
-    return svg(body, ROW * len(rows) + 24, described_by)

@@ -123,9 +123,9 @@ def whisker(scale: Scale, low: float | None, high: float | None, y: float, css: 
     )
 
 
-def svg(body: Sequence[Markup], height: int, described_by: str, width: str = "100%") -> Markup:
-    return Markup('<svg class="chart" role="img" aria-labelledby="{}" width="{}" height="{}">{}</svg>').format(
-        described_by, width, height, Markup("").join(body)
+def svg(body: Sequence[Markup], height: int, described_by: str) -> Markup:
+    return Markup('<svg class="chart" role="img" aria-labelledby="{}" width="100%" height="{}">{}</svg>').format(
+        described_by, height, Markup("").join(body)
     )
 
 

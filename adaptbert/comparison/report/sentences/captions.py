@@ -1,6 +1,6 @@
 """Comparison -> captions of the figures; a caption mentions only what its figure shows."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from adaptbert.comparison.records import Comparison, Step, Task
 from adaptbert.comparison.report.terms import Words, listed, percent, points, same
@@ -92,57 +92,11 @@ def reliability(runs: Words) -> Words:
     )
 
 
-def heat_map(references: Sequence[str]) -> Words:
-    """Caption of the map of arms and tasks.
-
-    Args:
-        references: the arms that others are compared with, of all tasks.
-    """
-    other = listed([same(f"`{arm}`") for arm in references])
-    each = Words(", as the task has it", "（视任务而定）") if len(references) > 1 else Words("", "")
-    return Words(
-        f"Each arm minus {other.en}{each.en}, in points, with its interval. Blue: higher; orange: lower; the stronger, "
-        "the larger. This is a description of all arms; only the questions above have verdicts.",
-        f"各组减去 {other.zh}{each.zh}的得分差及其区间。蓝色为高，橙色为低，颜色越深差别越大。这里只描述各组，"
-        "结论只对上面的问题而下。",
-    )
-
-
 def curve(comparison: Comparison) -> Words:
     """Caption of the bits per character on one text."""
     caption = Words("bits per character by cumulative training tokens", "每字符比特数，横轴为累计训练词元")
     if comparison.draws_of_a_rung > 1:
         caption = Words(f"{caption.en}, a line for each draw", f"{caption.zh}，每次独立训练一条线")
-    if any(rung.stop is not None and rung.stop.kept_step < rung.steps for rung in comparison.rungs):
-        caption = Words(
-            f"{caption.en}; a line that ends upright goes back to the weights that the stop rule kept",
-            f"{caption.zh}；末端竖直的线是退回到停止规则所保留的权重",
-        )
-    return caption
-
-
-def forgetting(comparison: Comparison) -> Words:
-    """Caption of the changes on general text."""
-    caption = Words(
-        "Bits per character of general held-out text before (hollow) and after (filled) each rung; lower is better.",
-        "每一级之前（空心）与之后（实心）通用留出文本的每字符比特数，越低越好。",
-    )
-    if comparison.draws_of_a_rung > 1:
-        caption += Words("Filled: mean of the draws, a tick for each.", "实心为各次独立训练的均值，每次一条短线。")
-    return caption
-
-
-def fill_in(comparison: Comparison) -> Words:
-    """Caption of the fill-in curves."""
-    caption = Words(
-        "Accuracy over optimizer steps (logarithmic). Solid: the rung's own held-out text; dashed: general text; "
-        "dotted: always answering the most frequent token. Below: before and after training, in %; random weights and "
-        "the most frequent token; masked tokens. Cells with fewer than 20 masked tokens are empty.",
-        "准确率随优化器步数（对数轴）的变化。实线为该级自己的留出文本，虚线为通用文本，点线为一律回答最常见的词元。"
-        "图下依次为：训练前与训练后（%）；随机权重与最常见词元；被掩盖的词元数。被掩盖的词元不足 20 个的格子留空。",
-    )
-    if comparison.draws_of_a_rung > 1:
-        caption += Words("Of several draws the first is shown.", "多次独立训练只显示第一次。")
     return caption
 
 

@@ -2,7 +2,7 @@
 
 from adaptbert.comparison.amounts import amount
 from adaptbert.comparison.records import Comparison, Task
-from adaptbert.comparison.report.sentences import repetition, stopping
+from adaptbert.comparison.report.sentences import repetition
 from adaptbert.comparison.report.sentences.trust import degenerate
 from adaptbert.comparison.report.terms import Words, baseline_name, listed, millions, same, within
 
@@ -27,8 +27,6 @@ def facts(comparison: Comparison) -> list[Words]:
     for task in comparison.tasks:
         if (failed := degenerate(task)) is not None:
             known.append(Words(f"{task.name}: {failed.en}", f"{task.name}：{failed.zh}"))
-    if (empty := stopping.nothing_kept(comparison)) is not None:
-        known.append(empty)
     known += [fact for task in comparison.tasks if (fact := nothing_learned(task)) is not None]
     if (again := repetition.looking_again(comparison)) is not None:
         known.append(again)

@@ -1,7 +1,5 @@
 """What was repeated and what was not, in words: seeds, draws, and what one more draw would cost and bring."""
 
-import math
-
 from adaptbert.comparison.amounts import amount
 from adaptbert.comparison.records import Arm, Comparison, Task
 from adaptbert.comparison.report.terms import Words, listed, millions
@@ -176,30 +174,3 @@ SOURCES = {
     "rows": Words("test rows", "测试行"),
 }
 """Of the spread that an interval covers."""
-
-
-def one_more_draw(comparison: Comparison) -> Words | None:
-    """What one more draw of all rungs would cost and bring; None where the cost is not known."""
-    cost, draws = comparison.one_more_draw, comparison.draws
-    if cost is None:
-        return None
-    tokens, tflop = millions(cost.tokens), amount(cost.tflop)
-    sentence = Words(
-        "One more draw of every rung above general pre-training, with the fine-tuning of its cells, would take "
-        f"{tokens} M tokens and {tflop} TFLOP.",
-        f"把通用预训练之上的各级再独立训练一次并微调，需要 {tokens} 百万词元、{tflop} TFLOP。",
-    )
-    if draws == 1:
-        return sentence + Words(
-            "With one draw, the spread between draws is unknown, and no verdict is given. From two draws on there are "
-            "verdicts; with n draws, the standard error of a mean that comes from this spread falls as 1/√n.",
-            "只训练一次时，各次训练之间的波动无从知道，因此不下结论。从两次起才有结论；训练 n 次时，"
-            "均值的标准误中由这种波动而来的部分按 1/√n 减小。",
-        )
-    less = f"{100 * (1 - math.sqrt(draws / (draws + 1))):.0f}"
-    return sentence + Words(
-        "The standard error of a mean that comes from the spread between draws falls as 1/√n with n draws: by "
-        f"{less} % from {draws} draws to {draws + 1}.",
-        f"均值的标准误中由各次训练的波动而来的部分，训练 n 次时按 1/√n 减小：从 {draws} 次到 {draws + 1} 次"
-        f"减小 {less}%。",
-    )

@@ -1,11 +1,9 @@
 """Rungs -> sentences in both languages: bits per character on held-out text, and the masking audit."""
 
-from collections.abc import Sequence
-
 from adaptbert.base.ladder import Climb
 from adaptbert.comparison.records import Comparison
-from adaptbert.comparison.report.terms import MINUS, Words, bits_change, listed, points, same
-from adaptbert.comparison.rungs import Draws, Masks, grouped
+from adaptbert.comparison.report.terms import Words, listed, points, same
+from adaptbert.comparison.rungs import Masks, grouped
 
 MASKING_RATE_TOLERANCE = 0.01
 MASKING_SHARE_TOLERANCE = 0.005
@@ -15,7 +13,7 @@ EVERY_RUNG = Words("every trained rung", "每个训练过的级")
 
 
 def reading(comparison: Comparison) -> list[Words]:
-    """How each domain-transfer rung changed bits per character; an increase on general text is forgetting."""
+    """What a reader of the bits per character has to know: where they began, and which mean nothing."""
     sentences, several = [], len(comparison.starts) > 1
     for start, begun in comparison.began_from.items():
         of_start = Words(f" of {start}", f"起点 {start} 的") if several else Words("", "")
@@ -34,10 +32,7 @@ def reading(comparison: Comparison) -> list[Words]:
                 "比特数按字符而不是按词元计算，因此分词器不同的起点之间也可以比较；不过掩盖哪些片段仍取决于分词器。",
             )
         )
-    corpora = {source.name for source in comparison.sources if source.kind == "corpus"}
     for rung in grouped(comparison.rungs):
-        climb = rung.first.climb
-        corpus = climb.corpora[-1] if climb.corpora and not climb.with_task_text else None
         for draw in rung.rungs:
             if draw.missing:
                 sentences.append(Words(f"{draw.name} has no measurements.", f"{draw.name} 没有测量结果。"))
@@ -49,8 +44,6 @@ def reading(comparison: Comparison) -> list[Words]:
                     f"{rung.name} 的掩码语言模型头从未训练：它的每字符比特数没有意义，不能与其他级比较。",
                 )
             )
-        elif corpus is not None and corpus in rung.after:
-            sentences.append(_reading(rung, corpus, [name for name in comparison.heldout if name in corpora]))
     if all(rung.climb in (Climb(), Climb(is_random=True)) for rung in comparison.rungs):
         sentences.append(
             Words(
@@ -59,37 +52,6 @@ def reading(comparison: Comparison) -> list[Words]:
             )
         )
     return sentences
-
-
-def _reading(rung: Draws, corpus: str, corpora: Sequence[str]) -> Words:
-    """The change of bits per character on the rung's own corpus and on the others.
-
-    Args:
-        corpora: with held-out text, general text first. The start of a rung may not have been measured on all of it:
-            random weights are, only where an arm fine-tunes them.
-    """
-    before, after, n = rung.before[corpus], rung.after[corpus], len(rung.each(corpus))
-    of_draws = Words(f" (mean of {n} draws)", f"（{n} 次独立训练的均值）") if n > 1 else Words("", "")
-    sentence = Words(
-        f"{rung.name}{of_draws.en}: held-out {corpus} text goes from {before:.2f} to {after:.2f} bits per character "
-        f"({bits_change(after - before)}).",
-        f"{rung.name}{of_draws.zh}：留出的 {corpus} 文本从每字符 {before:.2f} 比特变为 {after:.2f}"
-        f"（{bits_change(after - before)}）。",
-    )
-    others = [name for name in corpora if name != corpus and name in rung.before and name in rung.after]
-    for name in others:
-        before, after = rung.before[name], rung.after[name]
-        moved = bits_change(after - before)
-        word = Words("worse", "变差") if moved.startswith("+") else Words("better", "变好")
-        if name == "general" and moved.startswith("+"):
-            word = Words("forgetting", "遗忘")
-        if float(moved.replace(MINUS, "-")) == 0:
-            word = Words("unchanged", "不变")
-        sentence += Words(
-            f"On {name} text: {before:.2f} to {after:.2f} ({moved}, {word.en}).",
-            f"{name} 文本：{before:.2f} 到 {after:.2f}（{moved}，{word.zh}）。",
-        )
-    return sentence
 
 
 def masking(comparison: Comparison) -> list[Words]:

@@ -3,6 +3,7 @@
 from adaptbert.comparison.records import Comparison
 from adaptbert.comparison.report.terms import (
     METRICS,
+    STANDS,
     Words,
     listed,
     millions,
@@ -14,19 +15,6 @@ from adaptbert.comparison.report.terms import (
 )
 from adaptbert.comparison.starts import ArmFromStarts, Ranking, Standing
 from adaptbert.comparison.statistics.multiplicity import ADJUSTMENT
-
-STANDS = {
-    "worth_it": Words("higher", "更高"),
-    "gain": Words("higher", "更高"),
-    "small_gain": Words("higher, by little", "略高"),
-    "loss": Words("lower", "更低"),
-    "no_difference": Words("no difference", "没有差别"),
-    "no_worse": Words("not shown higher, not much lower", "未证实更高，也不会低很多"),
-    "undecided": Words("undecided", "未定"),
-    "one_draw": Words("one draw, no verdict", "只训练一次，无结论"),
-    "untested": Words("not testable", "无法检验"),
-}
-"""A start beside the first of its ranking, by the verdict; it is never only described."""
 
 
 def order(ranking: Ranking, confidence: float) -> Words:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from adaptbert.comparison.amounts import amount
 from adaptbert.comparison.questions import AGAIN
 from adaptbert.comparison.records import Detectable, Step, Task
-from adaptbert.comparison.report.sentences import prices, repetition, stopping
+from adaptbert.comparison.report.sentences import prices, repetition
 from adaptbert.comparison.report.terms import (
     VERDICTS,
     Words,
@@ -33,7 +33,7 @@ def step(step: Step, task: Task, confidence: float, worth: float) -> Words:
         worth: the smallest gain worth having, as a difference of scores.
     """
     answer = _answer(step, task, confidence, worth) + prices.training(step, task)
-    return answer + stopping.unequal_budgets(step, task) + prices.own_values(step, task)
+    return answer + prices.own_values(step, task)
 
 
 def verdict_with(verdict: Verdict, worth: float) -> Words:
@@ -55,7 +55,7 @@ def _answer(step: Step, task: Task, confidence: float, worth: float) -> Words:
     p = "" if step.p_holm is None else f"; {ADJUSTMENT}-adjusted p {p_value(step.p_holm)}"
     p_zh = "" if step.p_holm is None else f"；{ADJUSTMENT} 校正 p {p_value(step.p_holm)}"
     answer = Words(f"{size.en} points ({spread.en}{p}).", f"{size.zh} 分（{spread.zh}{p_zh}）。")
-    return _lead(step, worth) + answer + _second(step, confidence) + _scope(step) + _open(step, worth) + _labels(step)
+    return _lead(step, worth) + answer + _scope(step) + _open(step, worth)
 
 
 def _lead(step: Step, worth: float) -> Words:
@@ -89,39 +89,6 @@ def interval_of(difference: Difference, step: Step, task: Task, confidence: floa
         f"{level} % interval {change(low)} to {change(high)}; {repeated.en}",
         f"{level}% 区间 {change(low)} 到 {change(high)}；{repeated.zh}",
     )
-
-
-def _second(step: Step, confidence: float) -> Words:
-    """The interval of another method, where there are draws enough for it."""
-    if step.multi_bootstrap is None:
-        return Words("", "")
-    low, high = map(change, step.multi_bootstrap)
-    level = percent(confidence)
-    return Words(
-        f"The Multi-Bootstrap, which resamples draws and test rows, gives {low} to {high} ({level} %).",
-        f"对各次训练与测试行重抽样的 Multi-Bootstrap 给出 {low} 到 {high}（{level}%）。",
-    )
-
-
-def _labels(step: Step) -> Words:
-    """With how many labels the other arm scores alike, where learning curves say so."""
-    sentence = Words("", "")
-    for each in step.equal_labels:
-        if each.equal is None:
-            continue
-        low, high = (None if end is None else f"{end:,.0f}" for end in (each.low, each.high))
-        en, zh = {
-            (True, True): ("its curve does not say how surely", "曲线不足以给出区间"),
-            (True, False): (f"at most {high}", f"至多 {high}"),
-            (False, True): (f"at least {low}", f"至少 {low}"),
-            (False, False): (f"{low} to {high}", f"{low} 到 {high}"),
-        }[low is None, high is None]
-        equal = f"{each.equal:,.0f}"
-        sentence += Words(
-            f"{step.arm} with {each.labels:,} labels scores as {step.other} with {equal} ({en}).",
-            f"{step.arm} 用 {each.labels:,} 条标注的得分，相当于 {step.other} 用 {equal} 条（{zh}）。",
-        )
-    return sentence
 
 
 def _scope(step: Step) -> Words:

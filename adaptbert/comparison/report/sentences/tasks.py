@@ -1,23 +1,17 @@
-"""A task, and all tasks -> sentences in both languages: the best arm, the verdicts, the mean over tasks."""
+"""A task -> sentences in both languages: its best arm, and the arms that are compared with no other."""
 
-from typing import get_args
-
-from adaptbert.comparison.records import Comparison, Task
+from adaptbert.comparison.records import Task
 from adaptbert.comparison.report.sentences import repetition
 from adaptbert.comparison.report.sentences.advice import would_show
 from adaptbert.comparison.report.terms import (
     METRICS,
-    VERDICTS,
     Words,
     listed,
     percent,
     points,
     same,
-    step_name,
-    within,
 )
 from adaptbert.comparison.statistics.intervals import FEWEST_SEEDS, Interval
-from adaptbert.comparison.statistics.verdicts import Verdict
 
 
 def best(task: Task, confidence: float) -> Words:
@@ -65,64 +59,13 @@ def _interval(interval: Interval, confidence: float, repeated: Words) -> Words:
     return Words(f"{level} % interval {low} to {high}; {repeated.en}", f"{level}% 区间 {low} 到 {high}；{repeated.zh}")
 
 
-def suite(comparison: Comparison) -> list[Words]:
-    """What the mean over tasks is a mean of, and which arms have none."""
-    by_metric: dict[str, list[Words]] = {}
-    for task in comparison.tasks:
-        if same(task.task) not in by_metric.get(task.metric, []):
-            by_metric.setdefault(task.metric, []).append(same(task.task))
-    parts = [
-        Words(f"{METRICS[metric].en} of {listed(tasks).en}", f"任务 {listed(tasks).zh} 的{METRICS[metric].zh}")
-        for metric, tasks in by_metric.items()
-    ]
-    sentences = [
-        Words(
-            f"The unweighted mean of {listed(parts).en}, as in GLUE. The metrics differ: the mean ranks arms that ran "
-            "the same tasks and has no absolute meaning. The runs of one draw and seed are averaged over tasks first; "
-            "the interval covers draws, seeds and the test rows of all tasks, as far as they were repeated.",
-            f"{listed(parts).zh}的不加权平均，做法同 GLUE。各项指标不同：这个平均只用来给跑过同样任务的各组排序，"
-            "没有绝对意义。先对同一次训练、同一种子在各任务上的得分求平均；区间涵盖各次训练、种子与所有任务的测试行（以实际重复者为限）。",
-        )
-    ]
-    averaged = {(average.start, average.arm) for average in comparison.suite}
-    names = dict.fromkeys((task.start, arm.name) for task in comparison.tasks for arm in task.arms)
-    several = len(comparison.starts) > 1
-    left_out = [same(f"{arm} ({start})" if several else arm) for start, arm in names if (start, arm) not in averaged]
-    if left_out:
-        sentences.append(
-            Words(
-                f"No mean, because results of a task or a seed are missing: {listed(left_out).en}.",
-                f"缺少某个任务或种子的结果，因此没有平均值：{listed(left_out).zh}。",
-            )
-        )
-    return sentences
-
-
-_GROUPS = [verdict for verdict in get_args(Verdict) if verdict != "descriptive"]
-
-
-def verdicts(task: Task) -> Words:
-    """The verdicts of the task's primary questions; arms that are compared with no other, and what they would need."""
-    sentence = Words("", "")
-    for verdict in _GROUPS:
-        names = [
-            within(step_name(step.question, step.name))
-            for step in task.steps
-            if step.verdict == verdict and (step.primary or verdict == "untested")
-        ]
-        if names:
-            lead, which = VERDICTS[verdict], listed(names)
-            sentence += Words(f"{lead.en[0].upper()}{lead.en[1:]}: {which.en}.", f"{lead.zh}：{which.zh}。")
-    if task.steps and not any(step.primary for step in task.steps):
-        sentence += Words("No primary question is asked on this task.", "这个任务没有主要问题。")
-    return sentence + _uncompared(task)
-
-
-def _uncompared(task: Task) -> Words:
-    """The arms that are in no step, with advice."""
+def uncompared(task: Task) -> Words:
+    """The arms that are in no step, with advice; that no primary question is asked."""
     if not task.arms:
         return Words("", "")
     sentence = Words("", "") if task.steps else Words("No step was compared.", "没有比较任何一步。")
+    if task.steps and not any(step.primary for step in task.steps):
+        sentence = Words("No primary question is asked on this task.", "这个任务没有主要问题。")
     for advice in task.advice:
         if task.steps:
             names = listed([same(name) for name in advice.beside])

@@ -1,4 +1,4 @@
-"""What stands before the answers: leaks, gaps, failures, training of which nothing is left, the price."""
+"""What stands before the answers: leaks, gaps, failures, the price."""
 
 import dataclasses
 import re
@@ -8,12 +8,10 @@ from adaptbert.comparison.records import Comparison, Needed
 from adaptbert.comparison.report import overview
 from adaptbert.comparison.report.markdown import in_markdown
 from adaptbert.comparison.report.page import render
-from adaptbert.comparison.report.sentences import captions, first_screen, repetition, stopping
+from adaptbert.comparison.report.sentences import captions, first_screen, repetition
 from adaptbert.comparison.rungs import Cost
 from adaptbert.comparison.statistics.designs import Design
 from adaptbert.comparison.statistics.verdicts import GAINS, Verdict
-from adaptbert.comparison.tables.metrics_json import summary
-from adaptbert.comparison.tables.text_table import comparison_table
 from tests.support.judged_steps import answered
 
 
@@ -90,26 +88,6 @@ def test_a_draw_without_a_result_is_named_at_once(repeated: Comparison) -> None:
     assert "Planned and without a result: section-domain (2)." in [fact.en for fact in first_screen.facts(holed)]
 
 
-def test_arms_whose_rung_kept_nothing_of_its_training_are_named_everywhere(comparison: Comparison) -> None:
-    """They are called domain transfer, and have the weights of before."""
-    assert stopping.nothing_kept(comparison) is None
-    task = comparison.tasks[0]
-    arms = [
-        dataclasses.replace(arm, nothing_kept=["domain_transfer/domain"] if arm.name.startswith("domain") else [])
-        for arm in task.arms
-    ]
-    empty = dataclasses.replace(comparison, tasks=[dataclasses.replace(task, arms=arms)])
-    said = (
-        "The stop rule kept nothing of the training of domain_transfer/domain: these rungs have the weights that they "
-        "began with, and what is said of domain and domain_task is said without this step."
-    )
-    assert said in [fact.en for fact in first_screen.facts(empty)]
-    page = render(empty)
-    assert said in page[page.index("<header>") : page.index("</header>")]
-    assert said in in_markdown(empty)
-    assert "(the stop rule kept nothing of the training of domain_transfer/domain)" in comparison_table(summary(empty))
-
-
 def test_a_verdict_between_arms_that_learned_nothing_is_marked(comparison: Comparison) -> None:
     task = comparison.tasks[0]
     assert task.baselines["majority"].mean < min(arm.interval.mean for arm in task.arms if arm.interval is not None)
@@ -137,7 +115,7 @@ def test_the_heading_claims_no_help_where_none_is_shown(comparison: Comparison) 
     for verdict in get_args(Verdict):
         steps = [answered(comparison.tasks[0], "domain_text", 0.047, 0.02, verdict)]
         task = dataclasses.replace(comparison.tasks[0], steps=steps)
-        one = dataclasses.replace(comparison, tasks=[task, comparison.tasks[1]], suite=[])
+        one = dataclasses.replace(comparison, tasks=[task, comparison.tasks[1]])
         said = overview.heading(one).en
         once = "No verdict yet: each step was trained once"
         shown = once if verdict == "one_draw" else "No step is shown to help"
@@ -156,7 +134,7 @@ def test_text_that_is_partly_a_demonstration_is_said_to_be_so(comparison: Compar
 
 
 def test_a_page_without_tasks(comparison: Comparison) -> None:
-    bare = dataclasses.replace(comparison, tasks=[], suite=[])
+    bare = dataclasses.replace(comparison, tasks=[])
     page = render(bare)
     assert "No task was fine-tuned, so no step was compared." in page
     assert 'class="card"' not in page

@@ -7,7 +7,6 @@ import pytest
 
 from adaptbert.comparison.records import Comparison, Detectable, Needed, Step, Task
 from adaptbert.comparison.report import terms as words
-from adaptbert.comparison.report.sentences import domain_text
 from adaptbert.comparison.report.sentences import steps as sentences
 from adaptbert.comparison.report.terms import Words
 from adaptbert.comparison.statistics.designs import Design
@@ -132,74 +131,6 @@ def test_an_undecided_question_says_what_would_settle_it(comparison: Comparison,
     for silent in ("no_difference", "gain", "descriptive"):
         decided = dataclasses.replace(needing(step, needed), verdict=silent)
         assert en not in said(decided, task).en
-
-
-def test_the_interval_of_another_method_stands_beside_it(comparison: Comparison) -> None:
-    task = comparison.tasks[0]
-    step = answered(task, "domain_text", 0.06, 0.01, "worth_it", 0.001, draws=5)
-    assert "Multi-Bootstrap" not in said(step, task).en
-    text = said(dataclasses.replace(step, multi_bootstrap=(0.052, 0.071)), task)
-    assert "The Multi-Bootstrap, which resamples draws and test rows, gives +5.2 to +7.1 (95 %)." in text.en
-
-
-def split(task: Task, verdict: Verdict, draws: int) -> Task:
-    """Of six points, three and a half come with more training."""
-    steps = [
-        answered(task, "domain_transfer", 0.06, 0.01, "descriptive", draws=draws),
-        answered(task, "more_training", 0.035, 0.01, "descriptive", draws=draws),
-        answered(task, "domain_text", 0.025, 0.03, verdict, draws=draws),
-    ]
-    return dataclasses.replace(task, steps=steps)
-
-
-def test_the_lift_is_split_into_training_and_text(comparison: Comparison) -> None:
-    task = comparison.tasks[0]
-    (text,) = domain_text.lift(split(task, "undecided", 3), 0.95)
-    assert text.en == (
-        "Domain transfer: the mean of domain minus that of general is +6.0 points (described only). It is the sum of "
-        "two differences of means: general_long − general, as much further training on general text, +3.5 (95 % "
-        "interval +2.5 to +4.5; 3 draws, 3 seeds, 300 test rows with 235 different texts; described only); and domain "
-        "− general_long, the domain text in its place, +2.5 (95 % interval −0.5 to +5.5; 3 draws, 3 seeds, 300 test "
-        "rows with 235 different texts; undecided)."
-    )
-    assert text.zh.endswith("3 个种子、300 行测试数据（235 种不同文本）；未定）。")
-    assert domain_text.lift(dataclasses.replace(task, steps=[]), 0.95) == []
-
-
-def test_with_one_draw_the_rest_of_a_lift_is_no_measure_of_the_text(comparison: Comparison) -> None:
-    (text,) = domain_text.lift(split(comparison.tasks[0], "one_draw", 1), 0.95)
-    assert text.en.endswith(
-        "+2.5 (95 % interval −0.5 to +5.5; 1 draw, 3 seeds, 300 test rows with 235 different texts; one draw, no "
-        "verdict). The second lies between two checkpoints, each trained once, and is no measure of the domain text "
-        "itself."
-    )
-    assert "不能算作领域文本本身的作用" in text.zh
-
-
-def test_parts_of_a_lift_are_reported_only_where_they_add_up(comparison: Comparison) -> None:
-    task = comparison.tasks[0]
-    assert len(domain_text.lift(task, 0.95)) == 1
-
-    def moved(step: Step) -> Step:
-        assert step.difference is not None
-        mean = step.difference.mean + 0.01 * (step.question == "more_training")
-        return dataclasses.replace(step, difference=dataclasses.replace(step.difference, mean=mean))
-
-    assert domain_text.lift(dataclasses.replace(task, steps=[moved(step) for step in task.steps]), 0.95) == []
-
-
-def test_a_control_with_another_number_of_tokens_is_not_as_much_training(comparison: Comparison) -> None:
-    task = comparison.tasks[0]
-    assert "as much further training on general text" in domain_text.lift(task, 0.95)[0].en
-    arms = [
-        dataclasses.replace(arm, cost=dataclasses.replace(arm.cost, tokens=1_800_000))
-        if arm.name == "general_long" and arm.cost
-        else arm
-        for arm in task.arms
-    ]
-    text = domain_text.lift(dataclasses.replace(task, arms=arms), 0.95)[0].en
-    assert "as much" not in text
-    assert "(1.80 M tokens in all, not 2.80 M)" in text
 
 
 def test_numbers_are_written_alike_everywhere() -> None:

@@ -1,0 +1,112 @@
+"""`adaptbert price`: the price of each step that is not trained yet, one table, and nothing written."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from adaptbert.base.files import write_json
+from adaptbert.model.checkpoint import Checkpoint
+from adaptbert.model.flops import training_flop
+from adaptbert.project.one_start import tokenized_start
+from adaptbert.project.price import Price, prices
+from tests.support import tiny
+from tests.support.commands import run
+from tests.support.planned_project import TASKS, document, tokenized_project, with_general_rung
+
+TOKENS = 20 * 2048
+"""Of a rung: 40,000 tokens in steps of 2,048."""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    tokenized_project(tmp_path, document())
+    return tmp_path
+
+
+def priced() -> dict[tuple[str, str], Price]:
+    return {(each.step, each.text): each for each in prices(tokenized_start(None, "price"), steps=3)}
+
+
+def test_each_step_that_is_due_with_its_draws_and_seeds(project: Path) -> None:
+    """The price of a rung is that of its budget, and what is trained already has none."""
+    with_general_rung(project)
+    before = {folder: tiny.folder_bytes(project / folder) for folder in ("models", "data", "metrics")}
+    first = priced()
+    assert {folder: tiny.folder_bytes(project / folder) for folder in before} == before
+    assert list((project / ".work").iterdir()) == []
+    trainings = {key: each.trainings for key, each in first.items()}
+    assert trainings == {
+        ("domain_transfer", "general"): 2,
+        ("domain_transfer", "domain"): 2,
+        **{("task_transfer", task): 2 for task in TASKS},
+        **{("finetune", task): 2 * 7 for task in TASKS},  # two seeds; one cell of general, two draws of three arms
+    }
+    domain = first["domain_transfer", "domain"]
+    assert domain.tokens == 2 * TOKENS
+    config = Checkpoint.load(project / "models/pretrain/small").config()
+    low, high = (
+        training_flop(config, TOKENS, 64, round(TOKENS * masked), round(TOKENS * masked)) / 1e12
+        for masked in (0.10, 0.20)
+    )
+    assert 2 * low < domain.tflop < 2 * high, "about 15 % of the tokens are masked"
+    assert all(each.minutes > 0 and each.tokens > 0 for each in first.values())
+    rungs = [each for key, each in first.items() if key[0] != "finetune"]
+    assert len({round(each.minutes / each.tflop, 9) for each in rungs}) == 1, "one speed for all rungs"
+
+    for draw in (1, 2):
+        write_json(project / f"metrics/domain_transfer/domain-small-{draw}.json", {})
+    write_json(project / "metrics/finetune/section-general-small.json", {})
+    second = priced()
+    assert first.keys() - second.keys() == {("domain_transfer", "domain")}
+    assert second["finetune", "section"].trainings == 2 * 6
+    one, other = second["finetune", "section"], first["finetune", "section"]
+    assert one.tflop == pytest.approx(other.tflop * 6 / 7)
+
+
+def test_before_the_first_rung_general_pre_training_has_a_price(project: Path) -> None:
+    first = priced()
+    assert first["pretrain", "general"].tokens > 0
+    assert not (project / "models").exists()
+
+
+def test_the_table_ends_with_sums(project: Path) -> None:
+    done = run("price", "--steps", "10")
+    assert done.exit_code == 0, done.output
+    for task in TASKS:
+        assert f"timing the fine-tuning of {task}: 5 steps, then 20 that count" in done.output
+    lines = [re.split(r"\s{2,}", line.strip()) for line in done.output.splitlines()]
+    (header,) = [place for place, line in enumerate(lines) if "trainings" in line]
+    assert lines[header] == ["step", "text or task", "trainings", "tokens", "TFLOP", "minutes"]
+    (everything,) = [line for line in lines if line[0] == "all"]
+    rows = [line for line in lines[header + 2 :] if len(line) == 6]
+    assert [row[:3] for row in rows] == [[*key, str(each.trainings)] for key, each in priced().items()]
+    assert int(everything[1]) == sum(int(row[2]) for row in rows)
+    assert "Minutes are those of one device" in done.output
+
+
+def test_text_that_is_not_tokenised_yet(project: Path) -> None:
+    shutil.rmtree(project / "data/tokenized/small/tasks/mention")
+    done = run("price")
+    assert (done.exit_code, done.stderr.count("AB-")) == (65, 1)
+    assert "AB-218 data/tokenized/small: the text of this start is not tokenised" in done.stderr
+    assert "dvc repro tokenize@small" in done.stderr
+
+
+def test_an_unknown_start_and_several_of_which_none_is_named(
+    project: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = run("price", "--start", "smal")
+    assert (done.exit_code, done.stderr.count("AB-")) == (78, 1)
+    assert "AB-099 --start: no start 'smal' (did you mean 'small'?)" in done.stderr
+
+    monkeypatch.chdir(root := tmp_path_factory.mktemp("two"))
+    one = document()["ladder"]["starts"]["small"]
+    tokenized_project(root, document(starts={"small": one, "other": one}))
+    done = run("price")
+    assert (done.exit_code, done.stderr.count("AB-")) == (78, 1)
+    assert "there are 2 starts: small, other" in done.stderr
+    assert "adaptbert price --start small" in done.stderr
