@@ -13,7 +13,6 @@ from safetensors.torch import load_file
 from adaptbert.errors import BadData, BadParams, UserError
 from adaptbert.finetuning.cell_config import CellConfig
 from adaptbert.finetuning.module import FineTuning, LabelledBatch, UnfreezingBatches, batch_of, logits
-from adaptbert.finetuning.options.adversarial import AdversarialConfig
 from adaptbert.finetuning.options.freezing import FreezeConfig, GradualUnfreezingConfig
 from adaptbert.finetuning.options.r_drop import RDropConfig
 from adaptbert.finetuning.restore import load_fine_tuned
@@ -39,8 +38,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "layer_decay": {"optim": {"layer_decay": 0.7}},
     "freeze": {"freeze": FreezeConfig(layers=1, embeddings=True)},
     "gradual": {},
-    "r_drop": {"second_pass": RDropConfig(weight=1.0)},
-    "adversarial": {"second_pass": AdversarialConfig(epsilon=1.0)},
+    "r_drop": {"r_drop": RDropConfig(weight=1.0)},
 }
 
 
@@ -77,36 +75,25 @@ def test_cost_counts_what_is_computed() -> None:
     below = 4 * tokens * (projections + rest) + attention * 2 / 3
     assert training_flop(config, tokens, row, places, 0, frozen=1) == pytest.approx(full - below)
     assert training_flop(config, tokens, row, places, 0, frozen=2) == pytest.approx(full / 3)
-    counts, shape = {"tokens": tokens, "places": places}, tiny_tasks.shape_of("single_sentence")
-    usual = flop_of(tiny_params.cell(), shape, config, counts)
+    counts = {"tokens": tokens, "places": places}
+    usual = flop_of(tiny_params.cell(), config, counts)
     for options, share in (
         ({"freeze": {"layers": "all", "embeddings": True}}, 1 / 3),
         ({"freeze": {"layers": "all", "embeddings": False}}, 1),
         ({"r_drop": {"weight": 1.0}}, 2),
-        ({"adversarial": {"epsilon": 1.0}}, 7 / 3),
     ):
-        assert flop_of(tiny_params.cell(**options), shape, config, counts) == pytest.approx(share * usual)
-    assert (
-        flop_of(tiny_params.cell(), tiny_tasks.shape_of("single_sentence", pooling="mean"), config, counts)
-        > 1.2 * usual
-    )
+        assert flop_of(tiny_params.cell(**options), config, counts) == pytest.approx(share * usual)
 
 
 # Whole cells: what is saved opens, and answers alike
 
 
 CELLS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
-    "mean": ("section", {"pooling": "mean"}, {}),
-    "cls": ("section", {"pooling": "cls"}, {}),
-    "mix": ("section", {"layers": "mix"}, {}),
-    "mix of words": ("mention", {"layers": "mix"}, {}),
     "crf": ("mention", {"decoder": "crf"}, {}),
-    "crf iobes": ("mention", {"decoder": "crf", "tag_scheme": "iobes", "layers": "mix"}, {}),
     "weights": ("section", {}, {"class_weights": {"code": 0.1, "prose": 4.0}}),
     "early": ("section", {}, {"early_stopping": {"patience": 1}, "epochs": 6.0}),
     "gradual": ("section", {}, {"gradual_unfreezing": {"layers_per_epoch": 1}}),
     "rdrop": ("section", {}, {"r_drop": {"weight": 4.0}}),
-    "fgm": ("section", {}, {"adversarial": {"epsilon": 2.0}}),
     "frozen": ("section", {}, {"freeze": {"layers": "all", "embeddings": True}}),
 }
 SETTINGS = {"seeds": [1], "epochs": 3.0, "optim": tiny_params.optim(learning_rate=5e-3)}
@@ -150,21 +137,19 @@ def test_it_does_something_and_the_folder_is_enough_to_predict(usual: Any, name:
     if "early_stopping" in more:
         assert metrics["seeds"][0]["kept_step"] <= metrics["seeds"][0]["steps"]
     held = load_file(f"{saved.source}/model.safetensors")
-    ours = {key.split(".")[0] for key in held} - {"bert", "classifier"}
-    assert ours == ({"crf"} if "decoder" in options else set()) | ({"layer_mix"} if "layers" in options else set())
+    assert {key.split(".")[0] for key in held} - {"bert", "classifier"} == ({"crf"} if "decoder" in options else set())
 
 
 def test_stock_transformers_opens_what_has_tensors_of_ours(usual: Any) -> None:
     from transformers import AutoModelForTokenClassification
 
     project, _ = usual
-    project.finetune("mention", "general", {"decoder": "crf", "layers": "mix"}, **SETTINGS)
+    project.finetune("mention", "general", {"decoder": "crf"}, **SETTINGS)
     folder = str(project.root / "models/finetune/mention-general")
     model = AutoModelForTokenClassification.from_pretrained(folder)
     held = load_file(f"{folder}/model.safetensors")
     assert torch.equal(model.classifier.weight, held["classifier.weight"])
     assert (held["crf.between"] != 0).any(), "it was learnt"
-    assert (held["layer_mix.weights"] != 0).any()
 
 
 def test_only_what_finetune_wrote_is_opened(tmp_path: Path) -> None:
@@ -210,12 +195,7 @@ def test_another_process_gets_one_crf_and_not_two() -> None:
             {"freeze": {"layers": 1, "embeddings": True}, "gradual_unfreezing": {"layers_per_epoch": 1}},
             "freeze and gradual_unfreezing: give one of them",
         ),
-        ({"r_drop": {"weight": 1.0}, "adversarial": {"epsilon": 1.0}}, "r_drop and adversarial: give one of them"),
         ({"r_drop": {"weight": 1.0}, "dropout": 0.0}, "both passes would be the same"),
-        (
-            {"adversarial": {"epsilon": 1.0}, "freeze": {"layers": 0, "embeddings": True}},
-            "adversarial and frozen embeddings",
-        ),
         ({"gradual_unfreezing": {"layers_per_epoch": 1}, "epochs": 1.0}, "only the head would learn"),
         ({"early_stopping": {"patience": 1}, "epochs": 1.0}, "nothing to choose from"),
         (
@@ -223,11 +203,11 @@ def test_another_process_gets_one_crf_and_not_two() -> None:
             "layer_decay 0.9 and all layers frozen",
         ),
         (
-            {"class_weights": "balanced", "sequence_labelling": {"stride": 4, "tag_scheme": "io"}},
+            {"class_weights": "balanced", "sequence_labelling": {"stride": 4}},
             "class_weights and options of sequence_labelling",
         ),
         (
-            {"r_drop": {"weight": 1.0}, "sequence_labelling": {"stride": 4, "tag_scheme": "io", "decoder": "crf"}},
+            {"r_drop": {"weight": 1.0}, "sequence_labelling": {"stride": 4, "decoder": "crf"}},
             "r_drop and decoder 'crf'",
         ),
         ({"early_stopping": {"patience": 0}}, "greater than or equal to 1"),
@@ -240,26 +220,24 @@ def test_contradictions(changes: dict[str, Any], message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("task", "options", "changes", "message"),
+    ("task", "changes", "message"),
     [
-        ("section", {}, {"freeze": {"layers": 3, "embeddings": True}}, "freeze.layers 3, but the encoder has 2"),
-        ("section", {"layers": "last_four"}, {}, "layers 'last_four', but the encoder has 2"),
+        ("section", {"freeze": {"layers": 3, "embeddings": True}}, "freeze.layers 3, but the encoder has 2"),
         (
             "section",
-            {},
             {"class_weights": {"code": 1.0}},
             "class_weights of 'code', but the labels are 'code', 'prose'",
         ),
-        ("score", {}, {"class_weights": "balanced"}, "class_weights and target 'number'"),
-        ("score", {}, {"r_drop": {"weight": 1.0}}, "r_drop and target 'number'"),
+        ("score", {"class_weights": "balanced"}, "class_weights and target 'number'"),
+        ("score", {"r_drop": {"weight": 1.0}}, "r_drop and target 'number'"),
     ],
 )
 def test_what_the_task_or_the_encoder_does_not_have(
-    tmp_path: Path, task: str, options: dict[str, Any], changes: dict[str, Any], message: str
+    tmp_path: Path, task: str, changes: dict[str, Any], message: str
 ) -> None:
     project = Project(tmp_path, {**KINDS, "score": ("single_sentence", "number")})
     with pytest.raises(BadParams, match=message):
-        project.finetune(task, "general", options, **changes)
+        project.finetune(task, "general", **changes)
     assert project.outputs() == {}
 
 

@@ -1,7 +1,6 @@
 """The speed of fine-tuning on each task, and what a cell takes."""
 
 from dataclasses import dataclass
-from math import prod
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -9,7 +8,6 @@ from typing import Any
 from adaptbert.comparison.forecasts import Rate
 from adaptbert.finetuning.cell_config import CellConfig
 from adaptbert.finetuning.heldout_rows import HeldOutRows
-from adaptbert.finetuning.search import SearchConfig
 from adaptbert.finetuning.seed_inputs import SeedInputs
 from adaptbert.finetuning.seed_run import SeedRun, flop_of, train_seed
 from adaptbert.finetuning.tasks.shapes import shape_of
@@ -88,19 +86,14 @@ def _time(request: SeedRun, weights: Weights, steps: int) -> tuple[float, float]
     with TemporaryDirectory(dir=weights.work) as folder:
         trained = train_seed(short, request.params.seeds[0], Savepoints(Path(folder)), speed)
     counts = trained.fitted.counts
-    flop = flop_of(request.params, trained.shape, trained.model.config, counts)
+    flop = flop_of(request.params, trained.model.config, counts)
     return flop / 1e12 / short.steps, counts["tokens"] / speed.tokens_per_second / short.steps
 
 
 def _runs(values: CellConfig, labels: int) -> tuple[int, float]:
-    """Trainings of a cell, and to how many on all its labels they amount."""
+    """Trainings of a cell, and to how many on all its labels they amount; a trial with other epochs counts as one."""
     seeds, curve = len(values.seeds), values.label_counts or []
-    trials = _trials(values.search) if values.search is not None else 0
+    search = values.search
+    trials = 0 if search is None else search.seeds * search.trials
     shares = sum(min(1.0, count / labels) for count in curve)
     return seeds * (1 + len(curve)) + trials, seeds * (1 + shares) + trials
-
-
-def _trials(search: SearchConfig) -> int:
-    """Trainings of a search; those with other numbers of epochs are counted as one with the usual number."""
-    lists = [values for values in (search.learning_rate, search.global_batch_size, search.epochs) if values]
-    return search.seeds * (search.trials if search.trials is not None else prod(map(len, lists)))

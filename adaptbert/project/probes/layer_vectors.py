@@ -61,11 +61,16 @@ def _of_some(model: Any, tokenizer: Tokenizer, examples: Examples) -> Sequence[F
     import torch
 
     from adaptbert.finetuning.module import batch_of
-    from adaptbert.model.encoder import Tokens, encode
 
     batch = batch_of(examples, int(examples.lengths.max())).to(model.device)
-    tokens = torch.arange(len(batch.ids), device=model.device)
-    states = encode(model, batch.rows, Tokens(batch.ids, batch.segments), tokens, lambda layers: torch.stack([*layers]))
+    sizes = examples.lengths.tolist()
+    segments = torch.zeros_like(batch.ids) if batch.segments is None else batch.segments
+    ids, kinds, real = (
+        torch.nn.utils.rnn.pad_sequence(values.split(sizes), batch_first=True)
+        for values in (batch.ids, segments, torch.ones_like(batch.ids))
+    )
+    output = model(ids, attention_mask=real, token_type_ids=kinds, output_hidden_states=True)
+    states = torch.stack([state[real.bool()] for state in output.hidden_states])
     owners = torch.repeat_interleave(torch.as_tensor(examples.lengths, device=model.device))
     in_text = (batch.ids != tokenizer.cls) & (batch.ids != tokenizer.sep)
     counts = torch.bincount(owners[in_text], minlength=len(examples)).clamp(min=1)[:, None]

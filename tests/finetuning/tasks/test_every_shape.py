@@ -168,7 +168,6 @@ def test_the_stock_model_tags_words_alike(project: Project, target: str) -> None
         ("extractive_answer_answer", {"max_answer": 8}, {"max_answer": 1}),
         ("extractive_answer_answer", {"stride": 5}, {"stride": 3}),
         ("extractive_answer_answer", {"max_question": 3}, {"max_question": 1}),
-        ("sequence_labelling_spans", {"tag_scheme": "bio"}, {"tag_scheme": "iobes"}),
         ("sequence_labelling_spans", {"stride": 8}, {"stride": 4}),
     ],
 )

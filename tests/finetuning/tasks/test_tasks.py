@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adaptbert.base.files import read_json
+from adaptbert.base.task_types import TaskType
 from adaptbert.finetuning.metrics.targets import COMPARED_BY
 from adaptbert.finetuning.tasks.examples import ROW, Examples, gather
 from adaptbert.finetuning.tasks.shapes import SHAPES, ShapeConfig, from_card, mismatch
@@ -113,7 +114,7 @@ def test_right_answers_score_full_marks(shape: str, target: str) -> None:
 
 @pytest.mark.parametrize(("shape", "target"), tiny_tasks.KINDS)
 def test_a_shape_comes_back_from_a_card(shape: str, target: str) -> None:
-    options = tiny_tasks.options(shape, target).model_dump(exclude_none=True)
+    options = tiny_tasks.options(shape).model_dump(exclude_none=True)
     tuned = {"commonest_tag": 0, "no_answer_threshold": 0.0}
     card = {**tiny_tasks.about(shape, target), "options": options, "max_length": 64, "tuned": tuned}
     made, again = tiny_tasks.shape_of(shape, target), from_card(card)
@@ -123,28 +124,17 @@ def test_a_shape_comes_back_from_a_card(shape: str, target: str) -> None:
 @pytest.mark.parametrize(
     ("options", "task", "problem"),
     [
-        ({"single_sentence": {"long_text": "head"}}, ("single_sentence", "class"), None),
+        ({"single_sentence": {"long_text": "head"}}, "single_sentence", None),
         (
             {"single_sentence": {"long_text": "head"}},
-            ("sentence_pair", "class"),
+            "sentence_pair",
             "options of single_sentence, but the task's shape is sentence_pair",
         ),
-        ({"sequence_labelling": {"stride": 4, "tag_scheme": "io"}}, ("sequence_labelling", "spans"), None),
-        ({"sequence_labelling": {"stride": 4}}, ("sequence_labelling", "tags"), None),
-        (
-            {"sequence_labelling": {"stride": 4}},
-            ("sequence_labelling", "spans"),
-            "target 'spans' and tag_scheme 'None': spans need one, tags take none",
-        ),
-        (
-            {"sequence_labelling": {"stride": 4, "tag_scheme": "bio"}},
-            ("sequence_labelling", "tags"),
-            "target 'tags' and tag_scheme 'bio': spans need one, tags take none",
-        ),
+        ({"sequence_labelling": {"stride": 4}}, "sequence_labelling", None),
     ],
 )
-def test_options_belong_to_a_shape(options: dict[str, Any], task: tuple[str, str], problem: str | None) -> None:
-    problem_and_fix = mismatch(ShapeConfig.model_validate(options), *task, 64)
+def test_options_belong_to_a_shape(options: dict[str, Any], task: TaskType, problem: str | None) -> None:
+    problem_and_fix = mismatch(ShapeConfig.model_validate(options), task, 64)
     assert (None if problem_and_fix is None else problem_and_fix[0]) == problem
 
 
@@ -153,7 +143,7 @@ def test_the_options_of_one_shape_are_set() -> None:
     assert ShapeConfig().task_types == []
     two = ShapeConfig.model_validate({"single_sentence": {"long_text": "head"}, "sequence_labelling": {"stride": 4}})
     assert two.task_types == ["single_sentence", "sequence_labelling"]
-    assert mismatch(two, "single_sentence", "class", 64) == (
+    assert mismatch(two, "single_sentence", 64) == (
         "options of single_sentence and sequence_labelling, but the task's shape is single_sentence",
         "write `single_sentence: {long_text: head}` in their place",
     )
