@@ -99,14 +99,12 @@ class ScoredSeed:
 
     Attributes:
         predictions: an Arrow table with a row for each row of the test split.
-        ids: split -> the rows that scores are of.
         cut_shares: split -> share of its rows that were cut.
     """
 
     trained: TrainedSeed
     metrics: SeedMetrics
     predictions: pa.Table
-    ids: dict[str, list[str]]
     cut_shares: dict[str, float]
 
 
@@ -177,9 +175,8 @@ def score_seed(request: SeedRun, trained: TrainedSeed) -> ScoredSeed:
             "confidence": confidence,
         }
     )
-    ids = {"dev": [row["id"] for row in dev], "test": [row["id"] for row in rows]}
     cut_shares = {"dev": dev_examples.cut / len(dev), "test": examples.cut / len(rows)}
-    return ScoredSeed(trained, metrics, predictions, ids, cut_shares)
+    return ScoredSeed(trained, metrics, predictions, cut_shares)
 
 
 def run_seed(request: SeedRun, seed: int, savepoints: Savepoints, run: Run) -> ScoredSeed:

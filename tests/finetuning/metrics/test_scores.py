@@ -1,7 +1,6 @@
 """Every score equals an independent one: of scikit-learn, seqeval or torchmetrics, or counted anew by definition."""
 
 import random
-from importlib.metadata import version
 
 import numpy as np
 import pytest
@@ -16,7 +15,6 @@ from torch import float64, tensor
 from torchmetrics.functional.regression import mean_squared_error, pearson_corrcoef, spearman_corrcoef
 
 from adaptbert.base.task_types import TARGETS_OF
-from adaptbert.finetuning.metrics.contract import contract
 from adaptbert.finetuning.metrics.scores import (
     classification_metrics,
     label_metrics,
@@ -179,7 +177,7 @@ ANSWERS = {
 }
 
 
-def test_the_contract_names_every_metric_that_is_computed() -> None:
+def test_every_metric_that_is_computed_has_its_name() -> None:
     assert ANSWERS.keys() == SCORING.keys()
     for target, gold in ANSWERS.items():
         task = tiny_tasks.described(next(kind for kind, targets in TARGETS_OF.items() if target in targets), target)
@@ -195,26 +193,3 @@ def test_the_contract_names_every_metric_that_is_computed() -> None:
         "tags": "accuracy",
         "answer": "f1_answer",
     }
-
-
-def test_the_contract_says_how_and_on_which_rows() -> None:
-    spans = tiny_tasks.described("sequence_labelling", "spans")
-    metrics = contract(spans, {"dev": ["d1"], "test": ["t1", "t2"]})
-    assert list(metrics) == ["dev", "test"]
-    assert metrics["test"][0] == {
-        "metric": "test/f1_span",
-        "average": "micro: all spans together",
-        "scheme": "IOB2, strict: both ends and the type agree",
-        "library": "seqeval",
-        "version": version("seqeval"),
-        "rows": 2,
-        "rows_digest": metrics["test"][1]["rows_digest"],
-    }
-    assert contract(spans, {"test": ["t2", "t1"]})["test"] == metrics["test"], "the order of the rows does not count"
-    assert contract(spans, {"test": ["t2", "t3"]})["test"] != metrics["test"]
-    one = tiny_tasks.described("single_sentence", "class")
-    names = [f"dev/{name}" for name in SCORING["class"].metrics]
-    with_positive = contract(one.model_copy(update={"positive": "1"}), {"dev": []})["dev"]
-    assert [entry["metric"] for entry in with_positive] == names
-    names.remove("dev/f1_positive")
-    assert [entry["metric"] for entry in contract(one, {"dev": []})["dev"]] == names
