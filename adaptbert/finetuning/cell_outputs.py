@@ -10,7 +10,6 @@ from adaptbert.base.files import atomic_write, write_json
 from adaptbert.finetuning.cell import TrainedCell
 from adaptbert.finetuning.metrics.cell_metrics import CellMetrics
 from adaptbert.model import checkpoint
-from adaptbert.model.architecture import parameters
 from adaptbert.model.card import CARD, Card, Provenance, TaskCard
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.training.resume import Work
@@ -62,7 +61,7 @@ def metrics_of(trained: TrainedCell) -> CellMetrics:
         steps=best.steps,
         tokens=best.cost.tokens,
         tflop=best.cost.tflop,
-        parameters=parameters(best.model),
+        parameters=best.model.num_parameters(),
         unanswerable=trained.unanswerable if trained.unanswerable["train"] else None,
         cost=trained.cost,
         seeds=[seed.metrics for seed in trained.seeds],

@@ -18,7 +18,7 @@ from adaptbert.finetuning.metrics import answer_overlap as answer_text
 from adaptbert.finetuning.metrics.targets import COMPARED_BY, SCORING, right_answers
 from adaptbert.finetuning.tasks.answer_borders import CUT, borders, character_range
 from adaptbert.finetuning.tasks.best_spans import BestSpan, best_spans, best_threshold
-from adaptbert.finetuning.tasks.examples import Batch, Examples, arranged
+from adaptbert.finetuning.tasks.examples import Examples, arranged
 from adaptbert.finetuning.tasks.task_options import TaskOptions
 from adaptbert.finetuning.tasks.windows import windows
 from adaptbert.rows.task_description import TaskDescription
@@ -26,6 +26,8 @@ from adaptbert.tokenization.store.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from adaptbert.finetuning.module import LabelledBatch
 
 Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
@@ -160,7 +162,7 @@ class ExtractiveAnswer:
         scores: Tensor = model.qa_outputs(hidden)
         return scores
 
-    def loss(self, logits: "Tensor", batch: Batch) -> "Tensor":
+    def loss(self, logits: "Tensor", batch: "LabelledBatch") -> "Tensor":
         """Mean cross-entropy of start and end over all tokens of a window; a window without targets adds 0."""
         scores = logits.float()
         right = (scores * batch.targets).sum()
@@ -169,7 +171,7 @@ class ExtractiveAnswer:
         # whose log-sum-exp must not be lowered.
         return ((_log_sums(scores, batch.owners, batch.size) * target_counts).sum() - right) / (2 * batch.size)
 
-    def log_probabilities(self, logits: "Tensor", batch: Batch) -> "Tensor":
+    def log_probabilities(self, logits: "Tensor", batch: "LabelledBatch") -> "Tensor":
         scores = logits.float()
         return scores - _log_sums(scores, batch.owners, batch.size)[batch.owners]
 

@@ -12,13 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adaptbert.finetuning.metrics.targets import COMPARED_BY, SCORING, right_answers
-from adaptbert.finetuning.tasks.examples import Batch, Examples
+from adaptbert.finetuning.tasks.examples import Examples
 from adaptbert.finetuning.tasks.targets import Head
 from adaptbert.rows.task_description import TaskDescription
 from adaptbert.tokenization.store.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from adaptbert.finetuning.module import LabelledBatch
 
 Arrange = Callable[[Sequence[Mapping[str, Any]], Tokenizer, int], Examples]
 """Rows, a tokenizer and the most tokens of an example, to examples in which the head reads [CLS]."""
@@ -60,10 +62,10 @@ class Sentences:
     def logits(self, model: Any, hidden: "Tensor") -> "Tensor":
         return self._head.head(model, model.dropout(model.bert.pooler(hidden[:, None])))
 
-    def loss(self, logits: "Tensor", batch: Batch) -> "Tensor":
+    def loss(self, logits: "Tensor", batch: "LabelledBatch") -> "Tensor":
         return self._head.loss(logits, batch.targets)
 
-    def log_probabilities(self, logits: "Tensor", batch: Batch) -> "Tensor":
+    def log_probabilities(self, logits: "Tensor", batch: "LabelledBatch") -> "Tensor":
         return self._head.log_probabilities(logits)
 
     def fold_scale(self, model: Any) -> "Sentences":

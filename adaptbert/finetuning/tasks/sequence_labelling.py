@@ -17,7 +17,7 @@ from pydantic import Field
 from adaptbert.base import bounds
 from adaptbert.base.config import contradiction
 from adaptbert.finetuning.metrics.targets import COMPARED_BY, SCORING, right_answers
-from adaptbert.finetuning.tasks.examples import Batch, Examples, arranged, gather
+from adaptbert.finetuning.tasks.examples import Examples, arranged, gather
 from adaptbert.finetuning.tasks.tag_decoding import best_legal, crf_by_rows
 from adaptbert.finetuning.tasks.targets import cross_entropy, named, softmax
 from adaptbert.finetuning.tasks.task_options import TaskOptions
@@ -30,6 +30,7 @@ from adaptbert.tokenization.store.tokenizer import Tokenizer
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from adaptbert.finetuning.module import LabelledBatch
     from adaptbert.finetuning.tasks.crf import CRF
 
 Float64 = NDArray[np.float64]
@@ -158,7 +159,7 @@ class SequenceLabelling:
         scores: Tensor = model.classifier(model.dropout(hidden))
         return scores
 
-    def loss(self, logits: "Tensor", batch: Batch) -> "Tensor":
+    def loss(self, logits: "Tensor", batch: "LabelledBatch") -> "Tensor":
         if self._crf is None:
             return cross_entropy(logits, batch.targets)
         # Not `bincount`: a GPU would wait for the largest number.
@@ -172,7 +173,7 @@ class SequenceLabelling:
         likelihoods = self._crf.log_likelihood(logits, counts, tags, begins, ends, batch.most_places)
         return -likelihoods.sum() / max(1, len(tags))
 
-    def log_probabilities(self, logits: "Tensor", batch: Batch) -> "Tensor":
+    def log_probabilities(self, logits: "Tensor", batch: "LabelledBatch") -> "Tensor":
         return logits.float().log_softmax(-1)
 
     def fold_scale(self, model: Any) -> "SequenceLabelling":

