@@ -10,8 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from adaptbert.errors import BadData, BadParams, UserError
-from adaptbert.finetuning.cell_config import CellConfig
+from adaptbert.errors import BadData, BadParams
 from adaptbert.finetuning.module import FineTuning, LabelledBatch, UnfreezingBatches, batch_of, logits
 from adaptbert.finetuning.options.freezing import FreezeConfig, GradualUnfreezingConfig
 from adaptbert.finetuning.options.r_drop import RDropConfig
@@ -20,12 +19,10 @@ from adaptbert.finetuning.seed_run import flop_of
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.flops import training_flop
 from adaptbert.rows import labelled_set as labelled
-from adaptbert.runtime.params.params_file import parse
 from adaptbert.training.loop import fit
 from adaptbert.training.savepoints import Savepoints
 from tests.support import tiny, tiny_params, tiny_tasks
 from tests.support.cells import Project
-from tests.support.messages import messages_in
 from tests.support.short_runs import EPOCH, STEPS, Stop, changed, first_batch, made, model_of, plan, until, weights
 
 KINDS = {"section": ("single_sentence", "class"), "mention": ("sequence_labelling", "spans")}
@@ -239,28 +236,3 @@ def test_what_the_task_or_the_encoder_does_not_have(
     with pytest.raises(BadParams, match=message):
         project.finetune(task, "general", **changes)
     assert project.outputs() == {}
-
-
-@pytest.mark.parametrize(
-    ("changes", "line"),
-    [
-        (
-            {"class_weights": "balance"},
-            "class_weights: expected 'balanced' or a mapping, found text 'balance'\n  write balanced",
-        ),
-        ({"class_weights": {"a": -1.0}}, "class_weights.a: -1.0 is out of range\n  it should be greater than 0"),
-        (
-            {"freeze": {"layers": "al", "embeddings": True}},
-            "freeze.layers: expected an integer or 'all', found text 'al'\n  write all",
-        ),
-        ({"freeze": {"layers": 1, "embedings": True}}, "freeze.embedings: unknown key 'embedings' (did you mean"),
-        ({"early_stopping": {}}, "early_stopping.patience: is missing"),
-    ],
-)
-def test_a_wrong_value_is_reported_in_one_line(changes: dict[str, Any], line: str) -> None:
-    values = tiny_params.cell().model_dump(exclude_none=True) | changes
-    with pytest.raises(UserError) as error:
-        parse(CellConfig, values, "finetune.task", Path("params.yaml"))
-    lines = [answers for answers in messages_in(str(error.value)) if f"finetune.task.{line}" in answers]
-    assert len(lines) == 1, str(error.value)
-    assert len(messages_in(str(error.value))) == (2 if "embedings" in line else 1)

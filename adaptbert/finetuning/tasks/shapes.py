@@ -196,8 +196,6 @@ def from_card(card: Mapping[str, Any]) -> Shape:
     config = ShapeConfig.model_validate({card["shape"]: card["options"]})
     is_number = TARGETS[card["target"]].cell == "number"  # its unit is in the weights, whatever range the card names
     task = TaskDescription.of({**card, "range": list(FOLDED)} if is_number else card)
-    if problem := mismatch(config, task.task_type, card["max_length"]):
-        raise ValueError(problem[0])
     shape = shape_of(task, config.options())
     shape.check_tuned(card["tuned"])
     return shape

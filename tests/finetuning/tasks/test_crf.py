@@ -2,18 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import product
-from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file
 from seqeval.metrics.v1 import classification_report
 from seqeval.scheme import IOB2
 from torch import Tensor
-from transformers import BertForTokenClassification
 
 from adaptbert.finetuning.tasks.crf import CRF, decode, legal_transitions
-from tests.support import tiny
 
 BIO = ["O", "B-X", "I-X", "B-Y", "I-Y"]
 Route = tuple[int, ...]
@@ -97,18 +93,6 @@ def test_the_best_path_equals_brute_force(tags: list[str], are_spans: bool, seed
     assert crf.decode(logits, COUNTS).tolist() == expected
 
 
-@pytest.mark.parametrize(("tags", "are_spans"), KINDS)
-def test_probabilities_of_all_legal_paths_sum_to_one(tags: list[str], are_spans: bool) -> None:
-    crf, logits = crf_of(tags, are_spans), inputs(tags, torch.tensor([3]))
-    every = [path for path, _ in paths(crf, tags, are_spans, logits)]
-    counts = torch.full((len(every),), 3)
-    shares = crf.log_likelihood(logits.repeat(len(every), 1), counts, torch.tensor(every).flatten()).exp().detach()
-    assert shares.sum().item() == pytest.approx(1)
-    illegal = [path for path in product(range(len(tags)), repeat=3) if path not in set(every)]
-    for path in illegal:
-        assert crf.log_likelihood(logits, torch.tensor([3]), torch.tensor(path)).exp().item() == 0
-
-
 def test_no_illegal_path_is_decoded_however_much_the_logits_want_it() -> None:
     crf, counts = crf_of(BIO, True), torch.randint(0, 9, (300,), generator=torch.Generator().manual_seed(3))
     logits = 1e5 * inputs(BIO, counts).detach()
@@ -133,14 +117,6 @@ def test_decoding_without_scores_is_decoding_with_scores_of_zero() -> None:
     assert decode(logits.log_softmax(-1), COUNTS, legal_transitions(BIO)).tolist() == numbers.tolist()
     tags = ["N", "V", "B"]
     assert CRF(tags, False).decode(inputs(tags).float(), COUNTS).tolist() == inputs(tags).argmax(-1).tolist()
-
-
-def test_before_training_it_is_the_softmax_of_single_tags() -> None:
-    logits = inputs(["N", "V", "B"])
-    targets = torch.arange(len(logits)) % 3
-    single = logits.log_softmax(-1)[torch.arange(len(logits)), targets]
-    expected = torch.stack([part.sum() for part in single.split(COUNTS.tolist())])
-    torch.testing.assert_close(CRF(["N", "V", "B"], False).double().log_likelihood(logits, COUNTS, targets), expected)
 
 
 def test_nothing_but_empty_sequences() -> None:
@@ -175,19 +151,6 @@ def test_autocast_does_not_reach_the_sums() -> None:
         cast = crf.log_likelihood(logits, counts, targets)
     assert cast.dtype == torch.float32
     assert cast.item() == plain.item()
-
-
-def test_scores_lie_beside_the_tensors_of_a_model(tmp_path: Path) -> None:
-    model = BertForTokenClassification(tiny.config())
-    model.crf = crf_of(BIO, True).float()
-    model.save_pretrained(tmp_path)
-    stored = load_file(tmp_path / "model.safetensors")
-    again = CRF(BIO, True)
-    again.load_state_dict({name: stored[f"crf.{name}"] for name in ("start", "between", "end")})
-    logits = inputs(BIO).detach().float()
-    assert again.decode(logits, COUNTS).tolist() == model.crf.decode(logits, COUNTS).tolist()
-    plain = BertForTokenClassification.from_pretrained(tmp_path)
-    assert torch.equal(plain.classifier.weight, model.classifier.weight)
 
 
 @pytest.mark.parametrize(("tags", "are_spans"), KINDS)

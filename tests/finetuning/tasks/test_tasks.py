@@ -1,6 +1,5 @@
 """Examples of every shape: some of them are what they would be alone; sets and options by their names."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,13 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adaptbert.base.files import read_json
 from adaptbert.base.task_types import TaskType
 from adaptbert.finetuning.metrics.targets import COMPARED_BY
 from adaptbert.finetuning.tasks.examples import ROW, Examples, gather
-from adaptbert.finetuning.tasks.shapes import SHAPES, ShapeConfig, from_card, mismatch
-from adaptbert.rows import labelled_set as labelled
-from adaptbert.rows.task_description import TaskDescription
+from adaptbert.finetuning.tasks.shapes import SHAPES, ShapeConfig, mismatch
 from tests.support import tiny, tiny_tasks
 from tests.support.peak import peak
 
@@ -112,15 +108,6 @@ def test_right_answers_score_full_marks(shape: str, target: str) -> None:
     assert made.is_degenerate([answers[0]] * 9 if target not in ("spans", "tags") else [["O", "O"]] * 9)
 
 
-@pytest.mark.parametrize(("shape", "target"), tiny_tasks.KINDS)
-def test_a_shape_comes_back_from_a_card(shape: str, target: str) -> None:
-    options = tiny_tasks.options(shape).model_dump(exclude_none=True)
-    tuned = {"commonest_tag": 0, "no_answer_threshold": 0.0}
-    card = {**tiny_tasks.about(shape, target), "options": options, "max_length": 64, "tuned": tuned}
-    made, again = tiny_tasks.shape_of(shape, target), from_card(card)
-    assert (again.classes, again.metric, again.config()) == (made.classes, made.metric, made.config())
-
-
 @pytest.mark.parametrize(
     ("options", "task", "problem"),
     [
@@ -147,10 +134,3 @@ def test_the_options_of_one_shape_are_set() -> None:
         "options of single_sentence and sequence_labelling, but the task's shape is single_sentence",
         "write `single_sentence: {long_text: head}` in their place",
     )
-
-
-@pytest.mark.parametrize(("shape", "target"), tiny_tasks.KINDS)
-def test_a_set_is_read_as_it_was_written(tmp_path: Path, shape: str, target: str) -> None:
-    folder = tiny_tasks.task(tmp_path / "set", shape, target=target)
-    assert TaskDescription.read(folder).as_json() == read_json(folder / "task.json")
-    assert labelled.split(folder, "dev") == tiny_tasks.labelled("domain", shape, 24, 11, target)
