@@ -14,11 +14,9 @@ from safetensors.torch import load_file
 
 from adaptbert.base.files import read_json
 from adaptbert.errors import BadData
-from adaptbert.finetuning import cell_outputs
 from adaptbert.finetuning.metrics.scores import classification_metrics, span_metrics
-from adaptbert.finetuning.module import logits
-from adaptbert.finetuning.tasks.shapes import from_card
 from adaptbert.model.checkpoint import Checkpoint
+from adaptbert.prediction.predictor import Predictor
 from adaptbert.rows import labelled_set as labelled
 from tests.support import tiny, tiny_params
 from tests.support.cells import Project
@@ -108,23 +106,14 @@ def test_the_checkpoint_is_the_seed_that_is_best_on_dev(project: Project, task: 
     metrics = read_json(project.root / f"metrics/{task}-general.json")
     dev = f"dev/{metrics['metric']}"
     best = max(metrics["seeds"], key=lambda seed: seed[dev])  # the first of equals
-    saved = Checkpoint.load(project.root / f"models/finetune/{task}-general")
-    assert saved.card is not None
-    task_card = saved.card.task
-    assert task_card is not None
-    shape = from_card(task_card.as_json())
-    config = saved.config()
-    assert [config.id2label[number] for number in range(len(shape.classes))] == shape.classes
-
-    model = shape.hugging_face_class().from_pretrained(saved.source)
     rows = labelled.split(project.root / "data" / task, "test")
-    examples = shape.examples(rows, saved.tokenizer, tiny.MAX_LENGTH)
-    scores = logits(model, shape, examples, 64, "32-true")
-    answers, confidence = shape.answers(rows, examples, scores, task_card.tuned)
+    answers = list(Predictor.load(project.root / f"models/finetune/{task}-general").answers(rows))
     expected = [row for row in project.predictions(f"{task}-general") if row["seed"] == best["seed"]]
-    texts = [answer if isinstance(answer, str) else json.dumps(answer) for answer in answers]
+    texts = [answer["label"] if task == "section" else json.dumps(answer["tags"]) for answer in answers]
     assert texts == [row["predicted"] for row in expected]
-    assert confidence.tolist() == pytest.approx([row["confidence"] for row in expected], abs=1e-5)
+    assert [answer["confidence"] for answer in answers] == pytest.approx(
+        [row["confidence"] for row in expected], abs=1e-5
+    )
 
 
 @pytest.mark.parametrize("task", KINDS)
@@ -214,22 +203,6 @@ def test_unanswerable_rows_are_reported_and_recorded(tmp_path: Path, capsys: pyt
         assert metrics["lost"][split] == {"answers_cut_away": 0, "answers_too_long": long}
         assert f"warning: {split}: answers_cut_away 0, answers_too_long {long} of {count} rows" in printed
         assert long > 0
-
-
-def test_predictions_wait_as_a_table_a_seed(fresh: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows of Python would take some hundred bytes each until all seeds are through."""
-    held: list[Any] = []
-    real = cell_outputs._write_predictions
-
-    def write(target: Path, seeds: list[Any]) -> None:
-        held.extend(seeds)
-        real(target, seeds)
-
-    monkeypatch.setattr(cell_outputs, "_write_predictions", write)
-    fresh.finetune("section", "general", seeds=[1, 2], epochs=0.2)
-    assert [table.num_rows for table in held] == [32, 32]
-    assert all(table.nbytes < 80 * table.num_rows for table in held)
-    assert [row for table in held for row in table.to_pylist()] == fresh.predictions("section-general")
 
 
 def test_examples_longer_than_the_positions_are_refused(fresh: Project) -> None:

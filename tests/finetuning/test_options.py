@@ -11,13 +11,13 @@ import torch
 from safetensors.torch import load_file
 
 from adaptbert.errors import BadData, BadParams
-from adaptbert.finetuning.module import FineTuning, LabelledBatch, UnfreezingBatches, batch_of, logits
+from adaptbert.finetuning.module import FineTuning, LabelledBatch, UnfreezingBatches, batch_of
 from adaptbert.finetuning.options.freezing import FreezeConfig, GradualUnfreezingConfig
 from adaptbert.finetuning.options.r_drop import RDropConfig
 from adaptbert.finetuning.restore import load_fine_tuned
 from adaptbert.finetuning.seed_run import flop_of
-from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.flops import training_flop
+from adaptbert.prediction.predictor import Predictor
 from adaptbert.rows import labelled_set as labelled
 from adaptbert.training.loop import fit
 from adaptbert.training.savepoints import Savepoints
@@ -121,19 +121,14 @@ def test_it_does_something_and_the_folder_is_enough_to_predict(usual: Any, name:
     recorded = answers_of(project, task)
     assert recorded != without[task]
 
-    saved = Checkpoint.load(project.root / f"models/finetune/{task}-general")
-    model, shape = load_fine_tuned(saved)
-    assert saved.card is not None
-    assert saved.card.task is not None
-    rows = labelled.split(project.root / "data" / task, "test")
-    examples = shape.examples(rows, saved.tokenizer, tiny.MAX_LENGTH)
-    scores = logits(model, shape, examples, 64, "32-true")
-    answers, confidence = shape.answers(rows, examples, scores, saved.card.task.tuned)
-    assert [answer if isinstance(answer, str) else json.dumps(answer) for answer in answers] == [a for a, _ in recorded]
-    assert confidence.tolist() == pytest.approx([sure for _, sure in recorded], abs=1e-5)
+    folder = project.root / f"models/finetune/{task}-general"
+    answers = list(Predictor.load(folder).answers(labelled.split(project.root / "data" / task, "test")))
+    texts = [answer["label"] if task == "section" else json.dumps(answer["tags"]) for answer in answers]
+    assert texts == [answer for answer, _ in recorded]
+    assert [answer["confidence"] for answer in answers] == pytest.approx([sure for _, sure in recorded], abs=1e-5)
     if "early_stopping" in more:
         assert metrics["seeds"][0]["kept_step"] <= metrics["seeds"][0]["steps"]
-    held = load_file(f"{saved.source}/model.safetensors")
+    held = load_file(folder / "model.safetensors")
     assert {key.split(".")[0] for key in held} - {"bert", "classifier"} == ({"crf"} if "decoder" in options else set())
 
 
