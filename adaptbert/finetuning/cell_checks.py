@@ -21,14 +21,12 @@ def check_cell(task: str, params: CellConfig, start: Checkpoint, described: Task
         BadData: more tokens than the encoder has positions.
     """
     place = f"params.yaml: finetune.{task}"
-    if wrong := mismatch(params, described.task_type, described.target, params.max_length):
+    if wrong := mismatch(params, described.task_type, params.max_length):
         raise BadParams(Code.CONTRADICTION, place, *wrong)
     shape = shape_of(described, params.options())
     layers = start.config().num_hidden_layers
-    problem = shape.pooling.problem(layers)
     if params.freeze is not None and params.freeze.layers != "all" and params.freeze.layers > layers:
         problem = f"freeze.layers {params.freeze.layers}, but the encoder has {layers}"
-    if problem:
         raise BadParams(Code.CONTRADICTION, place, problem, "give fewer layers, or `all`")
     if params.class_weights is not None and (
         problem := class_weights.problem(params.class_weights, described.target, shape.classes)
@@ -36,7 +34,7 @@ def check_cell(task: str, params: CellConfig, start: Checkpoint, described: Task
         raise BadParams(Code.CONTRADICTION, place, problem, "give `balanced`, or each label its weight")
     if params.r_drop is not None and not TARGETS[described.target].has_confidence:
         problem = f"r_drop and target '{described.target}': it compares probabilities, a number has none"
-        raise BadParams(Code.CONTRADICTION, place, problem, "remove r_drop, or take adversarial")
+        raise BadParams(Code.CONTRADICTION, place, problem, "remove r_drop")
     if params.label_counts is not None and params.label_counts[-1] >= labels:
         problem = f"label_counts {params.label_counts}, but there are {labels} labels, which are trained on anyway"
         raise BadParams(Code.CONTRADICTION, f"{place}.label_counts", problem, "give fewer")

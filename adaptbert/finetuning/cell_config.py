@@ -7,7 +7,6 @@ from pydantic import Field, model_validator
 from adaptbert.base import bounds
 from adaptbert.base.config import contradiction
 from adaptbert.base.task_types import TARGETS_OF, TaskType
-from adaptbert.finetuning.options.adversarial import AdversarialConfig
 from adaptbert.finetuning.options.class_weights import ClassWeights
 from adaptbert.finetuning.options.freezing import FreezeConfig, GradualUnfreezingConfig
 from adaptbert.finetuning.options.r_drop import RDropConfig
@@ -57,8 +56,6 @@ class CellConfig(ShapeConfig):
     """Left out: all of it learns from the first step."""
     r_drop: RDropConfig | None = None
     """Left out: one pass a batch."""
-    adversarial: AdversarialConfig | None = None
-    """Left out: word embeddings stay where they are."""
     early_stopping: EarlyStoppingConfig | None = None
     """Left out: all epochs are trained, and the last weights are kept."""
     search: SearchConfig | None = None
@@ -95,14 +92,11 @@ class CellConfig(ShapeConfig):
         return self
 
     def _check_options(self) -> None:
-        frozen = self.gradual_unfreezing is not None or (self.freeze is not None and self.freeze.embeddings)
         crf = self.sequence_labelling is not None and self.sequence_labelling.decoder == "crf"
         for wrong, message in (
             (self.freeze and self.gradual_unfreezing, "freeze and gradual_unfreezing: give one of them"),
-            (self.r_drop and self.adversarial, "r_drop and adversarial: give one of them"),
             (self.r_drop and self.dropout == 0, "r_drop and dropout 0.0: both passes would be the same"),
             (self.r_drop and crf, "r_drop and decoder 'crf': it compares words one by one, a CRF knows rows"),
-            (self.adversarial and frozen, "adversarial and frozen embeddings: no gradient says where to move them"),
             (
                 self.gradual_unfreezing and self.epochs <= 1,
                 f"gradual_unfreezing and epochs {self.epochs}: only the head would learn",

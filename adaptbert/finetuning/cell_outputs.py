@@ -9,9 +9,7 @@ import pyarrow.parquet as pq
 from adaptbert.base.files import atomic_write, write_json
 from adaptbert.finetuning.cell import TrainedCell
 from adaptbert.finetuning.metrics.cell_metrics import CellMetrics
-from adaptbert.finetuning.metrics.contract import contract
 from adaptbert.model import checkpoint
-from adaptbert.model.architecture import parameters
 from adaptbert.model.card import CARD, Card, Provenance, TaskCard
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.training.resume import Work
@@ -63,8 +61,7 @@ def metrics_of(trained: TrainedCell) -> CellMetrics:
         steps=best.steps,
         tokens=best.cost.tokens,
         tflop=best.cost.tflop,
-        parameters=parameters(best.model),
-        contract=contract(trained.described, trained.best.ids),
+        parameters=best.model.num_parameters(),
         unanswerable=trained.unanswerable if trained.unanswerable["train"] else None,
         cost=trained.cost,
         seeds=[seed.metrics for seed in trained.seeds],

@@ -10,11 +10,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from adaptbert.finetuning.options.adversarial import AdversarialConfig
 from adaptbert.finetuning.options.freezing import GradualUnfreezingConfig
 from adaptbert.finetuning.options.r_drop import RDropConfig
 from adaptbert.finetuning.tasks.examples import Examples
-from adaptbert.finetuning.tasks.layer_mix import means
 from adaptbert.finetuning.tasks.shapes import Shape
 from adaptbert.model.encoder import Tokens, encode
 from adaptbert.model.evaluation import evaluating
@@ -123,44 +121,29 @@ class FineTuning(pl.LightningModule):
     """Loss, optimizer and schedule around a Hugging Face model with a head.
 
     Args:
-        second_pass: a regularizer with a second forward pass.
+        r_drop: a regularizer with a second forward pass.
     """
 
     def __init__(
-        self,
-        model: Any,
-        shape: Shape,
-        optim: OptimConfig,
-        steps: int,
-        second_pass: RDropConfig | AdversarialConfig | None = None,
+        self, model: Any, shape: Shape, optim: OptimConfig, steps: int, r_drop: RDropConfig | None = None
     ) -> None:
         super().__init__()
         model.train()  # from_pretrained leaves it in eval mode and Lightning keeps it: dropout would be off
         self.model, self._shape, self._optim, self._steps = model, shape, optim, steps
-        self._second_pass = second_pass
+        self._r_drop = r_drop
         self._depths = depths(name for name, _ in model.named_parameters())
 
     def training_step(self, batch: LabelledBatch, k: int) -> Tensor:
         if batch.frozen is not None:
             for name, parameter in self.model.named_parameters():
                 parameter.requires_grad_(self._depths[name] >= batch.frozen)
-        if isinstance(self._second_pass, AdversarialConfig):
-            lengths = torch.as_tensor(batch.rows.bounds).diff()
-            return self._second_pass.loss(
-                lambda shift: self._shape.loss(self._logits(batch, shift), batch),
-                lengths,
-                (len(batch.ids), self.model.config.hidden_size),
-            )
-        first = self._logits(batch)
+        first = _logits(self.model, self._shape, batch)
         loss = self._shape.loss(first, batch)
-        if self._second_pass is None:
+        if self._r_drop is None:
             return loss
-        other = self._logits(batch)
+        other = _logits(self.model, self._shape, batch)
         log_first, log_other = (self._shape.log_probabilities(logits, batch) for logits in (first, other))
-        return self._second_pass.loss(loss, self._shape.loss(other, batch), log_first, log_other)
-
-    def _logits(self, batch: LabelledBatch, shift: Tensor | None = None) -> Tensor:
-        return _logits(self.model, self._shape, batch, shift)
+        return self._r_drop.loss(loss, self._shape.loss(other, batch), log_first, log_other)
 
     def configure_optimizers(self) -> Any:
         optimizer = adamw(self.model, self._optim)
@@ -212,11 +195,6 @@ def _runs(numbers: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     return np.split(np.arange(len(numbers)), np.flatnonzero(np.diff(numbers)) + 1)
 
 
-def _logits(model: Any, shape: Shape, batch: LabelledBatch, shift: Tensor | None = None) -> Tensor:
-    pooling = shape.pooling
-    needed = None if pooling.mean else batch.places
-    tokens = Tokens(batch.ids, batch.segments, shift)
-    hidden = encode(model.bert, batch.rows, tokens, needed, pooling.mixer(model))
-    if pooling.mean:
-        hidden = means(hidden, torch.as_tensor(batch.rows.bounds).diff())
+def _logits(model: Any, shape: Shape, batch: LabelledBatch) -> Tensor:
+    hidden = encode(model.bert, batch.rows, Tokens(batch.ids, batch.segments), batch.places)
     return shape.logits(model, hidden)

@@ -1,6 +1,6 @@
 """Loads a fine-tuned checkpoint: the model and its shape, as they were evaluated.
 
-Modules that Hugging Face's class lacks (a layer mix, a CRF) are in the same model.safetensors under names of their own:
+Modules that Hugging Face's class lacks (a CRF) are in the same model.safetensors under names of their own:
 stock transformers ignores them, this module loads them.
 """
 

@@ -66,7 +66,7 @@ class SeedRun:
         Args:
             config: of its model.
         """
-        tflop = round(flop_of(self.params, self.shape, config, counts) / 1e12, 3)
+        tflop = round(flop_of(self.params, config, counts) / 1e12, 3)
         return Cost(tokens=counts["tokens"], tflop=tflop)
 
 
@@ -98,14 +98,12 @@ class ScoredSeed:
 
     Attributes:
         predictions: an Arrow table with a row for each row of the test split.
-        ids: split -> the rows that scores are of.
         cut_shares: split -> share of its rows that were cut.
     """
 
     trained: TrainedSeed
     metrics: SeedMetrics
     predictions: pa.Table
-    ids: dict[str, list[str]]
     cut_shares: dict[str, float]
 
 
@@ -123,7 +121,7 @@ def train_seed(request: SeedRun, seed: int, savepoints: Savepoints, run: Run) ->
     shape = request.shape.extend(model)
     if params.freeze is not None:
         freeze(model, params.freeze)
-    module = FineTuning(model, shape, params.optim, request.steps, params.r_drop or params.adversarial)
+    module = FineTuning(model, shape, params.optim, request.steps, params.r_drop)
     batches = _batches(request, seed, model.config.num_hidden_layers)
     plan = _plan(request, seed, shape)
     fitted = fit(module, batches, plan, run, _measured_at(request, model, shape), savepoints)
@@ -176,9 +174,8 @@ def score_seed(request: SeedRun, trained: TrainedSeed) -> ScoredSeed:
             "confidence": confidence,
         }
     )
-    ids = {"dev": [row["id"] for row in dev], "test": [row["id"] for row in rows]}
     cut_shares = {"dev": dev_examples.cut / len(dev), "test": examples.cut / len(rows)}
-    return ScoredSeed(trained, metrics, predictions, ids, cut_shares)
+    return ScoredSeed(trained, metrics, predictions, cut_shares)
 
 
 def run_seed(request: SeedRun, seed: int, savepoints: Savepoints, run: Run) -> ScoredSeed:
@@ -191,14 +188,12 @@ def run_seed(request: SeedRun, seed: int, savepoints: Savepoints, run: Run) -> S
     return scored
 
 
-def flop_of(params: CellConfig, shape: Shape, config: Any, counts: Mapping[str, int]) -> float:
+def flop_of(params: CellConfig, config: Any, counts: Mapping[str, int]) -> float:
     """Floating-point operations of a run; layers that are unfrozen during the run are counted as always
     trained."""
     below = 0 if params.freeze is None else params.freeze.below(config.num_hidden_layers)
-    second = params.r_drop or params.adversarial
-    needed = counts["tokens"] if shape.pooling.mean else counts["places"]
-    passes = 1 if second is None else second.passes
-    return passes * training_flop(config, counts["tokens"], params.block_size, needed, 0, below)
+    passes = 1 if params.r_drop is None else 2
+    return passes * training_flop(config, counts["tokens"], params.block_size, counts["places"], 0, below)
 
 
 def _batches(request: SeedRun, seed: int, layers: int) -> Batches:

@@ -27,8 +27,8 @@ FILES = (
     "special_tokens_map.json",
     "vocab.txt",
 )
-HEADS = ("cls.", "classifier.", "bert.pooler.", "pooler.", "qa_outputs.", "layer_mix.", "crf.")
-"""Prefixes of the weights above the encoder; the last two are of this project, not of Hugging Face."""
+HEADS = ("cls.", "classifier.", "bert.pooler.", "pooler.", "qa_outputs.", "crf.")
+"""Prefixes of the weights above the encoder; the last is of this project, not of Hugging Face."""
 COPY = "copy the whole checkpoint again"
 
 _MAX_JSON = 16 * 1024 * 1024

@@ -8,7 +8,6 @@ positions are computed. The parameters are those of the stock model, so transfor
 Under autocast matrices are multiplied in its type; the residual stream, LayerNorm and the saved weights are float32.
 """
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,29 +28,19 @@ class Tokens:
     Attributes:
         ids: (tokens,).
         segments: of each token in a pair, 0 or 1, (tokens,); all 0 if None.
-        shift: added to the word embedding of each token, (tokens, hidden).
     """
 
     ids: Tensor
     segments: Tensor | None = None
-    shift: Tensor | None = None
 
 
-def encode(
-    bert: Any,
-    rows: Rows,
-    tokens: Tokens,
-    needed: Tensor | None = None,
-    mix: Callable[[Sequence[Tensor]], Tensor] | None = None,
-) -> Tensor:
-    """Hidden states of the last layer, or of several.
+def encode(bert: Any, rows: Rows, tokens: Tokens, needed: Tensor | None = None) -> Tensor:
+    """Hidden states of the last layer.
 
     Args:
         bert: a BertModel; its modules say whether dropout is on.
         rows: the packed layout of the tokens.
         needed: indices of the tokens whose vectors are returned, (needed,); all if None.
-        mix: combines the hidden states of all layers, the embeddings first, (tokens or needed, hidden) each, into the
-            result. If None, the result is the last layer, and the others are not kept.
 
     Returns:
         One vector a token, (tokens or needed, hidden).
@@ -64,32 +53,19 @@ def encode(
     with torch.autocast(device.type, enabled=False):
         positions = torch.as_tensor(rows.positions, device=device)
         segments = None if tokens.segments is None else attention.to_layout(tokens.segments)
-        shift = None if tokens.shift is None else attention.to_layout(tokens.shift)
-        hidden = _embed(
-            bert.embeddings, attention.to_layout(tokens.ids), attention.to_layout(positions), segments, shift
-        )
+        hidden = _embed(bert.embeddings, attention.to_layout(tokens.ids), attention.to_layout(positions), segments)
         selected = attention.layout_positions(needed)
-        lower = []
         *layers, last = bert.encoder.layer
         for layer in layers:
-            if mix is not None:
-                lower.append(_chosen(hidden, selected))
             hidden = compiled(_layer, kind)(layer, attention, dtype, hidden)
-        below = _chosen(hidden, selected)
+        below = hidden if selected is None else hidden.index_select(0, selected)
         # Its positions have a size of their own in each batch: no recording would serve again.
         top = "off" if kind == "graphs" else kind
-        output = compiled(_layer, top)(last, attention, dtype, hidden, selected, below)
-        return output if mix is None else mix([*lower, below, output])
+        return compiled(_layer, top)(last, attention, dtype, hidden, selected, below)
 
 
-def _chosen(hidden: Tensor, selected: Tensor | None) -> Tensor:
-    return hidden if selected is None else hidden.index_select(0, selected)
-
-
-def _embed(embeddings: Any, ids: Tensor, positions: Tensor, segments: Tensor | None, shift: Tensor | None) -> Tensor:
+def _embed(embeddings: Any, ids: Tensor, positions: Tensor, segments: Tensor | None) -> Tensor:
     vectors = functional.embedding(ids, embeddings.word_embeddings.weight)
-    if shift is not None:
-        vectors = vectors + shift
     vectors = vectors + functional.embedding(positions, embeddings.position_embeddings.weight)
     kinds = embeddings.token_type_embeddings.weight
     vectors = vectors + (kinds[0] if segments is None else functional.embedding(segments, kinds))

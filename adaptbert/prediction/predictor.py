@@ -227,8 +227,6 @@ def _evaluation(checkpoint: Checkpoint, folder: Path) -> tuple[TaskCard, Evaluat
         raise BadData(Code.BAD_CONFIG, card, misread, COPY)
     read = validated(Evaluated, checkpoint.card.params, f"{card}: params", COPY)
     room = min(read.block_size, config.max_position_embeddings)
-    if misread := shape.pooling.problem(config.num_hidden_layers):
-        raise BadData(Code.BAD_CONFIG, card, misread, COPY)
     if task.max_length > room:
         problem = f"task.max_length {task.max_length}, but the encoder reads {room} tokens"
         raise BadData(Code.BAD_CONFIG, card, problem, COPY)

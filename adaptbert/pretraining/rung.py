@@ -14,7 +14,6 @@ from transformers import BertForMaskedLM, BertForPreTraining
 
 from adaptbert.codes import Code
 from adaptbert.errors import BadData
-from adaptbert.model.architecture import parameters
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.flops import training_flop
 from adaptbert.model.precision import named_precision
@@ -133,7 +132,7 @@ def train_rung(rung: RungRun, work: Work, run: Run) -> TrainedRung:
     return TrainedRung(
         run=rung,
         model=model,
-        parameters=parameters(model),
+        parameters=model.num_parameters(),
         steps=schedule.steps,
         row=schedule.row,
         fitted=fitted,

@@ -7,7 +7,6 @@ that, in a folder that is removed at the end; no test row is read.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -204,7 +203,7 @@ class _Bench:
         with TemporaryDirectory(dir=self.work) as folder:
             trained = train_seed(short, params.seeds[0], Savepoints(Path(folder)), speed)
         counts = trained.fitted.counts
-        tflop = flop_of(request.params, trained.shape, trained.model.config, counts) / 1e12
+        tflop = flop_of(request.params, trained.model.config, counts) / 1e12
         minutes = distributed.count(request.accumulate) * counts["tokens"] / speed.tokens_per_second / 60
         return counts["tokens"] / short.steps, tflop / short.steps, minutes / short.steps
 
@@ -216,11 +215,9 @@ def _train(task: str) -> list[dict[str, Any]]:
 def _runs(values: CellConfig, labels: int) -> tuple[int, float]:
     """Trainings of a cell, and to how many on all its labels they amount.
 
-    Trials of a search with other numbers of epochs are counted as one with the usual number.
+    A trial of a search with another number of epochs counts as one with the usual number.
     """
-    seeds, curve, trials = len(values.seeds), values.label_counts or [], 0
-    if (search := values.search) is not None:
-        lists: list[Any] = [each for each in (search.learning_rate, search.global_batch_size, search.epochs) if each]
-        trials = search.seeds * (search.trials if search.trials is not None else prod(map(len, lists)))
+    seeds, curve, search = len(values.seeds), values.label_counts or [], values.search
+    trials = 0 if search is None else search.seeds * search.trials
     shares = sum(min(1.0, count / labels) for count in curve)
     return seeds * (1 + len(curve)) + trials, seeds * (1 + shares) + trials

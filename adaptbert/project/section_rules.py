@@ -178,13 +178,13 @@ def _no_corpora(
 
 
 def _shapes(document: Mapping[str, Any], ladder: LadderConfig, file: Path) -> Iterator[UserError]:
-    """The options of a task must fit its task type and target."""
+    """The options of a task must fit its task type."""
     section = document["finetune"]
     for task, names in _cells(document, ladder):
         collected, values = document["collect_task"][task], blocks.in_force(section, names)
         written = {name: values[name] for name in SHAPES if name in values}
         options = ShapeConfig.model_validate(written)
-        if conflict := mismatch(options, collected["shape"], collected["target"], values["max_length"]):
+        if conflict := mismatch(options, collected["shape"], values["max_length"]):
             block = blocks.owner(section, names, [next(iter(written))]) if written else task
             yield BadParams(Code.CONTRADICTION, f"{file}: finetune.{block}", *conflict)
         has_classes = TARGETS[collected["target"]].has_confidence

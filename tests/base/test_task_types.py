@@ -12,7 +12,7 @@ from adaptbert.comparison.report import terms
 from adaptbert.finetuning.metrics import targets as scores
 from adaptbert.finetuning.tasks import shapes
 from adaptbert.finetuning.tasks import targets as heads
-from adaptbert.finetuning.tasks.pooling import VectorConfig
+from adaptbert.finetuning.tasks.task_options import SentenceOptions
 from adaptbert.prediction import outputs
 from adaptbert.rows import targets, task_types
 from adaptbert.rows.layout import CORPUS, Layout
@@ -25,7 +25,7 @@ PAIRS = [(task_type, target) for task_type, of_it in TARGETS_OF.items() for targ
 OF_VECTORS = {
     target
     for task_type, target in PAIRS
-    if task_type in shapes.SHAPES and issubclass(shapes.SHAPES[task_type].options, VectorConfig)
+    if task_type in shapes.SHAPES and issubclass(shapes.SHAPES[task_type].options, SentenceOptions)
 }
 """Targets of task types with a head on one vector; other task types have a head of their own."""
 ARE_RIGHT = {target for target, scoring in scores.SCORING.items() if scoring.right([]) is not None}
@@ -86,7 +86,7 @@ def test_every_target_has_a_head_and_an_answer(task_type: TaskType, target: Targ
     assert shape.metric == scores.COMPARED_BY[target]
     assert bool(shape.classes) == (spec.classes is not None) == bool(tiny_tasks.LABELS[target])
     assert (spec.classes is None) == (scores.SCORING[target].classes is None)
-    example = shapes.SHAPES[task_type].options.example(target, 64)
+    example = shapes.SHAPES[task_type].options.example(64)
     assert example.startswith("{"), f"the options of {task_type} say nothing of what may be written"
     written = outputs.columns(target, details=True).names
     assert spec.answer in written

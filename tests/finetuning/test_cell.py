@@ -13,14 +13,12 @@ import torch
 from safetensors.torch import load_file
 
 from adaptbert.base.files import read_json
-from adaptbert.errors import BadData, BadParams
-from adaptbert.finetuning import cell_outputs
+from adaptbert.errors import BadData
 from adaptbert.finetuning.metrics.scores import classification_metrics, span_metrics
-from adaptbert.finetuning.module import logits
-from adaptbert.finetuning.tasks.shapes import from_card
 from adaptbert.model.checkpoint import Checkpoint
+from adaptbert.prediction.predictor import Predictor
 from adaptbert.rows import labelled_set as labelled
-from tests.support import tiny, tiny_params, tiny_tasks
+from tests.support import tiny, tiny_params
 from tests.support.cells import Project
 
 KINDS = {"section": ("single_sentence", "class"), "mention": ("sequence_labelling", "spans")}
@@ -74,8 +72,6 @@ def test_metrics(project: Project, task: str) -> None:
     assert expected.items() <= metrics.items()
     assert (metrics["labels"], metrics["steps"]) == (96, 48)  # 8 * 96 / 16
     assert [seed["seed"] for seed in metrics["seeds"]] == SEEDS
-    assert {split: rows[0]["rows"] for split, rows in metrics["contract"].items()} == {"dev": 24, "test": 32}
-    assert metrics["contract"]["test"][0]["metric"] == f"test/{metric}", "what it is compared by comes first"
     for seed in metrics["seeds"]:
         assert {f"test/{metric}", f"dev/{metric}", "degenerate", "cut", "curve"} <= set(seed)
         assert [point["step"] for point in seed["curve"]] == [6 * epoch for epoch in range(1, 9)]
@@ -110,39 +106,14 @@ def test_the_checkpoint_is_the_seed_that_is_best_on_dev(project: Project, task: 
     metrics = read_json(project.root / f"metrics/{task}-general.json")
     dev = f"dev/{metrics['metric']}"
     best = max(metrics["seeds"], key=lambda seed: seed[dev])  # the first of equals
-    saved = Checkpoint.load(project.root / f"models/finetune/{task}-general")
-    assert saved.card is not None
-    task_card = saved.card.task
-    assert task_card is not None
-    shape = from_card(task_card.as_json())
-    config = saved.config()
-    assert [config.id2label[number] for number in range(len(shape.classes))] == shape.classes
-
-    model = shape.hugging_face_class().from_pretrained(saved.source)
     rows = labelled.split(project.root / "data" / task, "test")
-    examples = shape.examples(rows, saved.tokenizer, tiny.MAX_LENGTH)
-    scores = logits(model, shape, examples, 64, "32-true")
-    answers, confidence = shape.answers(rows, examples, scores, task_card.tuned)
+    answers = list(Predictor.load(project.root / f"models/finetune/{task}-general").answers(rows))
     expected = [row for row in project.predictions(f"{task}-general") if row["seed"] == best["seed"]]
-    texts = [answer if isinstance(answer, str) else json.dumps(answer) for answer in answers]
+    texts = [answer["label"] if task == "section" else json.dumps(answer["tags"]) for answer in answers]
     assert texts == [row["predicted"] for row in expected]
-    assert confidence.tolist() == pytest.approx([row["confidence"] for row in expected], abs=1e-5)
-
-
-def test_stock_transformers_gives_the_same_answers(project: Project) -> None:
-    """One text at a time, through AutoModel and AutoTokenizer: what a user will do with the folder."""
-    from transformers import AutoModelForSequenceClassification, AutoTokenizer
-
-    folder = str(project.root / "models/finetune/section-general")
-    model, tokenizer = AutoModelForSequenceClassification.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
-    metrics = read_json(project.root / "metrics/section-general.json")
-    best = max(metrics["seeds"], key=lambda seed: seed["dev/f1_macro"])["seed"]
-    expected = {row["id"]: row for row in project.predictions("section-general") if row["seed"] == best}
-    for row in labelled.split(project.root / "data/section", "test"):
-        with torch.no_grad():
-            probabilities = model(**tokenizer(row["text"], return_tensors="pt")).logits.softmax(-1)[0]
-        assert model.config.id2label[int(probabilities.argmax())] == expected[row["id"]]["predicted"]
-        assert float(probabilities.max()) == pytest.approx(expected[row["id"]]["confidence"], abs=1e-4)
+    assert [answer["confidence"] for answer in answers] == pytest.approx(
+        [row["confidence"] for row in expected], abs=1e-5
+    )
 
 
 @pytest.mark.parametrize("task", KINDS)
@@ -221,14 +192,6 @@ def test_rows_that_are_cut_are_counted(fresh: Project) -> None:
     assert metrics["examples"] == 96
 
 
-def test_rows_in_windows_are_not_cut_but_more_examples(fresh: Project) -> None:
-    metrics = fresh.finetune("mention", "general", {"stride": 6}, seeds=[1], max_length=12, epochs=1.0)
-    assert metrics["seeds"][0]["cut"] == 0
-    assert metrics["examples"] > metrics["labels"] == 96
-    assert metrics["steps"] == round(metrics["examples"] / 16), "an epoch is all windows"
-    assert len(fresh.predictions("mention-general")) == 32, "an answer a row"
-
-
 def test_unanswerable_rows_are_reported_and_recorded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Of every split."""
     project = Project(tmp_path, {"asked": ("extractive_answer", "answer")})
@@ -240,32 +203,6 @@ def test_unanswerable_rows_are_reported_and_recorded(tmp_path: Path, capsys: pyt
         assert metrics["lost"][split] == {"answers_cut_away": 0, "answers_too_long": long}
         assert f"warning: {split}: answers_cut_away 0, answers_too_long {long} of {count} rows" in printed
         assert long > 0
-
-
-def test_predictions_wait_as_a_table_a_seed(fresh: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows of Python would take some hundred bytes each until all seeds are through."""
-    held: list[Any] = []
-    real = cell_outputs._write_predictions
-
-    def write(target: Path, seeds: list[Any]) -> None:
-        held.extend(seeds)
-        real(target, seeds)
-
-    monkeypatch.setattr(cell_outputs, "_write_predictions", write)
-    fresh.finetune("section", "general", seeds=[1, 2], epochs=0.2)
-    assert [table.num_rows for table in held] == [32, 32]
-    assert all(table.nbytes < 80 * table.num_rows for table in held)
-    assert [row for table in held for row in table.to_pylist()] == fresh.predictions("section-general")
-
-
-def test_options_of_another_shape_are_refused(fresh: Project) -> None:
-    options = {"single_sentence": None, "sequence_labelling": tiny_tasks.options("sequence_labelling")}
-    message = (
-        "AB-111 params.yaml: finetune.section: options of sequence_labelling, but the task's shape is single_sentence"
-    )
-    with pytest.raises(BadParams, match=message):
-        fresh.finetune("section", "general", **options)
-    assert fresh.outputs() == {}
 
 
 def test_examples_longer_than_the_positions_are_refused(fresh: Project) -> None:

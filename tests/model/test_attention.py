@@ -1,7 +1,6 @@
 """Attention of flat documents as a CUDA device computes it: what a CPU can tell of it, and where there is one, all.
 
-Torch's kernel itself runs on CUDA alone. Here a plain computation stands in its place that holds the caller to the
-kernel's contract; the kernel's own shape rules are asked by its `meta` implementation.
+Torch's kernel itself runs on CUDA alone: `meta` tells its rules of shapes, and test_encoder.py replaces it.
 """
 
 import inspect
@@ -25,75 +24,12 @@ from adaptbert.training.document_stream import DocumentStream
 from adaptbert.training.loop import fit
 from adaptbert.training.plan import Plan
 from adaptbert.training.savepoints import Savepoints
-from tests.model.test_encoder import documents, model, packed
+from tests.model.test_encoder import by_document, documents, model
 from tests.support import tiny, tiny_params
 from tests.training.test_resume import Killed
 
 LENGTHS = [7, 16, 3, 12, 1, 9]
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
-
-
-def by_document(
-    query: Tensor, key: Tensor, value: Tensor, cu_seq_q: Tensor, cu_seq_k: Tensor, max_q: int, max_k: int
-) -> Tensor:
-    """In the kernel's place: each document by itself, its scores scaled by the root of the size."""
-    assert query.shape == key.shape == value.shape
-    assert query.stride(-1) == key.stride(-1) == value.stride(-1) == 1
-    for bounds, longest in ((cu_seq_q, max_q), (cu_seq_k, max_k)):
-        assert bounds.dtype == torch.int32
-        assert bounds.is_contiguous()
-        assert (int(bounds[0]), int(bounds[-1])) == (0, len(query))
-        assert int(bounds.diff().max()) == longest
-    mixed = []
-    for first, last in zip(cu_seq_q[:-1].tolist(), cu_seq_q[1:].tolist(), strict=True):
-        q, k, v = (part[first:last].transpose(0, 1) for part in (query, key, value))
-        weights = torch.softmax(q @ k.transpose(1, 2) * query.shape[-1] ** -0.5, -1)
-        mixed.append((weights @ v).transpose(0, 1))
-    return torch.cat(mixed)
-
-
-@pytest.fixture
-def flat(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The way of a CUDA device."""
-    monkeypatch.setattr(attention, "flash_fits", lambda *_: True)
-    monkeypatch.setattr(varlen, "varlen_attn", by_document)
-
-
-@pytest.mark.parametrize("needed", [None, [47, 3, 3, 20]])
-@pytest.mark.usefixtures("flat")
-def test_flat_attention_equals_the_stock_model(needed: list[int] | None) -> None:
-    texts = documents(LENGTHS)
-    stock, ours = model(), model()
-    selected = None if needed is None else torch.tensor(needed)
-    expected = torch.cat([stock.bert(input_ids=torch.as_tensor(text)[None]).last_hidden_state[0] for text in texts])
-    expected = expected if selected is None else expected[selected]
-    actual = packed(ours.bert, texts, 24, selected)
-    torch.testing.assert_close(actual, expected, atol=2e-6, rtol=0)
-    expected.pow(2).mean().backward()
-    actual.pow(2).mean().backward()
-    for (name, theirs), mine in zip(stock.bert.named_parameters(), ours.bert.parameters(), strict=True):
-        torch.testing.assert_close(mine.grad, theirs.grad, atol=1e-6, rtol=0, msg=name)
-
-
-@pytest.mark.usefixtures("flat")
-def test_flat_attention_keeps_documents_apart() -> None:
-    ours, texts = model(), documents([8, 8])
-    changed = [texts[0], (texts[1] + 1) % 60]
-    with torch.no_grad():
-        before, after = packed(ours.bert, texts, 16), packed(ours.bert, changed, 16)
-    assert torch.equal(before[:8], after[:8])
-    assert not torch.allclose(before[8:], after[8:], atol=1e-3)
-
-
-def test_where_the_kernel_cannot_be_used_rows_and_a_mask_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In float32 on CUDA, or on an old device: here the same operator on a CPU."""
-    monkeypatch.setattr(attention.Attention, "_by_products", attention.Attention._fused)
-    texts, ours = documents(LENGTHS), model()
-    expected = torch.cat([ours.bert(input_ids=torch.as_tensor(text)[None]).last_hidden_state[0] for text in texts])
-    torch.testing.assert_close(packed(ours.bert, texts, 24), expected, atol=2e-6, rtol=0)
-    dropping = model(dropout=0.0).train()
-    dropping.bert.encoder.layer[0].attention.self.dropout.p = 0.5
-    assert not torch.equal(packed(dropping.bert, texts, 24), packed(dropping.bert, texts, 24))
 
 
 def test_when_the_kernel_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,14 +122,6 @@ def test_on_cuda_hidden_states_and_gradients_are_those_of_the_stock_model(dtype:
         if theirs.grad is not None:
             assert mine.grad is not None, name
             torch.testing.assert_close(mine.grad.cpu(), theirs.grad, atol=close, rtol=0, msg=name)
-
-
-@pytest.mark.gpu
-def test_on_cuda_the_kernel_and_the_rows_agree(monkeypatch: pytest.MonkeyPatch) -> None:
-    texts, ours = documents(LENGTHS), on_cuda()
-    by_kernel = placed(ours, texts, torch.bfloat16)
-    monkeypatch.setattr(attention, "flash_fits", lambda *_: False)
-    torch.testing.assert_close(placed(ours, texts, torch.bfloat16), by_kernel, atol=0.05, rtol=0)
 
 
 @pytest.mark.gpu

@@ -120,10 +120,6 @@ def test_scratch_is_an_architecture_and_each_seed_draws_its_own_weights(tmp_path
     AutoTokenizer.from_pretrained(str(tmp_path / "scratch"))
 
 
-def test_the_digest_of_scratch_is_its_name_wherever_it_lies(tmp_path: Path) -> None:
-    assert tiny.scratch(tmp_path / "here").digest == tiny.scratch(tmp_path / "there").digest == "scratch"
-
-
 def test_a_new_head_is_drawn_with_the_seed_and_the_encoder_is_loaded(folder: Path) -> None:
     start = Checkpoint.load(folder)
     one, same, other = (start.model(BertForSequenceClassification, seed, num_labels=3) for seed in (1, 1, 2))
@@ -204,48 +200,10 @@ def test_a_damaged_config(folder: Path, content: bytes) -> None:
         Checkpoint.load(folder)
 
 
-def test_another_architecture(folder: Path) -> None:
-    edit(folder / "config.json", model_type="gpt2")
-    with pytest.raises(BadData, match=r"AB-132 .*config.json: model_type gpt2, expected bert\n.*"):
-        Checkpoint.load(folder)
-
-
 @pytest.mark.parametrize("key", ["auto_map", "_attn_implementation_internal"])
 def test_a_config_that_could_run_code(folder: Path, key: str) -> None:
     edit(folder / "config.json", **{key: {"AutoModel": "evil.Model"}})
     with pytest.raises(BadData, match=rf"AB-122 .*: config key {key} not allowed: it could run code\n  remove the key"):
-        Checkpoint.load(folder)
-
-
-@pytest.mark.parametrize("layers", [1, 3])
-def test_a_layer_less_or_more(folder: Path, layers: int) -> None:
-    edit(without_card(folder) / "config.json", num_hidden_layers=layers)
-    with pytest.raises(
-        BadData, match=r"AB-133 .*: weights and config.json disagree: bert.encoder.layer.\d.* and 13 more"
-    ):
-        Checkpoint.load(folder).model(BertForMaskedLM, seed=0)
-
-
-def test_another_width(folder: Path) -> None:
-    edit(without_card(folder) / "config.json", intermediate_size=48)
-    with pytest.raises(
-        BadData, match=r"AB-133 .*: weights and config.json disagree: bert.encoder.layer.0.intermediate"
-    ):
-        Checkpoint.load(folder).model(BertForMaskedLM, seed=0)
-
-
-def test_the_tokenizer_of_another_model(folder: Path) -> None:
-    tiny.tokenizer(lowercase=False).save(folder)
-    with pytest.raises(BadData, match=r"AB-129 .*: tokenizer \w{12}, card says \w{12}\n.*"):
-        Checkpoint.load(folder)
-
-
-def test_a_larger_tokenizer_than_the_embeddings(folder: Path) -> None:
-    edit(without_card(folder) / "config.json", vocab_size=tiny.tokenizer().size - 1)
-    size = tiny.tokenizer().size
-    with pytest.raises(
-        BadData, match=rf"AB-127 .*: tokenizer {size} tokens, embeddings {size - 1}\n  take the tokenizer"
-    ):
         Checkpoint.load(folder)
 
 
@@ -256,17 +214,6 @@ def test_text_of_another_tokenizer(folder: Path) -> None:
     ):
         Checkpoint.load(folder).check_tokenizer(other, "data/x")
     Checkpoint.load(folder).check_tokenizer(tiny.tokenizer().fingerprint, "data/x")
-
-
-@pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_weights_that_are_not_numbers(folder: Path, value: float) -> None:
-    weights = without_card(folder) / "model.safetensors"
-    tensors = load_file(weights)
-    name = "bert.encoder.layer.1.output.dense.weight"
-    tensors[name][3, 5] = value
-    save_file(tensors, weights, metadata={"format": "pt"})
-    with pytest.raises(BadData, match=rf"AB-125 .*: {name} holds NaN or Inf\n  take an older checkpoint"):
-        Checkpoint.load(folder).model(BertForMaskedLM, seed=0)
 
 
 def test_half_precision_weights_become_float32(folder: Path) -> None:

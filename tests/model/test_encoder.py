@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
+from torch.nn.attention import varlen
 from transformers import BertConfig, BertForMaskedLM
 
+from adaptbert.model import attention
 from adaptbert.model.encoder import Tokens, encode
 from adaptbert.model.packing import pack
 
@@ -36,6 +39,36 @@ def packed(
 ) -> torch.Tensor:
     rows = pack(np.array([len(text) for text in texts]), block)
     return encode(bert, rows, Tokens(torch.as_tensor(np.concatenate(texts))), needed)
+
+
+def by_document(
+    query: Tensor, key: Tensor, value: Tensor, cu_seq_q: Tensor, cu_seq_k: Tensor, max_q: int, max_k: int
+) -> Tensor:
+    """In the kernel's place: each document by itself, its scores scaled by the root of the size."""
+    assert query.shape == key.shape == value.shape
+    assert query.stride(-1) == key.stride(-1) == value.stride(-1) == 1
+    for bounds, longest in ((cu_seq_q, max_q), (cu_seq_k, max_k)):
+        assert bounds.dtype == torch.int32
+        assert bounds.is_contiguous()
+        assert (int(bounds[0]), int(bounds[-1])) == (0, len(query))
+        assert int(bounds.diff().max()) == longest
+    mixed = []
+    for first, last in zip(cu_seq_q[:-1].tolist(), cu_seq_q[1:].tolist(), strict=True):
+        q, k, v = (part[first:last].transpose(0, 1) for part in (query, key, value))
+        weights = torch.softmax(q @ k.transpose(1, 2) * query.shape[-1] ** -0.5, -1)
+        mixed.append((weights @ v).transpose(0, 1))
+    return torch.cat(mixed)
+
+
+@pytest.fixture(params=["products", "kernel", "fused"], autouse=True)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Of a processor; of a CUDA device, with its kernel replaced; and of one whose kernel cannot be used."""
+    if request.param == "kernel":
+        monkeypatch.setattr(attention, "flash_fits", lambda *_: True)
+        monkeypatch.setattr(varlen, "varlen_attn", by_document)
+    elif request.param == "fused":
+        monkeypatch.setattr(attention.Attention, "_by_products", attention.Attention._fused)
+    return str(request.param)
 
 
 @pytest.mark.parametrize("block", [16, 24, 40])
@@ -77,8 +110,10 @@ def test_attention_does_not_cross_documents_in_a_row() -> None:
     assert not torch.allclose(before[8:], after[8:], atol=1e-3)
 
 
-def test_dropout_is_on_in_training_and_off_otherwise() -> None:
+def test_dropout_is_on_in_training_and_off_otherwise(way: str) -> None:
     """In every place where the stock model has one: each alone makes two passes differ."""
+    if way == "kernel":
+        pytest.skip("the operator with a rate runs on CUDA alone")
     texts = documents([10])
     still = model(dropout=0.0).train()
     assert torch.equal(packed(still.bert, texts, 16), packed(still.bert, texts, 16))

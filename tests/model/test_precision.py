@@ -10,7 +10,6 @@ import platform
 import subprocess
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -20,8 +19,7 @@ import pytest
 import torch
 
 from adaptbert.base.files import read_json
-from adaptbert.model import checkpoint
-from adaptbert.model.precision import BF16, FLOAT32, Speeds, best, chosen, named_precision, speeds
+from adaptbert.model.precision import BF16, FLOAT32, Speeds, best, named_precision, speeds
 from adaptbert.prediction.predictor import Predictor
 from adaptbert.pretraining import rung_outputs
 from adaptbert.runtime.tracking import run as tracking
@@ -86,19 +84,6 @@ def test_a_busy_machine_does_not_change_it() -> None:
     assert {BF16 if one.bf16 > one.float32 else FLOAT32 for one in measurements} == {quiet}
 
 
-@ON_CPU
-@OLDER
-@pytest.mark.slow
-@pytest.mark.timeout(1200)
-@pytest.mark.parametrize("instructions", ["ALL", "AVX512_CORE", "AVX2"])
-def test_twenty_concurrent_processes_agree(instructions: str) -> None:
-    with ThreadPoolExecutor(8) as eight:
-        once = partial(measured, "result = best()[0]", ONEDNN_MAX_CPU_ISA=instructions)
-        names = [running.result() for running in [eight.submit(once) for _ in range(20)]]
-    assert len(set(names)) == 1
-    assert instructions == "ALL" or set(names) == {FLOAT32}
-
-
 def test_the_measurement_leaves_threads_and_random_state_unchanged() -> None:
     threads, state = torch.get_num_threads(), torch.get_rng_state()
     speeds.__wrapped__()
@@ -145,25 +130,6 @@ def test_the_printed_line(
     processor(monkeypatch, measurement)
     assert named_precision("pretrain.precision", value, lambda _: False) == name
     assert capsys.readouterr().out == line
-
-
-@ON_CPU
-@pytest.mark.parametrize(("measurement", "name"), [(FAST, BF16), (SLOW, FLOAT32)])
-def test_a_rung_is_the_one_of_the_name(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    measurement: Speeds,
-    name: str,
-) -> None:
-    """To the last byte: what auto took stands on the card, and no measured figure does."""
-    processor(monkeypatch, measurement)
-    by_itself, by_name = Ladder(tmp_path / "auto"), Ladder(tmp_path / "name")
-    by_itself.pretrain(precision="auto")
-    assert f"precision auto: {name} (" in capsys.readouterr().out
-    by_name.pretrain(precision=name)
-    assert by_itself.outputs() == by_name.outputs()
-    assert read_json(tmp_path / "auto/models/pretrain/small" / checkpoint.CARD)["params"]["precision"] == name
 
 
 @ON_CPU
@@ -246,8 +212,3 @@ def test_an_unfinished_run_keeps_its_precision(
     assert f"precision auto: {name}, in which this run was begun\n" in printed
     assert "left alone" not in printed
     assert ladder.outputs() == undisturbed.outputs()
-
-
-@pytest.mark.parametrize("name", [BF16, FLOAT32])
-def test_a_name_stays(name: str) -> None:
-    assert chosen(name) == name

@@ -233,9 +233,8 @@ def test_words_without_a_subword_token_are_answered(project: Project) -> None:
 @pytest.mark.parametrize(
     ("task", "options"),
     [
-        ("sequence_labelling_spans", {"decoder": "crf", "layers": "mix"}),
+        ("sequence_labelling_spans", {"decoder": "crf"}),
         ("sequence_labelling_tags", {"decoder": "crf"}),
-        ("single_sentence_class", {"pooling": "mean", "layers": "mix"}),
     ],
 )
 def test_what_stock_models_lack_answers_as_evaluation_did(tmp_path: Path, task: str, options: dict[str, str]) -> None:

@@ -35,14 +35,8 @@ ENCODER = DEMO["ladder"]["starts"]["small"]["encoder"]
         pytest.param(
             {"finetune.all.single_sentence": {"long_text": "head"}},
             "AB-111 params.yaml: finetune.all: options of single_sentence and sequence_labelling, but the task's shape "
-            "is sequence_labelling\n  write `sequence_labelling: {tag_scheme: bio, stride: 64}` in their place",
+            "is sequence_labelling\n  write `sequence_labelling: {stride: 64}` in their place",
             id="options of one task are not those of all",
-        ),
-        pytest.param(
-            {"collect_task.mention.target": "tags"},
-            "AB-111 params.yaml: finetune.mention: target 'tags' and tag_scheme 'bio': spans need one, tags take none"
-            "\n  take tag_scheme out of sequence_labelling",
-            id="a tag scheme belongs to spans",
         ),
         pytest.param(
             {"tokenizer.all.corpora": ["general", "domains"]},
@@ -219,8 +213,7 @@ def test_an_arm_that_is_fine_tuned_otherwise_is_a_notice() -> None:
     [
         ("sentence_pair", "class", "sentence_pair: {long_text: head}"),
         ("extractive_answer", "answer", "extractive_answer: {max_question: 32, stride: 48, max_answer: 32}"),
-        ("sequence_labelling", "spans", "sequence_labelling: {tag_scheme: bio, stride: 64}"),
-        ("sequence_labelling", "tags", "sequence_labelling: {stride: 64}"),
+        ("sequence_labelling", "spans", "sequence_labelling: {stride: 64}"),
     ],
 )
 @pytest.mark.parametrize("is_missing", [True, False])

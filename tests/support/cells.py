@@ -34,8 +34,8 @@ class Project:
         Args:
             options: of the shape, where they are not the usual ones.
         """
-        shape, target = self.kinds[task]
-        own = tiny_tasks.options(shape, target, **(options or {}))
+        shape, _ = self.kinds[task]
+        own = tiny_tasks.options(shape, **(options or {}))
         finetune(
             FinetuneParams(**tiny_params.cell_values(**{shape: own, **changes})),
             task=task,

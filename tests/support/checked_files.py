@@ -18,7 +18,7 @@ from tests.support.messages import messages_in
 BLOCKS: dict[str, Any] = {
     "single_sentence": {"long_text": "head"},
     "sentence_pair": {"long_text": "head"},
-    "sequence_labelling": {"stride": 32, "tag_scheme": "bio"},
+    "sequence_labelling": {"stride": 32},
     "extractive_answer": {"max_question": 16, "stride": 16, "max_answer": 16},
 }
 

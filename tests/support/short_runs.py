@@ -33,7 +33,7 @@ def made(**options: Any) -> tuple[FineTuning, LabelledBatches]:
     if frozen := options.pop("freeze", None):
         freeze(model, frozen)
     optim = tiny_params.optim(**options.pop("optim", {}))
-    module = FineTuning(model, shape, optim, STEPS, options.pop("second_pass", None))
+    module = FineTuning(model, shape, optim, STEPS, options.pop("r_drop", None))
     return module, LabelledBatches(examples.labelled(shape.targets(rows, examples)), 3, 8, 64)
 
 

@@ -235,7 +235,6 @@ def _cell(
             "tokens": 64_000,
             "tflop": 0.4,
             "parameters": 5_300_000,
-            "contract": {},
             "cost": {"tokens": 64_000 * len(seeds), "tflop": round(0.4 * len(seeds), 3)},
             "seeds": seeds,
         }

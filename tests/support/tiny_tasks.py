@@ -100,20 +100,20 @@ def described(shape: str, target: str | None = None, **changes: Any) -> TaskDesc
     return TaskDescription.of(about(shape, target) | changes)
 
 
-def options(shape: str, target: str | None = None, **changes: Any) -> Any:
+def options(shape: str, **changes: Any) -> Any:
     """Of a shape; windows overlap by half. None takes an option away."""
     usual: dict[str, dict[str, Any]] = {
         "single_sentence": {"long_text": "head"},
         "sentence_pair": {"long_text": "head"},
         "extractive_answer": {"max_question": 10, "stride": 24, "max_answer": 8},
-        "sequence_labelling": {"stride": 24, **({} if target == "tags" else {"tag_scheme": "bio"})},
+        "sequence_labelling": {"stride": 24},
     }
     values = {name: value for name, value in (usual[shape] | changes).items() if value is not None}
     return ShapeConfig.model_validate({shape: values}).options()
 
 
 def shape_of(shape: str, target: str | None = None, **changes: Any) -> Shape:
-    return shapes.shape_of(described(shape, target), options(shape, target, **changes))
+    return shapes.shape_of(described(shape, target), options(shape, **changes))
 
 
 def task(folder: Path, shape: str, rows_of: tuple[int, int, int] = (64, 24, 24), target: str | None = None) -> Path:

@@ -50,7 +50,7 @@ def test_two_processes_stop_together(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     def run(devices: int) -> tuple[Fitted, dict[str, torch.Tensor]]:
         monkeypatch.setenv("ADAPTBERT_DEVICES", str(devices))
-        module, stream = made(second_pass=RDropConfig(weight=1.0), optim={"layer_decay": 0.8})
+        module, stream = made(r_drop=RDropConfig(weight=1.0), optim={"layer_decay": 0.8})
         batches = UnfreezingBatches(stream, GradualUnfreezingConfig(layers_per_epoch=1), 2, EPOCH, 2)
         measure_at = dict.fromkeys(SCORES, lambda step: {"dev/score": SCORES[step]})
         how = replace(plan(12), keep_best=KeepBest("dev/score", 3))

@@ -87,19 +87,16 @@ def chance_error(curve: Sequence[Bin]) -> float:
     return float(np.sqrt(2 / np.pi) * sum(part.count * part.spread for part in curve) / total)
 
 
-def brier_score(probabilities: Floats, targets: NDArray[Any]) -> float:
-    """Mean squared distance of the probabilities from the outcomes; 0 is best (Brier 1950).
+def brier_score(probabilities: Floats, targets: Bools) -> float:
+    """Mean squared distance of the probabilities from the outcomes; 0 is best, 1 is worst (Brier 1950).
 
     Args:
-        probabilities: (rows, classes) with `targets` (rows,), the numbers of the classes: summed over classes, 2 is
-            worst. Or with `targets` of the same shape (binary, multi-label): a mean over all decisions, 1 is worst.
+        probabilities: of statements, (statements,).
+        targets: whether each is true, (statements,).
     """
     from sklearn.metrics import brier_score_loss
 
-    if probabilities.shape == targets.shape:
-        return float(brier_score_loss(targets.ravel().astype(bool), probabilities.ravel()))
-    classes = np.arange(probabilities.shape[-1])
-    return float(brier_score_loss(targets, probabilities, labels=classes, scale_by_half=False))
+    return float(brier_score_loss(targets.astype(bool), probabilities))
 
 
 def fit_temperature(logits: Floats, targets: NDArray[Any]) -> float:

@@ -145,8 +145,6 @@ class CellMetrics(Record):
     """Of the seed whose model is kept, as the two that follow."""
     tflop: float
     parameters: int
-    contract: dict[str, list[dict[str, str | int]]]
-    """`adaptbert.finetuning.metrics.contract.contract`"""
     unanswerable: dict[str, dict[str, int]] | None = Field(None, alias="lost")
     """Split -> reason -> rows whose right answer cannot be predicted; where the task type has such reasons."""
     cost: Cost

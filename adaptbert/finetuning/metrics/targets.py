@@ -23,27 +23,6 @@ Scores = dict[str, float]
 IsRight = Callable[[Any, Any], bool]
 
 
-def _always(task: TaskDescription) -> bool:
-    return True
-
-
-@dataclass(frozen=True)
-class Metric:
-    """How a metric is computed, as the contract of a cell records it.
-
-    Attributes:
-        least, most: the ends of its range; intervals are cut there.
-        is_of: whether it is computed for a task of its target.
-    """
-
-    average: str
-    scheme: str
-    library: str
-    least: float = 0.0
-    most: float = 1.0
-    is_of: Callable[[TaskDescription], bool] = _always
-
-
 def _none_right(gold: Sequence[Any]) -> None:
     return None
 
@@ -67,7 +46,7 @@ class Scoring:
     """Of one target.
 
     Attributes:
-        metrics: by name; cells are compared by the first.
+        metrics: their names; cells are compared by the first.
         score: gold answers, predicted answers and the task, to the metrics.
         right: gold answers of the whole set, to a function that decides whether an answer to a row is right;
             None for regression.
@@ -75,93 +54,58 @@ class Scoring:
         pairs: gold and predicted answer of a row, to its decisions for a confusion matrix; None: it has none.
     """
 
-    metrics: Mapping[str, Metric]
+    metrics: tuple[str, ...]
     score: Callable[[Sequence[Any], Sequence[Any], TaskDescription], Scores]
     right: Callable[[Sequence[Any]], IsRight | None] = _equal
     classes: Callable[[Sequence[Any], Sequence[Any]], ClassScores] | None = None
     pairs: Callable[[Any, Any], Iterable[Pair]] | None = None
 
 
-_MACRO = "macro: mean over the classes that occur among the right answers"
-_ROWS = "mean over rows"
-_SKLEARN, _SCIPY, _SEQEVAL, _OURS = "scikit-learn", "scipy", "seqeval", "adaptbert"
-_ONE, _SEVERAL, _TAG = "one label a row", "several labels a row", "one tag a token"
-_CONSTANT = "0 where one side is constant"
-_SPAN = Metric("micro: all spans together", "IOB2, strict: both ends and the type agree", _SEQEVAL)
-_ANSWER = Metric(
-    "mean over questions of the best answer",
-    "SQuAD (words); CMRC 2018 (characters, longest shared run) where most answers are in a script without spaces",
-    _OURS,
-)
-
 SCORING: Mapping[Target, Scoring] = {
     "class": Scoring(
-        {
-            "f1_macro": Metric(_MACRO, _ONE, _SKLEARN),
-            "accuracy": Metric(_ROWS, _ONE, _SKLEARN),
-            "f1_positive": Metric(
-                "none: F1 of the label that params call positive",
-                _ONE,
-                _SKLEARN,
-                is_of=lambda task: task.positive is not None,
-            ),
-        },
+        ("f1_macro", "accuracy", "f1_positive"),
         lambda gold, answers, task: classification_metrics(gold, answers, task.positive),
         classes=by_class.of_one_label,
         pairs=by_class.one_label,
     ),
     "labels": Scoring(
-        {
-            "f1_macro": Metric(_MACRO, _SEVERAL, _SKLEARN),
-            "f1_micro": Metric("micro: all decisions together", _SEVERAL, _SKLEARN),
-            "exact_match": Metric(_ROWS, "the whole set of labels is right", _SKLEARN),
-        },
+        ("f1_macro", "f1_micro", "exact_match"),
         lambda gold, answers, task: label_metrics(gold, answers, task.labels),
         right=_same_set,
         classes=by_class.of_multi_label,
     ),
     "number": Scoring(
-        {
-            "pearson": Metric("all rows together", _CONSTANT, _SCIPY, least=-1.0),
-            "spearman": Metric("all rows together", _CONSTANT, _SCIPY, least=-1.0),
-            "rmse": Metric("all rows together", "in the unit of the target; lower is better", _SKLEARN, most=inf),
-        },
+        ("pearson", "spearman", "rmse"),
         lambda gold, answers, task: number_metrics(gold, answers),
         right=_none_right,
     ),
     "spans": Scoring(
-        {"f1_span": _SPAN, "precision_span": _SPAN, "recall_span": _SPAN},
+        ("f1_span", "precision_span", "recall_span"),
         lambda gold, answers, task: span_metrics(gold, answers),
         classes=by_class.of_spans,
         pairs=by_class.each_type,
     ),
     "tags": Scoring(
-        {
-            "accuracy": Metric("mean over tokens", _TAG, _SKLEARN),
-            "f1_macro": Metric(_MACRO, _TAG, _SKLEARN),
-        },
+        ("accuracy", "f1_macro"),
         lambda gold, answers, task: tag_metrics(gold, answers),
         classes=by_class.of_words,
         pairs=by_class.each_word,
     ),
     "answer": Scoring(
-        {"f1_answer": _ANSWER, "exact_match": _ANSWER},
+        ("f1_answer", "exact_match"),
         lambda gold, answers, task: answer_metrics(gold, answers),
         right=_one_of_them,
     ),
 }
 
-COMPARED_BY: Mapping[Target, str] = {target: next(iter(scoring.metrics)) for target, scoring in SCORING.items()}
+COMPARED_BY: Mapping[Target, str] = {target: scoring.metrics[0] for target, scoring in SCORING.items()}
 
-
-_RANGES = {
-    name: (metric.least, metric.most) for scoring in SCORING.values() for name, metric in scoring.metrics.items()
-}
+_RANGES = {"pearson": (-1.0, 1.0), "spearman": (-1.0, 1.0), "rmse": (0.0, inf)}
 
 
 def limits(metric: str) -> tuple[float, float]:
-    """The least and the largest value of a metric."""
-    return _RANGES[metric]
+    """The least and the largest value of a metric; intervals are cut there."""
+    return _RANGES.get(metric, (0.0, 1.0))
 
 
 def right_answers(rows: Sequence[Mapping[str, Any]], target: Target) -> list[Any]:

@@ -1,7 +1,7 @@
 """R-Drop: a loss term for the divergence of two forward passes with different dropout (Liang et al. 2021, section
 2.1)."""
 
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
@@ -16,9 +16,6 @@ class RDropConfig(Config):
 
     weight: Annotated[float, Field(gt=0)]
     """The paper's alpha: 1 to 5 for classification there."""
-
-    passes: ClassVar[float] = 2
-    """Work beside that of a step without."""
 
     def loss(self, one: "Tensor", other: "Tensor", log_one: "Tensor", log_other: "Tensor") -> "Tensor":
         """Half of the paper's sum, so that the loss has the scale of one without R-Drop.

@@ -1,75 +1,35 @@
-"""Linear-chain conditional random field over flat batches, and the most probable legal tags of a scheme.
+"""Linear-chain conditional random field over flat batches, and the most probable legal tags.
 
 Logits are flat, (places, tags), sequence after sequence; `counts`, (sequences,), is the number of places of each, also
 0. Sums over all paths are computed place by place, for all sequences at once.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-Scheme = Literal["io", "bio", "iobes"]
+from adaptbert.rows.tag_schemes import OUTSIDE
 
 NEVER = -1e4
 """Score of an illegal transition in a sum over paths: its share is 0 in float32, and its gradient is not NaN."""
 
-
-@dataclass(frozen=True)
-class Legal:
-    """Which tags may begin a sequence, (tags,); follow another, (from, to); and end a sequence, (tags,)."""
-
-    start: Tensor
-    between: Tensor
-    end: Tensor
-
-    def to(self, device: torch.device) -> "Legal":
-        """The same on another device."""
-        return Legal(self.start.to(device), self.between.to(device), self.end.to(device))
+Legal = tuple[Tensor, Tensor]
+"""Which tags may begin a sequence, (tags,), and follow another, (from, to); every tag may end one."""
 
 
-@dataclass(frozen=True)
-class _Rules:
-    """Prefixes that must continue a span of their type, that leave a span open, and that may not end one."""
-
-    goes_on: str
-    leaves_open: str
-    unfinished: str
-
-
-_RULES: dict[Scheme, _Rules] = {
-    "io": _Rules("", "", ""),
-    "bio": _Rules("I", "BI", ""),
-    "iobes": _Rules("IE", "BI", "BI"),
-}
-
-
-def legal_transitions(tags: Sequence[str], scheme: Scheme | None) -> Legal:
-    """The transitions that a scheme allows.
+def legal_transitions(tags: Sequence[str]) -> Legal:
+    """The transitions of BIO: `I-x` continues `B-x` or `I-x`.
 
     Args:
-        tags: `O`, or a prefix, `-` and a type; any names where there is no scheme.
-        scheme: None where every tag may follow every other (parts of speech).
-
-    Raises:
-        ValueError: some sequences could not be tagged at all.
+        tags: `O`, or `B` or `I`, `-` and a type.
     """
-    rules = _RULES["io" if scheme is None else scheme]
-    parts = [(tag[:1], tag[2:]) if scheme is not None and tag != "O" else ("", tag) for tag in tags]
 
-    def may_follow(one: tuple[str, str], other: tuple[str, str]) -> bool:
-        if other[0] and other[0] in rules.goes_on:
-            return one[0] != "" and one[0] in rules.leaves_open and one[1] == other[1]
-        return not (one[0] and one[0] in rules.unfinished)
+    def may_follow(one: str, other: str) -> bool:
+        return not other.startswith("I-") or (one != OUTSIDE and one[2:] == other[2:])
 
-    start = torch.tensor([not (prefix and prefix in rules.goes_on) for prefix, _ in parts])
-    end = torch.tensor([not (prefix and prefix in rules.unfinished) for prefix, _ in parts])
-    between = torch.tensor([[may_follow(one, other) for other in parts] for one in parts])
-    if not (start & end & between.diagonal()).any():
-        raise ValueError(f"no tag of {list(tags)} can stand alone: some rows would have no legal {scheme} tags")
-    return Legal(start, between, end)
+    start = torch.tensor([not tag.startswith("I-") for tag in tags])
+    return start, torch.tensor([[may_follow(one, other) for other in tags] for one in tags])
 
 
 class CRF(nn.Module):
@@ -80,18 +40,19 @@ class CRF(nn.Module):
 
     Args:
         tags: in the order of the logits.
-        scheme: illegal sequences have no part in the likelihood and are never decoded.
+        are_spans: in BIO; illegal sequences have no part in the likelihood and are never decoded. Else every tag may
+            follow every other (parts of speech).
     """
 
-    def __init__(self, tags: Sequence[str], scheme: Scheme | None) -> None:
+    def __init__(self, tags: Sequence[str], are_spans: bool) -> None:
         super().__init__()
-        legal = legal_transitions(tags, scheme)
+        every = torch.ones(len(tags), dtype=torch.bool)
+        start, between = legal_transitions(tags) if are_spans else (every, every.expand(len(tags), -1))
         self.start = nn.Parameter(torch.zeros(len(tags)))
         self.between = nn.Parameter(torch.zeros(len(tags), len(tags)))
         self.end = nn.Parameter(torch.zeros(len(tags)))
-        self.register_buffer("legal_start", legal.start, persistent=False)
-        self.register_buffer("legal_between", legal.between, persistent=False)
-        self.register_buffer("legal_end", legal.end, persistent=False)
+        self.register_buffer("legal_start", start, persistent=False)
+        self.register_buffer("legal_between", between.clone(), persistent=False)
 
     def log_likelihood(
         self,
@@ -114,10 +75,10 @@ class CRF(nn.Module):
         """
         with torch.autocast(logits.device.type, enabled=False):
             logits = logits.to(self.start.dtype)
-            start, between, end = self._scores(NEVER)
+            start, between = self._scores(NEVER)
             starts, finals = (
                 scores.expand(len(counts), -1) if applies is None else scores * applies[:, None]
-                for scores, applies in ((start, begins), (end, ends))
+                for scores, applies in ((start, begins), (self.end, ends))
             )
             scores = (starts, between, finals)
             return _score(logits, counts, targets, *scores) - _log_partition(_Padded(logits, counts, longest), *scores)
@@ -129,8 +90,8 @@ class CRF(nn.Module):
         """
         with torch.enable_grad(), torch.autocast(logits.device.type, enabled=False):
             logits = logits.detach().to(self.start.dtype).requires_grad_()
-            start, between, end = self._scores(NEVER)
-            starts, finals = (scores.expand(len(counts), -1) for scores in (start, end))
+            start, between = self._scores(NEVER)
+            starts, finals = (scores.expand(len(counts), -1) for scores in (start, self.end))
             total = _log_partition(_Padded(logits, counts), starts, between, finals).sum()
             (marginals,) = torch.autograd.grad(total, logits)
             return marginals
@@ -138,16 +99,15 @@ class CRF(nn.Module):
     def decode(self, logits: Tensor, counts: Tensor) -> Tensor:
         """The most probable legal tags, (places,)."""
         with torch.autocast(logits.device.type, enabled=False):
-            return _viterbi(_Padded(logits.to(self.start.dtype), counts), *self._scores(-torch.inf))
+            return _viterbi(_Padded(logits.to(self.start.dtype), counts), *self._scores(-torch.inf), self.end)
 
-    def _scores(self, illegal: float) -> tuple[Tensor, Tensor, Tensor]:
+    def _scores(self, illegal: float) -> tuple[Tensor, Tensor]:
+        """Of the start and of transitions."""
         assert isinstance(self.legal_start, Tensor)
         assert isinstance(self.legal_between, Tensor)
-        assert isinstance(self.legal_end, Tensor)
         return (
             self.start.masked_fill(~self.legal_start, illegal),
             self.between.masked_fill(~self.legal_between, illegal),
-            self.end.masked_fill(~self.legal_end, illegal),
         )
 
 
@@ -156,12 +116,11 @@ def decode(logits: Tensor, counts: Tensor, legal: Legal) -> Tensor:
 
     Logits and log-probabilities give the same tags.
     """
-    legal = legal.to(logits.device)
     with torch.autocast(logits.device.type, enabled=False):
         logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
         zero, never = logits.new_zeros(()), logits.new_full((), -torch.inf)
-        start, between, end = (torch.where(mask, zero, never) for mask in (legal.start, legal.between, legal.end))
-        return _viterbi(_Padded(logits, counts), start, between, end)
+        start, between = (torch.where(mask.to(logits.device), zero, never) for mask in legal)
+        return _viterbi(_Padded(logits, counts), start, between, torch.zeros_like(start))
 
 
 class _Padded:

@@ -4,13 +4,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 Int64 = NDArray[np.int64]
 Row = Mapping[str, Any]
@@ -85,26 +82,6 @@ class Examples:
     @cached_property
     def _first_places(self) -> Int64:
         return np.cumsum(self.counts) - self.counts
-
-
-class Batch(Protocol):
-    """The input of a loss: examples of a forward pass.
-
-    Attributes:
-        targets: of each place, (places, ...).
-        owners: the example of each place, (places,).
-        most_places: of an example.
-        size: examples.
-    """
-
-    @property
-    def targets(self) -> "Tensor": ...
-    @property
-    def owners(self) -> "Tensor": ...
-    @property
-    def most_places(self) -> int: ...
-    @property
-    def size(self) -> int: ...
 
 
 def arranged(

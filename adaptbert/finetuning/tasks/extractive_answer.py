@@ -14,13 +14,12 @@ from pydantic import Field
 
 from adaptbert.base import bounds
 from adaptbert.base.config import contradiction
-from adaptbert.base.task_types import Target
 from adaptbert.finetuning.metrics import answer_overlap as answer_text
 from adaptbert.finetuning.metrics.targets import COMPARED_BY, SCORING, right_answers
 from adaptbert.finetuning.tasks.answer_borders import CUT, borders, character_range
 from adaptbert.finetuning.tasks.best_spans import BestSpan, best_spans, best_threshold
-from adaptbert.finetuning.tasks.examples import Batch, Examples, arranged
-from adaptbert.finetuning.tasks.pooling import LayersConfig, Pooling
+from adaptbert.finetuning.tasks.examples import Examples, arranged
+from adaptbert.finetuning.tasks.task_options import TaskOptions
 from adaptbert.finetuning.tasks.windows import windows
 from adaptbert.rows.task_description import TaskDescription
 from adaptbert.tokenization.store.tokenizer import Tokenizer
@@ -28,12 +27,14 @@ from adaptbert.tokenization.store.tokenizer import Tokenizer
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from adaptbert.finetuning.module import LabelledBatch
+
 Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
 THRESHOLD = "no_answer_threshold"
 
 
-class ExtractiveAnswerConfig(LayersConfig):
+class ExtractiveAnswerConfig(TaskOptions):
     """How contexts are encoded and answers selected."""
 
     max_question: Annotated[int, Field(gt=0, le=bounds.POSITIONS)]
@@ -56,7 +57,7 @@ class ExtractiveAnswerConfig(LayersConfig):
             raise contradiction(problem, f"write a stride of at most {room}")
 
     @classmethod
-    def example(cls, target: Target, max_length: int) -> str:
+    def example(cls, max_length: int) -> str:
         question = max_length // 4
         return f"{{max_question: {question}, stride: {(max_length - question) // 2}, max_answer: {question}}}"
 
@@ -73,10 +74,8 @@ class ExtractiveAnswer:
         self.classes: list[str] = []
         self.metric = COMPARED_BY[task.target]
         self._task, self._options, self._may_be_none = task, options, bool(task.no_answer)
-        self.pooling = Pooling(options.layers)
 
     def extend(self, model: Any) -> "ExtractiveAnswer":
-        self.pooling.extend(model)
         return self
 
     def hugging_face_class(self) -> Any:
@@ -163,7 +162,7 @@ class ExtractiveAnswer:
         scores: Tensor = model.qa_outputs(hidden)
         return scores
 
-    def loss(self, logits: "Tensor", batch: Batch) -> "Tensor":
+    def loss(self, logits: "Tensor", batch: "LabelledBatch") -> "Tensor":
         """Mean cross-entropy of start and end over all tokens of a window; a window without targets adds 0."""
         scores = logits.float()
         right = (scores * batch.targets).sum()
@@ -172,7 +171,7 @@ class ExtractiveAnswer:
         # whose log-sum-exp must not be lowered.
         return ((_log_sums(scores, batch.owners, batch.size) * target_counts).sum() - right) / (2 * batch.size)
 
-    def log_probabilities(self, logits: "Tensor", batch: Batch) -> "Tensor":
+    def log_probabilities(self, logits: "Tensor", batch: "LabelledBatch") -> "Tensor":
         scores = logits.float()
         return scores - _log_sums(scores, batch.owners, batch.size)[batch.owners]
 

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from adaptbert.finetuning.tasks.examples import Examples, arranged, whole
-from adaptbert.finetuning.tasks.pooling import VectorConfig
+from adaptbert.finetuning.tasks.task_options import SentenceOptions
 from adaptbert.finetuning.tasks.windows import head_tail
 from adaptbert.tokenization.store.tokenizer import Tokenizer
 
 
-class SentencePairConfig(VectorConfig):
+class SentencePairConfig(SentenceOptions):
     """How pairs are encoded."""
 
     long_text: Literal["head", "head_tail"]

@@ -1,6 +1,6 @@
 """Single sentences and sentence pairs, with any head: a linear layer on one vector.
 
-The vector is by default the pooled [CLS] (Devlin et al. 2019, section 4.1). The scores of a row with several windows
+The vector is the pooled [CLS] (Devlin et al. 2019, section 4.1). The scores of a row with several windows
 are their mean.
 """
 
@@ -12,14 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adaptbert.finetuning.metrics.targets import COMPARED_BY, SCORING, right_answers
-from adaptbert.finetuning.tasks.examples import Batch, Examples
-from adaptbert.finetuning.tasks.pooling import Pooling, VectorConfig
+from adaptbert.finetuning.tasks.examples import Examples
 from adaptbert.finetuning.tasks.targets import Head
 from adaptbert.rows.task_description import TaskDescription
 from adaptbert.tokenization.store.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from adaptbert.finetuning.module import LabelledBatch
 
 Arrange = Callable[[Sequence[Mapping[str, Any]], Tokenizer, int], Examples]
 """Rows, a tokenizer and the most tokens of an example, to examples in which the head reads [CLS]."""
@@ -32,16 +33,13 @@ class Sentences:
         task: its target is scored.
         arrange: encodes rows.
         head: of the target.
-        options: define the vector.
     """
 
-    def __init__(self, task: TaskDescription, arrange: Arrange, head: Head, options: VectorConfig) -> None:
-        self._task, self._arrange, self._head, self._options = task, arrange, head, options
+    def __init__(self, task: TaskDescription, arrange: Arrange, head: Head) -> None:
+        self._task, self._arrange, self._head = task, arrange, head
         self.classes, self.metric = head.classes, COMPARED_BY[task.target]
-        self.pooling = Pooling(options.layers, mean=options.pooling == "mean")
 
     def extend(self, model: Any) -> "Sentences":
-        self.pooling.extend(model)
         return self
 
     def hugging_face_class(self) -> Any:
@@ -62,18 +60,16 @@ class Sentences:
         return {}
 
     def logits(self, model: Any, hidden: "Tensor") -> "Tensor":
-        if self._options.pooling in (None, "pooler"):
-            hidden = model.bert.pooler(hidden[:, None])
-        return self._head.head(model, model.dropout(hidden))
+        return self._head.head(model, model.dropout(model.bert.pooler(hidden[:, None])))
 
-    def loss(self, logits: "Tensor", batch: Batch) -> "Tensor":
+    def loss(self, logits: "Tensor", batch: "LabelledBatch") -> "Tensor":
         return self._head.loss(logits, batch.targets)
 
-    def log_probabilities(self, logits: "Tensor", batch: Batch) -> "Tensor":
+    def log_probabilities(self, logits: "Tensor", batch: "LabelledBatch") -> "Tensor":
         return self._head.log_probabilities(logits)
 
     def fold_scale(self, model: Any) -> "Sentences":
-        return Sentences(self._task, self._arrange, self._head.fold_scale(model), self._options)
+        return Sentences(self._task, self._arrange, self._head.fold_scale(model))
 
     def check_tuned(self, tuned: Mapping[str, float]) -> None:
         """These task types tune nothing."""

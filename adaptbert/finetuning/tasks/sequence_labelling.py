@@ -16,12 +16,11 @@ from pydantic import Field
 
 from adaptbert.base import bounds
 from adaptbert.base.config import contradiction
-from adaptbert.base.task_types import Target
 from adaptbert.finetuning.metrics.targets import COMPARED_BY, SCORING, right_answers
-from adaptbert.finetuning.tasks.examples import Batch, Examples, arranged, gather
-from adaptbert.finetuning.tasks.pooling import LayersConfig, Pooling
+from adaptbert.finetuning.tasks.examples import Examples, arranged, gather
 from adaptbert.finetuning.tasks.tag_decoding import best_legal, crf_by_rows
 from adaptbert.finetuning.tasks.targets import cross_entropy, named, softmax
+from adaptbert.finetuning.tasks.task_options import TaskOptions
 from adaptbert.finetuning.tasks.windows import owners, word_windows
 from adaptbert.rows import tag_schemes
 from adaptbert.rows.targets import TARGETS
@@ -31,24 +30,23 @@ from adaptbert.tokenization.store.tokenizer import Tokenizer
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from adaptbert.finetuning.module import LabelledBatch
     from adaptbert.finetuning.tasks.crf import CRF
 
 Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
-STORED: tag_schemes.Scheme = "bio"
-"""The scheme of validated sets, whatever scheme is trained."""
+SCHEME: tag_schemes.Scheme = "bio"
+"""The scheme of validated sets, and the one that is trained."""
 COMMONEST = "commonest_tag"
 CRF_NAME = "crf"
 BEGINS, ENDS = 1, 2  # bits
 
 
-class SequenceLabellingConfig(LayersConfig):
+class SequenceLabellingConfig(TaskOptions):
     """How words are encoded and tagged."""
 
     stride: Annotated[int, Field(gt=0, le=bounds.POSITIONS)]
     """Tokens by which a window begins after the one before it, in a row longer than `max_length`."""
-    tag_scheme: Literal["io", "bio", "iobes"] | None = None
-    """How spans are trained and decoded; for the target `spans`. `io` joins adjacent spans of one type."""
     decoder: Literal["softmax", "crf"] | None = None
     """Whether tags are trained word by word (softmax), or as sequences with transition scores (crf). Left out: softmax.
     Neither predicts illegal sequences."""
@@ -58,17 +56,9 @@ class SequenceLabellingConfig(LayersConfig):
             problem = f"stride {self.stride} leaves out tokens: max_length {max_length} holds two less"
             raise contradiction(problem, f"write a stride of at most {max_length - 2}")
 
-    def mismatch(self, target: Target) -> tuple[str, str] | None:
-        if (self.tag_scheme is not None) == TARGETS[target].marks_spans:
-            return None
-        problem = f"target '{target}' and tag_scheme '{self.tag_scheme}': spans need one, tags take none"
-        remedy = "write tag_scheme: bio into" if TARGETS[target].marks_spans else "take tag_scheme out of"
-        return problem, f"{remedy} sequence_labelling"
-
     @classmethod
-    def example(cls, target: Target, max_length: int) -> str:
-        scheme = "tag_scheme: bio, " if TARGETS[target].marks_spans else ""
-        return f"{{{scheme}stride: {max_length // 2}}}"
+    def example(cls, max_length: int) -> str:
+        return f"{{stride: {max_length // 2}}}"
 
 
 class SequenceLabelling:
@@ -76,30 +66,26 @@ class SequenceLabelling:
 
     Args:
         task: its labels are types of spans, or tags.
-        options: of this task type; with a `tag_scheme` for spans.
+        options: of this task type.
         crf: of the model whose shape this is.
     """
 
     def __init__(self, task: TaskDescription, options: SequenceLabellingConfig, crf: "CRF | None" = None) -> None:
-        labels = list(task.labels)
         self.metric = COMPARED_BY[task.target]
-        self.pooling = Pooling(options.layers)
         self._task, self._options, self._crf = task, options, crf
-        self._scheme, self._stride = options.tag_scheme, options.stride
-        if self._scheme is None:
-            self.classes = labels
-        else:
-            prefixes = tag_schemes.PREFIXES[self._scheme]
-            self.classes = [tag_schemes.OUTSIDE, *(f"{prefix}-{label}" for label in labels for prefix in prefixes)]
+        self._are_spans = TARGETS[task.target].marks_spans
+        self.classes = list(task.labels)
+        if self._are_spans:
+            prefixes = tag_schemes.PREFIXES[SCHEME]
+            self.classes = [tag_schemes.OUTSIDE, *(f"{prefix}-{label}" for label in task.labels for prefix in prefixes)]
         self._number = {tag: number for number, tag in enumerate(self.classes)}
 
     def extend(self, model: Any) -> "SequenceLabelling":
-        self.pooling.extend(model)
         if self._options.decoder != "crf":
             return self
         from adaptbert.finetuning.tasks.crf import CRF
 
-        crf = CRF(self.classes, self._scheme)
+        crf = CRF(self.classes, self._are_spans)
         model.add_module(CRF_NAME, crf)
         return SequenceLabelling(self._task, self._options, crf)
 
@@ -136,7 +122,7 @@ class SequenceLabelling:
         """Windows of a row of `length` tokens, and the first tokens of those words that each one tags."""
         if length <= room:
             return [((0, length), firsts)]
-        windows = word_windows(firsts, length, room, self._stride)
+        windows = word_windows(firsts, length, room, self._options.stride)
         own: list[list[int]] = [[] for _ in windows]
         for first, window in zip(firsts, owners(firsts, windows), strict=True):
             own[window].append(first)
@@ -150,7 +136,7 @@ class SequenceLabelling:
         """
         row, words = examples.rows[examples.owners()], examples.spans[:, 0]
         if self._options.decoder != "crf":
-            numbers = [[self._number[tag] for tag in self._trained(record["tags"])] for record in rows]
+            numbers = [[self._number[tag] for tag in record["tags"]] for record in rows]
             return np.array([numbers[one][word] for one, word in zip(row, words, strict=True)], np.int64)
         targets = np.zeros((len(words), 2), np.int64)
         for places in np.split(np.arange(len(words)), np.flatnonzero(np.diff(row)) + 1):
@@ -164,23 +150,16 @@ class SequenceLabelling:
     def unanswerable(self, rows: Sequence[Mapping[str, Any]], examples: Examples) -> dict[str, int]:
         return {}
 
-    def _trained(self, tags: Sequence[str]) -> Sequence[str]:
-        if self._scheme in (None, STORED):
-            return tags
-        return tag_schemes.tags(tag_schemes.spans(tags, STORED), len(tags), self._scheme)
-
     def _placed(self, tags: Sequence[str], words: Sequence[int]) -> Sequence[str]:
         """The tags of some words of a row, in their order, made legal as if the row had no others."""
-        if self._scheme is None:
-            return [tags[word] for word in words]
-        legal_tags = tag_schemes.legal([tags[word] for word in words], STORED)
-        return self._trained(legal_tags)
+        placed = [tags[word] for word in words]
+        return tag_schemes.legal(placed, SCHEME) if self._are_spans else placed
 
     def logits(self, model: Any, hidden: "Tensor") -> "Tensor":
         scores: Tensor = model.classifier(model.dropout(hidden))
         return scores
 
-    def loss(self, logits: "Tensor", batch: Batch) -> "Tensor":
+    def loss(self, logits: "Tensor", batch: "LabelledBatch") -> "Tensor":
         if self._crf is None:
             return cross_entropy(logits, batch.targets)
         # Not `bincount`: a GPU would wait for the largest number.
@@ -194,19 +173,19 @@ class SequenceLabelling:
         likelihoods = self._crf.log_likelihood(logits, counts, tags, begins, ends, batch.most_places)
         return -likelihoods.sum() / max(1, len(tags))
 
-    def log_probabilities(self, logits: "Tensor", batch: Batch) -> "Tensor":
+    def log_probabilities(self, logits: "Tensor", batch: "LabelledBatch") -> "Tensor":
         return logits.float().log_softmax(-1)
 
     def fold_scale(self, model: Any) -> "SequenceLabelling":
         return self
 
     def check_tuned(self, tuned: Mapping[str, float]) -> None:
-        if self._scheme is None and not 0 <= tuned[COMMONEST] < len(self.classes):
+        if not self._are_spans and not 0 <= tuned[COMMONEST] < len(self.classes):
             raise ValueError(f"{COMMONEST} is not the number of a label")
 
     def tune(self, rows: Sequence[Mapping[str, Any]], examples: Examples, logits: Float64) -> dict[str, float]:
         """The number of the most frequent tag, for words without a subword token; with spans such words are outside."""
-        if self._scheme is not None:
+        if self._are_spans:
             return {}
         counts = Counter(tag for row in rows for tag in row["tags"])
         return {COMMONEST: float(self._number[min(counts, key=lambda tag: (-counts[tag], tag))])}
@@ -223,9 +202,8 @@ class SequenceLabelling:
         sure = probabilities[np.arange(len(best)), best]
         answers, confidence = [], np.ones(len(rows))
         for number, words in enumerate(np.split(np.arange(len(best)), ends[:-1])):
-            tags = [self.classes[tag] for tag in best[words]]
+            answers.append([self.classes[tag] for tag in best[words]])
             confidence[number] = sure[words].min(initial=1.0)
-            answers.append(tags if self._scheme is None else self._stored(tags, self._scheme))
         return answers, confidence
 
     def details(
@@ -241,7 +219,7 @@ class SequenceLabelling:
     def _scores(self, counts: Int64, examples: Examples, logits: Float64, tuned: Mapping[str, float]) -> Float64:
         """Scores of the words of all rows, (words, tags); words without a subword token get one tag with certainty."""
         known = (np.cumsum(counts) - counts)[examples.rows[examples.owners()]] + examples.spans[:, 0]
-        unseen = 0 if self._scheme is not None else int(tuned[COMMONEST])
+        unseen = 0 if self._are_spans else int(tuned[COMMONEST])
         scores = np.full((int(counts.sum()), len(self.classes)), -np.inf)
         scores[:, unseen] = 0
         scores[known] = logits
@@ -262,11 +240,7 @@ class SequenceLabelling:
         """
         if self._crf is not None:
             return crf_by_rows(self._crf.decode, scores, counts, self._crf.start.device)
-        return scores.argmax(-1) if self._scheme is None else best_legal(scores, counts, self.classes, self._scheme)
-
-    @staticmethod
-    def _stored(tags: list[str], scheme: tag_schemes.Scheme) -> list[str]:
-        return tags if scheme == STORED else tag_schemes.tags(tag_schemes.spans(tags, scheme), len(tags), STORED)
+        return best_legal(scores, counts, self.classes) if self._are_spans else scores.argmax(-1)
 
     def gold(self, rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
         return right_answers(rows, self._task.target)

@@ -12,22 +12,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adaptbert.base.config import Config
-from adaptbert.base.task_types import Target, TaskType
+from adaptbert.base.task_types import TaskType
 from adaptbert.finetuning.tasks import sentence_pair, single_sentence
-from adaptbert.finetuning.tasks.examples import Batch, Examples
+from adaptbert.finetuning.tasks.examples import Examples
 from adaptbert.finetuning.tasks.extractive_answer import ExtractiveAnswer, ExtractiveAnswerConfig
-from adaptbert.finetuning.tasks.pooling import LayersConfig, Pooling
 from adaptbert.finetuning.tasks.sentence_pair import SentencePairConfig
 from adaptbert.finetuning.tasks.sentences import Sentences
 from adaptbert.finetuning.tasks.sequence_labelling import SequenceLabelling, SequenceLabellingConfig
 from adaptbert.finetuning.tasks.single_sentence import SingleSentenceConfig
 from adaptbert.finetuning.tasks.targets import FOLDED, HEADS, Weights
+from adaptbert.finetuning.tasks.task_options import TaskOptions
 from adaptbert.rows.targets import TARGETS
 from adaptbert.rows.task_description import TaskDescription
 from adaptbert.tokenization.store.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from adaptbert.finetuning.module import LabelledBatch
 
 Row = Mapping[str, Any]
 
@@ -42,11 +44,6 @@ class Shape(Protocol):
 
     classes: list[str]
     metric: str
-
-    @property
-    def pooling(self) -> Pooling:
-        """How the vectors of the head are computed from the encoder."""
-        ...
 
     def extend(self, model: Any) -> "Shape":
         """Before training: add the modules that its Hugging Face class lacks to the model. Returns the model's
@@ -77,11 +74,11 @@ class Shape(Protocol):
         """Scores, (places, scores), from the hidden states at the places, (places, hidden)."""
         ...
 
-    def loss(self, logits: "Tensor", batch: Batch) -> "Tensor":
+    def loss(self, logits: "Tensor", batch: "LabelledBatch") -> "Tensor":
         """The training loss, the mean over a batch."""
         ...
 
-    def log_probabilities(self, logits: "Tensor", batch: Batch) -> "Tensor":
+    def log_probabilities(self, logits: "Tensor", batch: "LabelledBatch") -> "Tensor":
         """Of all outcomes of each decision, in any layout."""
         ...
 
@@ -137,10 +134,10 @@ class ShapeConfig(Config):
         """The task types whose options are set; it should be one."""
         return [name for name in SHAPES if getattr(self, name) is not None]
 
-    def options(self) -> LayersConfig:
+    def options(self) -> TaskOptions:
         """Of the one task type."""
         (task_type,) = self.task_types
-        options: LayersConfig = getattr(self, task_type)
+        options: TaskOptions = getattr(self, task_type)
         return options
 
 
@@ -153,16 +150,16 @@ class ShapeSpec:
         make: builds the shape from a task, its options and the weights of its labels.
     """
 
-    options: type[LayersConfig]
+    options: type[TaskOptions]
     make: Callable[[TaskDescription, Any, Weights], Shape]
 
 
 def _single_sentence(task: TaskDescription, options: SingleSentenceConfig, weights: Weights) -> Shape:
-    return Sentences(task, partial(single_sentence.arrange, options), HEADS[task.target](task, weights), options)
+    return Sentences(task, partial(single_sentence.arrange, options), HEADS[task.target](task, weights))
 
 
 def _sentence_pair(task: TaskDescription, options: SentencePairConfig, weights: Weights) -> Shape:
-    return Sentences(task, partial(sentence_pair.arrange, options), HEADS[task.target](task, weights), options)
+    return Sentences(task, partial(sentence_pair.arrange, options), HEADS[task.target](task, weights))
 
 
 SHAPES: Mapping[TaskType, ShapeSpec] = {
@@ -177,7 +174,7 @@ SHAPES: Mapping[TaskType, ShapeSpec] = {
 }
 
 
-def shape_of(task: TaskDescription, options: LayersConfig, class_weights: Weights = None) -> Shape:
+def shape_of(task: TaskDescription, options: TaskOptions, class_weights: Weights = None) -> Shape:
     """The shape of a task.
 
     Args:
@@ -199,17 +196,15 @@ def from_card(card: Mapping[str, Any]) -> Shape:
     config = ShapeConfig.model_validate({card["shape"]: card["options"]})
     is_number = TARGETS[card["target"]].cell == "number"  # its unit is in the weights, whatever range the card names
     task = TaskDescription.of({**card, "range": list(FOLDED)} if is_number else card)
-    if problem := mismatch(config, task.task_type, task.target, card["max_length"]):
-        raise ValueError(problem[0])
     shape = shape_of(task, config.options())
     shape.check_tuned(card["tuned"])
     return shape
 
 
-def mismatch(config: ShapeConfig, task_type: TaskType, target: Target, max_length: int) -> tuple[str, str] | None:
-    """Why the options do not fit a task of this type and target, and the fix; None where they fit."""
-    if config.task_types != [task_type]:
-        problem = f"options of {' and '.join(config.task_types) or 'no shape'}, but the task's shape is {task_type}"
-        example = SHAPES[task_type].options.example(target, max_length)
-        return problem, f"write `{task_type}: {example}`{' in their place' if config.task_types else ''}"
-    return config.options().mismatch(target)
+def mismatch(config: ShapeConfig, task_type: TaskType, max_length: int) -> tuple[str, str] | None:
+    """Why the options do not fit a task of this type, and the fix; None where they fit."""
+    if config.task_types == [task_type]:
+        return None
+    problem = f"options of {' and '.join(config.task_types) or 'no shape'}, but the task's shape is {task_type}"
+    example = SHAPES[task_type].options.example(max_length)
+    return problem, f"write `{task_type}: {example}`{' in their place' if config.task_types else ''}"

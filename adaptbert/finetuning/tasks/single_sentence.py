@@ -8,12 +8,12 @@ from pydantic import Field, model_validator
 from adaptbert.base import bounds
 from adaptbert.base.config import contradiction
 from adaptbert.finetuning.tasks.examples import Examples, arranged, whole
-from adaptbert.finetuning.tasks.pooling import VectorConfig
+from adaptbert.finetuning.tasks.task_options import SentenceOptions
 from adaptbert.finetuning.tasks.windows import head_tail, windows
 from adaptbert.tokenization.store.tokenizer import Tokenizer
 
 
-class SingleSentenceConfig(VectorConfig):
+class SingleSentenceConfig(SentenceOptions):
     """How single sentences are encoded."""
 
     long_text: Literal["head", "head_tail", "windows"]

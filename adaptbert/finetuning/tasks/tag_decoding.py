@@ -13,16 +13,14 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    from adaptbert.finetuning.tasks.crf import Scheme
-
 Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
 GROUP_ROWS = 256
 """Rows that are decoded together."""
 
 
-def best_legal(scores: Float64, counts: Int64, classes: Sequence[str], scheme: "Scheme") -> Int64:
-    """The legal tags of each row with the highest sum of scores, (words,).
+def best_legal(scores: Float64, counts: Int64, classes: Sequence[str]) -> Int64:
+    """The legal BIO tags of each row with the highest sum of scores, (words,).
 
     Only rows whose best tags word by word are illegal need a search.
 
@@ -35,11 +33,11 @@ def best_legal(scores: Float64, counts: Int64, classes: Sequence[str], scheme: "
     from adaptbert.finetuning.tasks.crf import decode, legal_transitions
 
     best: Int64 = scores.argmax(-1)
-    legal = legal_transitions(classes, scheme)
-    start, between, end = (part.numpy() for part in (legal.start, legal.between, legal.end))
+    legal = legal_transitions(classes)
+    start, between = (part.numpy() for part in legal)
     row = np.repeat(np.arange(len(counts)), counts)
-    first, last = np.diff(row, prepend=-1) > 0, np.diff(row, append=len(counts)) > 0
-    illegal = (first & ~start[best]) | (last & ~end[best])
+    first = np.diff(row, prepend=-1) > 0
+    illegal = first & ~start[best]
     illegal[1:] |= ~first[1:] & ~between[best[:-1], best[1:]]
     for rows, words in groups(counts, np.unique(row[illegal])):
         best[words] = decode(torch.from_numpy(scores[words]), torch.from_numpy(counts[rows]), legal)

@@ -1,10 +1,11 @@
 """Heads for sentences and pairs: single-label and multi-label classification, and regression.
 
 A head encodes the targets of rows, and computes loss and answers from scores. Its input is defined by the task type.
+SingleLabelHead says what each method does; `classes` has their names in the order of their numbers.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,49 +23,6 @@ Weights = Sequence[float] | None
 HALF = 0.5
 FOLDED = (-1.0, 1.0)
 """The range of a regression target whose unit was folded into the weights."""
-
-
-class Head(Protocol):
-    """One answer a row, from a linear layer on one vector.
-
-    Attributes:
-        classes: of the head, in the order of their numbers; none for regression.
-    """
-
-    classes: list[str]
-
-    def config(self) -> dict[str, Any]:
-        """The keys of the head in the Hugging Face config."""
-        ...
-
-    def head(self, model: Any, vectors: "Tensor") -> "Tensor":
-        """Scores, (vectors, classes or 1)."""
-        ...
-
-    def fold_scale(self, model: Any) -> "Head":
-        """After training: move the scale of the targets into the weights, so that the saved model needs no
-        rescaling."""
-        ...
-
-    def targets(self, rows: Sequence[Row]) -> NDArray[Any]:
-        """Of rows, (rows,) or (rows, classes)."""
-        ...
-
-    def loss(self, scores: "Tensor", targets: "Tensor") -> "Tensor":
-        """Mean over the rows."""
-        ...
-
-    def log_probabilities(self, scores: "Tensor") -> "Tensor":
-        """Of all outcomes of each decision, in any layout."""
-        ...
-
-    def answers(self, scores: Float64) -> tuple[list[Any], Float64]:
-        """The answer to each row, and its confidence."""
-        ...
-
-    def probabilities(self, scores: Float64) -> Float64:
-        """Of each class, (rows, classes)."""
-        ...
 
 
 class ClassWeights:
@@ -98,29 +56,38 @@ class SingleLabelHead:
         self.classes, self._weights = list(labels), None if weights is None else ClassWeights(weights)
 
     def config(self) -> dict[str, Any]:
+        """The keys of the head in the Hugging Face config."""
         return named(self.classes) | {"problem_type": "single_label_classification"}
 
     def head(self, model: Any, vectors: "Tensor") -> "Tensor":
+        """Scores, (vectors, classes or 1)."""
         return _linear(model, vectors)
 
     def fold_scale(self, model: Any) -> "SingleLabelHead":
+        """After training: move the scale of the targets into the weights, so that the saved model needs no
+        rescaling."""
         return self
 
     def targets(self, rows: Sequence[Row]) -> NDArray[Any]:
+        """Of rows, (rows,) or (rows, classes)."""
         number = {label: number for number, label in enumerate(self.classes)}
         return np.array([number[row["label"]] for row in rows], np.int64)
 
     def loss(self, scores: "Tensor", targets: "Tensor") -> "Tensor":
+        """Mean over the rows."""
         return cross_entropy(scores, targets, None if self._weights is None else self._weights.on(scores.device))
 
     def log_probabilities(self, scores: "Tensor") -> "Tensor":
+        """Of all outcomes of each decision, in any layout."""
         return scores.float().log_softmax(-1)
 
     def answers(self, scores: Float64) -> tuple[list[str], Float64]:
+        """The answer to each row, and its confidence."""
         probabilities = self.probabilities(scores)
         return [self.classes[number] for number in probabilities.argmax(-1)], probabilities.max(-1)
 
     def probabilities(self, scores: Float64) -> Float64:
+        """Of each class, (rows, classes)."""
         return softmax(scores)
 
 
@@ -166,7 +133,6 @@ class MultiLabelHead:
         return [sorted(labels) for labels in chosen], np.maximum(yes, 1 - yes).min(-1)
 
     def probabilities(self, scores: Float64) -> Float64:
-        """Of each label, (rows, classes)."""
         from scipy.special import expit
 
         probabilities: Float64 = expit(scores)
@@ -220,6 +186,9 @@ class RegressionHead:
 
     def probabilities(self, scores: Float64) -> Float64:
         return np.empty((len(scores), 0))
+
+
+Head = SingleLabelHead | MultiLabelHead | RegressionHead
 
 
 def _regression(task: TaskDescription, weights: Weights) -> Head:

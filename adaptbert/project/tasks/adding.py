@@ -126,7 +126,7 @@ def prepare(words: Sequence[str], name: str | None, said: Said, file: Path) -> N
 
 def _options(seen: Conclusion, finetune: Mapping[str, Any]) -> dict[str, Any]:
     """The options of the task type, as `adaptbert check` would propose them."""
-    example = SHAPES[seen.shape].options.example(seen.target, finetune[ALL]["max_length"])
+    example = SHAPES[seen.shape].options.example(finetune[ALL]["max_length"])
     return {seen.shape: YAML(typ="safe", pure=True).load(example)}
 
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 from sklearn.calibration import calibration_curve
 from torch import as_tensor
-from torchmetrics.functional.classification import binary_calibration_error, multiclass_calibration_error
+from torchmetrics.functional.classification import binary_calibration_error
 
 from adaptbert.finetuning.metrics.calibration import (
     TEMPERATURES,
@@ -74,15 +74,6 @@ def test_equal_width_is_that_of_torchmetrics_and_sklearn(statements: list[tuple[
     assert [part.confidence for part in curve] == pytest.approx(list(means))
 
 
-def test_many_classes_are_judged_by_the_first_choice() -> None:
-    logits, targets = drawn(500, 4, 1)
-    confidence = softmax(3 * logits, -1)
-    other = multiclass_calibration_error(as_tensor(confidence), as_tensor(targets), 4, n_bins=15)
-    curve = reliability(*top_choice(confidence, targets), 15, "width")
-    assert expected_calibration_error(curve) == pytest.approx(float(other), abs=1e-5)
-    assert expected_calibration_error(curve) > 3 * chance_error(curve)
-
-
 def test_bins_of_equal_mass_contain_every_statement_once() -> None:
     dice = np.random.default_rng(0)
     confidence = dice.beta(8, 1, 1003)
@@ -103,18 +94,6 @@ def test_a_known_temperature_is_recovered(temperature: float, kind: str) -> None
     assert fit_temperature(temperature * logits, targets) == pytest.approx(temperature, rel=0.03)
 
 
-def test_a_temperature_mends_what_was_too_sure_and_changes_no_answer() -> None:
-    logits, targets = drawn(4000, 4, 5)
-    sure = 3 * logits
-    mended = sure / fit_temperature(sure[:2000], targets[:2000])
-    before, after = (
-        expected_calibration_error(reliability(*top_choice(softmax(logits_of[2000:], -1), targets[2000:]), 15, "mass"))
-        for logits_of in (sure, mended)
-    )
-    assert after < before / 3
-    assert (sure.argmax(-1) == mended.argmax(-1)).all()
-
-
 def test_rows_without_a_mistake_have_a_temperature_all_the_same() -> None:
     logits = np.array([[5.0, 0.0], [0.0, 5.0]])
     assert TEMPERATURES[0] < fit_temperature(logits, np.array([0, 1])) < 0.2
@@ -122,10 +101,4 @@ def test_rows_without_a_mistake_have_a_temperature_all_the_same() -> None:
 
 
 def test_brier_score_is_the_mean_square() -> None:
-    logits, targets = drawn(200, 3, 6)
-    chances = softmax(logits, -1)
-    assert brier_score(chances, targets) == pytest.approx(((chances - np.eye(3)[targets]) ** 2).sum(-1).mean())
-    assert brier_score(np.eye(3)[[0, 1]], np.array([1, 0])) == 2
-    several = np.random.default_rng(7).integers(0, 2, (200, 3))
-    assert brier_score(expit(logits), several) == pytest.approx(((expit(logits) - several) ** 2).mean())
-    assert brier_score(np.array([0.2, 0.9]), np.array([0, 1])) == pytest.approx((0.04 + 0.01) / 2)
+    assert brier_score(np.array([0.2, 0.9]), np.array([False, True])) == pytest.approx((0.04 + 0.01) / 2)

@@ -2,49 +2,33 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import product
-from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file
 from seqeval.metrics.v1 import classification_report
-from seqeval.scheme import IOB2, IOBES
+from seqeval.scheme import IOB2
 from torch import Tensor
-from transformers import BertForTokenClassification
 
-from adaptbert.finetuning.tasks.crf import CRF, Scheme, decode, legal_transitions
-from tests.support import tiny
+from adaptbert.finetuning.tasks.crf import CRF, decode, legal_transitions
 
 BIO = ["O", "B-X", "I-X", "B-Y", "I-Y"]
-SHORT_IOBES = ["O", "B-X", "I-X", "E-X", "S-X"]
 Route = tuple[int, ...]
 COUNTS = torch.tensor([3, 1, 0, 4, 2])
-SCHEMES: list[tuple[list[str], Scheme | None]] = [
-    (BIO, "bio"),
-    (SHORT_IOBES, "iobes"),
-    (["O", "I-X", "I-Y"], "io"),
-    (["N", "V", "B"], None),
-]
+KINDS = [(BIO, True), (["N", "V", "B"], False)]
 
 
-def is_legal(tags: Sequence[str], scheme: Scheme | None) -> bool:
+def is_legal(tags: Sequence[str], are_spans: bool = True) -> bool:
     """By walking along the row, without a table of transitions."""
     inside = ""
-    for tag in tags:
-        prefix, kind = tag[:1], tag[2:]
-        if scheme == "bio":
-            if prefix == "I" and inside != kind:
-                return False
-            inside = "" if tag == "O" else kind
-        elif scheme == "iobes":
-            if (prefix in "IE" and inside != kind) or (prefix in "OBS" and inside):
-                return False
-            inside = kind if prefix in "BI" else ""
-    return scheme != "iobes" or not inside
+    for tag in tags if are_spans else ():
+        if tag[:1] == "I" and inside != tag[2:]:
+            return False
+        inside = tag[2:]
+    return True
 
 
-def crf_of(tags: Sequence[str], scheme: Scheme | None, seed: int = 0) -> CRF:
-    made = CRF(tags, scheme).double()
+def crf_of(tags: Sequence[str], are_spans: bool, seed: int = 0) -> CRF:
+    made = CRF(tags, are_spans).double()
     torch.manual_seed(seed)
     with torch.no_grad():
         for scores in made.parameters():
@@ -57,12 +41,10 @@ def inputs(tags: Sequence[str], counts: Tensor = COUNTS, seed: int = 1) -> Tenso
     return torch.randn(int(counts.sum()), len(tags), dtype=torch.double, requires_grad=True)
 
 
-def paths(
-    crf: CRF, tags: Sequence[str], scheme: Scheme | None, logits: Tensor
-) -> Iterator[tuple[tuple[int, ...], Tensor]]:
+def paths(crf: CRF, tags: Sequence[str], are_spans: bool, logits: Tensor) -> Iterator[tuple[tuple[int, ...], Tensor]]:
     """Every legal path of one sequence and its score, place by place."""
     for path in product(range(len(tags)), repeat=len(logits)):
-        if is_legal([tags[number] for number in path], scheme):
+        if is_legal([tags[number] for number in path], are_spans):
             score = crf.start[path[0]] + crf.end[path[-1]]
             for place, number in enumerate(path):
                 score = score + logits[place, number]
@@ -71,22 +53,22 @@ def paths(
             yield path, score
 
 
-def legal_targets(crf: CRF, tags: Sequence[str], scheme: Scheme | None, logits: Tensor) -> list[tuple[int, ...]]:
+def legal_targets(crf: CRF, tags: Sequence[str], are_spans: bool, logits: Tensor) -> list[tuple[int, ...]]:
     """Some legal path of each sequence: the one in the middle of the list."""
     chosen_paths = []
     for part in logits.split(COUNTS.tolist()):
-        all_paths = [path for path, _ in paths(crf, tags, scheme, part)] if len(part) else [()]
+        all_paths = [path for path, _ in paths(crf, tags, are_spans, part)] if len(part) else [()]
         chosen_paths.append(all_paths[len(all_paths) // 2])
     return chosen_paths
 
 
-@pytest.mark.parametrize(("tags", "scheme"), SCHEMES)
-def test_likelihood_and_gradients_equal_brute_force(tags: list[str], scheme: Scheme | None) -> None:
-    crf, logits = crf_of(tags, scheme), inputs(tags)
-    target_paths = legal_targets(crf, tags, scheme, logits)
+@pytest.mark.parametrize(("tags", "are_spans"), KINDS)
+def test_likelihood_and_gradients_equal_brute_force(tags: list[str], are_spans: bool) -> None:
+    crf, logits = crf_of(tags, are_spans), inputs(tags)
+    target_paths = legal_targets(crf, tags, are_spans, logits)
     brute = []
     for part, path in zip(logits.split(COUNTS.tolist()), target_paths, strict=True):
-        scores = dict(paths(crf, tags, scheme, part)) if len(part) else {(): torch.zeros((), dtype=torch.double)}
+        scores = dict(paths(crf, tags, are_spans, part)) if len(part) else {(): torch.zeros((), dtype=torch.double)}
         brute.append(scores[path] - torch.logsumexp(torch.stack(list(scores.values())), 0))
     expected = torch.stack(brute)
     targets = torch.tensor([number for path in target_paths for number in path])
@@ -100,69 +82,45 @@ def test_likelihood_and_gradients_equal_brute_force(tags: list[str], scheme: Sch
         torch.testing.assert_close(ours, theirs)
 
 
-@pytest.mark.parametrize(("tags", "scheme"), SCHEMES)
+@pytest.mark.parametrize(("tags", "are_spans"), KINDS)
 @pytest.mark.parametrize("seed", range(4))
-def test_the_best_path_equals_brute_force(tags: list[str], scheme: Scheme | None, seed: int) -> None:
-    crf, logits = crf_of(tags, scheme, seed), inputs(tags, seed=seed + 10).detach()
+def test_the_best_path_equals_brute_force(tags: list[str], are_spans: bool, seed: int) -> None:
+    crf, logits = crf_of(tags, are_spans, seed), inputs(tags, seed=seed + 10).detach()
     expected: list[int] = []
     for part in logits.split(COUNTS.tolist()):
         if len(part):
-            expected += max(paths(crf, tags, scheme, part), key=lambda pair: pair[1].item())[0]
+            expected += max(paths(crf, tags, are_spans, part), key=lambda pair: pair[1].item())[0]
     assert crf.decode(logits, COUNTS).tolist() == expected
 
 
-@pytest.mark.parametrize(("tags", "scheme"), SCHEMES)
-def test_probabilities_of_all_legal_paths_sum_to_one(tags: list[str], scheme: Scheme | None) -> None:
-    crf, logits = crf_of(tags, scheme), inputs(tags, torch.tensor([3]))
-    every = [path for path, _ in paths(crf, tags, scheme, logits)]
-    counts = torch.full((len(every),), 3)
-    shares = crf.log_likelihood(logits.repeat(len(every), 1), counts, torch.tensor(every).flatten()).exp().detach()
-    assert shares.sum().item() == pytest.approx(1)
-    illegal = [path for path in product(range(len(tags)), repeat=3) if path not in set(every)]
-    for path in illegal:
-        assert crf.log_likelihood(logits, torch.tensor([3]), torch.tensor(path)).exp().item() == 0
-
-
-@pytest.mark.parametrize(("tags", "scheme", "seqeval_scheme"), [(BIO, "bio", IOB2), (SHORT_IOBES, "iobes", IOBES)])
-def test_no_illegal_path_is_decoded_however_much_the_logits_want_it(
-    tags: list[str], scheme: Scheme, seqeval_scheme: object
-) -> None:
-    crf, counts = crf_of(tags, scheme), torch.randint(0, 9, (300,), generator=torch.Generator().manual_seed(3))
-    logits = 1e5 * inputs(tags, counts).detach()
+def test_no_illegal_path_is_decoded_however_much_the_logits_want_it() -> None:
+    crf, counts = crf_of(BIO, True), torch.randint(0, 9, (300,), generator=torch.Generator().manual_seed(3))
+    logits = 1e5 * inputs(BIO, counts).detach()
     one_by_one = 0
-    for numbers in (crf.decode(logits, counts), decode(logits.float(), counts, legal_transitions(tags, scheme))):
+    for numbers in (crf.decode(logits, counts), decode(logits.float(), counts, legal_transitions(BIO))):
         for part in numbers.split(counts.tolist()):
-            assert is_legal([tags[number] for number in part], scheme)
+            assert is_legal([BIO[number] for number in part])
     for part in logits.argmax(-1).split(counts.tolist()):
-        one_by_one += not is_legal([tags[number] for number in part], scheme)
+        one_by_one += not is_legal([BIO[number] for number in part])
     assert one_by_one > 100, "else this would show nothing"
-    decoded = [[tags[number] for number in part] for part in numbers.split(counts.tolist()) if len(part)]
+    decoded = [[BIO[number] for number in part] for part in numbers.split(counts.tolist()) if len(part)]
     # Strictly read, nothing is lost: as many spans as begin.
-    begun = sum(tag[0] in "BS" for row in decoded for tag in row)
-    report = classification_report(decoded, decoded, scheme=seqeval_scheme, output_dict=True, zero_division=0)
+    begun = sum(tag[0] == "B" for row in decoded for tag in row)
+    report = classification_report(decoded, decoded, scheme=IOB2, output_dict=True, zero_division=0)
     assert report["micro avg"]["support"] == begun
 
 
-@pytest.mark.parametrize(("tags", "scheme"), SCHEMES)
-def test_decoding_without_scores_is_decoding_with_scores_of_zero(tags: list[str], scheme: Scheme | None) -> None:
-    logits = inputs(tags).detach().float()
-    numbers = decode(logits, COUNTS, legal_transitions(tags, scheme))
-    assert numbers.tolist() == CRF(tags, scheme).decode(logits, COUNTS).tolist()
-    assert decode(logits.log_softmax(-1), COUNTS, legal_transitions(tags, scheme)).tolist() == numbers.tolist()
-    if scheme in ("io", None):
-        assert numbers.tolist() == logits.argmax(-1).tolist()
-
-
-def test_before_training_it_is_the_softmax_of_single_tags() -> None:
-    logits = inputs(["N", "V", "B"])
-    targets = torch.arange(len(logits)) % 3
-    single = logits.log_softmax(-1)[torch.arange(len(logits)), targets]
-    expected = torch.stack([part.sum() for part in single.split(COUNTS.tolist())])
-    torch.testing.assert_close(CRF(["N", "V", "B"], None).double().log_likelihood(logits, COUNTS, targets), expected)
+def test_decoding_without_scores_is_decoding_with_scores_of_zero() -> None:
+    logits = inputs(BIO).detach().float()
+    numbers = decode(logits, COUNTS, legal_transitions(BIO))
+    assert numbers.tolist() == CRF(BIO, True).decode(logits, COUNTS).tolist()
+    assert decode(logits.log_softmax(-1), COUNTS, legal_transitions(BIO)).tolist() == numbers.tolist()
+    tags = ["N", "V", "B"]
+    assert CRF(tags, False).decode(inputs(tags).float(), COUNTS).tolist() == inputs(tags).argmax(-1).tolist()
 
 
 def test_nothing_but_empty_sequences() -> None:
-    crf, nothing = CRF(BIO, "bio"), torch.zeros(0, len(BIO))
+    crf, nothing = CRF(BIO, True), torch.zeros(0, len(BIO))
     counts = torch.tensor([0, 0])
     assert crf.log_likelihood(nothing, counts, torch.zeros(0, dtype=torch.int64)).tolist() == [0, 0]
     assert crf.decode(nothing, counts).tolist() == []
@@ -170,7 +128,7 @@ def test_nothing_but_empty_sequences() -> None:
 
 def test_it_learns_who_follows_whom() -> None:
     """Logits say nothing; that B follows A and A follows B can only be learned as a transition."""
-    crf = CRF(["A", "B"], None)
+    crf = CRF(["A", "B"], False)
     counts = torch.full((8,), 6)
     targets = torch.arange(48) % 2
     optimizer = torch.optim.Adam(crf.parameters(), lr=0.2)
@@ -184,10 +142,10 @@ def test_it_learns_who_follows_whom() -> None:
 
 
 def test_autocast_does_not_reach_the_sums() -> None:
-    crf = CRF(BIO, "bio")
+    crf = CRF(BIO, True)
     counts = torch.tensor([120])
     logits = torch.randn(120, 5, generator=torch.Generator().manual_seed(0)).bfloat16()
-    targets = decode(logits, counts, legal_transitions(BIO, "bio"))
+    targets = decode(logits, counts, legal_transitions(BIO))
     plain = crf.log_likelihood(logits.float(), counts, targets)
     with torch.autocast("cpu", torch.bfloat16):
         cast = crf.log_likelihood(logits, counts, targets)
@@ -195,30 +153,12 @@ def test_autocast_does_not_reach_the_sums() -> None:
     assert cast.item() == plain.item()
 
 
-def test_scores_lie_beside_the_tensors_of_a_model(tmp_path: Path) -> None:
-    model = BertForTokenClassification(tiny.config())
-    model.crf = crf_of(BIO, "bio").float()
-    model.save_pretrained(tmp_path)
-    stored = load_file(tmp_path / "model.safetensors")
-    again = CRF(BIO, "bio")
-    again.load_state_dict({name: stored[f"crf.{name}"] for name in ("start", "between", "end")})
-    logits = inputs(BIO).detach().float()
-    assert again.decode(logits, COUNTS).tolist() == model.crf.decode(logits, COUNTS).tolist()
-    plain = BertForTokenClassification.from_pretrained(tmp_path)
-    assert torch.equal(plain.classifier.weight, model.classifier.weight)
-
-
-def test_tags_that_cannot_tag_every_row_are_refused() -> None:
-    with pytest.raises(ValueError, match="no legal iobes tags"):
-        CRF(["B-X", "I-X", "E-X"], "iobes")
-
-
-@pytest.mark.parametrize(("tags", "scheme"), SCHEMES)
-def test_marginals_equal_brute_force(tags: list[str], scheme: Scheme | None) -> None:
-    crf, logits = crf_of(tags, scheme), inputs(tags).detach()
+@pytest.mark.parametrize(("tags", "are_spans"), KINDS)
+def test_marginals_equal_brute_force(tags: list[str], are_spans: bool) -> None:
+    crf, logits = crf_of(tags, are_spans), inputs(tags).detach()
     expected = torch.zeros_like(logits)
     for part, marginals in zip(logits.split(COUNTS.tolist()), expected.split(COUNTS.tolist()), strict=True):
-        scores = dict(paths(crf, tags, scheme, part)) if len(part) else {}
+        scores = dict(paths(crf, tags, are_spans, part)) if len(part) else {}
         shares = torch.softmax(torch.stack(list(scores.values())), 0).tolist() if scores else []
         for path, share in zip(scores, shares, strict=True):
             for place, number in enumerate(path):
@@ -229,11 +169,11 @@ def test_marginals_equal_brute_force(tags: list[str], scheme: Scheme | None) -> 
 @pytest.mark.parametrize("ends", [True, False])
 def test_a_window_within_a_row_begins_with_any_tag(ends: bool) -> None:
     """No rule of the start applies to it and no score; against all paths that could stand after a B of their type."""
-    crf, logits = crf_of(BIO, "bio"), inputs(BIO, torch.tensor([3]))
+    crf, logits = crf_of(BIO, True), inputs(BIO, torch.tensor([3]))
     scores = {}
     for path in product(range(len(BIO)), repeat=3):
         names = [BIO[number] for number in path]
-        if is_legal(["B" + names[0][1:], *names] if names[0][0] == "I" else names, "bio"):
+        if is_legal(["B" + names[0][1:], *names] if names[0][0] == "I" else names):
             steps = crf.between[path[0], path[1]] + crf.between[path[1], path[2]] + ends * crf.end[path[2]]
             scores[path] = logits[torch.arange(3), torch.tensor(path)].sum() + steps
     chosen = (2, 2, 0)  # I-X I-X O

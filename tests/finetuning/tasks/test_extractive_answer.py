@@ -76,28 +76,6 @@ def test_an_answer_comes_back_as_it_stands_in_the_context(
     assert confidence[0] > 0.99
 
 
-def test_windows_without_the_answer_have_cls_as_target() -> None:
-    shape = tiny_tasks.shape_of("extractive_answer", stride=6, max_question=3)
-    context = " ".join(["house"] * 10 + ["the", "values"] + ["house"] * 9)
-    rows = [row(context, context.index("the"), "the values"), row("house"), row("fish house", 0, "fish")]
-    examples = shape.examples(rows, tiny.tokenizer(), 14)
-    targets = np.split(shape.targets(rows, examples), np.cumsum(examples.counts)[:-1])
-    assert all(part.sum(0).tolist() == [1, 1] for part in targets), "one start and one end in each window"
-    held = []
-    for number, part in enumerate(targets):
-        start, end = part.argmax(0)
-        span = examples.take(np.array([number])).spans[[start, end]]
-        held.append("" if start == 0 else rows[examples.rows[number]]["context"][span[0, 0] : span[1, 1]])
-        assert (start == 0) == (end == 0)
-    assert held.count("the values") >= 1
-    assert held[-2:] == ["", "fish"]
-    assert set(held[:-2]) == {"", "the values"}
-    # A window that ends or begins between the two words does not hold the answer.
-    tokens = [tiny.tokenizer().tokens[number] for number in examples.ids]
-    seen = [part.tolist() for part in np.split(np.array(tokens), np.cumsum(examples.lengths)[:-1])]
-    assert [bool(text) for text in held[:-2]] == [("the" in t and "values" in t) for t in seen[:-2]]
-
-
 LONG = " ".join(["house"] * 10 + ["the", "values", "of", "the", "matrix"] + ["house"] * 9)
 NARROW = {"stride": 4, "max_question": 3, "max_answer": 4}
 """With examples of 14 tokens: the windows are words 0 to 8, 4 to 12, 8 to 16 of the context and so on."""
@@ -144,20 +122,6 @@ def test_no_window_is_trained_to_say_no_where_each_question_has_an_answer(may_be
     assert learnt[~cut].all()
     assert learnt[cut].all() if may_be_none else not learnt[cut].any()
     assert targets.sum(0).tolist() == [10.0, 10.0] if may_be_none else [5.0, 5.0]
-
-
-def test_examples_are_question_context_and_segments() -> None:
-    pieces, shape = tiny.tokenizer(), tiny_tasks.shape_of("extractive_answer", stride=3, max_question=2)
-    examples = shape.examples([row("the house of values is", question="the matrix and the array")], pieces, 8)
-    rows = [[pieces.tokens[n] for n in part] for part in np.split(examples.ids, np.cumsum(examples.lengths)[:-1])]
-    assert rows == [
-        ["[CLS]", "the", "matrix", "[SEP]", "the", "house", "of", "[SEP]"],
-        ["[CLS]", "the", "matrix", "[SEP]", "values", "is", "[SEP]"],
-    ]
-    assert examples.segments is not None
-    assert examples.segments.tolist() == [0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1]
-    assert examples.cut == 1, "the question lost its end"
-    assert examples.rows.tolist() == [0, 0]
 
 
 def test_a_context_of_several_questions_is_tokenised_once(monkeypatch: pytest.MonkeyPatch) -> None:

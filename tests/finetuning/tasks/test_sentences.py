@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from transformers import BertForSequenceClassification
 
 from adaptbert.finetuning.module import logits
-from adaptbert.finetuning.tasks.sentence_pair import rooms
 from adaptbert.finetuning.tasks.shapes import Shape, shape_of
 from tests.support import tiny, tiny_params, tiny_tasks
 
@@ -95,16 +94,6 @@ def test_pairs_are_what_hugging_face_makes_of_them(first: list[str], second: lis
     assert examples.segments is not None
     assert examples.segments.tolist() == stock["token_type_ids"]
     assert examples.cut == (len(whole["input_ids"]) > max_length)
-
-
-@given(st.integers(0, 50), st.integers(0, 50), st.integers(1, 60))
-def test_rooms(a: int, b: int, room: int) -> None:
-    left, right = rooms(a, b, room)
-    assert (left + right == room) if a + b > room else ((left, right) == (a, b))
-    if left < a and right < b:
-        assert abs(left - right) <= 1
-    elif left < a:
-        assert left >= right - 1, "the longer text is cut first"
 
 
 def test_a_pair_may_keep_both_ends_of_its_texts() -> None:

@@ -1,4 +1,4 @@
-"""Words, pieces, windows and tags: each word finds back to its own tag, in every scheme, however long the row."""
+"""Words, pieces, windows and tags: each word finds back to its own tag, however long the row."""
 
 from itertools import pairwise
 from typing import Any
@@ -15,7 +15,6 @@ from tests.support import tiny, tiny_tasks
 from tests.support.peak import peak
 
 CLASSES = ["O", "B-ATTR", "I-ATTR", "B-OBJ", "I-OBJ"]
-SCHEMES = ["io", "bio", "iobes"]
 NOTHING: dict[str, float] = {}
 
 # Words as users have them: of many pieces, one, or none (what cannot be seen is dropped), and literal special tokens.
@@ -42,16 +41,15 @@ def seen(word: str) -> bool:
     return bool(tiny.tokenizer().encode_words([[word]])[0].ids)
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
 @settings(max_examples=40, deadline=None)
 @given(
     sentences=st.lists(sentence, min_size=1, max_size=5),
     seed=st.integers(0, 99),
     max_length=st.sampled_from([10, 512]),
 )
-def test_each_word_finds_its_own_tag(scheme: str, sentences: list[list[str]], seed: int, max_length: int) -> None:
+def test_each_word_finds_its_own_tag(sentences: list[list[str]], seed: int, max_length: int) -> None:
     """A model that is always right gives each word with a piece its tag, through windows too; a word without is O."""
-    shape = tiny_tasks.shape_of("sequence_labelling", tag_scheme=scheme, stride=4)
+    shape = tiny_tasks.shape_of("sequence_labelling", stride=4)
     rows = [
         {**row, "tags": [tag if seen(word) else "O" for word, tag in zip(row["tokens"], row["tags"], strict=True)]}
         for row in tagged(sentences, seed)
@@ -61,12 +59,7 @@ def test_each_word_finds_its_own_tag(scheme: str, sentences: list[list[str]], se
     assert int(examples.lengths.max()) <= max_length
     answers, confidence = shape.answers(rows, examples, certain(shape, rows, examples), NOTHING)
     assert (confidence > 0.99).all()
-    for row, answer in zip(rows, answers, strict=True):
-        spans = tag_schemes.spans(row["tags"], "bio")
-        if scheme == "io":  # it cannot tell touching spans of one type apart
-            joined = tag_schemes.tags(spans, len(answer), "io")
-            spans = tag_schemes.spans(joined, "io")
-        assert tag_schemes.spans(answer, "bio") == spans
+    assert answers == [row["tags"] for row in rows]
 
 
 @settings(max_examples=60, deadline=None)
@@ -107,9 +100,8 @@ def test_decoding_prefers_the_best_legal_row_to_the_best_tags() -> None:
     assert answer([0.5, 0.02, 0.02, 0.44, 0.02], inside) == ["B-OBJ", "I-OBJ"], "mending afterwards would not see it"
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_whatever_the_scores_spans_are_legal(scheme: str) -> None:
-    shape = tiny_tasks.shape_of("sequence_labelling", tag_scheme=scheme)
+def test_whatever_the_scores_spans_are_legal() -> None:
+    shape = tiny_tasks.shape_of("sequence_labelling")
     rows = tagged([["the", "house", "of", "\u200b", "values", "is"][: 1 + n % 6] for n in range(600)], 1)
     examples = shape.examples(rows, tiny.tokenizer(), 16)
     scores = np.random.default_rng(0).normal(size=(len(examples.places), len(shape.classes)))
@@ -144,26 +136,12 @@ def test_the_cost_of_a_group_does_not_depend_on_the_set() -> None:
     assert peak(lambda: next(made)) < 10 * 8 * 10 * GROUP_ROWS, "some arrays of the words of the group"
 
 
-@pytest.mark.parametrize(
-    ("scheme", "classes"),
-    [
-        ("io", ["O", "I-ATTR", "I-OBJ"]),
-        ("bio", CLASSES),
-        ("iobes", ["O", "B-ATTR", "I-ATTR", "E-ATTR", "S-ATTR", "B-OBJ", "I-OBJ", "E-OBJ", "S-OBJ"]),
-    ],
-)
-def test_classes_and_targets_of_a_scheme(scheme: str, classes: list[str]) -> None:
-    shape = tiny_tasks.shape_of("sequence_labelling", tag_scheme=scheme)
-    assert shape.classes == classes
-    tokens = ["the", "house", "of", "values"]
-    row = {"id": "a", "tokens": tokens, "tags": ["B-OBJ", "I-OBJ", "O", "B-ATTR"]}
+def test_classes_and_targets_of_spans() -> None:
+    shape = tiny_tasks.shape_of("sequence_labelling")
+    assert shape.classes == CLASSES
+    row = {"id": "a", "tokens": ["the", "house", "of", "values"], "tags": ["B-OBJ", "I-OBJ", "O", "B-ATTR"]}
     examples = shape.examples([row], tiny.tokenizer(), 16)
-    expected = {
-        "io": ["I-OBJ", "I-OBJ", "O", "I-ATTR"],
-        "bio": row["tags"],
-        "iobes": ["B-OBJ", "E-OBJ", "O", "S-ATTR"],
-    }[scheme]
-    assert [classes[number] for number in shape.targets([row], examples)] == expected
+    assert [CLASSES[number] for number in shape.targets([row], examples)] == row["tags"]
 
 
 def test_tags_are_taken_as_they_are_and_an_unseen_word_gets_the_commonest() -> None:

@@ -1,6 +1,5 @@
 """Examples of every shape: some of them are what they would be alone; sets and options by their names."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,12 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adaptbert.base.files import read_json
+from adaptbert.base.task_types import TaskType
 from adaptbert.finetuning.metrics.targets import COMPARED_BY
 from adaptbert.finetuning.tasks.examples import ROW, Examples, gather
-from adaptbert.finetuning.tasks.shapes import SHAPES, ShapeConfig, from_card, mismatch
-from adaptbert.rows import labelled_set as labelled
-from adaptbert.rows.task_description import TaskDescription
+from adaptbert.finetuning.tasks.shapes import SHAPES, ShapeConfig, mismatch
 from tests.support import tiny, tiny_tasks
 from tests.support.peak import peak
 
@@ -111,40 +108,20 @@ def test_right_answers_score_full_marks(shape: str, target: str) -> None:
     assert made.is_degenerate([answers[0]] * 9 if target not in ("spans", "tags") else [["O", "O"]] * 9)
 
 
-@pytest.mark.parametrize(("shape", "target"), tiny_tasks.KINDS)
-def test_a_shape_comes_back_from_a_card(shape: str, target: str) -> None:
-    options = tiny_tasks.options(shape, target).model_dump(exclude_none=True)
-    tuned = {"commonest_tag": 0, "no_answer_threshold": 0.0}
-    card = {**tiny_tasks.about(shape, target), "options": options, "max_length": 64, "tuned": tuned}
-    made, again = tiny_tasks.shape_of(shape, target), from_card(card)
-    assert (again.classes, again.metric, again.config()) == (made.classes, made.metric, made.config())
-
-
 @pytest.mark.parametrize(
     ("options", "task", "problem"),
     [
-        ({"single_sentence": {"long_text": "head"}}, ("single_sentence", "class"), None),
+        ({"single_sentence": {"long_text": "head"}}, "single_sentence", None),
         (
             {"single_sentence": {"long_text": "head"}},
-            ("sentence_pair", "class"),
+            "sentence_pair",
             "options of single_sentence, but the task's shape is sentence_pair",
         ),
-        ({"sequence_labelling": {"stride": 4, "tag_scheme": "io"}}, ("sequence_labelling", "spans"), None),
-        ({"sequence_labelling": {"stride": 4}}, ("sequence_labelling", "tags"), None),
-        (
-            {"sequence_labelling": {"stride": 4}},
-            ("sequence_labelling", "spans"),
-            "target 'spans' and tag_scheme 'None': spans need one, tags take none",
-        ),
-        (
-            {"sequence_labelling": {"stride": 4, "tag_scheme": "bio"}},
-            ("sequence_labelling", "tags"),
-            "target 'tags' and tag_scheme 'bio': spans need one, tags take none",
-        ),
+        ({"sequence_labelling": {"stride": 4}}, "sequence_labelling", None),
     ],
 )
-def test_options_belong_to_a_shape(options: dict[str, Any], task: tuple[str, str], problem: str | None) -> None:
-    problem_and_fix = mismatch(ShapeConfig.model_validate(options), *task, 64)
+def test_options_belong_to_a_shape(options: dict[str, Any], task: TaskType, problem: str | None) -> None:
+    problem_and_fix = mismatch(ShapeConfig.model_validate(options), task, 64)
     assert (None if problem_and_fix is None else problem_and_fix[0]) == problem
 
 
@@ -153,14 +130,7 @@ def test_the_options_of_one_shape_are_set() -> None:
     assert ShapeConfig().task_types == []
     two = ShapeConfig.model_validate({"single_sentence": {"long_text": "head"}, "sequence_labelling": {"stride": 4}})
     assert two.task_types == ["single_sentence", "sequence_labelling"]
-    assert mismatch(two, "single_sentence", "class", 64) == (
+    assert mismatch(two, "single_sentence", 64) == (
         "options of single_sentence and sequence_labelling, but the task's shape is single_sentence",
         "write `single_sentence: {long_text: head}` in their place",
     )
-
-
-@pytest.mark.parametrize(("shape", "target"), tiny_tasks.KINDS)
-def test_a_set_is_read_as_it_was_written(tmp_path: Path, shape: str, target: str) -> None:
-    folder = tiny_tasks.task(tmp_path / "set", shape, target=target)
-    assert TaskDescription.read(folder).as_json() == read_json(folder / "task.json")
-    assert labelled.split(folder, "dev") == tiny_tasks.labelled("domain", shape, 24, 11, target)

@@ -1,7 +1,6 @@
 """Costs are counted from shapes; here they are held against what torch counts while it runs."""
 
 import pytest
-import torch
 from torch.utils.flop_counter import FlopCounterMode
 from transformers import BertForMaskedLM
 
@@ -27,4 +26,3 @@ def test_the_flop_of_a_training_step_is_what_torch_counts(tmp_path_factory: pyte
     filled = tokens / batch.rows.documents.size
     assert 0.9 < filled < 1, "padding is computed as well; it is no part of the cost of the text"
     assert counted == pytest.approx(counter.get_total_flops() * filled, rel=0.05)
-    assert torch.is_grad_enabled()
