@@ -11,7 +11,7 @@ from adaptbert.collection.readers.formats.spec import FORMATS, Format
 from adaptbert.rows.layout import Layout, of_another_target
 
 ONLY_FILES = ("columns", "encoding", "format")
-NOT_DOCS = (*ONLY_FILES, "replace", "max_bad_fraction")
+NOT_DOCS = (*ONLY_FILES, "replace")
 Replacement = Annotated[list[str], Field(min_length=2, max_length=2)]
 
 
@@ -31,8 +31,6 @@ class SourceConfig(Config):
     r"""Pairs [regular expression, replacement], applied to the text in this order, e.g. `['@\S+', '@user']`.
     A pattern that takes five seconds for one text is an error, which names the row, and so are patterns that make a
     text longer than ten times its length and 10,000 characters."""
-    max_bad_fraction: Annotated[float, Field(ge=0, le=1)] | None = None
-    """The stage fails when a larger share of rows is unreadable; default: only `validate.max_bad_fraction` applies."""
 
     @model_validator(mode="after")
     def _agree(self) -> Self:

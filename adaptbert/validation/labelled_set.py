@@ -26,7 +26,6 @@ from adaptbert.validation.label_audit import (
     positive_errors,
 )
 from adaptbert.validation.limits import Limits
-from adaptbert.validation.misread import offset_errors, scheme_errors
 from adaptbert.validation.reject import rejects, repeated_ids, unreadable, writer
 from adaptbert.validation.schemas import Reason
 from adaptbert.validation.split import Split
@@ -75,7 +74,8 @@ def validate_labelled_set(raw: Path, output: Path, rejected: Path, limits: Limit
     for rows in splits.values():
         rows.account.keep(rows.shown())
         rows.account.balance()
-    misread = {split: _misread(rows, limits) for split, rows in splits.items()}
+    # A file that was misread as a whole: other errors of the split follow from these.
+    misread = {split: [*rows.in_another_scheme(limits), *rows.unanswered()] for split, rows in splits.items()}
     errors += [error for split, rows in splits.items() for error in misread[split] or _useless(rows, limits)]
 
     labels = {split: rows.labels() for split, rows in splits.items()}
@@ -153,11 +153,6 @@ def _warn(rows: Split) -> None:
         rows.account.warnings["texts_with_conflicting_labels"] = len(groups)
         shown = "; ".join(" and ".join(group[:2]) for group in groups[:_SHOWN])
         logging.warning("%s: texts that carry different labels: %d, e.g. in %s", rows.source, len(groups), shown)
-
-
-def _misread(rows: Split, limits: Limits) -> list[UserError]:
-    """Errors that mean the file as a whole was misread; other errors of the split follow from these."""
-    return [*scheme_errors(rows, limits), *offset_errors(rows, limits), *rows.unanswered()]
 
 
 def _useless(rows: Split, limits: Limits) -> list[UserError]:

@@ -12,6 +12,7 @@ from adaptbert.codes import Code
 from adaptbert.errors import BadData, UserError
 from adaptbert.rows.cells import as_text
 from adaptbert.rows.cleaning import clean, key, letters
+from adaptbert.rows.tag_schemes import looks_like
 from adaptbert.validation.accounts import Account
 from adaptbert.validation.answer_offsets import moved
 from adaptbert.validation.label_audit import Labels
@@ -107,6 +108,22 @@ class Split:
         return [
             BadData(Code.UNANSWERABLE_QUESTIONS, self.source, problem, "unanswerable questions need no_answer: true")
         ]
+
+    def in_another_scheme(self, limits: Limits) -> list[UserError]:
+        """The error when more rows break the tag scheme than `max_bad_fraction` allows; it names one that fits more."""
+        rules, total = self.rules, self.account.rows_in
+        if self.misfits <= limits.max_bad_fraction * total:
+            return []
+        rows = pq.read_table(self.source, columns=["tags"])["tags"].to_pylist()
+        looks = looks_like([[str(tag) for tag in row] for row in rows if row is not None])
+        problem = f"{self.misfits} of {total} rows are not {rules.scheme}"
+        if looks != rules.scheme:
+            problem = f"{problem}; they look like {looks}"
+            return [BadData(Code.OTHER_TAG_SCHEME, self.source, problem, f"write tag_scheme: {looks}")]
+        if rules.repair:
+            return []
+        problem = f"{problem}, and no other scheme fits more: a mixture?"
+        return [BadData(Code.OTHER_TAG_SCHEME, self.source, problem, "repair_tags: true")]
 
     def repeated_ids(self) -> set[str]:
         """Ids of more than one row."""

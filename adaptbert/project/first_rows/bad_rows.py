@@ -51,29 +51,6 @@ class Notice(NamedTuple):
         return f"{self.place}: {self.words}"
 
 
-class Limit(NamedTuple):
-    """A share of the rows of a set.
-
-    Attributes:
-        key: its key in params.yaml.
-        is_of_all: whether it limits all bad rows, or only those that cannot be read.
-    """
-
-    key: str
-    share: float
-    is_of_all: bool
-
-
-def limits_of(key: str, own: float | None, limits: Limits) -> list[Limit]:
-    """The limit of `collect` or `collect_task`, where the set has one, and that of validation.
-
-    Args:
-        key: where the set stands in params.yaml.
-    """
-    of_set = [] if own is None else [Limit(f"{key}.max_bad_fraction", own, is_of_all=False)]
-    return [*of_set, Limit("validate.max_bad_fraction", limits.max_bad_fraction, is_of_all=True)]
-
-
 def validation_limits(limits: Limits, *, whole: bool) -> Limits:
     """The limits of validation for all rows of a set, or for its first ones."""
     most = limits.max_bad_fraction if whole else max(limits.max_bad_fraction, REFUSED)
@@ -86,32 +63,28 @@ def without_shares(errors: Iterable[UserError]) -> list[UserError]:
 
 
 def share_findings(
-    accounts: Mapping[str, Sequence[Account]], key: str, limits: Sequence[Limit], extents: Mapping[str, Extent]
+    accounts: Mapping[str, Sequence[Account]], key: str, limit: float, extents: Mapping[str, Extent]
 ) -> Iterator[UserError | Notice]:
-    """An error or a notice for each file or folder with a share of bad first rows above one of the limits.
+    """An error or a notice for each file or folder with a share of bad first rows above the limit.
 
     Args:
         accounts: path -> the row counts of the sets that come from there.
         key: where the set stands in params.yaml.
+        limit: `validate.max_bad_fraction`.
         extents: path -> how much of it was read.
     """
     for path, of_path in accounts.items():
         rows = sum(account.rows_in for account in of_path)
         bad = [reject for account in of_path for reject in account.invalid]
-        unreadable = sum(account.rejected["unreadable"] for account in of_path)
-        counts = [len(bad) if limit.is_of_all else unreadable for limit in limits]
-        over = [limit for limit, count in zip(limits, counts, strict=True) if count > limit.share * rows]
-        if not over:
+        if len(bad) <= limit * rows:
             continue
         share_of_bad = _counted(bad, rows)
-        most = any(count > max(limit.share, REFUSED) * rows for limit, count in zip(limits, counts, strict=True))
-        if most and extents[path].is_enough:
-            raised = " and ".join(f"{limit.key} ({limit.share:g})" for limit in over)
-            yield BadData(_commonest(bad), path, share_of_bad, f"mend them, or raise {raised}")
+        if len(bad) > max(limit, REFUSED) * rows and extents[path].is_enough:
+            remedy = f"mend them, or raise validate.max_bad_fraction ({limit:g})"
+            yield BadData(_commonest(bad), path, share_of_bad, remedy)
         else:
-            stops = " and ".join(f"{limit.key} is {limit.share:g}" for limit in over)
-            words = f"{share_of_bad}; if as many of all rows are, the set is refused before training: {stops}"
-            yield Notice(f"{key}: {path}", words)
+            stops = f"the set is refused before training: validate.max_bad_fraction is {limit:g}"
+            yield Notice(f"{key}: {path}", f"{share_of_bad}; if as many of all rows are, {stops}")
 
 
 def _counted(bad: Sequence[Reject], rows: int) -> str:

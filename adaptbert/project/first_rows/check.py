@@ -15,7 +15,6 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from adaptbert.base.ladder import is_name
-from adaptbert.collection.readers.replacing import Allowance, OutOfTime
 from adaptbert.errors import BadData, UserError
 from adaptbert.project.first_rows.corpus import CorpusLook
 from adaptbert.project.first_rows.dictionary import DictionaryLook
@@ -29,8 +28,6 @@ from adaptbert.validation.limits import Limits
 
 SECONDS = 10.0
 """After that, no further set is opened."""
-PATTERN_SECONDS = 8.0
-"""CPU time for all patterns of `replace` and all sets together."""
 SHOWN = 10
 """Errors of a set that are reported one by one."""
 
@@ -71,12 +68,12 @@ def _looks(document: Mapping[str, Any], file: Path, missing: Collection[str], sc
     if "validate" not in document:
         return
     limits = params.parse(Limits, document["validate"], "validate", file)
-    words, patterns = KnownWords.at_hand(document), Allowance(PATTERN_SECONDS)
+    words = KnownWords.at_hand(document)
     stage = import_module("stages.collect")  # by name: no module of the library imports a stage
     for name, values in document.get("collect", {}).items():
         if is_name(name) and values["path"] not in missing:
             config = params.parse(stage.CollectParams, values, f"collect.{name}", file)
-            yield CorpusLook(name, config, Path(values["path"]), limits, words, patterns, folder(scratch))
+            yield CorpusLook(name, config, Path(values["path"]), limits, words, folder(scratch))
     stage = import_module("stages.collect_task")
     for name, values in document.get("collect_task", {}).items():
         if not is_name(name):  # it would be that of a folder
@@ -84,7 +81,7 @@ def _looks(document: Mapping[str, Any], file: Path, missing: Collection[str], sc
         config = params.parse(stage.CollectTaskParams, values, f"collect_task.{name}", file)
         paths = {split: Path(values[split]) for split in SPLITS if values[split] not in missing}
         tuning = document.get("finetune", {})
-        yield LabelledLook(name, stage, config, paths, limits, words, tuning, file, patterns, folder(scratch))
+        yield LabelledLook(name, stage, config, paths, limits, words, tuning, file, folder(scratch))
     looks: dict[str, DictionaryLook] = {}  # without repetitions: most starts have that of all
     for start in document["ladder"]["starts"] if "tokenize" in document else ():
         block = blocks.owner(document["tokenize"], [start], ["words", "dictionary"])
@@ -104,9 +101,6 @@ def _look_at(look: Look, seen: Seen) -> None:
                 seen.notices.append(str(finding))
     except UserError as error:
         errors.extend(getattr(error, "failures", [error]))
-    except OutOfTime:
-        late = f"the patterns of `replace` took {PATTERN_SECONDS:g} seconds; what comes of them was not looked at"
-        seen.notices.append(f"{look.key}: {late}")
     more = len(errors) - SHOWN
     if more > 1:
         last = BadData(errors[SHOWN].code, look.key, f"and {more} more errors", "mend these first, then check again")

@@ -8,19 +8,17 @@ from pathlib import Path
 from adaptbert.collection.hub import HubDataset
 from adaptbert.collection.installed_docs import InstalledDocs
 from adaptbert.collection.raw_writer import RawWriter
-from adaptbert.collection.readers.replacing import Allowance
 from adaptbert.collection.source_config import SourceConfig
 from adaptbert.collection.user_files import Files
 from adaptbert.errors import UserError
 from adaptbert.project.first_rows.bad_rows import (
     Extent,
     Notice,
-    limits_of,
     share_findings,
     validation_limits,
     without_shares,
 )
-from adaptbert.project.first_rows.look import beginning, decided, is_small, lenient, raised, unread
+from adaptbert.project.first_rows.look import beginning, decided, is_small, raised, unread
 from adaptbert.project.known_words import KnownWords
 from adaptbert.rows.layout import CORPUS
 from adaptbert.validation.contamination import ForbiddenText
@@ -32,7 +30,6 @@ class CorpusLook:
     """At the files, or at the list of packages or the name of a data set.
 
     Args:
-        patterns: CPU time for `replace`, shared by all sets.
         folder: a temporary one to write to.
     """
 
@@ -41,7 +38,6 @@ class CorpusLook:
     path: Path
     limits: Limits
     words: KnownWords
-    patterns: Allowance
     folder: Path
 
     @property
@@ -63,9 +59,8 @@ class CorpusLook:
         from adaptbert.validation.corpus import validate_corpus
 
         small = is_small([self.path])
-        config = lenient(self.config, small=small)
-        files = Files(self.path, CORPUS, config, beginning=beginning(self.patterns, small=small))
-        with RawWriter(self.folder, CORPUS, config.max_bad_fraction) as writer:
+        files = Files(self.path, CORPUS, self.config, beginning=beginning(small=small))
+        with RawWriter(self.folder, CORPUS) as writer:
             failed = raised(partial(writer.write, files.rows(), "text", self.path))
         extent = Extent(writer.rows_in.get("text", 0), files.is_whole)
         if failed:
@@ -80,8 +75,6 @@ class CorpusLook:
         errors = validated.errors if whole else without_shares(validated.errors)
         yield from decided(errors, lambda _: str(self.path), self.key, lambda _: extent, whole=whole)
         if not whole:
-            limits_of_set = limits_of(self.key, self.config.max_bad_fraction, self.limits)
-            yield from share_findings(
-                {str(self.path): [validated.account]}, self.key, limits_of_set, {str(self.path): extent}
-            )
+            accounts, extents = {str(self.path): [validated.account]}, {str(self.path): extent}
+            yield from share_findings(accounts, self.key, self.limits.max_bad_fraction, extents)
         yield from self.words.errors(self.name, valid_rows, CORPUS, str(self.path))

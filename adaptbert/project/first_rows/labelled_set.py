@@ -3,7 +3,6 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +13,17 @@ from adaptbert.collection.hub import HubDataset
 from adaptbert.collection.installed_docs import InstalledDocs
 from adaptbert.collection.raw_writer import RawWriter
 from adaptbert.collection.readers.formats.spec import FORMATS
-from adaptbert.collection.readers.replacing import Allowance, OutOfTime
-from adaptbert.collection.user_files import Beginning, Files
+from adaptbert.collection.user_files import Files
 from adaptbert.errors import BadParams, UserError
 from adaptbert.finetuning.options import class_weights
 from adaptbert.project.first_rows.bad_rows import (
     Extent,
     Notice,
-    limits_of,
     share_findings,
     validation_limits,
     without_shares,
 )
-from adaptbert.project.first_rows.look import beginning, decided, folder, is_small, lenient, raised, unread
+from adaptbert.project.first_rows.look import beginning, decided, folder, is_small, raised, unread
 from adaptbert.project.known_words import KnownWords
 from adaptbert.runtime.params import blocks
 from adaptbert.validation.accounts import Account
@@ -47,7 +44,6 @@ class LabelledLook:
         paths: split -> where it lies; without missing files, which have their own error.
         tuning: the section `finetune`; empty where there is none that is valid.
         file: params.yaml, for messages.
-        patterns: CPU time for `replace`, shared by all sets.
         folder: a temporary one to write to.
     """
 
@@ -59,7 +55,6 @@ class LabelledLook:
     words: KnownWords
     tuning: Mapping[str, Any]
     file: Path
-    patterns: Allowance
     folder: Path
 
     @property
@@ -89,20 +84,15 @@ class LabelledLook:
     def _of_files(self, own: Mapping[str, Path]) -> Iterator[UserError | Notice]:
         """Read as `collect_task` does; where that fails, each readable split is validated by itself."""
         small = is_small(own.values())
-        config = lenient(self.config, small=small)
         alone = self._raw()
-        read = beginning(self.patterns, small=small)
+        read = beginning(small=small)
         failures: dict[str, list[UserError]] = {}
         extents: dict[str, Extent] = {}
-        try:
-            self._one_by_one(own, alone, read, failures, extents)
-        except OutOfTime:
-            yield from chain.from_iterable(failures.values())
-            raise
+        self._one_by_one(own, alone, read, failures, extents)
         whole = small and all(extent.whole for extent in extents.values())
         if not failures and len(self.paths) == len(SPLITS):
             together = self._raw()
-            failed = raised(partial(self.stage.read_into, together, config, self.paths, read))
+            failed = raised(partial(self.stage.read_into, together, self.config, self.paths, read))
             if not failed:
                 yield from self._judged(together, SPLITS, extents, whole=whole)
                 return
@@ -121,7 +111,7 @@ class LabelledLook:
         self,
         own: Mapping[str, Path],
         raw: Path,
-        read: Beginning,
+        read: int,
         failures: dict[str, list[UserError]],
         extents: dict[str, Extent],
     ) -> None:
@@ -129,12 +119,12 @@ class LabelledLook:
 
         Args:
             raw: folder to write the rows to; there, splits that cannot be read are empty.
-            read: how much of each file.
+            read: rows of each file.
             failures: split -> its errors; added to.
             extents: split -> how much of it was read; added to.
         """
         layout, labels = self.config.layout(), {"labels": self.config.labels} if self.config.labels else {}
-        with RawWriter(raw, layout, None) as writer:
+        with RawWriter(raw, layout) as writer:
             for split in SPLITS:
                 if split not in own:
                     raised(partial(writer.write, (), split, ""))
@@ -212,9 +202,7 @@ class LabelledLook:
         for split in sorted(accounts, key=SPLITS.index):
             by_path.setdefault(str(self.paths[split]), []).append(accounts[split])  # splits may be cut off train
         read = {str(self.paths[split]): extent for split, extent in extents.items()}
-        yield from share_findings(
-            by_path, self.key, limits_of(self.key, self.config.max_bad_fraction, self.limits), read
-        )
+        yield from share_findings(by_path, self.key, self.limits.max_bad_fraction, read)
 
     def _extent(self, extents: Mapping[str, Extent], shown: str) -> Extent:
         """The extent of the split in a message; for a split cut off train, or for the whole set, that of train."""

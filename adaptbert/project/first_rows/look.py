@@ -4,12 +4,10 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from adaptbert.codes import Code
-from adaptbert.collection.readers.replacing import Allowance
-from adaptbert.collection.source_config import SourceConfig
-from adaptbert.collection.user_files import MOST_FILES, Beginning
+from adaptbert.collection.user_files import MOST_FILES
 from adaptbert.errors import BadData, UserError
 from adaptbert.project.first_rows.bad_rows import Extent, Notice
 
@@ -26,10 +24,8 @@ _ONLY_WHOLE = {
     Code.CONSTANT_TARGET,
 }
 """Codes that further rows can resolve: too few rows, texts or classes; labels that train does not show yet."""
-_OF_A_SHARE = {Code.BINARY_FILE, Code.OFFSETS_IN_OTHER_UNITS, Code.OFFSETS_OF_NORMALISED_TEXT, Code.OTHER_TAG_SCHEME}
-"""Codes that need many rows: NUL, offsets, tags. A few first rows do not prove them."""
-
-C = TypeVar("C", bound=SourceConfig)
+_OF_A_SHARE = {Code.BINARY_FILE, Code.OTHER_TAG_SCHEME}
+"""Codes that need many rows: NUL, tags. A few first rows do not prove them."""
 
 
 class Look(Protocol):
@@ -67,14 +63,9 @@ def is_small(paths: Iterable[Path]) -> bool:
     return True
 
 
-def beginning(patterns: Allowance, *, small: bool) -> Beginning:
-    """How much is read of each file."""
-    return Beginning(sys.maxsize if small else ROWS, patterns)
-
-
-def lenient(config: C, *, small: bool) -> C:
-    """The first rows of a large set are all read, however many of them are bad; see `bad_rows`."""
-    return config if small else config.model_copy(update={"max_bad_fraction": None})
+def beginning(*, small: bool) -> int:
+    """Rows that are read of each file."""
+    return sys.maxsize if small else ROWS
 
 
 def raised(act: Callable[[], object]) -> list[UserError]:
