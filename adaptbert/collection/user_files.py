@@ -66,6 +66,8 @@ class Files:
                 if self.beginning is None:
                     raise
                 failures.append(error)
+                if error.code == Code.PATTERN_TOO_SLOW:  # it would take as long in each of the other files
+                    break
         raise_all(failures)
 
     def provenance(self) -> dict[str, Any]:
