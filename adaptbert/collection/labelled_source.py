@@ -48,7 +48,7 @@ class LabelledSource:
             for split, path in paths.items()
             if split not in shares
         }
-        self._cut = Cut(self._sources["train"], layout, shares)
+        self._cut = Cut(self._sources["train"].rows, layout, shares)
         self._split_of_group: dict[str, str] = {}
         self._is_beginning = beginning is not None
         _check_different({split: source for split, source in self._sources.items() if isinstance(source, Files)})

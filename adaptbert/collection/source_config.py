@@ -8,7 +8,7 @@ from adaptbert.base import bounds
 from adaptbert.base.config import Config, contradiction
 from adaptbert.collection.readers import encodings, replacing
 from adaptbert.collection.readers.formats.spec import FORMATS, Format
-from adaptbert.rows.layout import Layout, of_another_target
+from adaptbert.rows.layout import Layout
 
 ONLY_FILES = ("columns", "encoding", "format")
 NOT_DOCS = (*ONLY_FILES, "replace")
@@ -54,7 +54,6 @@ class SourceConfig(Config):
         for name in self.columns or {}:
             if name not in known:
                 remedy = f"`columns` maps a field to a column of the file; fields are {', '.join(known)}"
-                remedy += of_another_target(layout, name)
                 raise contradiction(f"columns: '{name}' is not a field of a {layout.name}", remedy)
         if self.replace is not None and layout.aligned:
             raise contradiction(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from adaptbert.base.task_types import TARGETS_OF, Target, TaskType
+from adaptbert.base.task_types import Target, TaskType
 from adaptbert.codes import Code
 from adaptbert.errors import BadData, nearest
 from adaptbert.rows.cells import CellType, arrow_type
@@ -99,15 +99,6 @@ class Layout:
 
 
 CORPUS = Layout(None)
-
-
-def of_another_target(layout: Layout, name: str) -> str:
-    """The end of a remedy, if the field is the output of another target of the task type; otherwise empty."""
-    targets = TARGETS_OF[layout.task_type] if layout.task_type is not None else ()
-    others = [target for target in targets if name in Layout(layout.task_type, target).outputs]
-    if not others:
-        return ""
-    return f"; `target: {layout.target}` wants {', '.join(layout.outputs)}, `target: {others[0]}` wants {name}"
 
 
 MAPPED = "rename it or map it in `columns`"

@@ -8,14 +8,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from adaptbert.codes import Code
 from adaptbert.errors import BadData
+from adaptbert.rows.parquet_writer import Table
 
 COMPRESSION = "zstd"
 _SHOWN = 5
@@ -42,37 +41,18 @@ class TooManyBad(BadData):
     """More rows than `validate.max_bad_fraction` allows cannot be read or are not valid."""
 
 
-class RejectFile:
+class RejectFile(Table):
     """Writes rejected rows in batches."""
-
-    SCHEMA = pa.schema(
-        [
-            ("id", pa.string()),
-            ("split", pa.string()),
-            ("file", pa.string()),
-            ("line", pa.int64()),
-            ("code", pa.int64()),
-            ("reason", pa.string()),
-        ]
-    )
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch(mode=0o600)
-        self._writer = pq.ParquetWriter(path, self.SCHEMA, compression=COMPRESSION)
+        numbers = ("line", "code")
+        super().__init__(path, [(name, pa.int64() if name in numbers else pa.string()) for name in Reject._fields])
 
     def write(self, rejects: Iterable[Reject]) -> None:
-        rows = [reject._asdict() for reject in rejects]
-        if rows:
-            self._writer.write_table(pa.Table.from_pylist(rows, self.SCHEMA))
-
-    def __enter__(self) -> "RejectFile":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._writer.close()
+        for reject in rejects:
+            self.add(reject._asdict())
 
 
 @dataclass

@@ -9,7 +9,6 @@ Rows are rejected if they are empty or longer than `max_characters`, but never f
 count.
 """
 
-import logging
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,9 +18,7 @@ from adaptbert.errors import BadData, UserError
 from adaptbert.validation.accounts import Account, RejectFile
 from adaptbert.validation.label_audit import (
     class_errors,
-    conflicts,
     label_errors,
-    label_warnings,
     number_errors,
     positive_errors,
 )
@@ -35,8 +32,6 @@ SPLITS = ("train", "dev", "test")
 _PROTECTED = (("test", "dev"), ("test", "train"), ("dev", "train"))
 """(a split, another that must not contain its rows)."""
 _MAX_COPIES = 0.5
-_SHOWN = 5
-"""Groups of conflicting rows listed in a message."""
 
 
 @dataclass
@@ -87,9 +82,6 @@ def validate_labelled_set(raw: Path, output: Path, rejected: Path, limits: Limit
         errors += class_errors(trained, rules.layout, raw)
         errors += positive_errors(trained, rules.positive, raw)
         errors += number_errors(splits["train"].numbers(), raw)
-    accounts["train"].warnings.update(label_warnings(labels))
-    for rows in splits.values():
-        _warn(rows)
     for protected, other in _PROTECTED:
         _count_shared_texts(splits[protected], splits[other], protected)
 
@@ -140,19 +132,6 @@ def _count_shared_texts(protected: Split, other: Split, protected_name: str) -> 
     texts = {row[place] for row in protected.compared() for place in places}
     if shared := sum(any(row[place] in texts for place in places) for row in other.compared()):
         other.account.warnings[f"rows_sharing_a_text_with_{protected_name}"] = shared
-
-
-def _warn(rows: Split) -> None:
-    """Count repeated texts, and texts with conflicting labels; log the rows of the latter."""
-    keys = rows.same()
-    if repeated := len(keys) - len(set(keys)):
-        rows.account.warnings["repeated_texts"] = repeated
-    if rows.rules.layout.is_tagged:
-        return
-    if groups := conflicts(zip(rows.places(), keys, rows.outputs(), strict=True)):
-        rows.account.warnings["texts_with_conflicting_labels"] = len(groups)
-        shown = "; ".join(" and ".join(group[:2]) for group in groups[:_SHOWN])
-        logging.warning("%s: texts that carry different labels: %d, e.g. in %s", rows.source, len(groups), shown)
 
 
 def _useless(rows: Split, limits: Limits) -> list[UserError]:

@@ -10,16 +10,15 @@ import pyarrow.parquet as pq
 
 from adaptbert.codes import Code
 from adaptbert.errors import BadData, UserError
+from adaptbert.rows import tag_schemes
 from adaptbert.rows.cells import as_text
-from adaptbert.rows.cleaning import clean, key, letters
-from adaptbert.rows.tag_schemes import looks_like
+from adaptbert.rows.cleaning import clean, letters
 from adaptbert.validation.accounts import Account
 from adaptbert.validation.answer_offsets import moved
 from adaptbert.validation.label_audit import Labels
 from adaptbert.validation.limits import Limits
 from adaptbert.validation.reject import TOO_LONG, table
 from adaptbert.validation.schemas import EMPTY, OUT_OF_RANGE, Reason, faulty
-from adaptbert.validation.tags import as_bio, repaired
 from adaptbert.validation.task_rules import TaskRules
 
 if TYPE_CHECKING:
@@ -42,10 +41,10 @@ class Split:
         self.account = Account(rows_in=len(self.frame))
         self.misfits = 0
         if rules.layout.output.marks_spans and "tags" in self.frame:
-            self.frame["tags"], self.misfits = repaired(self.frame["tags"].tolist(), rules)
+            self.frame["tags"] = [self._in_scheme(tags) for tags in self.frame["tags"]]
             if rules.repair and self.misfits:
                 self.account.warnings["tags_mended"] = self.misfits
-        reasons = faulty(self.frame, rules.layout, source, rules.values)
+        reasons = faulty(self.frame, rules.layout, source, rules.scheme, rules.range)
         self.invalid = {row: self._with_value(row, reason) for row, reason in reasons.items()}
         self._texts: list[tuple[str, ...]] = []
         self._clean()
@@ -70,15 +69,6 @@ class Split:
     def compared(self) -> list[tuple[str, ...]]:
         """Equal for inputs with the same letters and digits."""
         return [tuple(map(letters, texts)) for texts in self.texts()]
-
-    def same(self) -> list[str]:
-        """Equal for inputs that differ only in case, compatibility forms or white space."""
-        return ["\n".join(map(key, texts)) for texts in self.texts()]
-
-    def outputs(self) -> list[str]:
-        """The labels of the kept rows as text, for comparison."""
-        column = self.rules.layout.output.column
-        return [str(list(cell) if isinstance(cell, list) else cell) for cell in self._kept_cells(column)]
 
     def labels(self) -> Labels:
         """The classes, entity types or tags of the kept rows."""
@@ -115,7 +105,7 @@ class Split:
         if self.misfits <= limits.max_bad_fraction * total:
             return []
         rows = pq.read_table(self.source, columns=["tags"])["tags"].to_pylist()
-        looks = looks_like([[str(tag) for tag in row] for row in rows if row is not None])
+        looks = tag_schemes.looks_like([[str(tag) for tag in row] for row in rows if row is not None])
         problem = f"{self.misfits} of {total} rows are not {rules.scheme}"
         if looks != rules.scheme:
             problem = f"{problem}; they look like {looks}"
@@ -146,6 +136,18 @@ class Split:
     def _kept_cells(self, column: str) -> list[Any]:
         return self.frame[column].iloc[self.left].tolist()
 
+    def _in_scheme(self, tags: Any) -> Any:
+        """The tags of a row, repaired where the rules say so and it is possible; counts those that break the scheme."""
+        if tags is None or tag_schemes.fits([str(tag) for tag in tags], self.rules.scheme):
+            return tags
+        self.misfits += 1
+        if not self.rules.repair:
+            return tags
+        try:
+            return tag_schemes.legal([str(tag) for tag in tags], self.rules.scheme)
+        except ValueError:
+            return tags  # not of a known scheme: the row is rejected later
+
     def _clean(self) -> None:
         """Replace cells of valid rows by cleaned ones, and adjust offsets of answers."""
         layout = self.rules.layout
@@ -163,7 +165,8 @@ class Split:
                 cells[name][row] = self._cleaned(cells[name][row])
             self._texts.append(tuple(as_text(cells[name][row]) for name in layout.inputs))
             if layout.output.marks_spans:
-                cells["tags"][row] = as_bio(cells["tags"][row], self.rules.scheme)
+                tags = cells["tags"][row]
+                cells["tags"][row] = tag_schemes.tags(tag_schemes.spans(tags, self.rules.scheme), len(tags), "bio")
         for name, column in cells.items():
             self.frame[name] = column
 

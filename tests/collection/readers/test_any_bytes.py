@@ -121,12 +121,3 @@ def test_any_bytes(
     folder: Path, kind: Format, layout: Layout, encoding: str | None, pack: bool, draw: st.DataObject, content: bytes
 ) -> None:
     rows_or_why(folder, kind, layout, content, encoding, pack)
-
-
-@pytest.mark.nightly
-@settings(max_examples=20_000, deadline=None)
-@given(**ARGUMENTS)
-def test_many_harmed_files(
-    folder: Path, kind: Format, layout: Layout, encoding: str | None, pack: bool, draw: st.DataObject
-) -> None:
-    rows_or_why(folder, kind, layout, harmed(draw, WHOLE[kind]), encoding, pack)

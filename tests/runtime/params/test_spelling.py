@@ -119,21 +119,6 @@ def test_a_section_that_is_mistyped_is_reported_once(monkeypatch: pytest.MonkeyP
     assert line.startswith(f"AB-099 params.yaml: {typed}: unknown section '{typed}' (did you mean '{section}'?)\n  ")
 
 
-def test_a_column_of_another_target_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-    document = load(SMOKE, FILE)
-    files = {split: f"{split}.csv" for split in ("train", "dev", "test")}
-    posts = {"source": "files", "shape": "single_sentence", "columns": {"label": "mood"}, **files}
-    for target, field, other in (("labels", "labels", "class"), ("number", "value", "class")):
-        document["collect_task"] = {**document["collect_task"], "posts": {**posts, "target": target}}
-        (line,) = messages(json.dumps(document))
-        assert line == (
-            "AB-111 params.yaml: collect_task.posts: columns: 'label' is not a field of a single_sentence\n  `columns` "
-            f"maps a field to a column of the file; fields are id, group, text, {field}; `target: {target}` wants "
-            f"{field}, `target: {other}` wants label"
-        )
-
-
 NUMBERS = [
     "many",
     "12k",
