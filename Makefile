@@ -61,7 +61,7 @@ test: lint
 	@$(PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 test-slow: $(installed)
-	@$(PYTHON) -m pytest -m 'slow and not gpu and not browser'
+	@$(PYTHON) -m pytest -m 'slow and not gpu and not browser and not nightly'
 
 test-browser: $(installed)
 	@$(PYTHON) -m pytest -m browser
