@@ -19,10 +19,18 @@ from adaptbert.errors import BadData, UserError
 from adaptbert.rows.cleaning import clean, digest, key
 from adaptbert.rows.layout import CORPUS
 from adaptbert.runtime.worker_pool import in_order
-from adaptbert.validation.accounts import Account, RejectFile
+from adaptbert.validation.accounts import (
+    TOO_LONG,
+    Account,
+    RejectFile,
+    rejects,
+    repeated_ids,
+    table,
+    unreadable,
+    writer,
+)
 from adaptbert.validation.contamination import ForbiddenText
 from adaptbert.validation.limits import Limits
-from adaptbert.validation.reject import TOO_LONG, rejects, repeated_ids, table, unreadable, writer
 from adaptbert.validation.schemas import EMPTY, Reason, faulty
 
 if TYPE_CHECKING:

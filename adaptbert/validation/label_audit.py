@@ -132,11 +132,6 @@ def _lookalikes(
         rows = [f"in {first.get(label, '`labels` of params.yaml')}" for label in group]
         how_many = "two" if len(group) == 2 else len(group)
         problems.append(f"{_series(map(seen, group))} are {how_many} labels, first {_series(rows)}")
-    ours = {name_key(label): label for label in renamed}
-    for label in sorted(set(total) - set(renamed.values())):
-        if (alike := ours.get(name_key(label), label)) != label:
-            mapped[label] = renamed[alike]
-            problems.append(f"{seen(label)}, first in {first[label]}, is not {seen(alike)}, which map_labels renames")
     if problems:
         more = len(problems) - _SHOWN
         problem = "; ".join(problems[:_SHOWN]) + (f"; and {more} more of this kind" if more > 0 else "")

@@ -15,7 +15,7 @@ from pathlib import Path
 from adaptbert.base.files import read_json
 from adaptbert.codes import Code
 from adaptbert.errors import BadData, UserError
-from adaptbert.validation.accounts import Account, RejectFile
+from adaptbert.validation.accounts import Account, RejectFile, rejects, repeated_ids, unreadable, writer
 from adaptbert.validation.label_audit import (
     class_errors,
     label_errors,
@@ -23,7 +23,6 @@ from adaptbert.validation.label_audit import (
     positive_errors,
 )
 from adaptbert.validation.limits import Limits
-from adaptbert.validation.reject import rejects, repeated_ids, unreadable, writer
 from adaptbert.validation.schemas import Reason
 from adaptbert.validation.split import Split
 from adaptbert.validation.task_rules import TaskRules

@@ -1,6 +1,8 @@
 """One split of a labelled set during validation: its rows, cleaned, and the reasons of rejected rows."""
 
+from bisect import bisect_left
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,13 +14,11 @@ from adaptbert.codes import Code
 from adaptbert.errors import BadData, UserError
 from adaptbert.rows import tag_schemes
 from adaptbert.rows.cells import as_text
-from adaptbert.rows.cleaning import clean, letters
-from adaptbert.validation.accounts import Account
-from adaptbert.validation.answer_offsets import moved
+from adaptbert.rows.cleaning import clean, letters, origins
+from adaptbert.validation.accounts import TOO_LONG, Account, table
 from adaptbert.validation.label_audit import Labels
 from adaptbert.validation.limits import Limits
-from adaptbert.validation.reject import TOO_LONG, table
-from adaptbert.validation.schemas import EMPTY, OUT_OF_RANGE, Reason, faulty
+from adaptbert.validation.schemas import ANSWER_ELSEWHERE, EMPTY, OUT_OF_RANGE, Reason, faulty
 from adaptbert.validation.task_rules import TaskRules
 
 if TYPE_CHECKING:
@@ -175,3 +175,16 @@ class Split:
         for _, hidden in parts:
             self.account.cleaned.update(hidden)
         return parts[0][0] if isinstance(cell, str) else [text for text, _ in parts]
+
+
+def moved(context: str, answers: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]] | Reason:
+    """The answers in `clean(context)`; a reason where an answer has no visible character."""
+    cleaned, offsets = clean(context)[0], origins(context)
+    moved_answers = []
+    for answer in answers:
+        first = bisect_left(offsets, answer["start"])
+        end = bisect_left(offsets, answer["start"] + len(answer["text"]))
+        if not cleaned[first:end].strip():
+            return ANSWER_ELSEWHERE
+        moved_answers.append({"text": cleaned[first:end], "start": first})
+    return moved_answers

@@ -33,7 +33,7 @@ ARE_RIGHT = {target for target, scoring in scores.SCORING.items() if scoring.rig
 TABLES = {
     "adaptbert/base/task_types.py: TARGETS_OF": (TARGETS_OF, TASK_TYPES),
     "adaptbert/base/task_types.py: the values of TARGETS_OF": ({target for _, target in PAIRS}, TARGETS),
-    "adaptbert/rows/task_types.py: TASK_TYPES": (task_types.TASK_TYPES, TASK_TYPES),
+    "adaptbert/rows/layout.py: TASK_TYPES": (task_types.TASK_TYPES, TASK_TYPES),
     "adaptbert/rows/targets.py: TARGETS": (targets.TARGETS, TARGETS),
     "adaptbert/finetuning/metrics/targets.py: SCORING": (scores.SCORING, TARGETS),
     "adaptbert/finetuning/tasks/shapes.py: SHAPES": (shapes.SHAPES, TASK_TYPES),

@@ -99,17 +99,6 @@ def test_a_label_is_shown_as_it_reads_too() -> None:
     ]  # fmt: skip
 
 
-def test_a_label_that_map_labels_misses_by_a_hair() -> None:
-    """`{'0': negative}` does not rename a 0 in full width, which would be a class of its own."""
-    (error,) = label_errors(labels(train=["negative", "０", "pos"]), None, {"0": "negative", "1": "pos"}, "set")
-    assert str(error).startswith(
-        """AB-066 set: '０' ("\\uff10"), first in train.csv:1, is not '0', which map_labels renames"""
-    )
-    assert pasted(error.remedy) == {"0": "negative", "1": "pos", "０": "negative"}
-    assert error.remedy.endswith(" below collect_task.set, in place of what it says")
-    assert label_errors(labels(train=["Neg", "pos"]), None, {"neg": "Neg"}, "set") == []
-
-
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_what_is_shown_can_be_pasted(name: str) -> None:
     assert YAML(typ="safe", pure=True).load(spelled(name)) == name

@@ -12,9 +12,9 @@ from adaptbert.base.files import read_json
 from adaptbert.rows.cleaning import clean
 from adaptbert.rows.layout import Layout
 from adaptbert.rows.parquet import texts
-from adaptbert.validation.answer_offsets import moved
 from adaptbert.validation.labelled_set import ValidatedSet, validate_labelled_set
 from adaptbert.validation.limits import Limits
+from adaptbert.validation.split import moved
 from tests.support import raw
 
 STRICT = Limits(min_characters=2, max_characters=200, max_bad_fraction=0.01)
