@@ -106,6 +106,18 @@ class TokenizedCorpus:
         taken = generator.permutation(len(self._chosen))[: max(1, len(self._chosen) // 2)]
         return TokenizedCorpus(self._parts, self._chosen[np.sort(taken)])
 
+    def divided(self, share: float, seed: int) -> tuple["TokenizedCorpus", "TokenizedCorpus"]:
+        """Two parts without a common document, drawn at random; the second has this share of the documents.
+
+        Each has at least one document; of a single document both parts are that one.
+        """
+        generator = np.random.Generator(np.random.Philox(seed_of(seed, "divided")))
+        order, count = generator.permutation(len(self._chosen)), len(self._chosen)
+        second = min(max(1, round(share * count)), max(1, count - 1))
+        parts = (order[second:] if count > 1 else order, order[:second])
+        first, rest = (TokenizedCorpus(self._parts, self._chosen[np.sort(part)]) for part in parts)
+        return first, rest
+
     def mixed_with(self, other: "TokenizedCorpus", share: float, seed: int) -> "TokenizedCorpus":
         """This corpus and documents of another, whose tokens are about `share` of the total."""
         if share == 0:

@@ -137,6 +137,19 @@ def test_halves_of_several_seeds_are_independent_draws_of_the_documents(tmp_path
     assert order == sorted(order), "documents keep their order, which sentence pairs need"
 
 
+def test_two_parts_have_no_document_in_common_and_lose_none(tmp_path: Path) -> None:
+    corpus = tiny.corpus(tmp_path / "domain", "domain", 50)
+    everything = [tuple(corpus.read(np.array([number])).ids) for number in range(50)]
+    for share, count in ((0.001, 1), (0.3, 15), (0.5, 25), (1.0, 49)):
+        parts = corpus.divided(share, seed=1)
+        texts = [[tuple(part.read(np.array([n])).ids) for n in range(len(part.lengths))] for part in parts]
+        assert len(texts[1]) == count
+        assert sorted(texts[0] + texts[1]) == sorted(everything)
+    again, other = corpus.divided(0.5, seed=1)[1], corpus.divided(0.5, seed=2)[1]
+    assert np.array_equal(corpus.divided(0.5, seed=1)[1].lengths, again.lengths)
+    assert not np.array_equal(again.lengths, other.lengths)
+
+
 def test_corpora_of_different_tokenizers_are_not_mixed(tmp_path: Path) -> None:
     domain = tiny.corpus(tmp_path / "domain", "domain", 20)
     general = tiny.corpus(tmp_path / "general", "general", 20, pieces=tiny.tokenizer(lowercase=False))
