@@ -37,10 +37,7 @@ class Code(IntEnum):
     NOT_DECODABLE = 1, "bytes that are not UTF-8 (GBK, Latin-1), or not of the declared encoding", _REJECTED
     UTF_16 = 3, "UTF-16 with a byte-order mark that was not declared"
     UTF_16_WITHOUT_MARK = 4, "UTF-16 without a byte-order mark that was not declared"
-    WINDOWS_1252 = 5, "a quotation mark or dash of Windows-1252 in UTF-8", _REJECTED
     CUT_CHARACTER = 6, "the last line ends inside a character", _REJECTED
-    OVERLONG_UTF_8 = 7, "an overlong sequence of UTF-8", _REJECTED
-    SURROGATE_IN_UTF_8 = 8, "a surrogate encoded in UTF-8", _REJECTED
     SURROGATE_ESCAPE = 9, "a field with an escape of a lone surrogate", _REJECTED
     BINARY_FILE = 10, "mostly NUL bytes: a binary file"
     NO_ROWS = 16, "a file with no row in it: only newlines, or only a header"
@@ -94,11 +91,9 @@ class Code(IntEnum):
     CONSTANT_TARGET = 78, "the same value in every training row"
     LIST_EXPECTED = 80, "text where a list is expected, and no `separator` that parts its labels"
     ANSWER_NOT_AT_OFFSET = 81, "an answer that is not at its offset", _REJECTED
-    OFFSETS_IN_OTHER_UNITS = 82, "all offsets count bytes or UTF-16 units instead of Unicode code points"
     OFFSET_OUTSIDE_TEXT = 83, "an offset outside the text", _REJECTED
     UNANSWERABLE_QUESTIONS = 84, "questions without an answer, and no `no_answer: true`"
     BAD_ID = 86, "an id in two rows; no id in a row", "no id: rejected"
-    OFFSETS_OF_NORMALISED_TEXT = 87, "all offsets count the characters of the NFD or NFC text"
     TOKENS_AND_TAGS_DIFFER = 88, "tokens and tags of unequal length", _REJECTED
     ILLEGAL_TAGS = 89, "tags that break their scheme", _REJECTED
     OTHER_TAG_SCHEME = 90, "tags of another scheme than `tag_scheme`, or of several"

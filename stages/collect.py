@@ -46,7 +46,7 @@ def collect(params: CollectParams, *, corpus: str, path: Path, out: Path, run: R
 
     with atomic_write(out) as folder:
         folder.mkdir()
-        with RawWriter(folder, CORPUS, params.max_bad_fraction) as writer:
+        with RawWriter(folder, CORPUS) as writer:
             writer.write(source.rows(), "text", path)
             demonstration = params.source == "installed_docs"
             about = {"source": params.source, "demonstration": demonstration, **source.provenance()}

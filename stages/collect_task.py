@@ -21,7 +21,6 @@ from adaptbert.base.task_types import TARGETS_OF, Target, TaskType
 from adaptbert.collection.hash_split import CutConfig
 from adaptbert.collection.readers.fields import Labelling
 from adaptbert.collection.source_config import SourceConfig
-from adaptbert.collection.user_files import Beginning
 from adaptbert.rows.layout import Layout
 from adaptbert.rows.tag_schemes import Scheme
 from adaptbert.runtime.stage import Stage
@@ -171,13 +170,13 @@ def collect_task(
 
 
 def read_into(
-    folder: Path, params: CollectTaskParams, paths: Mapping[str, Path], beginning: Beginning | None = None
+    folder: Path, params: CollectTaskParams, paths: Mapping[str, Path], beginning: int | None = None
 ) -> dict[str, Any]:
     """Write the rows of each split, and the errors of unreadable ones, to an empty folder; returns its manifest.
 
     Args:
         paths: of train, dev and test.
-        beginning: how much of each of the user's files is read; None: all.
+        beginning: rows that are read of each of the user's files; None: all.
     """
     from adaptbert.collection.demonstration_tasks import DemonstrationTask
     from adaptbert.collection.labelled_source import LabelledSource
@@ -189,7 +188,7 @@ def read_into(
         source = DemonstrationTask(paths["train"], params.shape, params.rows.model_dump())
     else:
         source = LabelledSource(paths, params.layout(), params, shares, params.labelling(), beginning)
-    with RawWriter(folder, params.layout(), params.max_bad_fraction) as writer:
+    with RawWriter(folder, params.layout()) as writer:
         for split, path in paths.items():
             writer.write(source.rows(split), split, path)
         labels = {"labels": source.labels} if source.labels else {}

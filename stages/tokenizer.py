@@ -62,7 +62,7 @@ def tokenizer(
     extension: dict[str, float] = {}
     if params.extend is not None and not weights.is_random:
         extended = extend_vocabulary(vocabulary, read(params.extend.corpora), params.extend)
-        vocabulary, extension = extended.tokenizer, extended.metrics()
+        vocabulary, extension = extended.tokenizer, extended.metrics
         print(
             f"extended by {len(extended.words):,} words: {extension['tokens_saved']:.1%} fewer tokens on this text,"
             f" unknown {extension['unknown_rate_before']:.2%} -> {extension['unknown_rate_after']:.2%}"

@@ -35,7 +35,7 @@ def validate(
 ) -> None:
     """Reject rows that are not valid, come twice, or hold dev or test text; stop where a set cannot be used."""
     from adaptbert.validation.contamination import ForbiddenText
-    from adaptbert.validation.corpus import overlaps, validate_corpus
+    from adaptbert.validation.corpus import validate_corpus
     from adaptbert.validation.labelled_set import validate_labelled_set
 
     with ExitStack() as outputs:
@@ -61,11 +61,9 @@ def validate(
         }
         failures = [*(task.errors for task in labelled.values()), *(corpus.errors for corpus in texts.values())]
         raise_all([error for errors in failures for error in errors])
-    shares = overlaps(texts)
     report = {
         "corpora": {name: corpus.account.as_json() for name, corpus in texts.items()},
         "tasks": {name: {split: a.as_json() for split, a in task.accounts.items()} for name, task in labelled.items()},
-        "overlap_with_general": shares,
     }
     write_json(metrics, report)
     accounts = {name: corpus.account for name, corpus in texts.items()}

@@ -1,6 +1,6 @@
 """The names of task types (what a row holds: `shape` in params.yaml) and of targets (what is to be predicted from it).
 
-Each package describes them in one table: adaptbert.rows.task_types and .targets, finetuning.metrics.targets,
+Each package describes them in one table: adaptbert.rows.layout and .targets, finetuning.metrics.targets,
 finetuning.tasks.shapes and .targets, comparison.evaluation.baselines, comparison.report.terms.
 tests/base/test_task_types.py names the table with a missing entry.
 """

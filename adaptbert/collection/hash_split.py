@@ -4,11 +4,11 @@ The split of a row depends only on its text, or on its group where one is mapped
 other row, and copies of one text stay together. Questions about one context stay together as well.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from hashlib import sha256
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
@@ -49,20 +49,17 @@ class CutConfig(Config):
         return {name: share for name, share in (("test", self.test), ("dev", self.dev)) if share is not None}
 
 
-class RowSource(Protocol):
-    """The source that is split."""
-
-    @property
-    def warnings(self) -> Counter[str]: ...
-
-    def rows(self) -> Iterator[Row | Unreadable]: ...
-
-
 class Cut:
-    """The rows of one source by split, in memory; rows that cannot be read belong to train."""
+    """The rows of one source by split, in memory; rows that cannot be read belong to train.
 
-    def __init__(self, source: RowSource, layout: Layout, shares: dict[str, float]) -> None:
-        self.source, self.layout, self.shares = source, layout, shares
+    Args:
+        read: reads all rows of the source.
+    """
+
+    def __init__(
+        self, read: Callable[[], Iterator[Row | Unreadable]], layout: Layout, shares: dict[str, float]
+    ) -> None:
+        self._read, self.layout, self.shares = read, layout, shares
 
     def rows(self, split: str) -> list[Row | Unreadable]:
         """Raises BadData when a split would have none."""
@@ -76,7 +73,7 @@ class Cut:
     @cached_property
     def _pool(self) -> dict[str, list[Row | Unreadable]]:
         pool: dict[str, list[Row | Unreadable]] = defaultdict(list)
-        for row in self.source.rows():
+        for row in self._read():
             name = split_of(self._key(row), self.shares) if isinstance(row, Row) else "train"
             pool[name].append(row)
         return pool

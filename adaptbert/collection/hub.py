@@ -26,7 +26,7 @@ from adaptbert.collection.readers.fields import AS_IT_IS, OPTIONAL, Fields, Labe
 from adaptbert.collection.readers.records import Problem, Row, Unreadable
 from adaptbert.collection.source_config import SourceConfig
 from adaptbert.errors import TEMPORARY, BadData, BadParams, UserError
-from adaptbert.rows.layout import Layout, of_another_target
+from adaptbert.rows.layout import Layout
 from adaptbert.runtime.params import params_file as params
 
 _DAMAGED = {"json": Code.BAD_JSON, "csv": Code.BAD_CSV, "parquet": Code.PARQUET_DAMAGED}
@@ -168,9 +168,7 @@ def read_config(path: Path, layout: Layout) -> HubConfig:
     for name in config.columns or {}:
         if name not in known:
             problem = f"'{name}' is not a field of a {layout.name}"
-            remedy = (
-                f"`columns` maps a field to a column; fields are {', '.join(known)}{of_another_target(layout, name)}"
-            )
+            remedy = f"`columns` maps a field to a column; fields are {', '.join(known)}"
             raise BadParams(Code.UNKNOWN_KEY, f"{path}: columns", problem, remedy)
     return config
 

@@ -13,7 +13,7 @@ from adaptbert.collection.hub import HubDataset
 from adaptbert.collection.readers.fields import AS_IT_IS, Labelling, check_label_kinds, no_labels
 from adaptbert.collection.readers.records import Row, Unreadable
 from adaptbert.collection.source_config import SourceConfig
-from adaptbert.collection.user_files import Beginning, Files
+from adaptbert.collection.user_files import Files
 from adaptbert.errors import BadData
 from adaptbert.rows.layout import Layout
 
@@ -25,7 +25,7 @@ class LabelledSource:
         paths: split -> its path; those of `shares` are not read.
         shares: of the splits that are cut off the training rows.
         labelling: how the files encode labels.
-        beginning: how much of each file is read, see `Files`.
+        beginning: rows that are read of each file, see `Files`.
 
     Raises:
         BadData: two splits have the same bytes.
@@ -38,7 +38,7 @@ class LabelledSource:
         config: SourceConfig,
         shares: dict[str, float],
         labelling: Labelling = AS_IT_IS,
-        beginning: Beginning | None = None,
+        beginning: int | None = None,
     ) -> None:
         self.labels = labelling.known
         self._sources: dict[str, Files | HubDataset] = {
@@ -48,7 +48,7 @@ class LabelledSource:
             for split, path in paths.items()
             if split not in shares
         }
-        self._cut = Cut(self._sources["train"], layout, shares)
+        self._cut = Cut(self._sources["train"].rows, layout, shares)
         self._split_of_group: dict[str, str] = {}
         self._is_beginning = beginning is not None
         _check_different({split: source for split, source in self._sources.items() if isinstance(source, Files)})

@@ -15,8 +15,7 @@ import pyarrow as pa
 
 from adaptbert.base.files import write_json
 from adaptbert.codes import Code
-from adaptbert.collection.readers import encodings
-from adaptbert.collection.readers.decoding import decoding_remedy
+from adaptbert.collection.readers.encodings import REMEDY
 from adaptbert.collection.readers.records import Row, Unreadable
 from adaptbert.errors import BadData
 from adaptbert.rows.labelled_set import TEST_GROUPS
@@ -30,11 +29,10 @@ class RawWriter:
     Args:
         folder: exists and is empty.
         layout: the columns of a row.
-        max_bad_fraction: stop above this share of unreadable rows; None: never.
     """
 
-    def __init__(self, folder: Path, layout: Layout, max_bad_fraction: float | None) -> None:
-        self.folder, self.layout, self.max_bad_fraction = folder, layout, max_bad_fraction
+    def __init__(self, folder: Path, layout: Layout) -> None:
+        self.folder, self.layout = folder, layout
         self._is_corpus = layout.is_corpus
         self.rows: dict[str, int] = {}
         self.rows_in: dict[str, int] = {}
@@ -65,12 +63,10 @@ class RawWriter:
         fields, inputs = self.layout.fields, self.layout.inputs
         columns = [(field.name, field.type) for field in self.layout.arrow()]
         problems: Counter[tuple[Code, str]] = Counter()
-        first_bad: Unreadable | None = None
         written = 0
         with Table(self.folder / f"{name}.parquet", [*columns, ("file", pa.string()), ("line", pa.int64())]) as table:
             for row in rows:
                 if isinstance(row, Unreadable):
-                    first_bad = first_bad or row
                     problems[row.problem.code, row.problem.reason] += 1
                     self._add_unreadable(row, name)
                     continue
@@ -83,7 +79,8 @@ class RawWriter:
                     self._add_group(row)
                 self._digest.update(json.dumps([row.id, *content], ensure_ascii=False).encode())
         self.rows[name], self.rows_in[name] = written, written + problems.total()
-        self._check(problems, first_bad, written, place)
+        if not written:
+            raise _nothing_left(problems, place)
 
     def finish(self, about: Mapping[str, Any], warnings: Mapping[str, int]) -> dict[str, Any]:
         """Write the manifest and return it."""
@@ -109,22 +106,11 @@ class RawWriter:
         split = {} if self._is_corpus else {"split": name}
         self._unreadable.add({**values, **split, "code": row.problem.code, "reason": row.problem.reason})
 
-    def _check(
-        self, problems: Counter[tuple[Code, str]], first: Unreadable | None, written: int, place: str | Path
-    ) -> None:
-        bad, total = problems.total(), problems.total() + written
-        if first is None:
-            if not total:
-                raise BadData(Code.NOTHING_LEFT, place, "0 documents", "name a source with text")
-            return
-        (code, reason), _ = problems.most_common(1)[0]
-        mend = decoding_remedy(reason) if code in encodings.ERROR_CODES else "mend them"
-        if not written:
-            counts = "; ".join(f"{count:,} x {reason}" for (_, reason), count in problems.most_common(5))
-            raise BadData(Code.NOTHING_LEFT, place, f"0 of {total:,} documents left: {counts}", mend)
-        if self.max_bad_fraction is not None and bad > self.max_bad_fraction * total:
-            problem = (
-                f"{bad:,} of {total:,} rows cannot be read ({bad / total:.2%}, allowed {self.max_bad_fraction:.2%}), "
-                f"most often: {reason}; the first is {first.file}:{first.line}"
-            )
-            raise BadData(code, place, problem, f"{mend}, or raise max_bad_fraction")
+
+def _nothing_left(problems: Counter[tuple[Code, str]], place: str | Path) -> BadData:
+    if not problems:
+        return BadData(Code.NOTHING_LEFT, place, "0 documents", "name a source with text")
+    (code, _), _ = problems.most_common(1)[0]
+    counts = "; ".join(f"{count:,} x {reason}" for (_, reason), count in problems.most_common(5))
+    problem = f"0 of {problems.total():,} documents left: {counts}"
+    return BadData(Code.NOTHING_LEFT, place, problem, REMEDY if code == Code.NOT_DECODABLE else "mend them")

@@ -8,10 +8,10 @@ from adaptbert.base import bounds
 from adaptbert.base.config import Config, contradiction
 from adaptbert.collection.readers import encodings, replacing
 from adaptbert.collection.readers.formats.spec import FORMATS, Format
-from adaptbert.rows.layout import Layout, of_another_target
+from adaptbert.rows.layout import Layout
 
 ONLY_FILES = ("columns", "encoding", "format")
-NOT_DOCS = (*ONLY_FILES, "replace", "max_bad_fraction")
+NOT_DOCS = (*ONLY_FILES, "replace")
 Replacement = Annotated[list[str], Field(min_length=2, max_length=2)]
 
 
@@ -31,8 +31,6 @@ class SourceConfig(Config):
     r"""Pairs [regular expression, replacement], applied to the text in this order, e.g. `['@\S+', '@user']`.
     A pattern that takes five seconds for one text is an error, which names the row, and so are patterns that make a
     text longer than ten times its length and 10,000 characters."""
-    max_bad_fraction: Annotated[float, Field(ge=0, le=1)] | None = None
-    """The stage fails when a larger share of rows is unreadable; default: only `validate.max_bad_fraction` applies."""
 
     @model_validator(mode="after")
     def _agree(self) -> Self:
@@ -56,7 +54,6 @@ class SourceConfig(Config):
         for name in self.columns or {}:
             if name not in known:
                 remedy = f"`columns` maps a field to a column of the file; fields are {', '.join(known)}"
-                remedy += of_another_target(layout, name)
                 raise contradiction(f"columns: '{name}' is not a field of a {layout.name}", remedy)
         if self.replace is not None and layout.aligned:
             raise contradiction(

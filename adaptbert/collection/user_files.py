@@ -4,37 +4,22 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from adaptbert.base.files import file_digest
 from adaptbert.codes import Code
 from adaptbert.collection.readers.fields import AS_IT_IS, TEXTS, Fields, Labelling, Read
-from adaptbert.collection.readers.formats.guess import hinted, other_format
 from adaptbert.collection.readers.formats.spec import FORMATS, Format, ReadRequest, format_of, known_suffixes
 from adaptbert.collection.readers.formats.tables import check_columns_differ
 from adaptbert.collection.readers.lines import check_name, check_regular
 from adaptbert.collection.readers.records import Problem, Record, Row, Unreadable
-from adaptbert.collection.readers.replacing import Allowance, OutOfTime
 from adaptbert.collection.source_config import SourceConfig
 from adaptbert.errors import BadData, UserError, raise_all
 from adaptbert.rows.layout import Layout
 
 MOST_FILES, MOST_CHARACTERS = 50, 1_000_000
-"""Limits of a `Beginning`: files of a folder, and characters of a file."""
-
-
-class Beginning(NamedTuple):
-    """How much of its files is read when only the first rows of a set are checked.
-
-    Attributes:
-        rows: of each file.
-        patterns: time for `replace`, for all sets that are checked.
-    """
-
-    rows: int
-    patterns: Allowance
+"""Where only first rows are read: files of a folder, and characters of a file."""
 
 
 class Files:
@@ -44,8 +29,8 @@ class Files:
         layout: the fields of a row.
         split: of a task, prefix of the ids of rows without a mapped id; empty for a corpus.
         labelling: how the files encode labels.
-        beginning: how much of each of the first files is read; the errors of all of them are reported together. None:
-            all files are read completely, and the first error is raised.
+        beginning: rows that are read of each of the first files; the errors of all of them are reported together.
+            None: all files are read completely, and the first error is raised.
     """
 
     def __init__(
@@ -55,19 +40,18 @@ class Files:
         config: SourceConfig,
         split: str = "",
         labelling: Labelling = AS_IT_IS,
-        beginning: Beginning | None = None,
+        beginning: int | None = None,
     ) -> None:
         self.path, self.layout, self.config, self.split = path, layout, config, split
         self.beginning, self.is_whole = beginning, True
         self.warnings: Counter[str] = Counter()
-        patterns = None if beginning is None else beginning.patterns
-        self.fields = Fields(layout, config.names(layout), config.replace, labelling, patterns)
+        self.fields = Fields(layout, config.names(layout), config.replace, labelling)
         self.digests: dict[str, str] = {}
         """File -> sha256 of its bytes; complete after `survey`."""
         self._types: dict[str, tuple[str, str]] = {}  # column -> type and the first file that has it
 
     def rows(self) -> Iterator[Row | Unreadable]:
-        """Raises BadData for an unusable file, and OutOfTime when patterns exceed the time of `beginning`."""
+        """Raises BadData for an unusable file."""
         self.survey()
         read: dict[str, str] = {}
         failures: list[UserError] = []
@@ -77,15 +61,13 @@ class Files:
                 continue
             read[digest] = name
             try:
-                with self._hinted(name):
-                    yield from self._rows(name, is_first=len(read) == 1)
+                yield from self._rows(name, is_first=len(read) == 1)
             except UserError as error:
                 if self.beginning is None:
                     raise
                 failures.append(error)
-            except OutOfTime:
-                raise_all(failures)
-                raise
+                if error.code == Code.PATTERN_TOO_SLOW:  # it would take as long in each of the other files
+                    break
         raise_all(failures)
 
     def provenance(self) -> dict[str, Any]:
@@ -202,24 +184,15 @@ class Files:
             self.warnings,
         )
         records = FORMATS[kind].read(request)
-        readable = False
-        for line, values, problem in records if self.beginning is None else self._first(records, self.beginning.rows):
+        for line, values, problem in records if self.beginning is None else self._first(records, self.beginning):
             read = Read(None, None, problem) if problem else self.fields.read(values, f"{shown}:{line}")
             identity = read.identity or f"{stem}-{line}"
             if isinstance(read.values, Problem):
                 yield Unreadable(identity, name, line, read.values)
             else:
-                readable = True
                 yield Row(identity, name, line, read.values, read.group)
         if _stamp(place) != before or self._digest(name) != self.digests[name]:
             raise BadData(Code.FILE_CHANGED, shown, "changed while reading", "run again when nothing writes to it")
-
-        if (
-            not readable
-            and self.config.format is None
-            and other_format(place, kind, self.config.encoding, self.layout.task_type)
-        ):
-            raise BadData(Code.NOTHING_LEFT, shown, f"none of its rows can be read as {kind}", "name its format")
 
     def _first(self, records: Iterator[Record], limit: int) -> Iterator[Record]:
         """The first `limit` records, or fewer where they are long."""
@@ -237,13 +210,6 @@ class Files:
         if self.beginning is not None and place.stat().st_size > MOST_CHARACTERS:
             return hashlib.sha256(os.fsencode(_real(place))).hexdigest()
         return file_digest(place)
-
-    def _hinted(self, name: str) -> AbstractContextManager[None]:
-        """Suggests another format in errors, unless the user declared one."""
-        kind = self._format(self._place(name))
-        if kind is None or self.config.format is not None:
-            return nullcontext()
-        return hinted(self._place(name), kind, self.config.encoding, self.layout.task_type, "`format: {}`")
 
     def _check_columns(self, columns: list[str], shown: str, *, is_first: bool) -> None:
         mapping = f"{self.config.key}.columns" if self.config.key else "`columns`"

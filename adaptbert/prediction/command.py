@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from adaptbert.codes import Code
-from adaptbert.collection.readers import encodings
 from adaptbert.errors import BadData, BadParams
 from adaptbert.prediction import outputs
 from adaptbert.prediction.inputs import STDIN, Input
@@ -109,7 +108,7 @@ class _Faults:
                 if self._strict:
                     raise BadData(code, place, reason, "mend the row, or leave out --strict")
                 self.count += 1
-                self._undecodable += code in encodings.ERROR_CODES
+                self._undecodable += code == Code.NOT_DECODABLE
                 if self.count <= SHOWN:
                     print(f"{code.shown} {place}: {reason}; the row stays without an answer", file=sys.stderr)
             yield row

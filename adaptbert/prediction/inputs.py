@@ -6,7 +6,6 @@ The formats and checks are those of labelled sets (adaptbert.collection.readers.
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
 from io import BufferedReader
 from pathlib import Path
 from shlex import quote
@@ -14,7 +13,6 @@ from shlex import quote
 from adaptbert.base.task_types import TaskType
 from adaptbert.codes import Code
 from adaptbert.collection.readers import encodings
-from adaptbert.collection.readers.formats.guess import hinted
 from adaptbert.collection.readers.formats.spec import FORMATS, Format, ReadRequest, format_of, known_suffixes
 from adaptbert.collection.readers.lines import check_name, check_regular
 from adaptbert.errors import BadData, BadParams, closest
@@ -46,7 +44,6 @@ class Input:
         self.shown = "stdin" if path == STDIN else str(path)
         self.warnings: Counter[str] = Counter()
         self._reader, self._layout = reader, Layout(task_type)
-        self._declared = declared is not None
         self._kind = self._format(declared)
         if not FORMATS[self._kind].holds(task_type):
             remedy = "write the rows as jsonl"
@@ -68,25 +65,16 @@ class Input:
             source = sys.stdin.buffer
         if FORMATS[self._kind].made_of == "columns":
             self._check(_columns(self.path) or list(self._reader.columns.values()))
-        with self._hinted():
-            columns = self._reader.columns
-            request = ReadRequest(
-                source, self.shown, "", self._encoding, self._layout, columns, self._check, self.warnings
-            )
-            for line, values, problem in FORMATS[self._kind].read(request):
-                # A wrong answer is no problem here: prediction reads no answers.
-                if problem and problem.code != Code.ANSWER_NOT_AT_OFFSET:
-                    yield RequestRow(str(line), line, {}, problem)
-                else:
-                    yield self._reader.read(values, line, f"{self.shown}:{line}")
+        columns = self._reader.columns
+        request = ReadRequest(source, self.shown, "", self._encoding, self._layout, columns, self._check, self.warnings)
+        for line, values, problem in FORMATS[self._kind].read(request):
+            # A wrong answer is no problem here: prediction reads no answers.
+            if problem and problem.code != Code.ANSWER_NOT_AT_OFFSET:
+                yield RequestRow(str(line), line, {}, problem)
+            else:
+                yield self._reader.read(values, line, f"{self.shown}:{line}")
         if self._stamp() != before:
             raise BadData(Code.FILE_CHANGED, self.shown, "changed while reading", "run again when nothing writes to it")
-
-    def _hinted(self) -> AbstractContextManager[None]:
-        """A format that the user declared is not doubted."""
-        if self._declared:
-            return nullcontext()
-        return hinted(self.path, self._kind, self._encoding, self._layout.task_type, "--format {}")
 
     def _check(self, columns: list[str]) -> None:
         self._reader.check(columns, f"{self.shown}:1", lambda name: _mapping(name, columns))

@@ -4,21 +4,45 @@ A row of a corpus is a text. A row of a labelled set has the inputs of its task 
 disk `id` stands before them (and, in data/raw, `file` and `line` after).
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from adaptbert.base.task_types import TARGETS_OF, Target, TaskType
+from adaptbert.base.task_types import Target, TaskType
 from adaptbert.codes import Code
 from adaptbert.errors import BadData, nearest
 from adaptbert.rows.cells import CellType, arrow_type
 from adaptbert.rows.targets import TARGETS, TargetSpec
-from adaptbert.rows.task_types import TASK_TYPES, TaskTypeSpec
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+
+@dataclass(frozen=True)
+class TaskTypeSpec:
+    """The inputs of a row.
+
+    Attributes:
+        inputs: column -> cell type, in the order in which a model reads them.
+        shared: inputs that rows may have in common, such as the context of several questions: a split by hash keeps
+            such rows together, and validation counts those whose context is in two splits. Empty: all inputs.
+        aligned: what refers to positions of the inputs, which no pattern may change then; empty: nothing.
+    """
+
+    inputs: Mapping[str, CellType]
+    shared: tuple[str, ...] = field(default=())
+    aligned: str = ""
+
+
+TASK_TYPES: Mapping[TaskType, TaskTypeSpec] = {
+    "single_sentence": TaskTypeSpec({"text": "text"}),
+    "sentence_pair": TaskTypeSpec({"text_a": "text", "text_b": "text"}),
+    "extractive_answer": TaskTypeSpec(
+        {"context": "text", "question": "text"}, shared=("context",), aligned="answers and their offsets"
+    ),
+    "sequence_labelling": TaskTypeSpec({"tokens": "texts"}, aligned="tokens and tags"),
+}
 _CORPUS = TaskTypeSpec({"text": "text"})
 
 
@@ -99,15 +123,6 @@ class Layout:
 
 
 CORPUS = Layout(None)
-
-
-def of_another_target(layout: Layout, name: str) -> str:
-    """The end of a remedy, if the field is the output of another target of the task type; otherwise empty."""
-    targets = TARGETS_OF[layout.task_type] if layout.task_type is not None else ()
-    others = [target for target in targets if name in Layout(layout.task_type, target).outputs]
-    if not others:
-        return ""
-    return f"; `target: {layout.target}` wants {', '.join(layout.outputs)}, `target: {others[0]}` wants {name}"
 
 
 MAPPED = "rename it or map it in `columns`"

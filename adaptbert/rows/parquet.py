@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from adaptbert.rows.cells import as_text
-from adaptbert.rows.layout import CORPUS, Layout
-from adaptbert.rows.task_types import TASK_TYPES
+from adaptbert.rows.layout import CORPUS, TASK_TYPES, Layout
 
 LAYOUTS = [CORPUS, *map(Layout, TASK_TYPES)]
 BATCH = 1_000

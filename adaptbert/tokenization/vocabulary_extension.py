@@ -13,9 +13,8 @@ import json
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
@@ -37,38 +36,18 @@ class ExtensionConfig(Config):
     """A word that occurs less often is no candidate."""
 
 
-@dataclass(frozen=True)
-class Extended:
+class Extended(NamedTuple):
     """The result of an extension.
 
     Attributes:
         tokenizer: with the new words.
         words: the new words in the order of their ids.
-        tokens_before: tokens of the text by the old tokenizer; an unknown word is one.
-        tokens_after: by the new one.
-        unknown_before: unknown words of the text by the old tokenizer.
-        unknown_after: by the new one.
-        characters: of the text.
+        metrics: of the text by the old and by the new tokenizer; an unknown word is one token.
     """
 
     tokenizer: Tokenizer
     words: list[str]
-    tokens_before: int
-    tokens_after: int
-    unknown_before: int
-    unknown_after: int
-    characters: int
-
-    def metrics(self) -> dict[str, float]:
-        """Metrics of the extension, by name."""
-        return {
-            "new_tokens": len(self.words),
-            "tokens_per_character_before": self.tokens_before / max(1, self.characters),
-            "tokens_per_character_after": self.tokens_after / max(1, self.characters),
-            "tokens_saved": 1 - self.tokens_after / max(1, self.tokens_before),
-            "unknown_rate_before": self.unknown_before / max(1, self.tokens_before),
-            "unknown_rate_after": self.unknown_after / max(1, self.tokens_after),
-        }
+    metrics: dict[str, float]
 
 
 def extend_vocabulary(tokenizer: Tokenizer, texts: Iterable[str], config: ExtensionConfig) -> Extended:
@@ -94,8 +73,16 @@ def extend_vocabulary(tokenizer: Tokenizer, texts: Iterable[str], config: Extens
         if len(chosen) + len(missing) <= config.num_new_tokens:
             chosen |= dict.fromkeys(missing)
     extended = with_words(tokenizer, list(chosen))
-    before, after = _count(tokenizer, words), _count(extended, words)
-    return Extended(extended, list(chosen), before[0], after[0], before[1], after[1], characters)
+    (before, unknown_before), (after, unknown_after) = _count(tokenizer, words), _count(extended, words)
+    metrics = {
+        "new_tokens": len(chosen),
+        "tokens_per_character_before": before / max(1, characters),
+        "tokens_per_character_after": after / max(1, characters),
+        "tokens_saved": 1 - after / max(1, before),
+        "unknown_rate_before": unknown_before / max(1, before),
+        "unknown_rate_after": unknown_after / max(1, after),
+    }
+    return Extended(extended, list(chosen), metrics)
 
 
 class WordPieces:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
-from importlib import import_module, metadata
+from importlib import metadata
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
@@ -19,7 +19,7 @@ from pydantic import Field
 
 from adaptbert.base.config import Config
 from adaptbert.codes import Code
-from adaptbert.errors import BadData, BadParams, raise_all
+from adaptbert.errors import BadData, raise_all
 
 if TYPE_CHECKING:
     from tokenizers import Encoding
@@ -28,10 +28,9 @@ if TYPE_CHECKING:
 class SegmentationConfig(Config):
     """What a word is."""
 
-    segmenter: Literal["none", "rjieba", "jieba"]
+    segmenter: Literal["none", "rjieba"]
     """none: what the tokenizer separates, so that each Chinese character is a word. rjieba: words of Chinese by a
-    dictionary and a hidden Markov model. jieba: the same cuts, slower, where rjieba cannot be installed; it is not
-    among the packages that come with adaptbert."""
+    dictionary and a hidden Markov model."""
     dictionary: Annotated[str, Field(min_length=1)]
     """A file of further words for the segmenter, one a line: `word`, `word frequency` or `word frequency tag`; a line
     that begins with `# ` says nothing. DVC watches it. With none it is not read."""
@@ -54,7 +53,7 @@ class Segmenter:
         entries: user-defined words.
     """
 
-    name: Literal["none", "rjieba", "jieba"] = "none"
+    name: Literal["none", "rjieba"] = "none"
     entries: tuple[Entry, ...] = ()
 
     @classmethod
@@ -63,17 +62,8 @@ class Segmenter:
 
         Raises:
             BadData: invalid lines of the dictionary.
-            BadParams: the segmenter is not installed.
         """
-        if config.segmenter == "none":
-            return cls()
-        try:
-            metadata.version(config.segmenter)
-        except metadata.PackageNotFoundError:
-            remedy = f"pip install {config.segmenter}, or take another segmenter"
-            place = "params.yaml: tokenize.words.segmenter"
-            raise BadParams(Code.NOT_INSTALLED, place, f"{config.segmenter} is not installed", remedy) from None
-        return cls(config.segmenter, read_dictionary(dictionary))
+        return cls() if config.segmenter == "none" else cls(config.segmenter, read_dictionary(dictionary))
 
     @property
     def facts(self) -> dict[str, str | None]:
@@ -106,7 +96,7 @@ class Segmenter:
         if self.name == "none" or len(own) == 0:
             return begins, 0
 
-        cut = _cutter(self.name, self.entries)
+        cut = _cutter(self.entries)
         ends = np.cumsum(_joined(map(len, cut(text)) for text in texts))
         boundary = np.zeros(int(ends[-1]) + 1, np.int64)
         boundary[0] = boundary[ends] = 1
@@ -160,12 +150,11 @@ def _joined(numbers: Iterable[Iterable[Any]]) -> NDArray[np.int64]:
 
 
 @lru_cache(maxsize=1)
-def _cutter(name: str, entries: tuple[Entry, ...]) -> Callable[[str], Iterable[str]]:
+def _cutter(entries: tuple[Entry, ...]) -> Callable[[str], Iterable[str]]:
     """A function from a text to its words, which concatenate to the text; one segmenter a process."""
-    package: Any = import_module(name)
-    if name == "jieba":
-        package.setLogLevel("WARNING")
-    segmenter = package.Jieba() if name == "rjieba" else package.Tokenizer()
+    import rjieba
+
+    segmenter = rjieba.Jieba()
     for word, frequency, tag in entries:
         segmenter.add_word(word, frequency, tag)
     cut: Callable[[str], Iterable[str]] = segmenter.cut

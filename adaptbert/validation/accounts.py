@@ -5,21 +5,29 @@ ids, places and reasons, never the text, and are readable by their owner only.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adaptbert.codes import Code
-from adaptbert.errors import BadData
+from adaptbert.errors import BadData, UserError
+from adaptbert.rows.layout import Layout
+from adaptbert.rows.parquet_writer import Table
+from adaptbert.validation.schemas import Reason
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 COMPRESSION = "zstd"
+TOO_LONG = Reason(Code.TOO_LONG, "too_long", "text is longer than validate.max_characters")
 _SHOWN = 5
 """Places and reasons listed in a message; the others are counted."""
+_IDS = 20
+"""Repeated ids reported, one error each."""
 
 
 class Reject(NamedTuple):
@@ -42,37 +50,18 @@ class TooManyBad(BadData):
     """More rows than `validate.max_bad_fraction` allows cannot be read or are not valid."""
 
 
-class RejectFile:
+class RejectFile(Table):
     """Writes rejected rows in batches."""
-
-    SCHEMA = pa.schema(
-        [
-            ("id", pa.string()),
-            ("split", pa.string()),
-            ("file", pa.string()),
-            ("line", pa.int64()),
-            ("code", pa.int64()),
-            ("reason", pa.string()),
-        ]
-    )
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch(mode=0o600)
-        self._writer = pq.ParquetWriter(path, self.SCHEMA, compression=COMPRESSION)
+        numbers = ("line", "code")
+        super().__init__(path, [(name, pa.int64() if name in numbers else pa.string()) for name in Reject._fields])
 
     def write(self, rejects: Iterable[Reject]) -> None:
-        rows = [reject._asdict() for reject in rejects]
-        if rows:
-            self._writer.write_table(pa.Table.from_pylist(rows, self.SCHEMA))
-
-    def __enter__(self) -> "RejectFile":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._writer.close()
+        for reject in rejects:
+            self.add(reject._asdict())
 
 
 @dataclass
@@ -143,3 +132,59 @@ class Account:
 
 def _sorted(counts: Mapping[str, int]) -> dict[str, int]:
     return {name: counts[name] for name in sorted(counts)}
+
+
+def unreadable(raw: Path, accounts: Mapping[str, Account]) -> Iterator[Reject]:
+    """Rows that `collect` could not read, added to the row counts, so that these cover the source."""
+    path = raw / "unreadable.parquet"
+    for row in pq.read_table(path).to_pylist() if path.is_file() else []:
+        split = row.get("split", "")
+        reject = Reject(row["id"] or "", split, row["file"], row["line"], row["code"], row["reason"])
+        accounts[split].rows_in += 1
+        accounts[split].reject("unreadable", reject, invalid=True)
+        yield reject
+
+
+def rejects(
+    frame: "pd.DataFrame", reasons: Mapping[int, Reason], invalid: Collection[int], split: str, account: Account
+) -> Iterator[Reject]:
+    """The rejected rows of a frame, added to the row counts.
+
+    Args:
+        reasons: position in the frame -> why.
+        invalid: those of the positions whose rows are invalid; the others are duplicates, copies or out of limits.
+    """
+    ids, files, lines = (frame[column].tolist() for column in ("id", "file", "line"))
+    for row, reason in sorted(reasons.items()):
+        row_id = ids[row] if isinstance(ids[row], str) else ""
+        reject = Reject(row_id, split, files[row], lines[row], reason.code, reason.text)
+        account.reject(reason.name, reject, invalid=row in invalid)
+        yield reject
+
+
+def repeated_ids(source: Path, repeated: Collection[str]) -> list[UserError]:
+    """One error for each repeated id, with its first two places."""
+    shown = sorted(repeated)[:_IDS]
+    if not shown:
+        return []
+    rows = pq.read_table(source, columns=["id", "file", "line"], filters=[("id", "in", shown)]).to_pylist()
+    places: dict[str, list[str]] = {row_id: [] for row_id in shown}
+    for row in rows:
+        places[row["id"]].append(f"{row['file']}:{row['line']}")
+    return [
+        BadData(Code.BAD_ID, source, f"id {row_id!r} in rows {first} and {second}", "give each row an id of its own")
+        for row_id, (first, second, *_) in places.items()
+    ]
+
+
+def writer(path: Path, layout: Layout) -> pq.ParquetWriter:
+    """A Parquet writer for kept rows."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return pq.ParquetWriter(path, layout.arrow(), compression=COMPRESSION)
+
+
+def table(layout: Layout, cells: Sequence[Sequence[Any]]) -> pa.Table:
+    """The table that `writer` writes, from one sequence for each column of the layout."""
+    schema = layout.arrow()
+    arrays = [pa.array(column, kind) for column, kind in zip(cells, schema.types, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=schema)

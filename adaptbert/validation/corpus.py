@@ -6,14 +6,12 @@ the ids.
 """
 
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow.parquet as pq
 
 from adaptbert.codes import Code
@@ -21,10 +19,18 @@ from adaptbert.errors import BadData, UserError
 from adaptbert.rows.cleaning import clean, digest, key
 from adaptbert.rows.layout import CORPUS
 from adaptbert.runtime.worker_pool import in_order
-from adaptbert.validation.accounts import Account, RejectFile
+from adaptbert.validation.accounts import (
+    TOO_LONG,
+    Account,
+    RejectFile,
+    rejects,
+    repeated_ids,
+    table,
+    unreadable,
+    writer,
+)
 from adaptbert.validation.contamination import ForbiddenText
 from adaptbert.validation.limits import Limits
-from adaptbert.validation.reject import TOO_LONG, rejects, repeated_ids, table, unreadable, writer
 from adaptbert.validation.schemas import EMPTY, Reason, faulty
 
 if TYPE_CHECKING:
@@ -37,7 +43,6 @@ LEAK = Reason(Code.DEV_OR_TEST_TEXT, "dev_or_test_text", "equals or contains a d
 _BATCH = 1_000
 _MIN_DISTINCT = 0.01
 _MAX_NUL = 0.01
-_OVERLAP_WARNING = 0.5
 
 
 @dataclass
@@ -45,13 +50,7 @@ class Corpus:
     """A validated corpus."""
 
     account: Account
-    keys: npt.NDArray[np.uint64]
-    """Digests of its distinct texts."""
     errors: list[UserError]
-
-    def overlap(self, other: "Corpus") -> float:
-        """Share of its distinct texts that are also in the other corpus."""
-        return float(np.isin(self.keys, other.keys).mean()) if len(self.keys) else 0.0
 
 
 def validate_corpus(
@@ -100,16 +99,7 @@ def validate_corpus(
         *repeated_ids(source, repeated),
         *_useless(account, len(seen), source),
     ]
-    return Corpus(account, np.fromiter(seen, np.uint64, len(seen)), errors)
-
-
-def overlaps(corpora: Mapping[str, Corpus]) -> dict[str, float]:
-    """For each corpus except `general`: the share of its texts that `general` also has; over half is a warning."""
-    shares = {name: corpus.overlap(corpora["general"]) for name, corpus in corpora.items() if name != "general"}
-    for name, share in shares.items():
-        if share > _OVERLAP_WARNING:
-            corpora[name].account.warnings["texts_also_in_general"] = round(share * len(corpora[name].keys))
-    return shares
+    return Corpus(account, errors)
 
 
 def _batches(source: Path, unjudged: "deque[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":

@@ -1,4 +1,4 @@
-"""Labels of the three splits of a task -> errors and warnings.
+"""Labels of the three splits of a task -> errors.
 
 For sequence labelling, the labels are the types of the entities.
 """
@@ -116,24 +116,6 @@ def positive_errors(labels: Counter[str], positive: str | None, place: str | Pat
     return [BadData(Code.UNKNOWN_LABEL, place, problem, f"known: {', '.join(map(spelled, sorted(labels)))}")]
 
 
-def label_warnings(labels: Mapping[str, Labels]) -> dict[str, int]:
-    """Counts of classes whose scores are unreliable."""
-    trained, held_out = labels["train"].counts, {*labels["dev"].counts, *labels["test"].counts}
-    counts = {
-        "labels_only_in_train": len(set(trained) - held_out),
-        "labels_with_one_example": sum(count == 1 for count in trained.values()),
-    }
-    return {name: count for name, count in counts.items() if count}
-
-
-def conflicts(rows: Iterable[tuple[str, str, str]]) -> list[list[str]]:
-    """The places of each group with equal text and different labels; rows are (place, key of the text, label)."""
-    groups: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
-    for place, key, label in rows:
-        groups[key].append((place, label))
-    return [[place for place, _ in group] for group in groups.values() if len({label for _, label in group}) > 1]
-
-
 def _lookalikes(
     labels: Mapping[str, Labels], known: Sequence[str], renamed: Mapping[str, str], place: str | Path
 ) -> Iterator[UserError]:
@@ -150,11 +132,6 @@ def _lookalikes(
         rows = [f"in {first.get(label, '`labels` of params.yaml')}" for label in group]
         how_many = "two" if len(group) == 2 else len(group)
         problems.append(f"{_series(map(seen, group))} are {how_many} labels, first {_series(rows)}")
-    ours = {name_key(label): label for label in renamed}
-    for label in sorted(set(total) - set(renamed.values())):
-        if (alike := ours.get(name_key(label), label)) != label:
-            mapped[label] = renamed[alike]
-            problems.append(f"{seen(label)}, first in {first[label]}, is not {seen(alike)}, which map_labels renames")
     if problems:
         more = len(problems) - _SHOWN
         problem = "; ".join(problems[:_SHOWN]) + (f"; and {more} more of this kind" if more > 0 else "")

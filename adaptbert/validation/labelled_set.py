@@ -9,25 +9,20 @@ Rows are rejected if they are empty or longer than `max_characters`, but never f
 count.
 """
 
-import logging
 from dataclasses import dataclass
 from pathlib import Path
 
 from adaptbert.base.files import read_json
 from adaptbert.codes import Code
 from adaptbert.errors import BadData, UserError
-from adaptbert.validation.accounts import Account, RejectFile
+from adaptbert.validation.accounts import Account, RejectFile, rejects, repeated_ids, unreadable, writer
 from adaptbert.validation.label_audit import (
     class_errors,
-    conflicts,
     label_errors,
-    label_warnings,
     number_errors,
     positive_errors,
 )
 from adaptbert.validation.limits import Limits
-from adaptbert.validation.misread import offset_errors, scheme_errors
-from adaptbert.validation.reject import rejects, repeated_ids, unreadable, writer
 from adaptbert.validation.schemas import Reason
 from adaptbert.validation.split import Split
 from adaptbert.validation.task_rules import TaskRules
@@ -36,8 +31,6 @@ SPLITS = ("train", "dev", "test")
 _PROTECTED = (("test", "dev"), ("test", "train"), ("dev", "train"))
 """(a split, another that must not contain its rows)."""
 _MAX_COPIES = 0.5
-_SHOWN = 5
-"""Groups of conflicting rows listed in a message."""
 
 
 @dataclass
@@ -75,7 +68,8 @@ def validate_labelled_set(raw: Path, output: Path, rejected: Path, limits: Limit
     for rows in splits.values():
         rows.account.keep(rows.shown())
         rows.account.balance()
-    misread = {split: _misread(rows, limits) for split, rows in splits.items()}
+    # A file that was misread as a whole: other errors of the split follow from these.
+    misread = {split: [*rows.in_another_scheme(limits), *rows.unanswered()] for split, rows in splits.items()}
     errors += [error for split, rows in splits.items() for error in misread[split] or _useless(rows, limits)]
 
     labels = {split: rows.labels() for split, rows in splits.items()}
@@ -87,9 +81,6 @@ def validate_labelled_set(raw: Path, output: Path, rejected: Path, limits: Limit
         errors += class_errors(trained, rules.layout, raw)
         errors += positive_errors(trained, rules.positive, raw)
         errors += number_errors(splits["train"].numbers(), raw)
-    accounts["train"].warnings.update(label_warnings(labels))
-    for rows in splits.values():
-        _warn(rows)
     for protected, other in _PROTECTED:
         _count_shared_texts(splits[protected], splits[other], protected)
 
@@ -140,24 +131,6 @@ def _count_shared_texts(protected: Split, other: Split, protected_name: str) -> 
     texts = {row[place] for row in protected.compared() for place in places}
     if shared := sum(any(row[place] in texts for place in places) for row in other.compared()):
         other.account.warnings[f"rows_sharing_a_text_with_{protected_name}"] = shared
-
-
-def _warn(rows: Split) -> None:
-    """Count repeated texts, and texts with conflicting labels; log the rows of the latter."""
-    keys = rows.same()
-    if repeated := len(keys) - len(set(keys)):
-        rows.account.warnings["repeated_texts"] = repeated
-    if rows.rules.layout.is_tagged:
-        return
-    if groups := conflicts(zip(rows.places(), keys, rows.outputs(), strict=True)):
-        rows.account.warnings["texts_with_conflicting_labels"] = len(groups)
-        shown = "; ".join(" and ".join(group[:2]) for group in groups[:_SHOWN])
-        logging.warning("%s: texts that carry different labels: %d, e.g. in %s", rows.source, len(groups), shown)
-
-
-def _misread(rows: Split, limits: Limits) -> list[UserError]:
-    """Errors that mean the file as a whole was misread; other errors of the split follow from these."""
-    return [*scheme_errors(rows, limits), *offset_errors(rows, limits), *rows.unanswered()]
 
 
 def _useless(rows: Split, limits: Limits) -> list[UserError]:

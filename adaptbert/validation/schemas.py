@@ -50,26 +50,14 @@ OFFSET_OUTSIDE = Reason(Code.OFFSET_OUTSIDE_TEXT, "offset_outside", "the offset 
 ANSWER_ELSEWHERE = Reason(Code.ANSWER_NOT_AT_OFFSET, "answer_elsewhere", "an answer is not at its offset")
 
 
-class Rules(NamedTuple):
-    """Constraints on the values of a labelled set, from params.yaml.
-
-    Attributes:
-        scheme: tag scheme of spans.
-        range: of regression values.
-    """
-
-    scheme: Scheme
-    range: tuple[float, float]
+ANY_NUMBER = (-inf, inf)
 
 
-ANYTHING = Rules("bio", (-inf, inf))
-
-
-def schema(layout: Layout, rules: Rules) -> "pa.DataFrameSchema":
+def schema(layout: Layout, scheme: Scheme, bounds: tuple[float, float]) -> "pa.DataFrameSchema":
     """The pandera schema of raw rows."""
     import pandera.pandas as pa
 
-    low, high = rules.range
+    low, high = bounds
     fields = {
         "text": lambda: _text_column([_check(EMPTY, _not_blank)] if layout.outputs else []),
         "text_a": lambda: _text_column([_check(PAIR_MISSING, _not_blank)]),
@@ -91,7 +79,7 @@ def schema(layout: Layout, rules: Rules) -> "pa.DataFrameSchema":
             ],
             "words, one piece of text each",
         ),
-        "tags": lambda: _list_column([_tag_check(layout, rules)], "one a token"),
+        "tags": lambda: _list_column([_tag_check(layout, scheme)], "one a token"),
         "answers": lambda: _list_column([], "texts and their offsets in the context, perhaps none"),
     }
     together = {  # output column -> its checks against the inputs
@@ -112,15 +100,25 @@ def schema(layout: Layout, rules: Rules) -> "pa.DataFrameSchema":
     )
 
 
-def faulty(frame: "pd.DataFrame", layout: Layout, place: str | Path, rules: Rules = ANYTHING) -> dict[int, Reason]:
+def faulty(
+    frame: "pd.DataFrame",
+    layout: Layout,
+    place: str | Path,
+    scheme: Scheme = "bio",
+    bounds: tuple[float, float] = ANY_NUMBER,
+) -> dict[int, Reason]:
     """Position of each invalid row -> its first reason, in the order of `_ORDER`.
+
+    Args:
+        scheme: of the tags of spans.
+        bounds: of regression values.
 
     Raises:
         BadData: a column is missing or of another type.
     """
     from pandera.errors import SchemaErrors
 
-    expected = schema(layout, rules)
+    expected = schema(layout, scheme, bounds)
     raise_all(missing_columns(Code.COLUMN_MISSING, map(str, expected.columns), list(map(str, frame.columns)), place))
     if frame.empty:  # its columns have no types to check
         return {}
@@ -182,10 +180,10 @@ def _list_column(checks: "list[pa.Check]", what: str) -> "pa.Column":
     return pa.Column(object, checks, description=what)
 
 
-def _tag_check(layout: Layout, rules: Rules) -> "pa.Check":
+def _tag_check(layout: Layout, scheme: Scheme) -> "pa.Check":
     if not layout.output.marks_spans:
         return _check(LABEL_MISSING, lambda tags: all(map(_named, tags)))
-    return _check(TAG_ILLEGAL, lambda tags: fits([str(tag) for tag in tags], rules.scheme))
+    return _check(TAG_ILLEGAL, lambda tags: fits([str(tag) for tag in tags], scheme))
 
 
 def _not_blank(text: str) -> bool:

@@ -1,6 +1,8 @@
 """One split of a labelled set during validation: its rows, cleaned, and the reasons of rejected rows."""
 
+from bisect import bisect_left
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,15 +12,13 @@ import pyarrow.parquet as pq
 
 from adaptbert.codes import Code
 from adaptbert.errors import BadData, UserError
+from adaptbert.rows import tag_schemes
 from adaptbert.rows.cells import as_text
-from adaptbert.rows.cleaning import clean, key, letters
-from adaptbert.validation.accounts import Account
-from adaptbert.validation.answer_offsets import moved
+from adaptbert.rows.cleaning import clean, letters, origins
+from adaptbert.validation.accounts import TOO_LONG, Account, table
 from adaptbert.validation.label_audit import Labels
 from adaptbert.validation.limits import Limits
-from adaptbert.validation.reject import TOO_LONG, table
-from adaptbert.validation.schemas import EMPTY, OUT_OF_RANGE, Reason, faulty
-from adaptbert.validation.tags import as_bio, repaired
+from adaptbert.validation.schemas import ANSWER_ELSEWHERE, EMPTY, OUT_OF_RANGE, Reason, faulty
 from adaptbert.validation.task_rules import TaskRules
 
 if TYPE_CHECKING:
@@ -41,10 +41,10 @@ class Split:
         self.account = Account(rows_in=len(self.frame))
         self.misfits = 0
         if rules.layout.output.marks_spans and "tags" in self.frame:
-            self.frame["tags"], self.misfits = repaired(self.frame["tags"].tolist(), rules)
+            self.frame["tags"] = [self._in_scheme(tags) for tags in self.frame["tags"]]
             if rules.repair and self.misfits:
                 self.account.warnings["tags_mended"] = self.misfits
-        reasons = faulty(self.frame, rules.layout, source, rules.values)
+        reasons = faulty(self.frame, rules.layout, source, rules.scheme, rules.range)
         self.invalid = {row: self._with_value(row, reason) for row, reason in reasons.items()}
         self._texts: list[tuple[str, ...]] = []
         self._clean()
@@ -69,15 +69,6 @@ class Split:
     def compared(self) -> list[tuple[str, ...]]:
         """Equal for inputs with the same letters and digits."""
         return [tuple(map(letters, texts)) for texts in self.texts()]
-
-    def same(self) -> list[str]:
-        """Equal for inputs that differ only in case, compatibility forms or white space."""
-        return ["\n".join(map(key, texts)) for texts in self.texts()]
-
-    def outputs(self) -> list[str]:
-        """The labels of the kept rows as text, for comparison."""
-        column = self.rules.layout.output.column
-        return [str(list(cell) if isinstance(cell, list) else cell) for cell in self._kept_cells(column)]
 
     def labels(self) -> Labels:
         """The classes, entity types or tags of the kept rows."""
@@ -108,6 +99,22 @@ class Split:
             BadData(Code.UNANSWERABLE_QUESTIONS, self.source, problem, "unanswerable questions need no_answer: true")
         ]
 
+    def in_another_scheme(self, limits: Limits) -> list[UserError]:
+        """The error when more rows break the tag scheme than `max_bad_fraction` allows; it names one that fits more."""
+        rules, total = self.rules, self.account.rows_in
+        if self.misfits <= limits.max_bad_fraction * total:
+            return []
+        rows = pq.read_table(self.source, columns=["tags"])["tags"].to_pylist()
+        looks = tag_schemes.looks_like([[str(tag) for tag in row] for row in rows if row is not None])
+        problem = f"{self.misfits} of {total} rows are not {rules.scheme}"
+        if looks != rules.scheme:
+            problem = f"{problem}; they look like {looks}"
+            return [BadData(Code.OTHER_TAG_SCHEME, self.source, problem, f"write tag_scheme: {looks}")]
+        if rules.repair:
+            return []
+        problem = f"{problem}, and no other scheme fits more: a mixture?"
+        return [BadData(Code.OTHER_TAG_SCHEME, self.source, problem, "repair_tags: true")]
+
     def repeated_ids(self) -> set[str]:
         """Ids of more than one row."""
         counts = Counter(row_id for row_id in self.frame["id"] if isinstance(row_id, str) and row_id)
@@ -129,6 +136,18 @@ class Split:
     def _kept_cells(self, column: str) -> list[Any]:
         return self.frame[column].iloc[self.left].tolist()
 
+    def _in_scheme(self, tags: Any) -> Any:
+        """The tags of a row, repaired where the rules say so and it is possible; counts those that break the scheme."""
+        if tags is None or tag_schemes.fits([str(tag) for tag in tags], self.rules.scheme):
+            return tags
+        self.misfits += 1
+        if not self.rules.repair:
+            return tags
+        try:
+            return tag_schemes.legal([str(tag) for tag in tags], self.rules.scheme)
+        except ValueError:
+            return tags  # not of a known scheme: the row is rejected later
+
     def _clean(self) -> None:
         """Replace cells of valid rows by cleaned ones, and adjust offsets of answers."""
         layout = self.rules.layout
@@ -146,7 +165,8 @@ class Split:
                 cells[name][row] = self._cleaned(cells[name][row])
             self._texts.append(tuple(as_text(cells[name][row]) for name in layout.inputs))
             if layout.output.marks_spans:
-                cells["tags"][row] = as_bio(cells["tags"][row], self.rules.scheme)
+                tags = cells["tags"][row]
+                cells["tags"][row] = tag_schemes.tags(tag_schemes.spans(tags, self.rules.scheme), len(tags), "bio")
         for name, column in cells.items():
             self.frame[name] = column
 
@@ -155,3 +175,16 @@ class Split:
         for _, hidden in parts:
             self.account.cleaned.update(hidden)
         return parts[0][0] if isinstance(cell, str) else [text for text, _ in parts]
+
+
+def moved(context: str, answers: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]] | Reason:
+    """The answers in `clean(context)`; a reason where an answer has no visible character."""
+    cleaned, offsets = clean(context)[0], origins(context)
+    moved_answers = []
+    for answer in answers:
+        first = bisect_left(offsets, answer["start"])
+        end = bisect_left(offsets, answer["start"] + len(answer["text"]))
+        if not cleaned[first:end].strip():
+            return ANSWER_ELSEWHERE
+        moved_answers.append({"text": cleaned[first:end], "start": first})
+    return moved_answers

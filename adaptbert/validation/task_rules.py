@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import inf
 from typing import Any
 
 from adaptbert.rows.layout import Layout
 from adaptbert.rows.tag_schemes import Scheme
 from adaptbert.rows.task_description import TaskDescription
-from adaptbert.validation.schemas import Rules
+from adaptbert.validation.schemas import ANY_NUMBER
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class TaskRules:
     @classmethod
     def of(cls, manifest: Mapping[str, Any]) -> "TaskRules":
         """From a manifest, which has only the keys of the target of the set."""
-        low, high = manifest.get("range", (-inf, inf))
+        low, high = manifest.get("range", ANY_NUMBER)
         return cls(
             layout=Layout(manifest["shape"], manifest["target"]),
             labels=manifest.get("labels"),
@@ -51,11 +50,6 @@ class TaskRules:
             positive=manifest.get("positive"),
             renamed=manifest.get("map_labels", {}),
         )
-
-    @property
-    def values(self) -> Rules:
-        """The constraints that the schema checks."""
-        return Rules(self.scheme, self.range)
 
     def describe(self, labels: Sequence[str], rows: Mapping[str, int], numbers: Sequence[float]) -> TaskDescription:
         """The content of task.json.

@@ -22,23 +22,13 @@ CLASS, ANSWER, PAIR = (
 SHARES = {"test": 0.2, "dev": 0.1}
 
 
-class Some:
-    """A source of given rows."""
-
-    def __init__(self, rows: list[Row | Unreadable]) -> None:
-        self._rows, self.warnings = rows, Counter[str]()
-
-    def rows(self) -> Any:
-        return iter(self._rows)
-
-
 def texts(count: int, **fields: Any) -> list[Row | Unreadable]:
     return [Row(f"r{n}", "f", n, {"text": f"text {n}", "label": "x"}, **fields) for n in range(count)]
 
 
 def placed(rows: list[Row | Unreadable], layout: Layout = CLASS, shares: dict[str, float] = SHARES) -> dict[str, str]:
     """Id -> split."""
-    cut = Cut(Some(rows), layout, shares)
+    cut = Cut(lambda: iter(rows), layout, shares)
     return {row.id: split for split in ("train", *shares) for row in cut.rows(split)}
 
 

@@ -300,9 +300,3 @@ def test_mentions_are_legal_bio_without_back_ticks(tasks: dict[str, dict[str, li
     assert {"CODE", "PARAM", "REF"} <= set(kinds)
     assert kinds["CODE"] > 50
     assert kinds["PARAM"] > 50
-
-
-def test_about_a_quarter_of_modules_is_test() -> None:
-    counts = Counter(split_of_module(f"package.module_{number}") for number in range(4000))
-    assert counts["test"] / 4000 == pytest.approx(0.25, abs=0.03)
-    assert counts["dev"] / 4000 == pytest.approx(0.10, abs=0.02)

@@ -48,8 +48,8 @@ def test_six_files_with_six_faults_are_reported_in_one_run(project: Path) -> Non
     messages = check_errors()
     for start in (
         "AB-056 data/own/posts.csv:1: column 'text' missing; found content, id\n  rename it or map it in collect.g",
-        "AB-018 data/own/gbk.txt: 0 of 3 documents left: 3 x byte 0xCC is not UTF-8: Chinese in GBK?"
-        "\n  declare encoding",
+        "AB-018 data/own/gbk.txt: 0 of 3 documents left: 3 x byte 0xCC is not UTF-8: gb18030?"
+        "\n  declare the `encoding`",
         "AB-060 params.yaml: collect_task.mood: labels of dev that train never shows: 1 x 'neutral', first in odd.",
         "AB-018 data/own/train.tsv: 0 of 2 documents left: 2 x value is not a number\n  mend them",
         "AB-018 data/own/dev.tsv: 0 of 2 documents left",

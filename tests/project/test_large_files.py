@@ -10,10 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from adaptbert.cli import app
-from adaptbert.collection.readers import replacing
 from adaptbert.project.first_rows import check as first_rows
 from adaptbert.runtime.params import params_file as params
-from tests.support.checked_files import SEEDS, check_errors, good, in_a_project, lines, mood, words, write
+from tests.support.checked_files import check_errors, good, in_a_project, lines, mood, words, write
 
 
 @pytest.fixture
@@ -33,66 +32,41 @@ def test_of_a_large_file_the_first_rows_are_read(project: Path) -> None:
     ]
 
 
-def with_limits(bad: int, limit: float, own: float | None) -> str:
+def with_limit(bad: int, limit: float) -> str:
     """A corpus of 10,000 rows of whose first 200 some, from the third on, are no JSON; what check prints of it."""
     rows = [{"text": words(n)} for n in range(10_000)]
     path = lines("posts.jsonl", *rows[:2], *["not json"] * bad, *rows[2:])
     write({"general": path})
     document = params.read(Path("params.yaml"))
     document["validate"]["max_bad_fraction"] = limit
-    if own is not None:
-        document["collect"]["general"]["max_bad_fraction"] = own
     Path("params.yaml").write_text(json.dumps(document), encoding="utf-8")
     done = CliRunner().invoke(app, ["check"])
     lines_of = (done.stdout + done.stderr).splitlines(keepends=True)
     return "".join(line for line in lines_of if not line.startswith("notice: params.yaml: "))
 
 
-GENERAL = "general.max_bad_fraction"
-
-
 @pytest.mark.parametrize(
-    ("bad", "limit", "own", "stops"),
-    [
-        (2, 0.01, None, None),
-        (3, 0.01, None, "validate.max_bad_fraction is 0.01"),
-        (36, 0.01, None, "validate.max_bad_fraction is 0.01"),
-        (100, 0.3, 0.05, f"collect.{GENERAL} is 0.05 and validate.max_bad_fraction is 0.3"),
-        (36, 0.3, 0.05, f"collect.{GENERAL} is 0.05"),
-        (36, 0.3, 0.2, None),
-        (36, 0.0, 1.0, "validate.max_bad_fraction is 0"),
-    ],
+    ("bad", "limit", "stops"), [(2, 0.01, None), (3, 0.01, "0.01"), (100, 0.3, "0.3"), (36, 0.3, None), (36, 0.0, "0")]
 )
-def test_bad_first_rows_of_a_large_file_are_reported(
-    project: Path, bad: int, limit: float, own: float | None, stops: str | None
-) -> None:
+def test_bad_first_rows_of_a_large_file_are_reported(project: Path, bad: int, limit: float, stops: str | None) -> None:
     """More than the limit is a notice with the limit that params.yaml has: the rest of the file may make up."""
-    printed = with_limits(bad, limit, own)
+    printed = with_limit(bad, limit)
     assert ("notice:" in printed, "error" in printed) == (stops is not None, False), printed
     if stops is not None:
         assert (
             f"notice: collect.general: data/own/posts.jsonl: {bad} of the first 200 rows cannot be read or are not "
             f"valid (not a JSON object: {bad}), the first at posts.jsonl:3: not a JSON object; if as many of all rows "
-            f"are, the set is refused before training: {stops}\n"
+            f"are, the set is refused before training: validate.max_bad_fraction is {stops}\n"
         ) in printed
         assert "all valid; the files that it names are readable, but see the notices above" in printed
 
 
-@pytest.mark.parametrize(
-    ("bad", "limit", "own", "keys"),
-    [
-        (150, 0.01, None, "validate.max_bad_fraction (0.01)"),
-        (150, 0.01, 0.1, f"collect.{GENERAL} (0.1) and validate.max_bad_fraction (0.01)"),
-        (150, 0.8, 0.6, f"collect.{GENERAL} (0.6)"),
-    ],
-)
-def test_a_large_file_most_of_whose_first_rows_are_bad_is_refused(
-    project: Path, bad: int, limit: float, own: float | None, keys: str
-) -> None:
-    printed = with_limits(bad, limit, own)
-    assert printed == (
+def test_a_large_file_most_of_whose_first_rows_are_bad_is_refused(project: Path) -> None:
+    bad = 150
+    assert with_limit(bad, 0.01) == (
         f"error: AB-044 data/own/posts.jsonl: {bad} of the first 200 rows cannot be read or are not valid (not a JSON "
-        f"object: {bad}), the first at posts.jsonl:3: not a JSON object\n  mend them, or raise {keys}\n"
+        f"object: {bad}), the first at posts.jsonl:3: not a JSON object\n"
+        "  mend them, or raise validate.max_bad_fraction (0.01)\n"
     )
 
 
@@ -116,36 +90,6 @@ def test_bad_first_rows_of_a_large_labelled_set(project: Path) -> None:
     write(None, None, mood=mood(train=train, dev="data/own/dev.jsonl"))
     done = CliRunner().invoke(app, ["check"])
     assert "AB-056 data/own/dev.jsonl:1: column 'text' missing" in done.stderr, "of another split"
-
-
-def test_patterns_that_never_end_have_one_time_for_all_files(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Such files are reported as long as there is time, then which sets the patterns did not reach."""
-    monkeypatch.setattr(replacing, "SECONDS", 0.4)
-    monkeypatch.setattr(first_rows, "PATTERN_SECONDS", 1.0)
-    endless = {"source": "files", "replace": [["(a|a)*$", ""]]}
-    texts = lines("posts.txt", "short", *["a" * 40 + "!"] * 20)
-    (project / "data/own/parts").mkdir()
-    for number in range(40):
-        lines(f"parts/{number}.txt", f"{number}{'a' * 40}!")
-    row = f"{'a' * 40}!\ta"
-    tasks = {
-        f"task{number}": mood(**{split: lines(f"{split}{number}.tsv", "text\tlabel", row) for split in SEEDS})
-        for number in range(3)
-    }
-    write({"general": texts, "domain": "data/own/parts"}, **{name: {**v, **endless} for name, v in tasks.items()})
-    document = params.read(Path("params.yaml"))
-    for corpus in ("general", "domain"):
-        document["collect"][corpus] |= endless
-    Path("params.yaml").write_text(json.dumps(document), encoding="utf-8")
-    begin = time.process_time()
-    seen = first_rows.check(document, Path("params.yaml"))
-    assert time.process_time() - begin < 4, "each of 50 files holds a text that takes 0.4 s"
-    codes = [(error.code, error.place) for error in seen.errors]
-    assert codes == [(191, "data/own/posts.txt:2"), (191, "data/own/parts/0.txt:1")]
-    assert seen.notices == [
-        f"collect_task.task{number}: the patterns of `replace` took 1 seconds; what comes of them was not looked at"
-        for number in range(3)
-    ]
 
 
 def test_what_was_not_opened_is_reported_beside_errors(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,7 +50,7 @@ def run(tmp_path: Path, store: str) -> RunStage:
 
 def test_a_corpus_of_the_user(run: RunStage, tmp_path: Path) -> None:
     (tmp_path / "posts.csv").write_bytes(b"content,n\none,1\nb\xe9d,2\nthree,3\n")
-    section = {"source": "files", "path": "posts.csv", "columns": {"text": "content"}, "max_bad_fraction": 0.5}
+    section = {"source": "files", "path": "posts.csv", "columns": {"text": "content"}}
     done = run("collect", "domain", section, path="posts.csv", out="data/raw/corpora/domain")
     assert done.returncode == 0, done.stderr
     assert "domain: 2 documents, 8 characters" in done.stdout
@@ -193,7 +193,6 @@ SPANS = {"shape": "sequence_labelling", "target": "spans", "tag_scheme": "bio"}
         (CollectParams, {**FILES, "colums": {}}, "AB-099 .*unknown key 'colums' .did you mean 'columns'"),
         (CollectParams, {"source": "files"}, "AB-099 .*path: is missing"),
         (CollectParams, {**FILES, "source": "file"}, "AB-100 .*source"),
-        (CollectParams, {**FILES, "max_bad_fraction": 1.5}, "AB-109 .*max_bad_fraction"),
         (CollectParams, {**FILES, "encoding": "utf8000"}, "AB-111 .*encoding 'utf8000' .*\n  write e.g. gb18030, .*"),
         (CollectParams, {**FILES, "encoding": "base64"}, "AB-111 .*encoding 'base64' is none of text files"),
         (CollectParams, {**FILES, "columns": {"label": "x"}}, "AB-111 .*'label' is not a field of a corpus"),

@@ -1,6 +1,5 @@
 """The stages `tokenizer` and `tokenize`: everything is read, held-out text is not trained on, and bytes repeat."""
 
-import json
 import os
 import subprocess
 import sys
@@ -223,20 +222,3 @@ def test_a_start_from_random_weights_adds_no_words(validated: Path, tmp_path: Pa
     run(validated, tmp_path, extend=ExtensionConfig(**extend))
     metrics = read_json(tmp_path / "metrics/tokenizer.json")
     assert (metrics["vocabulary"], "new_tokens" in metrics) == (160, False)
-
-
-def test_the_facts_are_plain_json(outputs: Path) -> None:
-    facts = json.loads((outputs / "tokenized/corpora/general/corpus.json").read_text(encoding="utf-8"))
-    assert list(facts) == [
-        "name",
-        "texts",
-        "documents",
-        "tokens",
-        "characters",
-        "unknown_rate",
-        "dtype",
-        "tokenizer",
-        "digest",
-        "segmentation",
-    ]
-    assert 0 < facts["unknown_rate"] < 0.2

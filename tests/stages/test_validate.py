@@ -79,7 +79,6 @@ def test_row_counts_of_every_set(tmp_path: Path) -> None:
         {"duplicate": 1, "text_null": 1, "unreadable": 1},
     )
     assert (general["rows_in"], general["kept"], general["rejected"]) == (4, 2, {"dev_or_test_text": 2})
-    assert report["overlap_with_general"] == {"domain": pytest.approx(1 / 3)}
     assert {name: splits["train"]["kept"] for name, splits in report["tasks"].items()} == {"mood": 2, "place": 1}
     assert recorder.metrics["corpora/domain/rejected/duplicate"] == 1
     assert recorder.artifacts == [tmp_path / "metrics/validate.json"]

@@ -51,6 +51,6 @@ def parquet(path: Path, **columns: Any) -> Path:
 def collect(path: Path, out: Path, **values: Any) -> dict[str, Any]:
     files = Files(path, CORPUS, config(**values))
     out.mkdir()
-    with RawWriter(out, CORPUS, files.config.max_bad_fraction) as writer:
+    with RawWriter(out, CORPUS) as writer:
         writer.write(files.rows(), "text", path)
         return writer.finish(files.provenance(), files.warnings)

@@ -66,7 +66,7 @@ def test_any_layout_of_files_gives_the_same_bytes(tmp_path: Path) -> None:
         source = Files(layout(tmp_path, rows), CORPUS, SourceConfig(source="files", columns={"id": "id"}))
         raw = tmp_path / f"raw-{layout.__name__}"
         raw.mkdir()
-        with RawWriter(raw, CORPUS, None) as writer:
+        with RawWriter(raw, CORPUS) as writer:
             writer.write(source.rows(), "text", raw)
         write(tmp_path / "tokenized" / "general", texts(raw / "text.parquet"), tiny.tokenizer(), 32)
         contents.append(tiny.folder_bytes(tmp_path / "tokenized"))

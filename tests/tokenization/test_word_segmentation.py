@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import rjieba
 
-from adaptbert.errors import BadData, BadParams, Several
+from adaptbert.errors import BadData, Several
 from adaptbert.tokenization.corpus_writer import write
 from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
 from adaptbert.tokenization.store.tokenizer import Tokenizer
@@ -110,27 +110,6 @@ def test_a_line_that_is_no_entry(tmp_path: Path, line: str) -> None:
     path.write_bytes("词".encode("gb18030"))
     with pytest.raises(BadData, match=r"AB-001 .* is not UTF-8"):
         read_dictionary(path)
-
-
-def test_a_segmenter_that_is_not_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from importlib import metadata
-
-    def version(name: str) -> str:
-        raise metadata.PackageNotFoundError(name)
-
-    monkeypatch.setattr(metadata, "version", version)
-    with pytest.raises(BadParams, match=r"AB-154 .*tokenize.words.segmenter: jieba is not installed"):
-        Segmenter.load(SegmentationConfig(segmenter="jieba", dictionary="x"), tmp_path)
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_jieba_gives_the_same_words() -> None:
-    pytest.importorskip("jieba", reason="an extra: pip install 'adaptbert[jieba]'")
-    pieces, texts = chinese.tokenizer(), chinese.posts(100)
-    encodings = pieces.encode(texts)
-    entries = (Entry("今天北京"),)
-    mine, theirs = (Segmenter(name, entries).word_starts(texts, encodings)[0] for name in ("rjieba", "jieba"))
-    assert (mine == theirs).mean() > 0.99
 
 
 def test_what_is_stored(tmp_path: Path) -> None:

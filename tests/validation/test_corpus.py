@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from adaptbert.rows.cleaning import key
 from adaptbert.validation.contamination import ForbiddenText
-from adaptbert.validation.corpus import Corpus, overlaps, validate_corpus
+from adaptbert.validation.corpus import Corpus, validate_corpus
 from adaptbert.validation.limits import Limits
 from tests.support import raw
 from tests.support.raw import LIMITS, STRICT, rows
@@ -174,17 +174,3 @@ def test_rows_that_could_not_be_read_count_as_bad(tmp_path: Path) -> None:
     assert "7 of 106 rows cannot be read" in str(error)
     assert "source.jsonl:4 and 2 more" in str(error)
     assert error.code == 1
-
-
-def test_overlap_with_general_text(tmp_path: Path) -> None:
-    passed = {}
-    for name, texts in {
-        "general": ["one", "two", "three"],
-        "domain": ["ONE", "two", "four"],
-        "far": ["five", "six"],
-    }.items():
-        raw.corpus(tmp_path / name / "raw", texts)
-        passed[name] = validated(tmp_path / name)
-    assert overlaps(passed) == {"domain": pytest.approx(2 / 3), "far": 0.0}
-    assert passed["domain"].account.warnings == {"texts_also_in_general": 2}
-    assert passed["far"].account.warnings == {}

@@ -175,21 +175,6 @@ def test_all_errors_of_a_set_are_reported_together(tmp_path: Path) -> None:
     assert codes(validated(tmp_path, STRICT).errors) == [74, 66, 60]
 
 
-def test_warnings_are_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    raw.task(tmp_path / "raw", changed(train=[("Good  one", "neg"), ("good two", "pos"), ("more", "rare")]))
-    passed = validated(tmp_path, STRICT)
-    assert passed.errors == []
-    assert passed.accounts["train"].warnings == {
-        "labels_only_in_train": 1,
-        "labels_with_one_example": 1,
-        "repeated_texts": 2,
-        "texts_with_conflicting_labels": 1,
-    }
-    message = "texts that carry different labels: 1, e.g. in train.csv:1 (row 'train.csv-1') and train.csv:5 (row"
-    assert message in caplog.text
-    assert "good" not in caplog.text
-
-
 TAGGED = {
     "train": [(["Paris", "is", "big"], ["B-LOC", "O", "O"]), (["Ann", "Lee", "won"], ["B-PER", "I-PER", "O"])],
     "dev": [(["Bob"], ["B-PER"])],
@@ -207,28 +192,6 @@ def test_a_tagged_set(tmp_path: Path) -> None:
     assert rows(tmp_path / "kept/test.parquet") == [
         {"id": "test.csv-1", "tokens": ["Rome", "fell"], "tags": ["B-LOC", "O"]}
     ]
-
-
-def test_another_tagging_scheme_is_an_error(tmp_path: Path) -> None:
-    iob1 = {split: [(tokens, ["I" + tag[1:] if "-" in tag else tag for tag in tags]) for tokens, tags in rows_of_split]
-            for split, rows_of_split in TAGGED.items()}  # fmt: skip
-    raw.task(tmp_path / "raw", iob1, raw.SPANS, tag_scheme="bio")
-    errors = validated(tmp_path, STRICT).errors
-    assert codes(errors) == [90, 90, 90], "no row is left and no label known, but that follows"
-    assert "2 of 2 rows are not bio; they look like io\n  write tag_scheme: io" in str(errors[0])
-
-
-def test_one_slip_among_many_rows_is_rejected(tmp_path: Path) -> None:
-    many = [([f"word{number}"], ["O"]) for number in range(200)]
-    raw.task(
-        tmp_path / "raw",
-        TAGGED | {"train": [*TAGGED["train"], *many, (["slip"], ["I-LOC"])]},
-        raw.SPANS,
-        tag_scheme="bio",
-    )
-    passed = validated(tmp_path, STRICT)
-    assert passed.errors == []
-    assert passed.accounts["train"].rejected == {"tag_illegal": 1}
 
 
 LABELLED = st.tuples(

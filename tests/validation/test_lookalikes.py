@@ -10,11 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from adaptbert.finetuning.options import class_weights
 from adaptbert.rows.cleaning import name_key, seen, spelled
-from adaptbert.validation.label_audit import Labels, label_errors, positive_errors
+from adaptbert.validation.label_audit import Labels, label_errors
 from tests.support import raw
-from tests.support.labelled_files import LABELS, TAGS
+from tests.support.labelled_files import TAGS
 from tests.validation.test_labelled_set import STRICT, codes, validated
 
 ALIKE = [
@@ -63,12 +62,6 @@ def test_types_of_spans_and_tags(tmp_path: Path, layout: Any, more: dict[str, An
     assert (next(iter(pasted(error.remedy)))[:2] == "B-") == (layout == TAGS)
 
 
-def test_several_labels_a_row(tmp_path: Path) -> None:
-    rows = [("Good one", ["a", "ａ"]), ("Bad one", ["b"])]
-    raw.task(tmp_path / "raw", {"train": rows, "dev": [("more", ["a"])], "test": [("most", ["b"])]}, LABELS)
-    assert 66 in codes(validated(tmp_path, STRICT).errors)
-
-
 def labels(**splits: list[str]) -> dict[str, Labels]:
     by_split = {split: Labels.of((label, f"{split}.csv:1") for label in of) for split, of in splits.items()}
     return {"train": Labels.of([]), "dev": Labels.of([]), "test": Labels.of([])} | by_split
@@ -104,23 +97,6 @@ def test_a_label_is_shown_as_it_reads_too() -> None:
     assert [seen(name) for name in ("neg", "正面（好）", "neg\u200b", "\u200b", "it's")] == [
         "'neg'", "'正面（好）' (\"正面\\uff08好\\uff09\")", "'neg' (\"neg\\u200b\")", '"\\u200b"', "\"it's\"",
     ]  # fmt: skip
-
-
-def test_a_label_that_map_labels_misses_by_a_hair() -> None:
-    """`{'0': negative}` does not rename a 0 in full width, which would be a class of its own."""
-    (error,) = label_errors(labels(train=["negative", "０", "pos"]), None, {"0": "negative", "1": "pos"}, "set")
-    assert str(error).startswith(
-        """AB-066 set: '０' ("\\uff10"), first in train.csv:1, is not '0', which map_labels renames"""
-    )
-    assert pasted(error.remedy) == {"0": "negative", "1": "pos", "０": "negative"}
-    assert error.remedy.endswith(" below collect_task.set, in place of what it says")
-    assert label_errors(labels(train=["Neg", "pos"]), None, {"neg": "Neg"}, "set") == []
-
-
-def test_positive_and_class_weights_show_what_they_name() -> None:
-    (error,) = positive_errors(labels(train=["neg", "pos"])["train"].counts, "pos\u200b", "set")
-    assert r"""positive is 'pos' ("pos\u200b") """ in error.problem
-    assert r'"neg\u200b"' in str(class_weights.problem({"neg\u200b": 1.0}, "class", ["neg", "pos"]))
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))

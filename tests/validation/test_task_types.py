@@ -1,6 +1,5 @@
 """Validation of every task type: stored rows, compared texts, offsets and tags."""
 
-import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,9 @@ from adaptbert.base.files import read_json
 from adaptbert.rows.cleaning import clean
 from adaptbert.rows.layout import Layout
 from adaptbert.rows.parquet import texts
-from adaptbert.validation.answer_offsets import moved
 from adaptbert.validation.labelled_set import ValidatedSet, validate_labelled_set
 from adaptbert.validation.limits import Limits
+from adaptbert.validation.split import moved
 from tests.support import raw
 
 STRICT = Limits(min_characters=2, max_characters=200, max_bad_fraction=0.01)
@@ -136,31 +135,6 @@ def test_questions_without_an_answer(tmp_path: Path) -> None:
     assert validated(tmp_path, splits, ANSWER, no_answer=True).errors == []
     assert kept(tmp_path, "dev")[1]["answers"] == []
     assert task(tmp_path)["no_answer"] is True
-
-
-CONTEXTS = ["“Ça va” sat", "“Été” here sat", "“Noël” sat 😀 sat"]
-
-
-@pytest.mark.parametrize(
-    ("offset", "code", "words"),
-    [
-        (lambda c: len(c[: c.rindex("sat")].encode()), 82, "offsets in bytes?"),
-        (lambda c: len(unicodedata.normalize("NFD", c[: c.rindex("sat")])), 87, "fit the NFD text"),
-        (lambda c: c.rindex("sat") - 2, 81, "an answer is not at its offset: 3"),
-    ],
-    ids=["bytes", "NFD", "none"],
-)
-def test_offsets_in_other_units_are_reported(tmp_path: Path, offset: Any, code: int, words: str) -> None:
-    rows = [question_row(context, "?", ("sat", offset(context))) for context in CONTEXTS]
-    errors = validated(tmp_path, {**QUESTIONS, "train": [*QUESTIONS["train"], *rows]}, ANSWER, no_answer=False).errors
-    assert [error.code for error in errors] == [code]
-    assert words in str(errors[0])
-
-
-def test_offsets_in_utf16_units(tmp_path: Path) -> None:
-    rows = [question_row(f"😀 {name} sat", "?", ("sat", 4 + len(name))) for name in ("Ann", "Bo")]
-    (error,) = validated(tmp_path, {**QUESTIONS, "train": rows}, ANSWER, no_answer=False).errors[:1]
-    assert "offsets in UTF-16 units?" in str(error)
 
 
 # --- pairs, multi-label, regression

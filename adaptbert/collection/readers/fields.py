@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from adaptbert.codes import Code
 from adaptbert.collection.readers.records import Problem
-from adaptbert.collection.readers.replacing import Allowance, Replacer
+from adaptbert.collection.readers.replacing import Replacer
 from adaptbert.errors import BadData, raise_all
 from adaptbert.rows.layout import Layout, missing_columns
 from adaptbert.rows.tag_schemes import renamed
@@ -66,7 +66,6 @@ class Fields:
 
     Args:
         labelling: how the file encodes labels.
-        patterns: time for `replace` when only first rows are checked.
 
     Attributes:
         columns: field -> its name in the file. `id` and `group` are among them only where the user mapped them.
@@ -79,7 +78,6 @@ class Fields:
         columns: Mapping[str, str] | None,
         replace: Sequence[Sequence[str]] | None,
         labelling: Labelling = AS_IT_IS,
-        patterns: Allowance | None = None,
     ) -> None:
         mapping = dict(columns or {})
         names = (*(name for name in OPTIONAL if name in mapping), *layout.fields)
@@ -87,7 +85,7 @@ class Fields:
         self.label_kinds: dict[str, str] = {}
         self._labelling, self._has_spans = labelling, layout.target is not None and layout.output.marks_spans
         self._outputs = [self.columns[name] for name in layout.outputs]
-        self._replace = Replacer(replace, patterns)
+        self._replace = Replacer(replace)
 
     def check(
         self, present: Sequence[str], place: str, split: str, mapping: str = "`columns`", *, is_first: bool = True

@@ -11,13 +11,14 @@ import stat
 import zlib
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from io import BufferedReader
+from itertools import chain
 from pathlib import Path
 from typing import IO, NamedTuple, cast
 
 from adaptbert.codes import Code
-from adaptbert.collection.readers.decoding import DECLARED, decoding_remedy, undecodable
-from adaptbert.collection.readers.garbling import GarblingCheck
+from adaptbert.collection.readers import encodings
 from adaptbert.collection.readers.records import Problem
 from adaptbert.errors import BadData
 
@@ -83,8 +84,8 @@ def read_lines(
         shown: the name for messages.
         encoding: of the file; None: UTF-8.
     """
-    blocks, name = _open(source, shown, encoding, warnings)
-    nuls, garbling = 0, GarblingCheck(shown, name)
+    first, blocks, name = _open(source, shown, encoding, warnings)
+    nuls, hint = 0, cache(lambda: encodings.likely(first, name))
     for number, raw, is_last in _split(blocks):
         if raw is None:
             yield Line(number, "", Problem(Code.TOO_LONG, f"line longer than {MAX_LINE:,} bytes"))
@@ -93,52 +94,51 @@ def read_lines(
         if count:
             nuls += count
             raw = raw.replace(b"\0", b"")
-        garbling.add(raw)
         try:
             line = Line(number, raw.decode(name), None)
         except UnicodeDecodeError as error:
-            line = Line(number, raw.decode(name, "replace"), undecodable(raw, error, name, is_last))
+            problem = encodings.undecodable(raw, error, name, hint(), is_last)
+            line = Line(number, raw.decode(name, "replace"), problem)
         yield line
     if nuls:
         warnings["NUL bytes removed"] += nuls
-    garbling.warn(warnings)
 
 
 def read_text(path: Path, shown: str, encoding: str | None, warnings: Counter[str]) -> str:
     """The content of a file in a format without lines; checked like lines, but every problem is an error."""
-    blocks, name = _open(path, shown, encoding, warnings)
+    first, blocks, name = _open(path, shown, encoding, warnings)
     content = bytearray()
     for block in blocks:
         content += block
         if len(content) > MAX_TEXT:
             remedy = "write JSON lines, or cut it into several"
             raise BadData(Code.FIELD_TOO_LARGE, shown, f"larger than {MAX_TEXT:,} bytes", remedy)
-    garbling = GarblingCheck(shown, name)
-    for line in bytes(content).split(b"\n"):
-        garbling.add(line)
-    garbling.warn(warnings)
     try:
         return content.decode(name)
     except UnicodeDecodeError as error:
-        problem = undecodable(bytes(content), error, name, is_last=True)
-        raise BadData(problem.code, shown, problem.reason, decoding_remedy(problem.reason)) from None
+        problem = encodings.undecodable(bytes(content), error, name, encodings.likely(first, name), is_last=True)
+        raise BadData(problem.code, shown, problem.reason, encodings.REMEDY) from None
 
 
 def head(path: Path, encoding: str | None) -> str:
     """About the first block of a file; characters that cannot be decoded are replaced."""
-    blocks, name = _open(path, str(path), encoding, Counter())
-    return next(blocks, b"").decode(name, "replace")
+    first, _, name = _open(path, str(path), encoding, Counter())
+    return first.decode(name, "replace")
 
 
 def _open(
     source: Path | BufferedReader, shown: str, encoding: str | None, warnings: Counter[str]
-) -> tuple[Iterator[bytes], str]:
-    """Bytes of text, and the encoding to decode them with, in which a line feed is one byte."""
+) -> tuple[bytes, Iterator[bytes], str]:
+    """The first block, all blocks, and the encoding to decode them with, in which a line feed is one byte."""
     name = codecs.lookup(encoding or "utf-8").name.removesuffix("-sig")
     blocks = _blocks(source, shown) if isinstance(source, Path) else _streamed(source, shown)
     if name.startswith(("utf-16", "utf-32")):
         blocks, name = _transcoded(blocks, shown, name), "utf-8"
-    return _text_blocks(blocks, shown, guess=encoding is None, warnings=warnings), name
+    blocks = _text_blocks(blocks, shown, guess=encoding is None, warnings=warnings)
+    first = next(blocks, b"")
+    if name != "utf-8" and encodings.is_utf_8(first):
+        warnings[f"{Path(shown).name} is read as {name}, but is UTF-8: leave the encoding out"] += 1
+    return first, chain([first], blocks), name
 
 
 def _blocks(path: Path, shown: str) -> Iterator[bytes]:
@@ -201,8 +201,8 @@ def _transcoded(blocks: Iterator[bytes], shown: str, name: str) -> Iterator[byte
             position += len(block)
         decoder.decode(b"", final=True)
     except UnicodeError:
-        reason = f"not {name} near byte {position:,}{DECLARED}"
-        raise BadData(Code.NOT_DECODABLE, shown, reason, decoding_remedy(reason)) from None
+        reason = f"not {name} near byte {position:,}, which is declared"
+        raise BadData(Code.NOT_DECODABLE, shown, reason, encodings.REMEDY) from None
 
 
 def _text_blocks(blocks: Iterator[bytes], shown: str, *, guess: bool, warnings: Counter[str]) -> Iterator[bytes]:

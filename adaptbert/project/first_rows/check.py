@@ -6,7 +6,6 @@ from the hub, and no docstring is read.
 """
 
 import logging
-import sys
 import time
 from collections.abc import Collection, Iterator, Mapping, Set
 from contextlib import contextmanager
@@ -16,8 +15,6 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from adaptbert.collection.readers.formats.spec import FORMATS
-from adaptbert.collection.readers.replacing import Allowance, OutOfTime
-from adaptbert.collection.user_files import Beginning
 from adaptbert.errors import BadData, UserError
 from adaptbert.project.first_rows.judging import Finding
 from adaptbert.project.first_rows.looks import SPLITS, LabelledLook, Look, of_corpus
@@ -26,12 +23,8 @@ from adaptbert.runtime.params import params_file as params
 from adaptbert.tokenization.word_segmentation import SegmentationConfig, Segmenter
 from adaptbert.validation.limits import Limits
 
-ROWS = 200
-"""Of each file of a set that is not small."""
 SECONDS = 10.0
 """After that, no further set is opened."""
-PATTERN_SECONDS = 8.0
-"""CPU time for all patterns of `replace` and all sets together."""
 SHOWN = 10
 """Errors of a set that are reported one by one."""
 _LARGEST = 20_000_000
@@ -61,10 +54,9 @@ def check(document: Mapping[str, Any], file: Path, missing: Set[str] = frozenset
         missing: paths that are known to be missing or unusable.
     """
     end, seen = time.monotonic() + SECONDS, Seen([], [], [])
-    patterns = Allowance(PATTERN_SECONDS)
     with TemporaryDirectory() as folder, _without_warnings():
         limits = params.parse(Limits, document["validate"], "validate", file)
-        look = Look(file, limits, Beginning(ROWS, patterns), Beginning(sys.maxsize, patterns), Path(folder))
+        look = Look(file, limits, Path(folder))
         for key, whole, findings in _looks(document, look, missing):
             if time.monotonic() > end or any(path.stat().st_size > _LARGEST for path in whole if path.is_file()):
                 seen.unopened.append(key)
@@ -115,9 +107,6 @@ def _look_at(key: str, findings: Iterator[Finding], seen: Seen) -> None:
                 seen.notices.append(finding)
     except UserError as error:
         errors.extend(getattr(error, "failures", [error]))
-    except OutOfTime:
-        late = f"the patterns of `replace` took {PATTERN_SECONDS:g} seconds; what comes of them was not looked at"
-        seen.notices.append(f"{key}: {late}")
     more = len(errors) - SHOWN
     if more > 1:
         last = BadData(errors[SHOWN].code, key, f"and {more} more errors", "mend these first, then check again")

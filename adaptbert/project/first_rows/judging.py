@@ -35,8 +35,8 @@ _ONLY_WHOLE = {
     Code.CONSTANT_TARGET,
 }
 """Codes that further rows can resolve: too few rows, texts or classes; labels that train does not show yet."""
-_OF_A_SHARE = {Code.BINARY_FILE, Code.OFFSETS_IN_OTHER_UNITS, Code.OFFSETS_OF_NORMALISED_TEXT, Code.OTHER_TAG_SCHEME}
-"""Codes that need many rows: NUL, offsets, tags. A few first rows do not prove them."""
+_OF_A_SHARE = {Code.BINARY_FILE, Code.OTHER_TAG_SCHEME}
+"""Codes that need many rows: NUL, tags. A few first rows do not prove them."""
 
 
 class Extent(NamedTuple):
@@ -119,28 +119,20 @@ def _open(error: UserError, where: str, key: str, extent: Extent) -> str:
 
 
 def bad_rows(
-    accounts: Mapping[str, Sequence[Account]],
-    key: str,
-    own: float | None,
-    limits: Limits,
-    extents: Mapping[str, Extent],
+    accounts: Mapping[str, Sequence[Account]], key: str, limit: float, extents: Mapping[str, Extent]
 ) -> Iterator[Finding]:
     """A finding for each file or folder with a larger share of bad first rows than the whole set may have.
 
     Args:
         accounts: path -> the row counts of the splits that come from there.
         key: where the set stands in params.yaml.
-        own: `max_bad_fraction` of the set, which limits the rows that cannot be read.
+        limit: `validate.max_bad_fraction`.
         extents: path -> how much of it was read.
     """
     for path, of_path in accounts.items():
         rows = sum(account.rows_in for account in of_path)
         bad = [reject for account in of_path for reject in account.invalid]
-        unreadable = sum(account.rejected["unreadable"] for account in of_path)
-        every = [] if own is None else [(f"{key}.max_bad_fraction", own, unreadable)]
-        every.append(("validate.max_bad_fraction", limits.max_bad_fraction, len(bad)))
-        over = {name: share for name, share, count in every if count > share * rows}
-        if not over:
+        if len(bad) <= limit * rows:
             continue
         first = min(bad, key=lambda reject: (reject.file, reject.line))
         reasons = Counter(reject.reason for reject in bad).most_common()
@@ -148,10 +140,9 @@ def bad_rows(
         shown += f", and {len(reasons) - _SHOWN} more" if len(reasons) > _SHOWN else ""
         words = f"{len(bad):,} of the first {rows:,} rows cannot be read or are not valid ({shown}), the first at "
         words += f"{first.place}: {first.reason}"
-        if extents[path].is_enough and any(count > max(share, REFUSED) * rows for _, share, count in every):
+        if extents[path].is_enough and len(bad) > max(limit, REFUSED) * rows:
             code = Code(Counter(reject.code for reject in bad).most_common(1)[0][0])
-            remedy = "mend them, or raise " + " and ".join(f"{name} ({share:g})" for name, share in over.items())
-            yield BadData(code, path, words, remedy)
+            yield BadData(code, path, words, f"mend them, or raise validate.max_bad_fraction ({limit:g})")
         else:
-            stops = " and ".join(f"{name} is {share:g}" for name, share in over.items())
-            yield f"{key}: {path}: {words}; if as many of all rows are, the set is refused before training: {stops}"
+            stops = f"the set is refused before training: validate.max_bad_fraction is {limit:g}"
+            yield f"{key}: {path}: {words}; if as many of all rows are, {stops}"

@@ -1,5 +1,6 @@
 """The check of one set: its first rows go through the readers and through validation, into a temporary folder."""
 
+import sys
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,7 @@ from adaptbert.collection.hub import HubDataset
 from adaptbert.collection.installed_docs import InstalledDocs
 from adaptbert.collection.raw_writer import RawWriter
 from adaptbert.collection.source_config import SourceConfig
-from adaptbert.collection.user_files import Beginning, Files
+from adaptbert.collection.user_files import Files
 from adaptbert.errors import BadParams
 from adaptbert.finetuning.options import class_weights
 from adaptbert.project.first_rows.judging import (
@@ -31,6 +32,8 @@ from adaptbert.validation.contamination import ForbiddenText
 from adaptbert.validation.limits import Limits
 
 SPLITS = ("train", "dev", "test")
+ROWS = 200
+"""Of each file of a set that is not small."""
 
 
 class Look(NamedTuple):
@@ -39,19 +42,20 @@ class Look(NamedTuple):
     Attributes:
         file: params.yaml, for messages.
         limits: of validation.
-        beginning: how much of each file is read of a set that is not small.
-        whole: the same of one that is.
         folder: a temporary one.
     """
 
     file: Path
     limits: Limits
-    beginning: Beginning
-    whole: Beginning
     folder: Path
 
     def new_folder(self) -> Path:
         return Path(mkdtemp(dir=self.folder))
+
+
+def _beginning(*, small: bool) -> int:
+    """Rows that are read of each file."""
+    return sys.maxsize if small else ROWS
 
 
 def of_corpus(look: Look, key: str, config: SourceConfig, path: Path) -> Iterator[Finding]:
@@ -65,10 +69,9 @@ def of_corpus(look: Look, key: str, config: SourceConfig, path: Path) -> Iterato
         HubDataset(path, CORPUS, config)
         return
     small = is_small([path])
-    most = config.max_bad_fraction if small else None  # the first rows of a large set are all read
-    files = Files(path, CORPUS, config, beginning=look.whole if small else look.beginning)
+    files = Files(path, CORPUS, config, beginning=_beginning(small=small))
     folder = look.new_folder()
-    with RawWriter(folder, CORPUS, most) as writer:
+    with RawWriter(folder, CORPUS) as writer:
         failed = raised(partial(writer.write, files.rows(), "text", path))
     extent = Extent(writer.rows_in.get("text", 0), files.is_whole)
     if failed:
@@ -81,7 +84,7 @@ def of_corpus(look: Look, key: str, config: SourceConfig, path: Path) -> Iterato
     yield from decided(validated.errors, lambda _: str(path), key, lambda _: extent, whole=whole)
     if not whole:
         place = str(path)
-        yield from bad_rows({place: [validated.account]}, key, config.max_bad_fraction, look.limits, {place: extent})
+        yield from bad_rows({place: [validated.account]}, key, look.limits.max_bad_fraction, {place: extent})
 
 
 class LabelledLook:
@@ -114,11 +117,10 @@ class LabelledLook:
     def _of_files(self) -> Iterator[Finding]:
         """Each split is read by itself first, so that an error of one does not hide those of the next."""
         small = is_small(self._own.values())
-        config = self._config if small else self._config.model_copy(update={"max_bad_fraction": None})
-        read = self._look.whole if small else self._look.beginning
+        config, read = self._config, _beginning(small=small)
         extents: dict[str, Extent] = {}
         failures: list[Finding] = []
-        with RawWriter(self._look.new_folder(), config.layout(), None) as writer:
+        with RawWriter(self._look.new_folder(), config.layout()) as writer:
             for split, path in self._own.items():
                 files = Files(path, config.layout(), config, split, config.labelling(), read)
                 failed = raised(partial(writer.write, files.rows(), split, path))
@@ -151,7 +153,7 @@ class LabelledLook:
                 for path in self._paths.values()
             }
             read = {str(self._paths[split]): each for split, each in extents.items()}
-            yield from bad_rows(accounts, self._key, self._config.max_bad_fraction, self._look.limits, read)
+            yield from bad_rows(accounts, self._key, self._look.limits.max_bad_fraction, read)
         if not validated.errors:
             labels = read_json(kept / "task.json")["labels"] if whole or has_labels else None
             yield from self._tuned(labels, validated.accounts["train"].kept if whole else None)

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adaptbert.collection.raw_writer import RawWriter
-from adaptbert.collection.readers.encodings import KNOWN
+from adaptbert.collection.readers.encodings import COMMON
 from adaptbert.collection.readers.formats.spec import FORMATS as SPECS
 from adaptbert.collection.readers.formats.spec import Format
 from adaptbert.collection.readers.records import Row
@@ -68,10 +68,9 @@ def rows_or_why(folder: Path, kind: Format, layout: Layout, content: bytes, enco
     path = folder / ("any.gz" if pack else "any")
     path.write_bytes(gzip.compress(content) if pack else content)
     columns = {} if SPECS[kind].is_labelled else {"id": "id"}
-    config = SourceConfig.model_validate(
-        {"source": "files", "format": kind, "encoding": encoding, "columns": columns, "max_bad_fraction": 0.5}
-    )
-    with suppress(UserError), RawWriter(folder, layout, 0.5) as writer:
+    values = {"source": "files", "format": kind, "encoding": encoding, "columns": columns}
+    config = SourceConfig.model_validate(values)
+    with suppress(UserError), RawWriter(folder, layout) as writer:
         files = Files(path, layout, config, "" if layout == CORPUS else "train")
         writer.write(files.rows(), "train", path)
         writer.finish(files.provenance(), files.warnings)
@@ -80,7 +79,7 @@ def rows_or_why(folder: Path, kind: Format, layout: Layout, content: bytes, enco
             list(Input(path, layout.task_type, Reader(layout.task_type, {}), kind, encoding).rows())
 
 
-ENCODINGS = st.none() | st.sampled_from(sorted(KNOWN))
+ENCODINGS = st.none() | st.sampled_from([*COMMON, "utf-32", "iso2022_jp", "ascii"])
 ARGUMENTS = {
     "kind": st.sampled_from(FORMATS),
     "layout": st.sampled_from(LAYOUTS),
@@ -122,12 +121,3 @@ def test_any_bytes(
     folder: Path, kind: Format, layout: Layout, encoding: str | None, pack: bool, draw: st.DataObject, content: bytes
 ) -> None:
     rows_or_why(folder, kind, layout, content, encoding, pack)
-
-
-@pytest.mark.nightly
-@settings(max_examples=20_000, deadline=None)
-@given(**ARGUMENTS)
-def test_many_harmed_files(
-    folder: Path, kind: Format, layout: Layout, encoding: str | None, pack: bool, draw: st.DataObject
-) -> None:
-    rows_or_why(folder, kind, layout, harmed(draw, WHOLE[kind]), encoding, pack)

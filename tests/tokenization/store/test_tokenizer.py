@@ -29,12 +29,6 @@ def train(lowercase: bool = True, size: int = 220) -> Tokenizer:
     return Tokenizer.train(lambda: texts, VocabularyConfig(vocabulary_size=size, lowercase=lowercase, min_frequency=1))
 
 
-def test_training_repeats(tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        train().save(tmp_path / name)
-    assert tiny.folder_bytes(tmp_path / "one") == tiny.folder_bytes(tmp_path / "two")
-
-
 RARE = "".join(chr(0x4E00 + number) + " " for number in range(300))  # each once: more of them than the alphabet holds
 
 IN_ANOTHER_PROCESS = """
@@ -116,13 +110,6 @@ def test_special_tokens_in_a_text_are_text(tmp_path: Path, source: str) -> None:
         words = pieces.encode_words([["before", literal, "after"]])[0]
         assert not specials & set(words.ids)
         assert set(words.word_ids) == {0, 1, 2}
-
-
-def test_saving_does_not_change_what_is_text(tmp_path: Path) -> None:
-    trained = train()
-    before = trained.encode(TEXTS)[3].ids
-    trained.save(tmp_path)
-    assert trained.encode(TEXTS)[3].ids == before
 
 
 def test_lower_casing() -> None:

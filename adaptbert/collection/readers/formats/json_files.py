@@ -52,11 +52,11 @@ def lines(lines: Iterator[Line], shown: str, check: CheckColumns) -> Iterator[Re
                 Code.JSON_NOT_IN_LINES,
                 f"{shown}:{number}",
                 "one JSON array; expected one object per line",
-                "write JSON lines",
+                "write JSON lines, or name the format",
             )
         if not documents and text.strip() == "{":
             reason = "an object over several lines; expected one object per line"
-            raise BadData(Code.JSON_NOT_IN_LINES, f"{shown}:{number}", reason, "write JSON lines")
+            raise BadData(Code.JSON_NOT_IN_LINES, f"{shown}:{number}", reason, "write JSON lines, or name the format")
         documents += 1
         try:
             content = json.loads(text, object_pairs_hook=_unique, strict=False)

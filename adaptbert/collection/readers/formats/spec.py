@@ -93,10 +93,6 @@ class FormatSpec:
     marks_characters: bool = False
     looks_like: Callable[[str], bool] | None = None
 
-    def __post_init__(self) -> None:
-        if self.marks_characters and self.suffixes:
-            raise ValueError("a format that marks characters must be declared, so it has no suffix")
-
     def holds(self, task_type: TaskType) -> bool:
         """Whether it can have rows of the task type."""
         return self.task_type in (None, task_type)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from adaptbert.codes import Code
-from adaptbert.collection.readers.decoding import decoding_remedy
+from adaptbert.collection.readers.encodings import REMEDY
 from adaptbert.collection.readers.lines import MAX_LINE, Line, check_regular
 from adaptbert.collection.readers.records import CheckColumns, Problem, Record
 from adaptbert.errors import BadData
@@ -93,8 +93,7 @@ def _csv_error(message: str, shown: str, line: int) -> BadData:
 
 def _check_header(header: list[str], problem: Problem | None, shown: str, delimiter: str, check: CheckColumns) -> None:
     if problem:
-        reason = f"the header cannot be read: {problem.reason}"
-        raise BadData(problem.code, f"{shown}:1", reason, decoding_remedy(reason))
+        raise BadData(problem.code, f"{shown}:1", f"the header cannot be read: {problem.reason}", REMEDY)
     check_columns_differ(header, filter(None, header), f"{shown}:1")
     if len(header) == 1 and (other := next((c for c in ";\t," if c != delimiter and c in header[0]), None)):
         name = "tab" if other == "\t" else other

@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from adaptbert.collection.readers.formats.spec import FORMATS, SUFFIXES, Format, FormatSpec, format_of
+from adaptbert.collection.readers.formats.spec import FORMATS, SUFFIXES, Format, format_of
 
 
 def test_every_format_that_params_allow_has_an_entry() -> None:
@@ -24,11 +24,6 @@ def test_a_format_has_suffixes_or_is_for_labelled_sets(name: Format) -> None:
     """A corpus is read by its suffix; what a message names as the likely format has a title."""
     spec = FORMATS[name]
     assert spec.suffixes or spec.is_labelled
+    assert not (spec.suffixes and spec.marks_characters), "`columns` is checked before its files are named"
     assert (spec.looks_like is not None) == bool(spec.title)
     assert spec.is_labelled or spec.task_type is None
-
-
-def test_a_format_that_marks_characters_has_no_suffix() -> None:
-    """`columns` and `tag_scheme` of a set are checked before its files are named."""
-    with pytest.raises(ValueError, match="declared"):
-        FormatSpec(FORMATS["doccano"].read, (".spans",), marks_characters=True)
