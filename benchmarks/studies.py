@@ -2,7 +2,7 @@
 
     git clone . ../weibo
     python -m benchmarks.studies weibo --data ../shared/data --project ../weibo
-    cd ../weibo; dvc repro tokenize pretrain; adaptbert forecast; dvc repro
+    cd ../weibo; dvc repro
 
 `--data` is the folder of the sets, which do not belong to this project. A part of a corpus becomes a file of its own
 where the study needs it as another domain.
@@ -16,7 +16,6 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 
 FOLDER = Path(__file__).parent / "studies"
@@ -30,24 +29,17 @@ class Study:
         taken: files that are used as they are; a pattern names those of several splits.
         parts: (file, value of `source`) -> new file with the rows of this value; the file itself gets the other rows.
         renamed: file -> name in the study.
-        first: file -> name in the study, and how many of its first rows belong to that.
     """
 
     taken: tuple[str, ...]
     parts: Mapping[tuple[str, str], str] = field(default_factory=dict)
     renamed: Mapping[str, str] = field(default_factory=dict)
-    first: Mapping[str, tuple[str, int]] = field(default_factory=dict)
 
 
 STUDIES = {
     "weibo": Study(
         taken=("zh_domain_weibo.jsonl.gz", "zh_task_ewect_usual.*", "zh_task_ewect_virus.*"),
         parts={("zh_general.jsonl.gz", "niutrans-modern"): "zh_histories.jsonl.gz"},
-    ),
-    "stop_rule": Study(
-        taken=("zh_task_ewect_usual.*",),
-        parts={("zh_general.jsonl.gz", "niutrans-modern"): "zh_histories.jsonl.gz"},
-        first={"zh_domain_weibo.jsonl.gz": ("zh_few_posts.jsonl.gz", 600)},
     ),
     "biomedical": Study(
         taken=(
@@ -68,9 +60,6 @@ def prepare(name: str, data: Path, project: Path) -> None:
             shutil.copy(path, own)
     for file, new in study.renamed.items():
         shutil.copy(data / file, own / new)
-    for file, (new, rows) in study.first.items():
-        with gzip.open(data / file, "rt") as source, gzip.open(own / new, "wt") as beginning:
-            beginning.writelines(islice(source, rows))
     for (file, value), part in study.parts.items():
         _divide(data / file, value, own / part, own / file)
     shutil.copy(FOLDER / f"{name}.yaml", project / "params.yaml")
