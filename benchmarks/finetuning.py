@@ -29,7 +29,6 @@ from adaptbert.training.loop import fit
 from adaptbert.training.plan import Measure, Plan
 from benchmarks.peer import MEGABATCH, Flags, peers, timed
 from benchmarks.profile import profiled
-from benchmarks.roofline import at_most, least_seconds
 from benchmarks.rounds import Budget, Speed, command, compared, of_ours
 from benchmarks.workload import OPTIM, ROW, Documents, Setting, tokenizer
 
@@ -101,15 +100,13 @@ def stock(setting: Setting, documents: Documents, budget: Budget, flags: Flags, 
 
 
 def measure(setting: Setting, budget: Budget, peers: Mapping[str, Flags]) -> dict[str, Any]:
-    """All contenders, and what a step could do at most."""
+    """All contenders."""
     documents = Documents(setting, max(MEGABATCH, budget.warm + budget.steps) * setting.documents)
     contenders: dict[str, Callable[[int], Speed]] = {
         name: partial(ours, setting, documents, budget, precision) for name, precision in of_ours().items()
     }
     contenders |= {name: partial(stock, setting, documents, budget, flags) for name, flags in peers.items()}
-    speeds = compared(contenders, budget, ("examples", "tokens"))
-    least = least_seconds(lambda points: train(setting, documents, max(points), 0, points), 2, 6)
-    return {**speeds, "roofline": at_most(speeds, "examples", setting.documents, least)}
+    return compared(contenders, budget, ("examples", "tokens"))
 
 
 def profile(setting: Setting, budget: Budget) -> dict[str, Any]:

@@ -32,7 +32,6 @@ from adaptbert.training.plan import Measure, Plan
 from benchmarks.peak_flops import matmul_peak
 from benchmarks.peer import MEGABATCH, Flags, peers, timed
 from benchmarks.profile import profiled
-from benchmarks.roofline import at_most, least_seconds
 from benchmarks.rounds import OURS, Budget, Speed, command, compared, of_ours
 from benchmarks.workload import OPTIM, USUAL, Documents, Setting, tokenizer
 
@@ -118,12 +117,8 @@ def measure(setting: Setting, budget: Budget, peers: Mapping[str, Flags]) -> dic
     speeds = compared(contenders, budget, ("tokens",))
     flop = flop_per_token(setting, documents)
     peak = matmul_peak(torch.bfloat16 if chosen("auto") == BF16 else torch.float32)
-    of_a_step = float(documents.lengths.mean()) * setting.documents
-    seconds = least_seconds(lambda points: train(setting, documents, max(points), 0, points), 2, 6)
-    least = at_most(speeds, "tokens", of_a_step, seconds)
     return {
         **speeds,
-        "roofline": {**least, "share_of_peak": round(least["tokens_per_second"] * flop / peak, 3)},
         "flop_per_token": round(flop),
         "peak_tflop_per_second": round(peak / 1e12, 3),
         "share_of_peak": round(speeds["tokens_per_second"][OURS] * flop / peak, 3),

@@ -59,7 +59,6 @@ class Mark:
 
 
 BAYES, OVERLAP, LISTED, COMMONEST = "naive Bayes", "shared words", "entities of train", "commonest tag"
-SENTENCE = "sentence that shares most with the question"
 MARKS: Mapping[str, Mapping[str, Mark]] = {
     "sst2": {"accuracy": Mark(0.817, BAYES, 0.89)},
     "rct_sections": {"accuracy": Mark(0.783, BAYES, 0.85), "f1_macro": Mark(0.646, BAYES)},
@@ -72,8 +71,8 @@ MARKS: Mapping[str, Mapping[str, Mark]] = {
     "bc2gm": {"f1_span": Mark(0.432, LISTED)},
     "wnut17": {"f1_span": Mark(0.0, LISTED)},
     "pos_ewt": {"accuracy": Mark(0.863, COMMONEST)},
-    "subjqa": {"f1_answer": Mark(0.280, SENTENCE), "exact_match": Mark(0.091, SENTENCE)},
-    "xquad": {"f1_answer": Mark(0.153, SENTENCE), "exact_match": Mark(0.000, SENTENCE)},
+    "subjqa": {"f1_answer": Mark(0.280, OVERLAP), "exact_match": Mark(0.091, OVERLAP)},
+    "xquad": {"f1_answer": Mark(0.153, OVERLAP), "exact_match": Mark(0.000, OVERLAP)},
     "ewect_usual": {"accuracy": Mark(0.702, BAYES), "f1_macro": Mark(0.653, BAYES)},
     "ewect_virus": {"accuracy": Mark(0.683, BAYES), "f1_macro": Mark(0.496, BAYES)},
     "weibo_senti": {"accuracy": Mark(0.736, BAYES)},
@@ -85,7 +84,7 @@ MARKS: Mapping[str, Mapping[str, Mark]] = {
     "msra": {"f1_span": Mark(0.601, LISTED)},
     "peoplesdaily": {"f1_span": Mark(0.412, LISTED)},
     "pos_gsd": {"accuracy": Mark(0.766, COMMONEST)},
-    "cmrc2018": {"f1_answer": Mark(0.301, SENTENCE), "exact_match": Mark(0.043, SENTENCE)},
+    "cmrc2018": {"f1_answer": Mark(0.301, OVERLAP), "exact_match": Mark(0.043, OVERLAP)},
 }
 """Set -> metric -> what it is compared with. A new set is a params file and a line here."""
 

@@ -17,47 +17,40 @@ Results = dict[str, Any]
 
 
 def speeds(unit: str) -> Callable[[Results], str]:
-    """Ratios of ours to each peer: median (lowest to highest) of the rounds."""
+    """Ratios of ours to each peer by the clock: median (lowest to highest) of the rounds."""
 
     def rendered(results: Results) -> str:
         first = next(iter(results["settings"].values()))
         peers = list(first[f"ratio_{unit}"])
-        extras = {
-            "share of peak": lambda setting: f"{setting['share_of_peak']:.0%}",
-            "share of peak at the roofline": lambda setting: f"{setting['roofline']['share_of_peak']:.0%}",
-            "x stock defaults at the roofline": lambda setting: f"{setting['roofline']['ratio']['stock defaults']:.1f}",
-            "GiB, ours and peers": lambda setting: ", ".join(map(str, setting["device_gib"].values())),
-        }
-        bound = first.get("roofline", {})
-        there = {
-            "share of peak": "share_of_peak" in first,
-            "share of peak at the roofline": "share_of_peak" in bound,
-            "x stock defaults at the roofline": bool(bound),
-            "GiB, ours and peers": "device_gib" in first,
-        }
-        shown = [name for name in extras if there[name]]
-        clocks = [(peer, clock) for peer in peers for clock in ("wall", "cpu")]
-        head = ["setting", f"{unit} a second, ours", *(f"x {peer}, {clock}" for peer, clock in clocks), *shown]
+        extras: dict[str, Callable[[Results], str]] = {}
+        if "share_of_peak" in first:
+            extras["share of peak"] = lambda setting: f"{setting['share_of_peak']:.0%}"
+        if "device_gib" in first:
+            extras["GiB, ours and peers"] = lambda setting: ", ".join(map(str, setting["device_gib"].values()))
         rows = [
             [
                 name,
                 f"{setting[f'{unit}_per_second']['ours']:,}",
-                *(_spread(setting[f"ratio_{unit}"][peer][clock]) for peer, clock in clocks),
-                *(extras[extra](setting) for extra in shown),
+                *(_spread(setting[f"ratio_{unit}"][peer]["wall"]) for peer in peers),
+                *(extra(setting) for extra in extras.values()),
             ]
             for name, setting in results["settings"].items()
         ]
-        rounds = f"{results['rounds']} interleaved rounds: median (lowest to highest)."
-        if precision := first.get("precision"):
-            rounds += f" `auto` is {precision} there."
-        return f"{_markdown(head, rows)}\n\n{rounds}"
+        head = ["setting", f"{unit} a second, ours", *(f"x {peer}" for peer in peers), *extras]
+        about = f"{results['rounds']} rounds; `auto` is {first['precision']} there."
+        return f"{_markdown(head, rows)}\n\n{about}"
 
     return rendered
 
 
+PROFILED = ("mini-short-30k", "mini-large-30k", "mini-packed128-30k")
+"""Settings whose profile is shown; the files have those of all."""
+
+
 def profile(results: Results) -> str:
     """Shares of a step, a column a setting."""
-    settings = results["settings"]
+    settings = {name: results["settings"][name] for name in PROFILED if name in results["settings"]}
+    settings = settings or results["settings"]
     kinds = next(iter(settings.values()))["share"]
     rows = [[kind, *(f"{setting['share'][kind]:.1%}" for setting in settings.values())] for kind in kinds]
     rows.append(["milliseconds a step", *(f"{setting['milliseconds_per_step']:g}" for setting in settings.values())])
@@ -106,43 +99,6 @@ def scale(results: Results) -> str:
     return _markdown(head, rows)
 
 
-def ladder(results: Results) -> str:
-    """What DVC itself costs, a row a number of starts and draws."""
-    rows = [
-        [
-            *size.split("x"),
-            str(measured["stages"]),
-            f"{measured['lines_of_lock']:,}",
-            f"{measured['status_seconds']:.1f}",
-            f"{measured['repro_of_nothing_seconds']:.1f}",
-            f"{measured['processor_seconds_per_stage']:.2f}",
-            f"{measured['repro_processor_seconds']:.0f}",
-        ]
-        for size, measured in results["sizes"].items()
-    ]
-    head = ["starts", "draws", "stages", "lines of dvc.lock", "`dvc status`, s", "`dvc repro` of nothing, s"]
-    head += ["`dvc repro` of all: processor s a stage", "in all"]
-    about = f"Six arms and two tasks; medians of {results['rounds']} rounds. The stages themselves do nothing here."
-    return f"{_markdown(head, rows)}\n\n{about}"
-
-
-def busy(results: Results) -> str:
-    """Speed alone and beside another process, a row a way to wait."""
-    usual = next(iter(results["ways"].values()))
-    rows = [
-        [
-            name,
-            *(_spread(places[place]) for place in usual),
-            *(f"{places[place]['median'] / usual[place]['median']:.2f}" for place in usual),
-        ]
-        for name, places in results["ways"].items()
-    ]
-    head = ["threads that wait", *(f"documents a second, {place}" for place in usual)]
-    head += [f"to the default, {place}" for place in usual]
-    about = f"`{results['setting']}`, {results['rounds']} interleaved rounds: median (lowest to highest)."
-    return f"{_markdown(head, rows)}\n\n{about}"
-
-
 def draws(results: Results) -> str:
     """How far apart the draws of one rung lie, a row a task."""
     rows = [
@@ -158,7 +114,7 @@ def draws(results: Results) -> str:
         for task, measured in results["tasks"].items()
     ]
     head = ["task", "draws x seeds", "sd between draws", "between seeds", "rest", "two arms of half the draws differ"]
-    head.append("two draws differ, by a paired t-test over seeds")
+    head.append("two draws differ, by a t-test over seeds")
     ((unit, budget),) = results["budget"].items()
     about = f"Points; the arm `{results['arm']}` of the demonstration, with {budget:,} {unit} of domain transfer."
     return f"{_markdown(head, rows)}\n\n{about} The arms are equal."
@@ -177,7 +133,7 @@ def verdict(results: Results) -> str:
         by_size.setdefault(f"all, {apart}" if apart else size, []).append(world)
     rows = []
     for size, worlds in by_size.items():
-        today, first = ([world["equal_arms"][rule] for world in worlds] for rule in ("today", "first version"))
+        today = [world["equal_arms"]["today"] for world in worlds]
         repeated = [world for world in worlds if "power" in world]
         rows.append(
             [
@@ -188,24 +144,16 @@ def verdict(results: Results) -> str:
                 _range(world["power"]["shown"] for world in repeated),
                 _range(world["called"]["no_difference"] for world in repeated),
                 _widths(world["half_width"] for world in repeated),
-                _range(each["domain_text"] for each in first),
-                _range(each["any"] for each in first),
             ]
         )
     head = ["draws x seeds", "`domain_text` errs", "a task errs", "interval covers", "power where .8 is told"]
-    head += [
-        "unequal called equal",
-        "half-width of the interval: half, 99 % of studies at most",
-        "first version: `domain_text` errs",
-        "first version: a task errs",
-    ]
+    head += ["unequal called equal", "half-width: half, 99 % of studies at most"]
     about = (
-        f"{results['studies']:,} simulated studies for each of the spreads (between draws 0 to 1 point, test rows 0 to "
-        "1.2; of a seed 1.0), all arms equal: lowest to highest, in %. With one draw no verdict is given; the row "
-        "shows what its intervals would say. Half-widths in points. Last rows: the draws and runs of an arm of "
-        "`domain_text` lie twice as far apart as those of the others, and power is promised by what the others "
-        "suggest; a seed does the same to arms of one kind (0.55 or 1 point); rows do something to each single run "
-        "(1.2 points)."
+        f"{results['studies']:,} simulated studies for each spread (draws 0 to 1 point, test rows 0 to 1.2, a seed "
+        "1.0), all arms equal: lowest to highest, in %; half-widths in points. With one draw no verdict is given: its "
+        "rows show what the intervals would say. Last rows: the runs of one arm of `domain_text` lie twice as far "
+        "apart, and power is promised by the others; a seed does the same to arms of one kind; rows change each single "
+        "run."
     )
     return f"{_markdown(head, rows)}\n\n{about}"
 
@@ -226,22 +174,22 @@ def real_sets(results: Results) -> str:
     """Scores on the test split beside the floor and the goal, a row a set and metric."""
     rows = []
     for name, result in results["sets"].items():
-        trained = [
-            f"{result['labels']:,}",
-            f"{result['epochs']:g}",
-            f"{result['learning_rate']:.0e}",
-            f"{result['batch']}",
-        ]
-        for metric, mark in result["marks"].items():
+        for metric, mark in _shown(result["marks"]).items():
             scores = [seed[f"test/{metric}"] for seed in result["seeds"]]
             score = f"**{fmean(scores):.3f}**"
             if len(scores) > 1:
                 score += f" ({min(scores):.3f} to {max(scores):.3f})"
             floor = f"{mark['floor']:.3f} {mark['simple']}"
             goal = "-" if mark["goal"] is None else f"{mark['goal']:.2f}"
-            rows.append([name, metric, score, floor, goal, *trained, f"{len(scores)}", f"{result['seconds']:,}"])
-    head = ["set", "metric", "score", "floor", "goal", "labels", "epochs", "rate", "batch", "seeds", "seconds"]
-    return f"{_markdown(head, rows)}\n\nThe mean of the seeds (lowest to highest); seconds of all seeds together."
+            rows.append([name, metric, score, floor, goal, f"{result['labels']:,}"])
+    head = ["set", "metric", "score", "floor", "goal", "labels"]
+    return f"{_markdown(head, rows)}\n\nThe mean of the seeds (lowest to highest)."
+
+
+def _shown(marks: Results) -> Results:
+    """The metrics that have a goal, otherwise the first."""
+    with_goal = {metric: mark for metric, mark in marks.items() if mark["goal"] is not None}
+    return with_goal or dict(list(marks.items())[:1])
 
 
 # A new benchmark gets a line here.
@@ -255,10 +203,8 @@ TABLES: dict[str, tuple[str, Callable[[Results], str]]] = {
     "finetuning-avx2": ("Fine-tuning with AVX2 alone", speeds("examples")),
     "finetuning-profile": ("Where the time of a step of fine-tuning goes", profile),
     "quality": ("Quality at equal tokens", quality),
-    "busy": ("On a busy machine", busy),
     "tokenising": ("Tokenising and masking", tokenising),
     "scale": ("Scale", scale),
-    "ladder": ("DVC's share", ladder),
     "draws": ("Draws of one rung", draws),
     "verdict": ("How often verdicts err", verdict),
     "real_sets": ("Real sets", real_sets),

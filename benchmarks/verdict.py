@@ -2,8 +2,7 @@
 
 For each number of draws and seeds and each spread: how often equal arms are called different, whether intervals cover
 the truth, how often a true difference of the size that the page names is shown, how often arms that differ are called
-equal. Beside it the rule of the first version (a paired t-test over seeds, Holm over seven questions), and the rule of
-today with a part left out.
+equal. Beside it the rule with a part left out.
 
     python -m benchmarks.verdict [--studies 2000]
 """
@@ -17,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from adaptbert.comparison.statistics.intervals import Difference, mean_interval
+from adaptbert.comparison.statistics.intervals import Difference
 from adaptbert.comparison.statistics.mean_squares import MeanSquares
 from adaptbert.comparison.statistics.multiplicity import adjusted_p
 from adaptbert.comparison.statistics.power import Power
@@ -39,17 +38,15 @@ class Rule:
 
     Attributes:
         p_values: question -> its p-value, and whether its 95 % interval covers a true difference of 0.
-        family: the questions that are adjusted for together.
-        adjusted: whether they are.
+        adjusted: whether the primary questions are adjusted for together.
     """
 
     p_values: Callable[[Simulated], Mapping[str, tuple[float, bool]]]
-    family: Sequence[str] = PRIMARY
     adjusted: bool = True
 
     def shown(self, p_values: Mapping[str, tuple[float, bool]]) -> bool:
-        """Whether a question of the family is called a gain or a loss."""
-        own = [p_values[question][0] for question in self.family]
+        """Whether a primary question is called a gain or a loss."""
+        own = [p_values[question][0] for question in PRIMARY]
         return min(adjusted_p(own) if self.adjusted else own) < 1 - CONFIDENCE
 
 
@@ -69,27 +66,6 @@ def draws_as_seeds(simulated: Simulated) -> dict[str, tuple[float, bool]]:
         draws = list(runs.values()) * (most if arm in ONCE else 1)
         flat[arm] = {0: {(100 * draw + seed): score for draw, own in enumerate(draws) for seed, score in own.items()}}
     return _of(replace(simulated, runs=flat).study(CONFIDENCE))
-
-
-def of_first_version(simulated: Simulated) -> dict[str, tuple[float, bool]]:
-    """A paired t-test over seeds, of which each has the mean of its draws."""
-    means = {
-        arm: np.mean([list(scores.values()) for scores in runs.values()], 0) for arm, runs in simulated.runs.items()
-    }
-    answers = {}
-    for question, (arm, other) in QUESTIONS.items():
-        interval = mean_interval(list(means[arm] - means[other]), CONFIDENCE)
-        assert interval.low is not None
-        assert interval.high is not None
-        assert interval.sd is not None
-        difference = Study(
-            {"a": {0: dict(enumerate(means[arm]))}, "b": {0: dict(enumerate(means[other]))}},
-            None,
-            CONFIDENCE,
-            (0.0, 1.0),
-        ).difference("a", "b")
-        answers[question] = (_p(difference), interval.low <= 0 <= interval.high)
-    return answers
 
 
 def _of(study: Study) -> dict[str, tuple[float, bool]]:
@@ -114,7 +90,6 @@ TODAY, FEWER = "today", 5
 """Other rules are tried on a fifth of the studies: what they do wrong is coarse."""
 RULES: Mapping[str, Rule] = {
     TODAY: Rule(of_today),
-    "first version": Rule(of_first_version, list(QUESTIONS)),
     "draws as seeds": Rule(draws_as_seeds),
     "no rows": Rule(without_rows),
     "no Holm": Rule(of_today, adjusted=False),
@@ -211,7 +186,7 @@ def _lifted(difference: Difference | None, effect: float) -> Difference:
 
 
 def worlds() -> Iterator[tuple[str, World]]:
-    """By name; one draw is there for what it shows of the first version."""
+    """By name; one draw is there to show why it gets no verdict."""
     for draws, seeds, (draw, rows) in product((1, *DRAWS), SEEDS, SPREADS):
         yield f"{draws} x {seeds}, draw {draw:g}, rows {rows:g}", World(draws, seeds, draw, rows)
     for draws, seeds in product(DRAWS, SEEDS):

@@ -3,7 +3,6 @@
 `python -m tests.documents` writes what is generated.
 """
 
-import ast
 import re
 import subprocess
 from pathlib import Path
@@ -11,7 +10,6 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from adaptbert.base.files import read_json
 from adaptbert.base.ladder import ALL
 from tests.documents import BENCHMARKS, ERRORS, PARAMETERS, PICTURE, READMES, written
 from tests.parameters_page import OTHERWISE, parameters
@@ -143,18 +141,15 @@ def test_nothing_of_a_workplace(name: str) -> None:
 # ---- the tree of files in the README
 
 
-TREE = {"README.md": ("## Files\n", ": "), "README.zh-CN.md": ("## 文件\n", "：")}
-
-
-def tree(name: str) -> tuple[set[str], dict[str, str]]:
-    """The files and folders at the top; package of adaptbert -> its sentence."""
-    heading, colon = TREE[name]
+def tree(name: str) -> tuple[set[str], set[str]]:
+    """The files and folders at the top; the packages of adaptbert."""
+    heading = "## Files\n" if name == "README.md" else "## 文件\n"
     items = re.findall(r"^( *)- (.+(?:\n +[^- ].*)*)", read(name).split(heading)[1].split("\n## ")[0], re.MULTILINE)
-    top, packages = set(), {}
+    top, packages = set(), set()
     for indent, item in items:
-        names, _, sentence = " ".join(item.split()).partition(colon)
+        names = re.split(r": |：", " ".join(item.split()))[0]
         if indent:
-            packages[names.strip("`/")] = sentence
+            packages.add(names.strip("`/"))
         else:
             top |= {span.rstrip("/") for span in re.findall(r"[`\[]([\w./-]+)[`\]]", names)}
     return top, packages
@@ -169,16 +164,10 @@ def test_the_tree_names_the_files_that_there_are(name: str) -> None:
     top, packages = tree(name)
     assert top - tracked == set()
     assert {path for path in tracked - top if "." not in path} == {"LICENSE"}, "folders and files without a line"
-    assert set(packages) == {path.parent.name for path in (ROOT / "adaptbert").glob("*/__init__.py")}
+    assert packages == {path.parent.name for path in (ROOT / "adaptbert").glob("*/__init__.py")}
 
 
-def test_the_tree_says_what_the_packages_say() -> None:
-    for package, sentence in tree("README.md")[1].items():
-        docstring = ast.get_docstring(ast.parse(read(f"adaptbert/{package}/__init__.py"))) or ""
-        assert " ".join(docstring.split("\n\n")[0].split()) == f"{sentence}.", package
-
-
-# ---- what is generated, and what is claimed
+# ---- what is generated
 
 
 def own_run() -> bool:
@@ -194,56 +183,8 @@ def test_fresh(name: str) -> None:
     assert read(name) == written()[name], "python -m tests.documents"
 
 
-ABOVE, AROUND = "above 0", "includes 0"
-CLAIMS = {
-    "more_training": {"section": (ABOVE, 6, 11), "mention": (AROUND, 6, 11)},
-    "domain_transfer": {"section": (ABOVE, 6, 11), "mention": (ABOVE, 6, 11)},
-    "domain_text": {"section": (AROUND, 3.5, 4.5), "mention": (AROUND, -0.5, 0.5)},
-    "pretrain": {"section": (AROUND, 2.5, 3.5), "mention": (AROUND, -0.5, 0.5)},
-    "task_transfer": {"section": (AROUND, -1.4, 1.4), "mention": (AROUND, -1.4, 1.4)},
-    "task_transfer_after_domain": {"section": (AROUND, -1.4, 1.4), "mention": (AROUND, -1.4, 1.4)},
-}
-"""What the section 'Results of the demonstration' says in words of each step: its interval, and between which
-points the difference lies."""
-
-
-def test_the_words_fit_the_figures() -> None:
-    if own_run():
-        pytest.skip("metrics/comparison.json is not the demonstration's")
-    compared = read_json(Path("metrics/comparison.json"))
-    summary = {task: compared[task]["small"] for task in ("section", "mention")}
-    for task in ("section", "mention"):
-        steps = summary[task]["steps"]
-        assert {step["verdict"] for step in steps.values()} == {"undecided", "descriptive"}
-        found = [100 * step["detectable"][0] for step in steps.values() if step["primary"]]
-        assert 6 <= min(found) <= max(found) <= 14
-        for name, claims in CLAIMS.items():
-            claim, least, most = claims[task]
-            low, high = steps[name]["interval"]
-            fits = {ABOVE: low > 0, AROUND: low <= 0 <= high}
-            assert fits[claim], f"{task} {name}: write that section of both READMEs anew, and CLAIMS"
-            assert least <= 100 * steps[name]["difference"] <= most, f"{task} {name}"
-        for arm in ("scratch", "general", "general_long", "domain"):
-            assert len(summary[task][arm]["seeds"]) == 3
-    section, mention = summary["section"], summary["mention"]
-    tfidf, window = section["tfidf_logistic"]["f1_macro"], mention["window_logistic"]["f1_span"]
-    assert all(section[arm]["high"] < tfidf and mention[arm]["high"] < window for arm in ("scratch", "general", "task"))
-    assert section["general_long"]["high"] < tfidf
-    assert section["domain"]["low"] < tfidf < section["domain"]["high"]
-    for arm in ("general_long", "domain", "domain_task"):
-        assert mention[arm]["low"] < window < mention[arm]["high"]
-        assert abs(mention[arm]["f1_span"] - window) < 0.01
-
-
 def test_every_key_is_explained() -> None:
     rows = [row for section in parameters().values() for row in section]
     assert [row.key for row in rows if not row.meaning] == []
     used = {words for words in OTHERWISE.values() if words in {row.meaning for row in rows}}
     assert [end for end, words in OTHERWISE.items() if words not in used] == [], "no key takes these words"
-
-
-def test_exit_codes_are_documented() -> None:
-    from adaptbert import errors
-
-    for code in (errors.BAD_DATA, errors.INTERNAL, errors.IO_ERROR, errors.TEMPORARY, errors.BAD_PARAMS):
-        assert f"| {code} |" in read("docs/errors.md")

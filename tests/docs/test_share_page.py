@@ -19,7 +19,7 @@ from ruamel.yaml import YAML
 from adaptbert.runtime.params import expanded_ladder
 from adaptbert.runtime.params import params_file as params
 from tests.support import tiny
-from tests.support.followed_page import checkpoint, lines
+from tests.support.followed_page import checkpoint
 from tests.support.markdown import blocks
 from tests.support.project import Project, clone
 
@@ -156,30 +156,6 @@ def test_a_missing_source_costs_nothing_and_check_says_how_to_get_it(team: Team)
     assert UP_TO_DATE in team.run("dvc status", project)
 
 
-@pytest.mark.slow
-def test_a_missing_source_of_another_place_costs_nothing(team: Team) -> None:
-    """Paths of this machine, and then the disk is gone."""
-    first, away = team.first.root, team.home / "away"
-    team.run("adaptbert use weibo --force", first)
-    written = first / "params.yaml"
-    text = written.read_text(encoding="utf-8").replace("data/own", str(team.places["DIR"]))
-    written.write_text(text, encoding="utf-8")
-    team.run("adaptbert ladder", first)
-    team.run("dvc repro", first)
-    before = contents(first / "data/raw")
-    team.places["DIR"].rename(away)
-    try:
-        for command in ("dvc repro", "dvc repro --force"):
-            team.refused(command, first)
-            assert contents(first / "data/raw") == before, command
-        refusal = team.refused("adaptbert check", first)
-        assert "no such file (data/raw/corpora/general, made from it, stays as it is)\n" in refusal
-        assert "put it there" in refusal
-    finally:
-        away.rename(team.places["DIR"])
-    assert UP_TO_DATE in team.run("dvc repro", first)
-
-
 # ---- the whole recipe
 
 
@@ -221,29 +197,3 @@ def test_the_page_with_a_whole_recipe(tmp_path: Path) -> None:
             assert results(folder) == results(team.first.root)
         if line == "dvc pull reports/index.html" and folder.name == "reader":
             assert "<html" in (folder / "reports/index.html").read_text(encoding="utf-8")
-    project = team.home / "project"
-    for source in ("data/sources/words.txt", "models/init/bert", "data/own"):
-        before, away = results(project), tmp_path / "away"
-        (project / source).rename(away)
-        gone = {name for name in before if name == source or name.startswith(f"{source}/")}
-        team.refused("dvc repro", project)
-        assert results(project) == {name: data for name, data in before.items() if name not in gone}, source
-        team.refused("make recipe", project)
-        if (project / source).exists():
-            shutil.rmtree(project / source)
-        away.rename(project / source)
-    assert UP_TO_DATE in team.run("dvc repro", project)
-    a_file_of_a_start_is_missing(team, project)
-
-
-def a_file_of_a_start_is_missing(team: Team, project: Path) -> None:
-    """DVC records the folder as a whole, so a plain `dvc repro` takes it as changed."""
-    before, config = results(project), "models/init/bert/config.json"
-    (project / config).unlink()
-    assert "dvc pull models/init/bert" in team.refused("make recipe", project)
-    assert results(project) == {name: data for name, data in before.items() if name != config}
-    team.refused("dvc repro", project)
-    for line in lines(PAGE, -2):
-        team.run(line, project)
-    assert results(project) == before
-    assert UP_TO_DATE in team.run("dvc status", project)

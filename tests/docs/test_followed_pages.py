@@ -1,0 +1,199 @@
+"""How-to pages, followed: what their params add to a preset and train again; slow: their commands in a tiny project."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adaptbert.base.files import read_json
+from adaptbert.runtime.params import params_file as params
+from adaptbert.runtime.params.all_sections import check_all
+from tests.support import followed_page as page
+from tests.support import tiny, tiny_tasks
+from tests.support.imports import ROOT
+from tests.support.project import Project, clone
+
+COMPARE, CONTROLS, MORE_TEXT, ONLY_TASK, OWN_TASK, SEARCH = (
+    f"docs/how-to/{name}.md"
+    for name in ("compare-checkpoints", "controls", "more-text", "task-text-only", "own-task", "search")
+)
+TRAINING = ("domain_transfer", "task_transfer", "finetune")
+STARTS = ("bert", "macbert")
+
+
+def preset(name: str) -> dict[str, Any]:
+    return params.read(ROOT / f"presets/{name}.yaml")
+
+
+@pytest.mark.parametrize(
+    ("name", "of_preset", "retrained"),
+    [
+        (CONTROLS, "demo", set()),
+        (MORE_TEXT, "demo", {f"domain_transfer@domain-more-small-{draw}" for draw in (1, 2)}),
+        (ONLY_TASK, "tapt-only", {f"task_transfer@my_task-bert-{draw}" for draw in (1, 2, 3)}),
+        (OWN_TASK, "demo", set()),
+    ],
+)
+def test_the_params_of_a_page_are_valid_and_train_again_what_it_says(
+    name: str, of_preset: str, retrained: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    document, changed = preset(of_preset), set()
+    document["ladder"]["starts"].get("small", {}).get("encoder", {})["max_positions"] = 512
+    for change in page.shown(name):
+        before = page.entries(document)
+        document = page.merged(document, change)
+        check_all(document, page.PARAMS)
+        after = page.entries(document)
+        changed |= {entry for entry in before if entry in after and after[entry] != before[entry]}
+    assert changed == retrained
+
+
+def of_compare(start: dict[str, Any]) -> list[dict[str, Any]]:
+    """params.yaml after each block: draws, starts and arms replace those before, in the last they are added."""
+    probe, more, fewer = page.shown(COMPARE)
+    first = page.merged(start, probe) | {"ladder": probe["ladder"]}
+    second = first | {"ladder": first["ladder"] | more["ladder"]}
+    return [first, second, page.merged(second, fewer)]
+
+
+@pytest.mark.parametrize("name", ["zh-public", "en-public"])
+def test_compare_checkpoints_keeps_what_is_there(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    documents = of_compare(preset(name))
+    for document in documents:
+        check_all(document, page.PARAMS)
+    probe, more, fewer = map(page.entries, documents)
+    assert [entry for entry in probe if entry.startswith(TRAINING)] == [f"finetune@my_task-probe-{s}" for s in STARTS]
+    assert {entry: more[entry] for entry in probe} == probe
+    assert {entry: more[entry] for entry in fewer} == fewer
+
+
+def test_the_blocks_on_search_are_parts_of_a_section(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    for block in page.shown(SEARCH):
+        document = preset("smoke")
+        document["finetune"]["all"] |= {"micro_batch_size": 16} | block
+        check_all(document, page.PARAMS)
+
+
+# ---- commands
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    page.texts(tmp_path / "texts")
+    return clone(tmp_path / "project", tmp_path)
+
+
+def test_the_commands_for_a_task(project: Project) -> None:
+    """What they train is not run here."""
+    for split, count, seed in (("train", 48, 10), ("dev", 16, 11), ("test", 16, 12)):
+        squad(project.root / f"reading.{split}.json", split, count, seed)
+    before = page.entries(page.read(project))
+    page.follow(project, page.lines(OWN_TASK, 0)[:1])
+    after = page.entries(page.read(project))
+    assert {name: after[name] for name in before} == before
+    assert {name for name in after if name not in before and name.startswith("finetune")} == {
+        name.replace("section", "reading") for name in before if name.startswith("finetune@section")
+    }
+    collected = page.read(project)["collect_task"]["reading"]
+    assert (collected["shape"], collected["target"]) == ("extractive_answer", "answer")
+
+
+def squad(path: Path, split: str, count: int, seed: int) -> None:
+    paragraphs = []
+    for n, row in enumerate(tiny_tasks.labelled("domain", "extractive_answer", count, seed)):
+        answers = [{"text": answer["text"], "answer_start": answer["start"]} for answer in row["answers"]]
+        question = {"id": f"{split}-{n}", "question": row["question"], "is_impossible": not answers, "answers": answers}
+        paragraphs.append({"context": row["context"], "qas": [question]})
+    path.write_text(json.dumps({"data": [{"title": split, "paragraphs": paragraphs}]}), encoding="utf-8")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_compare_checkpoints(project: Project, tmp_path: Path) -> None:
+    page.follow(project, page.lines(COMPARE, 0), {"DIR": tmp_path / "texts"})
+    for start, size in zip(STARTS, (120, 150), strict=True):
+        page.checkpoint(project.root / f"models/init/{start}", page.tokenizer(size), seed=size)
+    documents, ran = of_compare(page.small(page.read(project))), []
+    for number, document in enumerate(documents):
+        document["ladder"]["starts"] = {start: {"init": f"models/init/{start}"} for start in STARTS}
+        document["ladder"]["draws"] = min(2, document["ladder"]["draws"])
+        page.write(project, document)
+        ran.append(page.stages_run(page.follow(project, page.lines(COMPARE, min(number + 1, 2)))))
+    assert {name for name in ran[0] if name.startswith(TRAINING)} == {f"finetune@my_task-probe-{s}" for s in STARTS}
+    assert ran[1] == {"ladder", "compare", *(page.entries(documents[1]).keys() - page.entries(documents[0]).keys())}
+    assert ran[2] == {"ladder", "compare"}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_controls(project: Project) -> None:
+    document = page.small(preset("smoke"))
+    arms = {"scratch": {"pretrain": "none"}, "general": {}, "domain": {"domain_transfer": "domain"}}
+    document["ladder"]["arms"] = arms
+    del document["collect_task"]["mention"], document["finetune"]["mention"]
+    for change in page.shown(CONTROLS)[:2]:
+        document = page.merged(document, change)
+    document["collect"]["other"] = {"source": "installed_docs", "path": "data/sources/smoke_general.txt"}
+    document["finetune"]["matched"]["epochs"] = 2
+    document["finetune"]["all"]["seeds"] = [1, 2, 3]
+    page.write(project, document)
+    printed = page.follow(project, ["adaptbert ladder", "make recipe"])
+    assert "(fine-tuned with values of its own: matched, frozen)" in printed
+    steps = read_json(project.root / "metrics/comparison.json")["section"]["small"]["steps"]
+    assert steps["spent_otherwise"]["own_values"] == ["matched"]
+    assert steps["aa/domain_again"]["of"] == ["domain_again", "domain"]
+    rungs = [project.root / f"models/domain_transfer/domain-small-{draw}/model.safetensors" for draw in (1, 2, 3, 4)]
+    assert len({rung.read_bytes() for rung in rungs}) == 4, "the A/A arm has other weights than its original"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_task_text_only(project: Project, tmp_path: Path) -> None:
+    for corpus in ("general.txt", "domain.txt"):
+        (tmp_path / "texts" / corpus).unlink()
+    use, *rest = page.lines(ONLY_TASK, 0)
+    page.follow(project, [use], {"DIR": tmp_path / "texts"})
+    document = page.small(page.read(project))
+    page.checkpoint(project.root / "models/init/bert", tiny.tokenizer())
+    document["ladder"] |= {"starts": {"bert": {"init": "models/init/bert"}}, "draws": 2}
+    document["collect"]["general"]["path"] = "data/sources/smoke_general.txt"
+    page.write(project, document)
+    printed = page.follow(project, ["adaptbert ladder", *rest])
+    cells = {f"finetune@my_task-{arm}-bert{draw}" for arm, draw in (("general", ""), ("task", "-1"), ("task", "-2"))}
+    ran = {name for name in page.stages_run(printed) if name.startswith(TRAINING)}
+    assert ran == {"task_transfer@my_task-bert-1", "task_transfer@my_task-bert-2", *cells}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_more_text(project: Project, tmp_path: Path) -> None:
+    page.follow(project, ["adaptbert use --data DIR"], {"DIR": tmp_path / "texts"})
+    smoke, public = preset("smoke"), preset("en-public")
+    document = smoke | {name: public[name] for name in ("collect", "collect_task")}
+    document["ladder"]["arms"] = {"general": {}, "domain": {"domain_transfer": "domain"}}
+    document["tokenizer"]["all"]["vocabulary_size"] = 150
+    document["finetune"] = {"all": smoke["finetune"]["all"], "my_task": public["finetune"]["my_task"]}
+    page.write(project, page.small(document))
+    page.follow(project, ["adaptbert ladder", "dvc repro"])
+    (tmp_path / "more").mkdir()
+    page.corpus(tmp_path / "more/more.txt", "domain", 100, seed=7)
+    page.follow(project, page.lines(MORE_TEXT, 0), {"DIR": tmp_path / "more"})
+
+    def trained(change: dict[str, Any]) -> set[str]:
+        page.write(project, page.merged(page.read(project), change))
+        ran = page.stages_run(page.follow(project, page.lines(MORE_TEXT, 1)))
+        return {name for name in ran if name.startswith(("pretrain", *TRAINING))}
+
+    more, _, control, compare = page.shown(MORE_TEXT)
+    new = {"domain_transfer@domain-more-small-1", "finetune@my_task-domain_more-small-1"}
+    assert trained(more) == new
+    assert trained({"domain_transfer": {"more": {"budget": {"steps": 2}}}}) == new
+    assert trained(control) == {"domain_transfer@domain-domain-small-1", "finetune@my_task-domain_long-small-1"}
+    assert trained(compare) == set()
+    with (project.root / "data/own/domain.txt").open("a", encoding="utf-8") as file:
+        file.write((tmp_path / "more/more.txt").read_text(encoding="utf-8"))
+    assert {"pretrain@small", "domain_transfer@domain-small-1", *new} <= trained({})
