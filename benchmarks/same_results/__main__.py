@@ -30,7 +30,6 @@ def main() -> int:
             sys.exit(f"error: {error}")
     entries = [] if options.no_table else comparing.table(options.table)
     result = comparing.compared(old["values"], new["values"], entries)
-    print("left out:", *(f"{what} ({pattern})" for pattern, what in comparing.LEFT_OUT.items()), sep="\n  ")
     print(*result.lines(), sep="\n")
     if not result.is_same:
         print("\nnot the same")

@@ -1,4 +1,7 @@
-"""Two records and the table of names -> what is the same, what differs on purpose, and what nobody explained."""
+"""Two records and the table of names -> what is the same, what differs on purpose, and what nobody explained.
+
+No value is left out: what the stages write holds no time, speed or identity of a run.
+"""
 
 import re
 from collections import Counter
@@ -13,12 +16,6 @@ Kinds = dict[str, dict[str, Any]]
 """Kind -> path -> value."""
 
 NAMES = Path(__file__).with_name("names.yaml")
-LEFT_OUT = {
-    r"seconds|minutes|_per_second|share_of_peak|(^|[/:._])(time|speed)s?($|[/:._])": "times and speeds",
-    r"run_id|joules|energy": "identities of runs and the power meter",
-}
-"""Patterns of paths that differ between two runs of one commit, each with what they are."""
-
 SHOWN = 20
 """Differences that are shown of each kind."""
 
@@ -73,7 +70,9 @@ class Comparison:
 
     @property
     def is_same(self) -> bool:
-        return not any(self.unexplained.values()) and not self.idle and any(self.counts.values())
+        """Every kind has values in both, and nothing differs that has no entry."""
+        is_compared = bool(self.counts) and all(counts["compared"] for counts in self.counts.values())
+        return is_compared and not any(self.unexplained.values()) and not self.idle
 
     def lines(self) -> Iterator[str]:
         """The report."""
@@ -104,8 +103,8 @@ def compared(old: Kinds, new: Kinds, entries: list[Entry]) -> Comparison:
     comparison = Comparison(entries)
     for kind in {**old, **new}:
         counts, unexplained = Counter[str](), list[str]()
-        mapped = _mapped(kind, _lasting(old.get(kind, {})), entries, unexplained)
-        values = _lasting(new.get(kind, {}))
+        mapped = _mapped(kind, old.get(kind, {}), entries, unexplained)
+        values = new.get(kind, {})
         for path, (value, is_mapped) in mapped.items():
             if path in values:
                 counts["compared"] += 1
@@ -120,11 +119,6 @@ def compared(old: Kinds, new: Kinds, entries: list[Entry]) -> Comparison:
                 unexplained.append(f"new {path}: {_short(value)}")
         comparison.counts[kind], comparison.unexplained[kind] = counts, unexplained
     return comparison
-
-
-def _lasting(values: dict[str, Any]) -> dict[str, Any]:
-    left_out = re.compile("|".join(f"(?:{pattern})" for pattern in LEFT_OUT))
-    return {path: value for path, value in values.items() if not left_out.search(path)}
 
 
 def _mapped(

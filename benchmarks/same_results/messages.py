@@ -20,7 +20,7 @@ BEGIN = "--- same_results: messages ---"
 CHECK = ("check",)
 Spoil = Callable[[Path], None]
 
-# name -> (place of recipes.Schema.places, value); `adaptbert check` reads the params.yaml.
+# name -> (place by its name in schemas/, value); `adaptbert check` reads the params.yaml.
 VALUES: dict[str, tuple[str, Any]] = {
     "unknown key": ("vocabulary_sise", 500),
     "unknown section": ("tokeniser", {}),
@@ -199,22 +199,22 @@ def kept(*paths: Path) -> Iterator[None]:
                 copy.rename(path)
 
 
-def changed(params: Path, place: list[str], value: Any) -> None:
+def changed(params: Path, place: str, value: Any) -> None:
     """A value of params.yaml, with all that stands around it."""
     from ruamel.yaml import YAML
 
     yaml = YAML()
     yaml.width = 10_000
     document = yaml.load(params.read_text(encoding="utf-8"))
-    inner = document
-    for key in place[:-1]:
+    inner, (*above, last) = document, place.split(".")
+    for key in above:
         inner = inner[key]
-    inner[place[-1]] = value
+    inner[last] = value
     with params.open("w", encoding="utf-8") as file:
         yaml.dump(document, file)
 
 
-def said(places: dict[str, Any], own: Path, plan: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def said(places: dict[str, str], own: Path, plan: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each case by name."""
     params = Path("params.yaml")
     yield "nothing wrong", call(*CHECK)
@@ -238,20 +238,19 @@ def said(places: dict[str, Any], own: Path, plan: str) -> Iterator[tuple[str, di
     with kept(Path(plan)):
         Path(plan).unlink()
         yield "no expansion", call(*CHECK)
-    yield from of_checkpoints(places, own)
 
 
-def of_checkpoints(places: dict[str, Any], own: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def of_checkpoints(checkpoints: dict[str, str], own: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     rows = str(own / "mood.test.csv")
     for name, (place, spoil) in CHECKPOINTS.items():
-        folder = Path(*places[place])
+        folder = Path(checkpoints[place])
         with kept(folder):
             spoil(folder)
             yield name, call("predict", str(folder), rows, "-o", "out.jsonl", "--columns", "text=comment")
     for name, spoil in IMPORTED.items():
         folder = own / "import"
         with kept(folder, Path("params.yaml")):
-            shutil.copytree(Path(*places["pretrained"]), folder)
+            shutil.copytree(Path(checkpoints["pretrained"]), folder)
             spoil(folder)
             yield f"import: {name}", call("import", str(folder), "--start", "brought")
     for name, (file, content) in INPUTS.items():
@@ -259,13 +258,14 @@ def of_checkpoints(places: dict[str, Any], own: Path) -> Iterator[tuple[str, dic
         with kept(source):
             if file:
                 source.write_bytes(content)
-            command = ("predict", str(Path(*places["fine_tuned"])), str(source), "-o", "out.jsonl")
+            command = ("predict", checkpoints["fine_tuned"], str(source), "-o", "out.jsonl")
             yield f"predict: {name}", call(*command, "--columns", "text=comment")
 
 
 def main() -> None:
     request = json.loads(sys.argv[1])
-    found = said(request["places"], Path(request["own"]), request["plan"])
+    own = Path(request["own"])
+    found = [*said(request["places"], own, request["plan"]), *of_checkpoints(request["checkpoints"], own)]
     values = {f"{name}:{key}": value for name, each in found for key, value in each.items()}
     print(BEGIN + json.dumps(values))
 

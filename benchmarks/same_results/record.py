@@ -78,19 +78,18 @@ def record(sha: str, work: Path, again: bool = False) -> dict[str, Any]:
 def _decided_by(preset: Path) -> dict[str, str]:
     """A digest for each part: of its params and files, of how outputs are read, and of what its bits depend on."""
     document = recipes.load(preset)
-    schema = recipes.schema(document)
+    schema = recipes.schema_of(document)
     bits = [machine()["processor"], platform.python_version(), *(f"{name} {version(name)}" for name in PACKAGES)]
     read = (HERE / "outputs.py").read_bytes()
     smoke = outputs.digest(b"\n".join([read, *(each.encode() for each in bits)]))
-    schema.four_types(document)
-    recipes.dump(document, preset)
+    recipes.make_four_types(document, schema)
     own = preset.with_suffix("")
     tiny_sets.write(own)
     content = [file.read_bytes() for file in sorted(own.iterdir())]
     shutil.rmtree(own)
-    four_types = outputs.digest(b"\n".join([smoke.encode(), preset.read_bytes(), *content]))
-    places = json.dumps(schema.places).encode()
-    catalogue = outputs.digest(b"\n".join([four_types.encode(), places, (HERE / "messages.py").read_bytes()]))
+    four_types = outputs.digest(b"\n".join([smoke.encode(), json.dumps(document).encode(), *content]))
+    asked = json.dumps([schema["places"], schema["checkpoints"]])
+    catalogue = outputs.digest(b"\n".join([four_types.encode(), asked.encode(), (HERE / "messages.py").read_bytes()]))
     return {SMOKE: smoke[:12], FOUR_TYPES: four_types[:12], MESSAGES: catalogue[:12]}
 
 
@@ -102,20 +101,19 @@ def _smoke(clone: Path) -> dict[str, outputs.Values]:
 
 def _four_types(clone: Path) -> dict[str, outputs.Values]:
     document = recipes.load(clone / "presets/smoke.yaml")
-    schema = recipes.schema(document)
-    schema.four_types(document)
+    schema = recipes.schema_of(document)
+    recipes.make_four_types(document, schema)
     recipes.dump(document, clone / "params.yaml")
     tiny_sets.write(clone / recipes.OWN)
-    for arguments in schema.prepare:
-        _run(clone, "adaptbert.cli", *arguments)
+    _run(clone, "adaptbert.cli", *schema["prepare"])
     _run(clone, "dvc", "repro")
     return outputs.read(clone)
 
 
 def _messages(clone: Path) -> dict[str, outputs.Values]:
     """In one process: `messages.py` by its path, so that it imports nothing of this project but the clone's."""
-    schema = recipes.schema(recipes.load(clone / "presets/smoke.yaml"))
-    request = json.dumps({"places": schema.places, "own": recipes.OWN, "plan": schema.plan})
+    schema = recipes.schema_of(recipes.load(clone / "presets/smoke.yaml"))
+    request = json.dumps({key: schema[key] for key in ("places", "checkpoints", "plan")} | {"own": recipes.OWN})
     found = _run(clone, "-P", str(HERE / "messages.py"), request, module=False)
     return {"messages": json.loads(found.rpartition(messages.BEGIN)[2])}
 
@@ -150,7 +148,7 @@ def _run(clone: Path, *arguments: str, module: bool = True) -> str:
     home.mkdir(exist_ok=True)
     env = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
     env |= ONE_THREAD | QUIET | {"HOME": str(home), "DVC_SITE_CACHE_DIR": str(home / "dvc"), "ADAPTBERT_WORKERS": "0"}
-    env |= {"PYTHONPATH": str(clone), "PYTHONHASHSEED": "0", "PYTHONIOENCODING": "utf-8"}
+    env |= {"PYTHONPATH": str(clone), "PYTHONIOENCODING": "utf-8"}
     env["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     command = [sys.executable, *(["-m"] if module else []), *arguments]
     done = subprocess.run(command, cwd=clone, env=env, capture_output=True, text=True, encoding="utf-8")
