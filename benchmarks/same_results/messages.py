@@ -18,7 +18,7 @@ from typing import Any
 
 BEGIN = "--- same_results: messages ---"
 CHECK = ("check",)
-Spoil = Callable[[Path], None]
+Spoil = Callable[[Path], object]
 
 # name -> (place by its name in schemas/, value); `adaptbert check` reads the params.yaml.
 VALUES: dict[str, tuple[str, Any]] = {
@@ -63,7 +63,7 @@ def _replaced(old: str, new: str) -> Spoil:
 
 
 def _content(content: bytes) -> Spoil:
-    return lambda file: file.write_bytes(content) and None
+    return lambda file: file.write_bytes(content)
 
 
 def _cut(file: Path) -> None:
@@ -107,10 +107,8 @@ FILES: dict[str, tuple[str, Spoil]] = {
 
 # name -> how params.yaml is spoilt as text.
 TEXTS: dict[str, Spoil] = {
-    "key twice": lambda file: (
-        file.write_text(file.read_text(encoding="utf-8") + "\nseed: 2\n", encoding="utf-8") and None
-    ),
-    "not YAML": lambda file: file.write_text("seed: [1\n", encoding="utf-8") and None,
+    "key twice": lambda file: file.write_text(file.read_text(encoding="utf-8") + "\nseed: 2\n", encoding="utf-8"),
+    "not YAML": lambda file: file.write_text("seed: [1\n", encoding="utf-8"),
     "YAML tag": _replaced("seed: 1 ", "seed: !!python/object:os.system 1 "),
     "full-width colon": _replaced("seed: 1 ", "seed：1 "),
     "not UTF-8": _content(b"seed: \xff\n"),

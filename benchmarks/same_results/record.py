@@ -59,14 +59,14 @@ def record(sha: str, work: Path, again: bool = False) -> dict[str, Any]:
     files = {part: work / f"{sha[:12]}-{part}-{decided}.json" for part, decided in _decided_by(preset).items()}
     preset.unlink()
     if again or not files[SMOKE].is_file():
-        clone = _clone(sha, work, SMOKE)
-        _keep(files[SMOKE], SMOKE, lambda: _smoke(clone))
-        shutil.rmtree(clone)
+        root = clone(sha, work, SMOKE)
+        _keep(files[SMOKE], SMOKE, lambda: smoke(root))
+        shutil.rmtree(root)
     if again or not (files[FOUR_TYPES].is_file() and files[MESSAGES].is_file()):
-        clone = _clone(sha, work, FOUR_TYPES)
-        _keep(files[FOUR_TYPES], FOUR_TYPES, lambda: _four_types(clone))
-        _keep(files[MESSAGES], MESSAGES, lambda: _messages(clone))
-        shutil.rmtree(clone)
+        root = clone(sha, work, FOUR_TYPES)
+        _keep(files[FOUR_TYPES], FOUR_TYPES, lambda: _four_types(root))
+        _keep(files[MESSAGES], MESSAGES, lambda: _messages(root))
+        shutil.rmtree(root)
     parts = {part: json.loads(file.read_text(encoding="utf-8")) for part, file in files.items()}
     kinds: dict[str, outputs.Values] = {}
     for part, kept in parts.items():
@@ -93,40 +93,42 @@ def _decided_by(preset: Path) -> dict[str, str]:
     return {SMOKE: smoke[:12], FOUR_TYPES: four_types[:12], MESSAGES: catalogue[:12]}
 
 
-def _smoke(clone: Path) -> dict[str, outputs.Values]:
-    _run(clone, "adaptbert.cli", "use", "smoke")
-    _run(clone, "dvc", "repro")
-    return outputs.read(clone)
+def smoke(root: Path) -> dict[str, outputs.Values]:
+    """Run the smoke recipe in a clone; its outputs."""
+    _run(root, "adaptbert.cli", "use", "smoke")
+    _run(root, "dvc", "repro")
+    return outputs.read(root)
 
 
-def _four_types(clone: Path) -> dict[str, outputs.Values]:
-    document = recipes.load(clone / "presets/smoke.yaml")
+def _four_types(root: Path) -> dict[str, outputs.Values]:
+    document = recipes.load(root / "presets/smoke.yaml")
     schema = recipes.schema_of(document)
     recipes.make_four_types(document, schema)
-    recipes.dump(document, clone / "params.yaml")
-    tiny_sets.write(clone / recipes.OWN)
-    _run(clone, "adaptbert.cli", *schema["prepare"])
-    _run(clone, "dvc", "repro")
-    return outputs.read(clone)
+    recipes.dump(document, root / "params.yaml")
+    tiny_sets.write(root / recipes.OWN)
+    _run(root, "adaptbert.cli", *schema["prepare"])
+    _run(root, "dvc", "repro")
+    return outputs.read(root)
 
 
-def _messages(clone: Path) -> dict[str, outputs.Values]:
+def _messages(root: Path) -> dict[str, outputs.Values]:
     """In one process: `messages.py` by its path, so that it imports nothing of this project but the clone's."""
-    schema = recipes.schema_of(recipes.load(clone / "presets/smoke.yaml"))
+    schema = recipes.schema_of(recipes.load(root / "presets/smoke.yaml"))
     request = json.dumps({key: schema[key] for key in ("places", "checkpoints", "plan")} | {"own": recipes.OWN})
-    found = _run(clone, "-P", str(HERE / "messages.py"), request, module=False)
+    found = _run(root, "-P", str(HERE / "messages.py"), request, module=False)
     return {"messages": json.loads(found.rpartition(messages.BEGIN)[2])}
 
 
-def _clone(sha: str, work: Path, part: str) -> Path:
-    clone = work / f"{sha[:12]}-{part}"
-    shutil.rmtree(clone, ignore_errors=True)
-    _git("clone", "--quiet", "--no-hardlinks", "--no-checkout", str(ROOT), str(clone))
-    _git("-C", str(clone), "checkout", "--quiet", sha)
-    imported = _run(clone, "-c", "import adaptbert; print(adaptbert.__file__)", module=False).strip()
-    if not Path(imported).is_relative_to(clone):
-        raise Failed(f"{clone}: python imports {imported}, which is not the commit's code")
-    return clone
+def clone(sha: str, work: Path, part: str) -> Path:
+    """A new clone of a commit, whose code is what Python imports there."""
+    root = work / f"{sha[:12]}-{part}"
+    shutil.rmtree(root, ignore_errors=True)
+    _git("clone", "--quiet", "--no-hardlinks", "--no-checkout", str(ROOT), str(root))
+    _git("-C", str(root), "checkout", "--quiet", sha)
+    imported = _run(root, "-c", "import adaptbert; print(adaptbert.__file__)", module=False).strip()
+    if not Path(imported).is_relative_to(root):
+        raise Failed(f"{root}: python imports {imported}, which is not the commit's code")
+    return root
 
 
 def _keep(file: Path, part: str, values: Any) -> None:
@@ -142,19 +144,19 @@ def _keep(file: Path, part: str, values: Any) -> None:
     print(f"{file.name}: {sum(map(len, result.values())):,} values, {seconds} s", flush=True)
 
 
-def _run(clone: Path, *arguments: str, module: bool = True) -> str:
+def _run(root: Path, *arguments: str, module: bool = True) -> str:
     """`python -m ARGUMENTS` in the clone, with its code; stdout."""
-    home = clone / ".git/home"  # nothing of the user's, no cache of DVC's or of MLflow's but in the clone
+    home = root / ".git/home"  # nothing of the user's, no cache of DVC's or of MLflow's but in the clone
     home.mkdir(exist_ok=True)
     env = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
     env |= ONE_THREAD | QUIET | {"HOME": str(home), "DVC_SITE_CACHE_DIR": str(home / "dvc"), "ADAPTBERT_WORKERS": "0"}
-    env |= {"PYTHONPATH": str(clone), "PYTHONIOENCODING": "utf-8"}
+    env |= {"PYTHONPATH": str(root), "PYTHONIOENCODING": "utf-8"}
     env["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     command = [sys.executable, *(["-m"] if module else []), *arguments]
-    done = subprocess.run(command, cwd=clone, env=env, capture_output=True, text=True, encoding="utf-8")
+    done = subprocess.run(command, cwd=root, env=env, capture_output=True, text=True, encoding="utf-8")
     if done.returncode:
         raise Failed(
-            f"{clone}: {' '.join(arguments[:3])} ended with {done.returncode}\n{(done.stdout + done.stderr)[-3000:]}"
+            f"{root}: {' '.join(arguments[:3])} ended with {done.returncode}\n{(done.stdout + done.stderr)[-3000:]}"
         )
     return done.stdout
 

@@ -15,7 +15,7 @@ from safetensors.numpy import load_file, save_file
 
 from adaptbert.codes import Code
 from adaptbert.errors import BadData
-from benchmarks.same_results import comparing, messages, outputs, recipes, tiny_sets
+from benchmarks.same_results import comparing, messages, outputs, recipes, record, tiny_sets
 from benchmarks.table import same_results as table_of
 from tests.support.imports import ROOT
 
@@ -58,6 +58,9 @@ def project(root: Path) -> Path:
 def kinds(root: Path) -> comparing.Kinds:
     refused = messages.parsed(65, f"error: {BadData(Code.TOO_SHORT, 'a.csv:1', 'too short', 'write more')}\n")
     return {**outputs.read(root), "messages": {f"short:{key}": value for key, value in refused.items()}}
+
+
+SAID: comparing.Kinds = {"messages": {"short:exit": 65}}
 
 
 def compared(old: comparing.Kinds, new: comparing.Kinds, *entries: comparing.Entry) -> comparing.Comparison:
@@ -235,3 +238,12 @@ def test_the_page_has_a_table_of_it() -> None:
     shown = table_of(results)
     assert "| tensors | 1,001 | 1,001 | 0 | 0 | 0 | 0 |" in shown
     assert r"| gone | `a\|b` | 1,200 | left |" in shown
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1500)
+def test_the_smoke_recipe_of_a_commit_gives_the_same_results_twice(tmp_path: Path) -> None:
+    """Two clones of HEAD, on one thread, by its own commands."""
+    one, other = ({**record.smoke(record.clone(record.commit("HEAD"), tmp_path, name)), **SAID} for name in ("a", "b"))
+    comparison = compared(one, other)
+    assert comparison.is_same, "\n".join(comparison.lines())
