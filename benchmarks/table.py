@@ -192,6 +192,19 @@ def _shown(marks: Results) -> Results:
     return with_goal or dict(list(marks.items())[:1])
 
 
+def same_results(results: Results) -> str:
+    """What two commits have in common, a row a kind, and what differs on purpose."""
+    columns = ("compared", "equal", "mapped", "gone", "new", "changed")
+    rows = [[kind, *(f"{counts.get(name, 0):,}" for name in columns)] for kind, counts in results["kinds"].items()]
+    entries = [
+        [entry["section"], f"`{entry['pattern']}`".replace("|", r"\|"), f"{entry['values']:,}", entry["why"]]
+        for entry in results["table"]
+    ]
+    about = f"`{results['old'][:7]}` and `{results['new'][:7]}`; nothing differs that has no entry."
+    parts = [_markdown(["kind", *columns], rows), about]
+    return "\n\n".join([*parts, _markdown(["on purpose", "pattern", "values", "why"], entries)] if entries else parts)
+
+
 # A new benchmark gets a line here.
 TABLES: dict[str, tuple[str, Callable[[Results], str]]] = {
     "masked_lm": ("Masked LM", speeds("tokens")),
@@ -208,6 +221,7 @@ TABLES: dict[str, tuple[str, Callable[[Results], str]]] = {
     "draws": ("Draws of one rung", draws),
     "verdict": ("How often verdicts err", verdict),
     "real_sets": ("Real sets", real_sets),
+    "same_results": ("The same results", same_results),
     "masked_lm-gpu": ("Masked LM on a GPU", speeds("tokens")),
     "masked_lm-gpu-profile": ("Where the time of a step goes on a GPU", profile),
     "finetuning-gpu": ("Fine-tuning on a GPU", speeds("examples")),

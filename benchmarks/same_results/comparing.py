@@ -1,0 +1,162 @@
+"""Two records and the table of names -> what is the same, what differs on purpose, and what nobody explained.
+
+No value is left out: what the stages write holds no time, speed or identity of a run.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+
+Kinds = dict[str, dict[str, Any]]
+"""Kind -> path -> value."""
+
+NAMES = Path(__file__).with_name("names.yaml")
+SHOWN = 20
+"""Differences that are shown of each kind."""
+
+
+@dataclass
+class Entry:
+    """A line of the table.
+
+    Attributes:
+        section: `renamed`, `reworded`, `gone`, `new` or `changed`.
+        kind: the only one it is for; empty: for all.
+        pattern: a regular expression, searched in the path; of `reworded` it is searched in values that are text.
+        to: of `renamed` and `reworded`: what stands in its place, as in `re.sub`.
+        why: the reason.
+        where: of `reworded`: a regular expression that is searched in the path.
+        values: how many it excused.
+    """
+
+    section: str
+    pattern: str
+    why: str
+    kind: str = ""
+    to: str = ""
+    where: str = ""
+    values: int = 0
+
+    def is_for(self, kind: str, path: str) -> bool:
+        return self.kind in ("", kind) and re.search(self.where, path) is not None
+
+    def has(self, kind: str, path: str) -> bool:
+        return self.is_for(kind, path) and re.search(self.pattern, path) is not None
+
+
+@dataclass
+class Comparison:
+    """Counts, and what is not explained.
+
+    Attributes:
+        counts: kind -> `compared`, `equal`, `mapped` (equal under another name), `gone`, `new`, `changed`.
+        unexplained: kind -> a line for each value that is missing, new or different without an entry.
+        entries: of the table, with their counts.
+    """
+
+    entries: list[Entry]
+    counts: dict[str, Counter[str]] = field(default_factory=dict)
+    unexplained: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def idle(self) -> list[Entry]:
+        """Entries that excused nothing: the table says more than is true."""
+        return [entry for entry in self.entries if not entry.values]
+
+    @property
+    def is_same(self) -> bool:
+        """Every kind has values in both, and nothing differs that has no entry."""
+        is_compared = bool(self.counts) and all(counts["compared"] for counts in self.counts.values())
+        return is_compared and not any(self.unexplained.values()) and not self.idle
+
+    def lines(self) -> Iterator[str]:
+        """The report."""
+        for entry in self.entries:
+            to = f" -> {entry.to}" if entry.section in ("renamed", "reworded") else ""
+            yield f"{entry.section:9}{entry.values:7,}  {entry.kind or 'all kinds'}: {entry.pattern}{to}  ({entry.why})"
+        columns = ("compared", "equal", "mapped", "gone", "new", "changed")
+        yield f"\n{'kind':18}" + "".join(f"{column:>10}" for column in (*columns, "unexplained"))
+        for kind, counts in self.counts.items():
+            numbers = [*(counts[column] for column in columns), len(self.unexplained[kind])]
+            yield f"{kind:18}" + "".join(f"{number:10,}" for number in numbers)
+        for kind, found in self.unexplained.items():
+            if found:
+                yield f"\n{kind}: {len(found):,} values that no entry explains"
+                yield from (f"  {line}" for line in found[:SHOWN])
+        for entry in self.idle:
+            yield f"\nan entry that excuses nothing: {entry.section}: {entry.pattern}"
+
+
+def table(path: Path = NAMES) -> list[Entry]:
+    """The entries of a file; see its head."""
+    sections = YAML(typ="safe").load(path.read_text(encoding="utf-8")) or {}
+    return [Entry(section, **values) for section, entries in sections.items() for values in entries or []]
+
+
+def compared(old: Kinds, new: Kinds, entries: list[Entry]) -> Comparison:
+    """Every value of both."""
+    comparison = Comparison(entries)
+    for kind in {**old, **new}:
+        counts, unexplained = Counter[str](), list[str]()
+        mapped = _mapped(kind, old.get(kind, {}), entries, unexplained)
+        values = new.get(kind, {})
+        for path, (value, is_mapped) in mapped.items():
+            if path in values:
+                counts["compared"] += 1
+                if _same(value, values[path]):
+                    counts["mapped" if is_mapped else "equal"] += 1
+                elif not _excused("changed", kind, path, entries, counts):
+                    unexplained.append(f"different {path}: {_short(value)} -> {_short(values[path])}")
+            elif not _excused("gone", kind, path, entries, counts):
+                unexplained.append(f"missing {path}: {_short(value)}")
+        for path, value in values.items():
+            if path not in mapped and not _excused("new", kind, path, entries, counts):
+                unexplained.append(f"new {path}: {_short(value)}")
+        comparison.counts[kind], comparison.unexplained[kind] = counts, unexplained
+    return comparison
+
+
+def _mapped(
+    kind: str, old: dict[str, Any], entries: list[Entry], unexplained: list[str]
+) -> dict[str, tuple[Any, bool]]:
+    """The values of OLD under the names of NEW, and whether path or value has another name there."""
+    mapped: dict[str, tuple[Any, bool]] = {}
+    for before, was in old.items():
+        path, value = before, was
+        for entry in entries:
+            if not entry.is_for(kind, path):
+                continue
+            if entry.section == "renamed":
+                path, number = re.subn(entry.pattern, entry.to, path)
+                entry.values += bool(number)
+            elif entry.section == "reworded" and isinstance(value, str):
+                value, number = re.subn(entry.pattern, entry.to, value)
+                entry.values += bool(number)
+        if path in mapped:
+            unexplained.append(f"two values of OLD are called {path}; one was {before}")
+        mapped[path] = value, (path, value) != (before, was)
+    return mapped
+
+
+def _excused(section: str, kind: str, path: str, entries: list[Entry], counts: Counter[str]) -> bool:
+    for entry in entries:
+        if entry.section == section and entry.has(kind, path):
+            entry.values += 1
+            counts[section] += 1
+            return True
+    return False
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Also of one type, and to the last bit: NaN is NaN, -0.0 is not 0.0, and 1 is not 1.0."""
+    return type(one) is type(other) and repr(one) == repr(other)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 300 else f"{text[:300]}..."

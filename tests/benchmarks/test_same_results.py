@@ -1,0 +1,249 @@
+"""The proof of sameness notices a change of one bit, row, number or message, and its table says no more than is so."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from adaptbert.codes import Code
+from adaptbert.errors import BadData
+from benchmarks.same_results import comparing, messages, outputs, recipes, record, tiny_sets
+from benchmarks.table import same_results as table_of
+from tests.support.imports import ROOT
+
+WEIGHTS, TOKENS = "models/pretrain/small/model.safetensors", "data/tokenized/small/corpora/general/ids.bin"
+KEPT, REJECTED = "data/validated/corpora/general.parquet", "data/rejected/corpora/general.parquet"
+PREDICTED, TABLE, STEP = "predictions/mood.parquet", "metrics/comparison.json", "metrics/pretrain/small.json"
+VOCABULARY = "data/tokenizer/small/tokenizer.json"
+
+
+def write(root: Path, name: str, content: Any) -> None:
+    path = root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    match path.suffix:
+        case ".safetensors":
+            save_file(content, path)
+        case ".parquet":
+            pq.write_table(pa.table(content), path)
+        case ".json":
+            path.write_text(json.dumps(content), encoding="utf-8")
+        case _:
+            path.write_bytes(content)
+
+
+def project(root: Path) -> Path:
+    """The smallest folder with every kind of output."""
+    for name, content in {
+        WEIGHTS: {"bias": np.arange(3, dtype=np.float32), "weight": np.ones((2, 2), np.float32)},
+        TOKENS: b"\x01\x00\x02\x00",
+        VOCABULARY: {"model": {"vocab": {"[PAD]": 0, "a": 1}}},
+        KEPT: {"id": ["1", "2"], "text": ["a text", "another"]},
+        REJECTED: {"id": ["3"], "code": [74], "reason": ["text is empty"]},
+        PREDICTED: {"seed": [1, 1], "predicted": ["warm", "cold"], "confidence": [0.5, float("nan")]},
+        TABLE: {"mood": {"small": {"domain": {"f1_macro": 0.5, "runs": [[1, 0.25]]}}}, "worth": 0.01},
+        STEP: {"tokens": 100, "curve": [{"loss": 1.5}], "nothing": []},
+    }.items():
+        write(root, name, content)
+    return root
+
+
+def kinds(root: Path) -> comparing.Kinds:
+    refused = messages.parsed(65, f"error: {BadData(Code.TOO_SHORT, 'a.csv:1', 'too short', 'write more')}\n")
+    return {**outputs.read(root), "messages": {f"short:{key}": value for key, value in refused.items()}}
+
+
+SAID: comparing.Kinds = {"messages": {"short:exit": 65}}
+
+
+def compared(old: comparing.Kinds, new: comparing.Kinds, *entries: comparing.Entry) -> comparing.Comparison:
+    return comparing.compared(old, new, list(entries))
+
+
+def test_equal_folders_are_the_same(tmp_path: Path) -> None:
+    """Whatever the bytes of a table."""
+    old, new = project(tmp_path / "old"), project(tmp_path / "new")
+    pq.write_table(pq.read_table(new / KEPT), new / KEPT, compression="none", row_group_size=1)
+    comparison = compared(kinds(old), kinds(new))
+    assert comparison.is_same
+    assert set(comparison.counts) == {*outputs.KINDS, "messages"}
+    assert all(counts["equal"] == counts["compared"] > 0 for counts in comparison.counts.values())
+    assert not compared({}, {}).is_same, "nothing was compared"
+    assert not compared({**kinds(old), "messages": {}}, {**kinds(new), "messages": {}}).is_same, "no message was"
+
+
+def one_bit(root: Path) -> None:
+    tensors = {name: tensor.copy() for name, tensor in load_file(root / WEIGHTS).items()}
+    tensors["bias"].view(np.uint32)[1] ^= 1
+    save_file(tensors, root / WEIGHTS)
+
+
+def table(name: str, **changes: list[Any]) -> Callable[[Path], None]:
+    return lambda root: write(root, name, pq.read_table(root / name).to_pydict() | changes)
+
+
+def content(name: str, content: Any) -> Callable[[Path], None]:
+    return lambda root: write(root, name, content)
+
+
+def values(name: str, **changes: Any) -> Callable[[Path], None]:
+    return lambda root: write(root, name, json.loads((root / name).read_text(encoding="utf-8")) | changes)
+
+
+ONES = np.ones((2, 2), np.float32)
+DIGIT = 0.5000000000000001
+# name -> (change, kind, the line about it)
+CHANGES: dict[str, tuple[Callable[[Path], None], str, str]] = {
+    "bit": (one_bit, "tensors", f"different {WEIGHTS}:bias: "),
+    "type": (content(WEIGHTS, {"bias": np.arange(3.0), "weight": ONES}), "tensors", f"different {WEIGHTS}:bias: 'F32 "),
+    "tensor": (content(WEIGHTS, {"weight": ONES}), "tensors", f"missing {WEIGHTS}:bias: "),
+    "token": (content(TOKENS, b"\x01\x00\x03\x00"), "tokens", f"different {TOKENS}: "),
+    "vocabulary": (values(VOCABULARY, model={"vocab": {"b": 1}}), "tokens", f"different {VOCABULARY}:model: "),
+    "row": (table(KEPT, text=["a text", "other"]), "rows kept", f"different {KEPT}:text[1]: 'another' -> 'other'"),
+    "order": (table(KEPT, id=["2", "1"]), "rows kept", f"different {KEPT}:id[0]: '1' -> '2'"),
+    "reason": (table(REJECTED, code=[41]), "rows rejected", f"different {REJECTED}:code[0]: 74 -> 41"),
+    "last digit": (
+        table(PREDICTED, confidence=[DIGIT, float("nan")]),
+        "predictions",
+        f"different {PREDICTED}:confidence[0]: 0.5 -> {DIGIT}",
+    ),
+    "number": (values(TABLE, worth=0.02), "comparison", f"different {TABLE}:worth: 0.01 -> 0.02"),
+    "kind of number": (values(STEP, tokens=100.0), "metrics of steps", f"different {STEP}:tokens: 100 -> 100.0"),
+    "further number": (values(STEP, nothing=[1]), "metrics of steps", f"missing {STEP}:nothing: '[]'"),
+    "file": (lambda root: (root / PREDICTED).unlink(), "predictions", f"missing {PREDICTED}:rows: 2"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_is_noticed(change: str, tmp_path: Path) -> None:
+    old, new = project(tmp_path / "old"), project(tmp_path / "new")
+    plant, kind, line = CHANGES[change]
+    plant(new)
+    comparison = compared(kinds(old), kinds(new))
+    assert not comparison.is_same
+    assert comparison.unexplained[kind][0].startswith(line)
+    assert [other for other, found in comparison.unexplained.items() if found] == [kind]
+    assert any(line in shown for shown in comparison.lines())
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("exit", 78), ("0.code", "AB-041"), ("0.said", "a.csv:2: too short"), ("0.remedy", "write on")]
+)
+def test_another_message_is_noticed(key: str, value: Any, tmp_path: Path) -> None:
+    """Exit code, error code, place or remedy."""
+    old, new = kinds(project(tmp_path)), kinds(tmp_path)
+    assert old["messages"].keys() == {"short:exit", "short:0.code", "short:0.said", "short:0.remedy"}
+    new["messages"][f"short:{key}"] = value
+    comparison = compared(old, new)
+    assert comparison.unexplained["messages"] == [
+        f"different short:{key}: {old['messages'][f'short:{key}']!r} -> {value!r}"
+    ]
+
+
+def test_the_table_excuses_what_it_names_and_nothing_else(tmp_path: Path) -> None:
+    old, new = kinds(project(tmp_path)), kinds(tmp_path)
+    scores = new["comparison"]
+    scores[f"{TABLE}:mood.bert.domain.f1_macro"] = scores.pop(f"{TABLE}:mood.small.domain.f1_macro")
+    del scores[f"{TABLE}:worth"]
+    scores[f"{TABLE}:min_gain"] = 0.01
+    scores[f"{TABLE}:mood.small.domain.runs.0.1"] = 0.75
+    new["messages"]["short:0.code"] = "AB-001"
+    entries = [
+        comparing.Entry("renamed", r"\.small\.domain\.f1", "a base has another name", "comparison", ".bert.domain.f1"),
+        comparing.Entry("reworded", "AB-074", "codes are counted anew", "messages", "AB-001", r"\.code$"),
+        comparing.Entry("gone", ":worth", "called min_gain, and counted otherwise"),
+        comparing.Entry("new", ":min_gain", "new"),
+        comparing.Entry("changed", r"runs\.0\.1", "a fault was mended"),
+    ]
+    comparison = compared(old, new, *entries)
+    assert comparison.is_same
+    assert [entry.values for entry in entries] == [1] * 5
+    assert comparison.counts["comparison"] == {
+        "compared": 3,
+        "equal": 1,
+        "mapped": 1,
+        "gone": 1,
+        "new": 1,
+        "changed": 1,
+    }
+    assert comparison.counts["messages"] == {"compared": 4, "equal": 3, "mapped": 1}
+    for left_out in entries:
+        others = [comparing.Entry(**{**vars(entry), "values": 0}) for entry in entries if entry is not left_out]
+        assert not compared(old, new, *others).is_same, left_out
+
+
+@pytest.mark.parametrize("section", ["renamed", "reworded", "gone", "new", "changed"])
+def test_an_entry_that_excuses_nothing_is_an_error(section: str, tmp_path: Path) -> None:
+    """Also one for values that are there in both and equal."""
+    values = kinds(project(tmp_path))
+    pattern = "vectors" if section in ("renamed", "reworded") else "worth"
+    comparison = compared(values, values, comparing.Entry(section, pattern, "no longer true"))
+    assert not any(comparison.unexplained.values())
+    assert not comparison.is_same
+    assert any("excuses nothing" in line for line in comparison.lines())
+
+
+def test_two_values_under_one_name_are_an_error(tmp_path: Path) -> None:
+    values = kinds(project(tmp_path))
+    entry = comparing.Entry("renamed", r"\[\d\]", "a bad pattern", "rows kept", "")
+    assert any("two values of OLD" in line for line in compared(values, values, entry).unexplained["rows kept"])
+
+
+def test_the_table_of_this_project_can_be_read() -> None:
+    entries = comparing.table()
+    assert {entry.section for entry in entries} <= {"renamed", "reworded", "gone", "new", "changed"}
+    assert all(entry.why and entry.kind in ("", "messages", *outputs.KINDS) for entry in entries)
+
+
+def test_the_tiny_sets_and_the_recipe_do_not_change_by_themselves(tmp_path: Path) -> None:
+    """Two processes with other hash seeds write the same bytes."""
+    code = (
+        "import sys; from pathlib import Path; from benchmarks.same_results import recipes, tiny_sets;"
+        "root = Path(sys.argv[1]); tiny_sets.write(root); preset = recipes.load(Path('presets/smoke.yaml'));"
+        "recipes.make_four_types(preset, recipes.schema_of(preset)); recipes.dump(preset, root / 'params.yaml')"
+    )
+    for seed in ("1", "2"):
+        command = [sys.executable, "-c", code, str(tmp_path / seed)]
+        subprocess.run(command, cwd=ROOT, env={"PYTHONPATH": str(ROOT), "PYTHONHASHSEED": seed}, check=True)
+    one, other = ({file.name: file.read_bytes() for file in (tmp_path / seed).iterdir()} for seed in ("1", "2"))
+    assert one == other
+    assert len(one) == 1 + 2 + 4 * len(tiny_sets.SIZES)
+
+
+def test_a_schema_that_nobody_wrote_is_an_error() -> None:
+    with pytest.raises(LookupError, match="add one for its schema"):
+        recipes.schema_of({"bases": {}})
+
+
+def test_there_are_forty_bad_inputs() -> None:
+    tables = (messages.VALUES, messages.FILES, messages.TEXTS, messages.CHECKPOINTS, messages.IMPORTED, messages.INPUTS)
+    assert sum(map(len, tables)) >= 40
+
+
+def test_the_page_has_a_table_of_it() -> None:
+    entry = {"section": "gone", "pattern": "a|b", "values": 1200, "why": "left"}
+    results = {
+        "old": "c" * 40,
+        "new": "d" * 40,
+        "kinds": {"tensors": {"compared": 1001, "equal": 1001}},
+        "table": [entry],
+    }
+    shown = table_of(results)
+    assert "| tensors | 1,001 | 1,001 | 0 | 0 | 0 | 0 |" in shown
+    assert r"| gone | `a\|b` | 1,200 | left |" in shown
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1500)
+def test_the_smoke_recipe_of_a_commit_gives_the_same_results_twice(tmp_path: Path) -> None:
+    """Two clones of HEAD, on one thread, by its own commands."""
+    one, other = ({**record.smoke(record.clone(record.commit("HEAD"), tmp_path, name)), **SAID} for name in ("a", "b"))
+    comparison = compared(one, other)
+    assert comparison.is_same, "\n".join(comparison.lines())
