@@ -11,7 +11,8 @@ import torch
 from safetensors.torch import load_file
 
 from adaptbert.errors import BadData, BadParams
-from adaptbert.finetuning.module import FineTuning, LabelledBatch, UnfreezingBatches, batch_of
+from adaptbert.finetuning.labelled_batch import LabelledBatch, batch_of
+from adaptbert.finetuning.module import FineTuning, UnfreezingBatches
 from adaptbert.finetuning.options.freezing import FreezeConfig, GradualUnfreezingConfig
 from adaptbert.finetuning.options.r_drop import RDropConfig
 from adaptbert.finetuning.restore import load_fine_tuned

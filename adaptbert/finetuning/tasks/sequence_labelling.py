@@ -30,7 +30,7 @@ from adaptbert.tokenization.store.tokenizer import Tokenizer
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from adaptbert.finetuning.module import LabelledBatch
+    from adaptbert.finetuning.labelled_batch import LabelledBatch
     from adaptbert.finetuning.tasks.crf import CRF
 
 Float64 = NDArray[np.float64]

@@ -163,7 +163,8 @@ def _wrong_key(key: Node, place: str) -> Iterator[BadParams]:
         remedy = "write a name; put [ and { in quotes"
         yield BadParams(Code.KEY_NOT_TEXT, place, "a key is a list or a mapping", remedy)
         return
-    tag, shown = _tag(key), shortened(key.value)
+    tag: str = _tag(key)
+    shown = shortened(key.value)
     if tag not in ("str", "merge"):
         what = f"the key {shown}" if shown else "an empty key"
         problem = f"YAML reads {what} as {_READ_AS.get(tag, 'something else')}"

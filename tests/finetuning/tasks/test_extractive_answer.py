@@ -9,7 +9,7 @@ import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from adaptbert.finetuning.module import batch_of
+from adaptbert.finetuning.labelled_batch import batch_of
 from adaptbert.finetuning.tasks.best_spans import best_threshold
 from adaptbert.finetuning.tasks.examples import Examples
 from adaptbert.finetuning.tasks.extractive_answer import THRESHOLD
