@@ -26,8 +26,7 @@ def measure(
 ) -> None:
     """Measure a rung on all held-out text of its start."""
     from adaptbert.model.checkpoint import Checkpoint
-    from adaptbert.pretraining.heldout_evaluation import sets_in
-    from adaptbert.pretraining.rung_measures import measure_rung
+    from adaptbert.pretraining.heldout_evaluation import measure_rung, sets_in
 
     measures = measure_rung(Checkpoint.load(init), sets_in(heldout), params, seed)
     write_json(metrics, measures.as_json())

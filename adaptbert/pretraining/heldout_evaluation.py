@@ -1,7 +1,7 @@
 """Evaluation of every rung on the same held-out text with the same masks."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,10 +12,11 @@ from adaptbert.base import bounds
 from adaptbert.base.config import Config
 from adaptbert.codes import Code
 from adaptbert.errors import BadData
+from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.evaluation import evaluating
 from adaptbert.model.packing import pack
 from adaptbert.pretraining.masking import Masker, MaskingConfig
-from adaptbert.pretraining.metrics.heldout_measures import bits_per_char
+from adaptbert.pretraining.metrics.rung_metrics import HeldOutMeasures, RungMeasures
 from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
 from adaptbert.tokenization.store.tokenizer import Tokenizer
 from adaptbert.training.stability import Diverged
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from transformers import BertForMaskedLM
 
 BATCH_DOCUMENTS = 128
+ROW = 128
+"""Tokens of a packed row of a rung that is only measured; it affects only the speed."""
 
 
 class MeasureConfig(Config):
@@ -115,3 +118,52 @@ class HeldOut:
             "mlm_loss": mean,
             "masked_accuracy": right / chosen_tokens,
         }
+
+
+def measure_rung(rung: Checkpoint, folders: Sequence[Path], config: MeasureConfig, seed: int) -> RungMeasures:
+    """A trained rung on all held-out text, in the precision that it was trained in.
+
+    What was measured while it was trained is not measured again.
+
+    Args:
+        folders: of the held-out sets.
+        seed: of random weights.
+
+    Raises:
+        BadData: a set was made with another tokenizer, or is too small for a single mask.
+    """
+    from transformers import BertForMaskedLM
+
+    heldout = HeldOut(folders, config, rung.tokenizer, ROW)
+    for name, corpus in heldout.sets.items():
+        rung.check_tokenizer(corpus.fingerprint, f"heldout/{name}")
+    precision = str((rung.card.params if rung.card else {}).get("precision", "32-true"))
+    measured = heldout.measure(rung.model(BertForMaskedLM, seed), precision, known=rung.measured)
+    texts = {name: HeldOutMeasures.model_validate(values) for name, values in measured.items()}
+    return RungMeasures(rung=rung.name, texts=texts)
+
+
+def bits_per_char(mlm_loss: float, tokens: int, characters: int) -> float:
+    """Masked-LM loss as bits per character, which survives a change of vocabulary.
+
+    The mean loss (nats a token, over the masked tokens) is taken for every token of the text: a pseudo-likelihood
+    (Salazar et al. 2020), not a compression rate.
+
+    Args:
+        tokens: of the text, special tokens not counted.
+        characters: of the text.
+    """
+    return mlm_loss * tokens / characters / math.log(2)
+
+
+def named(measured: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    """`{"general": {"mlm_loss": 6.1}}` as `{"general/mlm_loss": 6.1}`."""
+    return {f"{text}/{metric}": value for text, values in measured.items() for metric, value in values.items()}
+
+
+def unnamed(values: Mapping[str, float], texts: Iterable[str]) -> dict[str, dict[str, float]]:
+    """The inverse of `named` for these texts; other values are left out."""
+    return {
+        text: {name.removeprefix(f"{text}/"): value for name, value in values.items() if name.startswith(f"{text}/")}
+        for text in texts
+    }

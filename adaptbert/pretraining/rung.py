@@ -18,9 +18,8 @@ from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.flops import training_flop
 from adaptbert.model.precision import named_precision
 from adaptbert.pretraining.batch_schedule import BatchSchedule
-from adaptbert.pretraining.heldout_evaluation import HeldOut, MeasureConfig
+from adaptbert.pretraining.heldout_evaluation import HeldOut, MeasureConfig, named, unnamed
 from adaptbert.pretraining.masked_lm import LOSS_NAME, PAIR_PARTS, MaskedLM
-from adaptbert.pretraining.metrics.heldout_measures import named, unnamed
 from adaptbert.pretraining.rung_config import RungConfig
 from adaptbert.pretraining.sentence_evaluation import HeldOutPairs
 from adaptbert.pretraining.sentence_pairs import head_of

@@ -9,7 +9,6 @@ import os
 import subprocess
 import sys
 import tempfile
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
@@ -45,56 +44,13 @@ class RankLost(UserError):
         return error
 
 
-class Others(ABC):
-    """The ranks 1 .. world-1, while they run.
+class Processes:
+    """The ranks 1 .. world-1 as processes of this machine, which meet in a file.
 
     Attributes:
         store: where all ranks meet; see `adaptbert.training.meeting`.
         notice: seconds from the end of a connection until the end of the process behind it is known.
     """
-
-    store: str
-    notice: float
-
-    @abstractmethod
-    def failure(self) -> RankLost | None:
-        """The error of one that ended with a failure."""
-
-    @abstractmethod
-    def wait(self, seconds: float) -> None:
-        """Wait until all have ended, for so long at most."""
-
-    @abstractmethod
-    def end(self) -> None:
-        """End those that still run."""
-
-
-@contextmanager
-def launched(world: int, follow: Follow) -> Iterator[Others]:
-    """The other ranks, running; they are ended with the block.
-
-    Raises:
-        BadParams: the cluster has fewer devices, or Ray is not installed.
-        NoCluster: no cluster answers.
-    """
-    name = f"{follow.__module__}:{follow.__name__}"
-    if cluster.is_named():
-        others: Others = ClusterTasks(world, name)
-        try:
-            yield others
-        finally:
-            others.end()
-        return
-    with tempfile.TemporaryDirectory(prefix="adaptbert-") as folder:
-        others = Processes(world, name, Path(folder) / "store")
-        try:
-            yield others
-        finally:
-            others.end()
-
-
-class Processes(Others):
-    """Processes of this machine, which meet in a file."""
 
     notice = 2.0
 
@@ -109,24 +65,27 @@ class Processes(Others):
         return subprocess.Popen(command, env=os.environ | path, stdin=subprocess.DEVNULL)
 
     def failure(self) -> RankLost | None:
+        """The error of one that ended with a failure."""
         for rank, process in enumerate(self._processes, 1):
             if process.poll():
                 return RankLost.of(rank, process.returncode)
         return None
 
     def wait(self, seconds: float) -> None:
+        """Wait until all have ended, for so long at most."""
         for process in self._processes:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(seconds)
 
     def end(self) -> None:
+        """End those that still run."""
         for process in self._processes:
             process.kill()
             process.wait()
 
 
-class ClusterTasks(Others):
-    """Tasks of a Ray cluster, which meet at a server in this process.
+class ClusterTasks:
+    """The same as tasks of a Ray cluster, which meet at a server in this process.
 
     Ray starts none of them again: a rank alone cannot go on, the run goes on from its savepoint.
     """
@@ -179,3 +138,24 @@ class ClusterTasks(Others):
         for task in running:
             self._ray.cancel(task)  # raises in the task, which ends its child; by force Ray may end this process too
         self.wait(GRACE_SECONDS)
+
+
+Others = Processes | ClusterTasks
+
+
+@contextmanager
+def launched(world: int, follow: Follow) -> Iterator[Others]:
+    """The other ranks, running; they are ended with the block.
+
+    Raises:
+        BadParams: the cluster has fewer devices, or Ray is not installed.
+        NoCluster: no cluster answers.
+    """
+    name = f"{follow.__module__}:{follow.__name__}"
+    with tempfile.TemporaryDirectory(prefix="adaptbert-") as folder:
+        store = Path(folder) / "store"
+        others = ClusterTasks(world, name) if cluster.is_named() else Processes(world, name, store)
+        try:
+            yield others
+        finally:
+            others.end()

@@ -12,8 +12,7 @@ from transformers import BertForMaskedLM
 
 from adaptbert.errors import BadData
 from adaptbert.model import encoder
-from adaptbert.pretraining.heldout_evaluation import HeldOut, MeasureConfig, sets_in
-from adaptbert.pretraining.metrics.heldout_measures import bits_per_char, named
+from adaptbert.pretraining.heldout_evaluation import HeldOut, MeasureConfig, bits_per_char, named, sets_in
 from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
 from tests.support import tiny, tiny_params
 

@@ -1,6 +1,5 @@
 """The decoder at the masked positions is the whole decoder; training starts at chance and can learn by heart."""
 
-import math
 from collections import Counter
 from pathlib import Path
 
@@ -20,8 +19,6 @@ from adaptbert.pretraining.metrics.masking_audit import audit_metrics
 from adaptbert.tokenization.corpus_writer import write
 from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
 from adaptbert.training.document_stream import DocumentStream
-from adaptbert.training.loop import fit
-from adaptbert.training.plan import Plan
 from tests.support import tiny, tiny_params
 
 
@@ -86,28 +83,6 @@ def test_the_sparse_loss_is_the_stock_models_loss(corpus: TokenizedCorpus, k: in
     assert loss.detach().item() == pytest.approx(expected.detach().item(), abs=2e-6)
     for (name, mine), theirs in zip(ours.named_parameters(), stock.parameters(), strict=True):
         torch.testing.assert_close(mine.grad, theirs.grad, atol=2e-6, rtol=0, msg=name)
-
-
-def test_the_loss_starts_at_chance(corpus: TokenizedCorpus) -> None:
-    module, batches = MaskedLM(model(), tiny_params.optim(), 10), batches_of(corpus, 1_000)
-    with torch.no_grad():
-        losses = [float(module.training_step(batches(k), k)) for k in range(5)]
-    assert np.mean(losses) == pytest.approx(math.log(tiny.tokenizer().size), rel=0.02)
-
-
-def test_twenty_documents_are_learnt_by_heart(tmp_path: Path) -> None:
-    write(tmp_path / "few", tiny.rows("domain", 20), tiny.tokenizer(), 64)
-    few = TokenizedCorpus.load(tmp_path / "few")
-    steps = 250
-    module = MaskedLM(model(), tiny_params.optim(learning_rate=1e-2), steps)
-    same_masks = batches_of(few, few.tokens)  # a pass a step, and always the first: the masks stay
-    plan = Plan(steps, 1, 1.0, "32-true", 0, "train/mlm_loss")
-    points = {10: lambda _: {}, steps: lambda _: {}}
-    curve = fit(module, lambda _: same_masks(0), plan, tiny.no_record(), points).curve
-    with torch.no_grad():
-        loss = float(module.training_step(same_masks(0), 0))
-    assert curve[0]["train/mlm_loss"] > 4
-    assert loss < 0.05
 
 
 def test_a_batch_without_a_mask_costs_nothing_and_breaks_nothing(tmp_path: Path) -> None:

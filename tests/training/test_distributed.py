@@ -15,7 +15,7 @@ import torch
 from transformers import BertForMaskedLM, BertForSequenceClassification
 
 from adaptbert.base.files import read_json
-from adaptbert.errors import INTERNAL, TEMPORARY, BadParams
+from adaptbert.errors import INTERNAL, TEMPORARY
 from adaptbert.finetuning.module import FineTuning, LabelledBatches
 from adaptbert.pretraining.masked_lm import MaskedBatch, MaskedBatches, MaskedLM
 from adaptbert.runtime.signals import Interrupted
@@ -27,7 +27,6 @@ from adaptbert.training.loop import fit
 from adaptbert.training.plan import Batches, Fitted, Plan
 from adaptbert.training.savepoints import Savepoints
 from adaptbert.training.stability import Diverged
-from tests.pretraining.test_rung import Ladder
 from tests.support import tiny, tiny_params, tiny_tasks
 
 STEPS = 5
@@ -303,28 +302,3 @@ def test_all_ranks_skip_the_same_steps_and_a_run_that_diverges_ends(
     with pytest.raises(Diverged, match=r"AB-158 step 5: .* 3 steps in a row"):
         trained(made(5, 7, 9), 2, 2, monkeypatch, Savepoints(tmp_path))
     assert [step["step"] for step in read_json(tmp_path / "diverged.json")["steps"]] == [3, 4, 5]
-
-
-@pytest.mark.slow
-def test_stages_on_two_devices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From their parameters to what they write, a mixture of two corpora among them: the figures of one device."""
-    metrics = {}
-    for devices in (1, 2):
-        monkeypatch.setenv(ranks.VARIABLE, str(devices))
-        ladder = Ladder(tmp_path / str(devices))
-        ladder.pretrain(global_batch_tokens=256)
-        ladder.domain_transfer(global_batch_tokens=256)
-        metrics[devices] = [ladder.metrics("pretrain/small"), ladder.metrics("domain_transfer/domain-small-1")]
-        assert sorted(folder.name for folder in (ladder.root / "models").iterdir()) == [
-            "domain_transfer",
-            "pretrain",
-            "scratch",
-        ]
-    for one, two in zip(metrics[1], metrics[2], strict=True):
-        assert two["masking"] == one["masking"]
-        assert two["tokens"] == one["tokens"]
-        for text, measured in one["after"].items():
-            assert two["after"][text] == pytest.approx(measured, abs=1e-5)
-    monkeypatch.setenv(ranks.VARIABLE, "3")
-    with pytest.raises(BadParams, match="AB-171 ADAPTBERT_DEVICES: 3 devices cannot share the 2 micro-batches"):
-        ladder.pretrain(global_batch_tokens=256)

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 import pytorch_lightning as pl
@@ -123,18 +122,6 @@ def test_accumulated_micro_batches_are_one_batch() -> None:
     assert not torch.allclose(weights(other), weights(one), atol=1e-3)
 
 
-def test_half_the_micro_batch_and_twice_the_accumulation_is_close(corpus: TokenizedCorpus) -> None:
-    """On real batches, whose documents do not divide exactly, the losses agree but for the boundaries."""
-    losses = []
-    for tokens, accumulate in ((400, 1), (200, 2)):
-        made = module(dropout=0.0, steps=30)
-        how = plan(steps=30, accumulate=accumulate)
-        curve = fit(made, batches(corpus, tokens), how, tiny.no_record(), {30: lambda _: {}}).curve
-        losses.append(curve[-1]["train/mlm_loss"])
-        assert curve[-1]["tokens"] == pytest.approx(400 * 30, rel=0.01)
-    assert losses[1] == pytest.approx(losses[0], rel=0.02)
-
-
 def test_the_curve_and_the_tracking_run(corpus: TokenizedCorpus, capsys: pytest.CaptureFixture[str]) -> None:
     steps, run, source = 25, LoggedRun(), batches(corpus)
     measured: list[int] = []
@@ -214,18 +201,6 @@ def test_a_module_in_eval_mode_is_refused(corpus: TokenizedCorpus) -> None:
     made.model.bert.encoder.layer[1].eval()
     with pytest.raises(AssertionError, match=r"model.bert.encoder.layer.1.* is in eval mode: its dropout would be off"):
         fit(made, batches(corpus), plan(), tiny.no_record())
-
-
-def test_dropout_is_on_while_training(corpus: TokenizedCorpus, tmp_path: Path) -> None:
-    """From a saved checkpoint, the whole way that a stage goes."""
-    start = tiny.pretrained(tmp_path / "start")
-    results = []
-    for dropout in (0.0, 0.3):
-        model = start.model(BertForMaskedLM, 0, hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout)
-        made = MaskedLM(model, tiny_params.optim(), STEPS)
-        fit(made, batches(corpus), plan(), tiny.no_record())
-        results.append(weights(made))
-    assert not torch.equal(*results)
 
 
 def test_parameters_are_counted_once() -> None:

@@ -33,9 +33,3 @@ def test_a_cpu_divides_the_sum() -> None:
     for actual, each in zip(own, expected, strict=True):
         assert torch.equal(actual, each)
     assert own[2].stride() == tensors(0)[2].stride(), "in place"
-
-
-def test_one_rank_changes_nothing() -> None:
-    own = tensors(0)
-    Ranks().mean(own)
-    assert all(torch.equal(*pair) for pair in zip(own, tensors(0), strict=True))
