@@ -29,9 +29,9 @@ def check_cell(task: str, params: CellConfig, start: Checkpoint, described: Task
         problem = f"freeze.layers {params.freeze.layers}, but the encoder has {layers}"
         raise BadParams(Code.CONTRADICTION, place, problem, "give fewer layers, or `all`")
     if params.class_weights is not None and (
-        problem := class_weights.problem(params.class_weights, described.target, shape.classes)
+        unfit := class_weights.problem(params.class_weights, described.target, shape.classes)
     ):
-        raise BadParams(Code.CONTRADICTION, place, problem, "give `balanced`, or each label its weight")
+        raise BadParams(Code.CONTRADICTION, place, unfit, "give `balanced`, or each label its weight")
     if params.r_drop is not None and not TARGETS[described.target].has_confidence:
         problem = f"r_drop and target '{described.target}': it compares probabilities, a number has none"
         raise BadParams(Code.CONTRADICTION, place, problem, "remove r_drop")

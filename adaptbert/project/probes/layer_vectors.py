@@ -66,7 +66,7 @@ def _of_some(model: Any, tokenizer: Tokenizer, examples: Examples) -> Sequence[F
     sizes = examples.lengths.tolist()
     segments = torch.zeros_like(batch.ids) if batch.segments is None else batch.segments
     ids, kinds, real = (
-        torch.nn.utils.rnn.pad_sequence(values.split(sizes), batch_first=True)
+        torch.nn.utils.rnn.pad_sequence(list(torch.split(values, sizes)), batch_first=True)
         for values in (batch.ids, segments, torch.ones_like(batch.ids))
     )
     output = model(ids, attention_mask=real, token_type_ids=kinds, output_hidden_states=True)
