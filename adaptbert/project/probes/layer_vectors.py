@@ -60,7 +60,7 @@ def _of_some(model: Any, tokenizer: Tokenizer, examples: Examples) -> Sequence[F
     """[CLS], mean and static vectors of each example."""
     import torch
 
-    from adaptbert.finetuning.module import batch_of
+    from adaptbert.finetuning.tasks.labelled_batch import batch_of
 
     batch = batch_of(examples, int(examples.lengths.max())).to(model.device)
     sizes = examples.lengths.tolist()
