@@ -10,7 +10,7 @@ from adaptbert.base.task_types import TARGETS_OF, TaskType
 from adaptbert.finetuning.options.class_weights import ClassWeights
 from adaptbert.finetuning.options.freezing import FreezeConfig, GradualUnfreezingConfig
 from adaptbert.finetuning.options.r_drop import RDropConfig
-from adaptbert.finetuning.search import Point, SearchConfig
+from adaptbert.finetuning.options.search import Point, SearchConfig
 from adaptbert.finetuning.tasks.shapes import ShapeConfig
 from adaptbert.model.optimizer import OptimConfig
 from adaptbert.model.precision import Precision

@@ -20,7 +20,7 @@ from adaptbert.finetuning.metrics.cell_metrics import (
     SearchMetrics,
     TrialMetrics,
 )
-from adaptbert.finetuning.search import Point, SearchConfig, best, search, search_seeds
+from adaptbert.finetuning.options.search import Point, SearchConfig, best, search, search_seeds
 from adaptbert.finetuning.seed_inputs import InputsOf
 from adaptbert.finetuning.seed_run import SeedRun, run_seed, train_seed
 from adaptbert.runtime.tracking.run import Run

@@ -10,10 +10,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from adaptbert.finetuning.labelled_batch import LabelledBatch, batch_of
 from adaptbert.finetuning.options.freezing import GradualUnfreezingConfig
 from adaptbert.finetuning.options.r_drop import RDropConfig
 from adaptbert.finetuning.tasks.examples import Examples
+from adaptbert.finetuning.tasks.labelled_batch import LabelledBatch, batch_of
 from adaptbert.finetuning.tasks.shapes import Shape
 from adaptbert.model.encoder import Tokens, encode
 from adaptbert.model.evaluation import evaluating

@@ -11,12 +11,12 @@ import torch
 from safetensors.torch import load_file
 
 from adaptbert.errors import BadData, BadParams
-from adaptbert.finetuning.labelled_batch import LabelledBatch, batch_of
 from adaptbert.finetuning.module import FineTuning, UnfreezingBatches
 from adaptbert.finetuning.options.freezing import FreezeConfig, GradualUnfreezingConfig
 from adaptbert.finetuning.options.r_drop import RDropConfig
 from adaptbert.finetuning.restore import load_fine_tuned
 from adaptbert.finetuning.seed_run import flop_of
+from adaptbert.finetuning.tasks.labelled_batch import LabelledBatch, batch_of
 from adaptbert.model.flops import training_flop
 from adaptbert.prediction.predictor import Predictor
 from adaptbert.rows import labelled_set as labelled

@@ -5,9 +5,9 @@ from typing import Any
 
 import torch
 
-from adaptbert.finetuning.labelled_batch import LabelledBatch, batch_of
 from adaptbert.finetuning.module import FineTuning, LabelledBatches
 from adaptbert.finetuning.options.freezing import freeze
+from adaptbert.finetuning.tasks.labelled_batch import LabelledBatch, batch_of
 from adaptbert.finetuning.tasks.shapes import Shape
 from adaptbert.training.loop import fit
 from adaptbert.training.plan import Plan

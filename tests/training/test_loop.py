@@ -6,9 +6,9 @@ from collections.abc import Mapping
 import pytest
 import pytorch_lightning as pl
 import torch
+from adaptbert.model.architecture import parameters
 from transformers import BertForMaskedLM
 
-from adaptbert.model.architecture import parameters
 from adaptbert.pretraining.heldout_evaluation import HeldOut, sets_in
 from adaptbert.pretraining.masked_lm import MaskedBatch, MaskedBatches, MaskedLM
 from adaptbert.runtime.tracking.run import Run

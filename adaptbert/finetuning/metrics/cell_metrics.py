@@ -4,7 +4,7 @@ Written by adaptbert.finetuning.cell_outputs, read by adaptbert.comparison.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from pydantic import Field, model_validator
 
@@ -37,16 +37,6 @@ class _Scored(Record):
         return flat
 
 
-class Priced(Protocol):
-    """Anything with a cost."""
-
-    @property
-    def tokens(self) -> int: ...
-
-    @property
-    def tflop(self) -> float: ...
-
-
 class Cost(Record):
     """Of one training run or of several."""
 
@@ -55,7 +45,7 @@ class Cost(Record):
     """10^12 floating-point operations."""
 
     @staticmethod
-    def total(runs: Sequence[Priced]) -> "Cost":
+    def total(runs: "Sequence[Cost | LearningPoint | TrialMetrics | SearchMetrics]") -> "Cost":
         """Of all of them."""
         return Cost(tokens=sum(run.tokens for run in runs), tflop=round(sum(run.tflop for run in runs), 3))
 

@@ -1,1 +1,1 @@
-"""Options of fine-tuning, each with what it does to the loss or the weights."""
+"""Options of fine-tuning, each with what it does."""

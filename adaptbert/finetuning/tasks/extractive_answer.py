@@ -27,7 +27,7 @@ from adaptbert.tokenization.store.tokenizer import Tokenizer
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from adaptbert.finetuning.labelled_batch import LabelledBatch
+    from adaptbert.finetuning.tasks.labelled_batch import LabelledBatch
 
 Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]

@@ -20,7 +20,7 @@ from adaptbert.tokenization.store.tokenizer import Tokenizer
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from adaptbert.finetuning.labelled_batch import LabelledBatch
+    from adaptbert.finetuning.tasks.labelled_batch import LabelledBatch
 
 Arrange = Callable[[Sequence[Mapping[str, Any]], Tokenizer, int], Examples]
 """Rows, a tokenizer and the most tokens of an example, to examples in which the head reads [CLS]."""

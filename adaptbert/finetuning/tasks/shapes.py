@@ -29,7 +29,7 @@ from adaptbert.tokenization.store.tokenizer import Tokenizer
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from adaptbert.finetuning.labelled_batch import LabelledBatch
+    from adaptbert.finetuning.tasks.labelled_batch import LabelledBatch
 
 Row = Mapping[str, Any]
 

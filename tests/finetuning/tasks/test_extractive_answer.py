@@ -9,10 +9,10 @@ import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from adaptbert.finetuning.labelled_batch import batch_of
 from adaptbert.finetuning.tasks.best_spans import best_threshold
 from adaptbert.finetuning.tasks.examples import Examples
 from adaptbert.finetuning.tasks.extractive_answer import THRESHOLD
+from adaptbert.finetuning.tasks.labelled_batch import batch_of
 from adaptbert.finetuning.tasks.shapes import shape_of
 from tests.support import tiny, tiny_tasks
 

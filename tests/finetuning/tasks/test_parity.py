@@ -15,8 +15,8 @@ import pytorch_lightning as pl
 import torch
 from transformers import BertForMaskedLM
 
-from adaptbert.finetuning import module as finetuning
 from adaptbert.finetuning.module import FineTuning, LabelledBatches, logits
+from adaptbert.finetuning.tasks import labelled_batch
 from adaptbert.finetuning.tasks.examples import Examples
 from adaptbert.finetuning.tasks.shapes import Shape, shape_of
 from adaptbert.finetuning.tasks.targets import FOLDED
@@ -209,7 +209,7 @@ def test_the_comparison_notices_documents_that_see_each_other(head: Head, monkey
 
     loss, expected = head.losses(0)
     assert abs(loss.item() - expected.item()) < LOSS
-    for module in (masked_lm, finetuning):
+    for module in (masked_lm, labelled_batch):
         monkeypatch.setattr(module, "pack", leaky)
     loss, expected = head.losses(0)
     assert abs(loss.item() - expected.item()) > 50 * LOSS

@@ -9,7 +9,7 @@ import pytest
 
 from adaptbert.base.files import read_json
 from adaptbert.finetuning.module import FineTuning
-from adaptbert.finetuning.search import Point, SearchConfig, Trial, best, search, search_seeds
+from adaptbert.finetuning.options.search import Point, SearchConfig, Trial, best, search, search_seeds
 from adaptbert.rows import labelled_set as labelled
 from adaptbert.runtime.tracking import run as tracking
 from adaptbert.runtime.tracking.store import EXPERIMENT

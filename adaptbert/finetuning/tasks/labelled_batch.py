@@ -1,4 +1,4 @@
-"""A batch of labelled examples on a device."""
+"""Examples of a forward pass, packed into rows."""
 
 from dataclasses import dataclass
 
