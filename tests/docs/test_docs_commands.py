@@ -113,15 +113,14 @@ def test_other_programs_know_the_command_and_its_options(program: str) -> None:
 @pytest.mark.parametrize(
     ("command", "part"),
     [
-        (["adaptbert.cli", "--help"], "doctor"),
-        (["adaptbert.cli", "doctor"], "device"),
-        (["adaptbert.cli", "check"], "values, all valid"),
-        (["dvc", "dag", "--collapse-foreach-matrix", "--mermaid"], '["domain_transfer"]'),
+        ("adaptbert.cli --help", "doctor"),
+        ("adaptbert.cli doctor", "device"),
+        ("adaptbert.cli check", "values, all valid"),
+        ("dvc dag --collapse-foreach-matrix --mermaid", '["domain_transfer"]'),
     ],
-    ids=["help", "doctor", "check", "dag"],
 )
-def test_cheap_commands_run(command: list[str], part: str) -> None:
-    done = subprocess.run([sys.executable, "-m", *command], capture_output=True, text=True)
+def test_cheap_commands_run(command: str, part: str) -> None:
+    done = subprocess.run([sys.executable, "-m", *command.split()], capture_output=True, text=True)
     assert (done.returncode, part in done.stdout) == (0, True), done.stdout + done.stderr
 
 

@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,76 +19,63 @@ from ruamel.yaml import YAML
 from adaptbert.runtime.params import expanded_ladder
 from adaptbert.runtime.params import params_file as params
 from tests.support import tiny
-from tests.support.followed_page import checkpoint
+from tests.support.followed_page import checkpoint, command
 from tests.support.markdown import blocks
-from tests.support.project import Project, clone
+from tests.support.project import clone
 
 PAGE = "docs/how-to/share.md"
 UP_TO_DATE = "Data and pipelines are up to date."
 COLLECTS = ("collect", "collect_task")
-COUNTS = {"train": 80, "dev": 30, "test": 30}
 
 
 class Team:
-    """Two people's folders, what they share, and the page's commands run in them one by one.
+    """Two people's folders, what they share, and the page's commands run in them one by one; every one must end well.
 
     Args:
         adapt: what to make smaller when `adaptbert use` has written params.yaml.
+        skip: lines that are not run.
     """
 
-    def __init__(self, home: Path, adapt: Callable[[Path], None]) -> None:
-        self.home, self.adapt = home, adapt
-        self.first: Project = clone(home / "first", home)
-        self.first.env["PYTHON"] = sys.executable  # make installs nothing
+    def __init__(self, home: Path, adapt: Callable[[Path], None], skip: str = "^$") -> None:
+        self.home = home
+        self.first = clone(home / "first", home)
         del self.first.env["PREFECT_API_URL"]  # the flow brings its own server
-        self.git("init", "-q", "--bare", str(home / "repository"))
-        self.git("remote", "add", "origin", str(home / "repository"))
-        self.git("push", "-q", "--set-upstream", "origin", "HEAD")
-        own_files(home / "text")
-        self.places = {"DIR": home / "text", "REMOTE": home / "remote", "REPOSITORY": home / "repository"}
-
-    def git(self, *words: str) -> None:
-        subprocess.run(["git", *words], cwd=self.first.root, env=self.first.env, check=True)
-
-    def follow(self, skip: str = "^$") -> Iterator[tuple[str, Path, str]]:
-        """Each command of the page, in the folder that it leads to, and what it printed; every one must end well."""
-        for block in blocks(PAGE):
-            folder = self.first.root
-            for line in block.text.splitlines() if block.language == "sh" else ():
-                if re.search(skip, line):
-                    continue
-                if line.startswith("cd "):
-                    folder = self.home / line.removeprefix("cd ")
-                    continue
-                yield line, folder, self.run(line, self.home if line.startswith("git clone") else folder)
+        files = (("zh_general", 300), ("zh_domain_weibo", 300))
+        files += tuple((f"zh_task_ewect_usual.{split}", count) for split, count in (("train", 80), ("dev", 30)))
+        for seed, (name, count) in enumerate((*files, ("zh_task_ewect_usual.test", 30))):
+            write(home / f"text/{name}.jsonl.gz", "general" if name == "zh_general" else "domain", count, seed)
+        write(home / "zh_general.jsonl.gz", "general", 310, 0)
+        self.places = {name: home / path for name, path in {
+            "DIR": "text", "REMOTE": "remote", "REPOSITORY": "repository", "FILE": "zh_general.jsonl.gz",
+        }.items()}  # fmt: skip
+        self.run(f"git init -q --bare {home}/repository; git remote add origin {home}/repository", self.first.root)
+        self.run("git push -q --set-upstream origin HEAD", self.first.root)
+        folder = self.first.root
+        for line in (line for block in blocks(PAGE) if block.language == "sh" for line in block.text.splitlines()):
+            if re.search(skip, line):
+                continue
+            if line.startswith("cd "):
+                folder = home / line.removeprefix("cd ")
+            else:
+                printed = self.run(line, home if line.startswith("git clone") else folder)
                 if line.startswith("adaptbert use"):
-                    self.adapt(folder)
+                    adapt(folder)
+                if folder.name == "project" and line in ("dvc status", "dvc repro"):
+                    assert UP_TO_DATE in printed, printed
+                if line == "dvc repro --allow-missing":
+                    assert "Running" not in printed
 
-    def run(self, line: str, folder: Path) -> str:
-        command = re.sub(r"^adaptbert\b", f"{sys.executable} -m adaptbert.cli", line)
-        for name, place in self.places.items():
-            command = re.sub(rf"\b{name}\b", str(place), command)
-        environment = {**self.first.env, "PYTHONPATH": str(folder)}
-        done = subprocess.run(["bash", "-c", command], cwd=folder, env=environment, text=True, capture_output=True)
-        assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+    def run(self, line: str, folder: Path, refused: bool = False) -> str:
+        environment = {**self.first.env, "PYTHONPATH": str(folder), "PYTHON": sys.executable}
+        words = ["bash", "-c", command(line, self.places)]
+        done = subprocess.run(words, cwd=folder, env=environment, text=True, capture_output=True)
+        assert (done.returncode != 0) == refused, f"{line}\n{done.stdout}{done.stderr}"
         return done.stdout + done.stderr
 
-    def refused(self, line: str, folder: Path) -> str:
-        with pytest.raises(AssertionError) as failure:
-            self.run(line, folder)
-        return str(failure.value)
 
-
-def own_files(folder: Path) -> None:
-    """Named as the preset `weibo` names them."""
-    folder.mkdir()
-    write(folder / "zh_general.jsonl.gz", tiny.rows("general", 300))
-    write(folder / "zh_domain_weibo.jsonl.gz", tiny.rows("domain", 300))
-    for seed, (split, count) in enumerate(COUNTS.items(), 1):
-        write(folder / f"zh_task_ewect_usual.{split}.jsonl.gz", tiny.rows("domain", count, seed))
-
-
-def write(path: Path, rows: list[tuple[str, str]]) -> None:
+def write(path: Path, kind: str, count: int, seed: int) -> None:
+    path.parent.mkdir(exist_ok=True)
+    rows = tiny.rows(kind, count, seed)
     labelled = ({"id": name, "text": text, "label_name": ("x", "y")[len(text) % 2]} for name, text in rows)
     path.write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in labelled).encode(), mtime=0))
 
@@ -113,58 +100,29 @@ def only_collect(folder: Path) -> None:
     (folder / "models/init/bert/model.safetensors").write_bytes(b"weights")
 
 
-@pytest.fixture(scope="module")
-def team(tmp_path_factory: pytest.TempPathFactory) -> Team:
-    """The page followed once, with the stages that collect; the tests look at what it left."""
-    team = Team(tmp_path_factory.mktemp("team"), only_collect)
-    team.places["FILE"] = team.home / "zh_general.jsonl.gz"
-    write(team.places["FILE"], tiny.rows("general", 310))
-    for line, folder, printed in team.follow(skip="reports/|reader"):
-        judge(line, folder, printed)
-    return team
-
-
-def judge(line: str, folder: Path, printed: str) -> None:
-    """What the page says of its commands."""
-    if folder.name == "project" and line in ("dvc status", "dvc repro"):
-        assert UP_TO_DATE in printed, printed
-        assert "Running" not in printed
-    if line == "dvc repro --allow-missing":
-        assert "Running" not in printed
-
-
-def test_a_second_clone_has_the_text_and_runs_nothing(team: Team) -> None:
+def test_a_second_clone_has_the_text_and_a_missing_source_costs_nothing(tmp_path: Path) -> None:
+    team = Team(tmp_path, only_collect, skip="reports/|reader")
     project = team.home / "project"
-    assert contents(project / "data/raw") == contents(team.first.root / "data/raw")
+    before = contents(project / "data/raw")
+    assert before == contents(team.first.root / "data/raw")
     for folder in ("data/own", "models/init/bert"):
         assert contents(project / folder) == contents(team.first.root / folder)
     assert (project / "data/own/zh_general.jsonl.gz").read_bytes() == team.places["FILE"].read_bytes()
     assert f"{team.home}" not in (project / "params.yaml").read_text(encoding="utf-8")
 
-
-def test_a_missing_source_costs_nothing_and_check_says_how_to_get_it(team: Team) -> None:
-    project = team.home / "project"
-    before = contents(project / "data/raw")
     shutil.rmtree(project / "data/own")
     team.run("git checkout data/own", project)
-    assert "missing data 'source': data/own/" in team.refused("dvc repro", project)
-    refusal = team.refused("make recipe", project)
-    assert "(data/raw/corpora/general, made from it, stays as it is)" in refusal
-    assert "get it from the remote: dvc pull data/own/zh_general.jsonl.gz; or from" in refusal
+    assert "missing data 'source': data/own/" in team.run("dvc repro", project, refused=True)
+    assert "dvc pull data/own/zh_general.jsonl.gz; or from" in team.run("make recipe", project, refused=True)
     assert contents(project / "data/raw") == before
     team.run("dvc pull", project)
     assert UP_TO_DATE in team.run("dvc status", project)
 
 
-# ---- the whole recipe
-
-
 def small(folder: Path) -> None:
     """As small as `smoke`, and on from the checkpoint in models/init/bert."""
-    own = params.read(folder / "params.yaml")
-    document: dict[str, Any] = json.loads(
-        json.dumps(params.read(folder / "presets/smoke.yaml")).replace("section", "ewect_usual")
-    )
+    own, smoke = params.read(folder / "params.yaml"), params.read(folder / "presets/smoke.yaml")
+    document: dict[str, Any] = json.loads(json.dumps(smoke).replace("section", "ewect_usual"))
     document |= {name: own[name] for name in COLLECTS}
     document["ladder"]["arms"].pop("domain")
     document["finetune"].pop("mention")
@@ -175,25 +133,10 @@ def small(folder: Path) -> None:
     checkpoint(folder / "models/init/bert", tiny.tokenizer())
 
 
-def results(folder: Path) -> dict[str, bytes]:
-    """All that stages write."""
-    return {
-        f"{top}/{name}": data
-        for top in ("data", "models", "metrics", "predictions", "reports")
-        for name, data in tiny.folder_bytes(folder / top).items()
-        if not name.endswith(".gitignore") and not name.startswith("own/")
-    }
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_the_page_with_a_whole_recipe(tmp_path: Path) -> None:
     team = Team(tmp_path, small)
-    team.places["FILE"] = team.home / "zh_general.jsonl.gz"
-    write(team.places["FILE"], tiny.rows("general", 310))
-    for line, folder, printed in team.follow():
-        judge(line, folder, printed)
-        if line == "dvc repro" and folder.name == "project":
-            assert results(folder) == results(team.first.root)
-        if line == "dvc pull reports/index.html" and folder.name == "reader":
-            assert "<html" in (folder / "reports/index.html").read_text(encoding="utf-8")
+    for top in ("data", "models", "metrics", "predictions", "reports"):
+        assert contents(team.home / "project" / top) == contents(team.first.root / top)
+    assert "<html" in (team.home / "reader/reports/index.html").read_text(encoding="utf-8")

@@ -54,21 +54,21 @@ def read(project: Project) -> dict[str, Any]:
     return params.read(project.root / PARAMS)
 
 
-def follow(project: Project, commands: list[str], places: Mapping[str, Path] | None = None) -> str:
-    """Run the commands one by one; each must end well. Returns what they printed.
+def command(line: str, places: Mapping[str, Path]) -> str:
+    """The line as it runs here; `places` says what a word in capital letters stands for."""
+    line = re.sub(r"^(\.venv/bin/)?adaptbert\b", f"{sys.executable} -m adaptbert.cli", line)
+    for name, place in places.items():
+        line = re.sub(rf"\b{name}\b", str(place), line)
+    return line
 
-    Args:
-        places: a word in capital letters -> what it stands for.
-    """
+
+def follow(project: Project, commands: list[str], places: Mapping[str, Path] | None = None) -> str:
+    """Run the commands one by one; each must end well. Returns what they printed."""
     printed = ""
     for line in commands:
-        command = re.sub(r"^(\.venv/bin/)?adaptbert\b", f"{sys.executable} -m adaptbert.cli", line)
-        for name, place in (places or {}).items():
-            command = re.sub(rf"\b{name}\b", str(place), command)
         environment = {**project.env, "PYTHONPATH": str(project.root), "PYTHON": sys.executable}
-        done = subprocess.run(
-            ["bash", "-c", command], cwd=project.root, env=environment, text=True, capture_output=True
-        )
+        words = ["bash", "-c", command(line, places or {})]
+        done = subprocess.run(words, cwd=project.root, env=environment, text=True, capture_output=True)
         assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
         printed += done.stdout + done.stderr
     return printed
