@@ -43,9 +43,7 @@ def labelled(labels: Sequence[Any], column: str = "label") -> str:
 def test_the_files_of_the_guide(example: Example, tmp_path: Path) -> None:
     path = tmp_path / f"set.{SUFFIXES.get(example.format, example.suffix)}"
     if example.format in ("doccano", "label_studio"):
-        with pytest.raises(
-            UserError, match=r"AB-216 .*\n  write its block by hand, as in docs/how-to/labelled"
-        ):
+        with pytest.raises(UserError, match=r"AB-216 .*\n  write its block by hand, as in docs/how-to/labelled"):
             seen(path, example.text)
         return
     said = {"target": "labels", "separator": ";"} if "separator" in example.section else {}
