@@ -169,8 +169,7 @@ class Code(IntEnum):
     KEY_NOT_TEXT = 187, 'a key that YAML reads as a number, a date, a boolean or nothing: `"2024"`', _BAD_PARAMS
     LOOK_ALIKE = (
         188,
-        "a character in params.yaml that is hidden or not what it looks like: full-width colon, curly quote, no-break "
-        "space, tab",
+        "a full-width colon or a curly quote in a key of params.yaml; NUL or half of a character in a text of it",
         _BAD_PARAMS,
     )
     DISK_FULL = 189, "a disk or quota that is full, a file larger than it may be, a read-only file system", "74"

@@ -168,8 +168,8 @@ def _wrong_key(key: Node, place: str) -> Iterator[BadParams]:
         what = f"the key {shown}" if shown else "an empty key"
         problem = f"YAML reads {what} as {_READ_AS.get(tag, 'something else')}"
         yield BadParams(Code.KEY_NOT_TEXT, place, problem, f'write "{shown or "name"}"')
-    elif key.style is None and (typed := look_alike(key.value)):  # in quotes it is meant
-        yield BadParams(Code.LOOK_ALIKE, place, f"the key '{shown}'", f"{typed}, or put the key in quotes")
+    elif key.style is None and (hint := look_alike(key.value)):  # in quotes it is meant
+        yield BadParams(Code.LOOK_ALIKE, place, f"the key '{shown}'", f"{hint}, or put the key in quotes")
     elif _NOT_TEXT.search(key.value):
         yield BadParams(Code.LOOK_ALIKE, place, "a key holds NUL or half of a character", "take it out")
 
