@@ -41,7 +41,7 @@ WITHIN = {
 }
 """Packages inside of others that may import less than these."""
 
-MOST_PACKAGES, FEWEST_FILES, MOST_FILES = 14, 4, 15
+MOST_PACKAGES, MOST_FILES = 14, 15
 MOST_LINES, MOST_PARAMETERS = 60, 6
 
 WIDER = {"adaptbert.commands.predict.predict", "adaptbert.commands.tasks.add_task"}
@@ -88,7 +88,7 @@ def test_the_house_stays_small() -> None:
     assert len(MAY_IMPORT) <= MOST_PACKAGES
     for name in filter(None, FOLDERS):
         files = [path for path in (ROOT / "adaptbert" / name.replace(".", "/")).glob("*.py") if path.stem != "__init__"]
-        assert FEWEST_FILES <= len(files) <= MOST_FILES, f"{name}: {len(files)} files"
+        assert len(files) <= MOST_FILES, f"{name}: {len(files)} files"
 
 
 def functions() -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
