@@ -106,8 +106,7 @@ def parameters() -> dict[str, list[Parameter]]:
     modules = sorted(path.stem for path in STAGES.glob("*.py") if path.stem != "__init__")
     stages: list[Stage] = [importlib.import_module(f"stages.{module}").STAGE for module in modules]
     for stage in stages:
-        if stage.has_section:
-            sections[stage.name] = list(_of_class(stage.hints()["params"], _place(stage)))
+        sections[stage.name] = list(_of_class(stage.hints()["params"], _place(stage)))
         for name, kind in stage.sections().items():
             if kind is int:
                 sections[name] = [_parameter(name, "integer", "")]

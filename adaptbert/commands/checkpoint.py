@@ -19,9 +19,9 @@ def import_(
         str | None, typer.Option(metavar="NAME", help="Name of the start that it becomes; default: by its own name.")
     ] = None,
 ) -> None:
-    """Bring in a public checkpoint, to models/init/<start> as safetensors.
+    """Bring in a public checkpoint as a start.
 
-    Pickled weights are read without running code. The lines that make it a start of params.yaml are printed.
+    It is written to models/init/<start> as safetensors. Pickled weights are read without running code. The lines that make it a start of params.yaml are printed.
     """
     from adaptbert.project.importing.command import import_checkpoint
 

@@ -19,8 +19,7 @@ def price(
     """
     from rich.console import Console
 
-    from adaptbert.project.one_start import tokenized_start
-    from adaptbert.project.price import prices, table
+    from adaptbert.project.price import prices, table, tokenized_start
     from adaptbert.runtime import signals
     from adaptbert.runtime.stage import quieten
 
@@ -28,7 +27,7 @@ def price(
     signals.raise_at_once()
     with user_errors():
         try:
-            priced = prices(tokenized_start(start, "price"), steps)
+            priced = prices(tokenized_start(start), steps)
         except signals.Interrupted as interrupted:
             print(f"{interrupted}; nothing was written", file=sys.stderr)
             raise typer.Exit(interrupted.exit_code) from None

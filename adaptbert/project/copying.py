@@ -1,9 +1,8 @@
-"""Copies a file: shares its blocks where the file system supports that, else writes it with progress."""
+"""Copies a file, with progress."""
 
 import errno
 import os
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 from adaptbert.codes import Code
@@ -29,38 +28,11 @@ def copy(source: Path, target: Path, advance: Callable[[int], object]) -> None:
         NotWritten: `target` cannot be written.
     """
     before = _stat(source)
-    try:
-        share_blocks(source, target)
-        advance(before.st_size)
-    except OSError:
-        _write(source, target, advance)
+    _write(source, target, advance)
     after = _stat(source)
     if (after.st_size, after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
         raise BadData(Code.FILE_CHANGED, source, "changed while it was copied", "run again when nothing writes to it")
     os.utime(target, ns=(before.st_atime_ns, before.st_mtime_ns))
-
-
-def share_blocks(source: Path, target: Path) -> None:
-    """A copy that takes no room until one of the two is changed; OSError where the file system does not support it."""
-    # DVC's own, which knows the call of each system: its cache is linked in the same way.
-    from dvc_objects.fs.system import reflink
-
-    reflink(os.fspath(source), os.fspath(target))  # type: ignore[no-untyped-call]
-
-
-def can_share_blocks(folder: Path) -> bool:
-    """Whether copies inside `folder` take no room; tried with a file of a few bytes."""
-    probe, copied = (folder / f".probe-{end}.{os.getpid()}.part" for end in "ab")
-    try:
-        probe.write_bytes(b"probe")
-        share_blocks(probe, copied)
-    except OSError:
-        return False
-    finally:
-        for path in (probe, copied):
-            with suppress(OSError):
-                path.unlink(missing_ok=True)
-    return True
 
 
 def _write(source: Path, target: Path, advance: Callable[[int], object]) -> None:

@@ -13,7 +13,7 @@ from adaptbert.base.start import FOLDERS
 from adaptbert.codes import Code
 from adaptbert.collection.readers.lines import special
 from adaptbert.errors import BadData, UserError, closest, shortened
-from adaptbert.project.repository import current_outputs, record_of
+from adaptbert.project.repository import record_of
 from adaptbert.runtime.params import blocks
 
 _MOST_SHOWN = 255
@@ -69,15 +69,13 @@ def _problem(place: str, name: str, named: Collection[Path]) -> UserError | None
 def _missing(place: str, path: Path, named: Collection[Path]) -> UserError:
     """With the command that restores the file where DVC tracks it."""
     shown = shortened(str(path), _MOST_SHOWN)
-    outputs = current_outputs([path])[path]
-    rest = f" ({', '.join(outputs)}, made from it, stays as it is)" if outputs else ""
     if (recorded := record_of(path)) is not None:
         remedy = f"get it from the remote: dvc pull {recorded}; or from this clone's cache: dvc checkout {recorded}"
-        return BadData(Code.NO_SUCH_FILE, place, f"{shown}: no such file{rest}", remedy)
+        return BadData(Code.NO_SUCH_FILE, place, f"{shown}: no such file", remedy)
     remedy = "put it there, or write where it is"
     if path.is_relative_to(FOLDERS):
         remedy = f"put a checkpoint there: `adaptbert import SOURCE --start {path.parent.name}`"
-    problem = f"{shown}: no such file{_nearest(path, named)}{rest}"
+    problem = f"{shown}: no such file{_nearest(path, named)}"
     return BadData(Code.NO_SUCH_FILE, place, problem, remedy)
 
 

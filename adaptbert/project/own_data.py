@@ -9,7 +9,6 @@ import hashlib
 import os
 import shutil
 import subprocess
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from adaptbert.collection.readers.formats.spec import SUFFIXES, format_of
 from adaptbert.collection.readers.lines import check_regular
 from adaptbert.comparison.amounts import bytes_of
 from adaptbert.errors import BadData, UserError, raise_all
-from adaptbert.project.copying import NotWritten, can_share_blocks, copy
+from adaptbert.project.copying import NotWritten, copy
 from adaptbert.project.repository import open_repository
 from adaptbert.runtime.locks import Busy, stage_lock
 
@@ -124,8 +123,8 @@ def record(files: Sequence[Path]) -> None:
         Unrecorded: DVC refuses.
     """
     with _dvc() as repo:
-        # Without shared blocks, DVC would write each file once more to link it to its cache with a copy.
-        repo.add([path.as_posix() for path in files], relink=can_share_blocks(OWN))
+        # Else DVC would write each file once more, to link it to its cache with a copy.
+        repo.add([path.as_posix() for path in files], relink=False)
 
 
 def staged(files: Sequence[Path]) -> int:
@@ -187,17 +186,10 @@ def _collision(target: Path) -> BadData:
 
 
 def _check_room(copies: Sequence[tuple[Path, Path]], cache: Path) -> None:
-    """A copy is on disk twice, in data/own and in DVC's cache, unless the file system lets copies share blocks."""
-    shares = can_share_blocks(OWN)
-    needed: Counter[Path] = Counter()
+    """A copy is on disk twice: in data/own and in DVC's cache."""
     cache = next(place for place in (cache, *cache.parents) if place.exists())
-    for source, _ in copies:
-        size = source.stat().st_size
-        for begin, end in ((source, OWN), (OWN, cache)):
-            if not (shares and begin.stat().st_dev == end.stat().st_dev):
-                needed[end] += size
-    if OWN.stat().st_dev == cache.stat().st_dev:
-        needed[OWN] += needed.pop(cache, 0)
+    size = sum(source.stat().st_size for source, _ in copies)
+    needed = {OWN: 2 * size} if OWN.stat().st_dev == cache.stat().st_dev else {OWN: size, cache: size}
     for place, size in needed.items():
         free = shutil.disk_usage(place).free
         if size > free:

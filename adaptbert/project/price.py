@@ -7,6 +7,7 @@ that, in a folder that is removed at the end; no test row is read.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -14,10 +15,14 @@ from typing import Any, NamedTuple
 from rich import box
 from rich.table import Table
 
-from adaptbert.base.expansion import DOMAIN_TRANSFER, PRETRAIN, SCRATCH
+from adaptbert.base import expansion
+from adaptbert.base.expansion import DOMAIN_TRANSFER, PRETRAIN, SCRATCH, TASK_TRANSFER, Expansion
 from adaptbert.base.files import make_folder
 from adaptbert.base.ladder import ALL, GENERAL
+from adaptbert.base.start import StartConfig
+from adaptbert.codes import Code
 from adaptbert.comparison.amounts import amount
+from adaptbert.errors import BadData, BadParams, nearest
 from adaptbert.finetuning.cell_config import CellConfig
 from adaptbert.finetuning.heldout_rows import HeldOutRows
 from adaptbert.finetuning.seed_inputs import SeedInputs
@@ -28,11 +33,14 @@ from adaptbert.model.checkpoint import Checkpoint, save
 from adaptbert.model.flops import training_flop
 from adaptbert.model.precision import chosen as precision_of
 from adaptbert.pretraining.batch_schedule import BatchSchedule
+from adaptbert.pretraining.heldout_evaluation import MeasureConfig
 from adaptbert.pretraining.rung import RungRun, train_rung
-from adaptbert.project.one_start import VALIDATED, OneStart
 from adaptbert.rows import labelled_set
 from adaptbert.rows.task_description import TaskDescription
 from adaptbert.runtime.locks import ROOT
+from adaptbert.runtime.params import expanded_ladder, params_file
+from adaptbert.runtime.params.all_sections import check_all
+from adaptbert.runtime.stage import PARAMS
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
 from adaptbert.tokenization.store.tokenizer import Tokenizer
@@ -44,6 +52,82 @@ from adaptbert.training.savepoints import Savepoints
 WARM_UP, STEPS_OF_TASK = 5, 20
 """Steps that do not count, because kernels are compiled and memory is taken in them; steps of a task that do."""
 FINETUNE = "finetune"
+TOKENIZED, VALIDATED = Path("data/tokenized"), Path("data/validated")
+
+
+@dataclass(frozen=True)
+class OneStart:
+    """The project as one start sees it.
+
+    Attributes:
+        document: params.yaml, valid.
+        ladder: of all starts.
+    """
+
+    document: Mapping[str, Any]
+    ladder: Expansion
+    start: str
+
+    @property
+    def seed(self) -> int:
+        return int(self.document["seed"])
+
+    @property
+    def tokenized(self) -> Path:
+        return TOKENIZED / self.start
+
+    def parsed(self, kind: type[Any], place: str) -> Any:
+        """A section that is read as it stands."""
+        return params_file.parse(kind, params_file.section(self.document, place, PARAMS), place, PARAMS)
+
+    def values(self, stage: str, entry: Any) -> Any:
+        """The values of a stage that are in force for an entry of ladder.yaml, typed as the stage has them."""
+        return import_module(f"stages.{stage}").STAGE.params_of(self.document, entry.names(), PARAMS)
+
+    def rungs(self) -> dict[str, Any]:
+        """`<stage>/<key>` -> its entry in ladder.yaml: the trained rungs of this start, the lower ones first."""
+        stages = (PRETRAIN, DOMAIN_TRANSFER, TASK_TRANSFER)
+        entries = {f"{stage}/{key}": each for stage in stages for key, each in getattr(self.ladder, stage).items()}
+        return {folder: entry for folder, entry in entries.items() if entry.start == self.start}
+
+    def text(self, rung: str) -> Path:
+        """The tokenised text that a rung is trained on, without replay."""
+        stage, entry = rung.partition("/")[0], self.rungs()[rung]
+        if stage == TASK_TRANSFER:
+            return self.tokenized / "tasks" / str(entry.task)
+        return self.tokenized / "corpora" / (GENERAL if stage == PRETRAIN else str(entry.corpus))
+
+    def rung_values(self, rung: str) -> Any:
+        return self.values(rung.partition("/")[0], self.rungs()[rung])
+
+
+def tokenized_start(start: str | None) -> OneStart:
+    """The project as a start sees it.
+
+    Args:
+        start: None: the only one.
+
+    Raises:
+        BadParams: params.yaml is wrong or ladder.yaml older; there is no such start, or several and none is named.
+        BadData: the text of the start is not tokenised yet.
+    """
+    document = params_file.read(PARAMS)
+    check_all(document, PARAMS)
+    expanded_ladder.check(document, PARAMS)
+    starts = list(document["ladder"]["starts"])
+    if start is None and len(starts) > 1:
+        problem = f"there are {len(starts)} starts: {', '.join(starts)}"
+        raise BadParams(Code.UNKNOWN_KEY, "--start", problem, f"name one: adaptbert price --start {starts[0]}")
+    name = starts[0] if start is None else start
+    if name not in starts:
+        problem = f"no start '{name}'{nearest(name, starts)}"
+        raise BadParams(Code.UNKNOWN_KEY, "--start", problem, f"{PARAMS} has {', '.join(starts)}")
+    read = OneStart(document, expansion.read(), name)
+    needed = [read.tokenized / kind / GENERAL for kind in ("heldout", "corpora")]
+    if any(not (folder / "corpus.json").is_file() for folder in (*needed, *map(read.text, read.rungs()))):
+        problem = "the text of this start is not tokenised, or not all of it"
+        raise BadData(Code.NO_TOKENIZED_TEXT, read.tokenized, problem, f"run `dvc repro tokenize@{name}` first")
+    return read
 
 
 class Price(NamedTuple):
@@ -90,9 +174,10 @@ def table(priced: Sequence[Price]) -> Table:
 def _checkpoint(inputs: OneStart, work: Path) -> Checkpoint:
     """The general rung of the start if it is there, else what `pretrain` begins with."""
     start, rung = inputs.start, Path("models") / PRETRAIN / inputs.start
-    if inputs.is_trained(f"{PRETRAIN}/{start}") and rung.is_dir():
+    if _is_trained(f"{PRETRAIN}/{start}") and rung.is_dir():
         return Checkpoint.load(rung)
-    weights, words = inputs.weights, Path("data/tokenizer") / start
+    weights = inputs.parsed(StartConfig, f"ladder.starts.{start}")
+    words = Path("data/tokenizer") / start
     tokenizer = Tokenizer.load(words)
     if weights.encoder is not None:
         config = weights.encoder.hugging_face(tokenizer.size, tokenizer.pad)
@@ -123,7 +208,7 @@ class _Bench:
         """All rungs of a step on one text have one price."""
         alike: dict[tuple[str, str], list[str]] = {}
         for rung in self.inputs.rungs():
-            if not self.inputs.is_trained(rung):
+            if not _is_trained(rung):
                 alike.setdefault((rung.partition("/")[0], self.inputs.text(rung).name), []).append(rung)
         planned = {key: (rungs, *self._planned(rungs[0])) for key, rungs in alike.items()}
         planned = {key: each for key, each in planned.items() if each[1]}  # general pre-training may have no budget
@@ -157,9 +242,9 @@ class _Bench:
         """The share of tokens that were masked, and the TFLOP that a device does in a second."""
         changes = {"budget": BudgetConfig(steps=steps), "head_warmup_steps": 0, "lengths": None, "measurements": 1}
         values, speed = self.inputs.rung_values(rung).model_copy(update=changes), _Speedometer()
-        corpus, heldout = TokenizedCorpus.load(self.inputs.text(rung)), [self.inputs.heldout / GENERAL]
+        corpus, heldout = TokenizedCorpus.load(self.inputs.text(rung)), [self.inputs.tokenized / "heldout" / GENERAL]
         # As a rung of domain transfer, so that what is known of these weights is not measured again.
-        names, measure = (DOMAIN_TRANSFER, f"trial of {rung}"), self.inputs.measure
+        names, measure = (DOMAIN_TRANSFER, f"trial of {rung}"), self.inputs.parsed(MeasureConfig, "measure")
         trial = RungRun(*names, self.checkpoint, corpus, values, measure, self.inputs.seed, heldout)
         with TemporaryDirectory(dir=self.work) as folder:
             trained = train_rung(trial, Work(Path(folder), ()), speed)
@@ -172,11 +257,11 @@ class _Bench:
     def cells(self) -> Iterator[Price]:
         """Cells of a task have one price; those of an arm with values of its own another."""
         alike: dict[tuple[str, str], list[Any]] = {}
-        for key, cell in self.inputs.cells().items():
-            if not self.inputs.is_trained(f"{FINETUNE}/{key}"):
+        for key, cell in self.inputs.ladder.finetune.items():
+            if cell.start == self.inputs.start and not _is_trained(f"{FINETUNE}/{key}"):
                 alike.setdefault((cell.task, cell.of_arm), []).append(cell)
         for (task, arm), cells in alike.items():
-            values = self.inputs.values(FINETUNE, **cells[0].names())
+            values = self.inputs.values(FINETUNE, cells[0])
             values = values.model_copy(update={"precision": precision_of(values.precision)})
             print(f"timing the fine-tuning of {task}: {WARM_UP} steps, then {STEPS_OF_TASK} that count", flush=True)
             request = self._request(task, values)
@@ -206,6 +291,11 @@ class _Bench:
         tflop = flop_of(request.params, trained.model.config, counts) / 1e12
         minutes = distributed.count(request.accumulate) * counts["tokens"] / speed.tokens_per_second / 60
         return counts["tokens"] / short.steps, tflop / short.steps, minutes / short.steps
+
+
+def _is_trained(output: str) -> bool:
+    """Whether a rung or cell, `<stage>/<key>`, has its metrics, which its stage writes last."""
+    return Path(f"metrics/{output}.json").is_file()
 
 
 def _train(task: str) -> list[dict[str, Any]]:

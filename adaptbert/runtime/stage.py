@@ -6,7 +6,7 @@ adaptbert.runtime.params.placeholders), values by params.yaml; the signature of 
     def domain_transfer(params: DomainTransferParams, *, corpus: str, seed: int, measure: MeasureConfig,
                         init: Path, out: Path, metrics: Path, run: Run) -> None:
 
-- `params`: the section of the stage's own name, where there is one: below `keyed_by`, the sub-section that this
+- `params`: the section of the stage's own name: below `keyed_by`, the sub-section that this
   argument names; with `blocks`, the values in force for these arguments (adaptbert.runtime.params.blocks);
 - `seed` and every other `Config`: the top-level section of that name, or the place in `at`;
 - `Path` and `str`: required options; `run`: the stage's MLflow run; `work`: its work folder.
@@ -77,11 +77,6 @@ class Stage:
         hints.pop("return", None)
         return hints
 
-    @property
-    def has_section(self) -> bool:
-        """Whether params.yaml has a section of the stage's own."""
-        return "params" in self.hints()
-
     def sections(self) -> dict[str, type]:
         """The other top-level sections that the function reads: name -> type."""
         return {
@@ -98,8 +93,7 @@ class Stage:
         """
         errors: list[UserError] = []
         for names in self._all_names(document, ladder):
-            if self.has_section:
-                collect(errors, lambda names=names: self.params_of(document, names, file))  # type: ignore[misc]
+            collect(errors, lambda names=names: self.params_of(document, names, file))  # type: ignore[misc]
             for name in self.sections():
                 collect(errors, lambda name=name, names=names: self._section(document, name, names, file))  # type: ignore[misc]
         return errors
@@ -171,8 +165,7 @@ class Stage:
         arguments = {name: hints[name](word) for name, word in words.items()}
         names = {name: word for name, word in words.items() if hints[name] is str}
         values = {name: self._section(document, name, names, PARAMS) for name in self.sections()}
-        if self.has_section:
-            values["params"] = self.params_of(document, names, PARAMS)
+        values["params"] = self.params_of(document, names, PARAMS)
         with ExitStack() as stack:
             # Locked by output: two stages of one name (task_transfer from two rungs) may run at the same time.
             written = arguments.get("out", Path(self.name))
@@ -197,7 +190,7 @@ class Stage:
 
     def _logged(self, document: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
         """The values in force, by dotted key."""
-        own = {self.name: document[self.name]} if self.has_section else {}
+        own = {self.name: document[self.name]}
         if self.blocks:
             own[self.name] = blocks.in_force(own[self.name], [names[name] for name in self.blocks])
         elif self.keyed_by is not None:

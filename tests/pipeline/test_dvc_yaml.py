@@ -138,8 +138,6 @@ def test_params_are_the_values_that_are_read(stage: Any) -> None:
     if code.blocks:
         blocks = {"all", *(names[block] for block in code.blocks)} & set(params.read(ROOT / "params.yaml")[name])
         own = {f"{name}.{block}" for block in blocks}
-    elif not code.has_section:
-        own = set()
     else:
         own = {name if code.keyed_by is None else f"{name}.{key}"}
     assert declared - (MORE_SECTIONS if name == "ladder" else set()) == own | others

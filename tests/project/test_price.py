@@ -9,8 +9,7 @@ import pytest
 from adaptbert.base.files import write_json
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.flops import training_flop
-from adaptbert.project.one_start import tokenized_start
-from adaptbert.project.price import Price, prices
+from adaptbert.project.price import Price, prices, tokenized_start
 from tests.support import tiny
 from tests.support.commands import run
 from tests.support.planned_project import TASKS, document, tokenized_project, with_general_rung
@@ -28,7 +27,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def priced() -> dict[tuple[str, str], Price]:
-    return {(each.step, each.text): each for each in prices(tokenized_start(None, "price"), steps=3)}
+    return {(each.step, each.text): each for each in prices(tokenized_start(None), steps=3)}
 
 
 def test_each_step_that_is_due_with_its_draws_and_seeds(project: Path) -> None:

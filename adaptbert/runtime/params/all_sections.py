@@ -24,8 +24,6 @@ class SectionReader(Protocol):
 
     @property
     def name(self) -> str: ...
-    @property
-    def has_section(self) -> bool: ...
     def sections(self) -> Iterable[str]: ...
     def check(self, document: Mapping[str, Any], file: Path, ladder: Expansion) -> list[UserError]: ...
 
@@ -42,8 +40,7 @@ def check_all(document: Mapping[str, Any], file: Path) -> None:
     for module in sorted(path.stem for path in STAGES.glob("*.py") if path.stem != "__init__"):
         stage: SectionReader = importlib.import_module(f"stages.{module}").STAGE
         errors |= {str(error): error for error in stage.check(document, file, ladder)}
-        known |= {stage.name} if stage.has_section else set()
-        known |= {name for name in stage.sections() if name not in stage.at}
+        known |= {stage.name, *(name for name in stage.sections() if name not in stage.at)}
     raise_all([*errors.values(), *(_unknown(name, sorted(known), file) for name in sorted(set(document) - known))])
     importlib.import_module("adaptbert.project.section_rules").check(document, file)
 
