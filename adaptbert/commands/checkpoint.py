@@ -21,7 +21,8 @@ def import_(
 ) -> None:
     """Bring in a public checkpoint as a start.
 
-    It is written to models/init/<start> as safetensors. Pickled weights are read without running code. The lines that make it a start of params.yaml are printed.
+    It is written to models/init/<start> as safetensors. Pickled weights are read without running code. The lines that
+    make it a start of params.yaml are printed.
     """
     from adaptbert.project.importing.command import import_checkpoint
 

@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from adaptbert.codes import Code
 from adaptbert.commands.errors import user_errors
+from adaptbert.errors import BadParams
 
 if TYPE_CHECKING:
     from adaptbert.project.own_data import CopySummary
@@ -43,8 +45,11 @@ def use(
             own_data.check_folder(data)
         if preset is not None:
             _use_preset(preset, data, force=force)
+        elif data is None:
+            problem = "neither a preset nor --data was named"
+            raise BadParams(Code.UNKNOWN_KEY, presets.FOLDER, problem, f"known presets: {', '.join(presets.names())}")
         else:
-            summary = own_data.bring(presets.alone(data), force=force)
+            summary = own_data.bring(data, force=force)
             own_data.record(summary.files)
             _print_summary(summary)
             print("params.yaml is unchanged")

@@ -34,18 +34,6 @@ def text(name: str, data: Path | None) -> str:
     return preset
 
 
-def alone(data: Path | None) -> Path:
-    """The folder whose files are brought without a preset.
-
-    Raises:
-        BadParams: there is none.
-    """
-    if data is None:
-        problem = "neither a preset nor --data was named"
-        raise BadParams(Code.UNKNOWN_KEY, FOLDER, problem, f"known presets: {', '.join(names())}")
-    return data
-
-
 def bring_alone(data: Path) -> str:
     """The command that copies files and leaves params.yaml unchanged."""
     return f"adaptbert use --data {quote(str(data))}"

@@ -20,8 +20,6 @@ def added(
     document: Mapping[str, Any],
     file: Path,
     remedy: str,
-    *,
-    in_one_line: bool = False,
 ) -> str:
     """The text of the file with further entries, each at the end of its mapping.
 
@@ -29,7 +27,6 @@ def added(
         entries: keys -> values.
         document: what the text should say then.
         remedy: what the user can do where the file cannot be changed so.
-        in_one_line: whether an entry is one line, not a line for each of its values.
 
     Raises:
         BadParams: the text would say something else, as with an anchor that stands for several places.
@@ -40,7 +37,7 @@ def added(
         mapping = content
         for key in path:
             mapping = mapping[key]
-        _append(mapping, name, _laid_out(values, in_one_line=in_one_line))
+        _append(mapping, name, _laid_out(values))
     text = _dumped(yaml, content)
     try:
         means = strict_yaml.load(text, file)
@@ -52,21 +49,11 @@ def added(
     return text
 
 
-def flow(value: Any) -> str:
-    """A value in one line."""
-    yaml = _round_trip()
-    yaml.default_flow_style = True
-    return _dumped(yaml, value).removesuffix("...\n").strip()
-
-
 def shown(entries: Mapping[tuple[str, str], Mapping[str, Any]]) -> str:
     """Entries of sections as they will stand in the file."""
     from ruamel.yaml.comments import CommentedMap
 
-    sections = {
-        section: CommentedMap({name: _laid_out(values, in_one_line=False)})
-        for (section, name), values in entries.items()
-    }
+    sections = {section: CommentedMap({name: _laid_out(values)}) for (section, name), values in entries.items()}
     return _dumped(_round_trip(), CommentedMap(sections))
 
 
@@ -85,17 +72,17 @@ def _dumped(yaml: "YAML", content: Any) -> str:
     return text.getvalue()
 
 
-def _laid_out(values: Any, *, in_one_line: bool) -> Any:
-    """Values in one line, or a mapping with a line for each of its values."""
+def _laid_out(values: Any, *, is_entry: bool = True) -> Any:
+    """An entry with a line for each of its values, which have one line each."""
     from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
     if isinstance(values, Mapping):
-        laid_out: Any = CommentedMap({key: _laid_out(value, in_one_line=True) for key, value in values.items()})
+        laid_out: Any = CommentedMap({key: _laid_out(value, is_entry=False) for key, value in values.items()})
     elif isinstance(values, list):
         laid_out = CommentedSeq(values)
     else:
         return values
-    if in_one_line or not values:
+    if not is_entry or not values:
         laid_out.fa.set_flow_style()
     return laid_out
 

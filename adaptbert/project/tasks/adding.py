@@ -1,5 +1,6 @@
 """`adaptbert add-task`: files -> a block in `collect_task`, the options of its type in `finetune`, and ladder.yaml."""
 
+from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,16 +8,18 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
+from adaptbert.base.expansion import LADDER
 from adaptbert.base.ladder import ALL, is_name, why_no_name
 from adaptbert.codes import Code
 from adaptbert.errors import BadParams, printable, raise_all
 from adaptbert.finetuning.tasks.shapes import SHAPES
 from adaptbert.project import own_data
-from adaptbert.project.editing import both_files, params_text
+from adaptbert.project.editing import params_text, replacing
 from adaptbert.project.first_rows import check as first_rows
 from adaptbert.project.tasks import conclusion, splits
 from adaptbert.project.tasks.conclusion import Conclusion, Said
 from adaptbert.project.tasks.splits import Splits
+from adaptbert.runtime.params import expanded_ladder
 from adaptbert.runtime.params import params_file as params
 from adaptbert.runtime.params.all_sections import check_all
 
@@ -74,7 +77,7 @@ class NewTask:
             if summary is not None:
                 own_data.record(summary.files)
                 self._check_unchanged()
-            both_files.write(self.text, self.document, self.file)
+            self._write_text()
         except BaseException:
             for path in summary.files if summary is not None else ():
                 if path not in there:
@@ -83,6 +86,15 @@ class NewTask:
             raise
         lines = [] if summary is None else [str(summary)]
         return [*lines, f"task {self.name} is in {self.file}, and its cells ({self.cells}) in ladder.yaml"]
+
+    def _write_text(self) -> None:
+        """A kill between the two files leaves an older ladder.yaml, which the first stage refuses with the remedy."""
+        text = self.text.replace("\n", "\r\n") if b"\r\n" in self.read else self.text
+        if self.read.startswith(BOM_UTF8):
+            text = f"{BOM_UTF8.decode()}{text}"
+        ladder = expanded_ladder.text(expanded_ladder.expanded(self.document, self.file))
+        with replacing.replaced(self.file, text):
+            replacing.write(LADDER, ladder.encode())
 
     def _check_unchanged(self) -> None:
         if self.file.read_bytes() != self.read:
@@ -116,7 +128,8 @@ def prepare(words: Sequence[str], name: str | None, said: Said, file: Path) -> N
         "collect_task": {**document["collect_task"], called: values},
         "finetune": {**document["finetune"], called: options},
     }
-    after = both_files.check(new, file)
+    check_all(new, file)
+    after = expanded_ladder.expanded(new, file)
     cells = sum(cell.task == called for cell in after.finetune.values())
     notices = _check_rows(called, seen, files, new, file)
     text = params_text.added({("collect_task", called): values, ("finetune", called): options}, new, file, _BY_HAND)

@@ -14,7 +14,6 @@ from adaptbert.errors import BadData
 from adaptbert.project.tasks.sight import BY_HAND, Sight
 from adaptbert.rows import tag_schemes
 
-_MOST_CLASSES = 200
 _SHOWN = 6
 
 
@@ -81,11 +80,6 @@ def _target(sight: Sight, values: Sequence[Any], column: str, separator: str | N
     if separator is not None or lists:
         return "labels"
     if not all(_number(value) is not None for value in values):
-        if len(different) > _MOST_CLASSES or (len(values) >= 50 and len(different) > len(values) / 2):
-            count = f"{len(different):,} different values in {len(values):,} rows"
-            problem = f"column '{column}' has {count}: is it the label?"
-            remedy = "name another: --columns label=COLUMN; if it is, say --target class"
-            raise BadData(Code.UNCLEAR_FILE, sight.path, problem, remedy)
         return "class"
     if not all(float(str(value)).is_integer() for value in values):
         return "number"
