@@ -10,7 +10,7 @@ from adaptbert.commands.errors import user_errors
 from adaptbert.errors import BadParams
 
 if TYPE_CHECKING:
-    from adaptbert.project.own_data import CopySummary
+    pass
 
 CHECK = "now run: adaptbert check"
 CHECK_NAMES = "now correct the names of files and columns in params.yaml, and run: adaptbert check"
@@ -51,7 +51,7 @@ def use(
         else:
             summary = own_data.bring(data, force=force)
             own_data.record(summary.files)
-            _print_summary(summary)
+            print(summary)
             print("params.yaml is unchanged")
     print(CHECK if data is None else CHECK_NAMES)
 
@@ -77,16 +77,8 @@ def _use_preset(name: str, data: Path | None, *, force: bool) -> None:
                 own_data.record(summary.files)
     print(f"{PARAMS} is now the preset '{name}', and {LADDER} has its rungs and cells")
     if summary is not None:
-        _print_summary(summary)
+        print(summary)
     for _, error in named_files.check(document, PARAMS):
         print(f"still missing: {error}")
     if summary is not None and (unnamed := named_files.unnamed(document, summary.files)):
         print(f"not named in {PARAMS}: {', '.join(map(str, unnamed))}")
-
-
-def _print_summary(summary: "CopySummary") -> None:
-    from adaptbert.project import own_data
-
-    print(summary)
-    if records := own_data.staged(summary.files):
-        print(f"DVC put {records} records ({own_data.OWN}/*.dvc) into git's index, for your next commit")

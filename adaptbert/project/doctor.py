@@ -17,11 +17,8 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 from adaptbert.base.processes import cores
-from adaptbert.errors import UserError
-from adaptbert.model.precision import BF16, best
-from adaptbert.runtime.params import params_file as params
+from adaptbert.model.precision import best
 from adaptbert.runtime.redaction import redacted
-from adaptbert.runtime.stage import PARAMS
 from adaptbert.runtime.tracking.store import tracking_uri
 
 PACKAGE = "adaptbert"
@@ -59,7 +56,7 @@ def examine() -> Iterator[Finding]:
     yield record(tracking_uri())
     yield device()
     if importlib.util.find_spec("torch"):
-        yield precision(fixed(PARAMS, BF16))
+        yield precision()
 
 
 def python(version: str, supported: str) -> Finding:
@@ -115,27 +112,10 @@ def device() -> Finding:
     return Finding(Verdict.OK, "device", f"CPU, {cores()} cores")
 
 
-def precision(named: list[str]) -> Finding:
-    """What `precision: auto` takes here.
-
-    Args:
-        named: keys of params.yaml that fix bf16-mixed.
-    """
+def precision() -> Finding:
+    """What `precision: auto` takes here."""
     name, reason = best()
-    observed = f"auto takes {name}: {reason}"
-    if named and name != BF16:
-        remedy = f"write auto: params.yaml fixes {BF16} in {', '.join(named)}"
-        return Finding(Verdict.WARN, "precision", observed, remedy)
-    return Finding(Verdict.OK, "precision", observed)
-
-
-def fixed(file: Path, value: str) -> list[str]:
-    """Keys whose precision is `value`; none where the file cannot be read, which `adaptbert check` reports."""
-    try:
-        values = params.flatten(params.read(file))
-    except UserError:
-        return []
-    return [key for key, written in values.items() if key.endswith(".precision") and written == value]
+    return Finding(Verdict.OK, "precision", f"auto takes {name}: {reason}")
 
 
 def _installed(name: str) -> str | None:

@@ -13,7 +13,6 @@ from adaptbert.base.start import FOLDERS
 from adaptbert.codes import Code
 from adaptbert.collection.readers.lines import special
 from adaptbert.errors import BadData, UserError, closest, shortened
-from adaptbert.project.repository import record_of
 from adaptbert.runtime.params import blocks
 
 _MOST_SHOWN = 255
@@ -69,7 +68,7 @@ def _problem(place: str, name: str, named: Collection[Path]) -> UserError | None
 def _missing(place: str, path: Path, named: Collection[Path]) -> UserError:
     """With the command that restores the file where DVC tracks it."""
     shown = shortened(str(path), _MOST_SHOWN)
-    if (recorded := record_of(path)) is not None:
+    if (recorded := _record_of(path)) is not None:
         remedy = f"get it from the remote: dvc pull {recorded}; or from this clone's cache: dvc checkout {recorded}"
         return BadData(Code.NO_SUCH_FILE, place, f"{shown}: no such file", remedy)
     remedy = "put it there, or write where it is"
@@ -77,6 +76,11 @@ def _missing(place: str, path: Path, named: Collection[Path]) -> UserError:
         remedy = f"put a checkpoint there: `adaptbert import SOURCE --start {path.parent.name}`"
     problem = f"{shown}: no such file{_nearest(path, named)}"
     return BadData(Code.NO_SUCH_FILE, place, problem, remedy)
+
+
+def _record_of(path: Path) -> Path | None:
+    """The target of `dvc pull` that restores `path`: itself, or a parent folder, with a .dvc file beside it."""
+    return next((place for place in (path, *path.parents) if place.name and Path(f"{place}.dvc").is_file()), None)
 
 
 def _nearest(path: Path, named: Collection[Path]) -> str:

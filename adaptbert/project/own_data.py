@@ -8,7 +8,7 @@ import filecmp
 import hashlib
 import os
 import shutil
-import subprocess
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -23,7 +23,6 @@ from adaptbert.collection.readers.lines import check_regular
 from adaptbert.comparison.amounts import bytes_of
 from adaptbert.errors import BadData, UserError, raise_all
 from adaptbert.project.copying import NotWritten, copy
-from adaptbert.project.repository import open_repository
 from adaptbert.runtime.locks import Busy, stage_lock
 
 if TYPE_CHECKING:
@@ -127,14 +126,21 @@ def record(files: Sequence[Path]) -> None:
         repo.add([path.as_posix() for path in files], relink=False)
 
 
-def staged(files: Sequence[Path]) -> int:
-    """How many of their .dvc files are in git's index and in no commit; DVC puts them there (`core.autostage`)."""
-    command = ["git", "diff", "--cached", "--name-only", "--", *(f"{path}.dvc" for path in files)]
-    try:
-        shown = subprocess.run(command, capture_output=True, timeout=30)
-    except (OSError, subprocess.TimeoutExpired):
-        return 0
-    return len(shown.stdout.splitlines()) if shown.returncode == 0 else 0
+@contextmanager
+def open_repository() -> Iterator["Repo"]:
+    """The repository of the current folder; raises DvcException where it cannot be read.
+
+    Without git (an unpacked archive) DVC needs `core.no_scm`, in this process as in the Makefile.
+    """
+    from dvc.repo import Repo
+
+    here = Path.cwd()
+    has_git = any((folder / ".git").exists() for folder in (here, *here.parents))
+    with warnings.catch_warnings():
+        # DVC asks pygtrie by a name that pygtrie will drop; a user cannot change that.
+        warnings.filterwarnings("ignore", message=".*_NoneStep", category=DeprecationWarning)
+        with Repo(config=None if has_git else {"core": {"no_scm": True}}) as repo:
+            yield repo
 
 
 def _survey(folder: Path) -> tuple[list[Path], list[str]]:

@@ -102,22 +102,14 @@ def test_both_sides_of_a_merge_are_left_to_the_user(project: Path) -> None:
     assert Path("dvc.lock").read_text() == text
 
 
-def a_folder() -> None:
-    Path("dvc.lock").mkdir()
-
-
-def a_link_to_nothing() -> None:
-    Path("dvc.lock").symlink_to("gone")
-
-
-def a_pipe() -> None:
-    os.mkfifo("dvc.lock")
-
-
-@pytest.mark.parametrize("put", [a_folder, a_link_to_nothing, a_pipe], ids=lambda put: put.__name__)
-def test_what_is_no_file_is_refused(project: Path, put: Callable[[], None]) -> None:
+@pytest.mark.parametrize(
+    "put",
+    [Path.mkdir, lambda path: path.symlink_to("gone"), os.mkfifo],
+    ids=["a folder", "a link to nothing", "a pipe"],
+)
+def test_what_is_no_file_is_refused(project: Path, put: Callable[[Path], None]) -> None:
     Path("dvc.lock").unlink()
-    put()
+    put(Path("dvc.lock"))
     with pytest.raises(Blocked) as refused:
         dvc_files.mend()
     assert str(refused.value) == (

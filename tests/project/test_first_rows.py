@@ -1,6 +1,5 @@
 """adaptbert check opens the files: all that is wrong with all of them at once, and nothing that the stages accept."""
 
-import json
 import os
 import random
 import subprocess
@@ -59,21 +58,6 @@ def test_six_files_with_six_faults_are_reported_in_one_run(project: Path) -> Non
         assert sum(line.startswith(start) for line in messages) == 1, (start, messages)
     assert not any("/tmp" in line for line in messages), "the folder that is thrown away"
     assert sorted(path.name for path in Path("data").iterdir()) == ["own", "sources", "tokenizer"]
-
-
-@pytest.mark.parametrize(
-    "section", ["validate", "tokenize", "tokenizer", "pretrain", "collect", "collect_task", "ladder"]
-)
-@pytest.mark.parametrize("wrong", [None, [], {"unheard": 1}, "absent"])
-def test_a_section_that_is_wrong_as_a_whole(project: Path, section: str, wrong: object) -> None:
-    """It is reported, and nothing is read on its account."""
-    write({"general": lines("posts.csv", "content", "hello")}, mood=mood(test=lines("test.csv", "texts,label", "a,b")))
-    document = params.read(Path("params.yaml"))
-    document[section] = wrong
-    if wrong == "absent":
-        del document[section]
-    Path("params.yaml").write_text(json.dumps(document), encoding="utf-8")
-    assert [line for line in check_errors() if f"params.yaml: {section}" in line]
 
 
 def test_what_is_right_passes(project: Path) -> None:

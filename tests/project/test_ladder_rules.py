@@ -80,11 +80,6 @@ def test_a_name_means_one_thing(changes: dict[str, Any], place: str, other: str)
     assert f"AB-112 params.yaml: {place}: {problem}\n  give one of them another name (78)" in errors(**changes)
 
 
-def test_a_corpus_and_an_arm_may_share_a_name() -> None:
-    assert {"domain", "general"} <= DEMO["collect"].keys() & DEMO["ladder"]["arms"].keys()
-    assert errors() == []
-
-
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
@@ -216,12 +211,28 @@ def test_an_arm_is_what_it_is_trained_on(arms: dict[str, Any], expected: str) ->
     assert errors(**{"ladder.arms": arms}) == [f"{expected} ({BAD_PARAMS})"]
 
 
-def test_an_arm_with_a_name_of_its_own_may_have_any_climb() -> None:
-    assert errors(**{"ladder.arms": {"base": {}, "ours": {"domain_transfer": ["domain", "general"]}}}) == []
-
-
-def test_one_climb_with_other_values_is_no_repetition() -> None:
-    assert errors(**{"ladder.arms": {"general": {}, "again": {}}, "finetune.again": {"dropout": 0.2}}) == []
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({}, id="a corpus and an arm share the names domain and general"),
+        pytest.param({"ladder.arms": {"base": {}, "ours": {"domain_transfer": ["domain", "general"]}}}, id="own names"),
+        pytest.param(
+            {"ladder.arms": {"general": {}, "again": {}}, "finetune.again": {"dropout": 0.2}},
+            id="one climb with other values",
+        ),
+        pytest.param(
+            {
+                "ladder.arms": {
+                    name: {"domain_transfer": "domain", "tasks": [task]}
+                    for name, task in (("ours", "section"), ("theirs", "mention"))
+                }
+            },
+            id="one climb for different tasks",
+        ),
+    ],
+)
+def test_allowed(changes: dict[str, Any]) -> None:
+    assert errors(**changes) == []
 
 
 @pytest.mark.parametrize(
@@ -244,12 +255,6 @@ def test_what_is_compared_has_the_same_labels_and_seeds(name: str, kind: str, ke
         f"AB-111 params.yaml: finetune.{name}.{key}: {kind} of a task are compared on the same {key}\n  write it into "
         "finetune.all, or into the block of a task (78)"
     ]
-
-
-def test_one_climb_for_different_tasks_is_no_repetition() -> None:
-    arms = {"ours": {"domain_transfer": "domain", "tasks": ["section"]}}
-    arms |= {"theirs": {"domain_transfer": "domain", "tasks": ["mention"]}}
-    assert errors(**{"ladder.arms": arms}) == []
 
 
 @pytest.mark.parametrize("kind", ["starts", "arms"])

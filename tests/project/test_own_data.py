@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -15,11 +14,11 @@ from typer.testing import CliRunner, Result
 from adaptbert.cli import app
 from adaptbert.codes import Code
 from adaptbert.project import own_data
-from adaptbert.project.repository import open_repository
+from adaptbert.project.own_data import open_repository
+from tests.support.commands import DEMO, in_a_demo
 from tests.support.imports import ROOT
 from tests.support.messages import messages_in
 
-DEMO = (ROOT / "presets/demo.yaml").read_text(encoding="utf-8")
 WEIBO = (ROOT / "presets/weibo.yaml").read_text(encoding="utf-8")
 NAMES = [
     "zh_domain_weibo.jsonl.gz",
@@ -32,15 +31,10 @@ OWN = Path("data/own")
 @pytest.fixture(params=["git", "no git"])
 def project(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project with this one's stages, presets, sources and settings of git and DVC."""
-    root = tmp_path / "project"
-    (root / "data").mkdir(parents=True)
-    for name in ("stages", "presets", "data/sources"):
-        (root / name).symlink_to(ROOT / name)
-    (root / ".dvc").mkdir()
-    for name in (".dvc/config", ".gitignore", "ladder.yaml"):
+    (tmp_path / "project/.dvc").mkdir(parents=True)
+    root = in_a_demo(tmp_path / "project", monkeypatch)
+    for name in (".dvc/config", ".gitignore"):
         shutil.copy(ROOT / name, root / name)
-    (root / "params.yaml").write_text(DEMO, encoding="utf-8")
-    monkeypatch.chdir(root)
     monkeypatch.setenv("DVC_SITE_CACHE_DIR", str(tmp_path / "dvc"))
     if request.param == "git":
         subprocess.run(["git", "init", "-q"], check=True)
@@ -88,7 +82,6 @@ def test_files_come_below_the_project_and_under_dvc(project: Path, text: Path) -
         "params.yaml is now the preset 'weibo', and ladder.yaml has its rungs and cells",
         "data/own: 5 files, 142 bytes, 5 of them copied now",
         "left out (a folder, or a name that tells no known format): notes.md, posts/",
-        *(["DVC put 5 records (data/own/*.dvc) into git's index, for your next commit"] * Path(".git").is_dir()),
         "now correct the names of files and columns in params.yaml, and run: adaptbert check",
     ]
     assert Path("params.yaml").read_text(encoding="utf-8") == WEIBO, "relative paths, for everybody"
@@ -154,14 +147,6 @@ def test_files_alone_leave_params_as_it_is(project: Path, text: Path) -> None:
         assert [out.status() for out in repo.index.outs] == [{}] * 5
 
 
-@pytest.mark.parametrize("project", ["git"], indirect=True)
-def test_records_in_a_commit_wait_for_none(project: Path, text: Path) -> None:
-    use(text)
-    identity = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
-    subprocess.run(["git", *identity, "commit", "--quiet", "--message", "text"], check=True)
-    assert "git" not in use(text).output
-
-
 def test_a_folder_that_is_data_own_is_recorded_where_it_is(project: Path, text: Path) -> None:
     shutil.copytree(text, OWN)
     (OWN / NAMES[0]).unlink()
@@ -175,52 +160,50 @@ def test_a_folder_that_is_data_own_is_recorded_where_it_is(project: Path, text: 
 # ---- what fails leaves everything as it was
 
 
-def no_folder(text: Path) -> None:
-    shutil.rmtree(text)
-
-
 def no_data(text: Path) -> None:
     for name in NAMES:
         (text / name).rename(text / f"{name}.md")
 
 
-def a_broken_link(text: Path) -> None:
-    (text / "posts.txt").symlink_to(text / "nowhere")
+def data_own_is_a_link(text: Path) -> None:
+    (text.parent / "elsewhere").mkdir()
+    OWN.symlink_to(text.parent / "elsewhere")
 
 
-def a_pipe(text: Path) -> None:
-    os.mkfifo(text / "posts.txt")
+FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
+    "no folder": (shutil.rmtree, "AB-049 --data"),
+    "no data": (no_data, "no data file among 5 names\n  put txt, csv, "),
+    "a broken link": (
+        lambda text: (text / "posts.txt").symlink_to(text / "nowhere"),
+        "posts.txt: cannot be read: No such file or directory",
+    ),
+    "a pipe": (
+        lambda text: os.mkfifo(text / "posts.txt"),
+        "posts.txt: a named pipe, not a readable regular file",
+    ),
+    # The last of all: what was copied before it must go. The kernel answers with an error, to root too.
+    "bytes that cannot be read": (
+        lambda text: (text / "zz.txt").symlink_to("/proc/self/mem"),
+        "zz.txt: cannot be read: Input/output error",
+    ),
+    "a name that is not UTF-8": (
+        lambda text: Path(os.fsdecode(os.fsencode(text) + b"/\xff.txt")).touch(),
+        "\\udcff.txt': a name that is not UTF-8, or has control characters\n  rename it",
+    ),
+    "data/own behind a link": (data_own_is_a_link, "AB-199 data/own: is, or lies behind, a link"),
+    "no DVC repository": (
+        lambda _: shutil.rmtree(".dvc"),
+        "AB-198 data/own: DVC cannot record files here: you are not inside of a DVC repository",
+    ),
+}
 
 
-def bytes_that_cannot_be_read(text: Path) -> None:
-    """The last of all: what was copied before it must go. The kernel answers with an error, to root too."""
-    (text / "zz.txt").symlink_to("/proc/self/mem")
-
-
-def a_name_that_is_not_utf_8(text: Path) -> None:
-    Path(os.fsdecode(os.fsencode(text) + b"/\xff.txt")).touch()
-
-
-class Fault(NamedTuple):
-    spoil: Callable[[Path], None]
-    message: str
-
-
-FAULTS = [
-    Fault(no_folder, "AB-049 --data"),
-    Fault(no_data, "no data file among 5 names\n  put txt, csv, "),
-    Fault(a_broken_link, "posts.txt: cannot be read: No such file or directory"),
-    Fault(a_pipe, "posts.txt: a named pipe, not a readable regular file"),
-    Fault(bytes_that_cannot_be_read, "zz.txt: cannot be read: Input/output error"),
-    Fault(a_name_that_is_not_utf_8, "\\udcff.txt': a name that is not UTF-8, or has control characters\n  rename it"),
-]
-
-
-@pytest.mark.parametrize("fault", FAULTS, ids=[fault.spoil.__name__ for fault in FAULTS])
+@pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("project", ["git"], indirect=True)
-def test_a_folder_that_cannot_be_used(project: Path, text: Path, fault: Fault) -> None:
-    fault.spoil(text)
-    untouched(use(text), 65, fault.message)
+def test_what_cannot_be_used(project: Path, text: Path, fault: str) -> None:
+    spoil, message = FAULTS[fault]
+    spoil(text)
+    untouched(use(text), 65, message)
     assert own_files() == []
 
 
@@ -233,12 +216,6 @@ def test_a_file_that_exists_nowhere_else_is_not_replaced(project: Path, text: Pa
     assert (OWN / NAMES[1]).read_text() == "my only copy"
     assert use(text, "--force").exit_code == 0
     assert (OWN / NAMES[1]).read_text() == NAMES[1]
-
-
-@pytest.mark.parametrize("project", ["git"], indirect=True)
-def test_data_own_behind_a_link(project: Path, text: Path) -> None:
-    OWN.symlink_to(text)
-    untouched(use(text), 65, "AB-199 data/own: is, or lies behind, a link")
 
 
 @pytest.mark.parametrize("project", ["git"], indirect=True)
@@ -263,13 +240,6 @@ def test_dvc_at_work(project: Path, text: Path) -> None:
         untouched(use(text), 75, "AB-159 data/own: another DVC process is at work here\n  wait for it, and run again")
     done = use(text)
     assert (done.exit_code, "0 of them copied now" in done.output) == (0, True), "it goes on from there"
-
-
-@pytest.mark.parametrize("project", ["git"], indirect=True)
-def test_outside_a_dvc_repository(project: Path, text: Path) -> None:
-    shutil.rmtree(".dvc")
-    untouched(use(text), 65, "AB-198 data/own: DVC cannot record files here: you are not inside of a DVC repository")
-    assert own_files() == []
 
 
 @pytest.mark.parametrize("project", ["git"], indirect=True)

@@ -39,17 +39,6 @@ ENCODER = DEMO["ladder"]["starts"]["small"]["encoder"]
             id="options of one task are not those of all",
         ),
         pytest.param(
-            {"tokenizer.all.corpora": ["general", "domains"]},
-            "AB-099 params.yaml: tokenizer.all.corpora: 'domains' is not in collect (did you mean 'domain'?)\n  "
-            "known: general, domain",
-            id="a corpus of the vocabulary exists",
-        ),
-        pytest.param(
-            {"tokenizer.small": {"corpora": ["ner"]}},
-            "AB-099 params.yaml: tokenizer.small.corpora: 'ner' is not in collect\n  known: general, domain",
-            id="an unlike name is not offered, and the block is named",
-        ),
-        pytest.param(
             {"tokenizer.all.extend": {"corpora": ["posts"], "num_new_tokens": 9, "min_frequency": 2}},
             "AB-099 params.yaml: tokenizer.all.extend.corpora: 'posts' is not in collect\n  known: general, domain",
             id="a corpus of further words exists",
@@ -80,12 +69,6 @@ ENCODER = DEMO["ladder"]["starts"]["small"]["encoder"]
             "AB-111 params.yaml: finetune.mention.max_length: max_length 1000 > "
             "ladder.starts.small.encoder.max_positions 512\n  write at most 512, or raise max_positions",
             id="rows fit the encoder",
-        ),
-        pytest.param(
-            {"finetune.domain": {"max_length": 1000}},
-            "AB-111 params.yaml: finetune.domain.max_length: max_length 1000 > "
-            "ladder.starts.small.encoder.max_positions 512\n  write at most 512, or raise max_positions",
-            id="also those of an arm",
         ),
         pytest.param(
             {"tokenize.all.max_length": 1000},
@@ -124,16 +107,6 @@ def test_the_key_of_a_rung_fits_into_the_name_of_a_file(tmp_path: Path, is_allow
     assert rule_errors(**corpora, **{"ladder.arms": arms}) == ([] if is_allowed else [refusal])
     assert key in expanded(changed(**corpora, **{"ladder.arms": arms}), FILE).domain_transfer
     write_json(tmp_path / f"{key}.parquet", {})  # whose temporary name is longer
-
-
-def test_the_longest_key_is_of_task_transfer_and_of_the_last_draw() -> None:
-    names = [letter * 38 for letter in "abcd"]
-    arm = {"domain_transfer": names, "task_transfer": "own"}
-    task = {"collect_task.a_task_with_a_long_name_of_characters": DEMO["collect_task"]["section"]}
-    corpora = {f"collect.{name}": DEMO["collect"]["domain"] for name in names}
-    block = {"finetune.a_task_with_a_long_name_of_characters": DEMO["finetune"]["section"]}
-    (line,) = rule_errors(**task, **corpora, **block, **{"ladder.arms.many": arm, "ladder.draws": 10})
-    assert "its longest key has 202 characters, more than 200: a_task_with_a_long_name_of_characters-aaa" in line
 
 
 def test_null_is_no_value() -> None:

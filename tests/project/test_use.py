@@ -56,9 +56,6 @@ def test_use_without_a_folder_says_what_is_missing(project: Path) -> None:
             ["use", "wiebo"], 78, "AB-099 presets: no preset 'wiebo' (did you mean 'weibo'?)\n  known:", id="name"
         ),
         pytest.param(
-            ["use", "demo", "--data", "."], 78, "preset 'demo' brings its own text\n  leave --data out", id="own"
-        ),
-        pytest.param(
             ["use", "smoke", "--data", "my files"],
             78,
             "preset 'smoke' brings its own text\n  leave --data out, or the preset, to bring the files alone: "
@@ -74,9 +71,6 @@ def test_use_without_a_folder_says_what_is_missing(project: Path) -> None:
         ),
         pytest.param(
             ["use"], 78, "AB-099 presets: neither a preset nor --data was named\n  known presets: bio", id="none"
-        ),
-        pytest.param(
-            ["use", "weibo", "--data", "nowhere"], 65, "AB-049 --data nowhere: no such folder", id="no folder"
         ),
     ],
 )

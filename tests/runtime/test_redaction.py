@@ -21,15 +21,6 @@ ADDRESS = f"http://user:{ENCODED}@127.0.0.1"
 SHOWN = ("narien", "vogel", b64encode(f"user:{CANARY}".encode()).decode())
 
 
-@pytest.fixture
-def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "params.yaml").write_text((ROOT / "presets/smoke.yaml").read_text("utf-8"), encoding="utf-8")
-    (tmp_path / "stages").symlink_to(ROOT / "stages")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    return tmp_path
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -92,7 +83,7 @@ Stage(domain_transfer, blocks=("corpus",)).run()
 
 
 @pytest.mark.parametrize("corpus", ["domain", pytest.param("broken", marks=pytest.mark.slow)])
-def test_a_stage_whose_server_is_dead(inside: Path, corpus: str) -> None:
+def test_a_stage_whose_server_is_dead(project: Path, corpus: str) -> None:
     command = [sys.executable, "-c", RECORDED, "--corpus", corpus]
     env = {**os.environ, "MLFLOW_TRACKING_URI": f"{ADDRESS}:{free_port()}", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0"}
     ran = subprocess.run(command, capture_output=True, text=True, env=env, check=False, timeout=120)
@@ -100,20 +91,20 @@ def test_a_stage_whose_server_is_dead(inside: Path, corpus: str) -> None:
     assert "warning: MLflow did not answer (" in printed
     assert ("Traceback" in printed, ran.returncode) == (corpus == "broken", int(corpus == "broken"))
     assert not [form for form in SHOWN if form in printed]
-    assert not holding(inside)
+    assert not holding(project)
 
 
-def test_the_record(inside: Path, mlflow_tables: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_record(project: Path, mlflow_tables: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Errors of libraries become tags and params; the data base and the artifacts are searched whole."""
-    (inside / "mlflow.db").write_bytes(mlflow_tables)
+    (project / "mlflow.db").write_bytes(mlflow_tables)
     monkeypatch.setenv("HF_TOKEN", CANARY)
     with open_run("finetune", {"task": "section"}, {"path": f"{ADDRESS}/rows.csv"}, Path("params.yaml")) as run:
         run.set_tags({"diverged": f"{ADDRESS} said no to {CANARY}"})
-    assert b"http://***@127.0.0.1 said no to ***" in (inside / "mlflow.db").read_bytes()
-    assert not holding(inside)
+    assert b"http://***@127.0.0.1 said no to ***" in (project / "mlflow.db").read_bytes()
+    assert not holding(project)
 
 
-def test_the_doctor(inside: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_doctor(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"{ADDRESS}:5000?token={ENCODED}")
     done = CliRunner().invoke(app, ["doctor"], env={"COLUMNS": "200"})
     assert "http://***@127.0.0.1:5000?token=***" in done.output
@@ -121,7 +112,7 @@ def test_the_doctor(inside: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-def test_the_flow_whose_server_is_dead(inside: Path) -> None:
+def test_the_flow_whose_server_is_dead(project: Path) -> None:
     """One line, and no traceback of Prefect's."""
     env = {**os.environ, "PYTHONPATH": str(ROOT), "PREFECT_API_URL": f"{ADDRESS}:{free_port()}/api"}
     command = [sys.executable, "-m", "flows.recipe"]

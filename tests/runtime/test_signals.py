@@ -15,19 +15,39 @@ from adaptbert.runtime import signals
 from adaptbert.runtime.stage import _exit_code
 from adaptbert.base.files import atomic_write
 
-def work():
-    signals.raise_at_once()
-    if sys.argv[1] == "deferred":
-        with signals.deferred():
-            print("ready", flush=True)
-            for step in range(100):
-                time.sleep(0.05)
-                if signals.received():
-                    raise signals.Interrupted(f"{signals.received()} after a whole step")
+class Slow:
+    def __del__(self):
+        print("ready", flush=True)
+        time.sleep(1)
+
+def at_once():
     with atomic_write(Path("out")) as part:
         part.write_text("half")
         print("ready", flush=True)
         time.sleep(60)
+
+def deferred():
+    with signals.deferred():
+        print("ready", flush=True)
+        for step in range(100):
+            time.sleep(0.05)
+            if signals.received():
+                raise signals.Interrupted(f"{signals.received()} after a whole step")
+
+def held():
+    with signals.held():
+        print("ready", flush=True)
+        time.sleep(0.5)
+        Path("whole").touch()
+    time.sleep(60)
+
+def destructor():
+    Slow()
+    time.sleep(60)
+
+def work():
+    signals.raise_at_once()
+    globals()[sys.argv[1]]()
 
 sys.exit(_exit_code(work))
 """
@@ -43,22 +63,24 @@ def start(how: str, folder: Path) -> subprocess.Popen[str]:
 
 
 @SIGNALS
-def test_outside_training_it_ends_at_once_and_leaves_nothing_half(tmp_path: Path, number: signal.Signals) -> None:
-    with start("at once", tmp_path) as process:
+@pytest.mark.parametrize(
+    ("how", "line", "left"),
+    [
+        pytest.param("at_once", "stopped by {}", [], id="outside training: nothing is left half-written"),
+        pytest.param("deferred", "{} after a whole step", [], id="in training: the step is finished"),
+        pytest.param("held", "stopped by {}", ["whole"], id="in a held block: at its end"),
+        # Python prints what is raised there and goes on: the stage of a killed DVC went on for minutes.
+        pytest.param("destructor", "stopped by {}", [], id="in a destructor: after it"),
+    ],
+)
+def test_where_a_signal_ends_the_process(
+    tmp_path: Path, how: str, line: str, left: list[str], number: signal.Signals
+) -> None:
+    with start(how, tmp_path) as process:
         process.send_signal(number)
         _, printed = process.communicate(timeout=10)
-    assert process.returncode == 75
-    assert printed == f"stopped by {number.name}; the same command goes on from here\n"
-    assert list(tmp_path.iterdir()) == []
-
-
-@SIGNALS
-def test_during_training_it_is_noted_and_the_step_is_finished(tmp_path: Path, number: signal.Signals) -> None:
-    with start("deferred", tmp_path) as process:
-        process.send_signal(number)
-        _, printed = process.communicate(timeout=10)
-    assert process.returncode == 75
-    assert printed == f"{number.name} after a whole step; the same command goes on from here\n"
+    assert (process.returncode, printed) == (75, f"{line.format(number.name)}; the same command goes on from here\n")
+    assert [path.name for path in tmp_path.iterdir()] == left
 
 
 def test_the_second_signal_ends_the_process_on_the_spot(tmp_path: Path) -> None:
@@ -67,67 +89,6 @@ def test_the_second_signal_ends_the_process_on_the_spot(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=10)
     assert process.returncode - 128 in (signal.SIGTERM, signal.SIGINT), "whichever the kernel delivers last"
-
-
-HELD = """
-import sys, time
-from adaptbert.runtime import signals
-from adaptbert.runtime.stage import _exit_code
-
-def work():
-    signals.raise_at_once()
-    with signals.held():
-        print("ready", flush=True)
-        time.sleep(0.5)
-        print("whole", flush=True)
-    time.sleep(60)
-
-sys.exit(_exit_code(work))
-"""
-
-
-@SIGNALS
-def test_a_held_signal_raises_at_the_end_of_the_block(number: signal.Signals) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", HELD], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        process.send_signal(number)
-        answered, printed = process.communicate(timeout=10)
-    assert answered == "whole\n"
-    assert (process.returncode, printed) == (75, f"stopped by {number.name}; the same command goes on from here\n")
-
-
-DESTRUCTOR = """
-import sys, time
-from adaptbert.runtime import signals
-from adaptbert.runtime.stage import _exit_code
-
-class Slow:
-    def __del__(self):
-        print("ready", flush=True)
-        time.sleep(2)
-
-def work():
-    signals.raise_at_once()
-    Slow()
-    time.sleep(60)
-
-sys.exit(_exit_code(work))
-"""
-
-
-@SIGNALS
-def test_a_signal_inside_a_destructor_is_raised_after_it(tmp_path: Path, number: signal.Signals) -> None:
-    """Python prints what is raised there and goes on: the stage of a killed DVC went on for minutes."""
-    command = [sys.executable, "-c", DESTRUCTOR]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        process.send_signal(number)
-        _, printed = process.communicate(timeout=10)
-    assert (process.returncode, printed) == (75, f"stopped by {number.name}; the same command goes on from here\n")
 
 
 BEFORE_A_HELD_BLOCK = """

@@ -13,8 +13,6 @@ import pytest
 from adaptbert.base.start import StartConfig
 from adaptbert.pretraining.heldout_evaluation import MeasureConfig
 from adaptbert.runtime.stage import Stage
-from adaptbert.runtime.tracking.run import Run
-from adaptbert.validation.limits import Limits
 from stages.collect import CollectParams
 from stages.domain_transfer import DomainTransferParams
 from tests.support.imports import ROOT
@@ -22,16 +20,6 @@ from tests.support.messages import messages_in
 from tests.support.rules import errors
 
 SMOKE = (ROOT / "presets/smoke.yaml").read_text(encoding="utf-8")
-
-
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the parameters and the stages of the project."""
-    (tmp_path / "params.yaml").write_text(SMOKE, encoding="utf-8")
-    (tmp_path / "stages").symlink_to(ROOT / "stages")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    return tmp_path
 
 
 def exit_code(function: Callable[..., None], *argv: str, **more: Any) -> int:
@@ -210,16 +198,3 @@ def test_the_first_start_is_silent_and_recorded(project: Path) -> None:
     assert not [name for name in run.data.params if name.startswith("pretrain")], "its own values, no others"
     assert run.data.metrics["loss"] == 0.5
     assert run.info.status == "FINISHED"
-
-
-def test_the_run_is_handed_over(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Even to a stage whose store does not answer."""
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", "nonsense://nowhere")
-    seen: list[Run] = []
-
-    def validate(params: Limits, *, out: Path, run: Run) -> None:
-        run.log_metrics({"a": 1.0})
-        seen.append(run)
-
-    assert exit_code(validate, "--out", "x") == 0
-    assert len(seen) == 1

@@ -2,7 +2,6 @@
 
 import errno
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,17 +16,6 @@ from adaptbert.runtime.signals import Interrupted
 from adaptbert.runtime.stage import Stage
 from adaptbert.training.stability import Diverged
 from adaptbert.validation.limits import Limits
-from tests.support.imports import ROOT
-
-
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the parameters and the stages of the project."""
-    shutil.copy(ROOT / "presets/smoke.yaml", tmp_path / "params.yaml")
-    (tmp_path / "stages").symlink_to(ROOT / "stages")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    return tmp_path
 
 
 def exit_code(function: Callable[..., None], *argv: str) -> int:

@@ -73,13 +73,12 @@ def bias_of_the_decoder(weights: State) -> State:
     return {name.replace("predictions.bias", "predictions.decoder.bias"): value for name, value in weights.items()}
 
 
-def save_source(folder: Path, weights: State | None = None, *, legacy: bool = False) -> Path:
+def save_source(folder: Path) -> Path:
     """A folder as the hub has them: config.json, pytorch_model.bin, vocab.txt."""
     folder.mkdir(parents=True)
     MODEL.config.save_pretrained(str(folder))
     (folder / "vocab.txt").write_text("\n".join(tiny.tokenizer().tokens) + "\n", encoding="utf-8")
-    content = tied(state()) if weights is None else weights
-    torch.save(content, folder / "pytorch_model.bin", _use_new_zipfile_serialization=not legacy)
+    torch.save(whole(), folder / "pytorch_model.bin")
     return folder
 
 

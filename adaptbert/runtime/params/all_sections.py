@@ -5,27 +5,19 @@ result.
 """
 
 import importlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from adaptbert.base.expansion import Expansion
 from adaptbert.codes import Code
 from adaptbert.errors import BadParams, UserError, nearest, raise_all
 from adaptbert.runtime.params import expanded_ladder
 
+if TYPE_CHECKING:
+    from adaptbert.runtime.stage import Stage
+
 STAGES = Path("stages")
-
-
-class SectionReader(Protocol):
-    """What a check needs of a stage (adaptbert.runtime.stage)."""
-
-    at: Mapping[str, str]
-
-    @property
-    def name(self) -> str: ...
-    def sections(self) -> Iterable[str]: ...
-    def check(self, document: Mapping[str, Any], file: Path, ladder: Expansion) -> list[UserError]: ...
 
 
 def check_all(document: Mapping[str, Any], file: Path) -> None:
@@ -38,7 +30,7 @@ def check_all(document: Mapping[str, Any], file: Path) -> None:
     except (UserError, LookupError, TypeError, AttributeError):  # which the stage `ladder` reports
         ladder = Expansion()
     for module in sorted(path.stem for path in STAGES.glob("*.py") if path.stem != "__init__"):
-        stage: SectionReader = importlib.import_module(f"stages.{module}").STAGE
+        stage: Stage = importlib.import_module(f"stages.{module}").STAGE
         errors |= {str(error): error for error in stage.check(document, file, ladder)}
         known |= {stage.name, *(name for name in stage.sections() if name not in stage.at)}
     raise_all([*errors.values(), *(_unknown(name, sorted(known), file) for name in sorted(set(document) - known))])

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import BertConfig, BertForMaskedLM, BertForPreTraining, BertModel
+from transformers import BertForMaskedLM
 
 from adaptbert.base.files import read_json
-from adaptbert.model import checkpoint
 from adaptbert.model.checkpoint import Checkpoint
 from tests.support import tiny
 from tests.support.public_checkpoints import (
@@ -22,7 +21,6 @@ from tests.support.public_checkpoints import (
     bias_of_the_decoder,
     brought,
     encoder_alone,
-    hidden,
     of_2019,
     refused,
     same_encoder,
@@ -192,28 +190,3 @@ def test_safetensors_are_held_as_pickles_are() -> None:
     assert refused().startswith(f"AB-125 source/model.safetensors: {QUERY} holds NaN or Inf\n")
     file.write_bytes(file.read_bytes()[:-1])
     assert refused().startswith("AB-123 source/model.safetensors: bad safetensors file: ")
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("source")
-def test_bert_base_chinese() -> None:
-    """Random weights in its real shape; the vocabulary has its size, and 5,000 Chinese characters."""
-    shape = BertConfig(vocab_size=21128, hidden_size=768, num_hidden_layers=12, num_attention_heads=12)
-    torch.manual_seed(1)
-    model = BertForPreTraining(shape).eval()
-    source = Path("bert-base-chinese")
-    source.mkdir()
-    shape.save_pretrained(str(source))
-    config = read_json(source / "config.json")
-    (source / "config.json").write_text(json.dumps({**config, "model_type": "bert", "directionality": "bidi"}))
-    characters = [chr(0x4E00 + number) for number in range(5000)]
-    tokens = ["[PAD]", *(f"[unused{n}]" for n in range(1, 100)), "[UNK]", "[CLS]", "[SEP]", "[MASK]", *characters]
-    tokens += [f"##{number}" for number in range(21128 - len(tokens))]
-    (source / "vocab.txt").write_text("\n".join(tokens) + "\n", encoding="utf-8")
-    weights = of_2019({**model.state_dict(), "bert.embeddings.position_ids": torch.arange(512)[None]})
-    torch.save(weights, source / "pytorch_model.bin", _use_new_zipfile_serialization=False)
-    said = brought(str(source))
-    assert "102,882,442 parameters, float32\n" in said
-    ours = BertModel.from_pretrained(str(INIT)).eval()
-    assert torch.equal(hidden(ours), hidden(model.bert))
-    assert checkpoint.Checkpoint.load(INIT).tokenizer.size == 21128

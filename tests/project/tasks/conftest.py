@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.commands import in_a_demo
 from tests.support.imports import ROOT
 
 WORDS = ["The room was clean.", "We waited for an hour.", "Never again!", "A quiet place to work.", "They were kind."]
@@ -20,14 +21,10 @@ def rows(count: int, begin: int = 0) -> str:
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The demonstration in a repository of its own, in which the process stands."""
-    root = tmp_path / "project"
-    (root / "data").mkdir(parents=True)
-    for name in ("stages", "presets", "data/sources"):
-        (root / name).symlink_to(ROOT / name)
-    (root / ".dvc").mkdir()
-    for name in (".dvc/config", ".gitignore", "params.yaml", "ladder.yaml"):
+    (tmp_path / "project/.dvc").mkdir(parents=True)
+    root = in_a_demo(tmp_path / "project", monkeypatch)
+    for name in (".dvc/config", ".gitignore"):
         shutil.copy(ROOT / name, root / name)
-    monkeypatch.chdir(root)
     monkeypatch.setenv("DVC_SITE_CACHE_DIR", str(tmp_path / "dvc"))
     subprocess.run(["git", "init", "-q"], check=True)
     return root

@@ -10,7 +10,7 @@ from adaptbert.base import expansion
 from adaptbert.cli import app
 from adaptbert.errors import BadParams
 from adaptbert.project import own_data
-from adaptbert.project.repository import open_repository
+from adaptbert.project.own_data import open_repository
 from adaptbert.project.tasks.adding import prepare
 from adaptbert.project.tasks.conclusion import Said
 from adaptbert.runtime.params import expanded_ladder
@@ -92,14 +92,6 @@ def test_the_place_of_a_file_is_in_the_project(path: str, place: Path, project: 
     assert params.read(PARAMS)["collect_task"]["rooms"]["train"] == str(place)
     assert not place.is_symlink()
     assert place.read_text() == rows(100)
-
-
-@pytest.mark.parametrize("column", ["2021-99-99", "0x_"])
-def test_a_column_whose_name_is_almost_a_date_or_a_number(column: str, project: Path) -> None:
-    (project / "data/all.jsonl").write_text(rows(100).replace('"sentence"', f'"{column}"'))
-    done = add("data/all.jsonl", "--name", "rooms", "--columns", f"text={column}")
-    assert done.exit_code == 0, done.output
-    assert params.read(PARAMS)["collect_task"]["rooms"]["columns"] == {"text": column}
 
 
 def test_a_link_that_dvc_has_put_there_is_its_file(project: Path) -> None:

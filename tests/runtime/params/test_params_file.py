@@ -98,19 +98,6 @@ def test_the_demo_is_all_right(tmp_path: Path) -> None:
             id="111 a large stride",
         ),
         pytest.param(
-            demo("single_sentence: {long_text: head}", "single_sentence: {long_text: windows, stride: 127}"),
-            [r"AB-111 .*finetune.section: .*\n  write a stride of at most 126"],
-            id="111 a large stride over sentences",
-        ),
-        pytest.param(
-            demo(
-                "single_sentence: {long_text: head}",
-                "extractive_answer: {max_question: 25, stride: 101, max_answer: 9}",
-            ),
-            [r"AB-111 .*finetune.section: .*\n  write a stride of at most 100"],
-            id="111 a large stride over contexts",
-        ),
-        pytest.param(
             demo(
                 "single_sentence: {long_text: head}",
                 "extractive_answer: {max_question: 125, stride: 1, max_answer: 9}",
@@ -124,19 +111,6 @@ def test_the_demo_is_all_right(tmp_path: Path) -> None:
             id="100 text for a number",
         ),
         pytest.param(
-            demo("learning_rate: 1.0e-3", "learning_rate: '1e-3'", "pretrain"),
-            [r"AB-100 .*learning_rate: .*found text '1e-3'\n  write a number, without quotes and units"],
-            id="101 number in quotes",
-        ),
-        pytest.param(
-            demo("seed: 1 ", "seed: one "), [r"AB-100 .*seed: expected an integer, found 'one'\n.*"], id="100 seed"
-        ),
-        pytest.param(
-            demo("block_size: 128", "block_size: 12:30", "pretrain"),
-            [r"AB-100 .*pretrain.all.block_size: .*found text '12:30'.*"],
-            id="102 12:30",
-        ),
-        pytest.param(
             demo("init: scratch", "init: 2026-01-01"),
             [r"AB-100 .*ladder.starts.small.init: .*found a date 2026-01-01\n  write it in quotes"],
             id="102 a date for text",
@@ -145,11 +119,6 @@ def test_the_demo_is_all_right(tmp_path: Path) -> None:
             demo("lowercase: true", "lowercase: yes", "tokenizer"),
             [r"AB-100 .*tokenizer.all.lowercase: .*found text 'yes'\n  write true or false, without quotes"],
             id="102 yes",
-        ),
-        pytest.param(
-            demo("lowercase: true", "lowercase: 'True'", "tokenizer"),
-            [r"AB-100 .*tokenizer.all.lowercase: .*found text 'True'\n  write true or false, without quotes"],
-            id="116 text for a boolean",
         ),
         pytest.param(
             demo("min_frequency: 2", "min_frequency: 2\n    min_frequency: 3", "tokenizer"),
@@ -162,7 +131,6 @@ def test_the_demo_is_all_right(tmp_path: Path) -> None:
             [r"AB-104 params.yaml: more than 10,000 values\n  remove the anchors, .*"],
             id="104 alias bomb",
         ),
-        pytest.param("a: " + "[" * 100_000, [r"AB-105 params.yaml: nested too deep\n.*"], id="105 brackets"),
         pytest.param(
             "a: !!python/object:os.system {}\n", [r"AB-106 params.yaml:1: tag not allowed .*"], id="106 python tag"
         ),
@@ -175,34 +143,9 @@ def test_the_demo_is_all_right(tmp_path: Path) -> None:
             id="109 learning rate 0",
         ),
         pytest.param(
-            demo("probability: 0.3", "probability: 1.0", "pretrain"),
-            [r"AB-109 .*pretrain.all.masking.probability: 1.0 is out of range\n  it should be less than 1"],
-            id="109 mask everything",
-        ),
-        pytest.param(
-            demo("dropout: 0.0", "dropout: 1.0", "pretrain"),
-            [r"AB-109 .*dropout: 1.0 is out of range.*"],
-            id="109 dropout",
-        ),
-        pytest.param(
-            demo("global_batch_size: 32", "global_batch_size: 0", "finetune"),
-            [r"AB-109 .*finetune.all.global_batch_size: 0 is out of range.*"],
-            id="109 batch 0",
-        ),
-        pytest.param(
-            demo("{tokens: 600_000}", "{tokens: -1}", "domain_transfer"),
-            [r"AB-109 .*domain_transfer.all.budget.tokens: -1 is out of range.*"],
-            id="109 negative budget",
-        ),
-        pytest.param(
             demo("heads: 4", "heads: 3"),
             [r"AB-111 .*ladder.starts.small.encoder: hidden_size 256 % heads 3 = 1, not 0\n.*"],
             id="110 heads",
-        ),
-        pytest.param(
-            demo("keep_share: 0.1", "keep_share: 0.2", "pretrain"),
-            [r"AB-111 .*pretrain.all.masking: mask_share 0.8 \+ random_share 0.1 \+ keep_share 0.2 is 1.1, not 1\n.*"],
-            id="111 shares",
         ),
         pytest.param(
             demo("{tokens: 600_000}", "{tokens: 10, steps: 10}", "domain_transfer"),
@@ -245,39 +188,15 @@ def test_the_demo_is_all_right(tmp_path: Path) -> None:
             id="100 another word",
         ),
         pytest.param(
-            demo("vocabulary_size: 8000", "#", "tokenizer"),
-            [r"AB-111 .*tokenizer.all: start 'small' has random weights, .*: vocabulary_size missing\n  add it, .*"],
-            id="111 a value that another needs",
-        ),
-        pytest.param(
             demo("min_characters: 2 ", "min_characters: 300000 ", "validate"),
             [r"AB-111 .*validate: min_characters 300000 > max_characters 200000\n  change one of them"],
             id="111 lengths",
         ),
-        pytest.param(
-            demo("max_length: 128", "max_length: 1024", "tokenize"),
-            [r"AB-111 .*tokenize.all.max_length: max_length 1024 > ladder.starts.small.encoder.max_positions 512\n.*"],
-            id="111 max_length",
-        ),
-        pytest.param(
-            demo("seed: 1 ", "seed:\t1\n\tb: 2 "),
-            [r"AB-114 params.yaml:4: .*\n  write blanks in place of the tab"],
-            id="114 tab",
-        ),
         pytest.param(DEMO.encode("utf-16"), [r"AB-114 params.yaml: byte 0 is not UTF-8\n.*"], id="114 UTF-16"),
-        pytest.param(demo("seed: 1 ", "seed: -1 "), [r"AB-115 .*seed: -1 is out of range\n.*"], id="115 seed"),
-        pytest.param(
-            demo("seed: 1 ", f"seed: {2**64} "), [rf"AB-115 .*seed: {2**64} is out of range\n.*"], id="115 large seed"
-        ),
         pytest.param(
             demo("weight_decay: 0.01", "weight_decay: .nan", "pretrain"),
             [r"AB-117 .*pretrain.all.optim.weight_decay: nan is not finite\n  write a number"],
             id="117 NaN",
-        ),
-        pytest.param(
-            demo("clip_norm: 1.0", "clip_norm: .inf", "pretrain"),
-            [r"AB-117 .*pretrain.all.optim.clip_norm: inf is not finite\n.*"],
-            id="117 infinite",
         ),
     ],
 )
@@ -292,10 +211,7 @@ def test_refused(tmp_path: Path, content: str | bytes, expected: list[str]) -> N
     ("old", "new", "section"),
     [
         pytest.param("learning_rate: 1.0e-3", "learning_rate: 1e-5", "pretrain", id="101 1e-5 is a number"),
-        pytest.param("learning_rate: 1.0e-3", "learning_rate: 1E-5", "pretrain", id="101 1E-5"),
         pytest.param("clip_norm: 1.0", "clip_norm: 1", "pretrain", id="an integer is a number"),
-        pytest.param("tokens: 600_000", "tokens: 600000", "pretrain", id="102 1_000 is an integer"),
-        pytest.param("vocabulary_size: 8000", "vocabulary_size: 08000", "tokenizer", id="102 no octal"),
         pytest.param("optim: {", "optim: &o {", "pretrain", id="104 an anchor"),
     ],
 )

@@ -10,7 +10,7 @@ from mlflow.entities import Run as Recorded
 
 from adaptbert.runtime.signals import Interrupted
 from adaptbert.runtime.tracking.origin import origin, run_name
-from adaptbert.runtime.tracking.run import Run, open_run
+from adaptbert.runtime.tracking.run import open_run
 from adaptbert.runtime.tracking.store import EXPERIMENT, project_root, tracking_uri
 
 
@@ -169,18 +169,6 @@ def test_the_projects_folder_also_from_an_experiments_copy(
     assert tracking_uri() == f"sqlite:///{(tmp_path / expected).resolve()}/mlflow.db"
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://elsewhere:5000")
     assert tracking_uri() == "http://elsewhere:5000"
-
-
-def test_a_run_without_a_record_takes_everything() -> None:
-    run = Run()
-    run.log_metrics({"a": 1.0})
-    run.flush()
-    run.set_tags({"a": "b"})
-    run.log_params({"a": 1})
-    run.log_text("a", "b")
-    run.log_input("a", "b", "c")
-    with run.child("a", {}) as child:
-        child.log_metrics({"a": 1.0})
 
 
 def test_a_stage_that_was_stopped_goes_on_in_its_own_run(inside: Path, tmp_path: Path) -> None:
