@@ -1,16 +1,13 @@
 """`adaptbert use`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from adaptbert.codes import Code
 from adaptbert.commands.errors import user_errors
 from adaptbert.errors import BadParams
-
-if TYPE_CHECKING:
-    pass
 
 CHECK = "now run: adaptbert check"
 CHECK_NAMES = "now correct the names of files and columns in params.yaml, and run: adaptbert check"

@@ -1,13 +1,10 @@
 """adaptbert check opens the files: all that is wrong with all of them at once, and nothing that the stages accept."""
 
-import os
 import random
 import subprocess
 import sys
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
@@ -131,21 +128,6 @@ def test_every_bad_file_of_a_folder_is_reported_up_to_ten(project: Path) -> None
     codes = ["AB-056", *["AB-040"] * 9]
     assert [line.split(":")[0] for line in messages[:10]] == [f"{c} {parts}/{n:02d}.csv" for n, c in enumerate(codes)]
     assert messages[10:] == ["AB-040 collect.domain: and 5 more errors\n  mend these first, then check again"]
-
-
-def test_a_name_in_a_folder_that_is_not_utf8(project: Path) -> None:
-    """It would become the id of rows, which Parquet and JSON cannot hold."""
-    parts = project / "data/own/parts"
-    parts.mkdir()
-    (parts / os.fsdecode(b"caf\xe9.txt")).write_text("a text\nanother\n", encoding="utf-8")
-    write({"domain": "data/own/parts"})
-    assert check_errors() == ["AB-192 data/own/parts/caf\\xe9.txt: the name is not UTF-8\n  rename it"]
-
-
-def test_parquet_with_a_binary_column(project: Path) -> None:
-    pq.write_table(pa.table({"text": [b"a", b"b"]}), project / "data/own/x.parquet")
-    write({"domain": "data/own/x.parquet"})
-    assert check_errors() == ["AB-042 data/own/x.parquet: column 'text' is binary, expected string\n  decode it first"]
 
 
 def test_a_list_of_packages_and_a_dictionary(project: Path) -> None:

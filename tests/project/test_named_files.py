@@ -2,8 +2,6 @@
 
 import os
 import socket
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -66,12 +64,3 @@ def test_what_has_no_end_is_refused(special: Path, key: str, name: str, problem:
 def test_readers_do_not_open_a_pipe(special: Path, read: Any) -> None:
     with pytest.raises(BadData, match=r"AB-049 pipe\.txt: not a readable regular file"):
         read(Path("pipe.txt"))
-
-
-@pytest.mark.slow
-def test_dvc_itself_waits_for_a_pipe(special: Path) -> None:
-    """What docs/errors.md says; when this fails, DVC has learnt it, and the sentence there can go."""
-    subprocess.run([sys.executable, "-m", "dvc", "init", "--no-scm", "-q"], check=True)
-    Path("dvc.yaml").write_text("stages: {a: {cmd: 'touch out', deps: [pipe.txt], outs: [out]}}", encoding="utf-8")
-    with pytest.raises(subprocess.TimeoutExpired):
-        subprocess.run([sys.executable, "-m", "dvc", "repro"], timeout=8, capture_output=True, check=False)

@@ -1,8 +1,11 @@
 """`adaptbert price`: the price of each step that is not trained yet, one table, and nothing written."""
 
+import json
 import re
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,12 +13,52 @@ from adaptbert.base.files import write_json
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.flops import training_flop
 from adaptbert.project.price import Price, prices, tokenized_start
-from tests.support import tiny
+from adaptbert.runtime.params import expanded_ladder
+from adaptbert.runtime.params import params_file as params
+from tests.support import tiny, tiny_tasks
 from tests.support.commands import run
-from tests.support.planned_project import TASKS, document, tokenized_project, with_general_rung
+from tests.support.imports import ROOT
 
 TOKENS = 20 * 2048
 """Of a rung: 40,000 tokens in steps of 2,048."""
+
+TASKS = {"section": ("single_sentence", "class"), "mention": ("sequence_labelling", "spans")}
+ARMS: dict[str, dict[str, str]] = {
+    "general": {},
+    "general_long": {"domain_transfer": "general"},
+    "domain": {"domain_transfer": "domain"},
+    "domain_task": {"domain_transfer": "domain", "task_transfer": "own"},
+}
+
+
+def document(**ladder: Any) -> dict[str, Any]:
+    """The preset `smoke` with other arms, in one precision, and with these keys of the section `ladder`."""
+    smoke = params.read(ROOT / "presets/smoke.yaml")
+    smoke["ladder"] |= {"arms": ARMS, "draws": 2, **ladder}
+    for section in ("pretrain", "domain_transfer", "task_transfer", "finetune"):
+        smoke[section]["all"]["precision"] = "32-true"
+    return smoke
+
+
+def tokenized_project(root: Path, values: Mapping[str, Any]) -> None:
+    """As `dvc repro tokenize` leaves it; no task has a test split.
+
+    Args:
+        values: of params.yaml.
+    """
+    (root / "stages").symlink_to(ROOT / "stages")
+    (root / "params.yaml").write_text(json.dumps(values), encoding="utf-8")
+    expanded_ladder.write(expanded_ladder.expanded(values, root / "params.yaml"), root / "ladder.yaml")
+    tokenized = root / "data/tokenized/small"
+    for kind in tiny.WORDS:
+        tiny.corpus(tokenized / "corpora" / kind, kind, 120)
+    tiny.heldout(tokenized / "heldout", tasks=list(TASKS))
+    for number, (task, (shape, target)) in enumerate(TASKS.items()):
+        tiny.corpus(tokenized / "tasks" / task, "domain", 40, seed=10 + number)
+        tiny_tasks.task(root / "data/validated/tasks" / task, shape, (100, 24, 24), target)
+        (root / f"data/validated/tasks/{task}/test.parquet").unlink()  # no price needs it
+    (root / "data/tokenizer").mkdir()
+    tiny.tokenizer().save(root / "data/tokenizer/small")
 
 
 @pytest.fixture
@@ -32,7 +75,8 @@ def priced() -> dict[tuple[str, str], Price]:
 
 def test_each_step_that_is_due_with_its_draws_and_seeds(project: Path) -> None:
     """The price of a rung is that of its budget, and what is trained already has none."""
-    with_general_rung(project)
+    tiny.pretrained(project / "models/pretrain/small")
+    write_json(project / "metrics/pretrain/small.json", {})
     before = {folder: tiny.folder_bytes(project / folder) for folder in ("models", "data", "metrics")}
     first = priced()
     assert {folder: tiny.folder_bytes(project / folder) for folder in before} == before

@@ -114,7 +114,6 @@ def test_a_link_that_dvc_has_put_there_is_its_file(project: Path) -> None:
             78,
             "error: AB-112 params.yaml: collect_task.section: the name is taken\n  choose another",
         ),
-        (["--name", "general"], 78, "error: AB-112 params.yaml: collect.general: the name is taken\n"),
         (["--name", "small"], 78, "error: AB-112 params.yaml: ladder.starts.small: the name is taken\n"),
         (
             ["--name", "My-Task"],

@@ -114,17 +114,12 @@ def test_another_order_is_refused(tmp_path: Path, changes: dict[str, Any], stage
         "\udcff",
         "stages: !!bool x\n",
         f"stages: {'[' * 2000}{']' * 2000}\n",
+        # DVC would read it as a variable of dvc.yaml, and make stages of a `collect` here.
+        'stages: {}\ncollect: {"../../inside": {}}\n',
     ],
 )
 def test_another_file_is_refused(written: Path, content: str) -> None:
     written.write_bytes(content.encode("utf-8", "surrogateescape"))
-    with pytest.raises(BadParams, match=r"AB-210 .*not a file of `adaptbert ladder`"):
-        expanded_ladder.check(document(), FILE, written)
-
-
-def test_another_key_is_refused(written: Path) -> None:
-    """DVC would read it as a variable of dvc.yaml, and make stages of a `collect` here."""
-    written.write_text(f'{written.read_text()}collect: {{"../../inside": {{}}}}\n')
     with pytest.raises(BadParams, match=r"AB-210 .*not a file of `adaptbert ladder`"):
         expanded_ladder.check(document(), FILE, written)
 

@@ -95,13 +95,6 @@ def test_everything_that_a_run_holds(inside: Path, monkeypatch: pytest.MonkeyPat
     assert "stage" not in child_run.data.tags, "a search for stages leaves seeds out"
 
 
-def test_the_environment_is_listed(inside: Path, tmp_path: Path) -> None:
-    (run,) = runs(inside, "tags.stage = 'first'")
-    listed = Path(client(inside).download_artifacts(run.info.run_id, "environment.txt", str(tmp_path))).read_text()
-    assert any(line.startswith("torch==") for line in listed.splitlines())
-    assert listed.splitlines() == sorted(listed.splitlines())
-
-
 def test_where_the_code_stood(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert "git.commit" not in origin(), "not a repository"
