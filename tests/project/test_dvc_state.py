@@ -35,14 +35,6 @@ def test_a_graph_of_another_form_is_left_to_dvc(project: Path, graph: str) -> No
     assert dvc_files.mend() == []
 
 
-def test_a_file_in_the_place_of_our_folder(project: Path) -> None:
-    Path(".work").write_text("mine")
-    with pytest.raises(Blocked) as refused:
-        dvc_files.mend()
-    assert str(refused.value) == "AB-184 .work: not a folder, and one belongs there\n  move it away, or rename it"
-    assert Path(".work").read_text() == "mine"
-
-
 MARKS = ["", '{"write": {"/x": {"pi', "[]", '{"a": 5}', '{"read": {"/x": [{"cmd": "dvc"}]}}']
 MARKS += ["[" * 200_000, '{"write": {"/x": {"pid": 1e999}}}']
 

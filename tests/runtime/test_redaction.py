@@ -7,9 +7,7 @@ from base64 import b64encode
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from adaptbert.cli import app
 from adaptbert.runtime.redaction import redacted
 from adaptbert.runtime.tracking.run import open_run
 from tests.support.imports import ROOT
@@ -102,13 +100,6 @@ def test_the_record(project: Path, mlflow_tables: bytes, monkeypatch: pytest.Mon
         run.set_tags({"diverged": f"{ADDRESS} said no to {CANARY}"})
     assert b"http://***@127.0.0.1 said no to ***" in (project / "mlflow.db").read_bytes()
     assert not holding(project)
-
-
-def test_the_doctor(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"{ADDRESS}:5000?token={ENCODED}")
-    done = CliRunner().invoke(app, ["doctor"], env={"COLUMNS": "200"})
-    assert "http://***@127.0.0.1:5000?token=***" in done.output
-    assert not [form for form in SHOWN if form in done.output]
 
 
 @pytest.mark.slow

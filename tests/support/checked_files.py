@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from adaptbert.cli import app
 from adaptbert.runtime.params import expanded_ladder
 from adaptbert.runtime.params import params_file as params
+from tests.support.commands import in_a_demo
 from tests.support.imports import ROOT
 from tests.support.messages import messages_in
 
@@ -24,14 +25,11 @@ BLOCKS: dict[str, Any] = {
 
 
 def in_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder that the test then stands in: stages, presets and sources of this project, and no files of a user."""
-    for name in ("stages", "presets"):
-        (tmp_path / name).symlink_to(ROOT / name)
+    """The folder that the test then stands in: a demo, without files of a user yet."""
+    root = in_a_demo(tmp_path, monkeypatch)
     for name in ("own", "tokenizer"):
-        (tmp_path / "data" / name).mkdir(parents=True)
-    (tmp_path / "data/sources").symlink_to(ROOT / "data/sources")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+        (root / "data" / name).mkdir()
+    return root
 
 
 def lines(name: str, *rows: Any) -> str:

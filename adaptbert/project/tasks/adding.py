@@ -122,7 +122,9 @@ def prepare(words: Sequence[str], name: str | None, said: Said, file: Path) -> N
     _check_name(called, document, file)
     places = {path: _place(path) for path in files.files.values()}
     values = {**seen.values, **conclusion.paths_of(files, places)}
-    options = _options(seen, document["finetune"])
+    shape = seen.values["shape"]
+    example = SHAPES[shape].options.example(document["finetune"][ALL]["max_length"])  # as `adaptbert check` proposes
+    options = {shape: YAML(typ="safe", pure=True).load(example)}
     new = {
         **document,
         "collect_task": {**document["collect_task"], called: values},
@@ -135,12 +137,6 @@ def prepare(words: Sequence[str], name: str | None, said: Said, file: Path) -> N
     text = params_text.added({("collect_task", called): values, ("finetune", called): options}, new, file, _BY_HAND)
     to_copy = [path for path, place in places.items() if not _is_there(path, place)]
     return NewTask(called, file, read, text, new, cells, to_copy, [f"task {called}", *seen.shown], notices)
-
-
-def _options(seen: Conclusion, finetune: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of the task type, as `adaptbert check` would propose them."""
-    example = SHAPES[seen.shape].options.example(finetune[ALL]["max_length"])
-    return {seen.shape: YAML(typ="safe", pure=True).load(example)}
 
 
 def _check_name(name: str, document: Mapping[str, Any], file: Path) -> None:

@@ -13,7 +13,6 @@ from adaptbert.project.tasks import columns as of_columns
 from adaptbert.project.tasks import targets
 from adaptbert.project.tasks.sight import Sight, look
 from adaptbert.project.tasks.splits import SPLITS, Splits
-from adaptbert.project.tasks.targets import Chosen
 from adaptbert.rows.targets import TARGETS
 
 _MOST = 60
@@ -83,13 +82,10 @@ class Conclusion(NamedTuple):
 
     Attributes:
         values: of the block in `collect_task`, but for the paths.
-        shape, target: its task type and target.
         shown: lines for the user.
     """
 
     values: dict[str, Any]
-    shape: TaskType
-    target: Target
     shown: list[str]
 
 
@@ -110,7 +106,10 @@ def of_files(splits: Splits, said: Said) -> Conclusion:
     if shape == "extractive_answer":
         sights = {split: look(path, said.format, said.encoding, whole=True) for split, path in splits.files.items()}
         sight = sight._replace(rows=[row for each in sights.values() for row in each.rows])
-    labels = targets.of_rows(sight, shape, list(fields.values())[len(of_columns.FIELDS[shape]) - 1], _chosen(said))
+    # A user who names the field `labels` or `value` has said the target, too.
+    of_field: Target | None = "labels" if "labels" in said.columns else "number" if "value" in said.columns else None
+    column = list(fields.values())[len(of_columns.FIELDS[shape]) - 1]
+    labels = targets.of_rows(sight, shape, column, said.target or of_field, said.separator)
     target = labels.target
     named = {(TARGETS[target].column if field == "label" else field): name for field, name in fields.items()}
     mapped = {field: name for field, name in named.items() if field != name or field in ("id", "group")}
@@ -123,20 +122,12 @@ def of_files(splits: Splits, said: Said) -> Conclusion:
     values |= {"columns": mapped} if mapped else {}
     return Conclusion(
         values,
-        shape,
-        target,
         [
             *_files(sights, splits, grouped="group" in mapped),
             *_fields(row, mapped, unread),
             f"labels of {len(sight.rows):,} rows: {labels.shown}",
         ],
     )
-
-
-def _chosen(said: Said) -> Chosen:
-    """A user who names the field `labels` or `value` has said the target, too."""
-    of_field: Target | None = "labels" if "labels" in said.columns else "number" if "value" in said.columns else None
-    return Chosen(said.target or of_field, said.separator)
 
 
 def _is_of_conll(sight: Sight, name: str) -> bool:

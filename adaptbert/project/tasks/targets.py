@@ -31,25 +31,22 @@ class Labels(NamedTuple):
     shown: str
 
 
-class Chosen(NamedTuple):
-    """What the user says of the labels; None: by what the file holds."""
-
-    target: Target | None = None
-    separator: str | None = None
-
-
-def of_rows(sight: Sight, shape: TaskType, column: str, chosen: Chosen) -> Labels:
+def of_rows(
+    sight: Sight, shape: TaskType, column: str, chosen: Target | None = None, separator: str | None = None
+) -> Labels:
     """The target of a file.
 
     Args:
         column: of the labels, tags or answers.
+        chosen: what the user says; None: by what the file holds.
+        separator: of several labels in one text.
 
     Raises:
         BadData: two targets would do, or the values are of none.
     """
     values = [row[column] for row in sight.rows if row.get(column) not in (None, "")]
-    if chosen.target is not None and chosen.target not in TARGETS_OF[shape]:
-        problem = f"a {shape} has no target {chosen.target}"
+    if chosen is not None and chosen not in TARGETS_OF[shape]:
+        problem = f"a {shape} has no target {chosen}"
         raise BadData(Code.UNCLEAR_FILE, "--target", problem, f"it has {', '.join(TARGETS_OF[shape])}")
     if not values:
         raise BadData(Code.SPLIT_WITHOUT_LABELS, sight.path, f"column '{column}' is empty", "name another: --columns")
@@ -57,9 +54,9 @@ def of_rows(sight: Sight, shape: TaskType, column: str, chosen: Chosen) -> Label
         return _answers(sight, column)
     if shape == "sequence_labelling":
         return _tags(sight, values, column, chosen)
-    target = chosen.target or _target(sight, values, column, chosen.separator)
+    target = chosen or _target(sight, values, column, separator)
     if target == "labels":
-        return _several(sight, values, column, chosen.separator)
+        return _several(sight, values, column, separator)
     if target == "number":
         numbers = [number for value in values if (number := _number(value)) is not None]
         span = f"{min(numbers):g} to {max(numbers):g}" if numbers else "none"
@@ -99,7 +96,7 @@ def _several(sight: Sight, values: Sequence[Any], column: str, separator: str | 
     return Labels("labels", {} if separator is None else {"separator": separator}, _counts(counts, "labels"))
 
 
-def _tags(sight: Sight, values: Sequence[Any], column: str, chosen: Chosen) -> Labels:
+def _tags(sight: Sight, values: Sequence[Any], column: str, chosen: Target | None) -> Labels:
     rows = [[*map(str, value)] for value in values if isinstance(value, list)]
     if any(not isinstance(tag, str) for value in values for tag in value):
         problem = f"column '{column}' holds numbers in place of tags"
@@ -110,10 +107,10 @@ def _tags(sight: Sight, values: Sequence[Any], column: str, chosen: Chosen) -> L
     prefixed = [tag for tag in counts if tag[1:2] == "-" and tag[0] in "BIESLUM" and len(tag) > 2]
     others = [tag for tag in counts if tag not in prefixed and tag != tag_schemes.OUTSIDE]
     has_outside = tag_schemes.OUTSIDE in counts
-    if chosen.target is None and others and (prefixed or has_outside):
+    if chosen is None and others and (prefixed or has_outside):
         problem = f"column '{column}' has tags such as {others[0]} beside {(prefixed or ['O'])[0]}: spans, or tags?"
         raise BadData(Code.UNCLEAR_FILE, sight.path, problem, "choose: --target spans, or --target tags")
-    if chosen.target == "tags" or (chosen.target is None and not prefixed):
+    if chosen == "tags" or (chosen is None and not prefixed):
         return Labels("tags", {}, _counts(counts, "tags"))
     scheme = tag_schemes.looks_like(rows)
     if scheme == "io" and all(tag_schemes.fits(row, "iob1") for row in rows):
