@@ -7,15 +7,12 @@ result.
 import importlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from adaptbert.base.expansion import Expansion
 from adaptbert.codes import Code
 from adaptbert.errors import BadParams, UserError, nearest, raise_all
 from adaptbert.runtime.params import expanded_ladder
-
-if TYPE_CHECKING:
-    from adaptbert.runtime.stage import Stage
 
 STAGES = Path("stages")
 
@@ -30,7 +27,7 @@ def check_all(document: Mapping[str, Any], file: Path) -> None:
     except (UserError, LookupError, TypeError, AttributeError):  # which the stage `ladder` reports
         ladder = Expansion()
     for module in sorted(path.stem for path in STAGES.glob("*.py") if path.stem != "__init__"):
-        stage: Stage = importlib.import_module(f"stages.{module}").STAGE
+        stage = importlib.import_module(f"stages.{module}").STAGE
         errors |= {str(error): error for error in stage.check(document, file, ladder)}
         known |= {stage.name, *(name for name in stage.sections() if name not in stage.at)}
     raise_all([*errors.values(), *(_unknown(name, sorted(known), file) for name in sorted(set(document) - known))])
