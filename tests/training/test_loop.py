@@ -6,7 +6,6 @@ from collections.abc import Mapping
 import pytest
 import pytorch_lightning as pl
 import torch
-from adaptbert.model.architecture import parameters
 from transformers import BertForMaskedLM
 
 from adaptbert.pretraining.heldout_evaluation import HeldOut, sets_in
@@ -201,14 +200,3 @@ def test_a_module_in_eval_mode_is_refused(corpus: TokenizedCorpus) -> None:
     made.model.bert.encoder.layer[1].eval()
     with pytest.raises(AssertionError, match=r"model.bert.encoder.layer.1.* is in eval mode: its dropout would be off"):
         fit(made, batches(corpus), plan(), tiny.no_record())
-
-
-def test_parameters_are_counted_once() -> None:
-    model = BertForMaskedLM(tiny.config())
-    shared = model.cls.predictions.decoder.weight
-    assert shared is model.bert.embeddings.word_embeddings.weight
-    size, hidden = tiny.tokenizer().size, 32
-    layer = 4 * (hidden * hidden + hidden) + 2 * hidden * 64 + 64 + hidden + 4 * hidden
-    embeddings = (size + tiny.POSITIONS + 2) * hidden + 2 * hidden
-    head = hidden * hidden + hidden + 2 * hidden + size
-    assert parameters(model) == embeddings + 2 * layer + head
