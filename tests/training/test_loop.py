@@ -9,7 +9,6 @@ import pytorch_lightning as pl
 import torch
 from transformers import BertForMaskedLM
 
-from adaptbert.model.architecture import parameters
 from adaptbert.pretraining.heldout_evaluation import HeldOut, sets_in
 from adaptbert.pretraining.masked_lm import MaskedBatch, MaskedBatches, MaskedLM
 from adaptbert.runtime.tracking.run import Run
@@ -236,4 +235,4 @@ def test_parameters_are_counted_once() -> None:
     layer = 4 * (hidden * hidden + hidden) + 2 * hidden * 64 + 64 + hidden + 4 * hidden
     embeddings = (size + tiny.POSITIONS + 2) * hidden + 2 * hidden
     head = hidden * hidden + hidden + 2 * hidden + size
-    assert parameters(model) == embeddings + 2 * layer + head
+    assert model.num_parameters() == embeddings + 2 * layer + head
