@@ -92,12 +92,6 @@ def test_every_size_has_an_upper_bound() -> None:
             "309,237,645,312 weights in 96 layers, more than 20,000,000,000\n  write smaller sizes; "
             "BERT-base has 12 layers of 768 and 3072",
         ),
-        (
-            "finetune.section.search",
-            {"seeds": 1, "learning_rate": [n / 100 for n in range(1, 41)], "epochs": [float(n) for n in range(1, 41)],
-             "global_batch_size": [32 * n for n in range(1, 41)]},
-            "64,000 combinations are more than 10,000 trials\n  give fewer values",
-        ),
     ],
 )  # fmt: skip
 def test_a_zero_too_many(key: str, value: Any, most: int | str) -> None:
