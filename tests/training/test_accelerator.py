@@ -62,7 +62,7 @@ def there() -> Iterator[Apart]:
 def fine_tuned(
     kind: str, target: str, options: dict[str, Any], r_drop: Any = None, weights: list[float] | None = None
 ) -> dict[str, int]:
-    shape = shapes.shape_of(tiny_tasks.described(kind, target), tiny_tasks.options(kind, target, **options), weights)
+    shape = shapes.shape_of(tiny_tasks.described(kind, target), tiny_tasks.options(kind, **options), weights)
     model = model_of(shape)
     trained = shape.extend(model)
     module = FineTuning(model, trained, tiny_params.optim(), STEPS, r_drop)
