@@ -50,20 +50,25 @@ class Team:
         }.items()}  # fmt: skip
         self.run(f"git init -q --bare {home}/repository; git remote add origin {home}/repository", self.first.root)
         self.run("git push -q --set-upstream origin HEAD", self.first.root)
-        folder = self.first.root
-        for line in (line for block in blocks(PAGE) if block.language == "sh" for line in block.text.splitlines()):
-            if re.search(skip, line):
-                continue
-            if line.startswith("cd "):
-                folder = home / line.removeprefix("cd ")
-            else:
-                printed = self.run(line, home if line.startswith("git clone") else folder)
-                if line.startswith("adaptbert use"):
-                    adapt(folder)
-                if folder.name == "project" and line in ("dvc status", "dvc repro"):
-                    assert UP_TO_DATE in printed, printed
-                if line == "dvc repro --allow-missing":
-                    assert "Running" not in printed
+        for block in blocks(PAGE):
+            folder = self.first.root
+            for line in block.text.splitlines() if block.language == "sh" else ():
+                if re.search(skip, line):
+                    continue
+                if line.startswith("cd "):
+                    folder = home / line.removeprefix("cd ")
+                else:
+                    self.judged(line, folder)
+                    if line.startswith("adaptbert use"):
+                        adapt(folder)
+
+    def judged(self, line: str, folder: Path) -> None:
+        """What the page says of its commands."""
+        printed = self.run(line, self.home if line.startswith("git clone") else folder)
+        if folder.name == "project" and line in ("dvc status", "dvc repro"):
+            assert UP_TO_DATE in printed, printed
+        if line == "dvc repro --allow-missing":
+            assert "Running" not in printed
 
     def run(self, line: str, folder: Path, refused: bool = False) -> str:
         environment = {**self.first.env, "PYTHONPATH": str(folder), "PYTHON": sys.executable}
