@@ -40,9 +40,8 @@ class Team:
         self.home = home
         self.first = clone(home / "first", home)
         del self.first.env["PREFECT_API_URL"]  # the flow brings its own server
-        files = (("zh_general", 300), ("zh_domain_weibo", 300))
-        files += tuple((f"zh_task_ewect_usual.{split}", count) for split, count in (("train", 80), ("dev", 30)))
-        for seed, (name, count) in enumerate((*files, ("zh_task_ewect_usual.test", 30))):
+        splits = {f"zh_task_ewect_usual.{split}": rows for split, rows in (("train", 80), ("dev", 30), ("test", 30))}
+        for seed, (name, count) in enumerate({"zh_general": 300, "zh_domain_weibo": 300, **splits}.items()):
             write(home / f"text/{name}.jsonl.gz", "general" if name == "zh_general" else "domain", count, seed)
         write(home / "zh_general.jsonl.gz", "general", 310, 0)
         self.places = {name: home / path for name, path in {
