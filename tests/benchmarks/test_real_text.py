@@ -64,7 +64,7 @@ def test_a_study_gets_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     rows = [{"id": f"r{n}", "text": "文本", "source": ("xwlb", "niutrans-modern")[n % 2]} for n in range(6)]
     (data / "zh_general.jsonl.gz").write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in rows).encode()))
     (data / "zh_task_ewect_usual.dev.jsonl.gz").write_bytes(b"rows")
-    monkeypatch.setattr(studies.subprocess, "run", lambda *_, **__: None)
+    monkeypatch.setattr("benchmarks.studies.subprocess.run", lambda *_, **__: None)
     studies.prepare("weibo", data, project)
     for file, kept in (("zh_general", rows[::2]), ("zh_histories", rows[1::2])):
         lines = gzip.decompress((project / f"data/own/{file}.jsonl.gz").read_bytes()).decode().splitlines()

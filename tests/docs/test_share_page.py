@@ -40,9 +40,8 @@ class Team:
         self.home = home
         self.first = clone(home / "first", home)
         del self.first.env["PREFECT_API_URL"]  # the flow brings its own server
-        files = (("zh_general", 300), ("zh_domain_weibo", 300))
-        files += tuple((f"zh_task_ewect_usual.{split}", count) for split, count in (("train", 80), ("dev", 30)))
-        for seed, (name, count) in enumerate((*files, ("zh_task_ewect_usual.test", 30))):
+        splits = {f"zh_task_ewect_usual.{split}": rows for split, rows in (("train", 80), ("dev", 30), ("test", 30))}
+        for seed, (name, count) in enumerate({"zh_general": 300, "zh_domain_weibo": 300, **splits}.items()):
             write(home / f"text/{name}.jsonl.gz", "general" if name == "zh_general" else "domain", count, seed)
         write(home / "zh_general.jsonl.gz", "general", 310, 0)
         self.places = {name: home / path for name, path in {
@@ -50,20 +49,25 @@ class Team:
         }.items()}  # fmt: skip
         self.run(f"git init -q --bare {home}/repository; git remote add origin {home}/repository", self.first.root)
         self.run("git push -q --set-upstream origin HEAD", self.first.root)
-        folder = self.first.root
-        for line in (line for block in blocks(PAGE) if block.language == "sh" for line in block.text.splitlines()):
-            if re.search(skip, line):
-                continue
-            if line.startswith("cd "):
-                folder = home / line.removeprefix("cd ")
-            else:
-                printed = self.run(line, home if line.startswith("git clone") else folder)
-                if line.startswith("adaptbert use"):
-                    adapt(folder)
-                if folder.name == "project" and line in ("dvc status", "dvc repro"):
-                    assert UP_TO_DATE in printed, printed
-                if line == "dvc repro --allow-missing":
-                    assert "Running" not in printed
+        for block in blocks(PAGE):
+            folder = self.first.root
+            for line in block.text.splitlines() if block.language == "sh" else ():
+                if re.search(skip, line):
+                    continue
+                if line.startswith("cd "):
+                    folder = home / line.removeprefix("cd ")
+                else:
+                    self.judged(line, folder)
+                    if line.startswith("adaptbert use"):
+                        adapt(folder)
+
+    def judged(self, line: str, folder: Path) -> None:
+        """What the page says of its commands."""
+        printed = self.run(line, self.home if line.startswith("git clone") else folder)
+        if folder.name == "project" and line in ("dvc status", "dvc repro"):
+            assert UP_TO_DATE in printed, printed
+        if line == "dvc repro --allow-missing":
+            assert "Running" not in printed
 
     def run(self, line: str, folder: Path, refused: bool = False) -> str:
         environment = {**self.first.env, "PYTHONPATH": str(folder), "PYTHON": sys.executable}
