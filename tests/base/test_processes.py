@@ -1,5 +1,6 @@
 """The cores that a process may use: of its affinity, and of the quota of its container."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,6 @@ def test_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str,
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     monkeypatch.setattr(processes, "GROUP", tmp_path)
-    monkeypatch.setattr(processes.os, "sched_getaffinity", lambda _: {3, 4, 5, 9}, raising=False)
-    monkeypatch.setattr(processes.os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3, 4, 5, 9}, raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
     assert processes.cores() == cores

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptbert.runtime.tracking.recorder import SECONDS, Recorder
+from adaptbert.runtime.tracking.recorder import Recorder
 from adaptbert.runtime.tracking.run import open_run
 from tests.support.project import free_port, wait_until
 from tests.support.stores import (
@@ -38,7 +38,6 @@ def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("seconds", [1.0, pytest.param(SECONDS, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "kind", [None, Deaf, Broken, Limited, Slow, Dying], ids=lambda kind: kind.__name__ if kind else "Refused"
 )
@@ -47,9 +46,9 @@ def test_a_bad_server_costs_limited_time_and_one_line(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
     kind: type[Server] | None,
-    seconds: float,
 ) -> None:
     """And the stages that begin in the next minutes none at all."""
+    seconds = 1.0
     with serving(kind or Server) as uri:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", uri if kind else f"http://127.0.0.1:{free_port()}")
         assert stage(seconds) < seconds + SLACK
