@@ -217,7 +217,7 @@ SPANS = {"shape": "sequence_labelling", "target": "spans", "tag_scheme": "bio"}
         (CollectTaskParams, {**TASK, **QA, "labels": ["x"]}, "AB-111 .*'answer' takes no 'labels'"),
         (CollectTaskParams, {**TASK, **QA, "map_labels": {"a": "b"}}, "AB-111 .*'answer' takes no 'map_labels'"),
         (CollectTaskParams, {**TASK, **QA, "positive": "1"}, "AB-111 .*'answer' takes no 'positive'"),
-        (CollectTaskParams, {**TASK, "map_labels": {0: "neg"}}, "AB-100 .*map_labels.0: .* an integer 0\n  write it in"),
+        (CollectTaskParams, {**TASK, "map_labels": {0: "neg"}}, "AB-100 .*map_labels.0: .* integer 0\n  write it in"),
         (CollectTaskParams, {**TASK, "separator": ";"}, "AB-111 .*'class' takes no 'separator'"),
         (CollectTaskParams, {**TASK, "target": "labels", "separator": ""}, "AB-100 .*separator"),
         (CollectTaskParams, {**TASK, "range": [0.0, 1.0]}, "AB-111 .*'class' takes no 'range'"),
