@@ -39,6 +39,7 @@ def step(comparison: Comparison) -> Step:
 def test_its_question_is_the_only_one_and_not_primary(comparison: Comparison) -> None:
     task = comparison.tasks[0]
     assert [each.name for each in task.steps if "domain_again" in (each.arm, each.other)] == ["aa/domain_again"]
+    assert {each.name for each in task.steps if each.primary} == set(PRIMARY), "it costs the others nothing"
     aa = step(comparison)
     assert (aa.arm, aa.other, aa.primary, aa.verdict, aa.p_holm) == (
         "domain_again", "domain", False, "descriptive", None,
@@ -48,12 +49,6 @@ def test_its_question_is_the_only_one_and_not_primary(comparison: Comparison) ->
     assert aa.difference.low is not None
     assert aa.difference.high is not None
     assert aa.difference.low < 0 < aa.difference.high
-
-
-def test_the_primary_family_is_that_without_it(made: Simulated, comparison: Comparison) -> None:
-    """So that it costs the others nothing in Holm's method."""
-    primary = {each.name for each in comparison.tasks[0].steps if each.primary}
-    assert primary == set(PRIMARY)
 
 
 def test_named_it_has_a_verdict_and_it_is_no_gain(made: Simulated) -> None:

@@ -18,27 +18,19 @@ from adaptbert.finetuning.metrics.cell_metrics import CellMetrics
 from tests.support.simulated import Simulated, compared, simulate
 from tests.support.simulated_rungs import BITS, DRAWS_APART
 
-STARTS, DRAWS, SEEDS = ("small", "base"), 2, (1, 2, 3)
+STARTS, SEEDS = ("small", "base"), (1, 2, 3)
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Simulated:
-    return simulate(tmp_path_factory.mktemp("recipe"), starts=STARTS, draws=DRAWS, seeds=SEEDS)
-
-
-@pytest.fixture(scope="module")
-def several(made: Simulated) -> Comparison:
-    return compared(made)
-
-
-def test_a_seed_has_the_mean_of_its_draws_and_every_run_is_kept(made: Simulated, several: Comparison) -> None:
+def test_a_seed_has_the_mean_of_its_draws_and_every_run_is_kept(several_recipe: Simulated, several: Comparison) -> None:
     for task in several.tasks:
         domain, general = task.arm("domain"), task.arm("general")
         assert domain is not None
         assert general is not None
         assert (domain.planned, general.planned) == ([1, 2], [0])
         for draw in (1, 2):
-            cell = CellMetrics.read(made.root / f"metrics/finetune/{task.task}-domain-{task.start}-{draw}.json")
+            cell = CellMetrics.read(
+                several_recipe.root / f"metrics/finetune/{task.task}-domain-{task.start}-{draw}.json"
+            )
             assert domain.by_draw[draw] == {seed.seed: seed.test[task.metric] for seed in cell.seeds}
         assert domain.scores == {seed: mean(domain.by_draw[draw][seed] for draw in (1, 2)) for seed in SEEDS}
         assert general.scores == general.by_draw[0]
@@ -94,9 +86,9 @@ def test_the_draws_of_a_rung_stand_together(several: Comparison) -> None:
     assert groups["task_transfer/section-domain-base"].below == "domain_transfer/domain-base"
 
 
-def test_one_more_draw_costs_what_the_first_did(made: Simulated, several: Comparison, tmp_path: Path) -> None:
+def test_one_more_draw_costs_what_the_first_did(several_recipe: Simulated, several: Comparison, tmp_path: Path) -> None:
     rungs = [rung for rung in several.rungs if rung.draw == 1]
-    cells = [key for key, cell in made.ladder.finetune.items() if cell.draw == 1]
+    cells = [key for key, cell in several_recipe.ladder.finetune.items() if cell.draw == 1]
     assert (len(rungs), len(cells)) == (2 * 6, 2 * 2 * 4)
     fine_tuning = len(cells) * len(SEEDS)
     assert several.one_more_draw == Cost(
@@ -156,8 +148,9 @@ def test_plots_have_a_row_for_every_run(several: Comparison, tmp_path: Path) -> 
     assert len(runs) == len(rows) == 2 * (2 * 3 + 4 * 2 * 3)
     assert {row["draw"] for row in rows if row["arm"] == "general"} == {"0"}
     with (tmp_path / "plots/bits_per_char/domain.csv").open(encoding="utf-8") as file:
-        rungs = {(row["start"], row["rung"], row["draw"]) for row in csv.DictReader(file)}
-    assert ("base", "domain_transfer/domain-base", "2") in rungs
+        ends = {(row["rung"], row["draw"]): [*row.values()][-2:] for row in csv.DictReader(file)}
+    assert ends["task_transfer/section-domain-base", "1"] == ["3050000", "2.46"], "with the rungs below"
+    assert ("domain_transfer/domain-base", "2") in ends
     names = {path.name for path in (tmp_path / "plots/confusion").iterdir()}
     assert names == {"section-small.csv", "section-base.csv", "mention-small.csv", "mention-base.csv"}
 

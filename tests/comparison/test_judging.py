@@ -66,11 +66,6 @@ def test_p_is_adjusted_over_the_primary_questions_of_all_tasks(repeated: Compari
     assert len(p_values) == 4, "two questions on two tasks"
 
 
-def test_a_step_that_harms_is_called_a_loss(tmp_path: Path) -> None:
-    harmed = simulate(tmp_path, draws=3, accuracy=ACCURACY | {"domain_task": 0.50}, tasks=["section"])
-    assert step_of(compared(harmed), "task_transfer_after_domain").verdict == "loss"
-
-
 def test_equal_arms_whose_draws_lie_apart_are_hardly_ever_shown_to_differ(tmp_path: Path) -> None:
     shown = 0
     equal = dict.fromkeys(ACCURACY, 0.6)

@@ -7,7 +7,6 @@ from statistics import mean
 import pytest
 
 from adaptbert.base.files import read_json, write_json
-from adaptbert.comparison.evaluation.baselines import baseline_scores
 from adaptbert.comparison.read_rungs import on_checkpoints
 from adaptbert.comparison.records import Comparison
 from adaptbert.comparison.report.page import render
@@ -18,8 +17,9 @@ from adaptbert.comparison.tables.text_table import comparison_table
 from adaptbert.rows.labelled_set import split, subset
 from adaptbert.rows.task_description import TaskDescription
 from tests.support.simulated import LIFTED, Simulated, compared, simulate
-from tests.support.simulated_rows import LABELS, TYPES
+from tests.support.simulated_rows import LABELS
 from tests.support.simulated_rungs import BITS
+from tests.support.tiny_tasks import baseline_scores
 
 EFFECTS = {*GAINS, "loss"}
 PRIMARY_OF_ALL = {"domain_text", "task_transfer_after_domain"}
@@ -67,14 +67,6 @@ def test_scores_are_those_of_the_predictions(simulated: Simulated, comparison: C
     by_seed = zip(*(scores.f1 for scores in task.inspection.classes), strict=True)
     macro = [sum(scores) / len(LABELS) for scores in by_seed]
     assert macro == pytest.approx([seed["test/f1_macro"] for seed in cell["seeds"]])
-
-
-def test_spans_are_counted_by_type(comparison: Comparison) -> None:
-    inspection = comparison.tasks[1].inspection
-    assert inspection is not None
-    assert inspection.confusion is not None
-    assert inspection.confusion.labels == ["O", *TYPES]
-    assert [scores.label for scores in inspection.classes] == TYPES
 
 
 def test_the_dev_split_chooses(simulated: Simulated, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from scipy import stats
 
-from adaptbert.comparison.records import Detectable, Needed, Step, Task
+from adaptbert.comparison.records import Detectable, Step, Task
 from adaptbert.comparison.statistics.intervals import Difference
 from adaptbert.comparison.statistics.spread import Variance
 from adaptbert.comparison.statistics.verdicts import Verdict
@@ -34,7 +34,3 @@ def answered(
         detectable=Detectable(1.5 * half, 1.2 * half, 2.0 * half),
         needed=None,
     )
-
-
-def needing(step: Step, needed: Needed) -> Step:
-    return replace(step, needed=needed)

@@ -8,9 +8,6 @@ import pytest
 from adaptbert.comparison.records import Comparison
 from adaptbert.comparison.report import overview
 from adaptbert.comparison.report.page import render
-from adaptbert.comparison.report.terms import VERDICTS
-from adaptbert.comparison.tables.metrics_json import summary
-from adaptbert.comparison.tables.text_table import comparison_table
 from tests.support.page_reader import Reader
 from tests.support.simulated import ACCURACY, compared, simulate
 
@@ -118,19 +115,6 @@ def test_the_first_screen_says_what_is_lacking_and_what_it_costs(page: str) -> N
     assert "Each step before it was trained once (one draw); trained again with another seed, it may give " in head
     assert "Verdicts need at least two draws (<code>ladder.draws: 2</code> in params.yaml): " in head
     assert "要下结论，至少需要两次独立训练（params.yaml 中 <code>ladder.draws: 2</code>）：" in head
-
-
-def test_table_and_file_give_the_differences_without_a_verdict(sure: Comparison) -> None:
-    metrics = summary(sure)
-    steps = [step for task in ("section", "mention") for step in metrics[task]["small"]["steps"].values()]
-    assert {step["verdict"] for step in steps} == {"one_draw", "descriptive"}
-    assert not any("p_holm" in step for step in steps)
-    assert all("interval" in step for step in steps)
-    assert metrics["replicated"] == []
-    lines = [line for line in comparison_table(metrics).splitlines() if " - " in line]
-    assert len(lines) == len(steps)
-    for line in lines:
-        assert line.endswith((VERDICTS["one_draw"].en, VERDICTS["descriptive"].en))
 
 
 def test_a_draw_without_a_result_leaves_one(tmp_path: Path) -> None:

@@ -30,9 +30,10 @@ def page(comparison: Comparison) -> str:
     return render(comparison)
 
 
-@pytest.fixture(scope="module", params=["one draw", "three draws"])
-def any_page(request: pytest.FixtureRequest, comparison: Comparison, repeated: Comparison) -> str:
-    return render(comparison if request.param == "one draw" else repeated)
+@pytest.fixture(scope="module", params=["comparison", "repeated", "several"])
+def any_page(request: pytest.FixtureRequest) -> str:
+    """Of one draw, of three, and of two starts."""
+    return render(request.getfixturevalue(request.param))
 
 
 def test_the_page_is_well_formed_and_fetches_nothing(any_page: str) -> None:

@@ -19,13 +19,6 @@ from adaptbert.comparison.starts import Ranking
 from tests.support.page_reader import Reader, seen
 from tests.support.simulated import compared, simulate
 
-NAMES = ("small", "base")
-
-
-@pytest.fixture(scope="module")
-def several(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
-    return compared(simulate(tmp_path_factory.mktemp("recipe"), starts=NAMES, draws=2))
-
 
 @pytest.fixture(scope="module")
 def page(several: Comparison) -> str:
@@ -35,15 +28,6 @@ def page(several: Comparison) -> str:
 def same_numbers(words: Words) -> bool:
     numbers = [re.findall(r"[+−]?\d+(?:\.\d+)?", text) for text in (words.en, words.zh)]
     return sorted(numbers[0]) == sorted(numbers[1])
-
-
-def test_the_page_is_well_formed_and_in_both_languages(page: str) -> None:
-    read = Reader(page)
-    assert read.open == []
-    assert len(read.ids) == len(set(read.ids))
-    assert set(read.labelled_by) <= set(read.ids)
-    assert {address[1:] for address in read.addresses if address.startswith("#")} <= set(read.ids)
-    assert len(read.text["en"]) == len(read.text["zh-Hans"])
 
 
 def test_every_run_is_a_dot_and_a_number(several: Comparison, page: str) -> None:
@@ -258,14 +242,10 @@ def test_the_section_has_every_arm_of_every_start(several: Comparison, page: str
             if each.verdict is not None and each.difference is not None
         ]
         assert len(chips) == 6
-    assert "their general pre-training was not repeated" in starts.notes(several)[0].en
-    assert "The questions between the starts of a task are a family of their own" in starts.notes(several)[0].en
-    assert "起点之间的问题自成一族" in starts.notes(several)[0].zh
+    assert "The questions between the starts of a task are a family of their own" in page
     assert {each.verdict for ranking in several.rankings for arm in ranking.arms for each in arm.standings[1:]} == {
         "one_draw"
     }, "both starts began with random weights"
-    public = dataclasses.replace(several, began_from={"base": "hub/model"})
-    assert "elsewhere is not counted: base" in starts.notes(public)[1].en
 
 
 def test_one_start_has_no_section_and_no_choice(comparison: Comparison) -> None:

@@ -1,6 +1,5 @@
 """Views of one comparison: comparison.json, the text table, the plots, and the stage that writes them."""
 
-import csv
 import json
 import re
 from pathlib import Path
@@ -12,7 +11,6 @@ from adaptbert.base.ladder import LadderConfig
 from adaptbert.comparison.questions import PRIMARY
 from adaptbert.comparison.records import Comparison
 from adaptbert.comparison.tables.metrics_json import summary
-from adaptbert.comparison.tables.plot_data import write_plots
 from adaptbert.comparison.tables.text_table import aligned, comparison_table
 from stages.compare import CompareParams, compare
 from tests.support.simulated import ARMS, Simulated, simulate
@@ -112,18 +110,6 @@ def test_baselines_have_intervals_in_table_and_file(comparison: Comparison) -> N
 def test_columns_are_aligned_with_chinese_names() -> None:
     lines = aligned([["任务", "f1"], ["a", "51.2"]], left=(0,)).splitlines()
     assert lines == ["任务    f1", "-" * 10, "a     51.2"]
-
-
-def test_plots_hold_every_seed_and_every_point(comparison: Comparison, tmp_path: Path) -> None:
-    write_plots(comparison, tmp_path / "plots")
-    with (tmp_path / "plots/scores/section.csv").open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == 6 * 3
-    assert {row["arm"] for row in rows} == set(ARMS)
-    with (tmp_path / "plots/bits_per_char/domain.csv").open(encoding="utf-8") as file:
-        ends = {row["rung"]: (int(row["tokens"]), float(row["bits_per_char"])) for row in csv.DictReader(file)}
-    assert ends["task_transfer/section-domain"] == (3_050_000, pytest.approx(2.46))
-    assert (tmp_path / "plots/confusion/mention.csv").is_file()
 
 
 def run_stage(simulated: Simulated, folder: Path, params: CompareParams) -> None:

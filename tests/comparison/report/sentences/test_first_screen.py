@@ -45,7 +45,7 @@ def test_the_page_begins_with_leaks_gaps_failures_and_the_price(comparison: Comp
         "Planned and without a result: mention-scratch.",
         "section: Seeds that predict one class only: task (1 of 3).",
         "All training of the arms on this page, of their rungs and in fine-tuning: 12.3 M tokens, 457 TFLOP. Other "
-        "training is not counted; hours and energy are in MLflow.",
+        "training is not counted; hours are in MLflow.",
     ]
     page = render(troubled)
     head = page[page.index("<header>") : page.index("</header>")]
