@@ -19,6 +19,7 @@ from adaptbert.comparison.tables.metrics_json import summary
 from adaptbert.comparison.tables.text_table import comparison_table
 from adaptbert.finetuning.metrics.cell_metrics import CellMetrics, SearchMetrics, TrialMetrics
 from tests.support.judged_steps import difference
+from tests.support.known import known
 from tests.support.page_reader import Reader
 from tests.support.simulated import ARMS, compared, simulate
 
@@ -101,8 +102,7 @@ def test_the_page_says_what_it_must(comparison: Comparison, page: str) -> None:
         assert f"<code>{arm}</code>" in page
     for task in comparison.tasks:
         for arm in task.arms:
-            assert arm.interval is not None
-            assert f"<b>{100 * arm.interval.mean:.1f}</b>" in page
+            assert f"<b>{100 * known(arm.interval).mean:.1f}</b>" in page
             for score in arm.scores.values():
                 assert f">{100 * score:.1f}</span>" in page
 
@@ -125,11 +125,10 @@ def test_the_chosen_arm_is_looked_at_closely(comparison: Comparison, page: str) 
 
 def test_many_classes_are_a_table_and_no_picture(comparison: Comparison) -> None:
     task = comparison.tasks[0]
-    assert task.inspection is not None
-    many = [dataclasses.replace(task.inspection.classes[0], label=f"class {n}") for n in range(60)]
+    many = [dataclasses.replace(known(task.inspection).classes[0], label=f"class {n}") for n in range(60)]
     labels = [scores.label for scores in many]
     mixed = Confusion(labels, {gold: dict.fromkeys(labels, 1.0) for gold in labels})
-    inspection = dataclasses.replace(task.inspection, classes=many, confusion=mixed)
+    inspection = dataclasses.replace(known(task.inspection), classes=many, confusion=mixed)
     page = render(dataclasses.replace(comparison, tasks=[dataclasses.replace(task, inspection=inspection)]))
     assert "class 59</th>" in page
     assert 'class="confusion"' not in page
@@ -147,9 +146,8 @@ def test_many_classes_are_a_table_and_no_picture(comparison: Comparison) -> None
 )
 def test_every_kind_of_task_has_its_words(comparison: Comparison, shape: str, target: str, metric: str) -> None:
     task = comparison.tasks[0]
-    assert task.inspection is not None
     nothing = {"confusion": None} | ({"calibration": None, "errors": [], "classes": []} if target == "number" else {})
-    inspection = dataclasses.replace(task.inspection, **nothing)  # type: ignore[arg-type]
+    inspection = dataclasses.replace(known(task.inspection), **nothing)  # type: ignore[arg-type]
     other = dataclasses.replace(task, task_type=shape, target=target, metric=metric, inspection=inspection)
     baseline = {"majority": task.baselines["majority"]}
     other = dataclasses.replace(other, baselines=baseline, beside_baselines={"majority": difference(0.3, 0.1)})
@@ -172,9 +170,8 @@ def test_own_text_is_not_called_a_demonstration(comparison: Comparison) -> None:
 def test_names_from_data_cannot_become_markup(comparison: Comparison) -> None:
     task = comparison.tasks[0]
     assert task.inspection is not None
-    assert task.inspection.confusion is not None
     evil = "<script>alert(1)</script>"
-    mixed = task.inspection.confusion
+    mixed = known(task.inspection.confusion)
     rename = {label: evil if label == "Lead" else label for label in mixed.labels}
     inspection = dataclasses.replace(
         task.inspection,

@@ -16,6 +16,7 @@ from adaptbert.comparison.report.sentences import tasks as task_sentences
 from adaptbert.comparison.report.terms import STANDS, Words, change
 from adaptbert.comparison.rungs import Cost
 from adaptbert.comparison.starts import Ranking
+from tests.support.known import known
 from tests.support.page_reader import Reader, seen
 from tests.support.simulated import compared, simulate
 
@@ -46,9 +47,7 @@ def test_every_run_is_a_dot_and_a_number(several: Comparison, page: str) -> None
 
 def test_words_follow_what_was_repeated(several: Comparison, page: str) -> None:
     task = several.tasks[0]
-    step, plain = task.step("domain_transfer"), task.step("pretrain")
-    assert step is not None
-    assert plain is not None
+    step, plain = known(task.step("domain_transfer")), known(task.step("pretrain"))
     text = sentences.step(step, task, 0.95, several.worth)
     assert f"; 2 draws, 3 seeds, 300 test rows with {task.test_texts} different texts)" in text.en
     assert f"；独立训练 2 次、3 个种子、300 行测试数据（{task.test_texts} 种不同文本））" in text.zh
@@ -80,10 +79,8 @@ def test_answers_name_the_start_of_every_task(several: Comparison) -> None:
     texts = [text for text in overview.verdict(several) if text.en.startswith("The domain text itself: ")]
     assert len(texts) == 1
     for task in several.tasks:
-        step = task.step("domain_text")
-        assert step is not None
-        assert step.difference is not None
-        answer = f"{task.name} {change(step.difference.mean)}"
+        step = known(task.step("domain_text"))
+        answer = f"{task.name} {change(known(step.difference).mean)}"
         assert answer in texts[0].en
         assert answer in texts[0].zh
     on_several = [text.en for text in overview.verdict(several) if text.en.startswith("On at least")]
@@ -161,8 +158,7 @@ def test_budgets_of_starts_are_equal_or_said_to_differ(several: Comparison) -> N
 
 def test_the_order_of_starts_is_that_of_dev_with_the_difference_on_test(several: Comparison) -> None:
     ranking = several.rankings[0]
-    difference = ranking.arms[0].standings[1].difference
-    assert difference is not None
+    difference = known(ranking.arms[0].standings[1].difference)
     text = starts.order(ranking, 0.95)
     dev = [f"{start} {100 * ranking.dev[start]:.1f}" for start in ranking.order]
     assert f"on the dev split, in the arm {ranking.arm}: {dev[0]} and {dev[1]}." in text.en
@@ -182,8 +178,7 @@ def test_starts_that_are_equal_on_dev_have_no_order(several: Comparison) -> None
     assert "The first two are equal there and have no order." in starts.order(tied, 0.95).en
     assert "no order" not in starts.order(ranking, 0.95).en
     assert starts.headline(tied).en == f"On {tied.task}, base and small are equal on the dev split (arm domain)."
-    second = ranking.arms[0].standings[1].verdict
-    assert second is not None
+    second = known(ranking.arms[0].standings[1].verdict)
     assert starts.headline(ranking).en == (
         f"On {ranking.task}, base is ahead of small on the dev split (arm domain); on the test split, small: "
         f"{STANDS[second].en}."

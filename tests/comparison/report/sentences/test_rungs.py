@@ -11,6 +11,7 @@ from adaptbert.comparison.records import Comparison
 from adaptbert.comparison.report.page import render
 from adaptbert.comparison.report.sentences import rungs
 from adaptbert.comparison.rungs import Rung
+from tests.support.known import known
 from tests.support.page_reader import seen
 from tests.support.simulated import ARMS, compared, rearmed, simulate
 
@@ -42,8 +43,7 @@ def test_random_weights_that_no_arm_has_are_measured_on_general_text_alone(compa
         return dataclasses.replace(rung, before=general) if rung.name == "pretrain" else rung
 
     without = dataclasses.replace(comparison, rungs=[partly(rung) for rung in comparison.rungs])
-    row = re.search(r"<code>pretrain</code><small>.*?</tr>", render(without), re.DOTALL)
-    assert row is not None
+    row = known(re.search(r"<code>pretrain</code><small>.*?</tr>", render(without), re.DOTALL))
     assert len(re.findall("<b>", row[0])) == len(comparison.heldout)
     assert len(re.findall(r"<td[^>]*><b>[^<]*</b><small>", row[0])) == 1
 

@@ -13,16 +13,14 @@ from adaptbert.comparison.statistics.intervals import Difference, Interval
 from adaptbert.comparison.tables.metrics_json import summary
 from adaptbert.comparison.tables.text_table import comparison_table
 from tests.support.judged_steps import difference
+from tests.support.known import known
 
 
 def calibrated(task: Task, **changes: float) -> Words:
     assert task.inspection is not None
-    assert task.inspection.calibration is not None
-    calibration = dataclasses.replace(task.inspection.calibration, **changes)  # type: ignore[arg-type]
+    calibration = dataclasses.replace(known(task.inspection.calibration), **changes)  # type: ignore[arg-type]
     inspection = dataclasses.replace(task.inspection, calibration=calibration)
-    sentence = trust.calibration(dataclasses.replace(task, inspection=inspection))
-    assert sentence is not None
-    return sentence
+    return known(trust.calibration(dataclasses.replace(task, inspection=inspection)))
 
 
 def test_confidence_is_judged_by_more_than_chance(comparison: Comparison) -> None:
@@ -83,14 +81,12 @@ def test_a_baseline_is_compared_by_the_interval_of_the_difference(comparison: Co
         in trust.against_baselines(tied, 0.95).en
     )
     gap = difference(0.01, 0.05)
-    assert gap.variance is not None
-    without_rows = dataclasses.replace(gap, variance=dataclasses.replace(gap.variance, parts={"seeds": 1e-4}))
+    without_rows = dataclasses.replace(gap, variance=dataclasses.replace(known(gap.variance), parts={"seeds": 1e-4}))
     sentence = trust.against_baselines(beside(task, 0.6, without_rows), 0.95)
     assert ", which leaves out the test rows), so" in sentence.en
     assert "未计入测试行" in sentence.zh
     for each, standing in ((above, "wins"), (below, "loses"), (tied, "ties")):
-        best = trust.baseline(each)
-        assert best is not None
+        best = known(trust.baseline(each))
         assert best.standing == standing
         texts = trust.against_baselines(each, 0.95)
         decimals = r"[+−]?\d+\.\d+"
@@ -104,8 +100,7 @@ def test_with_one_draw_a_baseline_is_compared_with_these_weights(
 ) -> None:
     """Training the rungs again may turn it round."""
     each = beside(comparison.tasks[0], 0.5, difference(mean, 0.05, draws=draws))
-    best, text = trust.baseline(each), trust.against_baselines(each, 0.95)
-    assert best is not None
+    best, text = known(trust.baseline(each)), trust.against_baselines(each, 0.95)
     assert best.standing == standing
     assert f": on these weights, {each.chosen} " in text.en
     assert f"在这些权重上，{each.chosen} " in text.zh
@@ -132,8 +127,7 @@ def test_how_arm_and_baseline_were_chosen_is_said(comparison: Comparison) -> Non
 
 def test_the_best_of_several_baselines_is_the_one_that_counts(comparison: Comparison) -> None:
     task = comparison.tasks[0]
-    best = trust.baseline(task)
-    assert best is not None
+    best = known(trust.baseline(task))
     assert best.name == "tfidf_logistic"
     assert best.beside == task.beside_baselines["tfidf_logistic"]
     assert trust.against_baselines(task, 0.95).en.startswith("The best baseline on the test split (TF-IDF")
@@ -150,8 +144,7 @@ def test_without_an_interval_a_baseline_is_no_tie(comparison: Comparison) -> Non
     assert sentence.en.endswith(
         f"scores 95.0: {task.chosen} scores 20.0 and has no interval with 2 seeds: the gap is not testable."
     )
-    best = trust.baseline(above)
-    assert best is not None
+    best = known(trust.baseline(above))
     assert best.standing == "higher"
 
 
