@@ -19,7 +19,7 @@ from adaptbert.comparison.tables.metrics_json import summary
 from adaptbert.comparison.tables.text_table import comparison_table
 from tests.support.judged_steps import answered, difference
 from tests.support.known import known
-from tests.support.page_reader import seen
+from tests.support.page_reader import same_numbers, seen
 from tests.support.simulated import ARMS, compared, rearmed, simulate
 
 
@@ -66,7 +66,7 @@ def test_the_page_begins_with_an_answer_to_every_primary_question(comparison: Co
     excluded = "未证实提升；排除了 1.0 分及以上的下降"
     assert texts[0].zh == f"领域文本本身：值得（task0 {size}；task2 {size}）；{excluded}（task1 {size}）。"
     assert texts[-1] == repetition.once(several)
-    assert all(sorted(re.findall(r"\d", each.en)) == sorted(re.findall(r"\d", each.zh)) for each in texts)
+    assert all(map(same_numbers, texts))
     page = render(several)
     assert page.index('class="answer"') < page.index('class="notice"') < page.index('class="matrix"')
     assert page.index('class="matrix"') < page.index('class="card"')

@@ -20,7 +20,7 @@ from adaptbert.comparison.tables.text_table import comparison_table
 from adaptbert.finetuning.metrics.cell_metrics import CellMetrics, SearchMetrics, TrialMetrics
 from tests.support.judged_steps import difference
 from tests.support.known import known
-from tests.support.page_reader import Reader
+from tests.support.page_reader import Reader, same_numbers
 from tests.support.simulated import ARMS, compared, simulate
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
@@ -72,8 +72,7 @@ def test_no_number_of_a_sentence_differs_between_the_languages(comparison: Compa
         texts += [task_sentences.best(task, 0.95), trust.against_baselines(task, 0.95)]
         texts += [trust.calibration(task)]  # type: ignore[list-item]
         for sentence in texts:
-            decimals = r"[+−]?\d+\.\d+"
-            assert sorted(re.findall(decimals, sentence.en)) == sorted(re.findall(decimals, sentence.zh))
+            assert same_numbers(sentence)
 
 
 def test_how_often_a_verdict_errs_follows_from_the_confidence(comparison: Comparison) -> None:

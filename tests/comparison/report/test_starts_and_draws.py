@@ -13,22 +13,17 @@ from adaptbert.comparison.report.page import render
 from adaptbert.comparison.report.sentences import captions, repetition, rungs, starts, trust
 from adaptbert.comparison.report.sentences import steps as sentences
 from adaptbert.comparison.report.sentences import tasks as task_sentences
-from adaptbert.comparison.report.terms import STANDS, Words, change
+from adaptbert.comparison.report.terms import STANDS, change
 from adaptbert.comparison.rungs import Cost
 from adaptbert.comparison.starts import Ranking
 from tests.support.known import known
-from tests.support.page_reader import Reader, seen
+from tests.support.page_reader import Reader, same_numbers, seen
 from tests.support.simulated import compared, simulate
 
 
 @pytest.fixture(scope="module")
 def page(several: Comparison) -> str:
     return render(several)
-
-
-def same_numbers(words: Words) -> bool:
-    numbers = [re.findall(r"[+−]?\d+(?:\.\d+)?", text) for text in (words.en, words.zh)]
-    return sorted(numbers[0]) == sorted(numbers[1])
 
 
 def test_every_run_is_a_dot_and_a_number(several: Comparison, page: str) -> None:

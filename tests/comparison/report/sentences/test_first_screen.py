@@ -1,7 +1,6 @@
 """What stands before the answers: leaks, gaps, failures, the price."""
 
 import dataclasses
-import re
 from typing import get_args
 
 from adaptbert.comparison.records import Comparison, Needed
@@ -14,6 +13,7 @@ from adaptbert.comparison.statistics.designs import Design
 from adaptbert.comparison.statistics.verdicts import GAINS, Verdict
 from tests.support.judged_steps import answered
 from tests.support.known import known
+from tests.support.page_reader import same_numbers
 
 
 def test_the_page_begins_with_leaks_gaps_failures_and_the_price(comparison: Comparison) -> None:
@@ -51,7 +51,7 @@ def test_the_page_begins_with_leaks_gaps_failures_and_the_price(comparison: Comp
     page = render(troubled)
     head = page[page.index("<header>") : page.index("</header>")]
     for fact in facts:
-        assert sorted(re.findall(r"[\d.,]*\d", fact.en)) == sorted(re.findall(r"[\d.,]*\d", fact.zh))
+        assert same_numbers(fact)
         assert fact.en in head
         assert fact.zh in head
 

@@ -13,6 +13,7 @@ from adaptbert.comparison.statistics.designs import Design
 from adaptbert.comparison.statistics.multiplicity import ADJUSTMENT
 from adaptbert.comparison.statistics.verdicts import Verdict
 from tests.support.judged_steps import answered
+from tests.support.page_reader import same_numbers
 
 WORTH = 0.01
 
@@ -20,8 +21,7 @@ WORTH = 0.01
 def said(step: Step, task: Task) -> Words:
     """With the same numbers in both languages."""
     text = sentences.step(step, task, 0.95, WORTH)
-    decimals = r"[+−]?\d+\.\d+"
-    assert sorted(re.findall(decimals, text.en)) == sorted(re.findall(decimals, text.zh))
+    assert same_numbers(text)
     return text
 
 

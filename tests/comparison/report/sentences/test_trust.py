@@ -1,7 +1,6 @@
 """Sentences on calibration, baselines and what went wrong carry what was measured, and no more."""
 
 import dataclasses
-import re
 
 import pytest
 
@@ -14,6 +13,7 @@ from adaptbert.comparison.tables.metrics_json import summary
 from adaptbert.comparison.tables.text_table import comparison_table
 from tests.support.judged_steps import difference
 from tests.support.known import known
+from tests.support.page_reader import same_numbers
 
 
 def calibrated(task: Task, **changes: float) -> Words:
@@ -44,7 +44,7 @@ def test_the_effect_of_a_temperature_is_reported(comparison: Comparison) -> None
     with_temperature = dataclasses.replace(task, tempered=Tempered({(1, 1): 1.306, (1, 2): 1.204}, 0.0312))
     text = calibrated(with_temperature, ece=0.12)
     assert "(1.20 to 1.31; above 1 means overconfident), changes the error from 12.0 to 3.1 with" in text.en
-    assert re.findall(r"\d+\.\d+", text.en) == re.findall(r"\d+\.\d+", text.zh)
+    assert same_numbers(text)
     once = calibrated(dataclasses.replace(with_temperature, tempered=Tempered({(1, 1): 1.5}, 0.0312)))
     assert "(1.50; above" in once.en
     table = summary(dataclasses.replace(comparison, tasks=[with_temperature, comparison.tasks[1]]))["inspection"]
@@ -89,8 +89,7 @@ def test_a_baseline_is_compared_by_the_interval_of_the_difference(comparison: Co
         best = known(trust.baseline(each))
         assert best.standing == standing
         texts = trust.against_baselines(each, 0.95)
-        decimals = r"[+−]?\d+\.\d+"
-        assert sorted(re.findall(decimals, texts.en)) == sorted(re.findall(decimals, texts.zh))
+        assert same_numbers(texts)
 
 
 @pytest.mark.parametrize(("mean", "standing"), [(-0.35, "wins_once"), (0.01, "ties_once"), (0.4, "loses_once")])
