@@ -157,12 +157,6 @@ def test_steps_of_two_corpora_reach_the_metrics_and_the_page_in_words(made: Simu
     assert "general, then domain transfer (domain_transfer/news)" in page
 
 
-def test_renamed_arms_are_compared_by_their_rungs(made: Simulated) -> None:
-    task = section(made, base=("general", {}), ours=("domain", ARMS["domain"]))
-    assert [(step.name, step.arm, step.other) for step in task.steps] == [("domain_transfer/ours", "ours", "base")]
-    assert task.advice == []
-
-
 @pytest.mark.parametrize(
     ("arms", "expected"),
     [

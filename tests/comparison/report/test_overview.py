@@ -154,6 +154,7 @@ def test_steps_are_named_by_the_arms_own_names(tmp_path: Path) -> None:
         {own: (role, ARMS[role]) for role, own in roles.items()},
     )
     comparison = compared(made)
+    assert comparison.tasks[0].advice == []
     rows = {row.name.en: row.arms for row in overview.matrix(comparison)}
     assert rows["Task transfer after domain (mine)"] == ["mine − base"]
     assert rows["Domain transfer (base)"] == ["base − plain"]

@@ -12,9 +12,9 @@ from adaptbert.comparison.records import Comparison
 from adaptbert.comparison.report import terms as words
 from adaptbert.comparison.report.mlflow_runs import ADDRESS
 from adaptbert.comparison.report.page import render
+from adaptbert.comparison.report.sentences import captions, trust
 from adaptbert.comparison.report.sentences import steps as sentences
 from adaptbert.comparison.report.sentences import tasks as task_sentences
-from adaptbert.comparison.report.sentences import trust
 from adaptbert.comparison.tables.metrics_json import summary
 from adaptbert.comparison.tables.text_table import comparison_table
 from adaptbert.finetuning.metrics.cell_metrics import CellMetrics, SearchMetrics, TrialMetrics
@@ -195,6 +195,7 @@ def test_a_page_of_few_seeds(tmp_path: Path, seeds: tuple[int, ...]) -> None:
     count = f"{len(seeds)} seed{'s' * (len(seeds) > 1)}"
     assert f"points on {count}; an interval needs three seeds." in page
     assert "区间至少需要三个种子" in page
+    assert captions.differences(comparison.tasks[0], 0.01).en.endswith("An interval needs three seeds.")
     assert f"{count}; an interval needs three seeds" in task_sentences.best(comparison.tasks[0], 0.95).en
     of_scores = page.partition('<section id="reading"')[0]
     assert not re.findall(r"[\d.]+ to [+−]?[\d.]+|[\d.]+ 到 ", of_scores), "neither in words"

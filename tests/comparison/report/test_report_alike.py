@@ -122,14 +122,6 @@ def test_draws_that_answer_alike_are_no_difference(tmp_path: Path) -> None:
     assert task.scattered == []
 
 
-def test_too_few_seeds_are_still_said_to_be_too_few(tmp_path: Path) -> None:
-    made = simulate(tmp_path, tasks=["section"], seeds=(1, 2))
-    task = compared(made).tasks[0]
-    assert captions.differences(task, WORTH).en.endswith("An interval needs three seeds.")
-    assert "an interval needs three seeds." in captions.arms(task, 0.95).en
-    assert trust.against_baselines(task, 0.95).en.endswith("has no interval with 2 seeds: the gap is not testable.")
-
-
 @pytest.fixture
 def hardly(comparison: Comparison) -> Task:
     """One seed of the arm with domain text, and others of the control, are by a hair above all the rest."""

@@ -32,7 +32,9 @@ def test_test_rows_with_one_text_are_counted_once_beside_the_rows(tmp_path: Path
     plain = dataclasses.replace(task, test_texts=None)
     assert repetition.test_rows(plain) == Words(f"{len(texts)} test rows", f"{len(texts)} 行测试数据")
     grouped = dataclasses.replace(plain, test_groups=80)
-    assert repetition.test_rows(grouped).en == f"{len(texts)} test rows in 80 groups"
+    assert repetition.test_rows(grouped) == Words(
+        f"{len(texts)} test rows in 80 groups", f"{len(texts)} 行测试数据（80 组）"
+    )
 
 
 def test_the_interval_of_an_arm_is_not_said_to_be_pooled(comparison: Comparison) -> None:
