@@ -9,7 +9,8 @@ from adaptbert.finetuning.heldout_rows import HeldOutRows, Measured
 from adaptbert.finetuning.options import class_weights
 from adaptbert.finetuning.seed_run import SeedRun
 from adaptbert.finetuning.tasks.examples import Examples
-from adaptbert.finetuning.tasks.shapes import Shape, shape_of
+from adaptbert.finetuning.tasks.shape import Shape
+from adaptbert.finetuning.tasks.shapes import shape_of
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.rows import labelled_set
 from adaptbert.rows.task_description import TaskDescription

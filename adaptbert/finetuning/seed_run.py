@@ -15,7 +15,7 @@ from adaptbert.finetuning.metrics.cell_metrics import Cost, SeedMetrics
 from adaptbert.finetuning.module import FineTuning, LabelledBatches, UnfreezingBatches, logits
 from adaptbert.finetuning.options.freezing import freeze
 from adaptbert.finetuning.tasks.examples import Examples
-from adaptbert.finetuning.tasks.shapes import Shape
+from adaptbert.finetuning.tasks.shape import Shape
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.flops import training_flop
 from adaptbert.rows.targets import written

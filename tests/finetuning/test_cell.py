@@ -14,6 +14,7 @@ from safetensors.torch import load_file
 
 from adaptbert.base.files import read_json
 from adaptbert.errors import BadData
+from adaptbert.finetuning import seed_run
 from adaptbert.finetuning.metrics.scores import classification_metrics, span_metrics
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.prediction.predictor import Predictor
@@ -225,16 +226,36 @@ def test_what_fails_at_the_end_leaves_nothing(fresh: Project) -> None:
     assert not list(fresh.root.rglob("*.part"))
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"seeds": []}, r"seeds \[\]: give at least one, each once"),
-        ({"seeds": [1, 2, 1]}, r"seeds \[1, 2, 1\]: give at least one, each once"),
-        ({"seeds": [2**64]}, "less than"),
-        ({"micro_batch_size": 5}, "global_batch_size 16 is not a multiple of micro_batch_size 5"),
-        ({"max_length": 128}, "max_length 128 is larger than block_size 64"),
-    ],
-)
-def test_contradictions(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        tiny_params.cell(**changes)
+# The labels of each seed
+
+
+def test_each_seed_has_labels_of_its_own_in_every_arm_alike(fresh: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is trained on, with a point of the learning curve: its rows are among those of the same seed."""
+    trained: list[set[bytes]] = []
+    real = seed_run._batches
+
+    def noted(request: seed_run.SeedRun, *others: Any) -> Any:
+        examples = [request.examples.take(np.array([number])) for number in range(len(request.examples))]
+        trained.append({example.ids.tobytes() for example in examples})
+        return real(request, *others)
+
+    monkeypatch.setattr(seed_run, "_batches", noted)
+    for arm in ("general", "scratch"):
+        metrics = fresh.finetune("section", arm, labels=40, label_counts=[20], seeds=[1, 2])
+        assert metrics["labels"] == 40
+    general, scratch = trained[:4], trained[4:]
+    assert general == scratch, "the same for every arm"
+    first, second, fewer, fewer_second = general
+    assert (len(first), len(second), len(fewer), len(fewer_second)) == (40, 40, 20, 20)
+    assert fewer < first
+    assert fewer_second < second
+    assert 0 < len(first & second) < 40, "two draws of 40 of 96"
+
+
+def test_the_cost_is_that_of_every_seed(fresh: Project) -> None:
+    """Seeds with other labels read other numbers of tokens."""
+    each = [fresh.finetune("section", "general", labels=40, seeds=[seed])["tokens"] for seed in (1, 2)]
+    both = fresh.finetune("section", "general", labels=40, label_counts=[20], seeds=[1, 2])
+    fewer = both["learning_curve"][0]["tokens"]
+    assert each[0] != each[1]
+    assert both["cost"]["tokens"] == sum(each) + fewer

@@ -52,8 +52,3 @@ def test_biases_and_layer_norms_do_not_decay(kind: type) -> None:
     assert plain == {name for name in names if name.endswith("bias") or "LayerNorm" in name}
     assert {name for name in names if "LayerNorm.weight" in name} <= plain
     assert "bert.embeddings.word_embeddings.weight" in decayed
-
-
-def test_two_betas() -> None:
-    with pytest.raises(ValueError, match="betas has 3 values, AdamW takes 2"):
-        tiny_params.optim(betas=[0.9, 0.95, 0.98])

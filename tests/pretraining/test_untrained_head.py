@@ -14,16 +14,17 @@ from adaptbert.base.files import read_json
 from adaptbert.model import checkpoint
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.pretraining.heldout_evaluation import sets_in
-from adaptbert.pretraining.masked_lm import MaskedBatches, MaskedLM
+from adaptbert.pretraining.masked_lm import MaskedLM
 from adaptbert.pretraining.rung import RungRun, train_rung
 from adaptbert.pretraining.rung_outputs import keep_rung
 from adaptbert.pretraining.untrained_head import HeadWarmupBatches, is_random
 from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
-from adaptbert.training.document_stream import BudgetConfig, DocumentStream
+from adaptbert.training.document_stream import BudgetConfig
 from adaptbert.training.loop import fit
 from adaptbert.training.plan import Plan
 from adaptbert.training.savepoints import Savepoints
 from tests.support import tiny, tiny_params
+from tests.support.short_runs import masked_batches
 
 HEAD = 4
 
@@ -41,7 +42,7 @@ def module(steps: int) -> MaskedLM:
 def train(corpus: TokenizedCorpus, steps: int, folder: Path | None = None, stop: int | None = None) -> MaskedLM:
     """`HEAD` steps of warm-up and `steps` more, two micro-batches each; cut off after `stop` unless that is None."""
     made = module(steps)
-    batches = MaskedBatches(corpus, DocumentStream(corpus.lengths, 0, 150), tiny_params.masker(), 64)
+    batches = masked_batches(corpus, 150)
     plan = Plan(HEAD + steps, 2, 1.0, "32-true", 0, "train/mlm_loss")
 
     class Cut(Exception):

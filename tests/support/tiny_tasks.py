@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adaptbert.finetuning.tasks import shapes
-from adaptbert.finetuning.tasks.shapes import Shape, ShapeConfig
+from adaptbert.finetuning.tasks.shape import Shape
+from adaptbert.finetuning.tasks.shapes import ShapeConfig
 from adaptbert.rows import tag_schemes
 from adaptbert.rows.task_description import TaskDescription
 from tests.support.tiny import rows

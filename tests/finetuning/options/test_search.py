@@ -85,38 +85,6 @@ def test_optuna_spends_as_much_on_every_arm_and_tries_nothing_twice(sizes: list[
     assert spent[0] == spent[1] == [1.0, 5.0, 9.0] * 13 + [1.0]
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"epochs": []}, "at least one value"),
-        ({"global_batch_size": [2, 2]}, "each once"),
-        ({"learning_rate": [1e-3]}, "the lowest and the highest"),
-        ({"learning_rate": [1e-3, 1e-4]}, "the lowest and the highest"),
-    ],
-)
-def test_contradictions(values: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        config(**values)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"search": config(global_batch_size=[6])}, "search.global_batch_size 6 is not a multiple"),
-        (
-            {"search": config(epochs=[1.0, 2.0]), "early_stopping": {"patience": 1}},
-            "early_stopping and epochs 1.0",
-        ),
-        ({"label_counts": [20, 10]}, "the fewest first"),
-        ({"label_counts": []}, "the fewest first"),
-        ({"labels": 50, "label_counts": [10, 50]}, "all are trained on anyway"),
-    ],
-)
-def test_contradictions_of_a_cell(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        tiny_params.cell(**{"micro_batch_size": 4, **changes})
-
-
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return Project(tmp_path_factory.mktemp("project"), KINDS)
