@@ -19,9 +19,8 @@ from adaptbert.base.files import make_folder
 from adaptbert.base.ladder import ALL, GENERAL
 from adaptbert.comparison.amounts import amount
 from adaptbert.finetuning.cell_config import CellConfig
-from adaptbert.finetuning.heldout_rows import HeldOutRows
-from adaptbert.finetuning.seed_inputs import SeedInputs
-from adaptbert.finetuning.seed_run import SeedRun, flop_of, train_seed
+from adaptbert.finetuning.seed_inputs import HeldOutRows, SeedInputs, SeedRun, flop_of
+from adaptbert.finetuning.seed_run import train_seed
 from adaptbert.finetuning.tasks.shapes import shape_of
 from adaptbert.model.card import Provenance
 from adaptbert.model.checkpoint import Checkpoint, save

@@ -13,9 +13,9 @@ import torch
 from safetensors.torch import load_file
 
 from adaptbert.base.files import read_json
-from adaptbert.errors import BadData
 from adaptbert.finetuning import seed_run
 from adaptbert.finetuning.metrics.scores import classification_metrics, span_metrics
+from adaptbert.finetuning.seed_inputs import SeedRun
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.prediction.predictor import Predictor
 from adaptbert.rows import labelled_set as labelled
@@ -157,7 +157,9 @@ def test_from_scratch_each_seed_has_its_own_weights(fresh: Project) -> None:
 
 
 def test_each_split_is_opened_and_tokenised_once_and_test_last(fresh: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For all seeds; a point of a learning curve tokenises the rows of each seed. Test after the first training."""
+    """For all trials and seeds; a point of a learning curve tokenises the rows of each seed. Test after all trials and
+    the training of the first seed."""
+    pytest.importorskip("optuna")
     events: list[str] = []
 
     def spy(what: str, name: Callable[[Any], str]) -> None:
@@ -173,9 +175,10 @@ def test_each_split_is_opened_and_tokenised_once_and_test_last(fresh: Project, m
     spy("adaptbert.rows.labelled_set.split", lambda arguments: f"opens {arguments[1]}")
     spy("adaptbert.finetuning.tasks.sentences.Sentences.examples", lambda arguments: f"tokenises {len(arguments[1])}")
     spy("adaptbert.finetuning.seed_run.fit", lambda _: "trains")
-    fresh.finetune("section", "general", seeds=[1, 2], epochs=2.0, label_counts=[32])
+    search = {"trials": 2, "learning_rate": [1e-9, 1e-2], "seeds": 2}
+    fresh.finetune("section", "general", seeds=[1, 2], epochs=2.0, label_counts=[32], search=search)
     train, dev, test = (["opens " + name, f"tokenises {rows}"] for name, rows in SPLITS.items())
-    assert events == [*train, *dev, "trains", *test, "trains", *["tokenises 32", "trains"] * 2]
+    assert events == [*train, *dev, *["trains"] * 4, "trains", *test, "trains", *["tokenises 32", "trains"] * 2]
 
 
 def test_a_seed_that_predicts_one_class_is_counted_and_marked(fresh: Project) -> None:
@@ -206,16 +209,6 @@ def test_unanswerable_rows_are_reported_and_recorded(tmp_path: Path, capsys: pyt
         assert long > 0
 
 
-def test_examples_longer_than_the_positions_are_refused(fresh: Project) -> None:
-    message = (
-        rf"AB-111 params.yaml: finetune.section: max_length 128 is larger than the {tiny.POSITIONS} positions of "
-        r"pretrain\n  lower max_length to 64"
-    )
-    with pytest.raises(BadData, match=message):
-        fresh.finetune("section", "general", max_length=128, block_size=128)
-    assert fresh.outputs() == {}
-
-
 def test_what_fails_at_the_end_leaves_nothing(fresh: Project) -> None:
     """The test set cannot be read when it is opened, after the training."""
     test = fresh.root / "data/section/test.parquet"
@@ -234,7 +227,7 @@ def test_each_seed_has_labels_of_its_own_in_every_arm_alike(fresh: Project, monk
     trained: list[set[bytes]] = []
     real = seed_run._batches
 
-    def noted(request: seed_run.SeedRun, *others: Any) -> Any:
+    def noted(request: SeedRun, *others: Any) -> Any:
         examples = [request.examples.take(np.array([number])) for number in range(len(request.examples))]
         trained.append({example.ids.tobytes() for example in examples})
         return real(request, *others)

@@ -10,7 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from adaptbert.errors import BadData, BadParams
+from adaptbert.errors import BadData, UserError
 from adaptbert.finetuning.module import FineTuning, UnfreezingBatches
 from adaptbert.finetuning.options.freezing import FreezeConfig, GradualUnfreezingConfig
 from adaptbert.finetuning.options.r_drop import RDropConfig
@@ -154,22 +154,23 @@ def test_another_process_gets_one_crf_and_not_two() -> None:
 # Refusals
 
 
+LONG = rf"AB-111 .*: max_length 128 is larger than the {tiny.POSITIONS} positions of pretrain\n  lower max_length to 64"
+
+
 @pytest.mark.parametrize(
     ("task", "changes", "message"),
     [
         ("section", {"freeze": {"layers": 3, "embeddings": True}}, "freeze.layers 3, but the encoder has 2"),
-        (
-            "section",
-            {"class_weights": {"code": 1.0}},
-            "class_weights of 'code', but the labels are 'code', 'prose'",
-        ),
+        ("section", {"class_weights": {"code": 1.0}}, "class_weights of 'code', but the labels are 'code', 'prose'"),
+        ("section", {"label_counts": [64]}, r"AB-111 .*label_counts: label_counts \[64\], but there are 64 labels"),
+        ("section", {"max_length": 128, "block_size": 128}, LONG),
         ("score", {"r_drop": {"weight": 1.0}}, "r_drop and target 'number'"),
     ],
 )
 def test_what_the_task_or_the_encoder_does_not_have(
     tmp_path: Path, task: str, changes: dict[str, Any], message: str
 ) -> None:
-    project = Project(tmp_path, {**KINDS, "score": ("single_sentence", "number")})
-    with pytest.raises(BadParams, match=message):
+    project = Project(tmp_path, {**KINDS, "score": ("single_sentence", "number")}, (64, 24, 24))
+    with pytest.raises(UserError, match=message):
         project.finetune(task, "general", **changes)
     assert project.outputs() == {}

@@ -25,8 +25,7 @@ from adaptbert.training.plan import Plan
 from adaptbert.training.savepoints import Savepoints
 from tests.model.test_encoder import by_document, documents, model
 from tests.support import tiny
-from tests.support.short_runs import masked_batches, masked_lm
-from tests.training.test_resume import Killed
+from tests.support.short_runs import Stop, masked_batches, masked_lm, until
 
 LENGTHS = [7, 16, 3, 12, 1, 9]
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
@@ -115,20 +114,15 @@ def test_on_cuda_hidden_states_and_gradients_are_those_of_the_stock_model(dtype:
 def test_on_cuda_a_run_learns_resumes_and_opens_in_the_stock_class(tmp_path: Path) -> None:
     batches, steps = batches_in(tmp_path), 30
 
-    def attempt(folder: Path, fail_at: int = -1) -> tuple[MaskedLM, list[dict[str, float]]]:
-        def read(k: int) -> Any:
-            if k == fail_at:
-                raise Killed
-            return batches(k)
-
+    def attempt(folder: Path, fail_at: int | None = None) -> tuple[MaskedLM, list[dict[str, float]]]:
         module = masked_lm(steps)
         plan = Plan(steps, 1, 1.0, "bf16-mixed", 0, "train/mlm_loss")
         points = dict.fromkeys((5, steps), lambda step: {})
-        return module, fit(module, read, plan, tiny.no_record(), points, Savepoints(folder)).curve
+        return module, fit(module, until(batches, fail_at), plan, tiny.no_record(), points, Savepoints(folder)).curve
 
     whole, curve = attempt(tmp_path / "whole")
     assert curve[-1]["train/mlm_loss"] < curve[0]["train/mlm_loss"]
-    with pytest.raises(Killed):
+    with pytest.raises(Stop):
         attempt(tmp_path / "cut", fail_at=20)
     resumed, again = attempt(tmp_path / "cut")
     assert again[-1]["train/mlm_loss"] == pytest.approx(curve[-1]["train/mlm_loss"], abs=5e-3)

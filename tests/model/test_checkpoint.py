@@ -1,6 +1,5 @@
 """A checkpoint is an ordinary Hugging Face folder that repeats, and is refused when anything is wrong with it."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,6 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import (
     AutoConfig,
-    AutoModel,
     AutoModelForMaskedLM,
     AutoTokenizer,
     BertForMaskedLM,
@@ -20,8 +18,6 @@ from adaptbert.base.files import file_digest
 from adaptbert.errors import BadData, UserError
 from adaptbert.model import checkpoint
 from adaptbert.model.checkpoint import Checkpoint
-from adaptbert.model.encoder import Tokens, encode
-from adaptbert.model.packing import pack
 from tests.support import tiny
 from tests.support.checkpoint_edits import edit
 
@@ -38,31 +34,20 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "model"
 
 
-def test_stock_transformers_opens_it_and_gives_equal_outputs(tmp_path: Path) -> None:
-    """Saved after our own attention and dropout were put in, as training does."""
+def test_stock_transformers_opens_it(tmp_path: Path) -> None:
+    """Nothing of ours is in it."""
     start = tiny.pretrained(tmp_path / "start", seed=4)
     ours = start.model(BertForMaskedLM, seed=0, hidden_dropout_prob=0.1, attention_probs_dropout_prob=0.1)
     checkpoint.save(tmp_path / "saved", ours, start.tokenizer, tiny.card("pretrain"))
-    ours.eval()
-
-    stock = AutoModelForMaskedLM.from_pretrained(str(tmp_path / "saved")).eval()
+    stock = AutoModelForMaskedLM.from_pretrained(str(tmp_path / "saved")).state_dict()
+    assert all(torch.equal(stock[name], tensor) for name, tensor in ours.state_dict().items())
     tokenizer = AutoTokenizer.from_pretrained(str(tmp_path / "saved"))
     text = tiny.sentences("domain", 1)[0]
-    batch = tokenizer(text, return_tensors="pt")
-    length = batch["input_ids"].shape[1]
-    rows = pack(torch.tensor([length]).numpy(), tiny.POSITIONS)
-    with torch.no_grad():
-        theirs = stock(**batch).logits[0]
-        mine = ours.cls(encode(ours.bert, rows, Tokens(batch["input_ids"][0])))
-        encoder = AutoModel.from_pretrained(str(tmp_path / "saved")).eval()(**batch).last_hidden_state[0]
-    torch.testing.assert_close(mine, theirs, atol=1e-5, rtol=0)
-    torch.testing.assert_close(stock.cls(encoder), theirs, atol=1e-5, rtol=0)
-
-    written = json.loads((tmp_path / "saved/config.json").read_text(encoding="utf-8"))
-    assert "adaptbert" not in json.dumps(written), "nothing of ours, which stock transformers would not know"
-    assert not [key for key in written if "attn_implementation" in key]
+    assert tokenizer(text)["input_ids"][1:-1] == tiny.tokenizer().encode([text])[0].ids
+    written = (tmp_path / "saved/config.json").read_text(encoding="utf-8")
+    assert "adaptbert" not in written
+    assert "attn_implementation" not in written
     assert not list((tmp_path / "saved").glob("*.bin"))
-    assert AutoConfig.from_pretrained(str(tmp_path / "saved"))._attn_implementation != "adaptbert_packed"
 
 
 def test_round_trip(folder: Path, tmp_path: Path) -> None:

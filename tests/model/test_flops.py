@@ -8,7 +8,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from adaptbert.finetuning.options.freezing import FreezeConfig
 from adaptbert.finetuning.options.r_drop import RDropConfig
-from adaptbert.finetuning.seed_run import flop_of
+from adaptbert.finetuning.seed_inputs import flop_of
 from adaptbert.model.flops import training_flop
 from tests.support import tiny, tiny_params
 from tests.support.short_runs import made, masked_batches, masked_lm
@@ -32,15 +32,16 @@ def test_masked_lm(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("options", "close"),
     [
-        {},
-        {"freeze": FreezeConfig(layers=1, embeddings=True)},
-        {"freeze": FreezeConfig(layers="all", embeddings=True)},
-        {"r_drop": RDropConfig(weight=1.0)},
+        ({}, 0.05),
+        # The first matrices above the frozen ones need no gradient of their input: a tenth, as there are two layers.
+        ({"freeze": FreezeConfig(layers=1, embeddings=True)}, 0.12),
+        ({"freeze": FreezeConfig(layers="all", embeddings=True)}, 0.05),
+        ({"r_drop": RDropConfig(weight=1.0)}, 0.05),
     ],
 )
-def test_fine_tuning(options: dict[str, Any]) -> None:
+def test_fine_tuning(options: dict[str, Any], close: float) -> None:
     module, batches = made(**options)
     flop = flop_of(tiny_params.cell(**options), module.model.config, batches(0).counts)
-    assert flop == pytest.approx(counted(module, batches(0)), rel=0.05)
+    assert flop == pytest.approx(counted(module, batches(0)), rel=close)

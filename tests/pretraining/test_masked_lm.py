@@ -26,11 +26,6 @@ def batches_of(corpus: TokenizedCorpus, batch_tokens: int, **masking: float) -> 
     return MaskedBatches(corpus, stream, tiny_params.masker(**masking), 64)
 
 
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> TokenizedCorpus:
-    return tiny.corpus(tmp_path_factory.mktemp("text") / "domain", "domain", 60)
-
-
 def test_spare_columns_change_no_score_and_no_gradient() -> None:
     """For GPUs; a vocabulary of 8 n + 5."""
     config = tiny.config(vocab_size=8 * (tiny.tokenizer().size // 8) + 5)
@@ -82,12 +77,3 @@ def test_the_audit_and_the_count_of_decoded_positions(corpus: TokenizedCorpus) -
     assert audit["rate"] == pytest.approx(0.15, abs=0.02)
     assert audit["specials"] == 0
     assert 0 < audit["documents_without"] < 0.3
-
-
-def test_the_corpus_is_read_anew_with_other_masks_each_pass(corpus: TokenizedCorpus) -> None:
-    batches = batches_of(corpus, corpus.tokens)
-    masked = tiny.tokenizer().mask
-    inputs = [batches(k).ids for k in range(2)]
-    assert all((ids == masked).any() for ids in inputs)
-    assert inputs[0].shape != inputs[1].shape or not torch.equal(inputs[0], inputs[1])
-    assert torch.equal(batches(0).ids, inputs[0]), "and the first pass can be read again"

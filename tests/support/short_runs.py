@@ -1,7 +1,7 @@
 """Short runs: of fine-tuning, with sixteen sentences a step and eight steps, and of masked-language modelling."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from transformers import BertForMaskedLM
@@ -17,6 +17,7 @@ from adaptbert.training.loop import fit
 from adaptbert.training.plan import Plan
 from tests.support import tiny, tiny_params, tiny_tasks
 
+B = TypeVar("B")
 STEPS = 8
 EPOCH = 2.0
 
@@ -49,7 +50,7 @@ def trained(**options: Any) -> dict[str, torch.Tensor]:
     return weights(module)
 
 
-def weights(module: FineTuning) -> dict[str, torch.Tensor]:
+def weights(module: FineTuning | MaskedLM) -> dict[str, torch.Tensor]:
     return {name: tensor.detach().clone() for name, tensor in module.model.named_parameters()}
 
 
@@ -77,14 +78,14 @@ def first_batch(shape: Shape, kind: str, count: int = 12, target: str | None = N
     return batch_of(examples.labelled(shape.targets(rows, examples)), 64)
 
 
-class Stop(Exception):
-    """In place of a kill: a run ends where its batches raise this."""
+class Stop(BaseException):
+    """In place of `kill -9`, which tests/faults sends: a run ends where its batches raise this."""
 
 
-def until(batches: Callable[[int], LabelledBatch], end: int | None) -> Callable[[int], LabelledBatch]:
+def until(batches: Callable[[int], B], end: int | None) -> Callable[[int], B]:
     """The same batches, up to this one."""
 
-    def batch(k: int) -> LabelledBatch:
+    def batch(k: int) -> B:
         if k == end:
             raise Stop
         return batches(k)

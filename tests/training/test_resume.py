@@ -19,14 +19,10 @@ from adaptbert.training.loop import fit
 from adaptbert.training.plan import Fitted, Plan
 from adaptbert.training.savepoints import Savepoints
 from tests.support import tiny
-from tests.support.short_runs import flat_weights, masked_batches, masked_lm
+from tests.support.short_runs import Stop, flat_weights, masked_batches, masked_lm
 
 STEPS = 7
 pytestmark = pytest.mark.usefixtures("save_every_step")
-
-
-class Killed(BaseException):
-    """In place of `kill -9`, which tests/faults sends."""
 
 
 @dataclass
@@ -52,7 +48,7 @@ def attempt(
 
     def batch(k: int) -> MaskedBatch:
         if k == kill_at:
-            raise Killed
+            raise Stop
         if k == signal_at:
             os.kill(os.getpid(), signal.SIGTERM)
         begun.append(k)
@@ -64,7 +60,7 @@ def attempt(
 
     plan = Plan(STEPS, accumulate, 1.0, precision, 0, "train/mlm_loss")
     fitted = None
-    with suppress(Killed, Interrupted):
+    with suppress(Stop, Interrupted):
         fitted = fit(module, batch, plan, tiny.no_record(), dict.fromkeys((2, 5, STEPS), measure), savepoints)
     return Attempt(flat_weights(module), fitted, begun)
 

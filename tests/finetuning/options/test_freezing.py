@@ -62,19 +62,6 @@ def test_what_is_frozen_stays_and_the_optimizer_knows_nothing_of_it(config: dict
     assert held == sum(deep[name] not in frozen for name in before)
 
 
-def test_there_is_no_graph_below_what_learns() -> None:
-    """Where the time is saved: the frozen layers are computed without keeping anything for a backward pass."""
-    seen: list[bool] = []
-    for config in (None, FreezeConfig(layers="all", embeddings=True)):
-        module, batches = made(freeze=config)
-        hook = module.model.bert.encoder.layer[1].output.LayerNorm.register_forward_hook(
-            lambda _, __, out: seen.append(out.requires_grad)
-        )
-        module.training_step(batches(0), 0)
-        hook.remove()
-    assert seen == [True, False]
-
-
 def test_layers_thaw_from_the_top_epoch_by_epoch() -> None:
     config = GradualUnfreezingConfig(layers_per_epoch=1)
     assert [config.frozen(epoch, 2) for epoch in range(5)] == [3, 2, 1, 0, 0]

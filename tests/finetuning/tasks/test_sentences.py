@@ -11,7 +11,6 @@ from transformers import BertForSequenceClassification
 
 from adaptbert.finetuning.module import logits
 from adaptbert.finetuning.tasks.shape import Shape
-from adaptbert.finetuning.tasks.shapes import shape_of
 from tests.support import tiny, tiny_tasks
 
 LONG = " ".join(f"{word} matrix" for word in ("the", "house", "of", "values", "that", "axis", "shape", "is", "by", "a"))
@@ -139,15 +138,3 @@ def test_a_folded_regression_head_predicts_in_the_unit_of_the_targets() -> None:
     assert after == pytest.approx(before, abs=1e-4)
     text = tiny.tokenizer().hugging_face(rows[0]["text"], return_tensors="pt")
     assert model.eval()(**text).logits.item() == pytest.approx(before[0], abs=1e-4), "the stock model says so, too"
-
-
-def test_the_f1_of_a_label_where_the_task_calls_it_positive() -> None:
-    gold, answers = ["1", "1", "0", "0"], ["1", "0", "0", "0"]
-
-    def score(positive: str | None) -> dict[str, float]:
-        task = tiny_tasks.described("single_sentence", "class", labels=["0", "1"], positive=positive)
-        return shape_of(task, tiny_tasks.options("single_sentence")).score(gold, answers)
-
-    assert "f1_positive" not in score(None)
-    assert score("1")["f1_positive"] == pytest.approx(2 / 3)
-    assert score("0")["f1_positive"] == pytest.approx(0.8)
