@@ -12,7 +12,8 @@ from adaptbert.comparison.evaluation.baselines import baseline_answers
 from adaptbert.comparison.evaluation.embeddings import Embeddings
 from adaptbert.finetuning.metrics.targets import SCORING, right_answers
 from adaptbert.finetuning.tasks import shapes
-from adaptbert.finetuning.tasks.shapes import Shape, ShapeConfig
+from adaptbert.finetuning.tasks.shape import Shape
+from adaptbert.finetuning.tasks.shapes import ShapeConfig
 from adaptbert.rows import tag_schemes
 from adaptbert.rows.task_description import TaskDescription
 from tests.support.tiny import rows
