@@ -76,6 +76,19 @@ def test_two_graphs_for_all_layers_and_batches_on_the_way_of_a_cuda_device(
     assert dict(counters["graph_break"]) == {}
 
 
+def test_what_never_changes_is_no_input(graphs: CompileCounterWithBackend, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the sizes of a batch are: a compiler can count on heads, rates and epsilons."""
+    monkeypatch.setattr(attention, "flash_fits", lambda *_: True)
+    meta = torch.device("meta")
+    made = Attention(to(pack(np.array([5, 9]), 24), meta), meta, HEADS, SIZE, torch.bfloat16)
+    layer = deep(0.1).to(meta).bert.encoder.layer[0]  # type: ignore[operator, union-attr, index]
+    hidden = torch.empty(14, HEADS * SIZE, device=meta)
+    compiled.compiled(encoder._layer, "layers")(layer, made, torch.bfloat16, hidden)
+    inputs = [node.name for node in graphs.graphs[0].graph.nodes if node.op == "placeholder"]
+    values = [name for name in inputs if "parameters" not in name and not name.startswith("s")]
+    assert sorted(values) == ["l_attention_bounds", "l_attention_longest", "l_hidden_"]
+
+
 @pytest.mark.usefixtures("graphs")
 def test_hidden_states_and_gradients_are_those_without(
     graphs: CompileCounterWithBackend, monkeypatch: pytest.MonkeyPatch
