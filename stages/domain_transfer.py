@@ -23,9 +23,6 @@ class DomainTransferParams(RungConfig):
 
     replay_fraction: Annotated[float, Field(ge=0, lt=1)]
     """Share of general text among the tokens, against forgetting."""
-    draw_text: bool = False
-    """Whether each draw trains on another random half of the corpus, so that the spread of draws includes that of the
-    text. Left out: all draws train on the whole corpus."""
 
 
 def domain_transfer(
@@ -53,8 +50,6 @@ def domain_transfer(
 
     seed = seed_of_draw(seed, int(draw))
     training = TokenizedCorpus.load(text)
-    if params.draw_text:
-        training = training.half(seed)
     if text != replay:
         training = training.mixed_with(TokenizedCorpus.load(replay), params.replay_fraction, seed)
     below, name = Checkpoint.load(init), f"domain_transfer/{out.name}"

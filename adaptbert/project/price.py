@@ -227,12 +227,10 @@ class _Bench:
     def _planned(self, rung: str) -> tuple[int, float, float]:
         """Tokens of the whole budget of a rung, and of a packed row; the chance of a token to be masked."""
         values, corpus = self.inputs.rung_values(rung), TokenizedCorpus.load(self.inputs.text(rung))
-        if rung.startswith(f"{DOMAIN_TRANSFER}/") and values.budget.passes is not None:
-            if values.draw_text:
-                corpus = corpus.half(self.inputs.seed)
-            if corpus.texts[0]["name"] != GENERAL:
-                replay = TokenizedCorpus.load(self.inputs.tokenized / "corpora" / GENERAL)
-                corpus = corpus.mixed_with(replay, values.replay_fraction, self.inputs.seed)
+        is_mixed = rung.startswith(f"{DOMAIN_TRANSFER}/") and corpus.texts[0]["name"] != GENERAL
+        if is_mixed and values.budget.passes is not None:
+            replay = TokenizedCorpus.load(self.inputs.tokenized / "corpora" / GENERAL)
+            corpus = corpus.mixed_with(replay, values.replay_fraction, self.inputs.seed)
         room = min(values.block_size, self.checkpoint.config().max_position_embeddings)
         schedule = BatchSchedule.of(corpus, values, self.checkpoint.tokenizer, room, self.inputs.seed)
         return schedule.steps * values.global_batch_tokens, schedule.row, values.masking.probability

@@ -4,7 +4,7 @@ Those of a task are in task_view.py.
 """
 
 from adaptbert.comparison.records import Comparison
-from adaptbert.comparison.report.charts import curves, data
+from adaptbert.comparison.report.charts import curves
 from adaptbert.comparison.report.charts.figure import Figure
 from adaptbert.comparison.report.sentences import captions
 
@@ -21,7 +21,6 @@ def of_curves(comparison: Comparison) -> list[Figure]:
                     f"{heldout} · {start}" if len(comparison.starts) > 1 else heldout,
                     captions.curve(comparison),
                     curves.curves(lines, name),
-                    data.of_curves(lines),
                     list(dict.fromkeys((paths[line.label], line.role) for line in lines)),
                     start=start,
                 )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from adaptbert.comparison.evaluation.class_scores import Confusion
 from adaptbert.comparison.records import Arm, Comparison, Step, Task
 from adaptbert.comparison.report import terms as words
-from adaptbert.comparison.report.charts import curves, data, rows
+from adaptbert.comparison.report.charts import curves, rows
 from adaptbert.comparison.report.charts.figure import Figure
 from adaptbert.comparison.report.sentences import captions, repetition, steps, trust
 from adaptbert.comparison.report.sentences import tasks as sentences
@@ -80,7 +80,6 @@ def _arms(task: Task, comparison: Comparison) -> Figure:
         Words("Arms", "组"),
         captions.arms(task, comparison.confidence),
         rows.bars(bars, marks, name),
-        data.of_bars(bars, marks),
         of=task.name,
     )
 
@@ -102,7 +101,6 @@ def _differences(task: Task, worth: float) -> Figure | None:
         Words("Steps", "步骤"),
         captions.differences(task, worth),
         rows.whiskers(whiskers, worth, name),
-        data.of_whiskers(whiskers),
         of=task.name,
     )
 
@@ -134,7 +132,6 @@ def _learning(task: Task, comparison: Comparison) -> Figure | None:
         Words("Learning curves", "学习曲线"),
         captions.learning(task, comparison.confidence),
         curves.learning(lines, name),
-        data.of_learning(lines),
         [(line.label, line.role) for line in lines],
         of=task.name,
     )
@@ -153,7 +150,6 @@ def _classes(task: Task) -> Figure | None:
         Words("F1 of each class", "各类别 F1"),
         captions.classes(task),
         rows.bars(bars, [], name),
-        data.of_bars(bars, []),
         of=task.name,
     )
 
@@ -174,6 +170,5 @@ def _reliability(task: Task, runs: Words) -> Figure | None:
         Words("Reliability", "可靠性曲线"),
         captions.reliability(runs),
         curves.reliability(curve, name),
-        data.of_reliability(curve),
         of=task.name,
     )

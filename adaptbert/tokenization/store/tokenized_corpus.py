@@ -100,12 +100,6 @@ class TokenizedCorpus:
             ids[places], word_starts[places] = part.read(numbers[own] - self._firsts[owner], lengths[own])
         return Flat(ids, word_starts, lengths)
 
-    def half(self, seed: int) -> "TokenizedCorpus":
-        """Half of the documents, drawn at random without replacement; at least one."""
-        generator = np.random.Generator(np.random.Philox(seed_of(seed, "half")))
-        taken = generator.permutation(len(self._chosen))[: max(1, len(self._chosen) // 2)]
-        return TokenizedCorpus(self._parts, self._chosen[np.sort(taken)])
-
     def mixed_with(self, other: "TokenizedCorpus", share: float, seed: int) -> "TokenizedCorpus":
         """This corpus and documents of another, whose tokens are about `share` of the total."""
         if share == 0:

@@ -1,6 +1,5 @@
-"""The files of the figures: each stands alone, in one language, with the numbers that it draws beside it."""
+"""The files of the figures: each stands alone, in one language."""
 
-import csv
 import re
 from pathlib import Path
 from xml.etree import ElementTree
@@ -8,7 +7,6 @@ from xml.etree import ElementTree
 import pytest
 
 from adaptbert.comparison.records import Comparison
-from adaptbert.comparison.report.charts import data
 from adaptbert.comparison.report.charts.figure import WIDTH, Figure, standalone, write_figures
 from adaptbert.comparison.report.charts.rows import Bar, bars
 from adaptbert.comparison.report.charts.svg import chart_style, plain_style
@@ -27,19 +25,12 @@ def files(comparison: Comparison, tmp_path_factory: pytest.TempPathFactory) -> P
     return folder
 
 
-def table(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def test_every_figure_of_the_page_has_its_files(comparison: Comparison, files: Path) -> None:
     page = render(comparison)
     drawn = [name for name in re.findall(r'<figure[^>]* aria-labelledby="([^"]+)"', page) if "confusion" not in name]
     assert len(drawn) == len(set(drawn)) > 10
     assert set(re.findall(r'<svg class="chart" role="img" aria-labelledby="([^"]+)"', page)) == set(drawn)
-    assert {path.name for path in files.iterdir()} == {
-        f"{name}{end}" for name in drawn for end in (".svg", ".zh.svg", ".csv")
-    }
+    assert {path.name for path in files.iterdir()} == {f"{name}{end}" for name in drawn for end in (".svg", ".zh.svg")}
     assert set(re.findall(r'href="figures/([^"]+)"', page)) == {path.name for path in files.iterdir()}
 
 
@@ -66,32 +57,10 @@ def test_the_colours_of_a_file_are_those_of_the_light_page() -> None:
     assert style.count("svg .bar.role-") == of_roles + 1
 
 
-def test_the_data_are_what_is_drawn(comparison: Comparison, files: Path) -> None:
-    task = comparison.tasks[0]
-    rows = table(files / f"arms-{task.anchor}.csv")
-    for arm in task.arms:
-        (mean,) = [row for row in rows if (row["name"], row["kind"]) == (arm.name, "mean")]
-        assert float(mean["score"]) == known(arm.interval).mean
-        runs = [float(row["score"]) for row in rows if (row["name"], row["kind"]) == (arm.name, "run")]
-        assert runs == [score for scores in arm.by_draw.values() for score in scores.values()]
-    steps = table(files / f"differences-{task.anchor}.csv")
-    assert [row["verdict"] for row in steps] == [step.verdict for step in task.steps]
-    assert [float(row["difference"]) for row in steps] == [
-        step.difference.mean for step in task.steps if step.difference is not None
-    ]
-
-
-def test_a_label_that_a_spreadsheet_would_run_is_text(tmp_path: Path) -> None:
-    bar = Bar('=HYPERLINK("x")', "class", 0.5, None, None, [[0.5]])
-    figure = Figure("a", "b", Words("c", "d"), bars([bar], [], "a"), data.of_bars([bar], []))
-    write_figures([figure], tmp_path / "figures")
-    assert table(tmp_path / "figures/a.csv")[0]["name"].startswith("'=")
-
-
 def test_long_captions_and_legends_wrap() -> None:
     legend = [(f"domain_transfer/corpus_{place}", "domain") for place in range(8)]
     drawn = bars([Bar("a", "domain", 0.5, None, None, [[0.5]])], [], "a")
-    figure = Figure("a", "b", Words("word " * 60, "字" * 150), drawn, data.of_bars([], []), legend)
+    figure = Figure("a", "b", Words("word " * 60, "字" * 150), drawn, legend)
     for language, lines in (("en", 3), ("zh", 3)):
         root = ElementTree.fromstring(standalone(figure, language))  # type: ignore[arg-type]
         notes = [each for each in root.iter(f"{SVG}text") if each.attrib["class"] == "note"]

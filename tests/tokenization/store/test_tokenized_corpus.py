@@ -3,8 +3,6 @@
 import json
 import subprocess
 import sys
-from collections import Counter
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -121,20 +119,6 @@ def test_replay_has_its_share_of_the_tokens(tmp_path: Path, share: float) -> Non
 def test_no_replay_is_the_corpus_itself(tmp_path: Path) -> None:
     domain = tiny.corpus(tmp_path / "domain", "domain", 20)
     assert domain.mixed_with(tiny.corpus(tmp_path / "general", "general", 20), 0.0, seed=1) is domain
-
-
-def test_halves_of_several_seeds_are_independent_draws_of_the_documents(tmp_path: Path) -> None:
-    corpus = tiny.corpus(tmp_path / "domain", "domain", 200)
-    everything = [tuple(corpus.read(np.array([number])).ids) for number in range(200)]
-    halves = [corpus.half(seed) for seed in range(100)]
-    drawn = [{tuple(half.read(np.array([number])).ids) for number in range(len(half.lengths))} for half in halves]
-    assert {len(half) for half in drawn} == {100}, "no document twice"
-    times = Counter(chain.from_iterable(drawn))
-    assert set(times) == set(everything)
-    assert max(abs(count - 50) for count in times.values()) < 5 * 5.0, "100 draws with probability 1/2: sd 5"
-    assert np.array_equal(corpus.half(3).lengths, halves[3].lengths)
-    order = [everything.index(tuple(halves[0].read(np.array([number])).ids)) for number in range(100)]
-    assert order == sorted(order), "documents keep their order, which sentence pairs need"
 
 
 def test_corpora_of_different_tokenizers_are_not_mixed(tmp_path: Path) -> None:

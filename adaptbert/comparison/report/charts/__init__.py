@@ -1,1 +1,1 @@
-"""Draws the figures of the report: each as SVG on the page, as an SVG file that stands alone, and as CSV."""
+"""Draws the figures of the report: each as SVG on the page and as an SVG file that stands alone."""

@@ -1,4 +1,4 @@
-"""A figure with its caption and its data; each becomes files: <name>.svg, <name>.zh.svg and <name>.csv.
+"""A figure with its caption; each becomes a file in each language: <name>.svg, <name>.zh.svg.
 
 The files stand alone: their style is written out in the colours of the light page, and their title and caption are
 part of the picture.
@@ -15,10 +15,8 @@ from markupsafe import Markup
 from rich.cells import cell_len, chop_cells
 
 from adaptbert.base.files import atomic_write
-from adaptbert.comparison.report.charts.data import Data
 from adaptbert.comparison.report.charts.svg import plain_style, tag, text
 from adaptbert.comparison.report.terms import Words
-from adaptbert.rows.spreadsheet import Table
 
 Language = Literal["en", "zh"]
 
@@ -46,7 +44,6 @@ class Figure:
     title: Words | str
     caption: Words
     drawn: Markup
-    data: Data
     legend: Sequence[tuple[str, str]] = field(default=())
     of: str = ""
     start: str | None = None
@@ -62,10 +59,6 @@ def write_figures(figures: Iterable[Figure], folder: Path) -> None:
         for figure in figures:
             (part / f"{figure.name}.svg").write_text(standalone(figure, "en"), encoding="utf-8")
             (part / f"{figure.name}.zh.svg").write_text(standalone(figure, "zh"), encoding="utf-8")
-            with (part / f"{figure.name}.csv").open("w", encoding="utf-8", newline="") as file:
-                table = Table(file, figure.data.header)
-                for row in figure.data.rows:
-                    table.write(row)
 
 
 def standalone(figure: Figure, language: Language) -> str:
