@@ -76,14 +76,6 @@ def test_the_table_is_the_tree() -> None:
     assert set(WITHIN) <= set(FOLDERS)
 
 
-def test_each_package_says_what_it_is() -> None:
-    for name in filter(None, FOLDERS):
-        text = ast.get_docstring(
-            ast.parse((ROOT / "adaptbert" / name.replace(".", "/") / "__init__.py").read_text("utf-8"))
-        )
-        assert text, name
-
-
 @pytest.mark.parametrize("of_packages", [False, True], ids=["modules", "packages"])
 def test_no_circles(of_packages: bool) -> None:
     """`adaptbert.errors` may be used by all; a package within another counts as a part of it."""

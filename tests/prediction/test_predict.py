@@ -13,23 +13,9 @@ from adaptbert.finetuning.module import PREDICT_ROWS, PREDICT_TOKENS, passes
 from adaptbert.finetuning.tasks.examples import Examples
 from adaptbert.prediction import Predictor
 from adaptbert.rows.targets import TARGETS
-from tests.support import tiny_params, tiny_tasks
+from tests.support import tiny_tasks
 from tests.support.cells import Project
-from tests.support.predicting import KINDS, json_lines, model, read, rows_of, run
-
-LEARNT = {"seeds": [1], "epochs": 6.0, "max_length": 48, "optim": tiny_params.optim(learning_rate=5e-3)}
-ROWS = (128, 24, 150)
-"""More test rows than answered together."""
-
-
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """All trained a little; texts of up to 90 tokens are read in windows or cut."""
-    project_dir = Project(tmp_path_factory.mktemp("project"), KINDS, ROWS)
-    for task, (shape, _) in KINDS.items():
-        windows = {"long_text": "windows", "stride": 20} if shape == "single_sentence" else {}
-        project_dir.finetune(task, "general", windows, **LEARNT)
-    return project_dir
+from tests.support.predicting import KINDS, LEARNT, ROWS, json_lines, model, read, rows_of, run
 
 
 @pytest.mark.parametrize("task", KINDS)

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
 from adaptbert.base.files import read_json
@@ -96,13 +95,6 @@ def test_row_counts_of_every_set(tmp_path: Path) -> None:
     ]
 
 
-def test_text_of_every_task_is_taken_out_of_every_corpus(tmp_path: Path) -> None:
-    collected(tmp_path / "raw")
-    run(tmp_path, Recorder())
-    texts = pq.read_table(tmp_path / "validated/corpora/general.parquet")["text"].to_pylist()
-    assert texts == ["general one", "general two"]
-
-
 def test_a_recipe_without_tasks(tmp_path: Path) -> None:
     """Their folder is there all the same: DVC refuses to go on where a stage reads what does not exist."""
     collected(tmp_path / "raw")
@@ -140,13 +132,4 @@ def test_all_faults_of_all_sets_and_nothing_written(tmp_path: Path) -> None:
         (1, "text.parquet"),
         (19, "text.parquet"),
     ]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["raw"]
-
-
-def test_a_wrong_column_leaves_nothing_behind(tmp_path: Path) -> None:
-    collected(tmp_path / "raw")
-    path = tmp_path / "raw/corpora/general/text.parquet"
-    pq.write_table(pq.read_table(path).rename_columns(["id", "body", "file", "line"]), path)
-    with pytest.raises(Exception, match=r"AB-056 .*column 'text' missing"):
-        run(tmp_path, Recorder())
     assert sorted(path.name for path in tmp_path.iterdir()) == ["raw"]

@@ -160,16 +160,6 @@ def test_many_labels_that_train_never_shows_are_one_line_a_split(tmp_path: Path)
     assert test.problem.endswith("1 x 'odd 4', first in test.csv:7 (row 'test.csv-7'); and 4 more labels")
 
 
-def test_labels_that_differ_by_case_are_reported_with_rows_and_map(tmp_path: Path) -> None:
-    raw.task(tmp_path / "raw", changed(dev=[("more", "Pos")]))
-    first, _ = validated(tmp_path, STRICT).errors
-    assert str(first).endswith(
-        "AB-066 " + str(tmp_path / "raw") + ": 'Pos' and 'pos' are two labels, first in dev.csv:3 (row 'dev.csv-3') "
-        "and in train.csv:1 (row 'train.csv-1')\n  write map_labels: {'Pos': 'pos'} below "
-        "collect_task.raw"
-    )
-
-
 def test_all_errors_of_a_set_are_reported_together(tmp_path: Path) -> None:
     raw.task(tmp_path / "raw", changed(train=[("more", "Pos"), ("", "neg")], test=[("more yet", "odd")]))
     assert codes(validated(tmp_path, STRICT).errors) == [74, 66, 60]
