@@ -11,7 +11,7 @@ import pytest
 
 from adaptbert.collection.labelled_source import LabelledSource
 from adaptbert.errors import BadData
-from tests.support.raw import CLASS, SPANS
+from tests.support.labelled_files import CLASS, SPANS
 from tests.support.reading import MANY, collect, config, parquet, read, texts, write
 
 # --- formats

@@ -216,25 +216,15 @@ def test_words_without_a_subword_token_are_answered(project: Project) -> None:
     assert answered["tags"] == ["O"]
 
 
-@pytest.mark.parametrize(
-    ("task", "options"),
-    [
-        ("sequence_labelling_spans", {"decoder": "crf"}),
-        ("sequence_labelling_tags", {"decoder": "crf"}),
-    ],
-)
-def test_what_stock_models_lack_answers_as_evaluation_did(tmp_path: Path, task: str, options: dict[str, str]) -> None:
+@pytest.mark.parametrize("task", ["sequence_labelling_spans", "sequence_labelling_tags"])
+def test_what_stock_models_lack_answers_as_evaluation_did(tmp_path: Path, task: str) -> None:
     own = Project(tmp_path, {task: KINDS[task]}, (64, 24, 300))
-    own.finetune(task, "general", options, **LEARNT)
+    own.finetune(task, "general", {"decoder": "crf"}, **LEARNT)
     rows, expected = rows_of(own, task), own.predictions(f"{task}-general")
     answers = list(Predictor.load(model(own, task)).answers(rows, probabilities=True))
     assert [answered["confidence"] for answered in answers] == [row["confidence"] for row in expected]
     for answered, row in zip(answers, expected, strict=True):
         answer = answered[TARGETS[KINDS[task][1]].answer]
         assert answer == (row["predicted"] if isinstance(answer, str) else json.loads(row["predicted"]))
-    every = [word for answered in answers for word in as_list(answered["probabilities"])]
+    every = [word for answered in answers for word in answered["probabilities"]]
     assert [sum(word.values()) for word in every] == pytest.approx([1.0] * len(every), abs=1e-4)
-
-
-def as_list(value: Any) -> list[dict[str, float]]:
-    return value if isinstance(value, list) else [value]

@@ -11,6 +11,7 @@ from adaptbert.base.files import read_json
 from adaptbert.errors import Several
 from stages.validate import Names, ValidateParams, validate
 from tests.support import raw
+from tests.support.labelled_files import SPANS
 
 PARAMS = ValidateParams(min_characters=2, max_characters=1000, max_bad_fraction=0.4)
 HELD_OUT = "a dev or test sentence of the task that is long enough to be found inside"
@@ -31,7 +32,8 @@ class Recorder:
 
 
 def collected(folder: Path) -> None:
-    """Two corpora, a classification and a tagging."""
+    """Two corpora, a classification and a tagging; and a corpus that nobody names any more."""
+    raw.corpus(folder / "corpora/left_over", ["an old corpus", "that nobody names"])
     raw.corpus(folder / "corpora/general", ["general one", "general two", f"It said: {HELD_OUT}.", "rome FELL"])
     raw.corpus(folder / "corpora/domain", ["domain one", "domain two", "Domain  one", "general one", None])
     raw.unreadable(folder / "corpora/domain", 1)
@@ -43,7 +45,7 @@ def collected(folder: Path) -> None:
         "dev": [(["Bonn"], ["B-LOC"])],
         "test": [(["Rome", "fell"], ["B-LOC", "O"])],
     }
-    raw.task(folder / "tasks/place", tagged, raw.SPANS, tag_scheme="bio")
+    raw.task(folder / "tasks/place", tagged, SPANS, tag_scheme="bio")
 
 
 def run(folder: Path, record: Any, tasks: Sequence[str] = ("place", "mood")) -> None:
@@ -101,13 +103,6 @@ def test_a_recipe_without_tasks(tmp_path: Path) -> None:
     run(tmp_path, Recorder(), tasks=())
     assert list(files(tmp_path / "validated")) == ["corpora/domain.parquet", "corpora/general.parquet"]
     assert (tmp_path / "validated/tasks").is_dir()
-
-
-def test_folders_of_another_recipe_are_not_read(tmp_path: Path) -> None:
-    collected(tmp_path / "raw")
-    raw.corpus(tmp_path / "raw/corpora/left_over", ["an old corpus", "that nobody names"])
-    run(tmp_path, Recorder())
-    assert not (tmp_path / "validated/corpora/left_over.parquet").exists()
 
 
 def test_equal_inputs_give_equal_bytes(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from adaptbert.rows.cleaning import letters
 from adaptbert.validation.labelled_set import ValidatedSet, validate_labelled_set
 from adaptbert.validation.limits import Limits
 from tests.support import raw
+from tests.support.labelled_files import SPANS
 from tests.support.raw import LIMITS, STRICT, rows
 
 
@@ -173,7 +174,7 @@ TAGGED = {
 
 
 def test_a_tagged_set(tmp_path: Path) -> None:
-    raw.task(tmp_path / "raw", TAGGED, raw.SPANS, tag_scheme="bio")
+    raw.task(tmp_path / "raw", TAGGED, SPANS, tag_scheme="bio")
     passed = validated(tmp_path, STRICT)
     assert passed.errors == []
     assert passed.held_out == ["Bob", "Rome fell"]

@@ -8,8 +8,9 @@ import pytest
 from adaptbert.errors import BadData, Several
 from adaptbert.rows.layout import CORPUS, Layout
 from adaptbert.validation.schemas import faulty
+from tests.support.labelled_files import CLASS, SPANS
 from tests.support.messages import messages_in
-from tests.support.raw import CLASS, SPANS, table
+from tests.support.raw import table
 
 
 def codes(layout: Layout, rows: list[tuple[Any, ...]]) -> dict[int, tuple[int, str]]:

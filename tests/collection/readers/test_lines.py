@@ -12,7 +12,7 @@ from adaptbert.collection.readers.lines import MAX_LINE, read_lines
 from adaptbert.collection.user_files import Files
 from adaptbert.errors import BadData
 from adaptbert.rows.layout import CORPUS
-from tests.support.raw import CLASS
+from tests.support.labelled_files import CLASS
 from tests.support.reading import codes, collect, config, read, texts, write
 
 # --- lines and characters
