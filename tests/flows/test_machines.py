@@ -268,10 +268,3 @@ def test_the_end_of_the_lines_says_how_a_stage_failed(tmp_path: Path) -> None:
         heard("left", output([sys.executable, "-c", script], dict(os.environ), tmp_path), said.append)
     assert (failure.value.exit_code, said) == (65, ["ERROR: failed to run: exec python, exited with 65"])
     assert MachineLost("gone").exit_code == 75
-
-
-def test_the_page_starts_ray_as_ray_is_started() -> None:
-    documented = {word for page, words in shown("ray") for word in words if page == PAGE and word.startswith("--")}
-    done = subprocess.run([Path(sys.executable).with_name("ray"), "start", "--help"], capture_output=True, text=True)
-    assert documented
-    assert [option for option in documented if option.partition("=")[0] not in done.stdout] == []

@@ -98,16 +98,6 @@ def test_core_imports_no_platform(module: str) -> None:
     assert packages & PLATFORMS == set()
 
 
-def test_one_lightning() -> None:
-    """`lightning.pytorch` and `pytorch_lightning` are different modules: a callback of one is none of the other's."""
-    for folder in ("adaptbert", "stages", "flows", "tests", "benchmarks", "examples"):
-        for path in (ROOT / folder).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
-                names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-                assert [name for name in names if name.split(".")[0] == "lightning"] == [], path
-
-
 def test_flows_import_no_stage() -> None:
     for module in modules("flows"):
         if source(module) is not None:

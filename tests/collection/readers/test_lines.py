@@ -114,13 +114,6 @@ def test_byte_order_mark_and_nul_are_stripped_and_counted(tmp_path: Path) -> Non
         assert files.warnings == {"byte-order marks removed": 1, "NUL bytes removed": 1}
 
 
-@pytest.mark.parametrize("encoding", ["gb18030", "big5", "cp1252", "utf-16", "utf-16-le", "utf-32", "UTF-8"])
-def test_declared_encodings(tmp_path: Path, encoding: str) -> None:
-    expected = ["“naïve”", "last"] if encoding == "cp1252" else ["三字\u3000經", "last"]
-    path = write(tmp_path / "a.txt", "\n".join(expected).encode(encoding))
-    assert texts(path, encoding=encoding) == expected
-
-
 def test_lone_surrogate_escapes_are_rejected(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", '{"text": "ok"}\n{"text": "x\\ud800"}\n{"text": "\\ud83d\\ude00"}\n')
     assert codes(path) == [9]
