@@ -32,11 +32,11 @@ def finetune(
 ) -> None:
     """Fine-tune one cell, all its seeds."""
     from adaptbert.finetuning.cell import CellRun, train_cell
-    from adaptbert.finetuning.cell_outputs import CellPaths, keep_cell
+    from adaptbert.finetuning.cell_outputs import keep_cell
     from adaptbert.model.checkpoint import Checkpoint
 
     trained = train_cell(CellRun(out.name, task, arm, Checkpoint.load(init), params, data), work, run)
-    keep_cell(trained, CellPaths(out, predictions, metrics), work, run)
+    keep_cell(trained, out, predictions, metrics, work, run)
 
 
 STAGE = Stage(

@@ -114,6 +114,22 @@ def repeated_recipe(tmp_path_factory: pytest.TempPathFactory) -> "Simulated":
 
 
 @pytest.fixture(scope="session")
+def several_recipe(tmp_path_factory: pytest.TempPathFactory) -> "Simulated":
+    """Two starts, two draws and three seeds."""
+    from tests.support.simulated import simulate
+
+    return simulate(tmp_path_factory.mktemp("several"), starts=("small", "base"), draws=2)
+
+
+@pytest.fixture(scope="session")
+def several(several_recipe: "Simulated") -> "Comparison":
+    """Of `several_recipe`; the tests only look."""
+    from tests.support.simulated import compared
+
+    return compared(several_recipe)
+
+
+@pytest.fixture(scope="session")
 def repeated(repeated_recipe: "Simulated") -> "Comparison":
     """Of `repeated_recipe`; the tests only look."""
     from tests.support.simulated import compared

@@ -75,20 +75,6 @@ class Options:
     again: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class TaskParts:
-    """What is read of one task from one start.
-
-    Attributes:
-        ladder: the arms of all tasks and starts.
-    """
-
-    cells: Cells
-    study: TaskStudy
-    rows: ResampledRows
-    ladder: Arms
-
-
 def compare_all(ladder: Expansion, outputs: StageOutputs, options: Options) -> Comparison:
     """Read the outputs of every planned rung and cell, and compare the arms of each task within each start."""
     cells, rungs = outputs.cells, read_rungs(ladder, outputs.cells)
@@ -106,8 +92,7 @@ def compare_all(ladder: Expansion, outputs: StageOutputs, options: Options) -> C
             own, COMPARED_BY[rows[task].target], rows[task], outputs.predictions, options.confidence
         )
         name = f"{task}/{start}" if several else task
-        parts = TaskParts(own, studies[task, start], rows[task], arms)
-        tasks.append(_task(name, parts, outputs, rungs, options))
+        tasks.append(_task(name, own, studies[task, start], rows[task], arms, outputs, rungs, options))
     first_draw = _first_draw(ladder, rungs, trained)
     tasks = judged(tasks, studies, options.worth, options.confidence, first_draw)
     sources = _sources(outputs.manifests, read_json(cells / "validate.json"))
@@ -172,13 +157,22 @@ def _first_draw(ladder: Expansion, rungs: Mapping[str, Rung], trained: Mapping[s
     return Cost(tokens, sum(rung.tflop for rung in first) + sum(cost.tflop for cost in costs))
 
 
-def _task(name: str, read: TaskParts, outputs: StageOutputs, rungs: Mapping[str, Rung], options: Options) -> Task:
+def _task(
+    name: str,
+    cells: Cells,
+    of_task: TaskStudy,
+    rows: ResampledRows,
+    ladder: Arms,
+    outputs: StageOutputs,
+    rungs: Mapping[str, Rung],
+    options: Options,
+) -> Task:
     """The arms of a task from one start; its steps have no verdict yet.
 
     Args:
         name: in tables; with the start where there are several.
+        ladder: the arms of all tasks and starts.
     """
-    cells, of_task, rows = read.cells, read.study, read.rows
     data, trained = outputs.data / cells.task, cells.trained
     described = TaskDescription.read(data)
     metric = COMPARED_BY[described.target]
@@ -222,7 +216,7 @@ def _task(name: str, read: TaskParts, outputs: StageOutputs, rungs: Mapping[str,
         else None,
         tempered=tempered({draw: trained[key].seeds for draw, key in of_chosen.items()}),
         scattered=[arm for arm in climbs if arm in of_task.study.scattered],
-        advice=advice_of(compared, {role(climbs[arm]) for arm in variants}, named, read.ladder),
+        advice=advice_of(compared, {role(climbs[arm]) for arm in variants}, named, ladder),
     )
 
 

@@ -16,11 +16,11 @@ from adaptbert.base.files import file_digest
 from adaptbert.finetuning.cell_checks import check_cell
 from adaptbert.finetuning.cell_config import CellConfig
 from adaptbert.finetuning.extra_runs import ExtraRuns, learn_from_fewer, search_values
-from adaptbert.finetuning.heldout_rows import HeldOutRows, Measured
 from adaptbert.finetuning.metrics.cell_metrics import Cost, LearningPoint, SearchMetrics, SeedMetrics
-from adaptbert.finetuning.seed_inputs import SeedInputs
+from adaptbert.finetuning.seed_inputs import HeldOutRows, Measured, SeedInputs
 from adaptbert.finetuning.seed_run import ScoredSeed, run_seed
-from adaptbert.finetuning.tasks.shapes import Shape, shape_of
+from adaptbert.finetuning.tasks.shape import Shape
+from adaptbert.finetuning.tasks.shapes import shape_of
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.precision import named_precision
 from adaptbert.rows import labelled_set

@@ -1,6 +1,5 @@
 """The outputs of a cell: metrics, predictions and the best checkpoint as files, figures in the tracking run."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,31 +14,18 @@ from adaptbert.runtime.tracking.run import Run
 from adaptbert.training.resume import Work
 
 
-@dataclass(frozen=True)
-class CellPaths:
-    """Output paths of a cell.
-
-    Attributes:
-        out: folder of the checkpoint.
-        predictions: a parquet file.
-        metrics: a JSON file.
-    """
-
-    out: Path
-    predictions: Path
-    metrics: Path
-
-
-def keep_cell(trained: TrainedCell, paths: CellPaths, work: Work, run: Run) -> None:
-    """Write, log and report; the metrics file is written last."""
+def keep_cell(
+    trained: TrainedCell, out: Path, predictions_file: Path, metrics_file: Path, work: Work, run: Run
+) -> None:
+    """Write the folder of the checkpoint, the predictions and, last, the metrics file; log and report."""
     start, model = trained.run.start, trained.best.trained.model
     metrics = metrics_of(trained)
-    card = checkpoint.save(paths.out, model, start.tokenizer, provenance_of(trained))
-    _write_predictions(paths.predictions, [seed.predictions for seed in trained.seeds])
-    write_json(paths.metrics, metrics.as_json())
-    work.finish(paths.metrics)
+    card = checkpoint.save(out, model, start.tokenizer, provenance_of(trained))
+    _write_predictions(predictions_file, [seed.predictions for seed in trained.seeds])
+    write_json(metrics_file, metrics.as_json())
+    work.finish(metrics_file)
     _log(trained, card, run)
-    for path in (paths.metrics, paths.predictions, paths.out / CARD):
+    for path in (metrics_file, predictions_file, out / CARD):
         run.log_artifact(path)
     scores = [seed.test[metrics.metric] for seed in metrics.seeds]
     print(f"  test/{metrics.metric}: " + ", ".join(f"{score:.3f}" for score in scores))

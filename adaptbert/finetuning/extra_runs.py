@@ -21,8 +21,8 @@ from adaptbert.finetuning.metrics.cell_metrics import (
     TrialMetrics,
 )
 from adaptbert.finetuning.options.search import Point, SearchConfig, best, search, search_seeds
-from adaptbert.finetuning.seed_inputs import InputsOf
-from adaptbert.finetuning.seed_run import SeedRun, run_seed, train_seed
+from adaptbert.finetuning.seed_inputs import InputsOf, SeedRun
+from adaptbert.finetuning.seed_run import run_seed, train_seed
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.training.resume import Work
 from adaptbert.training.savepoints import Savepoints

@@ -14,7 +14,7 @@ from adaptbert.finetuning.options.freezing import GradualUnfreezingConfig
 from adaptbert.finetuning.options.r_drop import RDropConfig
 from adaptbert.finetuning.tasks.examples import Examples
 from adaptbert.finetuning.tasks.labelled_batch import LabelledBatch, batch_of
-from adaptbert.finetuning.tasks.shapes import Shape
+from adaptbert.finetuning.tasks.shape import Shape
 from adaptbert.model.encoder import Tokens, encode
 from adaptbert.model.evaluation import evaluating
 from adaptbert.model.optimizer import OptimConfig, adamw

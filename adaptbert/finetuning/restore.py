@@ -9,7 +9,8 @@ from typing import Any
 
 from adaptbert.codes import Code
 from adaptbert.errors import BadData
-from adaptbert.finetuning.tasks.shapes import Shape, from_card
+from adaptbert.finetuning.tasks.shape import Shape
+from adaptbert.finetuning.tasks.shapes import from_card
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.checkpoint_files import WEIGHTS
 

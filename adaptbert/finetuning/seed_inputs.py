@@ -1,18 +1,96 @@
-"""The labelled rows of each seed as the inputs of its training."""
+"""The inputs of the training of each seed: its labelled rows, and the rows that all seeds are measured on."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from adaptbert.finetuning.cell_config import CellConfig
-from adaptbert.finetuning.heldout_rows import HeldOutRows, Measured
+from adaptbert.finetuning.metrics.cell_metrics import Cost
 from adaptbert.finetuning.options import class_weights
-from adaptbert.finetuning.seed_run import SeedRun
 from adaptbert.finetuning.tasks.examples import Examples
-from adaptbert.finetuning.tasks.shapes import Shape, shape_of
+from adaptbert.finetuning.tasks.shape import Shape
+from adaptbert.finetuning.tasks.shapes import shape_of
 from adaptbert.model.checkpoint import Checkpoint
+from adaptbert.model.flops import training_flop
 from adaptbert.rows import labelled_set
 from adaptbert.rows.task_description import TaskDescription
+from adaptbert.training.document_stream import BudgetConfig
+
+
+class Measured(NamedTuple):
+    """Rows that models are evaluated on, and their examples."""
+
+    rows: list[dict[str, Any]]
+    examples: Examples
+
+
+class HeldOutRows:
+    """The dev and test splits; each is read on first use, once for all runs of a cell.
+
+    Args:
+        folder: of the set.
+        examples: encodes rows.
+    """
+
+    def __init__(self, folder: Path, examples: Callable[[list[dict[str, Any]]], Examples]) -> None:
+        self._folder, self._examples = folder, examples
+
+    @cached_property
+    def dev(self) -> Measured:
+        return self._read("dev")
+
+    @cached_property
+    def test(self) -> Measured:
+        """Read after training."""
+        return self._read("test")
+
+    def _read(self, name: str) -> Measured:
+        rows = labelled_set.split(self._folder, name)
+        return Measured(rows, self._examples(rows))
+
+
+@dataclass(frozen=True)
+class SeedRun:
+    """The inputs of every seed.
+
+    Attributes:
+        shape: of the task; with class weights, those of the examples.
+        examples: with their targets.
+    """
+
+    start: Checkpoint
+    params: CellConfig
+    shape: Shape
+    examples: Examples
+    held_out: HeldOutRows
+
+    @property
+    def steps(self) -> int:
+        """Optimizer steps."""
+        budget = BudgetConfig(passes=float(self.params.epochs))
+        return budget.optimizer_steps(len(self.examples), self.params.global_batch_size)
+
+    @property
+    def epoch(self) -> float:
+        """Optimizer steps of an epoch."""
+        return len(self.examples) / self.params.global_batch_size
+
+    @property
+    def accumulate(self) -> int:
+        """Micro-batches of an optimizer step."""
+        return self.params.global_batch_size // self.params.micro_batch_size
+
+    def cost(self, config: Any, counts: Mapping[str, int]) -> Cost:
+        """Of a run that was trained on so many tokens.
+
+        Args:
+            config: of its model.
+        """
+        tflop = round(flop_of(self.params, config, counts) / 1e12, 3)
+        return Cost(tokens=counts["tokens"], tflop=tflop)
+
 
 InputsOf = Callable[[int], SeedRun]
 """A seed -> its inputs."""
@@ -61,3 +139,11 @@ class SeedInputs:
             print(f"  class weights: {shown}")
             shape = shape_of(self.described, params.options(), weights)
         return shape, examples.labelled(targets)
+
+
+def flop_of(params: CellConfig, config: Any, counts: Mapping[str, int]) -> float:
+    """Floating-point operations of a run; layers that are unfrozen during the run are counted as always
+    trained."""
+    below = 0 if params.freeze is None else params.freeze.below(config.num_hidden_layers)
+    passes = 1 if params.r_drop is None else 2
+    return passes * training_flop(config, counts["tokens"], params.block_size, counts["places"], 0, below)

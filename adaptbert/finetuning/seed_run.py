@@ -9,65 +9,19 @@ import pyarrow as pa
 
 from adaptbert.base.record import CurvePoint
 from adaptbert.finetuning import temperature
-from adaptbert.finetuning.cell_config import CellConfig
-from adaptbert.finetuning.heldout_rows import HeldOutRows
 from adaptbert.finetuning.metrics.cell_metrics import Cost, SeedMetrics
 from adaptbert.finetuning.module import FineTuning, LabelledBatches, UnfreezingBatches, logits
 from adaptbert.finetuning.options.freezing import freeze
-from adaptbert.finetuning.tasks.examples import Examples
-from adaptbert.finetuning.tasks.shapes import Shape
-from adaptbert.model.checkpoint import Checkpoint
-from adaptbert.model.flops import training_flop
+from adaptbert.finetuning.seed_inputs import SeedRun
+from adaptbert.finetuning.tasks.shape import Shape
 from adaptbert.rows.targets import written
 from adaptbert.runtime.tracking.run import Run
-from adaptbert.training.document_stream import BudgetConfig
 from adaptbert.training.early_stopping import KeepBest
 from adaptbert.training.loop import fit
 from adaptbert.training.plan import Batches, Fitted, Measure, Plan
 from adaptbert.training.savepoints import Savepoints
 
 TUNED = "tuned/"  # prefix of values chosen on dev on a curve
-
-
-@dataclass(frozen=True)
-class SeedRun:
-    """The inputs of every seed.
-
-    Attributes:
-        shape: of the task; with class weights, those of the examples.
-        examples: with their targets.
-    """
-
-    start: Checkpoint
-    params: CellConfig
-    shape: Shape
-    examples: Examples
-    held_out: HeldOutRows
-
-    @property
-    def steps(self) -> int:
-        """Optimizer steps."""
-        budget = BudgetConfig(passes=float(self.params.epochs))
-        return budget.optimizer_steps(len(self.examples), self.params.global_batch_size)
-
-    @property
-    def epoch(self) -> float:
-        """Optimizer steps of an epoch."""
-        return len(self.examples) / self.params.global_batch_size
-
-    @property
-    def accumulate(self) -> int:
-        """Micro-batches of an optimizer step."""
-        return self.params.global_batch_size // self.params.micro_batch_size
-
-    def cost(self, config: Any, counts: Mapping[str, int]) -> Cost:
-        """Of a run that was trained on so many tokens.
-
-        Args:
-            config: of its model.
-        """
-        tflop = round(flop_of(self.params, config, counts) / 1e12, 3)
-        return Cost(tokens=counts["tokens"], tflop=tflop)
 
 
 @dataclass(frozen=True)
@@ -186,14 +140,6 @@ def run_seed(request: SeedRun, seed: int, savepoints: Savepoints, run: Run) -> S
     cut = {f"{split}/cut_share": share for split, share in scored.cut_shares.items()}
     run.log_metrics({**tested, **cut}, trained.steps)
     return scored
-
-
-def flop_of(params: CellConfig, config: Any, counts: Mapping[str, int]) -> float:
-    """Floating-point operations of a run; layers that are unfrozen during the run are counted as always
-    trained."""
-    below = 0 if params.freeze is None else params.freeze.below(config.num_hidden_layers)
-    passes = 1 if params.r_drop is None else 2
-    return passes * training_flop(config, counts["tokens"], params.block_size, counts["places"], 0, below)
 
 
 def _batches(request: SeedRun, seed: int, layers: int) -> Batches:

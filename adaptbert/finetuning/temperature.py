@@ -22,7 +22,7 @@ from adaptbert.finetuning.metrics.calibration import (
 
 if TYPE_CHECKING:
     from adaptbert.finetuning.tasks.examples import Examples
-    from adaptbert.finetuning.tasks.shapes import Shape
+    from adaptbert.finetuning.tasks.shape import Shape
 
 Rows = Sequence[Mapping[str, Any]]
 NAME = "temperature"

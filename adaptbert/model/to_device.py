@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import torch
@@ -16,9 +16,16 @@ def to(batch: Batch, device: torch.device) -> Batch:
     return _each(batch, lambda tensor: tensor.to(device, non_blocking=True))
 
 
-def pinned(batch: Batch) -> Batch:
-    """The same in memory that a CUDA device reads by itself."""
-    return _each(batch, Tensor.pin_memory)
+class Movable:
+    """A batch, as Lightning moves it."""
+
+    def to(self, device: torch.device) -> Self:
+        """The same on another device."""
+        return to(self, device)
+
+    def pin_memory(self) -> Self:
+        """The same in memory that a CUDA device reads by itself."""
+        return _each(self, Tensor.pin_memory)
 
 
 class HostCopy:

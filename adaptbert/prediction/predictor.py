@@ -17,7 +17,8 @@ from adaptbert.codes import Code
 from adaptbert.collection.readers import replacing
 from adaptbert.collection.readers.lines import check_name
 from adaptbert.errors import BadData, BadParams
-from adaptbert.finetuning.tasks.shapes import Shape, from_card
+from adaptbert.finetuning.tasks.shape import Shape
+from adaptbert.finetuning.tasks.shapes import from_card
 from adaptbert.model.card import CARD, TaskCard, incomplete_task
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.checkpoint_files import COPY, FileConfig

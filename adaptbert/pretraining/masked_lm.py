@@ -17,7 +17,7 @@ from torch.nn import functional
 from adaptbert.model.encoder import Tokens, encode
 from adaptbert.model.optimizer import OptimConfig, adamw
 from adaptbert.model.packing import Rows, pack
-from adaptbert.model.to_device import pinned, to
+from adaptbert.model.to_device import Movable
 from adaptbert.pretraining.masking import Masker
 from adaptbert.pretraining.metrics.masking_audit import MaskingAudit
 from adaptbert.pretraining.sentence_pairs import PairLabels, SentencePairs, answers
@@ -30,7 +30,7 @@ SIDE = 8
 
 
 @dataclass(frozen=True)
-class MaskedBatch:
+class MaskedBatch(Movable):
     """Documents with some tokens masked.
 
     Attributes:
@@ -50,14 +50,6 @@ class MaskedBatch:
     counts: dict[str, int]
     pairs: PairLabels | None = None
     head_only: bool = False
-
-    def to(self, device: torch.device) -> "MaskedBatch":
-        """The same on another device."""
-        return to(self, device)
-
-    def pin_memory(self) -> "MaskedBatch":
-        """The same in memory that a CUDA device reads by itself."""
-        return pinned(self)
 
 
 class MaskedBatches:

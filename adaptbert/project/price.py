@@ -24,9 +24,8 @@ from adaptbert.codes import Code
 from adaptbert.comparison.amounts import amount
 from adaptbert.errors import BadData, BadParams, nearest
 from adaptbert.finetuning.cell_config import CellConfig
-from adaptbert.finetuning.heldout_rows import HeldOutRows
-from adaptbert.finetuning.seed_inputs import SeedInputs
-from adaptbert.finetuning.seed_run import SeedRun, flop_of, train_seed
+from adaptbert.finetuning.seed_inputs import HeldOutRows, SeedInputs, SeedRun, flop_of
+from adaptbert.finetuning.seed_run import train_seed
 from adaptbert.finetuning.tasks.shapes import shape_of
 from adaptbert.model.card import Provenance
 from adaptbert.model.checkpoint import Checkpoint, save

@@ -10,6 +10,7 @@ from adaptbert.comparison.report.charts.figure import write_figures
 from adaptbert.comparison.report.mlflow_runs import ADDRESS, cells_of_arm
 from adaptbert.comparison.report.page import figures_of, render
 from tests.support.browsing import CHROMIUM, COVERED, LINES_THROUGH_LABELS, Watched
+from tests.support.known import known
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
@@ -71,8 +72,7 @@ def test_an_arm_leads_to_its_runs_at_the_address_of_the_reader(
     chromium: "playwright.Browser", reports: Path, comparison: Comparison
 ) -> None:
     task = comparison.tasks[0]
-    arm = task.arm("domain")
-    assert arm is not None
+    arm = known(task.arm("domain"))
     with Watched(chromium, reports / "index.html") as seen:
         link = seen.page.locator("#task-section a.run").nth([each.name for each in task.arms].index("domain"))
         address, _, query = (link.get_attribute("href") or "").partition("/runs?")

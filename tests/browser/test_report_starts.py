@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from adaptbert.comparison.records import Comparison
 from adaptbert.comparison.report.page import render
 from tests.support.browsing import CHROMIUM, COVERED, LINES_THROUGH_LABELS, Watched
-from tests.support.simulated import compared, simulate
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
@@ -14,25 +14,24 @@ pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="
 
 
 @pytest.fixture(scope="module")
-def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = simulate(tmp_path_factory.mktemp("recipe"), starts=("small", "base"), draws=2)
-    path = made.root / "index.html"
-    path.write_text(render(compared(made)), encoding="utf-8")
+def page(several: Comparison, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("several") / "index.html"
+    path.write_text(render(several), encoding="utf-8")
     return path
 
 
 @pytest.mark.parametrize("width", [360, 800, 1400])
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_several_starts_and_draws_fit(chromium: "playwright.Browser", several: Path, width: int, language: str) -> None:
-    with Watched(chromium, several, f"?lang={language}", viewport={"width": width, "height": 900}) as seen:
+def test_several_starts_and_draws_fit(chromium: "playwright.Browser", page: Path, width: int, language: str) -> None:
+    with Watched(chromium, page, f"?lang={language}", viewport={"width": width, "height": 900}) as seen:
         seen.unfold()
         assert seen.page.evaluate("document.documentElement.scrollWidth") == width
         assert seen.page.evaluate(LINES_THROUGH_LABELS) == []
         assert seen.page.evaluate(COVERED) == []
 
 
-def test_a_start_is_chosen_and_all_are_shown_again(chromium: "playwright.Browser", several: Path) -> None:
-    with Watched(chromium, several) as seen:
+def test_a_start_is_chosen_and_all_are_shown_again(chromium: "playwright.Browser", page: Path) -> None:
+    with Watched(chromium, page) as seen:
         own, other = seen.page.locator("#task-section-base"), seen.page.locator("#task-section-small")
         columns = seen.page.locator("#steps thead th:visible")
         assert (own.is_visible(), other.is_visible(), columns.count()) == (True, True, 5)
@@ -45,8 +44,3 @@ def test_a_start_is_chosen_and_all_are_shown_again(chromium: "playwright.Browser
         seen.page.get_by_role("button", name="all starts").press("Enter")
         assert (own.is_visible(), other.is_visible(), columns.count()) == (True, True, 5)
         assert chosen.get_attribute("aria-pressed") == "false"
-
-
-def test_one_start_leaves_nothing_to_choose(chromium: "playwright.Browser", report: Path) -> None:
-    with Watched(chromium, report) as seen:
-        assert seen.page.locator("[data-choice], [data-start], #starts").count() == 0

@@ -15,65 +15,48 @@ from adaptbert.comparison.tables.metrics_json import summary
 from adaptbert.comparison.tables.plot_data import write_plots
 from adaptbert.comparison.tables.text_table import NO_TASKS, comparison_table
 from adaptbert.finetuning.metrics.cell_metrics import CellMetrics
+from tests.support.known import known
 from tests.support.simulated import Simulated, compared, simulate
 from tests.support.simulated_rungs import BITS, DRAWS_APART
 
-STARTS, DRAWS, SEEDS = ("small", "base"), 2, (1, 2, 3)
+STARTS, SEEDS = ("small", "base"), (1, 2, 3)
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Simulated:
-    return simulate(tmp_path_factory.mktemp("recipe"), starts=STARTS, draws=DRAWS, seeds=SEEDS)
-
-
-@pytest.fixture(scope="module")
-def several(made: Simulated) -> Comparison:
-    return compared(made)
-
-
-def test_a_seed_has_the_mean_of_its_draws_and_every_run_is_kept(made: Simulated, several: Comparison) -> None:
+def test_a_seed_has_the_mean_of_its_draws_and_every_run_is_kept(several_recipe: Simulated, several: Comparison) -> None:
     for task in several.tasks:
-        domain, general = task.arm("domain"), task.arm("general")
-        assert domain is not None
-        assert general is not None
+        domain, general = known(task.arm("domain")), known(task.arm("general"))
         assert (domain.planned, general.planned) == ([1, 2], [0])
         for draw in (1, 2):
-            cell = CellMetrics.read(made.root / f"metrics/finetune/{task.task}-domain-{task.start}-{draw}.json")
+            cell = CellMetrics.read(
+                several_recipe.root / f"metrics/finetune/{task.task}-domain-{task.start}-{draw}.json"
+            )
             assert domain.by_draw[draw] == {seed.seed: seed.test[task.metric] for seed in cell.seeds}
         assert domain.scores == {seed: mean(domain.by_draw[draw][seed] for draw in (1, 2)) for seed in SEEDS}
         assert general.scores == general.by_draw[0]
         assert (domain.runs, general.runs) == (6, 3)
-        assert domain.interval is not None
-        assert general.interval is not None
-        assert domain.interval.n == 3
-        assert set(domain.interval.sources) == {"draws", "seeds", "rows"}
-        assert set(general.interval.sources) == {"seeds", "rows"}, "it has no draws of its own"
+        assert known(domain.interval).n == 3
+        assert set(known(domain.interval).sources) == {"draws", "seeds", "rows"}
+        assert set(known(general.interval).sources) == {"seeds", "rows"}, "it has no draws of its own"
 
 
 def test_questions_are_asked_within_a_start(several: Comparison) -> None:
     assert [task.name for task in several.tasks] == ["section/small", "section/base", "mention/small", "mention/base"]
     for task in several.tasks:
-        step = task.step("domain_transfer")
-        assert step is not None
+        step = known(task.step("domain_transfer"))
         assert step.difference is not None
-        domain, general = task.arm("domain"), task.arm("general")
-        assert domain is not None
-        assert general is not None
+        domain, general = known(task.arm("domain")), known(task.arm("general"))
         expected = mean(domain.scores[seed] - general.scores[seed] for seed in SEEDS)
         assert step.difference.mean == pytest.approx(expected)
         assert (step.draws, step.difference.draws) == (2, 2)
-        assert step.difference.variance is not None
-        assert set(step.difference.variance.parts) == {"draws", "seeds", "rows"}
+        assert set(known(step.difference.variance).parts) == {"draws", "seeds", "rows"}
 
 
 def test_an_arm_is_inspected_over_all_its_draws(several: Comparison) -> None:
     for task in several.tasks:
-        arm = task.arm(str(task.chosen))
-        assert arm is not None
-        assert task.inspection is not None
-        assert task.inspection.runs == arm.runs
+        arm = known(task.arm(str(task.chosen)))
+        assert known(task.inspection).runs == arm.runs
         scores = [score for draw in arm.by_draw.values() for score in draw.values()]
-        by_run = zip(*(each.f1 for each in task.inspection.classes), strict=True)
+        by_run = zip(*(each.f1 for each in known(task.inspection).classes), strict=True)
         if task.metric == "f1_macro":
             assert [sum(f1) / len(f1) for f1 in by_run] == pytest.approx(scores)
 
@@ -94,9 +77,9 @@ def test_the_draws_of_a_rung_stand_together(several: Comparison) -> None:
     assert groups["task_transfer/section-domain-base"].below == "domain_transfer/domain-base"
 
 
-def test_one_more_draw_costs_what_the_first_did(made: Simulated, several: Comparison, tmp_path: Path) -> None:
+def test_one_more_draw_costs_what_the_first_did(several_recipe: Simulated, several: Comparison, tmp_path: Path) -> None:
     rungs = [rung for rung in several.rungs if rung.draw == 1]
-    cells = [key for key, cell in made.ladder.finetune.items() if cell.draw == 1]
+    cells = [key for key, cell in several_recipe.ladder.finetune.items() if cell.draw == 1]
     assert (len(rungs), len(cells)) == (2 * 6, 2 * 2 * 4)
     fine_tuning = len(cells) * len(SEEDS)
     assert several.one_more_draw == Cost(
@@ -110,11 +93,9 @@ def test_one_more_draw_costs_what_the_first_did(made: Simulated, several: Compar
 
 def test_a_draw_without_metrics_is_missing_and_the_others_count(tmp_path: Path) -> None:
     made = simulate(tmp_path, tasks=["section"], draws=2)
-    holed = compared(made).tasks[0].arm("domain")
+    holed = known(compared(made).tasks[0].arm("domain"))
     (made.root / "metrics/finetune/section-domain-small-2.json").unlink()
-    arm = compared(made).tasks[0].arm("domain")
-    assert holed is not None
-    assert arm is not None
+    arm = known(compared(made).tasks[0].arm("domain"))
     assert (arm.planned, list(arm.by_draw)) == ([1, 2], [1])
     assert arm.scores == holed.by_draw[1]
 
@@ -124,8 +105,7 @@ def test_the_files_for_programs_have_a_start_below_each_task(several: Comparison
     assert set(values) == {"section", "mention", *NO_TASKS}
     for name in ("section", "mention"):
         assert list(values[name]) == list(STARTS)
-    arm = several.tasks[1].arm("domain")
-    assert arm is not None
+    arm = known(several.tasks[1].arm("domain"))
     assert values["section"]["base"]["domain"]["runs"] == [
         [draw, seed, round(score, 6)] for draw, scores in arm.by_draw.items() for seed, score in scores.items()
     ]
@@ -133,16 +113,13 @@ def test_the_files_for_programs_have_a_start_below_each_task(several: Comparison
     assert values["starts"]["section"]["order"] == ranking.order
     assert values["starts"]["section"]["draws"] == [2, 2]
     behind = values["starts"]["section"]["arms"]["domain"][ranking.order[1]]
-    difference = ranking.arms[0].standings[1].difference
-    assert difference is not None
+    difference = known(ranking.arms[0].standings[1].difference)
     assert behind["difference"] == pytest.approx(difference.mean, abs=1e-6)
-    step = several.tasks[1].step("domain_text")
-    assert step is not None
+    step = known(several.tasks[1].step("domain_text"))
     assert step.difference is not None
-    assert step.difference.variance is not None
     written = values["section"]["base"]["steps"]["domain_text"]
     assert (written["draws"], written["primary"], written["verdict"]) == ([2], True, step.verdict)
-    assert dict(written["variance"]) == pytest.approx(dict(step.difference.variance.parts), rel=0.01)
+    assert dict(written["variance"]) == pytest.approx(dict(known(step.difference.variance).parts), rel=0.01)
     numbers = headlines(values)
     assert numbers["mention"]["small"]["steps"].keys() == values["mention"]["small"]["steps"].keys()
     assert set(numbers) == {"section", "mention"}
@@ -156,8 +133,9 @@ def test_plots_have_a_row_for_every_run(several: Comparison, tmp_path: Path) -> 
     assert len(runs) == len(rows) == 2 * (2 * 3 + 4 * 2 * 3)
     assert {row["draw"] for row in rows if row["arm"] == "general"} == {"0"}
     with (tmp_path / "plots/bits_per_char/domain.csv").open(encoding="utf-8") as file:
-        rungs = {(row["start"], row["rung"], row["draw"]) for row in csv.DictReader(file)}
-    assert ("base", "domain_transfer/domain-base", "2") in rungs
+        ends = {(row["rung"], row["draw"]): [*row.values()][-2:] for row in csv.DictReader(file)}
+    assert ends["task_transfer/section-domain-base", "1"] == ["3050000", "2.46"], "with the rungs below"
+    assert ("domain_transfer/domain-base", "2") in ends
     names = {path.name for path in (tmp_path / "plots/confusion").iterdir()}
     assert names == {"section-small.csv", "section-base.csv", "mention-small.csv", "mention-base.csv"}
 

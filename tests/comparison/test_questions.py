@@ -28,6 +28,7 @@ from adaptbert.comparison.report.sentences.advice import would_show
 from adaptbert.comparison.statistics.verdicts import Verdict
 from adaptbert.comparison.tables.metrics_json import summary
 from adaptbert.comparison.tables.text_table import comparison_table
+from tests.support.known import known
 from tests.support.simulated import ARMS, Simulated, compared, rearmed, simulate
 
 SCRATCH, GENERAL = Climb(is_random=True), Climb()
@@ -156,12 +157,6 @@ def test_steps_of_two_corpora_reach_the_metrics_and_the_page_in_words(made: Simu
     assert "general, then domain transfer (domain_transfer/news)" in page
 
 
-def test_renamed_arms_are_compared_by_their_rungs(made: Simulated) -> None:
-    task = section(made, base=("general", {}), ours=("domain", ARMS["domain"]))
-    assert [(step.name, step.arm, step.other) for step in task.steps] == [("domain_transfer/ours", "ours", "base")]
-    assert task.advice == []
-
-
 @pytest.mark.parametrize(
     ("arms", "expected"),
     [
@@ -238,8 +233,7 @@ def test_a_pair_that_params_name_is_a_step_like_others(tmp_path: Path) -> None:
     comparison = named_pair(made, **arms)
     (task,) = comparison.tasks
     assert [step.name for step in task.steps] == ["domain_transfer", "task_transfer_after_domain", "which_text"]
-    step = task.step("which_text")
-    assert step is not None
+    step = known(task.step("which_text"))
     assert (step.arm, step.other, step.verdict, step.draws) == ("ours", "domain_task", "descriptive", 1)
     assert step.difference is not None
     assert step.difference.low is not None
@@ -258,8 +252,7 @@ def test_a_pair_that_params_name_is_a_step_like_others(tmp_path: Path) -> None:
     assert f"{100 * step.difference.mean:+.1f}".replace("-", "−") in last
     assert '<b><span lang="en">which_text</span>' in page[page.index('id="task-section"') :]
     assert "compared with no other arm" not in page, "ours is, in a question of its own"
-    primary = named_pair(made, "which_text", **arms).tasks[0].step("which_text")
-    assert primary is not None
+    primary = known(named_pair(made, "which_text", **arms).tasks[0].step("which_text"))
     assert (primary.primary, primary.verdict) == (True, "one_draw"), "params.yaml may make it a primary one"
 
 

@@ -7,7 +7,6 @@ from statistics import mean
 import pytest
 
 from adaptbert.base.files import read_json, write_json
-from adaptbert.comparison.evaluation.baselines import baseline_scores
 from adaptbert.comparison.read_rungs import on_checkpoints
 from adaptbert.comparison.records import Comparison
 from adaptbert.comparison.report.page import render
@@ -17,9 +16,11 @@ from adaptbert.comparison.tables.metrics_json import summary
 from adaptbert.comparison.tables.text_table import comparison_table
 from adaptbert.rows.labelled_set import split, subset
 from adaptbert.rows.task_description import TaskDescription
+from tests.support.known import known
 from tests.support.simulated import LIFTED, Simulated, compared, simulate
-from tests.support.simulated_rows import LABELS, TYPES
+from tests.support.simulated_rows import LABELS
 from tests.support.simulated_rungs import BITS
+from tests.support.tiny_tasks import baseline_scores
 
 EFFECTS = {*GAINS, "loss"}
 PRIMARY_OF_ALL = {"domain_text", "task_transfer_after_domain"}
@@ -56,25 +57,15 @@ def test_scores_are_those_of_the_predictions(simulated: Simulated, comparison: C
     """The confusion matrix, counted from the predictions alone, gives back the accuracy of the metrics file."""
     task = comparison.tasks[0]
     assert task.inspection is not None
-    assert task.inspection.confusion is not None
-    assert task.inspection.calibration is not None
     cell = read_json(simulated.cell(str(task.chosen)))
-    counts = task.inspection.confusion.counts
+    counts = known(task.inspection.confusion).counts
     total = sum(sum(row.values()) for row in counts.values())
     accuracy = sum(seed["test/accuracy"] for seed in cell["seeds"]) / len(cell["seeds"])
     assert sum(counts[label][label] for label in counts) / total == pytest.approx(accuracy)
-    assert task.inspection.calibration.accuracy == pytest.approx(accuracy)
+    assert known(task.inspection.calibration).accuracy == pytest.approx(accuracy)
     by_seed = zip(*(scores.f1 for scores in task.inspection.classes), strict=True)
     macro = [sum(scores) / len(LABELS) for scores in by_seed]
     assert macro == pytest.approx([seed["test/f1_macro"] for seed in cell["seeds"]])
-
-
-def test_spans_are_counted_by_type(comparison: Comparison) -> None:
-    inspection = comparison.tasks[1].inspection
-    assert inspection is not None
-    assert inspection.confusion is not None
-    assert inspection.confusion.labels == ["O", *TYPES]
-    assert [scores.label for scores in inspection.classes] == TYPES
 
 
 def test_the_dev_split_chooses(simulated: Simulated, tmp_path: Path) -> None:
@@ -104,32 +95,24 @@ def test_baselines_are_fitted_on_as_many_rows_as_the_arms(simulated: Simulated, 
 
 def test_baselines_have_intervals_and_are_compared_with_the_chosen_arm_row_by_row(comparison: Comparison) -> None:
     for task in comparison.tasks:
-        chosen = task.arm(str(task.chosen))
-        assert chosen is not None
-        assert chosen.interval is not None
+        chosen = known(task.arm(str(task.chosen)))
         assert set(task.beside_baselines) == set(task.baselines)
         for name, score in task.baselines.items():
             assert set(score.sources) == {"rows", "seeds"}, "test rows, and the labels of each seed"
-            assert score.low is not None
-            assert score.high is not None
-            assert 0 <= score.low < score.mean < score.high <= 1
+            assert 0 <= known(score.low) < score.mean < known(score.high) <= 1
             beside = task.beside_baselines[name]
-            assert beside.mean == pytest.approx(chosen.interval.mean - score.mean)
-            assert beside.variance is not None
-            assert set(beside.variance.parts) == {"seeds", "rows"}
-            assert beside.low is not None
-            assert beside.low > 0, "beyond doubt better than a linear model"
+            assert beside.mean == pytest.approx(known(chosen.interval).mean - score.mean)
+            assert set(known(beside.variance).parts) == {"seeds", "rows"}
+            assert known(beside.low) > 0, "beyond doubt better than a linear model"
 
 
 def test_without_predictions_no_interval_holds_test_rows(tmp_path: Path) -> None:
     made = simulate(tmp_path, tasks=["section"])
     (made.root / "predictions/section-domain-small-1.parquet").unlink()
     (task,) = compared(made).tasks
-    step = task.step("domain_text")
-    assert step is not None
+    step = known(task.step("domain_text"))
     assert step.difference is not None
-    assert step.difference.variance is not None
-    assert set(step.difference.variance.parts) == {"seeds"}
+    assert set(known(step.difference.variance).parts) == {"seeds"}
     assert {arm.interval.sources for arm in task.arms if arm.interval is not None} == {("seeds",)}
     assert {score.low for score in task.baselines.values()} == {None}
 
@@ -183,8 +166,7 @@ def test_what_is_missing_is_shown_as_missing(tmp_path: Path) -> None:
     (holed.root / "metrics/domain_transfer/general-small-1.json").unlink()
     comparison = compared(holed)
     task = comparison.tasks[0]
-    arm = task.arm("domain")
-    assert arm is not None
+    arm = known(task.arm("domain"))
     assert arm.missing
     assert {step.name: step.verdict for step in task.steps}["domain_transfer"] == "untested"
     assert comparison.rung("domain_transfer/general").missing
@@ -212,12 +194,10 @@ def test_degenerate_seeds_are_counted_in_the_mean(tmp_path: Path) -> None:
     cell = read_json(path)
     cell["seeds"][1] |= {"degenerate": True, "test/f1_macro": 0.07}
     write_json(path, cell)
-    arm = compared(made).tasks[0].arm("task")
-    assert arm is not None
-    assert arm.interval is not None
+    arm = known(compared(made).tasks[0].arm("task"))
     assert arm.degenerate == [(1, 2)]
-    assert arm.interval.n == 3
-    assert arm.interval.mean < 0.45
+    assert known(arm.interval).n == 3
+    assert known(arm.interval).mean < 0.45
 
 
 def test_left_over_folders_are_not_sources(simulated: Simulated, comparison: Comparison) -> None:

@@ -57,13 +57,6 @@ def test_rows_of_a_mapped_group_are_drawn_together(sentences: Path) -> None:
     assert half.groups == 1 + len({row["text"] for row in split(sentences, "test")[20:]}), "others stay alone"
 
 
-def test_equal_inputs_are_one_group(sentences: Path) -> None:
-    rows = split(sentences, "test")
-    rows[1]["text"] = rows[0]["text"]
-    pq.write_table(pa.Table.from_pylist(rows), sentences / "test.parquet")
-    assert resampled(sentences).groups == len({row["text"] for row in rows})
-
-
 def test_a_cell_has_every_seed_whatever_the_order_of_its_rows(sentences: Path, tmp_path: Path) -> None:
     rows = resampled(sentences)
     gold = {row["id"]: row["label"] for row in split(sentences, "test")}

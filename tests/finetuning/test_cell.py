@@ -13,8 +13,9 @@ import torch
 from safetensors.torch import load_file
 
 from adaptbert.base.files import read_json
-from adaptbert.errors import BadData
+from adaptbert.finetuning import seed_run
 from adaptbert.finetuning.metrics.scores import classification_metrics, span_metrics
+from adaptbert.finetuning.seed_inputs import SeedRun
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.prediction.predictor import Predictor
 from adaptbert.rows import labelled_set as labelled
@@ -156,7 +157,9 @@ def test_from_scratch_each_seed_has_its_own_weights(fresh: Project) -> None:
 
 
 def test_each_split_is_opened_and_tokenised_once_and_test_last(fresh: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For all seeds; a point of a learning curve tokenises the rows of each seed. Test after the first training."""
+    """For all trials and seeds; a point of a learning curve tokenises the rows of each seed. Test after all trials and
+    the training of the first seed."""
+    pytest.importorskip("optuna")
     events: list[str] = []
 
     def spy(what: str, name: Callable[[Any], str]) -> None:
@@ -172,9 +175,10 @@ def test_each_split_is_opened_and_tokenised_once_and_test_last(fresh: Project, m
     spy("adaptbert.rows.labelled_set.split", lambda arguments: f"opens {arguments[1]}")
     spy("adaptbert.finetuning.tasks.sentences.Sentences.examples", lambda arguments: f"tokenises {len(arguments[1])}")
     spy("adaptbert.finetuning.seed_run.fit", lambda _: "trains")
-    fresh.finetune("section", "general", seeds=[1, 2], epochs=2.0, label_counts=[32])
+    search = {"trials": 2, "learning_rate": [1e-9, 1e-2], "seeds": 2}
+    fresh.finetune("section", "general", seeds=[1, 2], epochs=2.0, label_counts=[32], search=search)
     train, dev, test = (["opens " + name, f"tokenises {rows}"] for name, rows in SPLITS.items())
-    assert events == [*train, *dev, "trains", *test, "trains", *["tokenises 32", "trains"] * 2]
+    assert events == [*train, *dev, *["trains"] * 4, "trains", *test, "trains", *["tokenises 32", "trains"] * 2]
 
 
 def test_a_seed_that_predicts_one_class_is_counted_and_marked(fresh: Project) -> None:
@@ -205,16 +209,6 @@ def test_unanswerable_rows_are_reported_and_recorded(tmp_path: Path, capsys: pyt
         assert long > 0
 
 
-def test_examples_longer_than_the_positions_are_refused(fresh: Project) -> None:
-    message = (
-        rf"AB-111 params.yaml: finetune.section: max_length 128 is larger than the {tiny.POSITIONS} positions of "
-        r"pretrain\n  lower max_length to 64"
-    )
-    with pytest.raises(BadData, match=message):
-        fresh.finetune("section", "general", max_length=128, block_size=128)
-    assert fresh.outputs() == {}
-
-
 def test_what_fails_at_the_end_leaves_nothing(fresh: Project) -> None:
     """The test set cannot be read when it is opened, after the training."""
     test = fresh.root / "data/section/test.parquet"
@@ -225,16 +219,36 @@ def test_what_fails_at_the_end_leaves_nothing(fresh: Project) -> None:
     assert not list(fresh.root.rglob("*.part"))
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"seeds": []}, r"seeds \[\]: give at least one, each once"),
-        ({"seeds": [1, 2, 1]}, r"seeds \[1, 2, 1\]: give at least one, each once"),
-        ({"seeds": [2**64]}, "less than"),
-        ({"micro_batch_size": 5}, "global_batch_size 16 is not a multiple of micro_batch_size 5"),
-        ({"max_length": 128}, "max_length 128 is larger than block_size 64"),
-    ],
-)
-def test_contradictions(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        tiny_params.cell(**changes)
+# The labels of each seed
+
+
+def test_each_seed_has_labels_of_its_own_in_every_arm_alike(fresh: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is trained on, with a point of the learning curve: its rows are among those of the same seed."""
+    trained: list[set[bytes]] = []
+    real = seed_run._batches
+
+    def noted(request: SeedRun, *others: Any) -> Any:
+        examples = [request.examples.take(np.array([number])) for number in range(len(request.examples))]
+        trained.append({example.ids.tobytes() for example in examples})
+        return real(request, *others)
+
+    monkeypatch.setattr(seed_run, "_batches", noted)
+    for arm in ("general", "scratch"):
+        metrics = fresh.finetune("section", arm, labels=40, label_counts=[20], seeds=[1, 2])
+        assert metrics["labels"] == 40
+    general, scratch = trained[:4], trained[4:]
+    assert general == scratch, "the same for every arm"
+    first, second, fewer, fewer_second = general
+    assert (len(first), len(second), len(fewer), len(fewer_second)) == (40, 40, 20, 20)
+    assert fewer < first
+    assert fewer_second < second
+    assert 0 < len(first & second) < 40, "two draws of 40 of 96"
+
+
+def test_the_cost_is_that_of_every_seed(fresh: Project) -> None:
+    """Seeds with other labels read other numbers of tokens."""
+    each = [fresh.finetune("section", "general", labels=40, seeds=[seed])["tokens"] for seed in (1, 2)]
+    both = fresh.finetune("section", "general", labels=40, label_counts=[20], seeds=[1, 2])
+    fewer = both["learning_curve"][0]["tokens"]
+    assert each[0] != each[1]
+    assert both["cost"]["tokens"] == sum(each) + fewer

@@ -10,14 +10,12 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from adaptbert.errors import BadData, BadParams
+from adaptbert.errors import BadData, UserError
 from adaptbert.finetuning.module import FineTuning, UnfreezingBatches
 from adaptbert.finetuning.options.freezing import FreezeConfig, GradualUnfreezingConfig
 from adaptbert.finetuning.options.r_drop import RDropConfig
 from adaptbert.finetuning.restore import load_fine_tuned
-from adaptbert.finetuning.seed_run import flop_of
 from adaptbert.finetuning.tasks.labelled_batch import LabelledBatch, batch_of
-from adaptbert.model.flops import training_flop
 from adaptbert.prediction.predictor import Predictor
 from adaptbert.rows import labelled_set as labelled
 from adaptbert.training.loop import fit
@@ -57,30 +55,6 @@ def test_a_resumed_run_has_the_same_bits(tmp_path: Path, name: str) -> None:
         with pytest.raises(Stop):
             run(tmp_path / "resumed", stop_at)
     assert not changed(straight, run(tmp_path / "resumed", None))
-
-
-# What a run costs
-
-
-def test_cost_counts_what_is_computed() -> None:
-    """Against a count by hand: 6 a weight and token that learns, 2 below; passes as many as there are."""
-    config = tiny.config()  # 2 layers, 32, 64
-    tokens, row, places = 1000, 64.0, 50
-    projections, rest = 3 * 32 * 32, 32 * 32 + 2 * 32 * 64
-    attention = 12 * row * 32 * tokens
-    full = 6 * (tokens * (2 * projections + rest) + places * rest) + 2 * attention
-    assert training_flop(config, tokens, row, places, 0) == full
-    below = 4 * tokens * (projections + rest) + attention * 2 / 3
-    assert training_flop(config, tokens, row, places, 0, frozen=1) == pytest.approx(full - below)
-    assert training_flop(config, tokens, row, places, 0, frozen=2) == pytest.approx(full / 3)
-    counts = {"tokens": tokens, "places": places}
-    usual = flop_of(tiny_params.cell(), config, counts)
-    for options, share in (
-        ({"freeze": {"layers": "all", "embeddings": True}}, 1 / 3),
-        ({"freeze": {"layers": "all", "embeddings": False}}, 1),
-        ({"r_drop": {"weight": 1.0}}, 2),
-    ):
-        assert flop_of(tiny_params.cell(**options), config, counts) == pytest.approx(share * usual)
 
 
 # Whole cells: what is saved opens, and answers alike
@@ -180,55 +154,23 @@ def test_another_process_gets_one_crf_and_not_two() -> None:
 # Refusals
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"freeze": {"layers": 0, "embeddings": False}}, "layers 0 and embeddings false freeze nothing"),
-        (
-            {"freeze": {"layers": 1, "embeddings": True}, "gradual_unfreezing": {"layers_per_epoch": 1}},
-            "freeze and gradual_unfreezing: give one of them",
-        ),
-        ({"r_drop": {"weight": 1.0}, "dropout": 0.0}, "both passes would be the same"),
-        ({"gradual_unfreezing": {"layers_per_epoch": 1}, "epochs": 1.0}, "only the head would learn"),
-        ({"early_stopping": {"patience": 1}, "epochs": 1.0}, "nothing to choose from"),
-        (
-            {"optim": {"layer_decay": 0.9}, "freeze": {"layers": "all", "embeddings": True}},
-            "layer_decay 0.9 and all layers frozen",
-        ),
-        (
-            {"class_weights": "balanced", "sequence_labelling": {"stride": 4}},
-            "class_weights and options of sequence_labelling",
-        ),
-        (
-            {"r_drop": {"weight": 1.0}, "sequence_labelling": {"stride": 4, "decoder": "crf"}},
-            "r_drop and decoder 'crf'",
-        ),
-        ({"early_stopping": {"patience": 0}}, "greater than or equal to 1"),
-    ],
-)
-def test_contradictions(changes: dict[str, Any], message: str) -> None:
-    optim = tiny_params.optim(**changes.get("optim", {}))
-    with pytest.raises(ValueError, match=message):
-        tiny_params.cell(**{**changes, "optim": optim})
+LONG = rf"AB-111 .*: max_length 128 is larger than the {tiny.POSITIONS} positions of pretrain\n  lower max_length to 64"
 
 
 @pytest.mark.parametrize(
     ("task", "changes", "message"),
     [
         ("section", {"freeze": {"layers": 3, "embeddings": True}}, "freeze.layers 3, but the encoder has 2"),
-        (
-            "section",
-            {"class_weights": {"code": 1.0}},
-            "class_weights of 'code', but the labels are 'code', 'prose'",
-        ),
-        ("score", {"class_weights": "balanced"}, "class_weights and target 'number'"),
+        ("section", {"class_weights": {"code": 1.0}}, "class_weights of 'code', but the labels are 'code', 'prose'"),
+        ("section", {"label_counts": [64]}, r"AB-111 .*label_counts: label_counts \[64\], but there are 64 labels"),
+        ("section", {"max_length": 128, "block_size": 128}, LONG),
         ("score", {"r_drop": {"weight": 1.0}}, "r_drop and target 'number'"),
     ],
 )
 def test_what_the_task_or_the_encoder_does_not_have(
     tmp_path: Path, task: str, changes: dict[str, Any], message: str
 ) -> None:
-    project = Project(tmp_path, {**KINDS, "score": ("single_sentence", "number")})
-    with pytest.raises(BadParams, match=message):
+    project = Project(tmp_path, {**KINDS, "score": ("single_sentence", "number")}, (64, 24, 24))
+    with pytest.raises(UserError, match=message):
         project.finetune(task, "general", **changes)
     assert project.outputs() == {}

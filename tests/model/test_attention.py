@@ -20,13 +20,12 @@ from adaptbert.model.attention import flash_fits
 from adaptbert.model.encoder import Tokens, encode
 from adaptbert.model.packing import pack
 from adaptbert.pretraining.masked_lm import MaskedBatches, MaskedLM
-from adaptbert.training.document_stream import DocumentStream
 from adaptbert.training.loop import fit
 from adaptbert.training.plan import Plan
 from adaptbert.training.savepoints import Savepoints
 from tests.model.test_encoder import by_document, documents, model
-from tests.support import tiny, tiny_params
-from tests.training.test_resume import Killed
+from tests.support import tiny
+from tests.support.short_runs import Stop, masked_batches, masked_lm, until
 
 LENGTHS = [7, 16, 3, 12, 1, 9]
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
@@ -62,22 +61,8 @@ def test_the_installed_kernel_accepts_our_arguments(rate: float, monkeypatch: py
     assert projected.grad.shape == projected.shape
 
 
-def test_a_batch_moves_as_a_whole(tmp_path: Path) -> None:
-    """Also what is inside, so that no step copies it later."""
-    batch = masked_batches(tmp_path)(3)
-    moved = batch.to(torch.device("meta"))
-    for part in (moved.ids, moved.chosen, moved.expected, moved.rows.place, moved.rows.bounds, moved.rows.documents):
-        assert isinstance(part, Tensor)
-        assert part.is_meta
-    assert (moved.counts, moved.rows.longest) == (batch.counts, batch.rows.longest)
-    here = batch.to(CPU)
-    assert torch.equal(here.ids, batch.ids)
-    assert np.array_equal(here.rows.place, batch.rows.place)
-
-
-def masked_batches(folder: Path) -> MaskedBatches:
-    corpus = tiny.corpus(folder / "domain", "domain", 60)
-    return MaskedBatches(corpus, DocumentStream(corpus.lengths, 0, 300), tiny_params.masker(), 64)
+def batches_in(folder: Path) -> MaskedBatches:
+    return masked_batches(tiny.corpus(folder / "domain", "domain", 60), 300)
 
 
 # On a CUDA device: python -m pytest -m gpu
@@ -127,23 +112,17 @@ def test_on_cuda_hidden_states_and_gradients_are_those_of_the_stock_model(dtype:
 @pytest.mark.gpu
 @pytest.mark.usefixtures("save_every_step")
 def test_on_cuda_a_run_learns_resumes_and_opens_in_the_stock_class(tmp_path: Path) -> None:
-    batches, steps = masked_batches(tmp_path), 30
+    batches, steps = batches_in(tmp_path), 30
 
-    def attempt(folder: Path, fail_at: int = -1) -> tuple[MaskedLM, list[dict[str, float]]]:
-        def read(k: int) -> Any:
-            if k == fail_at:
-                raise Killed
-            return batches(k)
-
-        torch.manual_seed(0)
-        module = MaskedLM(BertForMaskedLM(tiny.config()), tiny_params.optim(), steps)
+    def attempt(folder: Path, fail_at: int | None = None) -> tuple[MaskedLM, list[dict[str, float]]]:
+        module = masked_lm(steps)
         plan = Plan(steps, 1, 1.0, "bf16-mixed", 0, "train/mlm_loss")
         points = dict.fromkeys((5, steps), lambda step: {})
-        return module, fit(module, read, plan, tiny.no_record(), points, Savepoints(folder)).curve
+        return module, fit(module, until(batches, fail_at), plan, tiny.no_record(), points, Savepoints(folder)).curve
 
     whole, curve = attempt(tmp_path / "whole")
     assert curve[-1]["train/mlm_loss"] < curve[0]["train/mlm_loss"]
-    with pytest.raises(Killed):
+    with pytest.raises(Stop):
         attempt(tmp_path / "cut", fail_at=20)
     resumed, again = attempt(tmp_path / "cut")
     assert again[-1]["train/mlm_loss"] == pytest.approx(curve[-1]["train/mlm_loss"], abs=5e-3)
@@ -158,10 +137,8 @@ def test_on_cuda_a_run_learns_resumes_and_opens_in_the_stock_class(tmp_path: Pat
 @pytest.mark.gpu
 def test_on_cuda_no_step_waits_for_the_device(tmp_path: Path) -> None:
     """A number that is asked of the device in a forward or backward pass would raise here."""
-    config = tiny.config()
-    config.hidden_dropout_prob = config.attention_probs_dropout_prob = 0.0
-    module = MaskedLM(BertForMaskedLM(config), tiny_params.optim(), 3).to(CUDA)
-    moved = masked_batches(tmp_path)(0).pin_memory().to(CUDA)
+    module = masked_lm(3, 0.0).to(CUDA)
+    moved = batches_in(tmp_path)(0).pin_memory().to(CUDA)
     for waiting in ("default", "error"):  # the first pass may set things up
         torch.cuda.set_sync_debug_mode(waiting)
         try:

@@ -1,15 +1,12 @@
 """A checkpoint is an ordinary Hugging Face folder that repeats, and is refused when anything is wrong with it."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from transformers import (
     AutoConfig,
-    AutoModel,
     AutoModelForMaskedLM,
     AutoTokenizer,
     BertForMaskedLM,
@@ -21,14 +18,8 @@ from adaptbert.base.files import file_digest
 from adaptbert.errors import BadData, UserError
 from adaptbert.model import checkpoint
 from adaptbert.model.checkpoint import Checkpoint
-from adaptbert.model.encoder import Tokens, encode
-from adaptbert.model.packing import pack
 from tests.support import tiny
-
-
-def edit(file: Path, **changes: Any) -> None:
-    values = json.loads(file.read_text(encoding="utf-8"))
-    file.write_text(json.dumps(values | changes), encoding="utf-8")
+from tests.support.checkpoint_edits import edit
 
 
 def without_card(folder: Path) -> Path:
@@ -43,31 +34,20 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "model"
 
 
-def test_stock_transformers_opens_it_and_gives_equal_outputs(tmp_path: Path) -> None:
-    """Saved after our own attention and dropout were put in, as training does."""
+def test_stock_transformers_opens_it(tmp_path: Path) -> None:
+    """Nothing of ours is in it."""
     start = tiny.pretrained(tmp_path / "start", seed=4)
     ours = start.model(BertForMaskedLM, seed=0, hidden_dropout_prob=0.1, attention_probs_dropout_prob=0.1)
     checkpoint.save(tmp_path / "saved", ours, start.tokenizer, tiny.card("pretrain"))
-    ours.eval()
-
-    stock = AutoModelForMaskedLM.from_pretrained(str(tmp_path / "saved")).eval()
+    stock = AutoModelForMaskedLM.from_pretrained(str(tmp_path / "saved")).state_dict()
+    assert all(torch.equal(stock[name], tensor) for name, tensor in ours.state_dict().items())
     tokenizer = AutoTokenizer.from_pretrained(str(tmp_path / "saved"))
     text = tiny.sentences("domain", 1)[0]
-    batch = tokenizer(text, return_tensors="pt")
-    length = batch["input_ids"].shape[1]
-    rows = pack(torch.tensor([length]).numpy(), tiny.POSITIONS)
-    with torch.no_grad():
-        theirs = stock(**batch).logits[0]
-        mine = ours.cls(encode(ours.bert, rows, Tokens(batch["input_ids"][0])))
-        encoder = AutoModel.from_pretrained(str(tmp_path / "saved")).eval()(**batch).last_hidden_state[0]
-    torch.testing.assert_close(mine, theirs, atol=1e-5, rtol=0)
-    torch.testing.assert_close(stock.cls(encoder), theirs, atol=1e-5, rtol=0)
-
-    written = json.loads((tmp_path / "saved/config.json").read_text(encoding="utf-8"))
-    assert "adaptbert" not in json.dumps(written), "nothing of ours, which stock transformers would not know"
-    assert not [key for key in written if "attn_implementation" in key]
+    assert tokenizer(text)["input_ids"][1:-1] == tiny.tokenizer().encode([text])[0].ids
+    written = (tmp_path / "saved/config.json").read_text(encoding="utf-8")
+    assert "adaptbert" not in written
+    assert "attn_implementation" not in written
     assert not list((tmp_path / "saved").glob("*.bin"))
-    assert AutoConfig.from_pretrained(str(tmp_path / "saved"))._attn_implementation != "adaptbert_packed"
 
 
 def test_round_trip(folder: Path, tmp_path: Path) -> None:
@@ -193,16 +173,9 @@ def test_a_damaged_safetensors_file(folder: Path, damage: str) -> None:
         Checkpoint.load(folder).model(BertForMaskedLM, seed=0)
 
 
-@pytest.mark.parametrize("content", [b'{"model_type": "be', b"[]", b"", '{"model_type": "bert"}'.encode("utf-16")])
-def test_a_damaged_config(folder: Path, content: bytes) -> None:
-    (folder / "config.json").write_bytes(content)
-    with pytest.raises(BadData, match=r"AB-122 .*config.json: not a JSON object\n.*"):
-        Checkpoint.load(folder)
-
-
 @pytest.mark.parametrize("key", ["auto_map", "_attn_implementation_internal"])
 def test_a_config_that_could_run_code(folder: Path, key: str) -> None:
-    edit(folder / "config.json", **{key: {"AutoModel": "evil.Model"}})
+    edit(folder, "config.json", **{key: {"AutoModel": "evil.Model"}})
     with pytest.raises(BadData, match=rf"AB-122 .*: config key {key} not allowed: it could run code\n  remove the key"):
         Checkpoint.load(folder)
 
@@ -219,7 +192,7 @@ def test_text_of_another_tokenizer(folder: Path) -> None:
 def test_half_precision_weights_become_float32(folder: Path) -> None:
     weights = without_card(folder) / "model.safetensors"
     save_file({name: t.bfloat16() for name, t in load_file(weights).items()}, weights, metadata={"format": "pt"})
-    edit(folder / "config.json", dtype="bfloat16")
+    edit(folder, "config.json", dtype="bfloat16")
     model = Checkpoint.load(folder).model(BertForMaskedLM, seed=0)
     assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
 
@@ -227,3 +200,25 @@ def test_half_precision_weights_become_float32(folder: Path) -> None:
 def test_a_card_that_another_project_wrote(folder: Path) -> None:
     (folder / "card.json").write_text('{"license": "mit"}', encoding="utf-8")
     assert Checkpoint.load(folder).card is None, "not ours: the folder is taken as any other"
+
+
+def test_not_a_checkpoint(tmp_path: Path) -> None:
+    with pytest.raises(BadData, match=r"AB-128 .*: no config.json: not a Hugging Face folder\n.*"):
+        Checkpoint.load(tmp_path)
+    (tmp_path / "mood-general").mkdir()
+    with pytest.raises(BadData, match=r"no such folder \(did you mean 'mood-general'\?\)\n  there are mood-general"):
+        Checkpoint.load(tmp_path / "mood-genral")
+
+
+def test_a_name_without_start_or_draw_gets_those_that_there_are(tmp_path: Path) -> None:
+    for name in ("mood-general-small", "mood-domain-small-1", "mood-domain-small-2", "mood-domain_task-small-1"):
+        (tmp_path / name).mkdir()
+    for lacking in ("mood-domain", "mood-domain-small"):
+        with pytest.raises(BadData) as refused:
+            Checkpoint.load(tmp_path / lacking)
+        assert str(refused.value) == (
+            f"AB-128 {tmp_path / lacking}: no such folder: a start and a draw belong to the name\n"
+            "  there are mood-domain-small-1, mood-domain-small-2"
+        )
+    with pytest.raises(BadData, match=r"no such folder \(did you mean 'mood-general-small'\?\)\n  there are mood-"):
+        Checkpoint.load(tmp_path / "mood-general")

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
 from torch._dynamo.testing import CompileCounterWithBackend
 from torch._dynamo.utils import counters
 from torch.nn.attention import varlen
@@ -19,10 +18,10 @@ from adaptbert.model import attention, compiled, encoder
 from adaptbert.model.attention import Attention
 from adaptbert.model.compiled import VARIABLE
 from adaptbert.model.encoder import Tokens, encode
-from adaptbert.model.packing import bucket, bucket_step, pack
+from adaptbert.model.packing import pack
 from adaptbert.model.to_device import to
 from adaptbert.training.resume import _environment
-from tests.model.test_encoder import documents, model
+from tests.model.test_encoder import by_document, documents, model
 
 BATCHES = 8
 # Torch hides this one of its own, but not from a filter that makes it an error.
@@ -133,24 +132,10 @@ def test_it_is_off_unless_it_is_switched_on_where_there_is_a_device(monkeypatch:
         compiled.mode()
 
 
-def each_document(
-    query: Tensor, key: Tensor, value: Tensor, bounds: Tensor, _: Tensor, longest: int, __: int
-) -> Tensor:
-    """In the kernel's place; it takes empty documents, and any upper bound of their lengths."""
-    assert int(bounds[-1]) == len(query), "every position has a document"
-    assert int(bounds.diff().max()) <= longest
-    return torch.cat(
-        [
-            torch.einsum("hij,jhd->ihd", torch.softmax(torch.einsum("ihd,jhd->hij", q, k) * SIZE**-0.5, -1), v)
-            for q, k, v in zip(*(part.tensor_split(bounds[1:-1].tolist()) for part in (query, key, value)), strict=True)
-        ]
-    )
-
-
 @pytest.mark.parametrize("needed", [None, [40, 3, 3, 20]])
 def test_spare_positions_change_nothing(needed: list[int] | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attention, "flash_fits", lambda *_: True)
-    monkeypatch.setattr(varlen, "varlen_attn", each_document)
+    monkeypatch.setattr(varlen, "varlen_attn", by_document)
     monkeypatch.setattr(encoder, "compiled", lambda layer, _: layer)
     lengths = [7, 16, 3, 12, 1, 12]
     texts, results = documents(lengths), []
@@ -185,14 +170,6 @@ def test_a_batch_of_short_texts_has_one_of_few_shapes_and_little_padding(monkeyp
     assert len({int(lengths.sum()) for lengths in short_texts(400)}) > 200
     assert len(shapes) <= 8
     assert spare / tokens < 0.05
-
-
-def test_sizes_of_buckets() -> None:
-    sizes = [bucket(number) for number in range(1, 20000)]
-    assert all(number <= size < number + bucket_step(number) for number, size in enumerate(sizes, 1))
-    assert all(size <= 1.125 * number for number, size in enumerate(sizes, 1) if number >= 64)
-    assert [size for size in sorted(set(sizes)) if 512 <= size <= 1024] == [512, *range(576, 1025, 64)]
-    assert all(bucket(size) == size for size in set(sizes))
 
 
 # On a CUDA device: python -m pytest -m gpu

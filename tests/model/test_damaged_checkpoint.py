@@ -1,6 +1,7 @@
 """A fine-tuned checkpoint in which something is wrong: one line and exit code 65, at once; never random weights.
 
-After each damage the card gets the digests of the damaged files, so that the digest check does not fail first.
+After each damage the card gets the digests of the damaged files, so that the digest check does not fail first. After
+random damage there is an answer to every row, or an error of the user's, and nothing else.
 """
 
 import json
@@ -13,15 +14,19 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
+from transformers import BertForMaskedLM
 
 from adaptbert.base.files import read_json
-from adaptbert.errors import BadData
+from adaptbert.errors import BadData, UserError
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.prediction import Predictor
 from tests.support import tiny
 from tests.support.cells import Project
 from tests.support.checkpoint_edits import edit, sealed
+from tests.support.harming import harmed
 from tests.support.messages import messages_in
 from tests.support.predicting import ANSWER, CLASS, KINDS, json_lines, model, run
 
@@ -264,13 +269,7 @@ def test_the_start_of_a_stage_is_checked_alike(tmp_path: Path, changes: dict[str
         if start is tiny.scratch and with_card and "num_hidden_layers" in changes:
             continue  # another architecture, and as good as any
         with pytest.raises(BadData):
-            Checkpoint.load(folder).model(tiny_class(), 0)
-
-
-def tiny_class() -> Any:
-    from transformers import BertForMaskedLM
-
-    return BertForMaskedLM
+            Checkpoint.load(folder).model(BertForMaskedLM, 0)
 
 
 def refused(folder: Path, code: int, words: str) -> None:
@@ -280,3 +279,60 @@ def refused(folder: Path, code: int, words: str) -> None:
         list(Predictor.load(folder).answers(ROWS))
     assert caught.value.exit_code == 65
     assert time.monotonic() - began < 20
+
+
+# Random damage
+
+
+@pytest.fixture(scope="module")
+def intact(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One folder for all examples of a property; each puts back what it harmed."""
+    return shutil.copytree(model(project, CLASS), tmp_path_factory.mktemp("intact") / "model")
+
+
+def answers_or_says_why(folder: Path, name: str, content: bytes) -> None:
+    """Nothing but a `UserError`, or an answer to every row."""
+    whole = {file: (folder / file).read_bytes() for file in (name, "card.json")}
+    (folder / name).write_bytes(content)
+    answers: list[dict[str, Any]] = []
+    try:
+        if name == "config.json":
+            sealed(folder)
+        answers = list(Predictor.load(folder).answers(ROWS, probabilities=True))
+    except UserError:
+        return
+    finally:
+        for file, before in whole.items():
+            (folder / file).write_bytes(before)
+    assert [set(answer) for answer in answers] == [{"id", "label", "confidence", "probabilities"}] * 2
+
+
+JSON_FILES = ["config.json", "card.json", "tokenizer.json", "tokenizer_config.json"]
+
+
+@settings(max_examples=25, deadline=None)
+@given(name=st.sampled_from(JSON_FILES), draw=st.data())
+def test_changed_bytes(intact: Path, name: str, draw: st.DataObject) -> None:
+    answers_or_says_why(intact, name, harmed(draw, (intact / name).read_bytes()))
+
+
+@pytest.mark.nightly
+@settings(max_examples=3_000, deadline=None)
+@given(name=st.sampled_from(JSON_FILES), draw=st.data())
+def test_many_changed_bytes(intact: Path, name: str, draw: st.DataObject) -> None:
+    answers_or_says_why(intact, name, harmed(draw, (intact / name).read_bytes()))
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4),
+    lambda inside: st.lists(inside, max_size=2) | st.dictionaries(st.text(max_size=4), inside, max_size=2),
+    max_leaves=3,
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(name=st.sampled_from(["config.json", "card.json"]), draw=st.data(), value=VALUES)
+def test_changed_values(intact: Path, name: str, draw: st.DataObject, value: Any) -> None:
+    values = read_json(intact / name)
+    values[draw.draw(st.sampled_from(sorted(values)))] = value
+    answers_or_says_why(intact, name, json.dumps(values).encode())

@@ -44,14 +44,15 @@ def packed(
 def by_document(
     query: Tensor, key: Tensor, value: Tensor, cu_seq_q: Tensor, cu_seq_k: Tensor, max_q: int, max_k: int
 ) -> Tensor:
-    """In the kernel's place: each document by itself, its scores scaled by the root of the size."""
+    """In the kernel's place: each document by itself, its scores scaled by the root of the size. It takes empty
+    documents, and any upper bound of their lengths."""
     assert query.shape == key.shape == value.shape
     assert query.stride(-1) == key.stride(-1) == value.stride(-1) == 1
     for bounds, longest in ((cu_seq_q, max_q), (cu_seq_k, max_k)):
         assert bounds.dtype == torch.int32
         assert bounds.is_contiguous()
         assert (int(bounds[0]), int(bounds[-1])) == (0, len(query))
-        assert int(bounds.diff().max()) == longest
+        assert int(bounds.diff().max()) <= longest
     mixed = []
     for first, last in zip(cu_seq_q[:-1].tolist(), cu_seq_q[1:].tolist(), strict=True):
         q, k, v = (part[first:last].transpose(0, 1) for part in (query, key, value))
@@ -97,17 +98,6 @@ def test_needed_positions_and_their_gradients_equal_those_of_all_positions(neede
         states.pow(2).mean().backward()
     for (name, theirs), mine in zip(whole.bert.named_parameters(), part.bert.parameters(), strict=True):
         torch.testing.assert_close(mine.grad, theirs.grad, atol=1e-6, rtol=0, msg=name)
-
-
-def test_attention_does_not_cross_documents_in_a_row() -> None:
-    ours = model()
-    texts = documents([8, 8])
-    changed = [texts[0], (texts[1] + 1) % VOCABULARY]
-    with torch.no_grad():
-        before, after = packed(ours.bert, texts, 16), packed(ours.bert, changed, 16)
-    assert pack(np.array([8, 8]), 16).documents.shape == (1, 16), "both must lie in one row for this to be a test"
-    assert torch.equal(before[:8], after[:8])
-    assert not torch.allclose(before[8:], after[8:], atol=1e-3)
 
 
 def test_dropout_is_on_in_training_and_off_otherwise(way: str) -> None:

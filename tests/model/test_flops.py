@@ -1,28 +1,47 @@
 """Costs are counted from shapes; here they are held against what torch counts while it runs."""
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 from torch.utils.flop_counter import FlopCounterMode
-from transformers import BertForMaskedLM
 
+from adaptbert.finetuning.options.freezing import FreezeConfig
+from adaptbert.finetuning.options.r_drop import RDropConfig
+from adaptbert.finetuning.seed_inputs import flop_of
 from adaptbert.model.flops import training_flop
-from adaptbert.pretraining.masked_lm import MaskedBatches, MaskedLM
-from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
-from adaptbert.training.document_stream import DocumentStream
 from tests.support import tiny, tiny_params
+from tests.support.short_runs import made, masked_batches, masked_lm
 
 
-def test_the_flop_of_a_training_step_is_what_torch_counts(tmp_path_factory: pytest.TempPathFactory) -> None:
-    text = tiny.corpus(tmp_path_factory.mktemp("text") / "domain", "domain", 200)
-    assert isinstance(text, TokenizedCorpus)
-    row = 64
-    source = MaskedBatches(text, DocumentStream(text.lengths, 0, 2000), tiny_params.masker(), row)
-    batch = source(0)
-    model = BertForMaskedLM(tiny.config())
-    module = MaskedLM(model, tiny_params.optim(), 10)
+def counted(module: Any, batch: Any) -> float:
+    """By torch, in one step; padding is computed as well, but is no part of the cost of the text."""
     with FlopCounterMode(display=False) as counter:
         module.training_step(batch, 0).backward()
+    return counter.get_total_flops() * batch.counts["tokens"] / batch.rows.documents.size
+
+
+def test_masked_lm(tmp_path: Path) -> None:
+    text = tiny.corpus(tmp_path / "domain", "domain", 200)
+    batch, module = masked_batches(text, 2000)(0), masked_lm(10)
     tokens, chosen = batch.counts["tokens"], batch.counts["chosen"]
-    counted = training_flop(model.config, tokens, row, chosen, chosen)
-    filled = tokens / batch.rows.documents.size
-    assert 0.9 < filled < 1, "padding is computed as well; it is no part of the cost of the text"
-    assert counted == pytest.approx(counter.get_total_flops() * filled, rel=0.05)
+    assert 0.9 < tokens / batch.rows.documents.size < 1
+    assert training_flop(module.model.config, tokens, 64, chosen, chosen) == pytest.approx(
+        counted(module, batch), rel=0.05
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "close"),
+    [
+        ({}, 0.05),
+        # The first matrices above the frozen ones need no gradient of their input: a tenth, as there are two layers.
+        ({"freeze": FreezeConfig(layers=1, embeddings=True)}, 0.12),
+        ({"freeze": FreezeConfig(layers="all", embeddings=True)}, 0.05),
+        ({"r_drop": RDropConfig(weight=1.0)}, 0.05),
+    ],
+)
+def test_fine_tuning(options: dict[str, Any], close: float) -> None:
+    module, batches = made(**options)
+    flop = flop_of(tiny_params.cell(**options), module.model.config, batches(0).counts)
+    assert flop == pytest.approx(counted(module, batches(0)), rel=close)

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 from transformers import BertForMaskedLM, BertForSequenceClassification
 
 from adaptbert.model.optimizer import adamw
-from adaptbert.pretraining.masked_lm import MaskedLM
 from tests.support import tiny, tiny_params
 
 
@@ -24,21 +23,6 @@ def test_the_rate_rises_and_falls_in_a_line(steps: int, fraction: float) -> None
     assert config.rate(steps, steps) == 0, "the end of the line"
 
 
-@pytest.mark.parametrize("steps", [1, 2, 7, 50])
-@pytest.mark.parametrize("fraction", [0.0, 0.06, 0.5])
-def test_training_follows_the_schedule(steps: int, fraction: float) -> None:
-    """As Lightning drives it: one call of the scheduler after each optimizer step."""
-    config = tiny_params.optim(warmup_fraction=fraction, learning_rate=2e-3)
-    optimizers = MaskedLM(BertForMaskedLM(tiny.config()), config, steps).configure_optimizers()
-    optimizer, schedule = optimizers["optimizer"], optimizers["lr_scheduler"]["scheduler"]
-    assert optimizers["lr_scheduler"]["interval"] == "step"
-    for step in range(steps):
-        for group in optimizer.param_groups:
-            assert group["lr"] == pytest.approx(2e-3 * config.rate(step, steps), rel=1e-9)
-        optimizer.step()
-        schedule.step()
-
-
 @pytest.mark.parametrize("kind", [BertForMaskedLM, BertForSequenceClassification])
 def test_biases_and_layer_norms_do_not_decay(kind: type) -> None:
     model = kind(tiny.config())
@@ -52,8 +36,3 @@ def test_biases_and_layer_norms_do_not_decay(kind: type) -> None:
     assert plain == {name for name in names if name.endswith("bias") or "LayerNorm" in name}
     assert {name for name in names if "LayerNorm.weight" in name} <= plain
     assert "bert.embeddings.word_embeddings.weight" in decayed
-
-
-def test_two_betas() -> None:
-    with pytest.raises(ValueError, match="betas has 3 values, AdamW takes 2"):
-        tiny_params.optim(betas=[0.9, 0.95, 0.98])

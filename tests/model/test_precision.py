@@ -11,7 +11,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,6 @@ from adaptbert.base.files import read_json
 from adaptbert.model.precision import BF16, FLOAT32, Speeds, best, named_precision, speeds
 from adaptbert.prediction.predictor import Predictor
 from adaptbert.pretraining import rung_outputs
-from adaptbert.runtime.tracking import run as tracking
 from adaptbert.training.resume import Work
 from tests.support import tiny
 from tests.support.cells import Project
@@ -144,23 +142,6 @@ def test_all_ranks_train_in_what_the_first_has_chosen(tmp_path: Path, monkeypatc
             ladders[value].pretrain(precision=value, micro_batch_tokens=64)
         assert ladders["auto"].outputs() == ladders[name].outputs()
     assert ladders[BF16].outputs() != ladders[FLOAT32].outputs()
-
-
-@ON_CPU
-def test_the_tracking_run_names_what_auto_chose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from mlflow import MlflowClient
-
-    processor(monkeypatch, SLOW)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    (tmp_path / "params.yaml").write_text("seed: 1\n", encoding="utf-8")
-    ladder, project = Ladder(tmp_path), Project(tmp_path / "cells", {"section": ("single_sentence", "class")})
-    for train in (ladder.pretrain, partial(project.finetune, "section", "general", seeds=[1])):
-        with tracking.open_run("stage", {}, {}, tmp_path / "params.yaml") as run:
-            monkeypatch.setattr(tiny, "no_record", lambda run=run: run)
-            train(precision="auto")
-    runs = MlflowClient(f"sqlite:///{tmp_path / 'mlflow.db'}").search_runs(["1"], "tags.stage = 'stage'")
-    assert [run.data.tags["precision"] for run in runs] == [FLOAT32, FLOAT32]
 
 
 @ON_CPU

@@ -1,9 +1,8 @@
-"""The decoder at the masked positions is the whole decoder; training starts at chance and can learn by heart."""
+"""The decoder at the masked positions, and what a batch counts; test_parity.py compares its loss."""
 
 from collections import Counter
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from transformers import BertForMaskedLM
@@ -12,7 +11,6 @@ from adaptbert.pretraining.masked_lm import (
     CHOSEN_STEP,
     NO_ANSWER,
     MaskedBatches,
-    MaskedLM,
     scores_with_spare_columns,
 )
 from adaptbert.pretraining.metrics.masking_audit import audit_metrics
@@ -20,13 +18,7 @@ from adaptbert.tokenization.corpus_writer import write
 from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
 from adaptbert.training.document_stream import DocumentStream
 from tests.support import tiny, tiny_params
-
-
-def model(dropout: float = 0.0, seed: int = 0) -> BertForMaskedLM:
-    torch.manual_seed(seed)
-    config = tiny.config()
-    config.hidden_dropout_prob = config.attention_probs_dropout_prob = dropout
-    return BertForMaskedLM(config)
+from tests.support.short_runs import masked_lm
 
 
 def batches_of(corpus: TokenizedCorpus, batch_tokens: int, **masking: float) -> MaskedBatches:
@@ -34,15 +26,9 @@ def batches_of(corpus: TokenizedCorpus, batch_tokens: int, **masking: float) -> 
     return MaskedBatches(corpus, stream, tiny_params.masker(**masking), 64)
 
 
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> TokenizedCorpus:
-    return tiny.corpus(tmp_path_factory.mktemp("text") / "domain", "domain", 60)
-
-
 def test_spare_columns_change_no_score_and_no_gradient() -> None:
     """For GPUs; a vocabulary of 8 n + 5."""
-    config = tiny.config()
-    config.vocab_size += 5 - config.vocab_size % 8
+    config = tiny.config(vocab_size=8 * (tiny.tokenizer().size // 8) + 5)
     torch.manual_seed(0)
     ours = BertForMaskedLM(config)
     ours.cls.predictions.decoder.bias.data.normal_()
@@ -56,35 +42,6 @@ def test_spare_columns_change_no_score_and_no_gradient() -> None:
         torch.testing.assert_close(one, other)
 
 
-@pytest.mark.parametrize("k", [0, 3, 11])
-def test_the_sparse_loss_is_the_stock_models_loss(corpus: TokenizedCorpus, k: int) -> None:
-    """Against one padded batch with all logits and labels of -100, gradients too."""
-    pieces = tiny.tokenizer()
-    ours, stock = model(), model()
-    batch = batches_of(corpus, 300)(k)
-    loss = MaskedLM(ours, tiny_params.optim(), 10).training_step(batch, k)
-
-    documents, passes = DocumentStream(corpus.lengths, 0, 300).batch(k)
-    flat = corpus.read(documents)
-    corrupted, chosen = tiny_params.masker().mask(flat.ids, flat.word_starts, flat.lengths, documents, passes)
-    assert batch.counts["tokens"] == len(flat.ids)
-    labels = np.full(len(flat.ids), -100)
-    labels[chosen] = flat.ids[chosen]
-    shape = (len(documents), int(flat.lengths.max()))
-    there = np.arange(shape[1])[None] < flat.lengths[:, None]
-    padded = {"input_ids": np.full(shape, pieces.pad), "labels": np.full(shape, -100)}
-    padded["input_ids"][there], padded["labels"][there] = corrupted, labels
-    expected = stock(
-        **{name: torch.as_tensor(values) for name, values in padded.items()},
-        attention_mask=torch.as_tensor(there).long(),
-    ).loss
-    loss.backward()
-    expected.backward()
-    assert loss.detach().item() == pytest.approx(expected.detach().item(), abs=2e-6)
-    for (name, mine), theirs in zip(ours.named_parameters(), stock.parameters(), strict=True):
-        torch.testing.assert_close(mine.grad, theirs.grad, atol=2e-6, rtol=0, msg=name)
-
-
 def test_a_batch_without_a_mask_costs_nothing_and_breaks_nothing(tmp_path: Path) -> None:
     """One short document a batch: most of them have no mask, and one has no token that could have one."""
     pieces = tiny.tokenizer()
@@ -92,7 +49,7 @@ def test_a_batch_without_a_mask_costs_nothing_and_breaks_nothing(tmp_path: Path)
     write(tmp_path / "short", [*tiny.rows("domain", 60), ("unknown", "日")], pieces, 8)
     short = TokenizedCorpus.load(tmp_path / "short")
     batches = batches_of(short, 8, probability=0.01)
-    module = MaskedLM(model(), tiny_params.optim(), 10)
+    module = masked_lm(10, 0.0)
     losses = []
     for k in range(short.tokens // 8):
         batch = batches(k)
@@ -120,12 +77,3 @@ def test_the_audit_and_the_count_of_decoded_positions(corpus: TokenizedCorpus) -
     assert audit["rate"] == pytest.approx(0.15, abs=0.02)
     assert audit["specials"] == 0
     assert 0 < audit["documents_without"] < 0.3
-
-
-def test_the_corpus_is_read_anew_with_other_masks_each_pass(corpus: TokenizedCorpus) -> None:
-    batches = batches_of(corpus, corpus.tokens)
-    masked = tiny.tokenizer().mask
-    inputs = [batches(k).ids for k in range(2)]
-    assert all((ids == masked).any() for ids in inputs)
-    assert inputs[0].shape != inputs[1].shape or not torch.equal(inputs[0], inputs[1])
-    assert torch.equal(batches(0).ids, inputs[0]), "and the first pass can be read again"

@@ -1,5 +1,7 @@
 """Masks by their statistics, with the special ids of a real tokenizer; every draw can be drawn again."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -24,42 +26,32 @@ def assert_share(hits: int, of: int, share: float) -> None:
     assert low <= hits <= high, f"{hits} of {of} is {hits / of:.4f}, expected {share}"
 
 
+@pytest.mark.parametrize(
+    "shares", [(0.8, 0.1, 0.1), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (0.8, 0.2, 0.0)]
+)
 @pytest.mark.parametrize("seed", [0, 1, 2**63])
 @pytest.mark.parametrize("unit", ["token", "word"])
 @pytest.mark.parametrize("probability", [0.15, 0.3])
-def test_rates(seed: int, unit: str, probability: float) -> None:
+def test_rates(seed: int, unit: str, probability: float, shares: tuple[float, float, float]) -> None:
     pieces = tiny.tokenizer()
+    names = ("mask_share", "random_share", "keep_share")
     ids, starts, lengths = tiny.documents(COUNT, LENGTH, 3)
     if unit == "word":  # the bounds hold for independent draws: let every token be a word
         starts = np.ones_like(starts)
-    corrupted, chosen = draw(tiny_params.masker(seed, unit=unit, probability=probability), ids, starts, lengths)
+    how = {"unit": unit, "probability": probability, **dict(zip(names, shares, strict=True))}
+    corrupted, chosen = draw(tiny_params.masker(seed, **how), ids, starts, lengths)
 
     assert (np.diff(chosen) > 0).all()
     assert_share(len(chosen), int(pieces.maskable[ids].sum()), probability)
     became_mask = corrupted[chosen] == pieces.mask
-    assert_share(int(became_mask.sum()), len(chosen), 0.8)
+    assert_share(int(became_mask.sum()), len(chosen), shares[0])
     # A random replacement is the old token once in as many draws as there are replacements.
     stayed = corrupted[chosen] == ids[chosen]
-    assert_share(int(stayed.sum()), len(chosen), 0.1 + 0.1 / len(pieces.replacements))
+    assert_share(int(stayed.sum()), len(chosen), shares[2] + shares[1] / len(pieces.replacements))
 
     untouched = np.ones(len(ids), bool)
     untouched[chosen] = False
     assert np.array_equal(corrupted[untouched], ids[untouched])
-
-
-@pytest.mark.parametrize("shares", [(1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (0.8, 0.2, 0.0)])
-def test_ablations(shares: tuple[float, float, float]) -> None:
-    pieces = tiny.tokenizer()
-    names = ("mask_share", "random_share", "keep_share")
-    ids, starts, lengths = tiny.documents(COUNT, LENGTH)
-    corrupted, chosen = draw(tiny_params.masker(**dict(zip(names, shares, strict=True))), ids, starts, lengths)
-    masked = corrupted[chosen] == pieces.mask
-    unchanged = corrupted[chosen] == ids[chosen]
-    assert_share(int(masked.sum()), len(chosen), shares[0])
-    if shares[2] == 1:
-        assert unchanged.all()
-    if shares[1] == 0:
-        assert np.array_equal(corrupted[chosen][~masked], ids[chosen][~masked])
 
 
 def test_special_tokens_are_never_chosen_and_never_drawn() -> None:
@@ -86,22 +78,6 @@ def test_an_unused_token_is_never_a_replacement() -> None:
     masker = tiny_params.masker(pieces=pieces, mask_share=0.0, random_share=1.0, keep_share=0.0)
     corrupted, chosen = draw(masker, ids, np.ones(len(ids), bool), np.full(100, 20))
     assert set(corrupted[chosen].tolist()) == {7, 8}
-
-
-def test_a_draw_can_be_drawn_again_and_does_not_depend_on_its_batch() -> None:
-    ids, starts, lengths = tiny.documents(50, LENGTH)
-    masker = tiny_params.masker(7)
-    together = draw(masker, ids, starts, lengths)
-    for mine, theirs in zip(together, draw(tiny_params.masker(7), ids, starts, lengths), strict=True):
-        assert np.array_equal(mine, theirs)
-    for document in (0, 17, 49):
-        span = slice(document * LENGTH, (document + 1) * LENGTH)
-        corrupted, chosen = masker.mask(
-            ids[span], starts[span], lengths[:1], np.array([document]), np.zeros(1, np.int64)
-        )
-        assert np.array_equal(corrupted, together[0][span])
-        within = (together[1] >= span.start) & (together[1] < span.stop)
-        assert np.array_equal(chosen + span.start, together[1][within])
 
 
 @pytest.mark.parametrize("other", ["pass", "seed", "document"])
@@ -134,27 +110,6 @@ def test_words_are_masked_whole(seed: int, number: int) -> None:
         assert hit[members].all() or not hit[members].any()
 
 
-def test_the_share_of_whole_words_is_the_probability() -> None:
-    ids, starts, lengths = tiny.documents(COUNT, LENGTH)
-    _, chosen = draw(tiny_params.masker(5, unit="word", probability=0.15), ids, starts, lengths)
-    first = np.flatnonzero(starts)
-    words = first[tiny.tokenizer().maskable[ids[first]]]
-    assert_share(int(np.isin(words, chosen).sum()), len(words), 0.15)
-
-
-@pytest.mark.parametrize("length", [3, 6, 24])
-def test_the_share_of_documents_without_a_mask_follows_from_the_length(length: int) -> None:
-    ids, starts, lengths = tiny.documents(COUNT, length)
-    _, chosen = draw(tiny_params.masker(11), ids, starts, lengths)
-    hits = np.bincount(chosen // length, minlength=COUNT)
-    assert_share(int((hits == 0).sum()), COUNT, 0.85 ** (length - 2))
-
-
-def test_shares_must_add_up() -> None:
-    with pytest.raises(ValueError, match=r"mask_share 0.8 \+ random_share 0.1 \+ keep_share 0.2 is 1.1, not 1"):
-        tiny_params.masking(keep_share=0.2)
-
-
 def flags(positions: np.ndarray, count: int) -> np.ndarray:
     flags = np.zeros(count, bool)
     flags[positions] = True
@@ -162,6 +117,10 @@ def flags(positions: np.ndarray, count: int) -> np.ndarray:
 
 
 ERNIE, SPANBERT = {"longest": 3, "geometric": 0}, {"longest": 10, "geometric": 0.2}
+UNITS: dict[str, dict[str, Any]] = {
+    **{unit: {"unit": unit, **more} for unit, more in tiny_params.UNITS.items()},
+    "spanbert": {"unit": "ngram", "ngram": NgramConfig(**SPANBERT)},
+}
 
 
 def texts_with_specials(count: int, words: int, pieces_a_word: int, seed: int = 0) -> tuple:
@@ -224,7 +183,7 @@ def test_spanberts_runs_have_3_8_words_on_average() -> None:
     assert NgramConfig(**ERNIE).shares.tolist() == pytest.approx([1 / 3] * 3)
 
 
-@pytest.mark.parametrize("unit", [*tiny_params.UNITS, "spanbert"])
+@pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("words", [1, 2, 5, 40])
 @pytest.mark.parametrize("pieces_a_word", [1, 5])
 @pytest.mark.parametrize("probability", [0.15, 0.4])
@@ -233,9 +192,7 @@ def test_the_share_of_chosen_tokens_is_the_probability_for_any_lengths(
 ) -> None:
     """The same documents in many passes, so that the mean over draws is seen and not that over documents. Documents
     are independent: the error of the mean follows from the spread between them."""
-    spanbert = {"unit": "ngram", "ngram": NgramConfig(**SPANBERT)}
-    how = spanbert if unit == "spanbert" else {"unit": unit, **tiny_params.UNITS[unit]}
-    masker = tiny_params.masker(7, probability=probability, **how)
+    masker = tiny_params.masker(7, probability=probability, **UNITS[unit])
     ids, starts, lengths = texts_with_specials(60, words, pieces_a_word, seed=words)
     times = 12_000 // len(ids) + 40
     flat = (np.tile(ids, times), np.tile(starts, times), np.tile(lengths, times))
@@ -254,17 +211,17 @@ def test_the_share_of_chosen_tokens_is_the_probability_for_any_lengths(
     assert (hits <= high).all()
 
 
-@settings(max_examples=30, deadline=None)
-@given(st.integers(0, 1_000), st.integers(0, 5), st.integers(0, 39))
-def test_a_run_does_not_depend_on_its_batch(seed: int, number: int, document: int) -> None:
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(list(UNITS)), st.integers(0, 1_000), st.integers(0, 5), st.integers(0, 39))
+def test_a_draw_can_be_drawn_again_and_does_not_depend_on_its_batch(
+    unit: str, seed: int, number: int, document: int
+) -> None:
     ids, starts, lengths = texts_with_specials(40, 12, 3, seed)
-    masker = tiny_params.masker(seed, unit="ngram", ngram=NgramConfig(**SPANBERT), probability=0.3)
-    together = draw(masker, ids, starts, lengths, number)
+    together = draw(tiny_params.masker(seed, probability=0.3, **UNITS[unit]), ids, starts, lengths, number)
     end = int(lengths[: document + 1].sum())
     span = slice(end - int(lengths[document]), end)
-    alone = masker.mask(
-        ids[span], starts[span], lengths[document : document + 1], np.array([document]), np.array([number])
-    )
+    again = tiny_params.masker(seed, probability=0.3, **UNITS[unit])
+    alone = again.mask(ids[span], starts[span], lengths[[document]], np.array([document]), np.array([number]))
     assert np.array_equal(alone[0], together[0][span])
     within = (together[1] >= span.start) & (together[1] < span.stop)
     assert np.array_equal(alone[1] + span.start, together[1][within])

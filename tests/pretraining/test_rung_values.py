@@ -6,10 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptbert.base.start import EncoderConfig, StartConfig
 from adaptbert.pretraining.rung import measured_steps
 from tests.support import tiny_params
-from tests.support.rungs import ENCODER
 
 
 @given(st.integers(0, 100_000), st.integers(1, 20))
@@ -39,9 +37,3 @@ def test_measured_steps(steps: int, count: int) -> None:
 def test_contradictions(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         tiny_params.rung(**changes)
-
-
-@pytest.mark.parametrize(("init", "encoder"), [("scratch", None), ("models/init/small", ENCODER)])
-def test_scratch_needs_an_encoder_and_nothing_else_takes_one(init: str, encoder: EncoderConfig | None) -> None:
-    with pytest.raises(ValueError, match=f"init is {init} and encoder is"):
-        StartConfig(init=init, encoder=encoder)

@@ -1,4 +1,4 @@
-"""Training with a question on sentence pairs: the stock model's loss, what the heads learn, resume, what is saved."""
+"""Training with a question on sentence pairs: what heads learn, resume, what is saved; test_parity.py has its loss."""
 
 import pickle
 from dataclasses import replace
@@ -28,48 +28,6 @@ from tests.support import tiny, tiny_params
 from tests.support.numbered import Numbered
 
 
-def test_the_loss_is_the_stock_models_loss(tmp_path: Path) -> None:
-    """Both parts against a padded batch of BertForPreTraining; gradients, those of the pooler and [CLS] too."""
-    corpus = tiny.corpus(tmp_path / "domain", "domain", 60)
-    pieces = tiny.tokenizer()
-    torch.manual_seed(0)
-    config = tiny.config()
-    config.hidden_dropout_prob = config.attention_probs_dropout_prob = 0.0
-    ours, stock = BertForPreTraining(config), BertForPreTraining(config)
-    stock.load_state_dict(ours.state_dict())
-    pairs = SentencePairs(corpus, NextSentenceHead(), 0, 64)
-    stream = DocumentStream(pairs.lengths, 0, 300)
-    batch = MaskedBatches(corpus, stream, tiny_params.masker(), 64, pairs=pairs)(0)
-    losses = MaskedLM(ours, tiny_params.optim(), 10).training_step(batch, 0)
-    assert isinstance(losses, dict)
-
-    documents, passes = stream.batch(0)
-    flat, segments, labels = pairs.read(documents, passes)
-    corrupted, chosen = tiny_params.masker().mask(flat.ids, flat.word_starts, flat.lengths, documents, passes)
-    expected = np.full(len(flat.ids), -100)
-    expected[chosen] = flat.ids[chosen]
-    shape = (len(documents), int(flat.lengths.max()))
-    there = np.arange(shape[1])[None] < flat.lengths[:, None]
-    padded = {name: np.full(shape, fill) for name, fill in (("ids", pieces.pad), ("types", 0), ("labels", -100))}
-    padded["ids"][there], padded["types"][there], padded["labels"][there] = corrupted, segments, expected
-    theirs = stock(
-        input_ids=torch.as_tensor(padded["ids"]),
-        token_type_ids=torch.as_tensor(padded["types"]),
-        labels=torch.as_tensor(padded["labels"]),
-        next_sentence_label=torch.as_tensor(np.where(labels < 0, -100, labels)),
-        attention_mask=torch.as_tensor(there).long(),
-    ).loss
-    losses["loss"].backward()
-    theirs.backward()
-    assert losses["loss"].item() == pytest.approx(theirs.item(), abs=2e-6)
-    assert losses["train/mlm_loss"].item() + losses["train/sentence_loss"].item() == pytest.approx(
-        theirs.item(), abs=2e-6
-    )
-    assert 0 <= losses["train/sentence_accuracy"].item() <= 1
-    for (name, mine), other in zip(ours.named_parameters(), stock.parameters(), strict=True):
-        torch.testing.assert_close(mine.grad, other.grad, atol=2e-6, rtol=0, msg=name)
-
-
 class Telling(Numbered):
     """Texts from which each question can be answered: all of one kind of token, or tokens that tell their place."""
 
@@ -90,11 +48,9 @@ def test_the_head_learns_what_the_text_tells(objective: SentenceObjective, best:
     steps, corpus, head = 300, Telling(objective), head_of(objective)
     assert head is not None
     torch.manual_seed(0)
-    config = tiny.config()
-    config.hidden_dropout_prob = config.attention_probs_dropout_prob = 0.0
     pairs = SentencePairs(corpus, head, 0, 64)
     batches = MaskedBatches(corpus, DocumentStream(pairs.lengths, 0, 512), tiny_params.masker(), 64, pairs=pairs)
-    module = MaskedLM(BertForPreTraining(config), tiny_params.optim(), steps)
+    module = MaskedLM(BertForPreTraining(tiny.config(0.0)), tiny_params.optim(), steps)
     plan = Plan(steps, 1, 1.0, "32-true", 0, "train/loss", PAIR_PARTS)
     curve = fit(module, batches, plan, tiny.no_record(), {step: lambda _: {} for step in (50, 250, steps)}).curve
     assert curve[0]["train/sentence_accuracy"] == pytest.approx(0.5, abs=0.06)

@@ -3,6 +3,7 @@ encoder."""
 
 import json
 import math
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -14,23 +15,19 @@ from adaptbert.base.files import read_json
 from adaptbert.model import checkpoint
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.pretraining.heldout_evaluation import sets_in
-from adaptbert.pretraining.masked_lm import MaskedBatches, MaskedLM
+from adaptbert.pretraining.masked_lm import MaskedLM
 from adaptbert.pretraining.rung import RungRun, train_rung
 from adaptbert.pretraining.rung_outputs import keep_rung
 from adaptbert.pretraining.untrained_head import HeadWarmupBatches, is_random
 from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
-from adaptbert.training.document_stream import BudgetConfig, DocumentStream
+from adaptbert.training.document_stream import BudgetConfig
 from adaptbert.training.loop import fit
 from adaptbert.training.plan import Plan
 from adaptbert.training.savepoints import Savepoints
 from tests.support import tiny, tiny_params
+from tests.support.short_runs import Stop, changed, masked_batches, until, weights
 
 HEAD = 4
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> TokenizedCorpus:
-    return tiny.corpus(tmp_path_factory.mktemp("text") / "domain", "domain", 60)
 
 
 def module(steps: int) -> MaskedLM:
@@ -40,34 +37,18 @@ def module(steps: int) -> MaskedLM:
 
 def train(corpus: TokenizedCorpus, steps: int, folder: Path | None = None, stop: int | None = None) -> MaskedLM:
     """`HEAD` steps of warm-up and `steps` more, two micro-batches each; cut off after `stop` unless that is None."""
-    made = module(steps)
-    batches = MaskedBatches(corpus, DocumentStream(corpus.lengths, 0, 150), tiny_params.masker(), 64)
+    made, batches = module(steps), HeadWarmupBatches(masked_batches(corpus, 150), 2 * HEAD)
     plan = Plan(HEAD + steps, 2, 1.0, "32-true", 0, "train/mlm_loss")
-
-    class Cut(Exception):
-        pass
-
-    def cut(step: int) -> dict[str, float]:
-        raise Cut
-
-    points = {} if stop is None else {stop + 1: cut}
-    try:
-        fit(made, HeadWarmupBatches(batches, 2 * HEAD), plan, tiny.no_record(), points, folder and Savepoints(folder))
-    except Cut:
-        assert stop is not None
+    end = None if stop is None else 2 * stop
+    with suppress(Stop):
+        fit(made, until(batches, end), plan, tiny.no_record(), {}, folder and Savepoints(folder))
     return made
-
-
-def weights(made: MaskedLM) -> dict[str, torch.Tensor]:
-    return {name: value.detach().clone() for name, value in made.model.named_parameters()}
 
 
 def test_the_warm_up_trains_nothing_but_the_head(corpus: TokenizedCorpus) -> None:
     before, after = weights(module(0)), weights(train(corpus, 0))
-    changed = {name for name in before if not torch.equal(before[name], after[name])}
-    assert changed == {name for name in before if name.startswith("cls.predictions.")}
-    later = weights(train(corpus, 3))
-    assert {name for name in before if torch.equal(before[name], later[name])} == set(), "then all is trained"
+    assert changed(before, after) == {name for name in before if name.startswith("cls.predictions.")}
+    assert changed(before, weights(train(corpus, 3))) == before.keys(), "then all is trained"
 
 
 @pytest.mark.usefixtures("save_every_step")
@@ -79,8 +60,7 @@ def test_resumed_within_at_the_end_of_and_after_the_warm_up(corpus: TokenizedCor
     savepoint = Savepoints(tmp_path).latest()
     assert savepoint is not None
     assert savepoint.step == stop
-    resumed = weights(train(corpus, 4, tmp_path))
-    assert all(torch.equal(whole[name], resumed[name]) for name in whole)
+    assert not changed(whole, weights(train(corpus, 4, tmp_path)))
 
 
 def test_the_encoder_gets_a_schedule_of_its_own() -> None:

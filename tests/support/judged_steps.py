@@ -4,10 +4,11 @@ from dataclasses import replace
 
 from scipy import stats
 
-from adaptbert.comparison.records import Detectable, Needed, Step, Task
+from adaptbert.comparison.records import Detectable, Step, Task
 from adaptbert.comparison.statistics.intervals import Difference
 from adaptbert.comparison.statistics.spread import Variance
 from adaptbert.comparison.statistics.verdicts import Verdict
+from tests.support.known import known
 
 DF = 8
 """Degrees of freedom of every difference here."""
@@ -23,8 +24,7 @@ def answered(
     task: Task, name: str, mean: float, half: float, verdict: Verdict, p_holm: float | None = None, draws: int = 3
 ) -> Step:
     """The step of this name with another answer; only a step that is undecided needs anything."""
-    step = task.step(name)
-    assert step is not None
+    step = known(task.step(name))
     return replace(
         step,
         difference=difference(mean, half, draws=draws),
@@ -34,7 +34,3 @@ def answered(
         detectable=Detectable(1.5 * half, 1.2 * half, 2.0 * half),
         needed=None,
     )
-
-
-def needing(step: Step, needed: Needed) -> Step:
-    return replace(step, needed=needed)

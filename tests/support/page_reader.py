@@ -4,6 +4,8 @@ import re
 from html import unescape
 from html.parser import HTMLParser
 
+from adaptbert.comparison.report.terms import Words
+
 
 class Reader(HTMLParser):
     """Tags in order, text by language, and every address that a browser would fetch."""
@@ -46,3 +48,9 @@ def seen(page: str) -> str:
     """What a reader sees, without style and script."""
     body = re.sub(r"<(style|script)>.*?</\1>", "", page, flags=re.DOTALL)
     return unescape(re.sub(r"<[^>]+>", " ", body))
+
+
+def same_numbers(words: Words) -> bool:
+    """Whether both languages have the same ones."""
+    numbers = [re.findall(r"[+−]?\d+(?:[.,]\d+)*", text) for text in (words.en, words.zh)]
+    return sorted(numbers[0]) == sorted(numbers[1])

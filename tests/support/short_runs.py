@@ -1,28 +1,30 @@
-"""Short runs of fine-tuning for the tests of its options: sixteen sentences a step, eight steps."""
+"""Short runs: of fine-tuning, with sixteen sentences a step and eight steps, and of masked-language modelling."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
+from transformers import BertForMaskedLM
 
 from adaptbert.finetuning.module import FineTuning, LabelledBatches
 from adaptbert.finetuning.options.freezing import freeze
 from adaptbert.finetuning.tasks.labelled_batch import LabelledBatch, batch_of
-from adaptbert.finetuning.tasks.shapes import Shape
+from adaptbert.finetuning.tasks.shape import Shape
+from adaptbert.pretraining.masked_lm import MaskedBatches, MaskedLM
+from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
+from adaptbert.training.document_stream import DocumentStream
 from adaptbert.training.loop import fit
 from adaptbert.training.plan import Plan
 from tests.support import tiny, tiny_params, tiny_tasks
 
+B = TypeVar("B")
 STEPS = 8
 EPOCH = 2.0
 
 
 def model_of(shape: Shape, dropout: float = 0.2) -> Any:
     torch.manual_seed(0)
-    config = tiny.config()
-    config.update(shape.config())
-    config.hidden_dropout_prob = config.attention_probs_dropout_prob = config.classifier_dropout = dropout
-    return shape.hugging_face_class()(config)
+    return shape.hugging_face_class()(tiny.config(dropout, classifier_dropout=dropout, **shape.config()))
 
 
 def made(**options: Any) -> tuple[FineTuning, LabelledBatches]:
@@ -48,12 +50,26 @@ def trained(**options: Any) -> dict[str, torch.Tensor]:
     return weights(module)
 
 
-def weights(module: FineTuning) -> dict[str, torch.Tensor]:
+def weights(module: FineTuning | MaskedLM) -> dict[str, torch.Tensor]:
     return {name: tensor.detach().clone() for name, tensor in module.model.named_parameters()}
 
 
 def changed(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> set[str]:
     return {name for name in one if not torch.equal(one[name], other[name])}
+
+
+def masked_lm(steps: int, dropout: float | None = None) -> MaskedLM:
+    torch.manual_seed(0)
+    return MaskedLM(BertForMaskedLM(tiny.config(dropout)), tiny_params.optim(), steps)
+
+
+def masked_batches(corpus: TokenizedCorpus, tokens: int) -> MaskedBatches:
+    return MaskedBatches(corpus, DocumentStream(corpus.lengths, 0, tokens), tiny_params.masker(), 64)
+
+
+def flat_weights(module: torch.nn.Module) -> torch.Tensor:
+    """All of them in one tensor."""
+    return torch.cat([parameter.detach().flatten() for parameter in module.parameters()])
 
 
 def first_batch(shape: Shape, kind: str, count: int = 12, target: str | None = None) -> LabelledBatch:
@@ -62,14 +78,14 @@ def first_batch(shape: Shape, kind: str, count: int = 12, target: str | None = N
     return batch_of(examples.labelled(shape.targets(rows, examples)), 64)
 
 
-class Stop(Exception):
-    """In place of a kill: a run ends where its batches raise this."""
+class Stop(BaseException):
+    """In place of `kill -9`, which tests/faults sends: a run ends where its batches raise this."""
 
 
-def until(batches: Callable[[int], LabelledBatch], end: int | None) -> Callable[[int], LabelledBatch]:
+def until(batches: Callable[[int], B], end: int | None) -> Callable[[int], B]:
     """The same batches, up to this one."""
 
-    def batch(k: int) -> LabelledBatch:
+    def batch(k: int) -> B:
         if k == end:
             raise Stop
         return batches(k)

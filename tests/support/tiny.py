@@ -24,49 +24,11 @@ from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
 from adaptbert.tokenization.store.tokenizer import Tokenizer, VocabularyConfig
 from adaptbert.training.resume import Work
 
-WORDS = {
-    "general": [
-        "the",
-        "house",
-        "stood",
-        "by",
-        "a",
-        "river",
-        "and",
-        "people",
-        "walked",
-        "along",
-        "its",
-        "bank",
-        "every",
-        "morning",
-        "to",
-        "buy",
-        "bread",
-        "or",
-        "fish",
-    ],
-    "domain": [
-        "an",
-        "array",
-        "of",
-        "values",
-        "is",
-        "returned",
-        "whose",
-        "shape",
-        "equals",
-        "that",
-        "of",
-        "the",
-        "estimator",
-        "matrix",
-        "when",
-        "axis",
-        "=",
-        "0",
-    ],
+TEXTS = {
+    "general": "the house stood by a river and people walked along its bank every morning to buy bread or fish",
+    "domain": "an array of values is returned whose shape equals that of the estimator matrix when axis = 0",
 }
+WORDS = {kind: text.split() for kind, text in TEXTS.items()}
 ENDINGS = [".", "?", "!", " (see above).", ", 1999.", "：好的。", " 🙂"]
 MAX_LENGTH = 64
 POSITIONS = 64
@@ -108,10 +70,13 @@ def heldout(folder: Path, pieces: Tokenizer | None = None, tasks: Sequence[str] 
     return folder
 
 
-def config() -> Any:
-    """The architecture as Hugging Face writes it."""
+def config(dropout: float | None = None, **changes: Any) -> Any:
+    """The architecture as Hugging Face writes it; with `dropout`, that of hidden states and attention."""
     shape = EncoderConfig(layers=2, hidden_size=32, heads=2, intermediate_size=64, max_positions=POSITIONS)
-    return shape.hugging_face(tokenizer().size, tokenizer().pad)
+    made = shape.hugging_face(tokenizer().size, tokenizer().pad)
+    rates = ("hidden_dropout_prob", "attention_probs_dropout_prob")
+    made.update({**({} if dropout is None else dict.fromkeys(rates, dropout)), **changes})
+    return made
 
 
 def card(rung: str, **changes: Any) -> Provenance:

@@ -8,8 +8,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from adaptbert.comparison.evaluation.baselines import baseline_answers
+from adaptbert.comparison.evaluation.embeddings import Embeddings
+from adaptbert.finetuning.metrics.targets import SCORING, right_answers
 from adaptbert.finetuning.tasks import shapes
-from adaptbert.finetuning.tasks.shapes import Shape, ShapeConfig
+from adaptbert.finetuning.tasks.shape import Shape
+from adaptbert.finetuning.tasks.shapes import ShapeConfig
 from adaptbert.rows import tag_schemes
 from adaptbert.rows.task_description import TaskDescription
 from tests.support.tiny import rows
@@ -128,3 +132,11 @@ def task(folder: Path, shape: str, rows_of: tuple[int, int, int] = (64, 24, 24),
     description = {**about(shape, target), "rows": {name: len(content) for name, content in splits.items()}}
     (folder / "task.json").write_text(json.dumps(description), encoding="utf-8")
     return folder
+
+
+def baseline_scores(
+    task: TaskDescription, train: Any, dev: Any, test: Any, seed: int, embeddings: Embeddings | None = None
+) -> dict[str, dict[str, float]]:
+    """Name of a baseline -> its metrics on `test`."""
+    gold, answers = right_answers(test, task.target), baseline_answers(task, train, dev, test, seed, embeddings)
+    return {name: SCORING[task.target].score(gold, own, task) for name, own in answers.items()}

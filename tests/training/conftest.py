@@ -1,11 +1,17 @@
-"""The tokenised corpus of the tests of training."""
+"""The texts of the tests of training: a tokenised corpus, and held-out sets."""
 
 import pytest
 
+from adaptbert.pretraining.heldout_evaluation import HeldOut, sets_in
 from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
-from tests.support import tiny
+from tests.support import tiny, tiny_params
 
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> TokenizedCorpus:
     return tiny.corpus(tmp_path_factory.mktemp("text") / "domain", "domain", 60)
+
+
+@pytest.fixture(scope="module")
+def heldout(tmp_path_factory: pytest.TempPathFactory) -> HeldOut:
+    return HeldOut(sets_in(tiny.heldout(tmp_path_factory.mktemp("heldout"))), tiny_params.MEASURE, tiny.tokenizer(), 64)

@@ -35,18 +35,26 @@ from tests.support import pretended, short_runs, tiny, tiny_params, tiny_tasks
 from tests.support.short_runs import STEPS, first_batch, model_of
 from tests.training.test_loop import LoggedRun
 
-OPTIONS = {
-    "usual": {},
-    "crf": {"decoder": "crf"},
-    "windows": {"long_text": "windows", "stride": 20},
+OPTIONS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "usual": ({}, {}),
+    "crf": ({"decoder": "crf"}, {}),
+    "windows": ({"long_text": "windows", "stride": 20}, {}),
+    "r_drop": ({}, {"r_drop": RDropConfig(weight=1.0)}),
+    "class_weights": ({}, {"weights": [1.0, 2.0]}),
 }
-BY_KIND = {
-    "single_sentence": ("usual", "windows"),
-    "sentence_pair": ("usual",),
-    "extractive_answer": ("usual",),
-    "sequence_labelling": ("usual", "crf"),
-}
-CASES = [(kind, target, option) for kind, target in tiny_tasks.KINDS for option in BY_KIND[kind]]
+"""Of the shape, and of the run."""
+
+
+def takes(kind: str, target: str, option: str) -> bool:
+    return {
+        "crf": kind == "sequence_labelling",
+        "windows": kind == "single_sentence",
+        "r_drop": target != "number",
+        "class_weights": target in ("class", "labels"),
+    }.get(option, True)
+
+
+CASES = [(*pair, option) for pair in tiny_tasks.KINDS for option in OPTIONS if takes(*pair, option)]
 
 
 Apart = Callable[..., Any]
@@ -59,29 +67,19 @@ def there() -> Iterator[Apart]:
         yield call
 
 
-def fine_tuned(
-    kind: str, target: str, options: dict[str, Any], r_drop: Any = None, weights: list[float] | None = None
-) -> dict[str, int]:
-    shape = shapes.shape_of(tiny_tasks.described(kind, target), tiny_tasks.options(kind, **options), weights)
+def fine_tuned(kind: str, target: str, option: str) -> dict[str, int]:
+    of_shape, of_run = OPTIONS[option]
+    described, options = tiny_tasks.described(kind, target), tiny_tasks.options(kind, **of_shape)
+    shape = shapes.shape_of(described, options, of_run.get("weights"))
     model = model_of(shape)
     trained = shape.extend(model)
-    module = FineTuning(model, trained, tiny_params.optim(), STEPS, r_drop)
+    module = FineTuning(model, trained, tiny_params.optim(), STEPS, of_run.get("r_drop"))
     return dict(pretended.step(module, first_batch(trained, kind, target=target)))
 
 
 @pytest.mark.parametrize(("kind", "target", "option"), CASES, ids=str)
 def test_fine_tuning(there: Apart, kind: str, target: str, option: str) -> None:
-    assert there(fine_tuned, kind, target, OPTIONS[option])["_fused_adamw_"] > 0
-
-
-@pytest.mark.parametrize(("kind", "target"), [("single_sentence", "class"), ("sentence_pair", "labels")])
-def test_class_weights(there: Apart, kind: str, target: str) -> None:
-    there(fine_tuned, kind, target, {}, None, [1.0, 2.0])
-
-
-@pytest.mark.parametrize(("kind", "target"), [pair for pair in tiny_tasks.KINDS if pair[1] != "number"])
-def test_r_drop(there: Apart, kind: str, target: str) -> None:
-    there(fine_tuned, kind, target, {}, RDropConfig(weight=1.0))
+    assert there(fine_tuned, kind, target, option)["_fused_adamw_"] > 0
 
 
 def masked(folder: Path, objective: str, layers: int = 2, flat: bool = False) -> dict[str, int]:
@@ -95,10 +93,7 @@ def masked(folder: Path, objective: str, layers: int = 2, flat: bool = False) ->
     pairs = None if head is None else SentencePairs(corpus, head, 0, 64)
     stream = DocumentStream(corpus.lengths if pairs is None else pairs.lengths, 0, 300)
     batch = MaskedBatches(corpus, stream, tiny_params.masker(), 64, pairs=pairs)(0)
-    config = tiny.config()
-    config.num_hidden_layers = layers
-    config.hidden_dropout_prob = config.attention_probs_dropout_prob = 0.1
-    model = (BertForMaskedLM if pairs is None else BertForPreTraining)(config)
+    model = (BertForMaskedLM if pairs is None else BertForPreTraining)(tiny.config(0.1, num_hidden_layers=layers))
     with mock.patch.object(attention, "flash_fits", return_value=flat):
         return dict(pretended.step(MaskedLM(model, tiny_params.optim(), 10), batch))
 

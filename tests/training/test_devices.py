@@ -3,10 +3,12 @@
 import pickle
 import sys
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from adaptbert.errors import BadParams
 from adaptbert.pretraining.masked_lm import MaskedBatches
@@ -81,3 +83,34 @@ def fail(rank: int, world: int, store: str) -> None:
 def test_a_rank_that_does_not_even_start() -> None:
     with pytest.raises(RankLost, match="AB-172 rank 1: ended with 3"), ranks.started(2, fail):
         pytest.fail("it is not there")
+
+
+# The mean of gradients, by the bits
+
+
+WORLD = 3
+
+
+def tensors(rank: int) -> list[Tensor]:
+    """Of several shapes, one of them not contiguous."""
+    torch.manual_seed(rank)
+    return [torch.randn(5, 7), torch.randn(()), torch.randn(11, 4).t(), torch.randn(6)]
+
+
+def test_a_cpu_divides_the_sum() -> None:
+    """As gloo adds: in one tensor, in the order of ranks."""
+    others = [torch.cat([tensor.flatten() for tensor in tensors(rank)]) for rank in range(1, WORLD)]
+
+    def add(flat: Tensor) -> None:
+        for other in others:
+            flat += other
+
+    own = tensors(0)
+    expected = [
+        sum((tensors(rank)[number] for rank in range(1, WORLD)), tensor) / WORLD for number, tensor in enumerate(own)
+    ]
+    with mock.patch("torch.distributed.all_reduce", side_effect=add):
+        Ranks(0, WORLD).mean(own)
+    for actual, each in zip(own, expected, strict=True):
+        assert torch.equal(actual, each)
+    assert own[2].stride() == tensors(0)[2].stride(), "in place"

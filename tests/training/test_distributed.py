@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import BertForMaskedLM, BertForSequenceClassification
+from transformers import BertForSequenceClassification
 
 from adaptbert.base.files import read_json
 from adaptbert.errors import INTERNAL, TEMPORARY
@@ -21,13 +20,14 @@ from adaptbert.pretraining.masked_lm import MaskedBatch, MaskedBatches, MaskedLM
 from adaptbert.runtime.signals import Interrupted
 from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
 from adaptbert.training import distributed as ranks
-from adaptbert.training.document_stream import DocumentStream
 from adaptbert.training.launchers import RankLost
 from adaptbert.training.loop import fit
 from adaptbert.training.plan import Batches, Fitted, Plan
 from adaptbert.training.savepoints import Savepoints
 from adaptbert.training.stability import Diverged
 from tests.support import tiny, tiny_params, tiny_tasks
+from tests.support.project import alive, wait_until
+from tests.support.short_runs import flat_weights, masked_batches, masked_lm
 
 STEPS = 5
 
@@ -58,29 +58,17 @@ class Spied:
         return numbers
 
 
-def masked(corpus: TokenizedCorpus, dropout: float = 0.3) -> tuple[MaskedLM, MaskedBatches]:
-    torch.manual_seed(0)
-    config = tiny.config()
-    config.hidden_dropout_prob = config.attention_probs_dropout_prob = dropout
-    stream = DocumentStream(corpus.lengths, 0, 150)
-    return MaskedLM(BertForMaskedLM(config), tiny_params.optim(), STEPS), MaskedBatches(
-        corpus, stream, tiny_params.masker(), 64
-    )
+def masked(corpus: TokenizedCorpus) -> tuple[MaskedLM, MaskedBatches]:
+    return masked_lm(STEPS, 0.3), masked_batches(corpus, 150)
 
 
 def labelled() -> tuple[FineTuning, LabelledBatches]:
     torch.manual_seed(0)
     shape = tiny_tasks.shape_of("single_sentence")
-    config = tiny.config()
-    config.num_labels = 2
     rows = tiny_tasks.labelled("domain", "single_sentence", 40, 1)
     examples = shape.examples(rows, tiny.tokenizer(), tiny.MAX_LENGTH)
-    module = FineTuning(BertForSequenceClassification(config), shape, tiny_params.optim(), STEPS)
+    module = FineTuning(BertForSequenceClassification(tiny.config(num_labels=2)), shape, tiny_params.optim(), STEPS)
     return module, LabelledBatches(examples.labelled(shape.targets(rows, examples)), 0, 6, 64)
-
-
-def weights(module: torch.nn.Module) -> torch.Tensor:
-    return torch.cat([parameter.detach().flatten() for parameter in module.parameters()])
 
 
 def plan(accumulate: int, precision: str = "32-true") -> Plan:
@@ -98,10 +86,10 @@ def trained(
     monkeypatch.setenv(ranks.VARIABLE, str(devices))
 
     def measure(step: int) -> Mapping[str, float]:
-        return {"sum": float(weights(module).double().sum())}
+        return {"sum": float(flat_weights(module).double().sum())}
 
     fitted = fit(module, batch, plan(accumulate), tiny.no_record(), {2: measure, STEPS: measure}, savepoints)
-    return weights(module), fitted
+    return flat_weights(module), fitted
 
 
 def assert_close(two: tuple[torch.Tensor, Fitted], one: tuple[torch.Tensor, Fitted]) -> None:
@@ -110,22 +98,6 @@ def assert_close(two: tuple[torch.Tensor, Fitted], one: tuple[torch.Tensor, Fitt
     for here, there in zip(two[1].curve, one[1].curve, strict=True):
         assert here == pytest.approx(there, abs=1e-3)
         assert here["train/loss"] == pytest.approx(there["train/loss"], abs=1e-6)
-
-
-def test_two_processes_train_what_one_does(
-    corpus: TokenizedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Masked LM, with dropout: order, masks and dropout are functions of the number of a micro-batch."""
-    one = trained(masked(corpus), 1, 4, monkeypatch)
-    module, batch = masked(corpus)
-    spied = Spied(batch, tmp_path / "trace")
-    two = trained((module, spied), 2, 4, monkeypatch)
-    assert_close(two, one)
-    assert spied.shares() == {
-        os.getpid(): list(range(0, STEPS * 4, 2)),
-        **{other: list(range(1, STEPS * 4, 2)) for other in spied.shares() if other != os.getpid()},
-    }
-    assert len(spied.shares()) == 2
 
 
 def script(tmp_path: Path, body: str) -> "subprocess.Popen[str]":
@@ -142,25 +114,21 @@ def script(tmp_path: Path, body: str) -> "subprocess.Popen[str]":
     )
 
 
-def alive(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text().split()[2] != "Z"
-    except FileNotFoundError:
-        return False
-
-
 @pytest.mark.usefixtures("save_every_step")
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux signals the death of a parent")
-@pytest.mark.parametrize(("task", "world"), [("labelled", 2), pytest.param("masked", 3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("task", "world", "accumulate"), [("masked", 2, 2), pytest.param("labelled", 3, 6, marks=pytest.mark.slow)]
+)
 def test_killed_and_resumed_processes_give_bit_identical_results(
-    corpus: TokenizedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str, world: int
+    corpus: TokenizedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str, world: int, accumulate: int
 ) -> None:
-    """For fine-tuning and masked LM. A sum of two is the same in each order: one process has the bits of two, too."""
+    """With dropout; order, masks and dropout are functions of the number of a micro-batch. A sum of two is the same in
+    each order: one process has the bits of two, too."""
 
     def made() -> tuple[Any, Batches]:
         return masked(corpus) if task == "masked" else labelled()
 
-    one, whole = (trained(made(), devices, world, monkeypatch) for devices in (1, world))
+    one, whole = (trained(made(), devices, accumulate, monkeypatch) for devices in (1, world))
     assert_close(whole, one)
     assert torch.equal(whole[0], one[0]) or world > 2
     body = f"""
@@ -173,26 +141,26 @@ from tests.training import test_distributed
 monitor.SAVE_SHARE = 0
 corpus = TokenizedCorpus.load(Path({str(corpus._parts[0]._folder)!r}))
 module, batch = test_distributed.masked(corpus) if {task!r} == "masked" else test_distributed.labelled()
-spied = test_distributed.Spied(batch, Path({str(tmp_path / "trace")!r}), at={3 * world}, event="SIGKILL")
+spied = test_distributed.Spied(batch, Path({str(tmp_path / "trace")!r}), at={3 * accumulate}, event="SIGKILL")
 with pytest.MonkeyPatch.context() as patch:
-    test_distributed.trained((module, spied), {world}, {world}, patch, Savepoints(Path({str(tmp_path / "saved")!r})))
+    saved = Savepoints(Path({str(tmp_path / "saved")!r}))
+    test_distributed.trained((module, spied), {world}, {accumulate}, patch, saved)
 """
     with script(tmp_path, body) as process:
         _, errors = process.communicate(timeout=120)
     assert process.returncode == -signal.SIGKILL, errors
     first = Spied(batches_of_nothing, tmp_path / "trace").shares()
     assert len(first) == world
-    deadline = time.monotonic() + 10
-    while any(map(alive, first)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not any(map(alive, first)), "the other processes end with that of the stage"
+    wait_until(lambda: not any(map(alive, first)), 10)  # the other processes end with that of the stage
     assert sorted(path.name[:8] for path in (tmp_path / "saved").glob("*.safetensors")) == ["00000002", "00000003"]
     module, batch = made()
     spied = Spied(batch, tmp_path / "second")
-    second = trained((module, spied), world, world, monkeypatch, Savepoints(tmp_path / "saved"))
+    second = trained((module, spied), world, accumulate, monkeypatch, Savepoints(tmp_path / "saved"))
     assert torch.equal(second[0], whole[0])
     assert second[1] == whole[1]
-    assert sorted(spied.shares().values()) == [[3 * world + rank, 4 * world + rank] for rank in range(world)]
+    left = range(3 * accumulate, STEPS * accumulate)
+    assert sorted(spied.shares().values()) == [list(left[rank::world]) for rank in range(world)]
+    assert os.getpid() in spied.shares()
 
 
 def batches_of_nothing(k: int) -> Any:
@@ -210,7 +178,7 @@ def test_a_signal_to_all_saves_once_and_the_run_goes_on(
     both = Spied(Spied(batch, tmp_path / "trace", 3, "SIGTERM"), tmp_path / "trace", 4, "SIGTERM")
     with pytest.raises(Interrupted, match=r"SIGTERM after step 3 of 5$"):
         trained((module, both), 2, 2, monkeypatch, Savepoints(tmp_path / "saved"))
-    assert not any(alive(process) for process in both.shares() if process != os.getpid())
+    assert not any(map(alive, both.shares().keys() - {os.getpid()}))
     (saved,) = (tmp_path / "saved").glob("*.safetensors")
     assert saved.name.startswith("00000003-")
     monkeypatch.setattr("adaptbert.runtime.signals._received", [])

@@ -6,17 +6,16 @@ from collections.abc import Mapping
 import pytest
 import pytorch_lightning as pl
 import torch
-from transformers import BertForMaskedLM
 
-from adaptbert.pretraining.heldout_evaluation import HeldOut, sets_in
+from adaptbert.pretraining.heldout_evaluation import HeldOut
 from adaptbert.pretraining.masked_lm import MaskedBatch, MaskedBatches, MaskedLM
 from adaptbert.runtime.tracking.run import Run
 from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
 from adaptbert.training import loop as training
-from adaptbert.training.document_stream import DocumentStream
 from adaptbert.training.loop import fit
 from adaptbert.training.plan import Fitted, Plan
 from tests.support import tiny, tiny_params
+from tests.support.short_runs import flat_weights, masked_batches, masked_lm
 
 STEPS = 6
 
@@ -32,34 +31,22 @@ class LoggedRun(Run):
         self.metrics += [(name, value, step) for name, value in metrics.items()]
 
 
-@pytest.fixture(scope="module")
-def heldout(tmp_path_factory: pytest.TempPathFactory) -> HeldOut:
-    return HeldOut(sets_in(tiny.heldout(tmp_path_factory.mktemp("heldout"))), tiny_params.MEASURE, tiny.tokenizer(), 64)
-
-
 def module(dropout: float = 0.3, steps: int = STEPS) -> MaskedLM:
-    torch.manual_seed(0)
-    config = tiny.config()
-    config.hidden_dropout_prob = config.attention_probs_dropout_prob = dropout
-    return MaskedLM(BertForMaskedLM(config), tiny_params.optim(), steps)
+    return masked_lm(steps, dropout)
 
 
-def batches(corpus: TokenizedCorpus, tokens: int = 200) -> MaskedBatches:
-    return MaskedBatches(corpus, DocumentStream(corpus.lengths, 0, tokens), tiny_params.masker(), 64)
+def batches(corpus: TokenizedCorpus) -> MaskedBatches:
+    return masked_batches(corpus, 200)
 
 
 def plan(seed: int = 0, steps: int = STEPS, accumulate: int = 1, precision: str = "32-true") -> Plan:
     return Plan(steps, accumulate, 1.0, precision, seed, "train/mlm_loss")
 
 
-def weights(trained: pl.LightningModule) -> torch.Tensor:
-    return torch.cat([parameter.detach().flatten() for parameter in trained.parameters()])
-
-
 def trained(corpus: TokenizedCorpus, how: Plan | None = None, **more: object) -> torch.Tensor:
     made = module()
     fit(made, batches(corpus), how or plan(), tiny.no_record(), **more)  # type: ignore[arg-type]
-    return weights(made)
+    return flat_weights(made)
 
 
 @pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
@@ -70,9 +57,9 @@ def test_the_same_seed_gives_the_same_bits(corpus: TokenizedCorpus, precision: s
         made = module()
         torch.manual_seed(noise)
         fit(made, batches(corpus), plan(precision=precision), tiny.no_record())
-        results.append(weights(made))
+        results.append(flat_weights(made))
     assert torch.equal(*results)
-    assert not torch.equal(results[0], weights(module())), "something was learnt"
+    assert not torch.equal(results[0], flat_weights(module())), "something was learnt"
 
 
 def test_another_seed_gives_another_dropout(corpus: TokenizedCorpus) -> None:
@@ -93,7 +80,7 @@ def test_measuring_and_logging_do_not_change_the_weights(
     monkeypatch.setattr("adaptbert.runtime.progress.LINE_SECONDS", 0.0)
     curve = fit(made, batches(corpus), plan(), LoggedRun(), dict.fromkeys(range(1, STEPS + 1), measure)).curve
     assert len(curve) == STEPS
-    assert torch.equal(weights(made), bare)
+    assert torch.equal(flat_weights(made), bare)
 
 
 def test_accumulated_micro_batches_are_one_batch() -> None:
@@ -115,10 +102,10 @@ def test_accumulated_micro_batches_are_one_batch() -> None:
     one, two = module(dropout=0.0), module(dropout=0.0)
     fit(one, lambda k: batch_of(0, 8), plan(), tiny.no_record())
     fit(two, lambda k: batch_of(4 * (k % 2), 4 * (k % 2) + 4), plan(accumulate=2), tiny.no_record())
-    torch.testing.assert_close(weights(two), weights(one), atol=1e-5, rtol=0)
+    torch.testing.assert_close(flat_weights(two), flat_weights(one), atol=1e-5, rtol=0)
     other = module(dropout=0.0)
     fit(other, lambda k: batch_of(0, 4), plan(accumulate=2), tiny.no_record())
-    assert not torch.allclose(weights(other), weights(one), atol=1e-3)
+    assert not torch.allclose(flat_weights(other), flat_weights(one), atol=1e-3)
 
 
 def test_the_curve_and_the_tracking_run(corpus: TokenizedCorpus, capsys: pytest.CaptureFixture[str]) -> None:
@@ -189,9 +176,9 @@ def test_sums_over_micro_batches_leave_the_memory_of_recorded_graphs(
 
 def test_nothing_to_do(corpus: TokenizedCorpus) -> None:
     made = module()
-    before = weights(made)
+    before = flat_weights(made)
     assert fit(made, batches(corpus), plan(steps=0), tiny.no_record()) == Fitted([], {}, 0)
-    assert torch.equal(weights(made), before)
+    assert torch.equal(flat_weights(made), before)
 
 
 def test_a_module_in_eval_mode_is_refused(corpus: TokenizedCorpus) -> None:

@@ -13,19 +13,15 @@ from transformers import BertForMaskedLM
 
 from adaptbert.base.files import read_json
 from adaptbert.errors import INTERNAL
-from adaptbert.pretraining.heldout_evaluation import HeldOut, sets_in
+from adaptbert.pretraining.heldout_evaluation import HeldOut
 from adaptbert.pretraining.masked_lm import MaskedBatch, MaskedLM
 from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
 from adaptbert.training.loop import fit
 from adaptbert.training.savepoints import Savepoints
 from adaptbert.training.stability import Diverged
-from tests.support import tiny, tiny_params
-from tests.training.test_loop import STEPS, batches, module, plan, weights
-
-
-@pytest.fixture(scope="module")
-def heldout(tmp_path_factory: pytest.TempPathFactory) -> HeldOut:
-    return HeldOut(sets_in(tiny.heldout(tmp_path_factory.mktemp("heldout"))), tiny_params.MEASURE, tiny.tokenizer(), 64)
+from tests.support import tiny
+from tests.support.short_runs import flat_weights
+from tests.training.test_loop import STEPS, batches, module, plan
 
 
 class Sabotaged(pl.LightningModule):
@@ -69,7 +65,7 @@ def test_a_step_that_is_not_finite_changes_nothing_and_is_counted(
     seen: list[torch.Tensor] = []
 
     def measure(step: int) -> Mapping[str, float]:
-        seen.append(weights(made))
+        seen.append(flat_weights(made))
         return {}
 
     fitted = fit(made, batches(corpus), plan(), tiny.no_record(), dict.fromkeys(range(1, STEPS + 1), measure))

@@ -10,24 +10,19 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import BertForMaskedLM
 
-from adaptbert.pretraining.masked_lm import MaskedBatch, MaskedBatches, MaskedLM
+from adaptbert.pretraining.masked_lm import MaskedBatch
 from adaptbert.runtime.signals import Interrupted
 from adaptbert.tokenization.store.tokenized_corpus import TokenizedCorpus
 from adaptbert.training import loop as training
-from adaptbert.training.document_stream import DocumentStream
 from adaptbert.training.loop import fit
 from adaptbert.training.plan import Fitted, Plan
 from adaptbert.training.savepoints import Savepoints
-from tests.support import tiny, tiny_params
+from tests.support import tiny
+from tests.support.short_runs import Stop, flat_weights, masked_batches, masked_lm
 
 STEPS = 7
 pytestmark = pytest.mark.usefixtures("save_every_step")
-
-
-class Killed(BaseException):
-    """In place of `kill -9`, which tests/faults sends."""
 
 
 @dataclass
@@ -47,17 +42,13 @@ def attempt(
     kill_at: int | None = None,
     signal_at: int | None = None,
 ) -> Attempt:
-    torch.manual_seed(0)
-    config = tiny.config()
-    config.hidden_dropout_prob = config.attention_probs_dropout_prob = 0.3
-    module = MaskedLM(BertForMaskedLM(config), tiny_params.optim(), STEPS)
-    source = MaskedBatches(corpus, DocumentStream(corpus.lengths, 0, 150), tiny_params.masker(), 64)
+    module, source = masked_lm(STEPS, 0.3), masked_batches(corpus, 150)
     begun: list[int] = []
     torch.manual_seed(int.from_bytes(os.urandom(4)))  # whatever was drawn before
 
     def batch(k: int) -> MaskedBatch:
         if k == kill_at:
-            raise Killed
+            raise Stop
         if k == signal_at:
             os.kill(os.getpid(), signal.SIGTERM)
         begun.append(k)
@@ -69,10 +60,9 @@ def attempt(
 
     plan = Plan(STEPS, accumulate, 1.0, precision, 0, "train/mlm_loss")
     fitted = None
-    with suppress(Killed, Interrupted):
+    with suppress(Stop, Interrupted):
         fitted = fit(module, batch, plan, tiny.no_record(), dict.fromkeys((2, 5, STEPS), measure), savepoints)
-    weights = torch.cat([parameter.detach().flatten() for parameter in module.parameters()])
-    return Attempt(weights, fitted, begun)
+    return Attempt(flat_weights(module), fitted, begun)
 
 
 @pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from adaptbert.training import resume
-from adaptbert.training.resume import KEY, Work
+from adaptbert.training.resume import Work
 
 CODE = ["adaptbert/model", "stages/pretrain.py"]
 FILES = ("adaptbert/model/encoder.py", "adaptbert/model/heads/linear.py", "stages/pretrain.py")
@@ -56,14 +56,3 @@ def test_other_files_do_not(project: Path, name: str) -> None:
     (project / name).parent.mkdir(exist_ok=True)
     (project / name).write_text("value = 3\n")
     assert is_begun(project)
-
-
-def test_what_is_imported_does_not_matter(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import sys
-
-    before = {path.parent.name for path in (project / ".work").glob(f"*/{KEY}")}
-    monkeypatch.delitem(sys.modules, "adaptbert.model.encoder", raising=False)
-    import adaptbert.comparison.report.page  # noqa: F401
-
-    Work(project / ".work", CODE).begin(VALUES)
-    assert {path.parent.name for path in (project / ".work").glob(f"*/{KEY}")} == before

@@ -14,7 +14,8 @@ from adaptbert.training import monitor
 from adaptbert.training.loop import fit
 from adaptbert.training.savepoints import Savepoints, State
 from tests.support import tiny
-from tests.training.test_loop import STEPS, batches, module, plan, weights
+from tests.support.short_runs import flat_weights
+from tests.training.test_loop import STEPS, batches, module, plan
 from tests.training.test_not_finite import ended_by_a_weight
 from tests.training.test_resume import attempt
 
@@ -61,7 +62,7 @@ def test_training_goes_on_while_a_savepoint_is_written(corpus: TokenizedCorpus, 
     savepoints, made, after = Slow(tmp_path), module(), list[torch.Tensor]()
 
     def measure(step: int) -> Mapping[str, float]:
-        after.append(weights(made))
+        after.append(flat_weights(made))
         if step == 2:
             savepoints.changed.set()
         return {}

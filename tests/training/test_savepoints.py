@@ -97,14 +97,6 @@ def test_every_damage_is_detected_and_the_savepoint_before_is_loaded(
     assert count == 75
 
 
-def test_the_savepoint_of_another_run_under_this_name_is_detected(two: Path, tmp_path: Path) -> None:
-    other = Savepoints(tmp_path / "other")
-    other.save(state(6))
-    newest = files(two)[-1]
-    newest.write_bytes(files(other.folder)[0].read_bytes())
-    assert_equal(Savepoints(two).latest(), 3)
-
-
 def test_when_all_are_damaged_the_run_does_not_start_anew(two: Path) -> None:
     for path in files(two):
         path.write_bytes(path.read_bytes()[:-1])

@@ -100,14 +100,6 @@ def on_the_labels_of(
     return Baselines(answers, min(map(len, fitting)))
 
 
-def baseline_scores(
-    task: TaskDescription, train: Rows, dev: Rows, test: Rows, seed: int, embeddings: Embeddings | None = None
-) -> dict[str, dict[str, float]]:
-    """Name of a baseline -> its metrics on `test`; for the arguments see `baseline_answers`."""
-    answers = baseline_answers(task, train, dev, test, seed, embeddings)
-    return {name: _score(task, test, own) for name, own in answers.items()}
-
-
 def _score(task: TaskDescription, rows: Rows, answers: list[Any]) -> dict[str, float]:
     return SCORING[task.target].score(right_answers(rows, task.target), answers, task)
 

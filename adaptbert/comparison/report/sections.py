@@ -117,7 +117,7 @@ def _starts(comparison: Comparison) -> dict[str, Any]:
         )
         for each in comparison.rankings
     ]
-    return {"rankings": rankings, "notes": starts.notes(comparison), "stands": words.STANDS}
+    return {"rankings": rankings, "stands": words.STANDS}
 
 
 def _one_answer(task: str, comparison: Comparison) -> list[Words]:

@@ -67,12 +67,12 @@ class Study:
                 variance += self._rows.of_difference(arm, other, variance.total)
         return Difference(mean, len(seeds), draws, variance, self.confidence, self._reach)
 
-    def beside_baseline(self, arm: str, scores: Mapping[int, float], resampled: Floats | None) -> Difference | None:
+    def beside_baseline(self, arm: str, scores: Mapping[int, float], resampled: Floats) -> Difference | None:
         """The mean of an arm minus that of a baseline, paired by seed and by test row; None where the arm is missing.
 
         Args:
             scores: seed -> score of the baseline.
-            resampled: its score on resampled test rows; None where the rows are in no interval.
+            resampled: its score on resampled test rows.
         """
         if arm not in self._arms:
             return None
@@ -82,15 +82,15 @@ class Study:
         variance = None
         if len(seeds) >= FEWEST_SEEDS:
             variance = spread.of_mean(arm, scores)
-            if self._rows is not None and resampled is not None:
+            if self._rows is not None:
                 variance += self._rows.beside(arm, resampled, variance.total)
         return Difference(mean, len(seeds), spread.draws(arm), variance, self.confidence, self._reach)
 
-    def of_baseline(self, scores: Mapping[int, float], resampled: Floats | None) -> Interval:
+    def of_baseline(self, scores: Mapping[int, float], resampled: Floats) -> Interval:
         """The mean of a baseline; its interval covers test rows, and the labels of the seeds where they differ."""
         values = list(scores.values())
         of_seeds = mean_interval(values, self.confidence)
-        if self._rows is None or resampled is None:
+        if self._rows is None:
             return replace(of_seeds, low=None, high=None)
         variance = self._rows.of_scores(resampled)
         if of_seeds.sd:

@@ -1,7 +1,7 @@
 """Precision, recall, F1 and support of each class from gold and predicted answers, as the metrics count them. Only
 classes that occur among the right answers have scores."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from adaptbert.finetuning.metrics.scores import numbered
@@ -32,11 +32,17 @@ def _type(tag: str) -> str:
     return tag if tag == OUTSIDE else tag[2:]
 
 
-def of_pairs(pairs: Iterable[Pair]) -> ClassScores:
-    """Each decision has one label."""
+def of_pairs(
+    pairs: Callable[[Any, Any], Iterable[Pair]], gold_rows: Sequence[Any], predicted_rows: Sequence[Any]
+) -> ClassScores:
+    """Each decision has one label.
+
+    Args:
+        pairs: right answer and prediction of a row -> its decisions.
+    """
     from sklearn.metrics import precision_recall_fscore_support
 
-    decisions = list(pairs)
+    decisions = [pair for rows in zip(gold_rows, predicted_rows, strict=True) for pair in pairs(*rows)]
     gold, predicted = [gold for gold, _ in decisions], [predicted for _, predicted in decisions]
     labels = sorted(set(gold))
     columns = precision_recall_fscore_support(gold, predicted, labels=labels, average=None, zero_division=0)
@@ -44,14 +50,6 @@ def of_pairs(pairs: Iterable[Pair]) -> ClassScores:
         label: (float(precision), float(recall), float(f1), float(support))
         for label, precision, recall, f1, support in zip(labels, *columns, strict=True)
     }
-
-
-def of_one_label(gold: Sequence[str], predicted: Sequence[str]) -> ClassScores:
-    return of_pairs(zip(gold, predicted, strict=True))
-
-
-def of_words(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> ClassScores:
-    return of_pairs(pair for rows in zip(gold, predicted, strict=True) for pair in zip(*rows, strict=True))
 
 
 def of_multi_label(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> ClassScores:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from typing import Any
 
@@ -65,7 +66,7 @@ SCORING: Mapping[Target, Scoring] = {
     "class": Scoring(
         ("f1_macro", "accuracy", "f1_positive"),
         lambda gold, answers, task: classification_metrics(gold, answers, task.positive),
-        classes=by_class.of_one_label,
+        classes=partial(by_class.of_pairs, by_class.one_label),
         pairs=by_class.one_label,
     ),
     "labels": Scoring(
@@ -88,7 +89,7 @@ SCORING: Mapping[Target, Scoring] = {
     "tags": Scoring(
         ("accuracy", "f1_macro"),
         lambda gold, answers, task: tag_metrics(gold, answers),
-        classes=by_class.of_words,
+        classes=partial(by_class.of_pairs, by_class.each_word),
         pairs=by_class.each_word,
     ),
     "answer": Scoring(

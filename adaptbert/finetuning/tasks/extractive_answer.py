@@ -15,10 +15,10 @@ from pydantic import Field
 from adaptbert.base import bounds
 from adaptbert.base.config import contradiction
 from adaptbert.finetuning.metrics import answer_overlap as answer_text
-from adaptbert.finetuning.metrics.targets import COMPARED_BY, SCORING, right_answers
 from adaptbert.finetuning.tasks.answer_borders import CUT, borders, character_range
 from adaptbert.finetuning.tasks.best_spans import BestSpan, best_spans, best_threshold
 from adaptbert.finetuning.tasks.examples import Examples, arranged
+from adaptbert.finetuning.tasks.shape import Float64, Row, Shape
 from adaptbert.finetuning.tasks.task_options import TaskOptions
 from adaptbert.finetuning.tasks.windows import windows
 from adaptbert.rows.task_description import TaskDescription
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from adaptbert.finetuning.tasks.labelled_batch import LabelledBatch
 
-Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
 THRESHOLD = "no_answer_threshold"
 
@@ -62,7 +61,7 @@ class ExtractiveAnswerConfig(TaskOptions):
         return f"{{max_question: {question}, stride: {(max_length - question) // 2}, max_answer: {question}}}"
 
 
-class ExtractiveAnswer:
+class ExtractiveAnswer(Shape):
     """A part of the context, or no answer where a set has questions without one.
 
     Args:
@@ -71,12 +70,8 @@ class ExtractiveAnswer:
     """
 
     def __init__(self, task: TaskDescription, options: ExtractiveAnswerConfig) -> None:
-        self.classes: list[str] = []
-        self.metric = COMPARED_BY[task.target]
-        self._task, self._options, self._may_be_none = task, options, bool(task.no_answer)
-
-    def extend(self, model: Any) -> "ExtractiveAnswer":
-        return self
+        super().__init__(task)
+        self._options, self._may_be_none = options, bool(task.no_answer)
 
     def hugging_face_class(self) -> Any:
         from transformers import BertForQuestionAnswering
@@ -86,14 +81,14 @@ class ExtractiveAnswer:
     def config(self) -> dict[str, Any]:
         return {"num_labels": 2}
 
-    def examples(self, rows: Sequence[Mapping[str, Any]], tokenizer: Tokenizer, max_length: int) -> Examples:
+    def examples(self, rows: Sequence[Row], tokenizer: Tokenizer, max_length: int) -> Examples:
         return arranged(
             rows,
             lambda row: len(row["question"]) + len(row["context"]),
             lambda some: self._some_examples(some, tokenizer, max_length),
         )
 
-    def _some_examples(self, rows: Sequence[Mapping[str, Any]], tokenizer: Tokenizer, max_length: int) -> Examples:
+    def _some_examples(self, rows: Sequence[Row], tokenizer: Tokenizer, max_length: int) -> Examples:
         """Each context is tokenised once, although several questions may share it."""
         questions, contexts = tokenizer.encode([row["question"] for row in rows]), _contexts(rows, tokenizer)
         limit, owners, cut, sep = self._options.max_question, [], 0, np.array([tokenizer.sep])
@@ -123,7 +118,7 @@ class ExtractiveAnswer:
             segments=np.repeat(np.arange(parts.size) % 2, parts.reshape(-1)),
         )
 
-    def targets(self, rows: Sequence[Mapping[str, Any]], examples: Examples) -> NDArray[Any]:
+    def targets(self, rows: Sequence[Row], examples: Examples) -> NDArray[Any]:
         """1 where the first answer of a row starts and where it ends; both at [CLS] in a window that lacks some of it.
 
         Where every question has an answer, the windows of a row have no targets if none of them contains its answer:
@@ -142,7 +137,7 @@ class ExtractiveAnswer:
             targets[~known[examples.rows[examples.owners()]]] = 0
         return targets
 
-    def unanswerable(self, rows: Sequence[Mapping[str, Any]], examples: Examples) -> dict[str, int]:
+    def unanswerable(self, rows: Sequence[Row], examples: Examples) -> dict[str, int]:
         """Counts of rows with an answer: `answers_cut_away`, where no window contains one, and `answers_too_long`,
         where all contained ones have more than `max_answer` tokens.
         """
@@ -175,14 +170,11 @@ class ExtractiveAnswer:
         scores = logits.float()
         return scores - _log_sums(scores, batch.owners, batch.size)[batch.owners]
 
-    def fold_scale(self, model: Any) -> "ExtractiveAnswer":
-        return self
-
     def check_tuned(self, tuned: Mapping[str, float]) -> None:
         if self._may_be_none and THRESHOLD not in tuned:
             raise KeyError(THRESHOLD)
 
-    def tune(self, rows: Sequence[Mapping[str, Any]], examples: Examples, logits: Float64) -> dict[str, float]:
+    def tune(self, rows: Sequence[Row], examples: Examples, logits: Float64) -> dict[str, float]:
         """The threshold on (score of no answer - score of the best span) with the highest mean F1 on these rows."""
         if not self._may_be_none:
             return {}
@@ -196,7 +188,7 @@ class ExtractiveAnswer:
         return {THRESHOLD: best_threshold(margin, np.array(answered), np.array(silent))}
 
     def answers(
-        self, rows: Sequence[Mapping[str, Any]], examples: Examples, logits: Float64, tuned: Mapping[str, float]
+        self, rows: Sequence[Row], examples: Examples, logits: Float64, tuned: Mapping[str, float]
     ) -> tuple[list[str], Float64]:
         """The best span as in the context, or an empty text; and the probability of its start times that of its end."""
         spans = best_spans(examples, logits, len(rows), self._options.max_answer)
@@ -206,7 +198,7 @@ class ExtractiveAnswer:
         return texts, np.array(sure)
 
     def details(
-        self, rows: Sequence[Mapping[str, Any]], examples: Examples, logits: Float64, tuned: Mapping[str, float]
+        self, rows: Sequence[Row], examples: Examples, logits: Float64, tuned: Mapping[str, float]
     ) -> list[dict[str, Any]]:
         """`start` and `end`, first and last + 1 character in the context, None where there is no answer; and
         `no_answer_score`, the score of no answer minus that of the best span, None where the context has no span.
@@ -224,22 +216,13 @@ class ExtractiveAnswer:
         threshold = tuned[THRESHOLD] if self._may_be_none else np.inf
         return [best.none - best.score > threshold for best in spans]
 
-    def gold(self, rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
-        return right_answers(rows, self._task.target)
-
-    def score(self, gold: Sequence[list[str]], answers: Sequence[str]) -> dict[str, float]:
-        return SCORING[self._task.target].score(gold, answers, self._task)
-
-    def is_degenerate(self, answers: Sequence[str]) -> bool:
-        return len(set(answers)) < 2
-
 
 def _nowhere(count: int) -> Int64:
     """Empty spans, for tokens that do not belong to the context."""
     return np.zeros((count, 2), np.int64)
 
 
-def _contexts(rows: Sequence[Mapping[str, Any]], tokenizer: Tokenizer) -> dict[str, tuple[Int64, Int64]]:
+def _contexts(rows: Sequence[Row], tokenizer: Tokenizer) -> dict[str, tuple[Int64, Int64]]:
     """The subword tokens of each context, (tokens,), and their character ranges, (tokens, 2)."""
     texts = list(dict.fromkeys(row["context"] for row in rows))
     contexts = {}
@@ -262,7 +245,7 @@ def whole_characters(context: str, offsets: Sequence[tuple[int, int]]) -> list[t
     return spans
 
 
-def _answer_text(row: Mapping[str, Any], best: BestSpan) -> str:
+def _answer_text(row: Row, best: BestSpan) -> str:
     text: str = row["context"][slice(*best.span)]
     return text
 

@@ -8,11 +8,11 @@ from torch import Tensor
 
 from adaptbert.finetuning.tasks.examples import Examples
 from adaptbert.model.packing import Rows, pack
-from adaptbert.model.to_device import pinned, to
+from adaptbert.model.to_device import Movable
 
 
 @dataclass(frozen=True)
-class LabelledBatch:
+class LabelledBatch(Movable):
     """Concatenated examples.
 
     Attributes:
@@ -42,14 +42,6 @@ class LabelledBatch:
     def size(self) -> int:
         """Examples."""
         return len(self.rows.bounds) - 1
-
-    def to(self, device: torch.device) -> "LabelledBatch":
-        """The same on another device."""
-        return to(self, device)
-
-    def pin_memory(self) -> "LabelledBatch":
-        """The same in memory that a CUDA device reads by itself."""
-        return pinned(self)
 
 
 def batch_of(examples: Examples, block_size: int) -> LabelledBatch:

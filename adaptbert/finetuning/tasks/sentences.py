@@ -4,15 +4,14 @@ The vector is the pooled [CLS] (Devlin et al. 2019, section 4.1). The scores of 
 are their mean.
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from adaptbert.finetuning.metrics.targets import COMPARED_BY, SCORING, right_answers
 from adaptbert.finetuning.tasks.examples import Examples
+from adaptbert.finetuning.tasks.shape import Float64, Row, Shape
 from adaptbert.finetuning.tasks.targets import Head
 from adaptbert.rows.task_description import TaskDescription
 from adaptbert.tokenization.store.tokenizer import Tokenizer
@@ -22,11 +21,11 @@ if TYPE_CHECKING:
 
     from adaptbert.finetuning.tasks.labelled_batch import LabelledBatch
 
-Arrange = Callable[[Sequence[Mapping[str, Any]], Tokenizer, int], Examples]
+Arrange = Callable[[Sequence[Row], Tokenizer, int], Examples]
 """Rows, a tokenizer and the most tokens of an example, to examples in which the head reads [CLS]."""
 
 
-class Sentences:
+class Sentences(Shape):
     """The task types `single_sentence` and `sentence_pair`.
 
     Args:
@@ -36,11 +35,8 @@ class Sentences:
     """
 
     def __init__(self, task: TaskDescription, arrange: Arrange, head: Head) -> None:
-        self._task, self._arrange, self._head = task, arrange, head
-        self.classes, self.metric = head.classes, COMPARED_BY[task.target]
-
-    def extend(self, model: Any) -> "Sentences":
-        return self
+        super().__init__(task)
+        self._arrange, self._head, self.classes = arrange, head, head.classes
 
     def hugging_face_class(self) -> Any:
         from transformers import BertForSequenceClassification
@@ -50,14 +46,11 @@ class Sentences:
     def config(self) -> dict[str, Any]:
         return self._head.config()
 
-    def examples(self, rows: Sequence[Mapping[str, Any]], tokenizer: Tokenizer, max_length: int) -> Examples:
+    def examples(self, rows: Sequence[Row], tokenizer: Tokenizer, max_length: int) -> Examples:
         return self._arrange(rows, tokenizer, max_length)
 
-    def targets(self, rows: Sequence[Mapping[str, Any]], examples: Examples) -> NDArray[Any]:
+    def targets(self, rows: Sequence[Row], examples: Examples) -> NDArray[Any]:
         return self._head.targets(rows)[examples.rows]
-
-    def unanswerable(self, rows: Sequence[Mapping[str, Any]], examples: Examples) -> dict[str, int]:
-        return {}
 
     def logits(self, model: Any, hidden: "Tensor") -> "Tensor":
         return self._head.head(model, model.dropout(model.bert.pooler(hidden[:, None])))
@@ -71,49 +64,24 @@ class Sentences:
     def fold_scale(self, model: Any) -> "Sentences":
         return Sentences(self._task, self._arrange, self._head.fold_scale(model))
 
-    def check_tuned(self, tuned: Mapping[str, float]) -> None:
-        """These task types tune nothing."""
-
-    def tune(
-        self, rows: Sequence[Mapping[str, Any]], examples: Examples, logits: NDArray[np.float64]
-    ) -> dict[str, float]:
-        return {}
-
     def answers(
-        self,
-        rows: Sequence[Mapping[str, Any]],
-        examples: Examples,
-        logits: NDArray[np.float64],
-        tuned: Mapping[str, float],
-    ) -> tuple[list[Any], NDArray[np.float64]]:
+        self, rows: Sequence[Row], examples: Examples, logits: Float64, tuned: Mapping[str, float]
+    ) -> tuple[list[Any], Float64]:
         return self._head.answers(_means(len(rows), examples, logits))
 
     def details(
-        self,
-        rows: Sequence[Mapping[str, Any]],
-        examples: Examples,
-        logits: NDArray[np.float64],
-        tuned: Mapping[str, float],
+        self, rows: Sequence[Row], examples: Examples, logits: Float64, tuned: Mapping[str, float]
     ) -> list[dict[str, Any]]:
         if not self.classes:
             return [{} for _ in rows]
         probabilities = self._head.probabilities(_means(len(rows), examples, logits)).tolist()
         return [{"probabilities": dict(zip(self.classes, row, strict=True))} for row in probabilities]
 
-    def gold(self, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
-        return right_answers(rows, self._task.target)
 
-    def score(self, gold: Sequence[Any], answers: Sequence[Any]) -> dict[str, float]:
-        return SCORING[self._task.target].score(gold, answers, self._task)
-
-    def is_degenerate(self, answers: Sequence[Any]) -> bool:
-        return len({json.dumps(answer) for answer in answers}) < 2
-
-
-def _means(rows: int, examples: Examples, logits: NDArray[np.float64]) -> NDArray[np.float64]:
+def _means(rows: int, examples: Examples, logits: Float64) -> Float64:
     """Over the windows of each row, (rows, scores)."""
     counts = np.bincount(examples.rows, minlength=rows)
     sums = np.zeros((rows, logits.shape[1]))
     np.add.at(sums, examples.rows, logits)
-    means: NDArray[np.float64] = sums / counts[:, None]
+    means: Float64 = sums / counts[:, None]
     return means

@@ -16,8 +16,8 @@ from pydantic import Field
 
 from adaptbert.base import bounds
 from adaptbert.base.config import contradiction
-from adaptbert.finetuning.metrics.targets import COMPARED_BY, SCORING, right_answers
 from adaptbert.finetuning.tasks.examples import Examples, arranged, gather
+from adaptbert.finetuning.tasks.shape import Float64, Row, Shape
 from adaptbert.finetuning.tasks.tag_decoding import best_legal, crf_by_rows
 from adaptbert.finetuning.tasks.targets import cross_entropy, named, softmax
 from adaptbert.finetuning.tasks.task_options import TaskOptions
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from adaptbert.finetuning.tasks.crf import CRF
     from adaptbert.finetuning.tasks.labelled_batch import LabelledBatch
 
-Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
 SCHEME: tag_schemes.Scheme = "bio"
 """The scheme of validated sets, and the one that is trained."""
@@ -61,7 +60,7 @@ class SequenceLabellingConfig(TaskOptions):
         return f"{{stride: {max_length // 2}}}"
 
 
-class SequenceLabelling:
+class SequenceLabelling(Shape):
     """Spans of some types, or a tag for every word.
 
     Args:
@@ -71,8 +70,8 @@ class SequenceLabelling:
     """
 
     def __init__(self, task: TaskDescription, options: SequenceLabellingConfig, crf: "CRF | None" = None) -> None:
-        self.metric = COMPARED_BY[task.target]
-        self._task, self._options, self._crf = task, options, crf
+        super().__init__(task)
+        self._options, self._crf = options, crf
         self._are_spans = TARGETS[task.target].marks_spans
         self.classes = list(task.labels)
         if self._are_spans:
@@ -97,7 +96,7 @@ class SequenceLabelling:
     def config(self) -> dict[str, Any]:
         return named(self.classes)
 
-    def examples(self, rows: Sequence[Mapping[str, Any]], tokenizer: Tokenizer, max_length: int) -> Examples:
+    def examples(self, rows: Sequence[Row], tokenizer: Tokenizer, max_length: int) -> Examples:
         """Words without a subword token have no place."""
         return arranged(
             rows,
@@ -105,7 +104,7 @@ class SequenceLabelling:
             lambda some: self._some_examples(some, tokenizer, max_length),
         )
 
-    def _some_examples(self, rows: Sequence[Mapping[str, Any]], tokenizer: Tokenizer, max_length: int) -> Examples:
+    def _some_examples(self, rows: Sequence[Row], tokenizer: Tokenizer, max_length: int) -> Examples:
         room = max_length - 2
         ids, places, spans, numbers = [], [], [], []
         for number, encoding in enumerate(tokenizer.encode_words([row["tokens"] for row in rows])):
@@ -128,7 +127,7 @@ class SequenceLabelling:
             own[window].append(first)
         return list(zip(windows, own, strict=True))
 
-    def targets(self, rows: Sequence[Mapping[str, Any]], examples: Examples) -> NDArray[Any]:
+    def targets(self, rows: Sequence[Row], examples: Examples) -> NDArray[Any]:
         """Numbers of the tags, (places,).
 
         For a CRF (places, 2), the second whether a place begins its row (1), ends it (2), both or neither. The tags are
@@ -146,9 +145,6 @@ class SequenceLabelling:
                 targets[places[0], 1] |= BEGINS
                 targets[places[-1], 1] |= ENDS
         return targets
-
-    def unanswerable(self, rows: Sequence[Mapping[str, Any]], examples: Examples) -> dict[str, int]:
-        return {}
 
     def _placed(self, tags: Sequence[str], words: Sequence[int]) -> Sequence[str]:
         """The tags of some words of a row, in their order, made legal as if the row had no others."""
@@ -176,14 +172,11 @@ class SequenceLabelling:
     def log_probabilities(self, logits: "Tensor", batch: "LabelledBatch") -> "Tensor":
         return logits.float().log_softmax(-1)
 
-    def fold_scale(self, model: Any) -> "SequenceLabelling":
-        return self
-
     def check_tuned(self, tuned: Mapping[str, float]) -> None:
         if not self._are_spans and not 0 <= tuned[COMMONEST] < len(self.classes):
             raise ValueError(f"{COMMONEST} is not the number of a label")
 
-    def tune(self, rows: Sequence[Mapping[str, Any]], examples: Examples, logits: Float64) -> dict[str, float]:
+    def tune(self, rows: Sequence[Row], examples: Examples, logits: Float64) -> dict[str, float]:
         """The number of the most frequent tag, for words without a subword token; with spans such words are outside."""
         if self._are_spans:
             return {}
@@ -191,7 +184,7 @@ class SequenceLabelling:
         return {COMMONEST: float(self._number[min(counts, key=lambda tag: (-counts[tag], tag))])}
 
     def answers(
-        self, rows: Sequence[Mapping[str, Any]], examples: Examples, logits: Float64, tuned: Mapping[str, float]
+        self, rows: Sequence[Row], examples: Examples, logits: Float64, tuned: Mapping[str, float]
     ) -> tuple[list[list[str]], Float64]:
         """The tags of each row, spans in BIO, and the probability of its least confident tag."""
         counts = _words(rows)
@@ -207,7 +200,7 @@ class SequenceLabelling:
         return answers, confidence
 
     def details(
-        self, rows: Sequence[Mapping[str, Any]], examples: Examples, logits: Float64, tuned: Mapping[str, float]
+        self, rows: Sequence[Row], examples: Examples, logits: Float64, tuned: Mapping[str, float]
     ) -> list[dict[str, Any]]:
         counts = _words(rows)
         probabilities = self._probabilities(self._scores(counts, examples, logits, tuned), counts)
@@ -242,17 +235,11 @@ class SequenceLabelling:
             return crf_by_rows(self._crf.decode, scores, counts, self._crf.start.device)
         return best_legal(scores, counts, self.classes) if self._are_spans else scores.argmax(-1)
 
-    def gold(self, rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
-        return right_answers(rows, self._task.target)
-
-    def score(self, gold: Sequence[Sequence[str]], answers: Sequence[Sequence[str]]) -> dict[str, float]:
-        return SCORING[self._task.target].score(gold, answers, self._task)
-
     def is_degenerate(self, answers: Sequence[Sequence[str]]) -> bool:
         """Whether every word gets the same tag."""
         return len({tag for tags in answers for tag in tags}) < 2
 
 
-def _words(rows: Sequence[Mapping[str, Any]]) -> Int64:
+def _words(rows: Sequence[Row]) -> Int64:
     """The number of words of each row, (rows,)."""
     return np.array([len(row["tokens"]) for row in rows], np.int64)

@@ -182,7 +182,7 @@ def _tag(node: Node) -> str:
 
 
 def _stumbled(error: MarkedYAMLError, text: str, path: Path) -> BadParams:
-    """The error of the parser; a full-width colon shows only there or in the line above."""
+    """The error of the parser; a full-width colon shows only there or in the line of text above."""
     message, problem = f"{error.context} {error.problem}", str(error.problem)
     mark = error.context_mark if "quoted scalar" in message else error.problem_mark  # where it was opened
     place = f"{path}:{mark.line + 1}" if mark is not None else str(path)
@@ -193,5 +193,6 @@ def _stumbled(error: MarkedYAMLError, text: str, path: Path) -> BadParams:
         return BadParams(Code.KEY_TWICE, place, shown, "keep one of the two")
     remedy = next((remedy for pattern, remedy in _REMEDIES.items() if re.search(pattern, message)), "check this line")
     if mark is not None:
-        remedy = look_alike("".join(text.splitlines(keepends=True)[max(0, mark.line - 1) : mark.line + 1])) or remedy
+        lines = [re.sub(r"(^|\s)#.*", "", line) for line in text.splitlines()[: mark.line + 1]]  # comments may have one
+        remedy = look_alike("\n".join([line for line in lines if line.strip()][-2:])) or remedy
     return BadParams(Code.NOT_YAML, place, f"not YAML: {shortened(problem)}", remedy)

@@ -5,21 +5,20 @@ import random
 from pathlib import Path
 
 import pytest
-from sklearn.linear_model import LogisticRegression
 
 from adaptbert.comparison.evaluation.baselines import (
     BASELINES,
     baseline_answers,
-    baseline_scores,
     fitted_on,
     on_the_labels_of,
 )
-from adaptbert.comparison.evaluation.linear_models import Terms, few_spaces, logistic, windows
+from adaptbert.comparison.evaluation.linear_models import few_spaces
 from adaptbert.comparison.report.terms import BASELINES as BASELINE_WORDS
 from adaptbert.finetuning.metrics.targets import COMPARED_BY
 from adaptbert.rows.labelled_set import split, subset
 from adaptbert.rows.task_description import TaskDescription
 from tests.support import tiny_tasks
+from tests.support.tiny_tasks import baseline_scores
 
 SENTENCES = TaskDescription(task_type="single_sentence", target="class", labels=[])
 WORDS = TaskDescription(task_type="sequence_labelling", target="spans", labels=[])
@@ -37,14 +36,9 @@ def sentences(count: int, seed: int, informative: bool = True) -> list[dict[str,
     return rows
 
 
-def test_logistic_regression_learns_a_word_that_determines_the_label() -> None:
-    scores = baseline_scores(SENTENCES, sentences(200, 1), sentences(50, 9), sentences(200, 2), seed=1)
-    assert scores["tfidf_logistic"]["f1_macro"] == 1.0
-    assert scores["majority"]["f1_macro"] == pytest.approx(0.4, abs=0.03)
-    assert scores["majority"]["accuracy"] == pytest.approx(0.66, abs=0.1)
-
-
-def test_texts_without_a_word_leave_the_majority_alone() -> None:
+def test_texts_without_a_word_and_one_class_leave_the_majority_alone() -> None:
+    alike = [{"text": "a b", "label": "x"}] * 4
+    assert list(baseline_scores(SENTENCES, alike, alike, alike, seed=1)) == ["majority"]
     rows = [{"text": "🙂 🙂 !", "label": "glad"}, {"text": "🙁 . 🙁", "label": "sad"}, {"text": "🙁 ?", "label": "sad"}]
     assert list(baseline_scores(SENTENCES, rows, rows, rows, seed=1)) == ["majority"]
     pairs = [{"text_a": row["text"], "text_b": "…", "label": row["label"]} for row in rows]
@@ -67,18 +61,6 @@ def test_large_sets_are_fitted_on_their_first_rows(monkeypatch: pytest.MonkeyPat
     assert fitted_on(tiny_tasks.described("extractive_answer"), questions) == questions, "nothing is fitted on them"
     monkeypatch.setitem(BASELINES, "single_sentence", dataclasses.replace(BASELINES["single_sentence"], most=3))
     assert fitted_on(SENTENCES, rows) == rows[:1]
-
-
-def test_the_solver_reaches_the_optimum_of_another() -> None:
-    rows = tiny_tasks.labelled("domain", "single_sentence", 300, 1)
-    texts, gold = [[row["text"] for row in rows]], [row["label"] for row in rows]
-    terms = Terms.of(texts)
-    assert terms is not None
-    features = terms(texts)
-    ours = logistic(features, gold, strength=10.0, seed=1)
-    other = LogisticRegression(C=10.0, max_iter=5000, tol=1e-6, solver="lbfgs").fit(features, gold)
-    assert ours.predict_proba(features) == pytest.approx(other.predict_proba(features), abs=0.01)
-    assert len(set(ours.predict(features))) > 1
 
 
 def test_a_subset_of_one_class_counts_as_the_most_frequent_answer(tmp_path: Path) -> None:
@@ -124,11 +106,6 @@ def test_chinese_text_is_read_by_characters() -> None:
     assert baseline_scores(SENTENCES, rows[:60], rows[60:80], rows[80:], seed=1)["tfidf_logistic"]["f1_macro"] == 1.0
 
 
-def test_one_class_in_training_leaves_the_majority_alone() -> None:
-    rows = [{"text": "a b", "label": "x"}] * 4
-    assert list(baseline_scores(SENTENCES, rows, rows, rows, seed=1)) == ["majority"]
-
-
 def tagged(count: int, seed: int) -> list[dict[str, list[str]]]:
     """A name is a tool after "use" and a person after "ask": only the neighbour determines it."""
     draw = random.Random(seed)
@@ -154,11 +131,6 @@ def test_a_new_word_is_outside() -> None:
         "precision_span": 1.0,
         "recall_span": 0.5,
     }
-
-
-def test_a_window_ends_with_its_sentence() -> None:
-    first = windows(["Use", "x"])[0]
-    assert {key for key in first if key.startswith("word")} == {"word+0", "word+1"}
 
 
 def test_dev_chooses_the_strength_and_test_is_not_considered(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from adaptbert.comparison.evaluation.inspection import Inspection, inspect_cells
 from adaptbert.finetuning.metrics.scores import classification_metrics, label_metrics, span_metrics, tag_metrics
+from tests.support.known import known
 
 
 def inspected(folder: Path, target: str, seeds: dict[int, list[tuple[str, Any, Any, float]]]) -> Inspection:
@@ -37,8 +38,7 @@ def test_labels_are_inspected_row_by_row(tmp_path: Path) -> None:
             2: [("r1", "a", "b", 0.7), ("r2", "a", "a", 0.6), ("r3", "b", "a", 0.5), ("r4", "b", "b", 0.9)],
         },
     )
-    assert inspection.confusion is not None
-    assert inspection.confusion.counts == {"a": {"a": 1.0, "b": 1.0}, "b": {"a": 1.0, "b": 1.0}}
+    assert known(inspection.confusion).counts == {"a": {"a": 1.0, "b": 1.0}, "b": {"a": 1.0, "b": 1.0}}
     first, second = inspection.classes
     assert (first.label, first.support, first.precision, first.recall) == ("a", 2, [0.5, 0.5], [0.5, 0.5])
     assert second.means == pytest.approx((0.5, 0.5, 0.5))
@@ -88,8 +88,7 @@ def test_several_labels(tmp_path: Path) -> None:
     assert [scores.label for scores in inspection.classes] == ["a", "b"]
     macro = label_metrics(gold, predicted, ["a", "b", "c"])["f1_macro"]
     assert sum(scores.f1[0] for scores in inspection.classes) / 2 == pytest.approx(macro)
-    assert inspection.calibration is not None
-    assert inspection.calibration.accuracy == 0.5, "the order of labels does not count"
+    assert known(inspection.calibration).accuracy == 0.5, "the order of labels does not count"
     assert [(error.id, error.gold, error.predicted) for error in inspection.errors] == [
         ("r2", "b", "b, c"),
         ("r3", "a", "–"),
@@ -115,13 +114,10 @@ def test_tags_and_spans(tmp_path: Path) -> None:
     by_tag = {scores.label: scores.f1[0] for scores in tags.classes}
     assert list(by_tag) == ["B-X", "B-Y", "I-X", "O"]
     assert sum(by_tag.values()) / 4 == pytest.approx(tag_metrics(gold, predicted)["f1_macro"])
-    assert spans.confusion is not None
-    assert tags.confusion is not None
-    assert spans.confusion.counts["X"] == {"O": 1.0, "X": 2.0, "Y": 0.0}
-    assert tags.confusion.counts["I-X"]["O"] == 1.0
+    assert known(spans.confusion).counts["X"] == {"O": 1.0, "X": 2.0, "Y": 0.0}
+    assert known(tags.confusion).counts["I-X"]["O"] == 1.0
     for inspection in (spans, tags):
-        assert inspection.calibration is not None
-        assert inspection.calibration.accuracy == 0.5
+        assert known(inspection.calibration).accuracy == 0.5
         assert [(error.id, error.gold) for error in inspection.errors] == [("r0", None)]
 
 
@@ -141,8 +137,7 @@ def test_answers_show_no_text(tmp_path: Path) -> None:
     rows = [("q1", ["the Cat"], "cat", 0.9), ("q2", ["a dog", "dogs"], "secret", 0.8), ("q3", [], "", 0.7)]
     inspection = inspected(tmp_path, "answer", {1: rows})
     assert (inspection.classes, inspection.confusion) == ([], None)
-    assert inspection.calibration is not None
-    assert inspection.calibration.accuracy == pytest.approx(2 / 3)
+    assert known(inspection.calibration).accuracy == pytest.approx(2 / 3)
     assert [error.id for error in inspection.errors] == ["q2"]
     assert "secret" not in repr(inspection)
     assert "dog" not in repr(inspection)

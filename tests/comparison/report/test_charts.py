@@ -12,6 +12,7 @@ from adaptbert.comparison.report.charts import curves
 from adaptbert.comparison.report.charts import rows as charts
 from adaptbert.comparison.report.charts.svg import style_sheet
 from adaptbert.comparison.statistics.verdicts import GAINS, Verdict
+from tests.support.known import known
 from tests.support.simulated import ARMS
 
 
@@ -75,8 +76,7 @@ def test_a_negative_correlation_points_to_the_left() -> None:
 def test_the_axis_holds_the_whole_interval() -> None:
     """Of a correlation that may be negative, though all its seeds are positive."""
     chart = charts.bars([charts.Bar("a", "domain", 0.1, -0.3, 0.5, [[0.1]])], [], "id")
-    whisker = re.search(r'class="whisker" x1="([\d.]+)%" x2="([\d.]+)%"', chart)
-    assert whisker is not None
+    whisker = known(re.search(r'class="whisker" x1="([\d.]+)%" x2="([\d.]+)%"', chart))
     assert [float(place) for place in whisker.groups()] == [10, 90], "of an axis from -40 to 60"
 
 

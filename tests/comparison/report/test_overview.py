@@ -18,7 +18,8 @@ from adaptbert.comparison.statistics.verdicts import Verdict
 from adaptbert.comparison.tables.metrics_json import summary
 from adaptbert.comparison.tables.text_table import comparison_table
 from tests.support.judged_steps import answered, difference
-from tests.support.page_reader import seen
+from tests.support.known import known
+from tests.support.page_reader import same_numbers, seen
 from tests.support.simulated import ARMS, compared, rearmed, simulate
 
 
@@ -65,7 +66,7 @@ def test_the_page_begins_with_an_answer_to_every_primary_question(comparison: Co
     excluded = "未证实提升；排除了 1.0 分及以上的下降"
     assert texts[0].zh == f"领域文本本身：值得（task0 {size}；task2 {size}）；{excluded}（task1 {size}）。"
     assert texts[-1] == repetition.once(several)
-    assert all(sorted(re.findall(r"\d", each.en)) == sorted(re.findall(r"\d", each.zh)) for each in texts)
+    assert all(map(same_numbers, texts))
     page = render(several)
     assert page.index('class="answer"') < page.index('class="notice"') < page.index('class="matrix"')
     assert page.index('class="matrix"') < page.index('class="card"')
@@ -116,11 +117,9 @@ def test_the_matrix_holds_difference_verdict_and_cost_of_every_step_on_every_tas
     cells = re.findall(r'<td role="cell"[^>]*>(.*?)</td>', matrix, re.DOTALL)
     assert len(cells) == 2 * len(comparison.tasks[0].steps)
     assert [cell for cell in cells if "not compared" in cell] == [cells[1]], "the step that one task lacks"
-    step = comparison.tasks[0].step("domain_transfer")
-    assert step is not None
-    assert step.difference is not None
+    step = known(comparison.tasks[0].step("domain_transfer"))
     place = [row.name.en for row in overview.matrix(comparison)].index("Domain transfer")
-    assert f"{100 * step.difference.mean:+.1f}" in cells[2 * place]
+    assert f"{100 * known(step.difference).mean:+.1f}" in cells[2 * place]
     assert "2.00 M tokens" in cells[2 * place]
     assert "same number of tokens" in matrix, "the control costs as much as domain transfer"
 
@@ -134,19 +133,15 @@ def test_the_matrix_has_every_interval_and_verdicts_of_primary_questions_alone(r
             cell = next(cells)
             assert step is not None
             assert step.difference is not None
-            assert step.difference.low is not None
-            assert step.difference.high is not None
-            ends = terms.change(step.difference.low), terms.change(step.difference.high)
+            ends = terms.change(known(step.difference.low)), terms.change(known(step.difference.high))
             assert "{} to {}".format(*ends) in cell
             assert "{} 到 {}".format(*ends) in cell
             if step.primary:
-                assert step.p_holm is not None
-                assert f"adjusted p {terms.p_value(step.p_holm)}".replace("<", "&lt;") in cell
+                assert f"adjusted p {terms.p_value(known(step.p_holm))}".replace("<", "&lt;") in cell
             assert ("adjusted p" in cell) == ("校正 p" in cell) == step.primary
             assert re.findall(r"chip verdict-(\w+)", cell) == ([step.verdict] if step.primary else [])
     assert "verdict-descriptive" not in matrix
-    why = repetition.adjusted(repeated)
-    assert why is not None
+    why = known(repetition.adjusted(repeated))
     assert why.en in page
     assert why.zh in page
 
@@ -159,6 +154,7 @@ def test_steps_are_named_by_the_arms_own_names(tmp_path: Path) -> None:
         {own: (role, ARMS[role]) for role, own in roles.items()},
     )
     comparison = compared(made)
+    assert comparison.tasks[0].advice == []
     rows = {row.name.en: row.arms for row in overview.matrix(comparison)}
     assert rows["Task transfer after domain (mine)"] == ["mine − base"]
     assert rows["Domain transfer (base)"] == ["base − plain"]
@@ -232,9 +228,7 @@ def test_intervals_end_where_scores_end(tmp_path: Path) -> None:
     for task in comparison.tasks:
         for arm in task.arms:
             assert arm.interval is not None
-            assert arm.interval.low is not None
-            assert arm.interval.high is not None
-            assert 0 <= arm.interval.low < arm.interval.high <= 1
+            assert 0 <= known(arm.interval.low) < known(arm.interval.high) <= 1
 
 
 def test_a_single_result_was_not_chosen(one_arm: Comparison, tmp_path: Path) -> None:

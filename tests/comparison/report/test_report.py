@@ -12,14 +12,15 @@ from adaptbert.comparison.records import Comparison
 from adaptbert.comparison.report import terms as words
 from adaptbert.comparison.report.mlflow_runs import ADDRESS
 from adaptbert.comparison.report.page import render
+from adaptbert.comparison.report.sentences import captions, trust
 from adaptbert.comparison.report.sentences import steps as sentences
 from adaptbert.comparison.report.sentences import tasks as task_sentences
-from adaptbert.comparison.report.sentences import trust
 from adaptbert.comparison.tables.metrics_json import summary
 from adaptbert.comparison.tables.text_table import comparison_table
 from adaptbert.finetuning.metrics.cell_metrics import CellMetrics, SearchMetrics, TrialMetrics
 from tests.support.judged_steps import difference
-from tests.support.page_reader import Reader
+from tests.support.known import known
+from tests.support.page_reader import Reader, same_numbers
 from tests.support.simulated import ARMS, compared, simulate
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
@@ -30,9 +31,10 @@ def page(comparison: Comparison) -> str:
     return render(comparison)
 
 
-@pytest.fixture(scope="module", params=["one draw", "three draws"])
-def any_page(request: pytest.FixtureRequest, comparison: Comparison, repeated: Comparison) -> str:
-    return render(comparison if request.param == "one draw" else repeated)
+@pytest.fixture(scope="module", params=["comparison", "repeated", "several"])
+def any_page(request: pytest.FixtureRequest) -> str:
+    """Of one draw, of three, and of two starts."""
+    return render(request.getfixturevalue(request.param))
 
 
 def test_the_page_is_well_formed_and_fetches_nothing(any_page: str) -> None:
@@ -70,8 +72,7 @@ def test_no_number_of_a_sentence_differs_between_the_languages(comparison: Compa
         texts += [task_sentences.best(task, 0.95), trust.against_baselines(task, 0.95)]
         texts += [trust.calibration(task)]  # type: ignore[list-item]
         for sentence in texts:
-            decimals = r"[+−]?\d+\.\d+"
-            assert sorted(re.findall(decimals, sentence.en)) == sorted(re.findall(decimals, sentence.zh))
+            assert same_numbers(sentence)
 
 
 def test_how_often_a_verdict_errs_follows_from_the_confidence(comparison: Comparison) -> None:
@@ -100,8 +101,7 @@ def test_the_page_says_what_it_must(comparison: Comparison, page: str) -> None:
         assert f"<code>{arm}</code>" in page
     for task in comparison.tasks:
         for arm in task.arms:
-            assert arm.interval is not None
-            assert f"<b>{100 * arm.interval.mean:.1f}</b>" in page
+            assert f"<b>{100 * known(arm.interval).mean:.1f}</b>" in page
             for score in arm.scores.values():
                 assert f">{100 * score:.1f}</span>" in page
 
@@ -124,11 +124,10 @@ def test_the_chosen_arm_is_looked_at_closely(comparison: Comparison, page: str) 
 
 def test_many_classes_are_a_table_and_no_picture(comparison: Comparison) -> None:
     task = comparison.tasks[0]
-    assert task.inspection is not None
-    many = [dataclasses.replace(task.inspection.classes[0], label=f"class {n}") for n in range(60)]
+    many = [dataclasses.replace(known(task.inspection).classes[0], label=f"class {n}") for n in range(60)]
     labels = [scores.label for scores in many]
     mixed = Confusion(labels, {gold: dict.fromkeys(labels, 1.0) for gold in labels})
-    inspection = dataclasses.replace(task.inspection, classes=many, confusion=mixed)
+    inspection = dataclasses.replace(known(task.inspection), classes=many, confusion=mixed)
     page = render(dataclasses.replace(comparison, tasks=[dataclasses.replace(task, inspection=inspection)]))
     assert "class 59</th>" in page
     assert 'class="confusion"' not in page
@@ -146,9 +145,8 @@ def test_many_classes_are_a_table_and_no_picture(comparison: Comparison) -> None
 )
 def test_every_kind_of_task_has_its_words(comparison: Comparison, shape: str, target: str, metric: str) -> None:
     task = comparison.tasks[0]
-    assert task.inspection is not None
     nothing = {"confusion": None} | ({"calibration": None, "errors": [], "classes": []} if target == "number" else {})
-    inspection = dataclasses.replace(task.inspection, **nothing)  # type: ignore[arg-type]
+    inspection = dataclasses.replace(known(task.inspection), **nothing)  # type: ignore[arg-type]
     other = dataclasses.replace(task, task_type=shape, target=target, metric=metric, inspection=inspection)
     baseline = {"majority": task.baselines["majority"]}
     other = dataclasses.replace(other, baselines=baseline, beside_baselines={"majority": difference(0.3, 0.1)})
@@ -171,9 +169,8 @@ def test_own_text_is_not_called_a_demonstration(comparison: Comparison) -> None:
 def test_names_from_data_cannot_become_markup(comparison: Comparison) -> None:
     task = comparison.tasks[0]
     assert task.inspection is not None
-    assert task.inspection.confusion is not None
     evil = "<script>alert(1)</script>"
-    mixed = task.inspection.confusion
+    mixed = known(task.inspection.confusion)
     rename = {label: evil if label == "Lead" else label for label in mixed.labels}
     inspection = dataclasses.replace(
         task.inspection,
@@ -198,6 +195,7 @@ def test_a_page_of_few_seeds(tmp_path: Path, seeds: tuple[int, ...]) -> None:
     count = f"{len(seeds)} seed{'s' * (len(seeds) > 1)}"
     assert f"points on {count}; an interval needs three seeds." in page
     assert "区间至少需要三个种子" in page
+    assert captions.differences(comparison.tasks[0], 0.01).en.endswith("An interval needs three seeds.")
     assert f"{count}; an interval needs three seeds" in task_sentences.best(comparison.tasks[0], 0.95).en
     of_scores = page.partition('<section id="reading"')[0]
     assert not re.findall(r"[\d.]+ to [+−]?[\d.]+|[\d.]+ 到 ", of_scores), "neither in words"

@@ -9,6 +9,7 @@ from adaptbert.comparison.statistics.rows import RowScores, RowSpread
 from adaptbert.comparison.statistics.spread import MADE_ONCE, Runs
 from adaptbert.comparison.statistics.study import ArmRuns, Study, of_arms
 from benchmarks.simulated_studies import Simulator, World
+from tests.support.known import known
 
 UNIT = (0.0, 1.0)
 
@@ -29,11 +30,9 @@ def test_a_difference_counts_its_draws() -> None:
     several = study(World(3, 3, 0.5, 0.7))
     pairs = {("domain", "general_long"): 3, ("domain", "general"): 3, ("general", "scratch"): 0}
     for (arm, other), draws in pairs.items():
-        difference = several.difference(arm, other)
-        assert difference is not None
+        difference = known(several.difference(arm, other))
         assert (difference.draws, difference.seeds) == (draws, 3)
-        assert difference.variance is not None
-        assert "rows" in difference.variance.parts
+        assert "rows" in known(difference.variance).parts
 
 
 def test_missing_arms_and_seeds() -> None:
@@ -47,12 +46,10 @@ def test_missing_arms_and_seeds() -> None:
     small = Study(runs, None, 0.95, UNIT)
     assert small.difference("a", "e") is None
     assert small.difference("a", "c") is None
-    without_interval = small.difference("a", "d")
-    assert without_interval is not None
+    without_interval = known(small.difference("a", "d"))
     assert (without_interval.seeds, without_interval.variance, without_interval.p) == (2, None, None)
     assert without_interval.mean == pytest.approx(np.mean([0.6, 0.6, 0.7, 0.6]) - 0.45)
-    one_of_two = small.difference("a", "b")
-    assert one_of_two is not None
+    one_of_two = known(small.difference("a", "b"))
     assert one_of_two.draws == 1
     assert small.mean("c").low is None
 
@@ -60,13 +57,11 @@ def test_missing_arms_and_seeds() -> None:
 def test_arms_that_are_alike_are_equal() -> None:
     scores = {1: {1: 0.5, 2: 0.6, 3: 0.7}, 2: {1: 0.5, 2: 0.6, 3: 0.6}}
     rows = RowSpread({arm: RowScores(np.linspace(0.5, 0.6, 1000), 0.0) for arm in ("a", "b")}, 100)
-    difference = Study({"a": scores, "b": scores}, rows, 0.95, UNIT).difference("a", "b")
-    assert difference is not None
+    difference = known(Study({"a": scores, "b": scores}, rows, 0.95, UNIT).difference("a", "b"))
     assert difference.mean == 0
     assert difference.p == 1
     constant = {1: {1: 0.5, 2: 0.5, 3: 0.5}}
-    same = Study({"a": constant, "b": constant}, None, 0.95, UNIT).difference("a", "b")
-    assert same is not None
+    same = known(Study({"a": constant, "b": constant}, None, 0.95, UNIT).difference("a", "b"))
     assert same.identical
 
 
@@ -75,8 +70,7 @@ def test_runs_that_score_alike_and_answer_differently_are_not_equal() -> None:
     random, alike = np.random.default_rng(5), {draw: dict.fromkeys((1, 2, 3), 0.5) for draw in (1, 2)}
     cells = {arm: [0.5 + random.normal(0, 0.02, (3, 1000)) for _ in alike] for arm in ("a", "b")}
     arms = {arm: ArmRuns(alike, own) for arm, own in cells.items()}
-    difference = of_arms(arms, 500, 0.95, UNIT).difference("a", "b")
-    assert difference is not None
+    difference = known(of_arms(arms, 500, 0.95, UNIT).difference("a", "b"))
     assert not difference.identical
     assert difference.se == pytest.approx(0.02 * (2 / 6) ** 0.5, rel=0.1)
 
@@ -101,8 +95,7 @@ def test_an_interval_ends_where_the_range_of_the_score_ends() -> None:
         "b": {MADE_ONCE: {1: 0.0, 2: 0.5, 3: 0.9}},
     }
     wide = Study(runs, None, 0.95, UNIT)
-    difference = wide.difference("a", "b")
-    assert difference is not None
+    difference = known(wide.difference("a", "b"))
     assert (difference.low, difference.high) == (-1.0, 1.0)
     mean = wide.mean("a")
     assert (mean.low, mean.high) == (0.0, 1.0)
@@ -114,15 +107,12 @@ def test_a_baseline_is_compared_row_by_row() -> None:
     scores: Runs = {MADE_ONCE: {1: 0.60, 2: 0.61, 3: 0.62}}
     arms = of_arms({"a": ArmRuns(scores, [np.array([0.61 + rows])])}, 500, 0.95, UNIT)
     same_labels = dict.fromkeys((1, 2, 3), 0.55)
-    paired = arms.beside_baseline("a", same_labels, 0.55 + rows + own)
-    apart = arms.beside_baseline("a", same_labels, 0.55 - rows)
-    assert paired is not None
-    assert apart is not None
+    paired = known(arms.beside_baseline("a", same_labels, 0.55 + rows + own))
+    apart = known(arms.beside_baseline("a", same_labels, 0.55 - rows))
     assert paired.mean == pytest.approx(0.06)
     assert paired.se < apart.se / 3
     alone = arms.of_baseline(same_labels, 0.55 + rows)
-    assert alone.low is not None
-    assert 0.55 - alone.low == pytest.approx(1.96 * 0.02, rel=0.1)
+    assert 0.55 - known(alone.low) == pytest.approx(1.96 * 0.02, rel=0.1)
     assert arms.beside_baseline("b", same_labels, rows) is None
 
 

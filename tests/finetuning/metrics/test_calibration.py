@@ -13,7 +13,6 @@ from torchmetrics.functional.classification import binary_calibration_error
 from adaptbert.finetuning.metrics.calibration import (
     TEMPERATURES,
     Bin,
-    brier_score,
     chance_error,
     expected_calibration_error,
     fit_temperature,
@@ -98,7 +97,3 @@ def test_rows_without_a_mistake_have_a_temperature_all_the_same() -> None:
     logits = np.array([[5.0, 0.0], [0.0, 5.0]])
     assert TEMPERATURES[0] < fit_temperature(logits, np.array([0, 1])) < 0.2
     assert 20 < fit_temperature(logits, np.array([1, 0])) < TEMPERATURES[1]
-
-
-def test_brier_score_is_the_mean_square() -> None:
-    assert brier_score(np.array([0.2, 0.9]), np.array([False, True])) == pytest.approx((0.04 + 0.01) / 2)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptbert.base.files import read_json
-from adaptbert.finetuning.metrics.cell_metrics import CellMetrics, Cost, SeedMetrics, TrialMetrics
+from adaptbert.finetuning.metrics.cell_metrics import CellMetrics, SeedMetrics
 from tests.support import tiny_params
 from tests.support.cells import Project
 
@@ -26,18 +26,6 @@ def test_a_seed_comes_back(test: dict[str, float], dev: dict[str, float], ece: f
     absent = {name for name, value in (("ece", ece), ("kept_step", steps)) if value is None}
     assert list(written) == [name for name in order if name not in absent]
     assert SeedMetrics.model_validate(json.loads(json.dumps(written))) == metrics
-
-
-def test_a_trial_that_diverged_has_no_score() -> None:
-    point = {"learning_rate": 1.0, "global_batch_size": 16, "epochs": 2.0}
-    trial = TrialMetrics(**point, dev={"f1_macro": None}, seeds=[None, 0.5], tokens=3, tflop=0.1)
-    expected = {**point, "dev/f1_macro": None, "seeds": [None, 0.5], "tokens": 3, "tflop": 0.1}
-    assert trial.as_json() == expected
-
-
-def test_costs_add_up() -> None:
-    runs = [Cost(tokens=2, tflop=0.0004), Cost(tokens=3, tflop=0.0004)]
-    assert Cost.total(runs) == Cost(tokens=5, tflop=0.001)
 
 
 @pytest.mark.parametrize("task", KINDS)

@@ -10,14 +10,13 @@ import pytest
 from adaptbert.base.files import read_json
 from adaptbert.finetuning.module import FineTuning
 from adaptbert.finetuning.options.search import Point, SearchConfig, Trial, best, search, search_seeds
-from adaptbert.rows import labelled_set as labelled
 from adaptbert.runtime.tracking import run as tracking
 from adaptbert.runtime.tracking.store import EXPERIMENT
-from adaptbert.training import loop as training
 from adaptbert.training.resume import Work
 from adaptbert.training.stability import Diverged
 from tests.support import tiny, tiny_params
 from tests.support.cells import Project
+from tests.support.short_runs import Stop
 
 pytest.importorskip("optuna", reason="an extra: pip install 'adaptbert[search]'")
 
@@ -83,38 +82,6 @@ def test_optuna_spends_as_much_on_every_arm_and_tries_nothing_twice(sizes: list[
         assert len({trial.point for trial in results}) == len(results) == 40
         spent.append([trial.point.epochs for trial in results])
     assert spent[0] == spent[1] == [1.0, 5.0, 9.0] * 13 + [1.0]
-
-
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"epochs": []}, "at least one value"),
-        ({"global_batch_size": [2, 2]}, "each once"),
-        ({"learning_rate": [1e-3]}, "the lowest and the highest"),
-        ({"learning_rate": [1e-3, 1e-4]}, "the lowest and the highest"),
-    ],
-)
-def test_contradictions(values: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        config(**values)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"search": config(global_batch_size=[6])}, "search.global_batch_size 6 is not a multiple"),
-        (
-            {"search": config(epochs=[1.0, 2.0]), "early_stopping": {"patience": 1}},
-            "early_stopping and epochs 1.0",
-        ),
-        ({"label_counts": [20, 10]}, "the fewest first"),
-        ({"label_counts": []}, "the fewest first"),
-        ({"labels": 50, "label_counts": [10, 50]}, "all are trained on anyway"),
-    ],
-)
-def test_contradictions_of_a_cell(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        tiny_params.cell(**{"micro_batch_size": 4, **changes})
 
 
 @pytest.fixture(scope="module")
@@ -200,25 +167,6 @@ def test_a_search_of_which_nothing_is_left_is_an_error(tmp_path: Path, monkeypat
         Project(tmp_path, KINDS).finetune("section", "general", seeds=[1], search=values)
 
 
-def test_no_trial_opens_the_test_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    project, events, real, train = Project(tmp_path, KINDS), list[str](), labelled.split, training.fit
-
-    def split(folder: Path, name: str) -> list[dict[str, Any]]:
-        events.append(name)
-        return real(folder, name)
-
-    def fit(*arguments: Any) -> Any:
-        events.append("trains")
-        return train(*arguments)
-
-    monkeypatch.setattr("adaptbert.rows.labelled_set.split", split)
-    monkeypatch.setattr("adaptbert.finetuning.seed_run.fit", fit)
-    project.finetune("section", "general", seeds=[1, 2], epochs=1.0, search=config())
-    assert events == ["train", "dev", *["trains"] * 8, "trains", "test", "trains"], (
-        "by the first seed, after its training"
-    )
-
-
 def test_each_trial_is_a_child_run_with_its_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from mlflow import MlflowClient
 
@@ -228,7 +176,7 @@ def test_each_trial_is_a_child_run_with_its_values(tmp_path: Path, monkeypatch: 
     project = Project(tmp_path, KINDS)
     with tracking.open_run("finetune", {"task": "section", "start": "small"}, {}, tmp_path / "params.yaml") as run:
         monkeypatch.setattr(tiny, "no_record", lambda: run)
-        values = {"search": config(trials=2, seeds=1), "label_counts": [32]}
+        values = {"search": config(trials=2, seeds=1), "label_counts": [32], "precision": "auto"}
         metrics = project.finetune("section", "general", seeds=[1], epochs=1.0, **values)
     store = MlflowClient(f"sqlite:///{tmp_path / 'mlflow.db'}")
     experiment = store.get_experiment_by_name(EXPERIMENT)
@@ -248,10 +196,7 @@ def test_each_trial_is_a_child_run_with_its_values(tmp_path: Path, monkeypatch: 
         assert not [metric for metric in trials[name].data.metrics if metric.startswith("test/")]
     assert "test/f1_macro" in trials["32 labels"].data.metrics
     assert cell.data.metrics["cost/tokens"] == metrics["cost"]["tokens"]
-
-
-class Killed(BaseException):
-    """In place of `kill -9`."""
+    assert cell.data.tags["precision"] in ("32-true", "bf16-mixed"), "what auto chose"
 
 
 @pytest.mark.usefixtures("save_every_step")
@@ -270,12 +215,12 @@ def test_a_killed_search_goes_on_in_its_trial(tmp_path: Path, monkeypatch: pytes
         nonlocal steps
         steps += 1
         if steps == kill_at:
-            raise Killed
+            raise Stop
         return step(self, *arguments)
 
     monkeypatch.setattr(FineTuning, "training_step", counted)
     monkeypatch.setattr(tiny, "work", lambda beside: Work(tmp_path / ".work", code=[]))
-    with pytest.raises(Killed):
+    with pytest.raises(Stop):
         broken.finetune("section", "general", **values)
     before, steps = steps, 100
     broken.finetune("section", "general", **values)
@@ -300,8 +245,3 @@ def test_fewer_labels(tmp_path: Path) -> None:
     plain = project.finetune("section", "general", **values)
     assert plain["seeds"] == metrics["seeds"], "the cell itself is as it was"
     assert metrics["cost"]["tokens"] == 2 * metrics["tokens"] + sum(row["tokens"] for row in metrics["learning_curve"])
-
-
-def test_counts_that_are_not_fewer_are_refused(project: Project) -> None:
-    with pytest.raises(Exception, match=r"AB-111 .*label_counts: label_counts \[96\], but there are 96 labels"):
-        project.finetune("section", "general", seeds=[1], label_counts=[96])

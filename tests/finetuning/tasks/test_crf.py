@@ -126,21 +126,6 @@ def test_nothing_but_empty_sequences() -> None:
     assert crf.decode(nothing, counts).tolist() == []
 
 
-def test_it_learns_who_follows_whom() -> None:
-    """Logits say nothing; that B follows A and A follows B can only be learned as a transition."""
-    crf = CRF(["A", "B"], False)
-    counts = torch.full((8,), 6)
-    targets = torch.arange(48) % 2
-    optimizer = torch.optim.Adam(crf.parameters(), lr=0.2)
-    for _ in range(60):
-        optimizer.zero_grad()
-        (-crf.log_likelihood(torch.zeros(48, 2), counts, targets).sum()).backward()
-        optimizer.step()
-    hint = torch.zeros(48, 2)
-    hint[::6, 0] = 1
-    assert crf.decode(hint, counts).tolist() == targets.tolist()
-
-
 def test_autocast_does_not_reach_the_sums() -> None:
     crf = CRF(BIO, True)
     counts = torch.tensor([120])

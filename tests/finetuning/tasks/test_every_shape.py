@@ -1,8 +1,6 @@
 """Every shape with every target, from labelled rows to a checkpoint: it learns, and others open it and answer alike."""
 
 import json
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -125,28 +123,3 @@ def test_the_stock_model_tags_words_alike(project: Project, target: str) -> None
         total += len(tags)
     assert total > 200
     assert right / total > 0.99, "but for tags that were illegal word by word"
-
-
-@pytest.mark.parametrize(
-    ("task", "one", "other"),
-    [
-        ("single_sentence_class", {"long_text": "head"}, {"long_text": "head_tail"}),
-        ("single_sentence_class", {"long_text": "head"}, {"long_text": "windows", "stride": 10}),
-        ("sentence_pair_class", {"long_text": "head"}, {"long_text": "head_tail"}),
-        ("extractive_answer_answer", {"max_answer": 8}, {"max_answer": 1}),
-        ("extractive_answer_answer", {"stride": 5}, {"stride": 3}),
-        ("extractive_answer_answer", {"max_question": 3}, {"max_question": 1}),
-        ("sequence_labelling_spans", {"stride": 8}, {"stride": 4}),
-    ],
-)
-def test_every_option_does_something(tmp_path: Path, task: str, one: dict[str, Any], other: dict[str, Any]) -> None:
-    """All else equal, predictions differ."""
-    project = Project(tmp_path, {task: KINDS[task]}, (32, 16, 48))
-    few = {"extractive_answer": {"max_question": 3, "stride": 5}, "sequence_labelling": {"stride": 8}}
-    usual = few.get(KINDS[task][0], {})
-    cell = partial(project.finetune, task, "general", seeds=[1], epochs=2.0, max_length=16)
-    results = []
-    for options in (one, other):
-        cell({**usual, **options})
-        results.append([(row["predicted"], row["confidence"]) for row in project.predictions(f"{task}-general")])
-    assert results[0] != results[1]

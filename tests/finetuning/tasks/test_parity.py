@@ -13,16 +13,18 @@ import numpy as np
 import pytest
 import pytorch_lightning as pl
 import torch
-from transformers import BertForMaskedLM
+from transformers import BertForMaskedLM, BertForPreTraining
 
 from adaptbert.finetuning.module import FineTuning, LabelledBatches, logits
 from adaptbert.finetuning.tasks import labelled_batch
 from adaptbert.finetuning.tasks.examples import Examples
-from adaptbert.finetuning.tasks.shapes import Shape, shape_of
+from adaptbert.finetuning.tasks.shape import Shape
+from adaptbert.finetuning.tasks.shapes import shape_of
 from adaptbert.finetuning.tasks.targets import FOLDED
 from adaptbert.model.packing import Rows, pack
 from adaptbert.pretraining import masked_lm
 from adaptbert.pretraining.masked_lm import MaskedBatches, MaskedLM
+from adaptbert.pretraining.sentence_pairs import NextSentenceHead, SentencePairs
 from adaptbert.training.document_stream import DocumentStream
 from tests.support import tiny, tiny_params, tiny_tasks
 
@@ -31,7 +33,7 @@ LOSS, GRADIENT = 2e-6, 1e-6
 BLOCK = tiny.MAX_LENGTH
 OPTIM = tiny_params.optim(learning_rate=1e-3)
 LONGEST = 40  # some rows of answers and tags are several windows
-HEADS = ["masked_lm", *tiny_tasks.KINDS]
+HEADS = ["masked_lm", "masked_lm with pairs", *tiny_tasks.KINDS]
 IGNORED = -100
 
 
@@ -56,6 +58,7 @@ class Head:
     def losses(self, k: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Ours and the stock model's."""
         mine = self.ours.training_step(self.batch(k), k)
+        mine = mine["loss"] if isinstance(mine, dict) else mine
         assert isinstance(mine, torch.Tensor)
         batch = self.padded(k)
         if not self.apart:
@@ -69,10 +72,7 @@ class Head:
 
 def configured(**more: Any) -> Any:
     """Without dropout; weights large enough for attention to matter, with the usual 0.02 a leak would hardly show."""
-    config = tiny.config()
-    still = dict.fromkeys(("hidden_dropout_prob", "attention_probs_dropout_prob", "classifier_dropout"), 0.0)
-    config.update({**still, "initializer_range": 0.15, **more})
-    return config
+    return tiny.config(0.0, classifier_dropout=0.0, initializer_range=0.15, **more)
 
 
 def padded(ids: np.ndarray, lengths: np.ndarray, labels: np.ndarray) -> dict[str, torch.Tensor]:
@@ -83,22 +83,35 @@ def padded(ids: np.ndarray, lengths: np.ndarray, labels: np.ndarray) -> dict[str
     return {name: torch.as_tensor(values) for name, values in {**inputs, "attention_mask": there.astype(int)}.items()}
 
 
-def masked_head(folder: Path) -> Head:
+def typed(segments: np.ndarray, lengths: np.ndarray, batch: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """A padded batch with the segments of its flat tokens."""
+    kinds = padded(segments, lengths, segments)["input_ids"]
+    return {**batch, "token_type_ids": kinds.masked_fill(batch["attention_mask"] == 0, 0)}
+
+
+def masked_head(folder: Path, with_pairs: bool) -> Head:
+    """With a sentence objective or without."""
     corpus = tiny.corpus(folder / "domain", "domain", 60)
-    stream, masker = DocumentStream(corpus.lengths, 0, 300), tiny_params.masker()
+    pairs = SentencePairs(corpus, NextSentenceHead(), 0, BLOCK) if with_pairs else None
+    stream, masker = DocumentStream((pairs or corpus).lengths, 0, 300), tiny_params.masker()
 
     def stock_batch(k: int) -> dict[str, torch.Tensor]:
         documents, passes = stream.batch(k)
-        flat = corpus.read(documents)
+        flat, segments, answers = pairs.read(documents, passes) if pairs else (corpus.read(documents), None, None)
         ids, chosen = masker.mask(flat.ids, flat.word_starts, flat.lengths, documents, passes)
         labels = np.full(len(ids), IGNORED)
         labels[chosen] = flat.ids[chosen]
-        return padded(ids, flat.lengths, labels)
+        batch = padded(ids, flat.lengths, labels)
+        if segments is None or answers is None:
+            return batch
+        answer = torch.as_tensor(np.where(answers < 0, IGNORED, answers))
+        return {**typed(segments, flat.lengths, batch), "next_sentence_label": answer}
 
+    kind = BertForPreTraining if with_pairs else BertForMaskedLM
     return Head(
-        MaskedLM(model(BertForMaskedLM), OPTIM, STEPS),
-        model(BertForMaskedLM),
-        MaskedBatches(corpus, stream, masker, BLOCK),
+        MaskedLM(model(kind), OPTIM, STEPS),
+        model(kind),
+        MaskedBatches(corpus, stream, masker, BLOCK, pairs=pairs),
         stock_batch,
     )
 
@@ -119,8 +132,7 @@ def labelled_head(name: str, target: str) -> Head:
             labels[part.flat_places()] = part.targets
         inputs = padded(part.ids, part.lengths, labels)
         if part.segments is not None:
-            kinds = padded(part.segments, part.lengths, labels)["input_ids"]
-            inputs["token_type_ids"] = kinds.masked_fill(inputs["attention_mask"] == 0, 0)
+            inputs = typed(part.segments, part.lengths, inputs)
         if name == "extractive_answer":
             del inputs["labels"]
             inputs |= positions(part)
@@ -162,7 +174,9 @@ def model(kind: Any, **more: Any) -> Any:
 
 @pytest.fixture
 def head(request: pytest.FixtureRequest, tmp_path: Path) -> Head:
-    return masked_head(tmp_path) if request.param == "masked_lm" else labelled_head(*request.param)
+    if isinstance(request.param, str):
+        return masked_head(tmp_path, with_pairs="pairs" in request.param)
+    return labelled_head(*request.param)
 
 
 def gradients(module: Any) -> dict[str, torch.Tensor]:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from transformers import BertForSequenceClassification
 
 from adaptbert.finetuning.module import logits
-from adaptbert.finetuning.tasks.shapes import Shape, shape_of
-from tests.support import tiny, tiny_params, tiny_tasks
+from adaptbert.finetuning.tasks.shape import Shape
+from tests.support import tiny, tiny_tasks
 
 LONG = " ".join(f"{word} matrix" for word in ("the", "house", "of", "values", "that", "axis", "shape", "is", "by", "a"))
 NOTHING: dict[str, float] = {}
@@ -138,43 +138,3 @@ def test_a_folded_regression_head_predicts_in_the_unit_of_the_targets() -> None:
     assert after == pytest.approx(before, abs=1e-4)
     text = tiny.tokenizer().hugging_face(rows[0]["text"], return_tensors="pt")
     assert model.eval()(**text).logits.item() == pytest.approx(before[0], abs=1e-4), "the stock model says so, too"
-
-
-@pytest.mark.parametrize(
-    ("shape", "changes", "message"),
-    [
-        ("single_sentence", {"long_text": "windows"}, "long_text 'windows' and stride None: windows need one"),
-        ("single_sentence", {"long_text": "head", "stride": 8}, "long_text 'head' and stride 8: windows need one"),
-        ("sentence_pair", {"long_text": "windows"}, "Input should be 'head' or 'head_tail'"),
-        ("sentence_pair", {"tag_scheme": "bio"}, "Extra inputs are not permitted"),
-    ],
-)
-def test_options_that_do_not_fit(shape: str, changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        tiny_tasks.options(shape, **changes)
-
-
-@pytest.mark.parametrize(
-    ("shape", "changes"),
-    [
-        ("single_sentence", {"long_text": "windows", "stride": 63}),
-        ("sequence_labelling", {"stride": 63}),
-        ("extractive_answer", {"max_question": 10, "stride": 52}),
-    ],
-)
-def test_windows_that_would_leave_out_tokens_are_refused(shape: str, changes: dict[str, Any]) -> None:
-    tiny_params.cell(**{shape: tiny_tasks.options(shape, **{**changes, "stride": changes["stride"] - 1})})
-    with pytest.raises(ValueError, match=f"stride {changes['stride']} leaves out tokens: max_length 64"):
-        tiny_params.cell(**{shape: tiny_tasks.options(shape, **changes)})
-
-
-def test_the_f1_of_a_label_where_the_task_calls_it_positive() -> None:
-    gold, answers = ["1", "1", "0", "0"], ["1", "0", "0", "0"]
-
-    def score(positive: str | None) -> dict[str, float]:
-        task = tiny_tasks.described("single_sentence", "class", labels=["0", "1"], positive=positive)
-        return shape_of(task, tiny_tasks.options("single_sentence")).score(gold, answers)
-
-    assert "f1_positive" not in score(None)
-    assert score("1")["f1_positive"] == pytest.approx(2 / 3)
-    assert score("0")["f1_positive"] == pytest.approx(0.8)

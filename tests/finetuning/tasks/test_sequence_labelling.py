@@ -75,16 +75,6 @@ def test_every_word_with_a_piece_is_answered_once(sentences: list[list[str]], ma
     assert examples.ids[examples.flat_places()].tolist() == first, "the head looks at the first piece of the word"
 
 
-def test_a_long_row_is_windows_that_overlap_by_what_stride_leaves() -> None:
-    row = {"id": "a", "tokens": ["the"] * 20, "tags": ["O"] * 20}
-    for stride, lengths in ((8, [10, 10, 6]), (4, [10, 10, 10, 10])):
-        examples = tiny_tasks.shape_of("sequence_labelling", stride=stride).examples([row], tiny.tokenizer(), 10)
-        assert examples.lengths.tolist() == lengths
-        assert examples.counts.sum() == 20
-    short = tiny_tasks.shape_of("sequence_labelling", stride=8).examples([row], tiny.tokenizer(), 22)
-    assert short.lengths.tolist() == [22]
-
-
 def test_decoding_prefers_the_best_legal_row_to_the_best_tags() -> None:
     """I-OBJ is likeliest word by word, but nothing began; the best legal row begins it, or leaves it, by its score."""
     shape = tiny_tasks.shape_of("sequence_labelling")

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adaptbert.base.task_types import TaskType
 from adaptbert.finetuning.metrics.targets import COMPARED_BY
 from adaptbert.finetuning.tasks.examples import ROW, Examples, gather
-from adaptbert.finetuning.tasks.shapes import SHAPES, ShapeConfig, mismatch
+from adaptbert.finetuning.tasks.shapes import SHAPES, ShapeConfig
 from tests.support import tiny, tiny_tasks
 from tests.support.peak import peak
 
@@ -108,29 +107,8 @@ def test_right_answers_score_full_marks(shape: str, target: str) -> None:
     assert made.is_degenerate([answers[0]] * 9 if target not in ("spans", "tags") else [["O", "O"]] * 9)
 
 
-@pytest.mark.parametrize(
-    ("options", "task", "problem"),
-    [
-        ({"single_sentence": {"long_text": "head"}}, "single_sentence", None),
-        (
-            {"single_sentence": {"long_text": "head"}},
-            "sentence_pair",
-            "options of single_sentence, but the task's shape is sentence_pair",
-        ),
-        ({"sequence_labelling": {"stride": 4}}, "sequence_labelling", None),
-    ],
-)
-def test_options_belong_to_a_shape(options: dict[str, Any], task: TaskType, problem: str | None) -> None:
-    problem_and_fix = mismatch(ShapeConfig.model_validate(options), task, 64)
-    assert (None if problem_and_fix is None else problem_and_fix[0]) == problem
-
-
 def test_the_options_of_one_shape_are_set() -> None:
     assert set(SHAPES) == set(ShapeConfig.model_fields)
     assert ShapeConfig().task_types == []
     two = ShapeConfig.model_validate({"single_sentence": {"long_text": "head"}, "sequence_labelling": {"stride": 4}})
     assert two.task_types == ["single_sentence", "sequence_labelling"]
-    assert mismatch(two, "single_sentence", 64) == (
-        "options of single_sentence and sequence_labelling, but the task's shape is single_sentence",
-        "write `single_sentence: {long_text: head}` in their place",
-    )

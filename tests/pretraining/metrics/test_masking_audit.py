@@ -126,18 +126,6 @@ def test_the_audit_sees_a_masked_special_token_and_a_document_masked_whole() -> 
     assert 13 / 40 < third["rate_p05"] < third["rate_p95"] < 14 / 40, "one of three tokens in either document"
 
 
-def test_words_as_long_as_documents_are_seen() -> None:
-    """Where a whole post counts as one word, the mean rate looks right while most posts have no mask at all."""
-    audit = MaskingAudit(0.15, tiny.tokenizer().maskable)
-    ids, _, lengths = tiny.documents(4_000, 24)
-    starts = np.tile([True, True, *[False] * 21, True], 4_000)
-    metrics = audit_metrics(counted(tiny_params.masker(2, unit="word"), audit, (ids, starts, lengths), 0)[0])
-    assert metrics["rate"] == pytest.approx(0.15, abs=0.02)
-    assert metrics["unit_tokens"] == 22
-    assert metrics["documents_without"] == pytest.approx(0.85, abs=0.02)
-    assert metrics["documents_whole"] == pytest.approx(0.15, abs=0.02)
-
-
 def test_chinese_posts_by_words(tmp_path: Path) -> None:
     """From raw text to the audit: words by the segmenter, no post masked whole but by chance, none of it by mistake."""
     pieces = chinese.tokenizer()

@@ -79,6 +79,12 @@ def test_all_such_keys_are_reported_together() -> None:
             id="a full-width colon in the line above",
         ),
         pytest.param(
+            "seed：1  # 种子：一\n\nladder:\n  a: 1\n",
+            "AB-114 params.yaml:3: not YAML: .*\n  a full-width colon \\(U\\+FF1A\\) "
+            "stands in it: write ':' and a blank",
+            id="a full-width colon above a blank line and a comment",
+        ),
+        pytest.param(
             "optim: {rate: 1, decay：2, clip: 3}\n",
             "AB-188 params.yaml:1: the key 'decay：2'\n  a full-width colon .*, or put the key in quotes",
             id="in a key",

@@ -57,16 +57,7 @@ def curves(lines: Sequence[Curve], described_by: str) -> Markup:
         tokens, value = line.points[-1]
         title = f"{line.label}: {value:.2f}, {millions(tokens)} M"
         y = round(height * upward.share(value), 1)
-        body.append(
-            tag(
-                "circle",
-                f"end role-{line.role}",
-                Markup("<title>{}</title>").format(title),
-                cx=across(tokens),
-                cy=y,
-                r=4,
-            )
-        )
+        body.append(_point(title, line.role, across(tokens), y))
     return _beside(levels, body, height, described_by)
 
 
@@ -97,9 +88,8 @@ def learning(lines: Sequence[LearningCurve], described_by: str) -> Markup:
     body.append(stretched(drawn, height))
     for line in lines:
         for labels, mean, _, _ in line.points:
-            title = Markup("<title>{}</title>").format(f"{line.label}, {labels:,}: {points(mean)}")
-            y = round(height * upward.share(mean), 1)
-            body.append(tag("circle", f"end role-{line.role}", title, cx=across(math.log(labels)), cy=y, r=3.5))
+            title, y = f"{line.label}, {labels:,}: {points(mean)}", round(height * upward.share(mean), 1)
+            body.append(_point(title, line.role, across(math.log(labels)), y, 3.5))
     return _beside(levels, body, height, described_by)
 
 
@@ -115,18 +105,13 @@ def reliability(curve: Sequence[tuple[float, float]], described_by: str) -> Mark
     path = " ".join(f"{100 * confidence:.2f},{100 * (1 - accuracy):.2f}" for confidence, accuracy in curve)
     body.append(stretched([tag("polyline", "curve role-class", points=path)], height))
     for confidence, accuracy in curve:
-        title = Markup("<title>{}</title>").format(f"{points(confidence)} → {points(accuracy)}")
-        body.append(
-            tag(
-                "circle",
-                "end role-class",
-                title,
-                cx=f"{100 * confidence:.2f}%",
-                cy=round(height * (1 - accuracy), 1),
-                r=4,
-            )
-        )
+        title, y = f"{points(confidence)} → {points(accuracy)}", round(height * (1 - accuracy), 1)
+        body.append(_point(title, "class", f"{100 * confidence:.2f}%", y))
     return _beside(levels, body, height, described_by)
+
+
+def _point(title: str, role: str, x: str, y: float, radius: float = 4) -> Markup:
+    return tag("circle", f"end role-{role}", Markup("<title>{}</title>").format(title), cx=x, cy=y, r=radius)
 
 
 def _levels(

@@ -64,9 +64,9 @@ _OF_ROLE = re.compile(r"\.role-(\w+) { --role: var\(--([\w-]+)\); }")
 _USED = re.compile(r"var\(--([\w-]+)\)")
 
 
-def nice_ticks(low: float, high: float, count: int = 5) -> list[float]:
-    """About `count` round numbers that enclose low and high."""
-    step = _nice((high - low or 1.0) / count)
+def nice_ticks(low: float, high: float) -> list[float]:
+    """About five round numbers that enclose low and high."""
+    step = _nice((high - low or 1.0) / 5)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     return [round(step * place, 10) for place in range(first, max(last, first + 1) + 1)]
 

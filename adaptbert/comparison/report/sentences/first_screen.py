@@ -36,9 +36,9 @@ def facts(comparison: Comparison) -> list[Words]:
         *known,
         Words(
             f"All training of the arms on this page, of their rungs and in fine-tuning: {tokens} M tokens, {tflop} "
-            "TFLOP. Other training is not counted; hours and energy are in MLflow.",
+            "TFLOP. Other training is not counted; hours are in MLflow.",
             f"本页各组的全部训练（所在各级与微调）：{tokens} 百万词元，{tflop} TFLOP。其他训练不计入；"
-            "所用时间与能耗见 MLflow。",
+            "所用时间见 MLflow。",
         ),
     ]
 

@@ -1,6 +1,5 @@
 """Rankings of starts -> sentences in both languages: their order, their budgets, and what was repeated."""
 
-from adaptbert.comparison.records import Comparison
 from adaptbert.comparison.report.terms import (
     METRICS,
     STANDS,
@@ -138,27 +137,3 @@ def _draws(ranking: Ranking) -> Words:
         f"Every start has {draws} draws of each rung, and the intervals cover them.",
         f"每个起点的每一级独立训练了 {draws} 次，区间涵盖各次训练。",
     )
-
-
-def notes(comparison: Comparison) -> list[Words]:
-    """What holds for all rankings."""
-    sentences = [
-        Words(
-            "The starts are compared as they are: their general pre-training was not repeated. An arm is compared with "
-            "the same arm from the first start, paired by seed and test row. The questions between the starts of a "
-            "task are a family of their own: p-values are adjusted for all of these that have a verdict, and for no "
-            "other question of this page. A token is not the same amount of text where the tokenizers differ.",
-            "比较的是这些起点本身：它们的通用预训练没有重复。每一组都与第一个起点的同一组按种子与测试行配对比较。"
-            "一个任务的起点之间的问题自成一族：p 值按其中有结论的全部问题校正，"
-            "不涉及本页的其他问题。分词器不同时，一个词元所含的文本量也不同。",
-        )
-    ]
-    if comparison.began_from:
-        names = listed([same(start) for start in comparison.began_from])
-        sentences.append(
-            Words(
-                f"Training that took place elsewhere is not counted: {names.en}.",
-                f"在别处做过的训练不计入：{names.zh}。",
-            )
-        )
-    return sentences

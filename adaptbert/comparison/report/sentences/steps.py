@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from adaptbert.comparison.amounts import amount
 from adaptbert.comparison.questions import AGAIN
 from adaptbert.comparison.records import Detectable, Step, Task
-from adaptbert.comparison.report.sentences import prices, repetition
+from adaptbert.comparison.report.sentences import repetition
 from adaptbert.comparison.report.terms import (
     VERDICTS,
     Words,
@@ -27,13 +27,12 @@ LARGEST = 1.0
 
 
 def step(step: Step, task: Task, confidence: float, worth: float) -> Words:
-    """The result of one comparison, and the cost of the step.
+    """The result of one comparison; what the step costs is in the table of all steps.
 
     Args:
         worth: the smallest gain worth having, as a difference of scores.
     """
-    answer = _answer(step, task, confidence, worth) + prices.training(step, task)
-    return answer + prices.own_values(step, task)
+    return _answer(step, task, confidence, worth) + _own_values(step, task)
 
 
 def verdict_with(verdict: Verdict, worth: float) -> Words:
@@ -163,6 +162,21 @@ def _needed(step: Step, worth: float) -> Words:
         f"真实提升为 {least} 分时，五次研究有四次能证实它的最省设计是 {design.draws} 次独立训练、"
         f"{design.seeds} 个种子：再用 {spent} TFLOP。真实提升若更小，这样的设计也可能得不出结论。",
     )
+
+
+def _own_values(step: Step, task: Task) -> Words:
+    """That fine-tuning differs as well, and what a run of each arm took."""
+    if not step.own_values:
+        return Words("", "")
+    blocks = listed([same(f"`finetune.{name}`") for name in step.own_values])
+    sentence = Words(
+        f"Fine-tuning differs as well: {blocks.en} in params.yaml.", f"微调也不同：见 params.yaml 的 {blocks.zh}。"
+    )
+    arms = [arm for arm in map(task.arm, (step.arm, step.other)) if arm is not None]
+    spent = [same(f"{arm.name} {amount(arm.run_tflop)} TFLOP") for arm in arms if arm.run_tflop is not None]
+    if len(spent) < 2:
+        return sentence
+    return sentence + Words(f"One run of it takes: {listed(spent).en}.", f"微调一次用：{listed(spent).zh}。")
 
 
 def _untested(step: Step, task: Task) -> Words:

@@ -180,11 +180,6 @@ def _unadjusted(arm: str, task: Task) -> Words:
             f"{arm} was chosen on the dev split with the same runs, which favours it.",
             f"{arm} 是用同样这些微调在开发集上选出的，这对它有利。",
         )
-    if len(task.beside_baselines) > 1:
-        sentence += Words(
-            "The baseline was chosen by its test score, which is the strictest for the arm.",
-            "基线是按测试集得分选的，这对该组最为严格。",
-        )
     return sentence
 
 

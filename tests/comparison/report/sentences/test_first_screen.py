@@ -1,7 +1,6 @@
 """What stands before the answers: leaks, gaps, failures, the price."""
 
 import dataclasses
-import re
 from typing import get_args
 
 from adaptbert.comparison.records import Comparison, Needed
@@ -13,6 +12,8 @@ from adaptbert.comparison.rungs import Cost
 from adaptbert.comparison.statistics.designs import Design
 from adaptbert.comparison.statistics.verdicts import GAINS, Verdict
 from tests.support.judged_steps import answered
+from tests.support.known import known
+from tests.support.page_reader import same_numbers
 
 
 def test_the_page_begins_with_leaks_gaps_failures_and_the_price(comparison: Comparison) -> None:
@@ -45,12 +46,12 @@ def test_the_page_begins_with_leaks_gaps_failures_and_the_price(comparison: Comp
         "Planned and without a result: mention-scratch.",
         "section: Seeds that predict one class only: task (1 of 3).",
         "All training of the arms on this page, of their rungs and in fine-tuning: 12.3 M tokens, 457 TFLOP. Other "
-        "training is not counted; hours and energy are in MLflow.",
+        "training is not counted; hours are in MLflow.",
     ]
     page = render(troubled)
     head = page[page.index("<header>") : page.index("</header>")]
     for fact in facts:
-        assert sorted(re.findall(r"[\d.,]*\d", fact.en)) == sorted(re.findall(r"[\d.,]*\d", fact.zh))
+        assert same_numbers(fact)
         assert fact.en in head
         assert fact.zh in head
 
@@ -66,8 +67,7 @@ def test_what_adding_draws_after_a_verdict_does_to_the_level_stands_once(repeate
         return dataclasses.replace(repeated, tasks=tasks, confidence=0.9)
 
     advised = needing(Needed(Design(6, 8, 1234.5), None))
-    said = repetition.looking_again(advised)
-    assert said is not None
+    said = known(repetition.looking_again(advised))
     assert "five looks at growing draws err in 11 to 13 of 100 simulated studies, not in 5" in said.en
     assert "raise `compare.confidence` to 1 − 0.1/looks before the second look" in said.en
     assert "`compare.confidence` 提高到 1 − 0.1/次数" in said.zh
@@ -102,8 +102,7 @@ def test_a_verdict_between_arms_that_learned_nothing_is_marked(comparison: Compa
         return None if fact is None else fact.en
 
     assert beside(min(scores[name] for name in primary) - 1e-6) is None
-    said = beside(max(scores.values()))
-    assert said is not None
+    said = known(beside(max(scores.values())))
     assert all(name in said for name in primary)
     assert said.endswith(
         "do no better than the baseline “most frequent label”. A verdict between arms that learned nothing says "
@@ -128,8 +127,7 @@ def test_the_heading_claims_no_help_where_none_is_shown(comparison: Comparison) 
 
 def test_text_that_is_partly_a_demonstration_is_said_to_be_so(comparison: Comparison) -> None:
     own = [dataclasses.replace(source, demonstration=source.name == "general") for source in comparison.sources]
-    caption = captions.demonstration(dataclasses.replace(comparison, sources=own))
-    assert caption is not None
+    caption = known(captions.demonstration(dataclasses.replace(comparison, sources=own)))
     assert caption.en.startswith("A part of the text (general) is text that comes with Python and installed packages.")
 
 

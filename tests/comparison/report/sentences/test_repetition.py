@@ -13,6 +13,7 @@ from adaptbert.comparison.report.task_view import view_of
 from adaptbert.comparison.report.terms import Words
 from adaptbert.comparison.statistics.verdicts import Verdict
 from tests.support.judged_steps import answered
+from tests.support.known import known
 from tests.support.simulated import compared, simulate
 
 
@@ -31,7 +32,9 @@ def test_test_rows_with_one_text_are_counted_once_beside_the_rows(tmp_path: Path
     plain = dataclasses.replace(task, test_texts=None)
     assert repetition.test_rows(plain) == Words(f"{len(texts)} test rows", f"{len(texts)} 行测试数据")
     grouped = dataclasses.replace(plain, test_groups=80)
-    assert repetition.test_rows(grouped).en == f"{len(texts)} test rows in 80 groups"
+    assert repetition.test_rows(grouped) == Words(
+        f"{len(texts)} test rows in 80 groups", f"{len(texts)} 行测试数据（80 组）"
+    )
 
 
 def test_the_interval_of_an_arm_is_not_said_to_be_pooled(comparison: Comparison) -> None:
@@ -57,8 +60,7 @@ def test_the_grey_band_is_drawn_and_explained_for_questions_with_a_verdict_alone
 ) -> None:
     task = comparison.tasks[0]
     task = dataclasses.replace(task, steps=[answered(task, "domain_text", 0.02, 0.03, verdict, p)])
-    figure = view_of(task, dataclasses.replace(comparison, tasks=[task])).differences
-    assert figure is not None
+    figure = known(view_of(task, dataclasses.replace(comparison, tasks=[task])).differences)
     assert ('class="unseen"' in figure.drawn) == band
     caption = captions.differences(task, 0.01)
     assert ("Grey band" in caption.en) == ("灰带" in caption.zh) == band

@@ -12,7 +12,8 @@ from adaptbert.comparison.report.terms import Words
 from adaptbert.comparison.statistics.designs import Design
 from adaptbert.comparison.statistics.multiplicity import ADJUSTMENT
 from adaptbert.comparison.statistics.verdicts import Verdict
-from tests.support.judged_steps import answered, needing
+from tests.support.judged_steps import answered
+from tests.support.page_reader import same_numbers
 
 WORTH = 0.01
 
@@ -20,8 +21,7 @@ WORTH = 0.01
 def said(step: Step, task: Task) -> Words:
     """With the same numbers in both languages."""
     text = sentences.step(step, task, 0.95, WORTH)
-    decimals = r"[+−]?\d+\.\d+"
-    assert sorted(re.findall(decimals, text.en)) == sorted(re.findall(decimals, text.zh))
+    assert same_numbers(text)
     return text
 
 
@@ -53,7 +53,6 @@ def test_a_sentence_begins_with_the_verdict_and_claims_no_more(comparison: Compa
     assert "(95 % interval +5.0 to +7.0; " in text.en
     assert (f"; {ADJUSTMENT}-adjusted p = 0.012)." in text.en) == (p is not None)
     assert ("four of five studies" in text.en) == (verdict in ("undecided", "no_worse"))
-    assert "Both arms were pre-trained on the same number of tokens." in text.en, "the control"
 
 
 def test_what_an_answer_speaks_of_follows_from_what_was_repeated(comparison: Comparison) -> None:
@@ -73,7 +72,6 @@ def test_what_an_answer_speaks_of_follows_from_what_was_repeated(comparison: Com
         "; 3 seeds, 300 test rows with 235 different texts). This is about fine-tuning these weights."
         in said(tuned, task).en
     )
-    assert "2.00 M more training tokens" in often.en
 
 
 def test_an_undecided_question_says_what_it_could_have_shown(comparison: Comparison) -> None:
@@ -125,11 +123,11 @@ def test_an_undecided_question_says_what_would_settle_it(comparison: Comparison,
     task = comparison.tasks[0]
     needed, en, zh = NEEDS[need]
     step = answered(task, "task_transfer_after_domain", -0.004, 0.02, "undecided", 1.0)
-    text = said(needing(step, needed), task)
+    text = said(dataclasses.replace(step, needed=needed), task)
     assert en in text.en
     assert zh in text.zh
     for silent in ("no_difference", "gain", "descriptive"):
-        decided = dataclasses.replace(needing(step, needed), verdict=silent)
+        decided = dataclasses.replace(step, needed=needed, verdict=silent)
         assert en not in said(decided, task).en
 
 
@@ -139,16 +137,3 @@ def test_numbers_are_written_alike_everywhere() -> None:
     assert (words.p_value(0.0004), words.p_value(0.0123)) == ("< 0.001", "= 0.012")
     assert (words.millions(250_000), words.millions(36_000_000)) == ("0.250", "36.0")
     assert (words.millions(-2_048), words.millions(0)) == ("−0.00205", "0")
-
-
-def test_weights_that_were_not_trained_here_cost_nothing(comparison: Comparison) -> None:
-    task = comparison.tasks[0]
-    free = [
-        dataclasses.replace(arm, cost=dataclasses.replace(arm.cost, tokens=0, tflop=0.0))
-        for arm in task.arms
-        if arm.cost
-    ]
-    step = task.step("pretrain")
-    assert step is not None
-    text = said(step, dataclasses.replace(task, arms=free)).en
-    assert text.endswith("Neither arm was pre-trained in this project.")
