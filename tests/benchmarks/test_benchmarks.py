@@ -10,10 +10,10 @@ import torch
 from adaptbert.pretraining.masked_lm import NO_ANSWER, MaskedBatches
 from adaptbert.training.document_stream import DocumentStream
 from benchmarks import finetuning, machine, masked_lm, peer, quality, real_text, table
-from benchmarks.peer import peers, sample_of_groups
+from benchmarks.peer import peers
 from benchmarks.profile import REST
-from benchmarks.rounds import OTHER_PRECISION, Budget, Speed, compared
-from benchmarks.workload import SETTINGS, Documents, Setting
+from benchmarks.rounds import OTHER_PRECISION, Budget
+from benchmarks.workload import Documents, Setting
 from tests.support import tiny, tiny_params
 
 SHORT = Setting(1, 16, 2, 64, 0, 4)
@@ -100,25 +100,3 @@ def test_tokens_of_a_peer_are_those_that_it_collates(monkeypatch: pytest.MonkeyP
     for grouped in (False, True):
         speed = masked_lm.stock(SHORT, documents, BUDGET, peer.Flags("sdpa", grouped, 8), 0)
         assert speed.tokens == sum(collators[-1].tokens[BUDGET.warm : BUDGET.warm + BUDGET.steps])
-
-
-def test_ratios_are_taken_within_a_round() -> None:
-    """A machine that is slow in one round is slow for both."""
-    seconds = {"ours": [1.0, 10.0, 2.0], "peer": [4.0, 40.0, 6.0]}
-    contenders = {
-        name: lambda number, times=times: Speed(10, 300, times[number], 2 * times[number], 0)
-        for name, times in seconds.items()
-    }
-    result = compared(contenders, Budget(3, 0, 1, 1, apart=False), ("tokens",))
-    ratio = {"median": 4, "lowest": 3, "highest": 4}
-    assert result["ratio_tokens"] == {"peer": {"wall": ratio, "cpu": ratio}}
-    assert result["tokens_per_second"] == {"ours": 150, "peer": 50}
-
-
-def test_batches_grouped_by_length_are_an_even_sample() -> None:
-    """Within a batch lengths are alike, over the batches that count they are those of all documents."""
-    documents = Documents(SETTINGS["cpu"]["mini-short-30k"], 50 * 32)
-    budget = Budget(1, 3, 10, 1)
-    lengths = documents.lengths[sample_of_groups(documents.lengths, 32, budget, 0)].reshape(-1, 32)[budget.warm :]
-    assert lengths.mean() == pytest.approx(documents.lengths.mean(), rel=0.1)
-    assert lengths.std(axis=1).mean() < 0.2 * documents.lengths.std()

@@ -1,6 +1,5 @@
 """The check of a GPU, every part tiny on a processor: it runs to its end, says what is wrong, and goes on."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -30,22 +29,3 @@ def test_bits_are_equal_and_a_difference_is_noticed(tmp_path: Path) -> None:
     assert gpu_check.wrong({"right": {"two runs are equal": False}})
     assert gpu_check.wrong({"failed": ["no device"]})
     assert not gpu_check.wrong(None)
-
-
-def test_a_part_that_fails_stops_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor is a part that has a file run again."""
-    for name in PARTS:
-        (tmp_path / f"{name}.json").write_text(json.dumps({"machine": {}, "figure": 1}))
-    (tmp_path / "right.json").unlink()
-    ran = []
-
-    def fail(name: str, out: Path, smoke: bool) -> None:
-        ran.append(name)
-        gpu_check.keep(out, name, {"failed": ["it cannot"]})
-
-    monkeypatch.setattr(gpu_check, "run", fail)
-    monkeypatch.setattr("sys.argv", ["gpu_check", "--out", str(tmp_path)])
-    with pytest.raises(SystemExit) as ended:
-        gpu_check.main()
-    assert (ended.value.code, ran) == (1, ["right"])
-    assert "**Failed.**\n\n```\nit cannot" in (tmp_path / "summary.md").read_text("utf-8")

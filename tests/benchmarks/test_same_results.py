@@ -16,7 +16,6 @@ from safetensors.numpy import load_file, save_file
 from adaptbert.codes import Code
 from adaptbert.errors import BadData
 from benchmarks.same_results import comparing, messages, outputs, recipes, record, tiny_sets
-from benchmarks.table import same_results as table_of
 from tests.support.imports import ROOT
 
 WEIGHTS, TOKENS = "models/pretrain/small/model.safetensors", "data/tokenized/small/corpora/general/ids.bin"
@@ -225,19 +224,6 @@ def test_a_schema_that_nobody_wrote_is_an_error() -> None:
 def test_there_are_forty_bad_inputs() -> None:
     tables = (messages.VALUES, messages.FILES, messages.TEXTS, messages.CHECKPOINTS, messages.IMPORTED, messages.INPUTS)
     assert sum(map(len, tables)) >= 40
-
-
-def test_the_page_has_a_table_of_it() -> None:
-    entry = {"section": "gone", "pattern": "a|b", "values": 1200, "why": "left"}
-    results = {
-        "old": "c" * 40,
-        "new": "d" * 40,
-        "kinds": {"tensors": {"compared": 1001, "equal": 1001}},
-        "table": [entry],
-    }
-    shown = table_of(results)
-    assert "| tensors | 1,001 | 1,001 | 0 | 0 | 0 | 0 |" in shown
-    assert r"| gone | `a\|b` | 1,200 | left |" in shown
 
 
 @pytest.mark.slow

@@ -13,12 +13,9 @@ from adaptbert.collection.readers.records import Problem, Row, Unreadable
 from adaptbert.collection.source_config import SourceConfig
 from adaptbert.errors import BadData
 from adaptbert.rows.layout import Layout
+from tests.support.labelled_files import ANSWER, CLASS
 
-CLASS, ANSWER, PAIR = (
-    Layout("single_sentence", "class"),
-    Layout("extractive_answer", "answer"),
-    Layout("sentence_pair", "class"),
-)
+PAIR = Layout("sentence_pair", "class")
 SHARES = {"test": 0.2, "dev": 0.1}
 
 

@@ -14,9 +14,7 @@ from adaptbert.collection.readers.records import Row, Unreadable
 from adaptbert.collection.source_config import SourceConfig
 from adaptbert.errors import BadData, BadParams, UserError
 from adaptbert.rows.layout import CORPUS, Layout
-from tests.support.raw import CLASS, SPANS
-
-LABELS = Layout("single_sentence", "labels")
+from tests.support.labelled_files import ANSWER, CLASS, LABELS, NUMBER, PAIR, SPANS
 
 
 @pytest.fixture
@@ -93,50 +91,38 @@ def test_nothing_in_csv_is_converted(tmp_path: Path, card: str) -> None:
     ]
     assert [(row.line, row.problem.code) for row in bad] == [(5, 62)]
     path = listing(tmp_path, f"name: {tmp_path / 'posts'}\nsplit: train\ncolumns: {{value: score}}\n")
-    rows, bad, _ = load(path, Layout("single_sentence", "number"))
+    rows, bad, _ = load(path, NUMBER)
     assert [row.values["value"] for row in rows] == [1, 0.5, 2, 2]
     assert [(row.line, row.problem.code) for row in bad] == [(5, 62)]
 
 
-def test_named_tags(tmp_path: Path) -> None:
-    features = datasets.Features(
-        {
-            "tokens": datasets.List(datasets.Value("string")),
-            "ner": datasets.List(datasets.ClassLabel(names=["O", "B-PER"])),
-        }
-    )
-    (tmp_path / "ner").mkdir()
-    rows = {"tokens": [["Ada", "wrote"]], "ner": [[1, 0]]}
-    datasets.Dataset.from_dict(rows, features=features).to_parquet(tmp_path / "ner" / "train.parquet")
-    path = listing(tmp_path, f"name: {tmp_path / 'ner'}\nsplit: train\ncolumns: {{tags: ner}}\n")
-    assert load(path, SPANS)[0][0].values == {"tokens": ["Ada", "wrote"], "tags": ["B-PER", "O"]}
-
-
 @pytest.mark.parametrize(
-    ("layout", "read", "hidden", "beyond"),
+    ("layout", "read", "named", "hidden", "beyond"),
     [
-        (CLASS, {"text": "a", "label": 1}, {"text": "a", "label": -1}, {"text": "a", "label": 2}),
-        (LABELS, {"text": "a", "labels": [1]}, {"text": "a", "labels": [-1]}, {"text": "a", "labels": [0, 2]}),
-        (SPANS, {"tokens": ["a"], "tags": [1]}, {"tokens": ["a"], "tags": [-1]}, {"tokens": ["a"], "tags": [2]}),
+        (CLASS, 1, "B-X", -1, 2),
+        (LABELS, [1], ["B-X"], [-1], [0, 2]),
+        (SPANS, [1], ["B-X"], [-1], [2]),
     ],
 )
-def test_numbers_without_a_class(
-    tmp_path: Path, layout: Layout, read: dict[str, Any], hidden: dict[str, Any], beyond: dict[str, Any]
-) -> None:
+def test_numbers_of_classes(tmp_path: Path, layout: Layout, read: Any, named: Any, hidden: Any, beyond: Any) -> None:
     """-1 is how test sets of the hub hide their labels; a number without a name is an error of the set."""
     (tmp_path / "made").mkdir()
+    (given,), (label,) = layout.inputs, layout.outputs
     text, names = datasets.Value("string"), datasets.ClassLabel(names=["O", "B-X"])
-    kinds = {"text": text, "tokens": datasets.List(text), "label": names}
-    features = datasets.Features({name: kinds.get(name, datasets.List(names)) for name in read})
+    features = datasets.Features({
+        given: datasets.List(text) if layout.is_tagged else text,
+        label: datasets.List(names) if isinstance(read, list) else names,
+    })  # fmt: skip
     path = listing(tmp_path, f"name: {tmp_path / 'made'}\nsplit: train\n")
 
-    def load_rows(*rows: dict[str, Any]) -> tuple[list[Row], list[Unreadable], HubDataset]:
-        plain = pa.Table.from_pylist(list(rows), features.arrow_schema)  # `datasets` itself would reject them
+    def load_rows(*labels: Any) -> tuple[list[Row], list[Unreadable], HubDataset]:
+        rows = [{given: ["a"] if layout.is_tagged else "a", label: each} for each in labels]
+        plain = pa.Table.from_pylist(rows, features.arrow_schema)  # `datasets` itself would reject them
         pq.write_table(plain, tmp_path / "made/train.parquet")
         return load(path, layout)
 
     rows, bad, _ = load_rows(read, hidden)
-    assert [row.line for row in rows] == [1]
+    assert [(row.line, row.values[label]) for row in rows] == [(1, named)]
     assert [(row.line, row.problem) for row in bad] == [(2, (62, "label missing"))]
     with pytest.raises(BadData, match=r"AB-059 .*made\[2\]: label 2, and the data set names 2 classes"):
         load_rows(read, beyond)
@@ -155,13 +141,13 @@ def test_questions_multi_label_rows_and_pairs(tmp_path: Path) -> None:
               "topics": [1, 0], "score": 0.5}  # fmt: skip
     datasets.Dataset.from_list([record], features=features).to_parquet(tmp_path / "made/train.parquet")
     start = f"name: {tmp_path / 'made'}\nsplit: train\n"
-    (row,), _, _ = load(listing(tmp_path, start), Layout("extractive_answer", "answer"))
+    (row,), _, _ = load(listing(tmp_path, start), ANSWER)
     assert row.values["answers"] == [{"text": "cat", "start": 4}]
     columns = "columns: {text: context, labels: topics}\n"
-    (row,), _, _ = load(listing(tmp_path, start + columns), Layout("single_sentence", "labels"))
+    (row,), _, _ = load(listing(tmp_path, start + columns), LABELS)
     assert row.values == {"text": "The cat sat", "labels": ["art", "law"]}
     columns = "columns: {text_a: context, text_b: question, value: score}\n"
-    (row,), _, _ = load(listing(tmp_path, start + columns), Layout("sentence_pair", "number"))
+    (row,), _, _ = load(listing(tmp_path, start + columns), PAIR)
     assert row.values == {"text_a": "The cat sat", "text_b": "who?", "value": 0.5}
 
 

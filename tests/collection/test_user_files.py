@@ -11,7 +11,7 @@ import pytest
 
 from adaptbert.collection.labelled_source import LabelledSource
 from adaptbert.errors import BadData
-from tests.support.raw import CLASS, SPANS
+from tests.support.labelled_files import CLASS, SPANS
 from tests.support.reading import MANY, collect, config, parquet, read, texts, write
 
 # --- formats
@@ -63,13 +63,6 @@ def test_an_id_that_is_not_mapped_is_reported(tmp_path: Path, *, mapped: bool) -
     assert ("`columns: {id: id}`" in warning) is not mapped
 
 
-def test_nothing_is_converted(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.csv", "text,label\nNA,007\nnull,None\n")
-    rows, bad, _ = read(path, CLASS)
-    assert [row.values for row in rows] == [{"text": "NA", "label": "007"}, {"text": "null", "label": "None"}]
-    assert not bad
-
-
 def test_integer_labels_become_text_and_missing_ones_are_rejected(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", '{"text": "a", "label": 1}\n{"text": "b", "label": null}\n')
     rows, bad, _ = read(path, CLASS)
@@ -89,11 +82,6 @@ def test_tokens_and_tags(tmp_path: Path) -> None:
     assert [row.problem.code for row in bad] == [88, 65]
     with pytest.raises(BadData, match=r"AB-080 .*text where a list is expected"):
         read(write(tmp_path / "b.csv", "tokens,tags\na b,O O\n"), SPANS)
-
-
-def test_replace_is_applied_to_the_text(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.txt", "hello @some_name and @other!\n")
-    assert texts(path, replace=[[r"@\w+", "@user"], [r"!$", "."]]) == ["hello @user and @user."]
 
 
 def test_a_folder_is_read_in_the_order_of_names(tmp_path: Path) -> None:
@@ -200,9 +188,3 @@ def test_equal_input_gives_equal_bytes_and_another_byte_another_digest(tmp_path:
         assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
     write(path, MANY.replace(b"line 7\n", b"line x\n"))
     assert collect(path, tmp_path / "3")["digest"] != first["digest"]
-
-
-def test_a_file_without_a_row_that_can_be_read_stops(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.txt", "grüße\nähnlich\n".encode("latin-1"))
-    with pytest.raises(BadData, match=r"AB-018 .*0 of 2 documents left: 1 x byte 0xFC.*\n  declare the `encoding`"):
-        collect(path, tmp_path / "out")

@@ -1,7 +1,6 @@
-"""docs/how-to/compare-in-mlflow.md and the report: on a real server, their filters find the runs that they should."""
+"""docs/how-to/compare-in-mlflow.md and the report: in a real store, their filters find the runs that they should."""
 
 import re
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +15,6 @@ from adaptbert.runtime.tracking.origin import Recipe
 from adaptbert.runtime.tracking.run import open_run
 from adaptbert.runtime.tracking.store import EXPERIMENT
 from tests.support.markdown import read, spans
-from tests.support.stores import mlflow_server
 
 PAGE = "docs/how-to/compare-in-mlflow.md"
 CELLS = [
@@ -31,16 +29,14 @@ SECTION = DOMAIN | {"general section small", "general section base"}
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MlflowClient]:
-    """A server on which the cells of two tasks, two starts and two draws are recorded, with a seed below each."""
+def served(tmp_path_factory: pytest.TempPathFactory, mlflow_tables: bytes) -> Iterator[MlflowClient]:
+    """A store in which the cells of two tasks, two starts and two draws are recorded, with a seed below each."""
     root = tmp_path_factory.mktemp("project")
     (root / "params.yaml").write_text("seed: 1\n")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    with pytest.MonkeyPatch.context() as patch, mlflow_server(root, port):
+    (root / "mlflow.db").write_bytes(mlflow_tables)
+    with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
-        patch.setenv("MLFLOW_TRACKING_URI", f"http://127.0.0.1:{port}")
+        patch.delenv("MLFLOW_TRACKING_URI", raising=False)
         for task, arm, start, draw in CELLS:
             names = {"task": task, "arm": arm, "start": start, "draw": draw}
             values = {"finetune.optim.learning_rate": 4e-4, "finetune.labels": 600, "pretraining_tokens": 600_000}
@@ -51,7 +47,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MlflowClient]:
                 run.set_tags({"checkpoint": f"{task}-{arm}-{start}-{draw}"})
         with open_run("domain_transfer", {"corpus": "domain", "start": "small", "draw": "1"}, {}, root / "params.yaml"):
             pass
-        yield MlflowClient(f"http://127.0.0.1:{port}")
+        yield MlflowClient(f"sqlite:///{root / 'mlflow.db'}")
 
 
 def runs_where(client: MlflowClient, condition: str, order_by: str = "attributes.start_time") -> list[str]:

@@ -39,7 +39,6 @@ class Part(NamedTuple):
     """Inline code; of a block its text."""
     links: tuple[str, ...] = ()
     figures: tuple[str, ...] = ()
-    emphasised: int = 0
     empty: bool = False
 
 
@@ -65,7 +64,6 @@ def part(token: Token, folder: Path, translated: bool) -> Part:
         frozenset(" ".join(child.content.split()) for child in inside if child.type == "code_inline"),
         tuple(sorted(links)),
         tuple(sorted(_NUMBER.findall(words))),
-        sum(child.type in ("strong_open", "em_open") for child in inside),
         not inside,
     )
 

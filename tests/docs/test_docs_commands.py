@@ -1,4 +1,4 @@
-"""Every command that the documents show exists: all are parsed, those that are cheap are run."""
+"""Every command that the documents show exists."""
 
 import ast
 import importlib.util
@@ -93,7 +93,7 @@ def test_python_modules_exist() -> None:
             ast.parse(words[2])
 
 
-@pytest.mark.parametrize("program", ["prefect", "mlflow"])
+@pytest.mark.parametrize("program", ["prefect", "mlflow", "ray"])
 def test_other_programs_know_the_command_and_its_options(program: str) -> None:
     """Their own --help is read, once for each sub-command."""
     documented: dict[tuple[str, ...], set[str]] = {}
@@ -101,27 +101,13 @@ def test_other_programs_know_the_command_and_its_options(program: str) -> None:
         verbs = [word for word in words[1:] if re.fullmatch(r"[a-z][a-z-]*", word)][: 2 if program == "prefect" else 1]
         if verbs[0] == "deploy":
             verbs = verbs[:1]
-        options = {word for word in words[1:] if word.startswith("--")} - {"--no-prompt"}
+        options = {word.partition("=")[0] for word in words[1:] if word.startswith("--")} - {"--no-prompt"}
         documented.setdefault(tuple(verbs), set()).update(options)
     for sub, options in documented.items():
         command = [str(Path(sys.executable).with_name(program)), *sub, "--help"]
         done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "COLUMNS": "200"})
         assert done.returncode == 0, f"{program} {' '.join(sub)}"
         assert [option for option in options if option not in done.stdout] == [], sub
-
-
-@pytest.mark.parametrize(
-    ("command", "part"),
-    [
-        ("adaptbert.cli --help", "doctor"),
-        ("adaptbert.cli doctor", "device"),
-        ("adaptbert.cli check", "values, all valid"),
-        ("dvc dag --collapse-foreach-matrix --mermaid", '["domain_transfer"]'),
-    ],
-)
-def test_cheap_commands_run(command: str, part: str) -> None:
-    done = subprocess.run([sys.executable, "-m", *command.split()], capture_output=True, text=True)
-    assert (done.returncode, part in done.stdout) == (0, True), done.stdout + done.stderr
 
 
 def test_make_help_names_what_make_can_do() -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 from adaptbert import errors
 from adaptbert.codes import Code
 from tests.support.imports import ROOT
-from tests.support.markdown import read
 
 PUT_ASIDE = {"Problem", "Reason"}
 """Why a single row is rejected: the number is written into data/raw and data/rejected."""
@@ -53,8 +52,3 @@ def test_the_outcome_of_a_code_is_that_of_what_raises_it() -> None:
         assert code.name not in bad_params or str(errors.BAD_PARAMS) in code.outcome, code.name
         assert code.meaning
         assert "|" not in code.meaning + code.outcome, code.name
-
-
-def test_exit_codes_are_documented() -> None:
-    for code in (errors.BAD_DATA, errors.INTERNAL, errors.IO_ERROR, errors.TEMPORARY, errors.BAD_PARAMS):
-        assert f"| {code} |" in read("docs/errors.md")

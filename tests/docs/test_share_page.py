@@ -1,11 +1,7 @@
-"""docs/how-to/share.md, command by command: a project with a remote, own data and a checkpoint, and its second clone.
-
-Quick: the stages that collect. Slow: a whole recipe.
-"""
+"""docs/how-to/share.md, command by command: a project with a remote, own data and a checkpoint; its second clone."""
 
 import gzip
 import json
-import re
 import shutil
 import subprocess
 import sys
@@ -14,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ruamel.yaml import YAML
 
 from adaptbert.runtime.params import expanded_ladder
 from adaptbert.runtime.params import params_file as params
@@ -33,10 +28,9 @@ class Team:
 
     Args:
         adapt: what to make smaller when `adaptbert use` has written params.yaml.
-        skip: lines that are not run.
     """
 
-    def __init__(self, home: Path, adapt: Callable[[Path], None], skip: str = "^$") -> None:
+    def __init__(self, home: Path, adapt: Callable[[Path], None]) -> None:
         self.home = home
         self.first = clone(home / "first", home)
         del self.first.env["PREFECT_API_URL"]  # the flow brings its own server
@@ -52,8 +46,6 @@ class Team:
         for block in blocks(PAGE):
             folder = self.first.root
             for line in block.text.splitlines() if block.language == "sh" else ():
-                if re.search(skip, line):
-                    continue
                 if line.startswith("cd "):
                     folder = home / line.removeprefix("cd ")
                 else:
@@ -89,40 +81,6 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {name: data for name, data in tiny.folder_bytes(folder).items() if ".gitignore" not in name}
 
 
-def only_collect(folder: Path) -> None:
-    """dvc.yaml without what comes after data/raw, but for a last stage that does nothing."""
-    yaml = YAML()
-    document = yaml.load(folder / "dvc.yaml")
-    document["stages"] = {name: document["stages"][name] for name in ("ladder", *COLLECTS)}
-    collected = ("corpora/general", "corpora/domain", "tasks/ewect_usual")
-    document["stages"]["compare"] = {"cmd": "exec true", "deps": [f"data/raw/{name}" for name in collected]}
-    del document["plots"]
-    yaml.dump(document, folder / "dvc.yaml")
-    (folder / "dvc.lock").unlink()
-    (folder / "models/init/bert").mkdir()
-    (folder / "models/init/bert/config.json").write_text("{}")
-    (folder / "models/init/bert/model.safetensors").write_bytes(b"weights")
-
-
-def test_a_second_clone_has_the_text_and_a_missing_source_costs_nothing(tmp_path: Path) -> None:
-    team = Team(tmp_path, only_collect, skip="reports/|reader")
-    project = team.home / "project"
-    before = contents(project / "data/raw")
-    assert before == contents(team.first.root / "data/raw")
-    for folder in ("data/own", "models/init/bert"):
-        assert contents(project / folder) == contents(team.first.root / folder)
-    assert (project / "data/own/zh_general.jsonl.gz").read_bytes() == team.places["FILE"].read_bytes()
-    assert f"{team.home}" not in (project / "params.yaml").read_text(encoding="utf-8")
-
-    shutil.rmtree(project / "data/own")
-    team.run("git checkout data/own", project)
-    assert "missing data 'source': data/own/" in team.run("dvc repro", project, refused=True)
-    assert "dvc pull data/own/zh_general.jsonl.gz; or from" in team.run("make recipe", project, refused=True)
-    assert contents(project / "data/raw") == before
-    team.run("dvc pull", project)
-    assert UP_TO_DATE in team.run("dvc status", project)
-
-
 def small(folder: Path) -> None:
     """As small as `smoke`, and on from the checkpoint in models/init/bert."""
     own, smoke = params.read(folder / "params.yaml"), params.read(folder / "presets/smoke.yaml")
@@ -139,8 +97,20 @@ def small(folder: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_the_page_with_a_whole_recipe(tmp_path: Path) -> None:
+def test_a_second_clone_has_all_and_a_missing_source_costs_nothing(tmp_path: Path) -> None:
     team = Team(tmp_path, small)
+    project = team.home / "project"
     for top in ("data", "models", "metrics", "predictions", "reports"):
-        assert contents(team.home / "project" / top) == contents(team.first.root / top)
+        assert contents(project / top) == contents(team.first.root / top)
+    assert (project / "data/own/zh_general.jsonl.gz").read_bytes() == team.places["FILE"].read_bytes()
+    assert f"{team.home}" not in (project / "params.yaml").read_text(encoding="utf-8")
     assert "<html" in (team.home / "reader/reports/index.html").read_text(encoding="utf-8")
+
+    before = contents(project / "data/raw")
+    shutil.rmtree(project / "data/own")
+    team.run("git checkout data/own", project)
+    assert "missing data 'source': data/own/" in team.run("dvc repro", project, refused=True)
+    assert "dvc pull data/own/zh_general.jsonl.gz; or from" in team.run("make recipe", project, refused=True)
+    assert contents(project / "data/raw") == before
+    team.run("dvc pull", project)
+    assert UP_TO_DATE in team.run("dvc status", project)

@@ -1,7 +1,6 @@
 """Stages on other machines, simulated on this one: run once in clones of their own, then fetched, never run again."""
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,8 +18,8 @@ from flows.machines import Machines, shared
 from flows.stage_process import MachineLost, StageFailed, heard, output
 from tests.support.machines import cluster_of
 from tests.support.markdown import blocks, shown
-from tests.support.project import ROOT, Project, environment, stopped_at_the_end, wait_until
-from tests.support.toy_flow import Toy
+from tests.support.project import Project, environment, stopped_at_the_end, wait_until
+from tests.support.toy_flow import Toy, write_project
 
 PAGE = "docs/how-to/cluster.md"
 STAGE = """
@@ -82,16 +81,11 @@ class Far(Toy):
 def far(tmp_path: Path) -> Far:
     """`start` and `compare` keep their output and so run here; `left` and `right` may run elsewhere."""
     root, home = tmp_path / "project", tmp_path / "home"
-    for name in ("flows", "stages", "data/sources", "presets"):
-        shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("prefect.yaml", "prefect.toml", "params.yaml", "ladder.yaml", ".gitignore"):
-        shutil.copy(ROOT / name, root)
-    (root / "toy.py").write_text(STAGE)
     here, away = ("false", ":\n          persist: true"), ("true", "")
     stages = [("start", "", *here), ("left", ", start.txt", *away), ("right", ", start.txt", *away)]
     stages.append(("compare", ", left.txt, right.txt, start.txt", *here))
     entries = (ENTRY.format(name=n, deps=d, gpu=g, persist=p, out=f"{n}.txt") for n, d, g, p in stages)
-    (root / "dvc.yaml").write_text("vars:\n  - toy.yaml\nstages:" + "".join(entries))
+    write_project(root, STAGE, "vars:\n  - toy.yaml\nstages:" + "".join(entries))
     (tmp_path / "marks").mkdir()
     home.mkdir()
     env = environment(home) | {"MARKS": str(tmp_path / "marks"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
@@ -268,10 +262,3 @@ def test_the_end_of_the_lines_says_how_a_stage_failed(tmp_path: Path) -> None:
         heard("left", output([sys.executable, "-c", script], dict(os.environ), tmp_path), said.append)
     assert (failure.value.exit_code, said) == (65, ["ERROR: failed to run: exec python, exited with 65"])
     assert MachineLost("gone").exit_code == 75
-
-
-def test_the_page_starts_ray_as_ray_is_started() -> None:
-    documented = {word for page, words in shown("ray") for word in words if page == PAGE and word.startswith("--")}
-    done = subprocess.run([Path(sys.executable).with_name("ray"), "start", "--help"], capture_output=True, text=True)
-    assert documented
-    assert [option for option in documented if option.partition("=")[0] not in done.stdout] == []

@@ -82,12 +82,6 @@ def test_an_unfinished_run_is_known_by_the_code_that_its_stage_depends_on(name: 
     assert list(stage.code) == (deps if "work" in stage.hints() else [])
 
 
-def test_no_stage_depends_on_code_that_carries() -> None:
-    deps = [dep for stage in STAGES.values() for dep in stage.get("do", stage)["deps"]]
-    assert [dep for dep in deps if dep.startswith(tuple(f"adaptbert/{name}" for name in CARRYING))] == []
-    assert [dep for dep in deps if dep.startswith("adaptbert/") and dep.endswith(".py")] == []
-
-
 def taken_from_carrying_code(module: str) -> set[str]:
     """`runtime.locks.finish`: each name that a module takes from code that carries."""
     path = source(module)

@@ -1,12 +1,10 @@
 """Names of params.yaml that ladder.yaml does not have yet: every way of running stops, with the command that mends it,
-before anything is trained. Real DVC and real stages; where the whole graph is run, no output is touched."""
+before anything is trained. Real DVC and real stages; where the whole graph is run, no output is touched. For the flow
+see tests/flows/test_flow.py."""
 
-import os
 import re
 import shutil
 import subprocess
-import sys
-from collections.abc import Iterator
 
 import pytest
 from dvc.repo import Repo
@@ -36,38 +34,24 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return project
 
 
-@pytest.fixture
-def project(pristine: Project) -> Iterator[Project]:
-    """With files in outputs; none of them goes, and nothing else comes."""
-    for name in OUTPUTS:
-        path = pristine.root / name
+def test_repro(pristine: Project) -> None:
+    """Files in outputs stay, and nothing else comes."""
+    for path in (pristine.root / name for name in OUTPUTS):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("kept", encoding="utf-8")
-    yield pristine
+    refused(pristine, "dvc", "repro", "pretrain@small")
     assert [name for name in OUTPUTS if not (pristine.root / name).is_file()] == []
-    assert sorted(path.name for path in (pristine.root / "models").glob("*/*")) == [
-        "README.md",
-        CELL[9:],
-        "small",
-    ]
+    models = sorted(path.name for path in (pristine.root / "models").glob("*/*"))
+    assert models == ["README.md", CELL[9:], "small"]
 
 
-def refused(project: Project, *command: str, code: int = 255) -> str:
+def refused(project: Project, *command: str) -> None:
+    """With what is missing, and the remedy."""
     done = project.run(*command, timeout=300)
-    assert done.returncode == code, done.stdout
-    return is_told(done.stdout)
-
-
-def is_told(printed: str) -> str:
-    """What is missing, and the remedy."""
-    assert "AB-210 ladder.yaml: older than params.yaml: missing: domain_transfer@domain-small-2" in printed, printed
-    assert "run `adaptbert ladder`, which writes it from params.yaml" in printed
-    assert set(re.findall(r"Running stage '(.+)':", printed)) <= {"ladder"}
-    return printed
-
-
-def test_repro(project: Project) -> None:
-    refused(project, "dvc", "repro", "pretrain@small")
+    assert done.returncode == 255, done.stdout
+    assert "AB-210 ladder.yaml: older than params.yaml: missing: domain_transfer@domain-small-2" in done.stdout
+    assert "run `adaptbert ladder`, which writes it from params.yaml" in done.stdout
+    assert set(re.findall(r"Running stage '(.+)':", done.stdout)) <= {"ladder"}
 
 
 @pytest.mark.slow
@@ -86,17 +70,6 @@ def test_a_value_of_the_ladder_in_an_experiment(pristine: Project) -> None:
         refused(pristine, "dvc", "exp", "run", "-S", "ladder.draws=2")
     finally:
         (pristine.root / "params.yaml").write_text(text, encoding="utf-8")
-
-
-def test_make_recipe(project: Project) -> None:
-    env = {name: value for name, value in project.env.items() if name != "PREFECT_API_URL"}
-    done = subprocess.run(
-        ["make", "recipe", f"PYTHON={sys.executable}"],
-        cwd=project.root, env=env | {"PYTHONPATH": os.fspath(project.root)},
-        text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300,
-    )  # fmt: skip
-    assert done.returncode == 2, done.stdout
-    is_told(done.stdout)
 
 
 @pytest.mark.slow

@@ -2,12 +2,14 @@
 
 import shutil
 from collections.abc import Callable
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.ladder_graph import LadderGraph, ladder_graph, small, task_of_files
+from tests.support.ladder_graph import LadderGraph, ladder_graph, small
 
 TASKS = ("section", "mention")
 DRAWS = (1, 2)
@@ -71,99 +73,91 @@ def cells(
     return {f"finetune@{key}" for key in keys}
 
 
-def set_draws(count: int) -> Callable[[Any], None]:
-    return lambda document: document["ladder"].update(draws=count)
+Edit = Callable[[Any], None]
 
 
-def arm(name: str, climb: dict[str, str]) -> Callable[[Any], None]:
-    return lambda document: document["ladder"]["arms"].update({name: climb})
+def put(*keys: str, value: Any) -> Edit:
+    """A value at a place of params.yaml."""
+
+    def edit(document: Any) -> None:
+        *above, last = keys
+        reduce(getitem, above, document)[last] = value
+
+    return edit
 
 
-def block(section: str, name: str, values: dict[str, Any]) -> Callable[[Any], None]:
-    return lambda document: document[section].update({name: values})
-
-
-def renamed(names: dict[str, Any], old: str, new: str) -> None:
-    """In its place, since the order of the file is that of the ladder."""
-    there = list(names.items())
-    names.clear()
-    names.update({new if name == old else name: value for name, value in there})
+def drop(*keys: str) -> Edit:
+    return lambda document: reduce(getitem, keys[:-1], document).pop(keys[-1])
 
 
 def rename_an_arm(document: Any) -> None:
-    renamed(document["ladder"]["arms"], "domain", "adapted")
-
-
-def remove_an_arm(document: Any) -> None:
-    del document["ladder"]["arms"]["domain_task"]
+    """In its place, since the order of the file is that of the ladder."""
+    arms = document["ladder"]["arms"]
+    document["ladder"]["arms"] = {{"domain": "adapted"}.get(name, name): climb for name, climb in arms.items()}
 
 
 def turn_the_arms_round(document: Any) -> None:
     """Their order is that of the report."""
-    arms = document["ladder"]["arms"]
-    document["ladder"]["arms"] = dict(reversed(arms.items()))
-
-
-def keep_an_arm_to_a_task(document: Any) -> None:
-    document["ladder"]["arms"]["domain_task"]["tasks"] = ["section"]
-
-
-def train_an_arm_on_more(document: Any) -> None:
-    document["ladder"]["arms"]["domain"]["domain_transfer"] = ["general", "domain"]
-
-
-def add_a_start(document: Any) -> None:
-    document["ladder"]["starts"]["other"] = {"init": "scratch", "encoder": {"layers": 3}}
-
-
-def change_a_start(document: Any) -> None:
-    document["ladder"]["starts"]["small"]["encoder"] = {"layers": 3}
-
-
-def remove_a_block(document: Any) -> None:
-    del document["finetune"]["section"]
-
-
-def a_default_that_every_task_overrides(document: Any) -> None:
-    document["finetune"]["all"]["epochs"] = 9
+    document["ladder"]["arms"] = dict(reversed(document["ladder"]["arms"].items()))
 
 
 RUNGS = {*domain(), *task(), *cells(arms=("domain", "domain_task"))}
 """All that stands on domain transfer."""
 
-EDITS: dict[str, tuple[Callable[[Any], None], set[str]]] = {
-    "a third draw": (set_draws(3), {*domain(draws=(3,)), *task(draws=(3,)), *(cells(draws=(3,)) - cells(draws=()))}),
-    "a draw less": (set_draws(1), set()),
-    "an arm of new rungs": (arm("task", {"task_transfer": "own"}), {*task(path=""), *cells(arms=("task",))}),
-    "an arm of a rung that is there": (arm("general", {}), cells(arms=("general",))),
+
+def measured_on(tasks: tuple[str, ...]) -> set[str]:
+    """Each rung is measured on the held-out text of every task; no rung of another task is trained again."""
+    return {"validate", "tokenize@small", *measures(start(), domain(), task(tasks))}
+
+
+EDITS: dict[str, tuple[Edit, set[str]]] = {
+    "a third draw": (
+        put("ladder", "draws", value=3),
+        {*domain(draws=(3,)), *task(draws=(3,)), *(cells(draws=(3,)) - cells(draws=()))},
+    ),
+    "a draw less": (put("ladder", "draws", value=1), set()),
+    "an arm of new rungs": (
+        put("ladder", "arms", "task", value={"task_transfer": "own"}),
+        {*task(path=""), *cells(arms=("task",))},
+    ),
+    "an arm of a rung that is there": (put("ladder", "arms", "general", value={}), cells(arms=("general",))),
     "an arm renamed": (rename_an_arm, cells(arms=("adapted",))),
     "arms in another order": (turn_the_arms_round, set()),
-    "an arm removed": (remove_an_arm, set()),
-    "an arm for fewer tasks": (keep_an_arm_to_a_task, set()),
+    "an arm removed": (drop("ladder", "arms", "domain_task"), set()),
+    "an arm for fewer tasks": (put("ladder", "arms", "domain_task", "tasks", value=["section"]), set()),
     "an arm of another climb": (
-        train_an_arm_on_more,
+        put("ladder", "arms", "domain", "domain_transfer", value=["general", "domain"]),
         {*domain("general"), *domain("general-domain"), *cells(arms=("domain",))},
     ),
     "a start added": (
-        add_a_start,
+        put("ladder", "starts", "other", value={"init": "scratch", "encoder": {"layers": 3}}),
         {"tokenizer@other", "tokenize@other", *start("other")}
         | {*domain(start="other"), *task(start="other"), *cells(start="other")},
     ),
-    "a value of a block": (block("finetune", "section", {"labels": 300}), cells(("section",))),
-    "a new block of an arm": (block("finetune", "domain", {"epochs": 2}), cells(arms=("domain",))),
+    "a start of other values": (
+        put("ladder", "starts", "small", "encoder", value={"layers": 3}),
+        {"tokenizer@small", "tokenize@small", *start(), *RUNGS, *cells(arms=("scratch",))},
+    ),
+    "a task added": (
+        put("collect_task", "intent", value={split: f"intent.{split}.csv" for split in ("train", "dev", "test")}),
+        {"collect_task@intent", *task(("intent",)), *cells(("intent",)), *measured_on((*TASKS, "intent"))},
+    ),
+    "a task removed": (drop("collect_task", "mention"), measured_on(("section",))),
+    "a value of a block": (put("finetune", "section", value={"labels": 300}), cells(("section",))),
+    "a new block of an arm": (put("finetune", "domain", value={"epochs": 2}), cells(arms=("domain",))),
     "a new block of a start": (
-        block("task_transfer", "small", {"dropout": 0.5}),
+        put("task_transfer", "small", value={"dropout": 0.5}),
         {*task(), *cells(arms=("domain_task",))},
     ),
-    "a new block of a corpus": (block("domain_transfer", "domain", {"budget": {"passes": 2}}), RUNGS),
+    "a new block of a corpus": (put("domain_transfer", "domain", value={"budget": {"passes": 2}}), RUNGS),
     "a new block of a task": (
-        block("task_transfer", "mention", {"dropout": 0.5}),
+        put("task_transfer", "mention", value={"dropout": 0.5}),
         {*task(("mention",)), *cells(("mention",), ("domain_task",))},
     ),
-    "a block that is gone": (remove_a_block, cells(("section",))),
-    "a default of the cells": (a_default_that_every_task_overrides, cells()),
-    "a default of the rungs": (block("domain_transfer", "all", {"budget": {"tokens": 9}}), RUNGS),
-}  # fmt: skip
+    "a block that is gone": (drop("finetune", "section"), cells(("section",))),
+    "a default of the cells": (put("finetune", "all", "epochs", value=9), cells()),
+    "a default of the rungs": (put("domain_transfer", "all", value={"budget": {"tokens": 9}}), RUNGS),
+}
 
 
 QUICK = ("a third draw", "a draw less", "an arm renamed", "arms in another order", "a block that is gone")
@@ -174,7 +168,7 @@ QUICK = ("a third draw", "a draw less", "an arm renamed", "arms in another order
 )
 def test_an_edit_runs_what_it_names(project: LadderGraph, name: str) -> None:
     edit, expected = EDITS[name]
-    document = project.document()
+    document = small()
     edit(document)
     project.write(document)
     assert project.repro() == expected | AFTER
@@ -183,7 +177,7 @@ def test_an_edit_runs_what_it_names(project: LadderGraph, name: str) -> None:
 @pytest.mark.slow
 def test_a_default_that_is_overridden_runs_cells_whose_equal_results_end_it(project: LadderGraph) -> None:
     """DVC compares blocks, not the values in force."""
-    document = project.document()
+    document = small()
     for name in TASKS:
         document["finetune"].setdefault(name, {})["epochs"] = 2
     project.write(document)
@@ -193,44 +187,11 @@ def test_a_default_that_is_overridden_runs_cells_whose_equal_results_end_it(proj
     assert project.repro() == {"ladder", *cells()}
 
 
-def measured_on(tasks: tuple[str, ...]) -> set[str]:
-    """Each rung is measured on the held-out text of every task; no rung of another task is trained again."""
-    return {"validate", "tokenize@small", *measures(start(), domain(), task(tasks)), *AFTER}
-
-
-@pytest.mark.slow
-def test_a_task_added(project: LadderGraph) -> None:
-    document = project.document()
-    document["collect_task"]["intent"] = task_of_files("intent")
-    for name in document["collect_task"]["intent"].values():
-        (project.root / name).write_text("text")
-    project.write(document)
-    own = {"collect_task@intent", *task(("intent",)), *cells(("intent",))}
-    assert project.repro() == {*own, *measured_on((*TASKS, "intent"))}
-
-
-@pytest.mark.slow
-def test_a_task_removed(project: LadderGraph) -> None:
-    document = project.document()
-    del document["collect_task"]["mention"]
-    project.write(document)
-    assert project.repro() == measured_on(("section",))
-
-
-@pytest.mark.slow
-def test_a_start_of_other_values(project: LadderGraph) -> None:
-    document = project.document()
-    change_a_start(document)
-    project.write(document)
-    everything = {"tokenizer@small", "tokenize@small", *start(), *RUNGS, *cells(arms=("scratch",))}
-    assert project.repro() == {*everything, *AFTER}
-
-
 @pytest.mark.slow
 def test_what_was_removed_comes_back_without_training(project: LadderGraph) -> None:
     """From DVC's run cache, also where its files are gone."""
     for draws in (1, 2):
-        document = project.document()
+        document = small()
         document["ladder"]["draws"] = draws
         project.write(document)
         assert project.repro() == AFTER

@@ -76,14 +76,6 @@ def test_the_table_is_the_tree() -> None:
     assert set(WITHIN) <= set(FOLDERS)
 
 
-def test_each_package_says_what_it_is() -> None:
-    for name in filter(None, FOLDERS):
-        text = ast.get_docstring(
-            ast.parse((ROOT / "adaptbert" / name.replace(".", "/") / "__init__.py").read_text("utf-8"))
-        )
-        assert text, name
-
-
 @pytest.mark.parametrize("of_packages", [False, True], ids=["modules", "packages"])
 def test_no_circles(of_packages: bool) -> None:
     """`adaptbert.errors` may be used by all; a package within another counts as a part of it."""
@@ -104,16 +96,6 @@ def test_no_circles(of_packages: bool) -> None:
 def test_core_imports_no_platform(module: str) -> None:
     packages = {name.partition(".")[0] for name in reached(module, but=("runtime",)) for name in imports(name)}
     assert packages & PLATFORMS == set()
-
-
-def test_one_lightning() -> None:
-    """`lightning.pytorch` and `pytorch_lightning` are different modules: a callback of one is none of the other's."""
-    for folder in ("adaptbert", "stages", "flows", "tests", "benchmarks", "examples"):
-        for path in (ROOT / folder).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
-                names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-                assert [name for name in names if name.split(".")[0] == "lightning"] == [], path
 
 
 def test_flows_import_no_stage() -> None:

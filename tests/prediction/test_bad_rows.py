@@ -10,16 +10,7 @@ from adaptbert.finetuning.module import PREDICT_ROWS
 from adaptbert.prediction import Predictor
 from adaptbert.prediction.predictor import HELD
 from tests.support.cells import Project
-from tests.support.predicting import KINDS, json_lines, model, read, rows_of, run
-
-
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    project_dir = Project(tmp_path_factory.mktemp("project"), {task: KINDS[task] for task in BAD}, (48, 24, 150))
-    for task in BAD:
-        project_dir.finetune(task, "general", seeds=[1], epochs=1.0)
-    return project_dir
-
+from tests.support.predicting import json_lines, model, read, rows_of, run
 
 BAD: dict[str, list[tuple[dict[str, Any], str]]] = {
     "single_sentence_class": [

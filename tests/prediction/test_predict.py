@@ -13,23 +13,9 @@ from adaptbert.finetuning.module import PREDICT_ROWS, PREDICT_TOKENS, passes
 from adaptbert.finetuning.tasks.examples import Examples
 from adaptbert.prediction import Predictor
 from adaptbert.rows.targets import TARGETS
-from tests.support import tiny_params, tiny_tasks
+from tests.support import tiny_tasks
 from tests.support.cells import Project
-from tests.support.predicting import KINDS, json_lines, model, read, rows_of, run
-
-LEARNT = {"seeds": [1], "epochs": 6.0, "max_length": 48, "optim": tiny_params.optim(learning_rate=5e-3)}
-ROWS = (128, 24, 150)
-"""More test rows than answered together."""
-
-
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """All trained a little; texts of up to 90 tokens are read in windows or cut."""
-    project_dir = Project(tmp_path_factory.mktemp("project"), KINDS, ROWS)
-    for task, (shape, _) in KINDS.items():
-        windows = {"long_text": "windows", "stride": 20} if shape == "single_sentence" else {}
-        project_dir.finetune(task, "general", windows, **LEARNT)
-    return project_dir
+from tests.support.predicting import KINDS, LEARNT, ROWS, json_lines, model, read, rows_of, run
 
 
 @pytest.mark.parametrize("task", KINDS)
@@ -230,25 +216,15 @@ def test_words_without_a_subword_token_are_answered(project: Project) -> None:
     assert answered["tags"] == ["O"]
 
 
-@pytest.mark.parametrize(
-    ("task", "options"),
-    [
-        ("sequence_labelling_spans", {"decoder": "crf"}),
-        ("sequence_labelling_tags", {"decoder": "crf"}),
-    ],
-)
-def test_what_stock_models_lack_answers_as_evaluation_did(tmp_path: Path, task: str, options: dict[str, str]) -> None:
+@pytest.mark.parametrize("task", ["sequence_labelling_spans", "sequence_labelling_tags"])
+def test_what_stock_models_lack_answers_as_evaluation_did(tmp_path: Path, task: str) -> None:
     own = Project(tmp_path, {task: KINDS[task]}, (64, 24, 300))
-    own.finetune(task, "general", options, **LEARNT)
+    own.finetune(task, "general", {"decoder": "crf"}, **LEARNT)
     rows, expected = rows_of(own, task), own.predictions(f"{task}-general")
     answers = list(Predictor.load(model(own, task)).answers(rows, probabilities=True))
     assert [answered["confidence"] for answered in answers] == [row["confidence"] for row in expected]
     for answered, row in zip(answers, expected, strict=True):
         answer = answered[TARGETS[KINDS[task][1]].answer]
         assert answer == (row["predicted"] if isinstance(answer, str) else json.loads(row["predicted"]))
-    every = [word for answered in answers for word in as_list(answered["probabilities"])]
+    every = [word for answered in answers for word in answered["probabilities"]]
     assert [sum(word.values()) for word in every] == pytest.approx([1.0] * len(every), abs=1e-4)
-
-
-def as_list(value: Any) -> list[dict[str, float]]:
-    return value if isinstance(value, list) else [value]

@@ -12,21 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.support import tiny_params
 from tests.support.cells import Project
 from tests.support.imports import ROOT
-from tests.support.predicting import ANSWER, CLASS, KINDS, SPANS, json_lines, model, piped, read, rows_of, run
+from tests.support.predicting import ANSWER, CLASS, KINDS, ROWS, SPANS, json_lines, model, piped, read, rows_of, run
 
 TASKS = {task: kinds for task, kinds in KINDS.items() if kinds[0] != "sentence_pair"}
 """A table of pairs has the columns of one of sentences."""
-
-
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    project_dir = Project(tmp_path_factory.mktemp("project"), TASKS, (48, 24, 24))
-    for task in TASKS:
-        project_dir.finetune(task, "general", seeds=[1], epochs=1.0, optim=tiny_params.optim(learning_rate=5e-3))
-    return project_dir
 
 
 def expected(project: Project, task: str, tmp_path: Path) -> list[dict[str, Any]]:
@@ -177,7 +168,7 @@ def test_stdin_to_stdout(project: Project, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert without_ids([json.loads(line) for line in done.stdout.splitlines()]) == expected(project, CLASS, tmp_path)
     lines = done.stderr.decode().splitlines()
-    assert lines[-1].startswith("  24 rows  ")
+    assert lines[-1].startswith(f"  {ROWS[2]} rows  ")
     assert [line for line in lines if not re.match(r"  \d+ rows  ", line)] == [], "progress, and nothing else"
 
 

@@ -1,33 +1,17 @@
 """Every way in which `adaptbert predict` refuses: one line, an exit code, and nothing written."""
 
 import gzip
-import json
-import shutil
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.testing import Result
 
-from adaptbert.base.files import read_json
 from adaptbert.errors import BadData
 from adaptbert.prediction import Predictor
-from tests.support import tiny, tiny_params
 from tests.support.cells import Project
-from tests.support.checkpoint_edits import sealed
 from tests.support.messages import messages_in
-from tests.support.predicting import ANSWER, CLASS, KINDS, json_lines, model, piped, run
-
-
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    project_dir = Project(
-        tmp_path_factory.mktemp("project"), {task: KINDS[task] for task in (CLASS, ANSWER)}, (48, 24, 24)
-    )
-    for task in (CLASS, ANSWER):
-        project_dir.finetune(task, "general", seeds=[1], epochs=1.0, optim=tiny_params.optim(learning_rate=5e-3))
-    return project_dir
+from tests.support.predicting import ANSWER, CLASS, json_lines, model, piped, run
 
 
 def refused(done: Result, code: int, exit_code: int, out: Path) -> str:
@@ -56,45 +40,6 @@ def test_a_folder_is_no_input(project: Project, tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
     line = refused(run(project.root / f"models/finetune/{CLASS}-general", tmp_path, "-o", out), 49, 65, out)
     assert line == f"error: AB-049 {tmp_path}: is a folder\n  name one file of it"
-
-
-def damaged(folder: Path, name: str) -> None:
-    content = (folder / name).read_bytes()
-    (folder / name).write_bytes(content[: len(content) // 2])
-
-
-def other_tokenizer(folder: Path) -> None:
-    tiny.tokenizer(lowercase=False).save(folder)
-
-
-def other_head(folder: Path) -> None:
-    config = read_json(folder / "config.json")
-    config |= {"id2label": {"0": "a", "1": "b", "2": "c"}, "label2id": {"a": 0, "b": 1, "c": 2}}
-    (folder / "config.json").write_text(json.dumps(config))
-    sealed(folder)  # so that the head itself is looked at
-
-
-def card_without_options(folder: Path) -> None:
-    card = read_json(folder / "card.json")
-    del card["task"]["options"]
-    (folder / "card.json").write_text(json.dumps(card))
-
-
-@pytest.mark.parametrize(
-    ("code", "harm"),
-    [
-        (124, partial(damaged, name="model.safetensors")),
-        (129, other_tokenizer),
-        (134, other_head),
-        (181, card_without_options),
-    ],
-    ids=["weights", "tokenizer", "head", "options"],
-)
-def test_a_damaged_checkpoint(project: Project, tmp_path: Path, code: int, harm: Any) -> None:
-    folder, out = tmp_path / "model", tmp_path / "out.jsonl"
-    shutil.copytree(model(project, CLASS), folder)
-    harm(folder)
-    refused(run(folder, json_lines(tmp_path / "in.jsonl", [{"text": "a"}]), "-o", out), code, 65, out)
 
 
 @pytest.mark.parametrize(

@@ -23,11 +23,6 @@ def spans_of_a_row(draw: st.DrawFn) -> tuple[list[Span], int]:
     return row_spans, place + draw(st.integers(0, 2))
 
 
-def illegal_rows(scheme: Scheme, length: int) -> list[list[str]]:
-    known = ["O", *(f"{letter}-{kind}" for letter in LETTERS[scheme] for kind in "XY")]
-    return [list(row) for row in product(known, repeat=length) if not fits(row, scheme)]
-
-
 @given(spans_of_a_row(), st.sampled_from(["bio", "iob1", "iobes"]))
 def test_spans_to_tags_and_back(row: tuple[list[Span], int], scheme: Scheme) -> None:
     row_spans, length = row
@@ -96,7 +91,7 @@ def test_rows_that_no_spans_give_are_illegal(scheme: Scheme) -> None:
     written = {tuple(tags(chosen, 3, scheme)) for chosen in apart}
     known = ["O", *(f"{letter}-{kind}" for letter in LETTERS[scheme] for kind in "XY")]
     assert {row for row in product(known, repeat=3) if fits(row, scheme)} == written
-    assert illegal_rows(scheme, 3)
+    assert len(written) < len(known) ** 3, "some are illegal"
 
 
 def test_other_letters_of_iobes() -> None:

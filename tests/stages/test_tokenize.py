@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -49,18 +50,26 @@ def validated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(validated: Path, root: Path, params: TokenizeParams = CUT, **train: Any) -> dict[str, Any]:
-    """Run both stages; returns the metrics of `tokenize`."""
+def make_tokenizer(
+    validated: Path, root: Path, values: Mapping[str, Any], weights: StartConfig = RANDOM, init: str = "README.md"
+) -> Tokenizer:
+    """What the stage `tokenizer` leaves."""
     tokenizer(
-        TokenizerParams(**(TRAIN | train)),
+        TokenizerParams(**values),
         start="small",
-        weights=RANDOM,
+        weights=weights,
         corpora=validated / "corpora",
-        init=root / "models/init/README.md",
+        init=root / "models/init" / init,
         out=root / "tokenizer",
         metrics=root / "metrics/tokenizer.json",
         run=tiny.no_record(),
     )
+    return Tokenizer.load(root / "tokenizer")
+
+
+def run(validated: Path, root: Path, params: TokenizeParams = CUT, **train: Any) -> dict[str, Any]:
+    """Run both stages; returns the metrics of `tokenize`."""
+    make_tokenizer(validated, root, TRAIN | train)
     tokenize(
         params,
         start="small",
@@ -159,18 +168,8 @@ def test_equal_bytes_in_other_processes(validated: Path, outputs: Path, tmp_path
 def test_the_tokenizer_of_a_checkpoint(validated: Path, tmp_path: Path) -> None:
     """What random weights need may stand in the file as well: another start has those."""
     tiny.tokenizer().save(tmp_path / "models/init/small")
-    out = tmp_path / "tokenizer"
-    tokenizer(
-        TokenizerParams(**TRAIN),
-        start="small",
-        weights=FOLDER,
-        corpora=validated / "corpora",
-        init=tmp_path / "models/init/small",
-        out=out,
-        metrics=tmp_path / "tokenizer.json",
-        run=tiny.no_record(),
-    )
-    assert Tokenizer.load(out).fingerprint == tiny.tokenizer().fingerprint
+    made = make_tokenizer(validated, tmp_path, TRAIN, FOLDER, "small")
+    assert made.fingerprint == tiny.tokenizer().fingerprint
 
 
 def test_the_tokenizer_of_a_checkpoint_extended(validated: Path, tmp_path: Path) -> None:
@@ -179,17 +178,8 @@ def test_the_tokenizer_of_a_checkpoint_extended(validated: Path, tmp_path: Path)
     )
     old.save(tmp_path / "models/init/small")
     extend = {"corpora": ["domain"], "num_new_tokens": 10, "min_frequency": 5}
-    tokenizer(
-        TokenizerParams(extend=extend),
-        start="small",
-        weights=FOLDER,
-        corpora=validated / "corpora",
-        init=tmp_path / "models/init/small",
-        out=tmp_path / "tokenizer",
-        metrics=tmp_path / "tokenizer.json",
-        run=tiny.no_record(),
-    )
-    new, metrics = Tokenizer.load(tmp_path / "tokenizer"), read_json(tmp_path / "tokenizer.json")
+    new = make_tokenizer(validated, tmp_path, {"extend": extend}, FOLDER, "small")
+    metrics = read_json(tmp_path / "metrics/tokenizer.json")
     assert extends(new, old)
     assert metrics["new_tokens"] == new.size - old.size == 10
     texts = [row["text"] for row in pq.read_table(validated / "corpora/domain.parquet").to_pylist()]

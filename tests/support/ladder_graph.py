@@ -15,7 +15,7 @@ from typing import Any
 
 from adaptbert.runtime.params import expanded_ladder
 from adaptbert.runtime.params import params_file as params
-from tests.support.imports import PACKAGES, is_code
+from tests.support.imports import is_code
 from tests.support.project import ROOT, Project, environment
 
 STAND_IN = """
@@ -105,16 +105,15 @@ for out in map(Path, outs):
 class LadderGraph(Project):
     """A project in which a stage takes no time."""
 
-    def document(self) -> Any:
-        """params.yaml."""
-        return json.loads((self.root / "params.yaml").read_text(encoding="utf-8"))
-
-    def write(self, document: Mapping[str, Any], *, expand: bool = True) -> None:
-        """Replace params.yaml, and ladder.yaml unless that is forgotten."""
+    def write(self, document: Mapping[str, Any]) -> None:
+        """Replace params.yaml and ladder.yaml, and make the files that they name and no stage makes."""
         (self.root / "params.yaml").write_text(json.dumps(document), encoding="utf-8")
-        if expand:
-            tables = expanded_ladder.expanded(document, self.root / "params.yaml")
-            expanded_ladder.write(tables, self.root / "ladder.yaml")
+        tables = expanded_ladder.expanded(document, self.root / "params.yaml")
+        expanded_ladder.write(tables, self.root / "ladder.yaml")
+        for path in (self.root / name for name in sources(document)):
+            if not path.exists():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(f"text of {path.name}", encoding="utf-8")
 
     def repro(self, *options: str) -> set[str]:
         """The stages that `dvc repro` ran."""
@@ -123,23 +122,16 @@ class LadderGraph(Project):
         return set(re.findall(r"Running stage '(.+)':", done.stdout))
 
 
-def ladder_graph(folder: Path, document: Mapping[str, Any], *, with_code: bool = False) -> LadderGraph:
-    """A repository of git and DVC with this params.yaml, in which nothing has run.
-
-    Args:
-        with_code: whether the stages depend on the code, as they do in the project.
-    """
+def ladder_graph(folder: Path, document: Mapping[str, Any]) -> LadderGraph:
+    """A repository of git and DVC with this params.yaml, in which nothing has run."""
     graph = params.read(ROOT / "dvc.yaml")
     for values in graph["stages"].values():
         stage = values.get("do", values)
         stage["cmd"] = "exec python -S stand_in.py"
-        if not with_code:
-            stage["deps"] = [dep for dep in stage["deps"] if not is_code(dep)]
+        stage["deps"] = [dep for dep in stage["deps"] if not is_code(dep)]
     del graph["plots"]
     home = folder / ".home"
     home.mkdir(parents=True)
-    for package in PACKAGES if with_code else ():
-        shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
     for name in (".dvcignore", "constraints.txt"):
         shutil.copy(ROOT / name, folder)
     (folder / "dvc.yaml").write_text(json.dumps(graph), encoding="utf-8")
@@ -147,9 +139,6 @@ def ladder_graph(folder: Path, document: Mapping[str, Any], *, with_code: bool =
     (folder / ".gitignore").write_text(".home\n", encoding="utf-8")
     project = LadderGraph(folder, environment(home))
     project.write(document)
-    for path in sources(document):
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(f"text of {path}", encoding="utf-8")
     subprocess.run(["git", "init", "-q"], cwd=folder, env=project.env, check=True)
     for command in (["init", "-q"], ["config", "core.site_cache_dir", str(home / "dvc")]):
         done = project.run("dvc", *command)
@@ -196,8 +185,3 @@ def small(draws: int = 2) -> dict[str, Any]:
         "finetune": {"all": {"epochs": 4, "seeds": [1, 2, 3]}, "section": {"labels": 600}},
         "compare": {"confidence": 0.95},
     }
-
-
-def task_of_files(name: str) -> dict[str, str]:
-    """The block of a task in `collect_task`."""
-    return {split: f"{name}.{split}.csv" for split in ("train", "dev", "test")}

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 
 from adaptbert.rows.layout import CORPUS, Layout
 from adaptbert.validation.limits import Limits
+from tests.support.labelled_files import CLASS
 
-CLASS, SPANS = Layout("single_sentence", "class"), Layout("sequence_labelling", "spans")
 LIMITS = Limits(min_characters=2, max_characters=200, max_bad_fraction=1.0)
 STRICT = Limits(min_characters=2, max_characters=200, max_bad_fraction=0.01)
 

@@ -91,16 +91,21 @@ class Toy(Project):
         return Toy(self.root, env | {"PREFECT_HOME": str(self.root / "another")})
 
 
+def write_project(root: Path, stage: str, pipeline: str) -> None:
+    """What the flow reads of this project, with another dvc.yaml."""
+    for name in ("flows", "stages", "data/sources", "presets"):
+        shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("prefect.yaml", "prefect.toml", "params.yaml", "ladder.yaml", ".gitignore"):
+        shutil.copy(ROOT / name, root)
+    (root / "toy.py").write_text(stage)
+    (root / "dvc.yaml").write_text(pipeline)
+
+
 @contextmanager
 def served(root: Path, home: Path) -> Iterator[Toy]:
     """The toy in a folder of its own, with a Prefect server."""
-    for name in ("flows", "stages", "data/sources", "presets"):
-        shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("prefect.yaml", "prefect.toml", "params.yaml", "ladder.yaml"):
-        shutil.copy(ROOT / name, root)
+    write_project(root, TOY_STAGE, toy_pipeline())
     (root / "metrics").mkdir()
-    (root / "toy.py").write_text(TOY_STAGE)
-    (root / "dvc.yaml").write_text(toy_pipeline())
     toy = Toy(root, environment(home))
     toy.order()
     for command in (["init", "-q", "."], ["add", "params.yaml"], ["commit", "-q", "-m", "toy"]):

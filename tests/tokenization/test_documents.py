@@ -68,9 +68,3 @@ def test_documents_are_those_of_the_plain_way(max_length: int, lowercase: bool) 
         assert documents.characters.tolist() == [document["characters"] for document in expected]
         assert documents.unknown == documents.ids.tolist().count(tokenizer.unknown)
     assert max_length == 64 or len(expected) > 150, "some are cut"
-
-
-def test_special_tokens_in_a_text_are_text() -> None:
-    pieces = tiny.tokenizer()
-    inner = Cutter.of(pieces, 32, Segmenter())(["the [MASK] [SEP] house"]).ids[1:-1]
-    assert not np.isin([pieces.mask, pieces.sep], inner).any()

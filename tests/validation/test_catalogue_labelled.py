@@ -13,11 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from adaptbert.errors import UserError
+from adaptbert.rows.targets import TARGETS
 from adaptbert.runtime.params import params_file as params
-from adaptbert.runtime.tracking.run import Run
 from adaptbert.validation.labelled_set import validate_labelled_set
 from adaptbert.validation.limits import Limits
 from stages.collect_task import CollectTaskParams, collect_task
+from tests.support import tiny
 from tests.support.imports import ROOT
 
 SPLITS = ("train", "dev", "test")
@@ -37,7 +38,6 @@ OUTPUT = {
     "spans": [["B-X", "O"], ["O", "B-Y"]],
     "tags": [["N", "V"], ["V", "N"]],
 }
-COLUMN = {"class": "label", "labels": "labels", "number": "value", "answer": "answers", "spans": "tags", "tags": "tags"}
 
 
 def row(kind: dict[str, Any], name: str, output: Any, **changes: Any) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def row(kind: dict[str, Any], name: str, output: Any, **changes: Any) -> dict[st
         "extractive_answer": {"context": f"The cat sat on {name}", "question": f"where is {name}"},
         "sequence_labelling": {"tokens": ["word", name]},
     }[kind["shape"]]
-    return {**inputs, COLUMN[kind["target"]]: output, **changes}
+    return {**inputs, TARGETS[kind["target"]].column: output, **changes}
 
 
 def good(kind: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
@@ -68,15 +68,6 @@ class Outcome(NamedTuple):
     kept: dict[str, list[dict[str, Any]]]
 
 
-class Silent(Run):
-    """Replaces the MLflow run."""
-
-    def __init__(self) -> None: ...
-    def set_tags(self, tags: Any) -> None: ...
-    def log_metrics(self, metrics: Any, step: int | None = None) -> None: ...
-    def log_artifact(self, path: Any) -> None: ...
-
-
 def outcome(folder: Path, values: dict[str, Any], files: dict[str, str], suffix: str, share: float) -> Outcome:
     """The files through collect_task and validation."""
     for split, content in files.items():
@@ -86,7 +77,7 @@ def outcome(folder: Path, values: dict[str, Any], files: dict[str, str], suffix:
     try:
         section = params.parse(CollectTaskParams, {"source": "files", **paths, **values}, "collect_task.x", Path("p"))
         places = {split: Path(path) for split, path in paths.items()}
-        collect_task(section, task="x", **places, out=raw, run=Silent())
+        collect_task(section, task="x", **places, out=raw, run=tiny.no_record())
     except UserError as error:
         return Outcome([str(error)], [], {}, {})
     manifest = json.loads((raw / "manifest.json").read_text(encoding="utf-8"))
@@ -261,7 +252,7 @@ def test_labels_that_are_renamed(tmp_path: Path, kind: dict[str, Any], outputs: 
     }
     result = outcome(tmp_path, {**kind, "map_labels": {"Neg": "neg"}}, rows, "jsonl", 0.0)
     assert result.errors == []
-    assert result.kept["test"][1][COLUMN[kind["target"]]] == expected
+    assert result.kept["test"][1][TARGETS[kind["target"]].column] == expected
     assert json.loads((tmp_path / "raw/manifest.json").read_text(encoding="utf-8"))["map_labels"] == {"Neg": "neg"}
 
 

@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 from adaptbert.rows.cleaning import name_key, seen, spelled
 from adaptbert.validation.label_audit import Labels, label_errors
 from tests.support import raw
-from tests.support.labelled_files import TAGS
+from tests.support.labelled_files import SPANS, TAGS
 from tests.validation.test_labelled_set import STRICT, codes, validated
 
 ALIKE = [
@@ -51,7 +51,7 @@ def test_labels_that_do_not(tmp_path: Path, one: str, other: str) -> None:
     assert validated(tmp_path, STRICT).errors == []
 
 
-@pytest.mark.parametrize(("layout", "more"), [(raw.SPANS, {"tag_scheme": "bio"}), (TAGS, {})])
+@pytest.mark.parametrize(("layout", "more"), [(SPANS, {"tag_scheme": "bio"}), (TAGS, {})])
 def test_types_of_spans_and_tags(tmp_path: Path, layout: Any, more: dict[str, Any]) -> None:
     """In one split as in two; the message names the type, without B-."""
     rows = [(["Ann", "Lee"], ["B-PER", "I-PER"]), (["Bob"], ["B-PER\u200b"])]

@@ -16,15 +16,10 @@ from adaptbert.validation.labelled_set import ValidatedSet, validate_labelled_se
 from adaptbert.validation.limits import Limits
 from adaptbert.validation.split import moved
 from tests.support import raw
+from tests.support.labelled_files import ANSWER, LABELS, NUMBER, SPANS, TAGS
+from tests.support.raw import STRICT
 
-STRICT = Limits(min_characters=2, max_characters=200, max_bad_fraction=0.01)
-LOOSE = Limits(min_characters=2, max_characters=200, max_bad_fraction=1.0)
-ANSWER, NUMBER = Layout("extractive_answer", "answer"), Layout("single_sentence", "number")
-PAIR, LABELS, TAGS = (
-    Layout("sentence_pair", "class"),
-    Layout("single_sentence", "labels"),
-    Layout("sequence_labelling", "tags"),
-)
+PAIR = Layout("sentence_pair", "class")
 
 
 def validated(folder: Path, splits: Any, layout: Layout, limits: Limits = STRICT, **about: Any) -> ValidatedSet:
@@ -33,13 +28,11 @@ def validated(folder: Path, splits: Any, layout: Layout, limits: Limits = STRICT
 
 
 def kept(folder: Path, split: str = "train") -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = pq.read_table(folder / f"kept/{split}.parquet").to_pylist()
-    return rows
+    return raw.rows(folder / f"kept/{split}.parquet")
 
 
 def rejected(folder: Path) -> list[tuple[str, int, int]]:
-    rows = pq.read_table(folder / "rejected.parquet").to_pylist()
-    return [(row["split"], row["line"], row["code"]) for row in rows]
+    return [(row["split"], row["line"], row["code"]) for row in raw.rows(folder / "rejected.parquet")]
 
 
 def task(folder: Path) -> dict[str, Any]:
@@ -107,7 +100,7 @@ def test_moved_answers_are_where_they_say(context: str, data: st.DataObject) -> 
 
 def test_an_answer_of_hidden_characters_is_rejected(tmp_path: Path) -> None:
     row = question_row("a\u200b b", "?", ("\u200b", 1))
-    validated(tmp_path, {**QUESTIONS, "train": [*QUESTIONS["train"], row]}, ANSWER, LOOSE, no_answer=False)
+    validated(tmp_path, {**QUESTIONS, "train": [*QUESTIONS["train"], row]}, ANSWER, raw.LIMITS, no_answer=False)
     assert rejected(tmp_path) == [("train", 3, 81)]
 
 
@@ -178,7 +171,7 @@ def test_regression(tmp_path: Path) -> None:
     assert validated(tmp_path, splits, NUMBER).errors == []
     assert (task(tmp_path)["labels"], task(tmp_path)["range"]) == ([], [-2.0, 9.0])
     splits["train"].append(("f", float("nan")))
-    validated(tmp_path, splits, NUMBER, LOOSE, range=[-2.0, 7.5])
+    validated(tmp_path, splits, NUMBER, raw.LIMITS, range=[-2.0, 7.5])
     assert rejected(tmp_path) == [("train", 3, 77), ("train", 4, 62)]
     assert task(tmp_path)["range"] == [-2.0, 1.5]
 
@@ -217,7 +210,7 @@ def tagged(scheme: str, rows: list[str]) -> dict[str, list[tuple[Any, ...]]]:
     [("io", "I-X I-X O I-Y"), ("bio", "B-X I-X O B-Y"), ("iob1", "I-X I-X O I-Y"), ("iobes", "B-X E-X O S-Y")],
 )
 def test_every_scheme_is_stored_as_bio(tmp_path: Path, scheme: str, row: str) -> None:
-    passed = validated(tmp_path, tagged(scheme, [row] * 4), raw.SPANS, tag_scheme=scheme)
+    passed = validated(tmp_path, tagged(scheme, [row] * 4), SPANS, tag_scheme=scheme)
     assert passed.errors == []
     assert [stored["tags"] for stored in kept(tmp_path)] == [["B-X", "I-X", "O", "B-Y"]] * 2
     assert task(tmp_path)["labels"] == ["X", "Y"]
@@ -226,10 +219,10 @@ def test_every_scheme_is_stored_as_bio(tmp_path: Path, scheme: str, row: str) ->
 def test_rows_that_break_the_scheme_are_rejected_or_repaired(tmp_path: Path) -> None:
     rows = tagged("bio", ["B-X O", "B-X O", *["B-X I-X"] * 4, "O I-X", "O X"])
     validated(
-        tmp_path, rows, raw.SPANS, Limits(min_characters=2, max_characters=99, max_bad_fraction=0.4), tag_scheme="bio"
+        tmp_path, rows, SPANS, Limits(min_characters=2, max_characters=99, max_bad_fraction=0.4), tag_scheme="bio"
     )
     assert rejected(tmp_path) == [("train", 5, 89), ("train", 6, 89)]
-    passed = validated(tmp_path, rows, raw.SPANS, LOOSE, tag_scheme="bio", repair_tags=True)
+    passed = validated(tmp_path, rows, SPANS, raw.LIMITS, tag_scheme="bio", repair_tags=True)
     assert rejected(tmp_path) == [("train", 6, 89)], "a tag of no scheme cannot be repaired"
     assert kept(tmp_path)[-1]["tags"] == ["O", "B-X"]
     assert passed.accounts["train"].warnings["tags_mended"] == 2
@@ -238,16 +231,16 @@ def test_rows_that_break_the_scheme_are_rejected_or_repaired(tmp_path: Path) -> 
 def test_another_scheme_is_named_even_where_tags_may_be_repaired(tmp_path: Path) -> None:
     rows = tagged("iob1", ["I-X I-X O", "I-X B-X O", "I-X I-X O", "O I-Y B-Y", "I-X B-X I-X"])
     for repair in (False, True):
-        errors = validated(tmp_path, rows, raw.SPANS, tag_scheme="bio", repair_tags=repair).errors
+        errors = validated(tmp_path, rows, SPANS, tag_scheme="bio", repair_tags=repair).errors
         message = "3 of 3 rows are not bio; they look like iob1\n  write tag_scheme: iob1"
         assert [error.code for error in errors if message in str(error)] == [90]
 
 
 def test_mixed_schemes_are_reported(tmp_path: Path) -> None:
     rows = tagged("bio", ["B-X I-X", "B-X I-X", "B-X I-X", "B-Y O", "I-X O"])
-    errors = validated(tmp_path, rows, raw.SPANS, tag_scheme="bio").errors
+    errors = validated(tmp_path, rows, SPANS, tag_scheme="bio").errors
     assert "1 of 3 rows are not bio, and no other scheme fits more: a mixture?\n  repair_tags: true" in str(errors[0])
-    assert validated(tmp_path, rows, raw.SPANS, tag_scheme="bio", repair_tags=True).errors == []
+    assert validated(tmp_path, rows, SPANS, tag_scheme="bio", repair_tags=True).errors == []
 
 
 @settings(max_examples=30, deadline=None)

@@ -12,7 +12,7 @@ from adaptbert.collection.readers.lines import MAX_LINE, read_lines
 from adaptbert.collection.user_files import Files
 from adaptbert.errors import BadData
 from adaptbert.rows.layout import CORPUS
-from tests.support.raw import CLASS
+from tests.support.labelled_files import CLASS
 from tests.support.reading import codes, collect, config, read, texts, write
 
 # --- lines and characters
@@ -112,13 +112,6 @@ def test_byte_order_mark_and_nul_are_stripped_and_counted(tmp_path: Path) -> Non
         rows, _, files = read(write(tmp_path / name, codecs.BOM_UTF8 + content.encode()))
         assert [row.values["text"] for row in rows] == [body], name
         assert files.warnings == {"byte-order marks removed": 1, "NUL bytes removed": 1}
-
-
-@pytest.mark.parametrize("encoding", ["gb18030", "big5", "cp1252", "utf-16", "utf-16-le", "utf-32", "UTF-8"])
-def test_declared_encodings(tmp_path: Path, encoding: str) -> None:
-    expected = ["“naïve”", "last"] if encoding == "cp1252" else ["三字\u3000經", "last"]
-    path = write(tmp_path / "a.txt", "\n".join(expected).encode(encoding))
-    assert texts(path, encoding=encoding) == expected
 
 
 def test_lone_surrogate_escapes_are_rejected(tmp_path: Path) -> None:

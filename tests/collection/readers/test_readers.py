@@ -13,7 +13,7 @@ from adaptbert.collection.readers.records import Row
 from adaptbert.collection.source_config import SourceConfig
 from adaptbert.errors import BadData, UserError
 from adaptbert.rows.layout import Layout
-from tests.support.labelled_files import ANSWER, CLASS, FOUR, LABELS, PAIR, SPANS, TAGS, load, problems, squad, values
+from tests.support.labelled_files import ANSWER, CLASS, LABELS, PAIR, SPANS, TAGS, load, problems, values
 
 # --- columns
 
@@ -66,6 +66,21 @@ def test_tags_under_another_name(tmp_path: Path) -> None:
     assert values(rows) == [{"tokens": ["a"], "tags": ["DET"]}]
 
 
+FOUR = """-DOCSTART- -X- -X- O
+
+EU NNP B-NP B-ORG
+rejects VBZ B-VP O
+
+-DOCSTART- -X- -X- O
+
+Peter NNP B-NP B-PER
+
+
+Paris NNP B-NP
+Rome NNP B-NP B-LOC
+"""
+
+
 def test_conll_of_four_columns(tmp_path: Path) -> None:
     rows, bad, _ = load(tmp_path / "a.conll", SPANS, FOUR, columns={"group": "document"})
     assert [(row.id, row.line, row.values, row.group) for row in rows] == [
@@ -108,6 +123,10 @@ def test_conll_that_is_none(tmp_path: Path) -> None:
         load(tmp_path / "a.conll", SPANS, "a O\n", columns={"tags": "5"})
     with pytest.raises(BadData, match=r"AB-016 .*0 sentences"):
         load(tmp_path / "a.conll", SPANS, "-DOCSTART- O\n\n\n")
+
+
+def squad(*questions: dict[str, Any]) -> dict[str, Any]:
+    return {"version": "v2.0", "data": [{"title": "T", "paragraphs": [{"context": "The cat sat", "qas": questions}]}]}
 
 
 def test_squad(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from adaptbert.collection.readers.lines import MAX_LINE
 from adaptbert.collection.user_files import Files
 from adaptbert.errors import BadData, Several, UserError
 from adaptbert.rows.layout import CORPUS
-from tests.support.raw import CLASS
+from tests.support.labelled_files import CLASS
 from tests.support.reading import MANY, config, parquet, read, write
 
 ZIP = io.BytesIO()

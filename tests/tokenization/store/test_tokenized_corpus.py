@@ -34,19 +34,6 @@ def test_round_trip(tmp_path: Path) -> None:
     assert corpus.texts == [{"name": "general", "digest": facts["digest"], "tokens": facts["tokens"]}]
 
 
-def test_word_starts_are_the_starts_of_words(tmp_path: Path) -> None:
-    pieces = tiny.tokenizer()
-    rows = tiny.rows("domain", 40)
-    write(tmp_path / "domain", rows, pieces, 128)
-    corpus = TokenizedCorpus.load(tmp_path / "domain")
-    for number, (_, text) in enumerate(rows):
-        flat = corpus.read(np.array([number]))
-        tokens = [pieces.tokens[token] for token in flat.ids]
-        # A piece that goes on a word is written ## in this kind of vocabulary.
-        assert flat.word_starts.tolist() == [not token.startswith("##") for token in tokens], text
-    assert not corpus.read(np.arange(40)).word_starts.all()
-
-
 @pytest.mark.parametrize("max_length", [8, 10, 17])
 def test_long_texts_are_cut_between_words(tmp_path: Path, max_length: int) -> None:
     pieces = tiny.tokenizer()
@@ -75,12 +62,6 @@ def test_a_word_longer_than_a_document_is_cut(tmp_path: Path) -> None:
     flat = corpus.read(np.arange(len(corpus.lengths)))
     assert int(corpus.characters.sum()) == len(word)
     assert int((~np.isin(flat.ids, [pieces.cls, pieces.sep])).sum()) == len(pieces.encode([word])[0].ids)
-
-
-def test_an_empty_text_is_no_document(tmp_path: Path) -> None:
-    write(tmp_path / "some", [("a", ""), ("b", "the house"), ("c", "\u200b")], tiny.tokenizer(), 16)
-    corpus = TokenizedCorpus.load(tmp_path / "some")
-    assert len(corpus.lengths) == 1
 
 
 def test_equal_text_gives_equal_bytes_and_another_id_another_digest(tmp_path: Path) -> None:
@@ -142,13 +123,6 @@ def test_who_is_held_out_does_not_depend_on_the_rest() -> None:
     assert small < large
     assert is_heldout("text-11", 0.02) is is_heldout("text-11", 0.02)
     assert sorted(small)[:3] == ["text-1020", "text-1048", "text-1066"], "on every machine and in every version"
-
-
-def test_a_vocabulary_that_does_not_fit(tmp_path: Path) -> None:
-    rows = [(str(number), "ⴰⵎⴰⵣⵉⵖ ⵜⴰⵎⴰⵣⵉⵖⵜ the") for number in range(10)]
-    with pytest.raises(BadData, match=r"AB-025 .*/tifinagh: unk rate 66.7% > 20 %: vocabulary does not fit this text"):
-        write(tmp_path / "tifinagh", rows, tiny.tokenizer(), 32)
-    assert list(tmp_path.iterdir()) == [], "nothing is left"
 
 
 @pytest.mark.parametrize("rows", [[], [("a", ""), ("b", " \u200b")]])

@@ -8,20 +8,21 @@ import pytest
 
 from adaptbert.errors import BadData
 from adaptbert.rows.layout import Layout
-from tests.support.labelled_files import (
-    CLASS,
-    LABELS,
-    NUMBER,
-    SPANS,
-    load,
-    problems,
-    result,
-    studio,
-    two_controls,
-    values,
-)
+from tests.support.labelled_files import CLASS, LABELS, NUMBER, SPANS, load, problems, values
 
-# --- doccano and Label Studio
+
+def studio(*results: dict[str, Any], **task: Any) -> dict[str, Any]:
+    return {"id": 7, "data": {"text": "Ann 😀 Paris"}, "annotations": [{"result": list(results)}], **task}
+
+
+def result(name: str, **value: Any) -> dict[str, Any]:
+    return {"from_name": name, "to_name": "text", "value": value}
+
+
+def two_controls(**data: str) -> list[dict[str, Any]]:
+    """Spans under `label` and `term`, choices under `mood`."""
+    spans = [result(name, start=0, end=3, labels=[name.upper()]) for name in ("label", "term")]
+    return [{"id": 7, "data": data, "annotations": [{"result": [*spans, result("mood", choices=["pos"])]}]}]
 
 
 def test_doccano_labels(tmp_path: Path) -> None:
