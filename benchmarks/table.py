@@ -193,16 +193,13 @@ def _shown(marks: Results) -> Results:
 
 
 def same_results(results: Results) -> str:
-    """What two commits have in common, a row a kind, and what differs on purpose."""
+    """What two commits have in common, a row a kind."""
     columns = ("compared", "equal", "mapped", "gone", "new", "changed")
     rows = [[kind, *(f"{counts.get(name, 0):,}" for name in columns)] for kind, counts in results["kinds"].items()]
-    entries = [
-        [entry["section"], f"`{entry['pattern']}`".replace("|", r"\|"), f"{entry['values']:,}", entry["why"]]
-        for entry in results["table"]
-    ]
-    about = f"`{results['old'][:7]}` and `{results['new'][:7]}`; nothing differs that has no entry."
-    parts = [_markdown(["kind", *columns], rows), about]
-    return "\n\n".join([*parts, _markdown(["on purpose", "pattern", "values", "why"], entries)] if entries else parts)
+    about = (
+        f"`{results['old'][:7]}` and `{results['new'][:7]}`; `benchmarks/same_results/names.yaml` names what differs."
+    )
+    return f"{_markdown(['kind', *columns], rows)}\n\n{about}"
 
 
 # A new benchmark gets a line here.
