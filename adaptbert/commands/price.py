@@ -9,7 +9,6 @@ from adaptbert.commands.errors import user_errors
 
 
 def price(
-    start: Annotated[str | None, typer.Option(help="A start of params.yaml; default: the only one.")] = None,
     steps: Annotated[int, typer.Option(min=10, max=10_000, help="Optimizer steps that are timed.")] = 50,
 ) -> None:
     """Say what each step would cost.
@@ -19,7 +18,7 @@ def price(
     """
     from rich.console import Console
 
-    from adaptbert.project.price import prices, table, tokenized_start
+    from adaptbert.project.price import prices, table
     from adaptbert.runtime import signals
     from adaptbert.runtime.stage import quieten
 
@@ -27,7 +26,7 @@ def price(
     signals.raise_at_once()
     with user_errors():
         try:
-            priced = prices(tokenized_start(start), steps)
+            priced = prices(steps)
         except signals.Interrupted as interrupted:
             print(f"{interrupted}; nothing was written", file=sys.stderr)
             raise typer.Exit(interrupted.exit_code) from None

@@ -4,17 +4,25 @@ import json
 import re
 import shutil
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from adaptbert.base import expansion
 from adaptbert.base.files import write_json
+from adaptbert.finetuning.seed_inputs import HeldOutRows, SeedInputs, flop_of
+from adaptbert.finetuning.seed_run import train_seed
+from adaptbert.finetuning.tasks.shapes import shape_of
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.flops import training_flop
-from adaptbert.project.price import Price, prices, tokenized_start
+from adaptbert.project.price import Price, prices
+from adaptbert.rows import labelled_set
+from adaptbert.rows.task_description import TaskDescription
 from adaptbert.runtime.params import expanded_ladder
 from adaptbert.runtime.params import params_file as params
+from adaptbert.training.savepoints import Savepoints
 from tests.support import tiny, tiny_tasks
 from tests.support.commands import run
 from tests.support.imports import ROOT
@@ -70,7 +78,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def priced() -> dict[tuple[str, str], Price]:
-    return {(each.step, each.text): each for each in prices(tokenized_start(None), steps=3)}
+    return {(each.step, each.text): each for each in prices(steps=3)}
 
 
 def test_each_step_that_is_due_with_its_draws_and_seeds(project: Path) -> None:
@@ -119,15 +127,13 @@ def test_before_the_first_rung_general_pre_training_has_a_price(project: Path) -
 def test_the_table_ends_with_sums(project: Path) -> None:
     done = run("price", "--steps", "10")
     assert done.exit_code == 0, done.output
-    for task in TASKS:
-        assert f"timing the fine-tuning of {task}: 5 steps, then 20 that count" in done.output
     lines = [re.split(r"\s{2,}", line.strip()) for line in done.output.splitlines()]
     (header,) = [place for place, line in enumerate(lines) if "trainings" in line]
-    assert lines[header] == ["step", "text or task", "trainings", "tokens", "TFLOP", "minutes"]
+    assert lines[header] == ["step", "text or task", "start", "trainings", "tokens", "TFLOP", "minutes"]
     (everything,) = [line for line in lines if line[0] == "all"]
-    rows = [line for line in lines[header + 2 :] if len(line) == 6]
-    assert [row[:3] for row in rows] == [[*key, str(each.trainings)] for key, each in priced().items()]
-    assert int(everything[1]) == sum(int(row[2]) for row in rows)
+    rows = [line for line in lines[header + 2 :] if len(line) == 7]
+    assert [row[:4] for row in rows] == [[*key, "small", str(each.trainings)] for key, each in priced().items()]
+    assert int(everything[1]) == sum(int(row[3]) for row in rows)
     assert "Minutes are those of one device" in done.output
 
 
@@ -139,17 +145,31 @@ def test_text_that_is_not_tokenised_yet(project: Path) -> None:
     assert "dvc repro tokenize@small" in done.stderr
 
 
-def test_an_unknown_start_and_several_of_which_none_is_named(
-    project: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    done = run("price", "--start", "smal")
-    assert (done.exit_code, done.stderr.count("AB-")) == (78, 1)
-    assert "AB-099 --start: no start 'smal' (did you mean 'small'?)" in done.stderr
-
-    monkeypatch.chdir(root := tmp_path_factory.mktemp("two"))
+def test_every_start_has_a_price(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     one = document()["ladder"]["starts"]["small"]
-    tokenized_project(root, document(starts={"small": one, "other": one}))
-    done = run("price")
-    assert (done.exit_code, done.stderr.count("AB-")) == (78, 1)
-    assert "there are 2 starts: small, other" in done.stderr
-    assert "adaptbert price --start small" in done.stderr
+    tokenized_project(tmp_path, document(starts={"small": one, "other": one}))
+    for kind in ("tokenized", "tokenizer"):
+        shutil.copytree(tmp_path / f"data/{kind}/small", tmp_path / f"data/{kind}/other")
+    of = {start: [each[:2] for each in prices(steps=3) if each.start == start] for start in ("small", "other")}
+    assert of["small"] == of["other"] != []
+
+
+def test_tokens_and_operations_of_fine_tuning_are_those_of_a_run(project: Path) -> None:
+    """What is counted without training against what the trainer of a cell counts."""
+    tiny.pretrained(project / "models/pretrain/small")
+    write_json(project / "metrics/pretrain/small.json", {})
+    start, folder = Checkpoint.load(project / "models/pretrain/small"), project / "data/validated/tasks/mention"
+    cell = next(cell for cell in expansion.read().finetune.values() if cell.task == "mention")
+    values = import_module("stages.finetune").STAGE.params_of(
+        params.read(Path("params.yaml")), cell.names(), "params.yaml"
+    )
+    described, rows = TaskDescription.read(folder), labelled_set.split(folder, "train")
+    shape = shape_of(described, values.options())
+    held_out = HeldOutRows(folder, lambda some: shape.examples(some, start.tokenizer, values.max_length))
+    request = SeedInputs(start, described, rows, held_out).of(values.seeds[0], values)
+    trained = train_seed(request, values.seeds[0], Savepoints(project / "points"), tiny.no_record())
+    counts = trained.fitted.counts
+    due = priced()["finetune", "mention"]
+    assert due.tokens / due.trainings == pytest.approx(counts["tokens"], rel=0.05)
+    assert due.tflop / due.trainings == pytest.approx(flop_of(values, start.config(), counts) / 1e12, rel=0.05)
