@@ -9,7 +9,7 @@ from typing import Any, Literal
 from adaptbert.base.expansion import Expansion
 from adaptbert.base.files import read_json
 from adaptbert.base.ladder import GENERAL
-from adaptbert.comparison.cells import Cells, cells_of, read_arm, tempered
+from adaptbert.comparison.cells import Cells, cells_of, read_arm
 from adaptbert.comparison.evaluation.baselines import on_the_labels_of
 from adaptbert.comparison.evaluation.embeddings import Embeddings
 from adaptbert.comparison.evaluation.inspection import inspect_cells
@@ -214,7 +214,6 @@ def _task(
         inspection=inspect_cells(predicted, described.target)
         if predicted and all(path.is_file() for path in predicted)
         else None,
-        tempered=tempered({draw: trained[key].seeds for draw, key in of_chosen.items()}),
         scattered=[arm for arm in climbs if arm in of_task.study.scattered],
         advice=advice_of(compared, {role(climbs[arm]) for arm in variants}, named, ladder),
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 from statistics import mean
 
 from adaptbert.base.expansion import Cell, Expansion
-from adaptbert.comparison.records import Arm, LearningPoint, Search, Tempered
+from adaptbert.comparison.records import Arm, LearningPoint, Search
 from adaptbert.comparison.rungs import Cost, Rung
 from adaptbert.comparison.statistics.intervals import mean_interval
 from adaptbert.comparison.statistics.study import Study
@@ -41,19 +41,6 @@ def cells_of(ladder: Expansion, metrics: Path, task: str, start: str) -> Cells:
     paths = {key: metrics / "finetune" / f"{key}.json" for key in planned}
     trained = {key: CellMetrics.read(path) for key, path in paths.items() if path.is_file()}
     return Cells(task, start, planned, trained)
-
-
-def tempered(draws: Mapping[int, Sequence[SeedMetrics]]) -> Tempered | None:
-    """The effect of the temperatures of an arm; None where rows are not classified.
-
-    Args:
-        draws: draw -> its seeds.
-    """
-    runs = {(draw, seed.seed): seed for draw, seeds in draws.items() for seed in seeds}
-    errors = [seed.ece_tempered for seed in runs.values() if seed.ece_tempered is not None]
-    if not errors or len(errors) < len(runs):  # only classified rows have one
-        return None
-    return Tempered({run: float(seed.tuned["temperature"]) for run, seed in runs.items()}, sum(errors) / len(errors))
 
 
 def read_arm(arm: str, cells: Cells, rungs: Mapping[str, Rung], metric: str, study: Study) -> Arm:

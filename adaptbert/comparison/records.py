@@ -141,19 +141,6 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Tempered:
-    """The effect of a temperature, fitted on dev, on the confidences of a cell (adaptbert.finetuning.temperature).
-
-    Attributes:
-        temperatures: (draw, seed) -> its temperature.
-        ece: expected calibration error of the test rows with it, as `Calibration.ece` is without; mean over runs.
-    """
-
-    temperatures: dict[tuple[int, int], float]
-    ece: float
-
-
-@dataclass(frozen=True)
 class Task:
     """One task with all its arms from one start.
 
@@ -166,7 +153,6 @@ class Task:
         baseline_rows: the first of these rows, on which the baselines were fitted.
         chosen: the arm with the best mean score on the dev split; the test split is not considered.
         inspection: of the chosen arm, all its draws; None without its predictions.
-        tempered: of the chosen arm; None where rows are not classified.
         scattered: arms whose runs lie clearly further apart than those of the others, so that each is judged by its own
             spread.
         advice: which further arms would be compared with those that are in no step.
@@ -191,7 +177,6 @@ class Task:
     steps: list[Step]
     chosen: str | None
     inspection: Inspection | None
-    tempered: Tempered | None = None
     scattered: list[str] = field(default_factory=list)
     advice: list[Advice] = field(default_factory=list)
     test_groups: int | None = None

@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 
 from adaptbert.base.record import CurvePoint
-from adaptbert.finetuning import temperature
 from adaptbert.finetuning.metrics.cell_metrics import Cost, SeedMetrics
 from adaptbert.finetuning.module import FineTuning, LabelledBatches, UnfreezingBatches, logits
 from adaptbert.finetuning.options.freezing import freeze
@@ -112,7 +111,6 @@ def score_seed(request: SeedRun, trained: TrainedSeed) -> ScoredSeed:
         test=shape.score(gold, answers),
         dev=trained.dev,
         tuned=tuned,
-        **temperature.judged(shape, rows, examples, scores, tuned),
         degenerate=shape.is_degenerate(answers),
         cut=request.examples.cut,
         kept_step=trained.fitted.step if early else None,
@@ -171,7 +169,6 @@ def _measured_at(request: SeedRun, model: Any, shape: Shape) -> dict[int, Measur
         scores = logits(model, shape, examples, request.params.block_size, request.params.precision)
         tuned = shape.tune(rows, examples, scores)
         answers, _ = shape.answers(rows, examples, scores, tuned)
-        tuned |= temperature.fitted(shape, rows, examples, scores)
         dev = shape.score(shape.gold(rows), answers)
         return {f"dev/{name}": value for name, value in dev.items()} | {
             f"{TUNED}{name}": value for name, value in tuned.items()

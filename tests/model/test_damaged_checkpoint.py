@@ -143,7 +143,7 @@ IN_CARD: list[tuple[dict[str, Any], int, str]] = [
     ({"task__labels": ["prose", "code"]}, 134, "not those of card.json"),
     ({"task__max_length": 512}, 122, "task.max_length 512, but the encoder reads 64"),
     ({"task__max_length": -1}, 122, "task.max_length"),
-    ({"task__tuned": {"temperature": "hot"}}, 122, "task.tuned.temperature"),
+    ({"task__tuned": {"threshold": "hot"}}, 122, "task.tuned.threshold"),
     ({"task__replace": [["("]]}, 122, "task.replace"),
 ]  # fmt: skip
 

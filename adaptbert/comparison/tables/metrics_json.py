@@ -125,10 +125,6 @@ def _inspection(inspection: Inspection, task: Task) -> dict[str, Any]:
     if calibration is not None:
         values["ece"] = _round(calibration.ece)
         values["ece_width"] = _round(calibration.ece_width)
-        if task.tempered is not None:
-            values["ece_tempered"] = _round(task.tempered.ece)
-            temperatures = task.tempered.temperatures
-            values["temperatures"] = [[*run, _round(temperature)] for run, temperature in temperatures.items()]
         values["brier"] = _round(calibration.brier)
         values["ece_by_chance"] = [_round(calibration.chance)]
         values["curve"] = [[part.count, _round(part.confidence), _round(part.accuracy)] for part in calibration.curve]

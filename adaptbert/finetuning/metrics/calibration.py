@@ -1,12 +1,11 @@
-"""Calibration of predicted probabilities: reliability curve, ECE, Brier score, temperature.
+"""Calibration of predicted probabilities: reliability curve, ECE, Brier score.
 
-Everything here is about binary statements: "this row has this label" (binary, multi-label: flatten), or "the first
-choice is right" (multi-class: `top_choice`; all labels of a multi-label row: `every_choice`).
+Everything here is about binary statements: "the whole answer to this row is right".
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +16,6 @@ Bins = Literal["mass", "width"]
 
 BINS = 15
 """As in Guo et al. 2017."""
-TEMPERATURES = (0.01, 100.0)
-"""Bounds of the fit: at the lower one every first choice is certain, at the upper one all classes are equal."""
 
 
 @dataclass(frozen=True)
@@ -34,17 +31,6 @@ class Bin:
     confidence: float
     accuracy: float
     spread: float
-
-
-def top_choice(probabilities: Floats, targets: NDArray[np.int64]) -> tuple[Floats, Bools]:
-    """The highest probability and whether its class is right: (rows, classes), (rows,) -> (rows,), (rows,)."""
-    return probabilities.max(-1), probabilities.argmax(-1) == targets
-
-
-def every_choice(probabilities: Floats, targets: NDArray[Any]) -> tuple[Floats, Bools]:
-    """The lowest confidence of a row's decisions, and whether all are right: twice (rows, labels) -> (rows,)."""
-    sure = np.maximum(probabilities, 1 - probabilities).min(-1)
-    return sure, ((probabilities > 0.5) == targets.astype(bool)).all(-1)
 
 
 def reliability(confidence: Floats, correct: Bools, bins: int, equal: Bins) -> list[Bin]:
@@ -97,36 +83,3 @@ def brier_score(probabilities: Floats, targets: Bools) -> float:
     from sklearn.metrics import brier_score_loss
 
     return float(brier_score_loss(targets.astype(bool), probabilities))
-
-
-def fit_temperature(logits: Floats, targets: NDArray[Any]) -> float:
-    """The T for which logits / T give the rows the highest likelihood (Guo et al. 2017, section 4.2).
-
-    Above 1 the model was overconfident. The order of the logits, and so every answer, is unchanged.
-
-    Args:
-        logits: of rows that the model was not trained on. (rows, classes) with `targets` (rows,), the numbers of the
-            classes; or with `targets` of the same shape (binary, multi-label), where each is a decision of its own.
-    """
-    from scipy import optimize
-
-    binary = logits.shape == targets.shape
-
-    def loss(log_temperature: float) -> float:
-        scaled = logits / np.exp(log_temperature)
-        return _binary_loss(scaled, targets) if binary else _class_loss(scaled, targets)
-
-    # Convex in 1 / T, so that there is one minimum over log T.
-    low, high = np.log(TEMPERATURES)
-    minimum = optimize.minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 1e-6})
-    return float(np.exp(minimum.x))
-
-
-def _class_loss(logits: Floats, targets: NDArray[np.int64]) -> float:
-    from scipy.special import logsumexp
-
-    return float((logsumexp(logits, axis=-1) - logits[np.arange(len(logits)), targets]).mean())
-
-
-def _binary_loss(logits: Floats, targets: NDArray[Any]) -> float:
-    return float((np.logaddexp(0, logits) - targets * logits).mean())

@@ -59,9 +59,6 @@ class SeedMetrics(_Scored):
     """Of the weights that are kept."""
     tuned: dict[str, Number]
     """Values chosen on dev."""
-    ece: float | None = None
-    """Expected calibration error on test, where rows are classified; and with the temperature."""
-    ece_tempered: float | None = None
     degenerate: bool
     """Whether all answers are the same."""
     cut: int

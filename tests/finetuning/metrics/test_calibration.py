@@ -1,23 +1,20 @@
-"""Calibration finds the truth of simulated predictions: chances that are true, and temperatures that are known."""
+"""Calibration finds the truth of simulated predictions: chances that are true."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from scipy.special import expit, softmax
+from scipy.special import softmax
 from sklearn.calibration import calibration_curve
 from torch import as_tensor
 from torchmetrics.functional.classification import binary_calibration_error
 
 from adaptbert.finetuning.metrics.calibration import (
-    TEMPERATURES,
     Bin,
     chance_error,
     expected_calibration_error,
-    fit_temperature,
     reliability,
-    top_choice,
 )
 
 
@@ -35,7 +32,8 @@ def test_true_chances_have_the_error_of_chance_alone(rows: int, equal: str) -> N
     errors, foretold = [], []
     for seed in range(60):
         logits, targets = drawn(rows, 5, seed)
-        curve = reliability(*top_choice(softmax(logits, -1), targets), 15, equal)  # type: ignore[arg-type]
+        chances = softmax(logits, -1)
+        curve = reliability(chances.max(-1), chances.argmax(-1) == targets, 15, equal)  # type: ignore[arg-type]
         errors.append(expected_calibration_error(curve))
         foretold.append(chance_error(curve))
     assert np.mean(errors) == pytest.approx(np.mean(foretold), rel=0.08)
@@ -81,19 +79,3 @@ def test_bins_of_equal_mass_contain_every_statement_once() -> None:
     assert [part.confidence for part in curve] == sorted(part.confidence for part in curve)
     assert sum(part.count * part.confidence for part in curve) == pytest.approx(confidence.sum())
     assert len(reliability(confidence[:4], np.ones(4, bool), 10, "mass")) == 4, "no empty bins"
-
-
-@pytest.mark.parametrize("temperature", [0.4, 1.0, 2.5])
-@pytest.mark.parametrize("kind", ["classes", "labels", "binary"])
-def test_a_known_temperature_is_recovered(temperature: float, kind: str) -> None:
-    logits, targets = drawn(20_000, 4, 3)
-    if kind != "classes":
-        logits = logits[:, :1] if kind == "binary" else logits
-        targets = (np.random.default_rng(4).random(logits.shape) < expit(logits)).astype(np.int64)
-    assert fit_temperature(temperature * logits, targets) == pytest.approx(temperature, rel=0.03)
-
-
-def test_rows_without_a_mistake_have_a_temperature_all_the_same() -> None:
-    logits = np.array([[5.0, 0.0], [0.0, 5.0]])
-    assert TEMPERATURES[0] < fit_temperature(logits, np.array([0, 1])) < 0.2
-    assert 20 < fit_temperature(logits, np.array([1, 0])) < TEMPERATURES[1]

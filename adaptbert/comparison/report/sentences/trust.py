@@ -59,23 +59,6 @@ def calibration(task: Task) -> Words | None:
             f"期望校准误差：等量分箱 {ece}（等宽分箱 {width}）；校准完美的模型仅因偶然也会有 {chance}。"
             f"Brier 分数：{brier}。",
         )
-        + _tempered(task, ece)
-    )
-
-
-def _tempered(task: Task, before: str) -> Words:
-    """The effect of temperature scaling, fitted on the dev split, on the calibration error."""
-    if task.tempered is None:
-        return Words("", "")
-    temperatures = sorted(task.tempered.temperatures.values())
-    low, high, after = f"{temperatures[0]:.2f}", f"{temperatures[-1]:.2f}", at_least(100 * task.tempered.ece, 1)
-    values = Words(low, low) if low == high else Words(f"{low} to {high}", f"{low} 到 {high}")
-    return Words(
-        f"Temperature scaling, fitted on the dev split ({values.en}; above 1 means overconfident), changes the error "
-        f"from {before} to {after} with equal-count bins. It changes no prediction and is not applied to the "
-        "confidences shown here.",
-        f"在开发集上拟合的温度缩放（{values.zh}，大于 1 表示过于自信）会把等量分箱的误差从 {before} 变为 {after}。"
-        "它不改变任何预测，这里显示的置信度也未使用它。",
     )
 
 

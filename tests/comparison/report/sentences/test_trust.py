@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from adaptbert.comparison.records import Comparison, Task, Tempered
+from adaptbert.comparison.records import Comparison, Task
 from adaptbert.comparison.report.page import render
 from adaptbert.comparison.report.sentences import trust
 from adaptbert.comparison.report.terms import Words
@@ -36,21 +36,6 @@ def test_confidence_is_judged_by_more_than_chance(comparison: Comparison) -> Non
     assert "The model is overconfident." in unsure.en, "bins say little, and the means differ by three standard errors"
     near = calibrated(section, ece=0.05, chance=0.1, confidence=0.4, accuracy=0.35)
     assert "No miscalibration" in near.en
-
-
-def test_the_effect_of_a_temperature_is_reported(comparison: Comparison) -> None:
-    task = comparison.tasks[0]
-    assert "emperature" not in trust.calibration(task).en  # type: ignore[union-attr]
-    with_temperature = dataclasses.replace(task, tempered=Tempered({(1, 1): 1.306, (1, 2): 1.204}, 0.0312))
-    text = calibrated(with_temperature, ece=0.12)
-    assert "(1.20 to 1.31; above 1 means overconfident), changes the error from 12.0 to 3.1 with" in text.en
-    assert same_numbers(text)
-    once = calibrated(dataclasses.replace(with_temperature, tempered=Tempered({(1, 1): 1.5}, 0.0312)))
-    assert "(1.50; above" in once.en
-    table = summary(dataclasses.replace(comparison, tasks=[with_temperature, comparison.tasks[1]]))["inspection"]
-    assert table["section"]["small"]["ece_tempered"] == 0.0312
-    assert table["section"]["small"]["temperatures"] == [[1, 1, 1.306], [1, 2, 1.204]]
-    assert "ece_tempered" not in table["mention"]["small"]
 
 
 def beside(task: Task, score: float, gap: Difference, name: str = "tfidf_logistic") -> Task:
