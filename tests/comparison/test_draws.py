@@ -8,6 +8,7 @@ import pytest
 
 from adaptbert.base.files import read_json, write_json
 from adaptbert.comparison.records import Comparison
+from adaptbert.comparison.report import overview
 from adaptbert.comparison.report.page import render
 from adaptbert.comparison.rungs import Cost, grouped
 from adaptbert.comparison.tables.headlines import headlines
@@ -77,7 +78,7 @@ def test_the_draws_of_a_rung_stand_together(several: Comparison) -> None:
     assert groups["task_transfer/section-domain-base"].below == "domain_transfer/domain-base"
 
 
-def test_one_more_draw_costs_what_the_first_did(several_recipe: Simulated, several: Comparison, tmp_path: Path) -> None:
+def test_one_more_draw_costs_what_the_first_did(several_recipe: Simulated, several: Comparison) -> None:
     rungs = [rung for rung in several.rungs if rung.draw == 1]
     cells = [key for key, cell in several_recipe.ladder.finetune.items() if cell.draw == 1]
     assert (len(rungs), len(cells)) == (2 * 6, 2 * 2 * 4)
@@ -86,18 +87,20 @@ def test_one_more_draw_costs_what_the_first_did(several_recipe: Simulated, sever
         sum(rung.tokens for rung in rungs) + fine_tuning * 64_000,
         pytest.approx(sum(rung.tflop for rung in rungs) + fine_tuning * 0.4),
     )
-    holed = simulate(tmp_path, tasks=["section"])
-    holed.cell("domain").unlink()
-    assert compared(holed).one_more_draw is None
 
 
 def test_a_draw_without_metrics_is_missing_and_the_others_count(tmp_path: Path) -> None:
     made = simulate(tmp_path, tasks=["section"], draws=2)
-    holed = known(compared(made).tasks[0].arm("domain"))
+    whole = known(compared(made).tasks[0].arm("domain"))
     (made.root / "metrics/finetune/section-domain-small-2.json").unlink()
-    arm = known(compared(made).tasks[0].arm("domain"))
+    comparison = compared(made)
+    (task,) = comparison.tasks
+    arm = known(task.arm("domain"))
     assert (arm.planned, list(arm.by_draw)) == ([1, 2], [1])
-    assert arm.scores == holed.by_draw[1]
+    assert arm.scores == whole.by_draw[1]
+    verdicts = {step.name: (step.verdict, step.draws) for step in task.steps}
+    assert verdicts["domain_text"] == verdicts["task_transfer_after_domain"] == ("one_draw", 1)
+    assert overview.heading(comparison).en == "No step is shown to help"
 
 
 def test_the_files_for_programs_have_a_start_below_each_task(several: Comparison) -> None:

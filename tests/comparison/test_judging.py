@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from adaptbert.comparison.judging import judged
+from adaptbert.comparison.questions import PRIMARY
 from adaptbert.comparison.records import Comparison, Step
 from adaptbert.comparison.rungs import Cost
 from adaptbert.comparison.statistics.multiplicity import adjusted_p
@@ -86,6 +87,9 @@ def test_equal_arms_whose_draws_lie_apart_are_hardly_ever_shown_to_differ(tmp_pa
 def test_what_could_be_shown_is_known_of_every_step_with_an_interval(repeated: Comparison) -> None:
     for task in repeated.tasks:
         for step in task.steps:
+            assert step.primary == (step.name in PRIMARY)
+            assert (step.verdict == "descriptive") == (step.p_holm is None) == (not step.primary)
+            assert known(step.difference).low is not None, "what is only described has an interval as well"
             assert step.detectable is not None
             assert step.detectable.low < step.detectable.value < step.detectable.high
             is_open = step.verdict in ("undecided", "no_worse")
@@ -126,6 +130,7 @@ def test_an_effect_on_several_tasks_is_counted_with_draws_alone(repeated: Compar
     text, task_step = repeated.on_several
     assert (text.question, text.start, text.tasks, text.gains, text.losses) == ("domain_text", "small", 2, 2, 0)
     assert (task_step.question, task_step.gains, task_step.losses) == ("task_transfer_after_domain", 0, 0)
+    assert {known(task.step("domain_text")).verdict for task in repeated.tasks} == {"worth_it"}
     assert comparison.on_several == []
 
 

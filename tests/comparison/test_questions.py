@@ -8,8 +8,6 @@ import pytest
 
 from adaptbert.base.ladder import Climb
 from adaptbert.comparison.questions import (
-    AGAIN,
-    PRIMARY,
     QUESTIONS,
     ROLES,
     Advice,
@@ -19,8 +17,7 @@ from adaptbert.comparison.questions import (
     uncompared,
     without_variants,
 )
-from adaptbert.comparison.records import Comparison, Task
-from adaptbert.comparison.report import terms as words
+from adaptbert.comparison.records import Task
 from adaptbert.comparison.report.page import render
 from adaptbert.comparison.report.sentences import steps as sentences
 from adaptbert.comparison.report.sentences import tasks as task_sentences
@@ -75,7 +72,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Simulated:
 def test_a_role_is_what_the_weights_were_trained_on(climb: Climb, expected: str) -> None:
     assert role(climb) == expected
     assert expected in ROLES
-    assert expected in words.ARMS
 
 
 def test_domain_transfer_of_random_weights_has_no_role_and_is_in_no_question() -> None:
@@ -88,8 +84,7 @@ def test_domain_transfer_of_random_weights_has_no_role_and_is_in_no_question() -
     }
 
 
-def test_every_question_has_words_and_is_answered_where_its_roles_exist() -> None:
-    assert {*QUESTIONS, AGAIN} == set(words.STEPS)
+def test_every_question_is_answered_where_its_roles_exist() -> None:
     arms = {
         "scratch": SCRATCH,
         "general": GENERAL,
@@ -220,17 +215,13 @@ def test_an_arm_outside_of_all_steps_is_named_beside_them(made: Simulated) -> No
     )
 
 
-def named_pair(made: Simulated, *primary: str, **arms: tuple[str, dict[str, str]]) -> Comparison:
-    """With a question of the user's own: task transfer with one text or with the other."""
-    questions = {"which_text": ("ours", "domain_task"), "of_no_task": ("ours", "absent")}
-    return compared(rearmed(made, arms), questions=questions, primary=primary or PRIMARY)
-
-
 def test_a_pair_that_params_name_is_a_step_like_others(tmp_path: Path) -> None:
+    """Task transfer with one text or with the other."""
     made = simulate(tmp_path, tasks=["section"])
     arms = {name: (name, ARMS[name]) for name in ("general", "domain", "domain_task")}
     arms["ours"] = ("task", {"domain_transfer": "law", "task_transfer": "own"})
-    comparison = named_pair(made, **arms)
+    questions = {"which_text": ("ours", "domain_task"), "of_no_task": ("ours", "absent")}
+    comparison = compared(rearmed(made, arms), questions=questions)
     (task,) = comparison.tasks
     assert [step.name for step in task.steps] == ["domain_transfer", "task_transfer_after_domain", "which_text"]
     step = known(task.step("which_text"))
@@ -252,8 +243,6 @@ def test_a_pair_that_params_name_is_a_step_like_others(tmp_path: Path) -> None:
     assert f"{100 * step.difference.mean:+.1f}".replace("-", "−") in last
     assert '<b><span lang="en">which_text</span>' in page[page.index('id="task-section"') :]
     assert "compared with no other arm" not in page, "ours is, in a question of its own"
-    primary = known(named_pair(made, "which_text", **arms).tasks[0].step("which_text"))
-    assert (primary.primary, primary.verdict) == (True, "one_draw"), "params.yaml may make it a primary one"
 
 
 def test_a_named_pair_of_one_rung_needs_no_draws(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from adaptbert.base.files import read_json, write_json
 from adaptbert.comparison.records import Comparison, OnSeveralTasks
 from adaptbert.comparison.report import overview, terms
 from adaptbert.comparison.report.page import render
-from adaptbert.comparison.report.sentences import captions, repetition, trust
+from adaptbert.comparison.report.sentences import captions, repetition
 from adaptbert.comparison.report.sentences import tasks as task_sentences
 from adaptbert.comparison.statistics.intervals import Difference, Interval
 from adaptbert.comparison.statistics.verdicts import Verdict
@@ -20,7 +20,7 @@ from adaptbert.comparison.tables.text_table import comparison_table
 from tests.support.judged_steps import answered, difference
 from tests.support.known import known
 from tests.support.page_reader import same_numbers, seen
-from tests.support.simulated import ARMS, compared, rearmed, simulate
+from tests.support.simulated import ARMS, Simulated, compared, rearmed, simulate
 
 
 @pytest.fixture(scope="module")
@@ -146,14 +146,10 @@ def test_the_matrix_has_every_interval_and_verdicts_of_primary_questions_alone(r
     assert why.zh in page
 
 
-def test_steps_are_named_by_the_arms_own_names(tmp_path: Path) -> None:
+def test_steps_are_named_by_the_arms_own_names(made: Simulated) -> None:
     """No arm of this task is called by its role."""
     roles = {"domain_task": "mine", "domain": "base", "general_long": "longer", "general": "plain"}
-    made = rearmed(
-        simulate(tmp_path, tasks=["section"]),
-        {own: (role, ARMS[role]) for role, own in roles.items()},
-    )
-    comparison = compared(made)
+    comparison = compared(rearmed(made, {own: (role, ARMS[role]) for role, own in roles.items()}))
     assert comparison.tasks[0].advice == []
     rows = {row.name.en: row.arms for row in overview.matrix(comparison)}
     assert rows["Task transfer after domain (mine)"] == ["mine − base"]
@@ -192,10 +188,6 @@ def test_the_best_baseline_is_on_the_card(comparison: Comparison, gap: Differenc
     assert "<b>43.7</b>" in card
     assert "TF-IDF + logistic regression" in card
     assert standing in card
-    alone = dataclasses.replace(task, baselines={"majority": scores["majority"]}, beside_baselines={"majority": gap})
-    assert trust.against_baselines(alone, 0.95).en.startswith(
-        "The only baseline on the test split (most frequent label"
-    )
 
 
 def test_a_page_has_one_kind_of_minus(comparison: Comparison) -> None:
@@ -231,12 +223,12 @@ def test_intervals_end_where_scores_end(tmp_path: Path) -> None:
             assert 0 <= known(arm.interval.low) < known(arm.interval.high) <= 1
 
 
-def test_a_single_result_was_not_chosen(one_arm: Comparison, tmp_path: Path) -> None:
+def test_a_single_result_was_not_chosen(one_arm: Comparison, comparison: Comparison) -> None:
     assert task_sentences.best(one_arm.tasks[0], 0.95).en.startswith("The only arm with a result is domain;")
     assert "✓" not in captions.arms(one_arm.tasks[0], 0.95).en
-    several = compared(simulate(tmp_path, tasks=["section"]))
-    assert "✓: best on dev; test scores are not considered." in captions.arms(several.tasks[0], 0.95).en
-    assert "Dashed" not in captions.arms(dataclasses.replace(several.tasks[0], baselines={}), 0.95).en
+    several = comparison.tasks[0]
+    assert "✓: best on dev; test scores are not considered." in captions.arms(several, 0.95).en
+    assert "Dashed" not in captions.arms(dataclasses.replace(several, baselines={}), 0.95).en
 
 
 def test_arms_that_are_equal_on_dev_are_reported_as_equal(comparison: Comparison) -> None:

@@ -95,9 +95,8 @@ def test_a_score_that_is_equal_for_all_seeds_has_an_interval_over_test_rows(alik
     assert f"on these weights, {task.chosen} scores lower" in trust.against_baselines(task, 0.95).en, "rows suffice"
 
 
-def test_seeds_that_do_not_differ_and_unknown_answers_have_no_interval(tmp_path: Path) -> None:
+def test_seeds_that_do_not_differ_and_unknown_answers_have_no_interval(made: Simulated) -> None:
     """Without predictions, nothing is known of test rows."""
-    made = simulate(tmp_path, tasks=["section"])
     made_alike(made)
     shutil.rmtree(made.root / "predictions")
     (task,) = compared(made).tasks

@@ -10,7 +10,7 @@ from adaptbert.base.files import read_json, write_json
 from adaptbert.comparison.records import Comparison
 from adaptbert.comparison.report import overview
 from adaptbert.comparison.report.page import render
-from adaptbert.comparison.report.sentences import captions, repetition, rungs, starts, trust
+from adaptbert.comparison.report.sentences import captions, first_screen, repetition, rungs, starts, trust
 from adaptbert.comparison.report.sentences import steps as sentences
 from adaptbert.comparison.report.sentences import tasks as task_sentences
 from adaptbert.comparison.report.terms import STANDS, change
@@ -104,6 +104,7 @@ def test_a_missing_draw_is_named(tmp_path: Path) -> None:
     holed = compared(made)
     texts = [text.en for text in trust.troubles(dataclasses.replace(holed.tasks[0], scattered=[]))]
     assert texts == ["section-domain: draw 2 was planned and has no result. The mean is that of the other draws."]
+    assert "Planned and without a result: section-domain (2)." in [text.en for text in first_screen.facts(holed)]
     assert "domain_transfer/domain-2 has no measurements." in [text.en for text in rungs.reading(holed)]
     assert Reader(render(holed)).open == []
 
