@@ -18,7 +18,9 @@ from adaptbert.comparison.questions import (
     without_variants,
 )
 from adaptbert.comparison.records import Task
+from adaptbert.comparison.report import overview
 from adaptbert.comparison.report.page import render
+from adaptbert.comparison.report.sentences import captions
 from adaptbert.comparison.report.sentences import steps as sentences
 from adaptbert.comparison.report.sentences import tasks as task_sentences
 from adaptbert.comparison.report.sentences.advice import would_show
@@ -42,12 +44,6 @@ def compared_arms(**arms: Climb) -> dict[str, tuple[str, str]]:
 
 def section(made: Simulated, **arms: tuple[str, dict[str, str]]) -> Task:
     return compared(rearmed(made, arms)).tasks[0]
-
-
-@pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> Simulated:
-    """With two tasks."""
-    return simulate(tmp_path_factory.mktemp("both"))
 
 
 @pytest.fixture(scope="module")
@@ -172,14 +168,14 @@ def test_the_arm_that_would_make_most_comparisons(arms: dict[str, Climb], expect
 def test_an_arm_that_other_tasks_have_is_not_to_be_added_but_to_be_given() -> None:
     there = advice({"task": with_task_text(GENERAL)}, ["task"], {"base": GENERAL, "task": with_task_text(GENERAL)})
     assert there == Advice("general", ["task"], ["task_transfer"], there="base")
-    assert there is not None
-    assert would_show(there).en == (
+    assert would_show(known(there)).en == (
         "To measure task transfer, give this task the arm `base` too, which others have: it would be compared with "
         "task."
     )
 
 
-def test_the_ladder_says_which_arms_other_tasks_have(both: Simulated) -> None:
+def test_the_ladder_says_which_arms_other_tasks_have(tmp_path: Path) -> None:
+    both = simulate(tmp_path)
     here = {
         key: cell
         for key, cell in both.ladder.finetune.items()
@@ -199,9 +195,15 @@ def test_a_single_arm_has_no_gain_and_advice_for_a_second_one(made: Simulated, a
     assert sentence.en.startswith("No step was compared. To measure ")
     assert f" to compare with {arm}." in sentence.en
     assert sentence.zh.startswith("没有比较任何一步。")
-    page = render(comparison)
+    assert task_sentences.best(task, 0.95).en.startswith(f"The only arm with a result is {arm};")
+    assert "✓" not in captions.arms(task, 0.95).en, "it was not chosen"
+    assert [text.en for text in overview.verdict(comparison)] == ["No step was compared on any task."]
+    assert "no step was compared" in comparison_table(summary(comparison))
+    page = render(comparison).partition("</style>")[2]
     assert "No step was compared." in page
-    assert not any(f"chip verdict-{verdict}" in page.partition("</style>")[2] for verdict in get_args(Verdict))
+    assert not any(f"chip verdict-{verdict}" in page for verdict in get_args(Verdict))
+    for absent in ('class="matrix"', 'id="differences-section"', "Verdicts are given", "smallest gain worth having"):
+        assert absent not in page
 
 
 def test_an_arm_outside_of_all_steps_is_named_beside_them(made: Simulated) -> None:
@@ -226,12 +228,12 @@ def test_a_pair_that_params_name_is_a_step_like_others(tmp_path: Path) -> None:
     assert [step.name for step in task.steps] == ["domain_transfer", "task_transfer_after_domain", "which_text"]
     step = known(task.step("which_text"))
     assert (step.arm, step.other, step.verdict, step.draws) == ("ours", "domain_task", "descriptive", 1)
-    assert step.difference is not None
-    assert step.difference.low is not None
+    difference = known(step.difference)
+    assert difference.low is not None
     metrics = summary(comparison)
     written = metrics["section"]["small"]["steps"]["which_text"]
     assert (written["of"], written["primary"]) == (["ours", "domain_task"], False)
-    assert written["difference"] == pytest.approx(step.difference.mean, abs=1e-6)
+    assert written["difference"] == pytest.approx(difference.mean, abs=1e-6)
     (line,) = [line for line in comparison_table(metrics).splitlines() if line.startswith("which_text")]
     assert line.startswith("which_text (ours - domain_task) ")
     assert line.endswith("described only")
@@ -240,7 +242,7 @@ def test_a_pair_that_params_name_is_a_step_like_others(tmp_path: Path) -> None:
     last = matrix.rpartition('role="rowheader"')[2]
     assert "which_text" in last, "below the questions that every project has"
     assert "<code>ours − domain_task</code>" in last
-    assert f"{100 * step.difference.mean:+.1f}".replace("-", "−") in last
+    assert f"{100 * difference.mean:+.1f}".replace("-", "−") in last
     assert '<b><span lang="en">which_text</span>' in page[page.index('id="task-section"') :]
     assert "compared with no other arm" not in page, "ours is, in a question of its own"
 

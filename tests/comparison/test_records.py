@@ -6,7 +6,7 @@ from statistics import mean
 
 import pytest
 
-from adaptbert.base.files import read_json, write_json
+from adaptbert.base.files import read_json
 from adaptbert.comparison.read_rungs import on_checkpoints
 from adaptbert.comparison.records import Comparison
 from adaptbert.comparison.report.page import render
@@ -17,7 +17,7 @@ from adaptbert.rows.labelled_set import split, subset
 from adaptbert.rows.task_description import TaskDescription
 from tests.support.known import known
 from tests.support.page_reader import Reader
-from tests.support.simulated import Simulated, compared, simulate
+from tests.support.simulated import Simulated, compared, edited, simulate
 from tests.support.simulated_rows import LABELS
 from tests.support.simulated_rungs import BITS
 from tests.support.tiny_tasks import baseline_scores
@@ -39,11 +39,9 @@ def test_scores_are_those_of_the_predictions(made: Simulated) -> None:
 
 
 def test_the_dev_split_chooses(made: Simulated) -> None:
-    path = made.cell("scratch")
-    cell = read_json(path)
-    for seed in cell["seeds"]:
-        seed["dev/f1_macro"] = 0.99
-    write_json(path, cell)
+    with edited(made.cell("scratch")) as cell:
+        for seed in cell["seeds"]:
+            seed["dev/f1_macro"] = 0.99
     assert compared(made).tasks[0].chosen == "scratch"
 
 
@@ -104,11 +102,8 @@ def test_every_rung_is_measured_on_every_text(comparison: Comparison) -> None:
 
 
 def test_a_public_checkpoint_is_not_taken_for_random_weights(made: Simulated, comparison: Comparison) -> None:
-    path = made.root / "metrics/pretrain/small.json"
-    metrics = read_json(path)
-    write_json(
-        path, metrics | {"from": "models/init/small", "tokens": 0, "steps": 0, "curve": [], "before": metrics["after"]}
-    )
+    with edited(made.root / "metrics/pretrain/small.json") as rung:
+        rung |= {"from": "models/init/small", "tokens": 0, "steps": 0, "curve": [], "before": rung["after"]}
     public = compared(made)
     assert public.began_from == {"small": "models/init/small"}
     published = {rung.group for rung in public.rungs if not rung.climb.is_random}
@@ -161,10 +156,8 @@ def test_without_any_result_there_are_still_baselines(tmp_path: Path) -> None:
 
 
 def test_degenerate_seeds_are_counted_in_the_mean(made: Simulated) -> None:
-    path = made.cell("task")
-    cell = read_json(path)
-    cell["seeds"][1] |= {"degenerate": True, "test/f1_macro": 0.07}
-    write_json(path, cell)
+    with edited(made.cell("task")) as cell:
+        cell["seeds"][1] |= {"degenerate": True, "test/f1_macro": 0.07}
     comparison = compared(made)
     arm = known(comparison.tasks[0].arm("task"))
     assert arm.degenerate == [(1, 2)]

@@ -5,19 +5,13 @@ import re
 
 import pytest
 
-from adaptbert.base.files import read_json, write_json
 from adaptbert.comparison.records import Comparison
 from adaptbert.comparison.report.page import render
 from adaptbert.comparison.report.sentences import rungs
 from adaptbert.comparison.rungs import Rung
 from tests.support.known import known
 from tests.support.page_reader import same_numbers, seen
-from tests.support.simulated import ARMS, Simulated, compared, rearmed
-
-
-@pytest.fixture(scope="module")
-def page(comparison: Comparison) -> str:
-    return render(comparison)
+from tests.support.simulated import ARMS, Simulated, compared, edited, rearmed
 
 
 def test_the_sentence_on_masks_names_the_rungs_that_have_an_audit(comparison: Comparison) -> None:
@@ -106,6 +100,6 @@ def test_masks_that_differ_from_the_configuration_are_named(
 def test_a_rung_with_a_random_head_is_reported(made: Simulated, page: str) -> None:
     warning = "The masked-LM head of pretrain was never trained"
     assert warning not in page
-    path = made.root / "metrics/pretrain/small.json"
-    write_json(path, {**read_json(path), "random_head": True})
+    with edited(made.root / "metrics/pretrain/small.json") as rung:
+        rung["random_head"] = True
     assert warning in render(compared(made))
