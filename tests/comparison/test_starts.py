@@ -62,14 +62,6 @@ def all_starts() -> Starts:
     }
 
 
-def one_draw() -> Starts:
-    """The same with one draw of every trained rung."""
-    starts = all_starts()
-    for start, runs in DOMAIN.items():
-        starts[start]["domain"] = scored({1: runs[1]}, DEV[start])
-    return starts
-
-
 def others_of(result: Ranking) -> list[tuple[str, Standing]]:
     """Arm and standing of all but the first start."""
     return [(arm.arm, each) for arm in result.arms for each in arm.standings if each.start != result.order[0]]
@@ -102,7 +94,10 @@ def test_differences_are_paired_with_the_first_start_and_adjusted_over_all_arms(
 
 def test_rungs_that_were_trained_once_from_each_start_have_no_verdict() -> None:
     """The starts themselves are compared as they are, and only their p-values are adjusted."""
-    result = ranked(one_draw())
+    starts = all_starts()
+    for start, runs in DOMAIN.items():
+        starts[start]["domain"] = scored({1: runs[1]}, DEV[start])
+    result = ranked(starts)
     assert result.draws == (1, 1)
     verdicts = {(arm, each.start): each.verdict for arm, each in others_of(result)}
     assert {verdicts["domain", start] for start in ("large", "small")} == {"one_draw"}

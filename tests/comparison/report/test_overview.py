@@ -1,4 +1,4 @@
-"""What the page begins with: a sentence over all tasks, the matrix, the cards. An empty comparison reports no gain."""
+"""What the page begins with: a sentence over all tasks, the matrix, the cards."""
 
 import dataclasses
 import re
