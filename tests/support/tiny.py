@@ -111,9 +111,10 @@ def work(beside: Path) -> Work:
     return Work(Path(tempfile.mkdtemp(prefix=".work-", dir=beside.parent)), code=[])
 
 
-def folder_bytes(folder: Path) -> dict[str, bytes]:
-    """Every file below a folder."""
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+def folder_bytes(folder: Path, *parts: str) -> dict[str, bytes]:
+    """Every file below a folder, or below those of its parts that are there."""
+    files = [path for part in parts or ("",) for path in sorted((folder / part).rglob("*")) if path.is_file()]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
 def documents(count: int, length: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
