@@ -3,17 +3,10 @@
 import json
 from pathlib import Path
 
-import pytest
-
 from adaptbert.runtime.params import params_file as params
 from tests.support.checked_files import write_document
-from tests.support.commands import DEMO, in_a_demo, run
+from tests.support.commands import DEMO, run
 from tests.support.messages import messages_in
-
-
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    return in_a_demo(tmp_path, monkeypatch)
 
 
 def test_check_wants_the_ladder_of_the_params(project: Path) -> None:

@@ -10,24 +10,12 @@ from tests.support.commands import DEMO, in_a_demo, run
 from tests.support.imports import ROOT
 from tests.support.messages import messages_in
 
-WEIBO = [
-    "zh_general.jsonl.gz",
-    "zh_domain_weibo.jsonl.gz",
-    *(f"zh_task_ewect_usual.{split}.jsonl.gz" for split in ("train", "dev", "test")),
-]
 IS_NOW = "params.yaml is now the preset '{}', and ladder.yaml has its rungs and cells\n"
 
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return in_a_demo(tmp_path, monkeypatch)
-
-
-def own_files(folder: Path) -> Path:
-    folder.mkdir()
-    for name in WEIBO:
-        (folder / name).touch()
-    return folder
 
 
 def test_use_writes_the_preset(project: Path) -> None:
@@ -75,7 +63,7 @@ def test_use_without_a_folder_says_what_is_missing(project: Path) -> None:
     ],
 )
 def test_use_refuses_and_leaves_the_file(project: Path, arguments: list[str], code: int, message: str) -> None:
-    own_files(project / "my files")
+    (project / "my files").mkdir()
     (project / "my files/a.jsonl.gz").touch()
     done = run(*arguments)
     assert (done.exit_code, message in done.stderr) == (code, True), done.stderr
