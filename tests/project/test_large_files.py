@@ -117,53 +117,40 @@ def test_many_large_files_cost_seconds(project: Path) -> None:
 
 
 LONG = {"text": "x" * 1_200_000}
+SHORT = [{"text": f"{n}"} for n in range(300)]
+ROWS = [{"text": words(n), "label": "ab"[n % 2]} for n in range(10_000)]
 
 
-def test_a_long_first_row_refuses_no_corpus(project: Path) -> None:
-    """It ends the look, and the recipe drops it: one row says nothing of the thousands behind it."""
-    write({"general": lines("long.jsonl", LONG, *({"text": words(n)} for n in range(5_000)))})
-    done = CliRunner().invoke(app, ["check"])
-    assert (done.exit_code, done.stderr) == (0, ""), done.output
-    assert (
-        "notice: collect.general: data/own/long.jsonl: 0 of 1 documents left (too_long: 1); "
-        "if all rows are like this one, the set is refused\n"
-    ) in done.stdout
-
-
-def test_a_long_first_row_refuses_no_labelled_set(project: Path) -> None:
-    rows = [{"text": words(n), "label": "ab"[n % 2]} for n in range(5_000)]
-    train = lines("train.jsonl", {**LONG, "label": "a"}, *rows)
-    write(None, None, mood=mood(train=train))
-    done = CliRunner().invoke(app, ["check"])
-    assert (done.exit_code, done.stderr) == (0, ""), done.output
-    assert (
-        "notice: collect_task.mood: data/own/train.jsonl: 0 of 1 rows left (too_long: 1); "
-        "if all rows are like this one, the set is refused\n"
-    ) in done.stdout
-    write(None, None, mood=mood(train=train, dev=train, split={"dev": 0.3}))
-    done = CliRunner().invoke(app, ["check"])
-    assert (done.exit_code, done.stderr) == (0, ""), "one row cannot be cut, five thousand can"
-
-
-@pytest.mark.parametrize("wrong", [{"label": None}, {"label": " "}])
-def test_a_long_first_row_that_is_bad_refuses_no_labelled_set(project: Path, wrong: dict[str, Any]) -> None:
-    rows = [{"text": words(n), "label": "ab"[n % 2]} for n in range(5_000)]
-    write(None, None, mood=mood(train=lines("train.jsonl", {**LONG, **wrong}, *rows)))
-    done = CliRunner().invoke(app, ["check"])
-    assert (done.exit_code, done.stderr) == (0, ""), done.output
-    assert "notice: collect_task.mood: data/own/train.jsonl: " in done.stdout
-
-
-def test_first_rows_that_are_all_too_short_refuse_no_corpus(project: Path) -> None:
-    """However many they are: what is dropped for its length was read as it is meant."""
-    rows = [*({"text": f"{n}"} for n in range(300)), *({"text": words(n)} for n in range(10_000))]
-    write({"general": lines("posts.jsonl", *rows)})
+@pytest.mark.parametrize(
+    ("first", "is_labelled", "notice"),
+    [
+        ([LONG], False, "0 of 1 documents left (too_long: 1); if all rows are like this one, the set is refused\n"),
+        (SHORT, False, "0 of 200 documents left (too_short: 200); if all rows are like these 200, the set is refused\n"),
+        ([{**LONG, "label": "a"}], True, "0 of 1 rows left (too_long: 1); if all rows are like this one, the set is"),
+        ([{**LONG, "label": None}], True, ""),
+        ([{**LONG, "label": " "}], True, ""),
+    ],
+)
+def test_first_rows_of_another_length_refuse_no_set(
+    project: Path, first: list[dict[str, Any]], is_labelled: bool, notice: str
+) -> None:
+    """A long one ends the look, and of the others it says nothing; what is too short was read as it is meant."""
+    path = lines("set.jsonl", *first, *ROWS)
+    write(None if is_labelled else {"general": path}, None, **({"mood": mood(train=path)} if is_labelled else {}))
     document = params.read(Path("params.yaml"))
     document["validate"]["min_characters"] = 10
     Path("params.yaml").write_text(json.dumps(document), encoding="utf-8")
     done = CliRunner().invoke(app, ["check"])
     assert (done.exit_code, done.stderr) == (0, ""), done.output
-    assert "0 of 200 documents left (too_short: 200); if all rows are like these 200, the set" in done.stdout
+    assert f"notice: {'collect_task.mood' if is_labelled else 'collect.general'}: {path}: {notice}" in done.stdout
+
+
+def test_a_long_first_row_of_a_set_that_is_cut(project: Path) -> None:
+    """One row cannot be cut, ten thousand can."""
+    path = lines("set.jsonl", {**LONG, "label": "a"}, *ROWS)
+    write(None, None, mood=mood(train=path, dev=path, split={"dev": 0.3}))
+    done = CliRunner().invoke(app, ["check"])
+    assert (done.exit_code, done.stderr) == (0, ""), done.output
 
 
 def test_a_few_rows_of_a_file_that_has_no_others_refuse_it(project: Path) -> None:
