@@ -124,8 +124,8 @@ ROWS = [{"text": words(n), "label": "ab"[n % 2]} for n in range(10_000)]
 @pytest.mark.parametrize(
     ("first", "is_labelled", "notice"),
     [
-        ([LONG], False, "0 of 1 documents left (too_long: 1); if all rows are like this one, the set is refused\n"),
-        (SHORT, False, "0 of 200 documents left (too_short: 200); if all rows are like these 200, the set is refused\n"),
+        ([LONG], False, "0 of 1 documents left (too_long: 1); if all rows are like this one, the set is"),
+        (SHORT, False, "0 of 200 documents left (too_short: 200); if all rows are like these 200, the set is"),
         ([{**LONG, "label": "a"}], True, "0 of 1 rows left (too_long: 1); if all rows are like this one, the set is"),
         ([{**LONG, "label": None}], True, ""),
         ([{**LONG, "label": " "}], True, ""),
