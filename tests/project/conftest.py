@@ -18,3 +18,11 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("DVC_SITE_CACHE_DIR", str(tmp_path / "dvc"))
     subprocess.run(["git", "init", "-q"], check=True)
     return root
+
+
+@pytest.fixture
+def own(project: Path) -> Path:
+    """The folder of a user's files in it."""
+    folder = project / "data/own"
+    folder.mkdir()
+    return folder

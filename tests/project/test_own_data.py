@@ -9,13 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from adaptbert.cli import app
 from adaptbert.codes import Code
 from adaptbert.project import own_data
 from adaptbert.project.own_data import open_repository
-from tests.support.commands import DEMO
+from tests.support.commands import DEMO, run
 from tests.support.imports import ROOT
 from tests.support.messages import messages_in
 
@@ -39,7 +38,7 @@ def text(tmp_path: Path) -> Path:
 
 
 def use(folder: Path | str, *more: str) -> Result:
-    return CliRunner().invoke(app, ["use", "weibo", "--data", str(folder), *more])
+    return run("use", "weibo", "--data", str(folder), *more)
 
 
 def own_files() -> list[str]:
@@ -79,7 +78,7 @@ def test_files_come_below_the_project_and_under_dvc(project: Path, text: Path, i
     assert own_files() == sorted([*NAMES, *(f"{name}.dvc" for name in NAMES)])
     assert [(OWN / name).read_text() for name in NAMES] == NAMES
     assert len(cached()) == 5
-    assert "no such file" not in CliRunner().invoke(app, ["check"]).output
+    assert "no such file" not in run("check").output
     if is_git:
         subprocess.run(["git", "add", "--all"], check=True)
         listed = subprocess.run(["git", "ls-files", "data/own"], capture_output=True, text=True, check=True).stdout
@@ -120,7 +119,7 @@ def test_files_alone_leave_params_as_it_is(project: Path, text: Path) -> None:
     command = f"adaptbert use --data '{text}'"
     assert refused.exit_code == 78
     assert refused.stderr.endswith(f"; to keep it and bring the files alone: {command}\n")
-    done = CliRunner().invoke(app, shlex.split(command)[1:])
+    done = run(*shlex.split(command)[1:])
     assert done.exit_code == 0, done.output
     assert done.output.splitlines()[-2:] == [
         "params.yaml is unchanged",

@@ -234,13 +234,13 @@ def test_all_are_reported_together() -> None:
         ),
         (
             {"compare.questions": {"climb": ["domain_task", "general"]}},
-            "AB-206 params.yaml: compare.questions.climb: 'climb' is a question already",
+            "AB-112 params.yaml: compare.questions.climb: 'climb' is a question already",
         ),
     ],
 )
 def test_names_that_mean_nothing(changes: dict[str, Any], expected: str) -> None:
     (error,) = rule_errors(**changes)
-    assert expected.partition(" ")[2] in error
+    assert error.startswith(expected)
 
 
 def test_questions_of_ones_own() -> None:

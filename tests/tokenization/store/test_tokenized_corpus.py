@@ -91,7 +91,6 @@ def test_who_is_held_out_does_not_depend_on_the_rest() -> None:
     ids = [f"text-{number}" for number in range(2_000)]
     small, large = ({text for text in ids if is_heldout(text, fraction)} for fraction in (0.02, 0.1))
     assert small < large
-    assert is_heldout("text-11", 0.02) is is_heldout("text-11", 0.02)
     assert sorted(small)[:3] == ["text-1020", "text-1048", "text-1066"], "on every machine and in every version"
 
 
