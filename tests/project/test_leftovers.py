@@ -1,15 +1,13 @@
 """What stages left that are no more: with a real DVC, and a second clone."""
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from adaptbert.project import leftovers
 from adaptbert.runtime.params import params_file as params
-from tests.support.project import environment
+from tests.support import small_graph
 
 GRAPH = """
 stages:
@@ -27,8 +25,7 @@ TWO, ONE = "cells: {a: 1, b: 1}\n", "cells: {a: 1}\n"
 
 
 def dvc(*arguments: str) -> str:
-    command = [sys.executable, "-m", "dvc", *arguments]
-    done = subprocess.run(command, env=environment(Path.cwd()), capture_output=True, text=True, timeout=120)
+    done = small_graph.dvc(*arguments)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -37,10 +34,9 @@ def dvc(*arguments: str) -> str:
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Two cells, then one; the table was made of both."""
     root = tmp_path / "project"
-    (root / ".dvc").mkdir(parents=True)
+    root.mkdir()
     monkeypatch.chdir(root)
-    Path(".dvc/config").write_text("[core]\n    no_scm = true\n    analytics = false\n")
-    Path("dvc.yaml").write_text(GRAPH)
+    small_graph.write_graph(GRAPH)
     Path("params.yaml").write_text(TWO)
     dvc("repro")
     Path("params.yaml").write_text(ONE)

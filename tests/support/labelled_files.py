@@ -7,7 +7,7 @@ from typing import Any
 from adaptbert.collection.readers.records import Row, Unreadable
 from adaptbert.collection.user_files import Files
 from adaptbert.rows.layout import Layout
-from tests.support.reading import read
+from tests.support.reading import read, write
 
 CLASS, LABELS, NUMBER = (Layout("single_sentence", target) for target in ("class", "labels", "number"))
 PAIR = Layout("sentence_pair", "number")
@@ -16,8 +16,8 @@ ANSWER = Layout("extractive_answer", "answer")
 
 
 def load(path: Path, layout: Layout, content: Any, **values: Any) -> tuple[list[Row], list[Unreadable], Files]:
-    path.write_text(content if isinstance(content, str) else json.dumps(content, ensure_ascii=False), encoding="utf-8")
-    return read(path, layout, "train", **values)
+    text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
+    return read(write(path, text), layout, "train", **values)
 
 
 def values(rows: list[Row]) -> list[dict[str, Any]]:
