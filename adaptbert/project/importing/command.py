@@ -1,6 +1,7 @@
 """`adaptbert import`: a public checkpoint -> models/init/<start>, and the lines of params.yaml that make it a start."""
 
 import os
+import re
 import shutil
 import string
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ from adaptbert.tokenization.store.tokenizer import Tokenizer
 
 OLD_CONFIG, PICKLED = "bert_config.json", "pytorch_model.bin"
 """Names in older archives, such as those of HFL."""
+INDICES, _PART = (f"{WEIGHTS}.index.json", f"{PICKLED}.index.json"), re.compile(r"-\d+-of-\d+\.")
 ABOUT, RULES, LOWER = "tokenizer_config.json", "tokenizer.json", "do_lower_case"
 TOKENIZER = (RULES, "vocab.txt", ABOUT, "special_tokens_map.json", "added_tokens.json")
 
@@ -92,6 +94,10 @@ def _brought(name: str, folder: Path, part: Path, *, is_folder: bool) -> Iterato
     if not {path.name for path in tokenizer} & {RULES, "vocab.txt"}:
         raise BadData(Code.NOT_A_CHECKPOINT, name, "no tokenizer: neither tokenizer.json nor vocab.txt", hint)
     file = _file(folder, WEIGHTS) or _file(folder, PICKLED)
+    if file is None and (parts := [each for each in there if each in INDICES or _PART.search(each)]):
+        problem = f"weights in several parts ({parts[0]}) are not read"
+        remedy = 'load the model, write it as one file, and import DIR: model.save_pretrained(DIR, max_shard_size="100GB")'
+        raise BadData(Code.CHECKPOINT_INCOMPLETE, name, problem, remedy)
     if file is None:
         known = "neither model.safetensors nor pytorch_model.bin"
         problem = f"no weights of torch: {known} (those of TensorFlow or Flax are not read)"
@@ -133,7 +139,8 @@ def _downloaded(name: str, revision: str) -> Path:
     for file in (*TOKENIZER, CARD):
         downloaded(name, first.parent.name, file, required=False)
     if downloaded(name, first.parent.name, WEIGHTS, required=False) is None:
-        downloaded(name, first.parent.name, PICKLED, required=False)
+        for file in (PICKLED, *INDICES):
+            downloaded(name, first.parent.name, file, required=False)
     return first.parent
 
 

@@ -75,6 +75,11 @@ def test_a_model_of_the_hub(source: Path) -> None:
         shutil.rmtree(INIT)
     (source / "pytorch_model.bin").unlink()
     in_cache("no-weights", source)
+    for index in ("model.safetensors.index.json", "pytorch_model.bin.index.json"):
+        (source / index).touch()
+        in_cache("parts", source)
+        assert refused("acme/parts").startswith(f"AB-137 acme/parts: weights in several parts ({index}) are not read\n")
+        (source / index).unlink()
     torch.save({"weights": Runs()}, source / "pytorch_model.bin")
     in_cache("code", source)
     (source / "config.json").write_text(json.dumps({"model_type": "roberta"}))
@@ -143,6 +148,12 @@ def test_a_vocabulary_without_special_tokens() -> None:
             "source/tf_model.h5",
             "AB-137 source: no weights of torch: neither model.safetensors nor pytorch_model.bin (those of TensorFlow "
             "or Flax are not read)\n  there are config.json, tf_model.h5, vocab.txt",
+        ),
+        (
+            BIN,
+            "source/model-00001-of-00003.safetensors",
+            "AB-137 source: weights in several parts (model-00001-of-00003.safetensors) are not read\n"
+            '  load the model, write it as one file, and import DIR: model.save_pretrained(DIR, max_shard_size="100GB")',
         ),
     ],
 )
