@@ -84,6 +84,7 @@ def test_a_pointer_of_git_lfs(name: str) -> None:
     ("content", "shown"),
     [
         ({"model": {}, "epoch": 3}, "dict"),
+        ({"state_dict": {"a": torch.ones(2)}, "epoch": 3}, "dict with state_dict inside"),
         ([torch.ones(2)], "list"),
         (torch.ones(2), "Tensor"),
     ],

@@ -153,7 +153,7 @@ def test_a_vocabulary_without_special_tokens() -> None:
             BIN,
             "source/model-00001-of-00003.safetensors",
             "AB-137 source: weights in several parts (model-00001-of-00003.safetensors) are not read\n"
-            '  load the model, write it as one file, and import DIR: model.save_pretrained(DIR, max_shard_size="100GB")',
+            '  load the model, write it as one file, and import DIR: model.save_pretrained(DIR, max_shard_size="100G',
         ),
     ],
 )
@@ -185,6 +185,8 @@ def test_something_else_in_place_of_a_file(name: str) -> None:
             65,
             "AB-128 https://huggingface.co/a/b: no such folder, and no name of a model",
         ),
+        ([""], 65, "AB-128 SOURCE: the name is empty\n  name a folder, or a model as the hub does: "),
+        (["source", "--start", ""], 78, "AB-112 --start : '' cannot be the name of a"),
         ([BIN], 65, f"AB-128 {BIN}: is a file, and a checkpoint is a folder\n  unpack it, or name its folder: source"),
         (
             ["source", "--revision", "main"],
