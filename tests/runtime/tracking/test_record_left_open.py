@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from adaptbert.runtime.tracking.run import open_run
 from tests.support.project import free_port
 from tests.support.stores import LINE, SLACK, environment, mlflow_server, runs, stage, statuses
 
@@ -66,6 +67,11 @@ def test_a_locked_file_and_the_run_left_open_there(inside: Path, mlflow_tables: 
     assert all(run.data.tags["record"] == "incomplete" for run in ended.values())
     assert all(run.info.end_time is not None for run in ended.values())
     assert not list(inside.glob(".work/mlflow/*/*.run")), "ended once"
+
+    with open_run("finetune", {}, {}, Path("params.yaml"), 20.0) as run, run.child("seed 1", {}) as child:
+        child.go_on(Path("work"))
+    (resumed,) = [run for run in runs(inside) if "resumed" in run.data.tags]
+    assert (resumed.info.status, resumed.data.tags["record"]) == ("FINISHED", "incomplete"), "points may be missing"
 
 
 @pytest.mark.slow
