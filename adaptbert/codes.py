@@ -138,7 +138,7 @@ class Code(IntEnum):
     CHECKPOINT_INCOMPLETE = 137, "a file of the checkpoint is missing"
     # ---- machine, packages, network
     TILDE_IN_PATH = 153, "`~` in a path"
-    NOT_INSTALLED = 154, "a package of the demonstration, the segmenter, or optuna is not installed", "65; 78"
+    NOT_INSTALLED = 154, "a package of the demonstration, or optuna, is not installed", "65; 78"
     TOO_FEW_DOCSTRINGS = 155, "docstrings are stripped, or too few"
     HUB_UNREACHABLE = 156, "the hub cannot be reached", "75"
     NOT_ON_HUB = 157, "no such data set, configuration or split on the hub"
