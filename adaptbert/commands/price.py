@@ -30,7 +30,7 @@ def price(
         except signals.Interrupted as interrupted:
             print(f"{interrupted}; nothing was written", file=sys.stderr)
             raise typer.Exit(interrupted.exit_code) from None
-    Console().print(table(priced), highlight=False)
+    Console(width=10_000).print(table(priced), highlight=False)  # no name is cut: a terminal wraps the line
     print(
         "Minutes are those of one device and of optimizer steps alone, at the speed measured here: start-up, "
         "evaluation and saving come on top, early stopping ends sooner, other work on this machine makes it slower."

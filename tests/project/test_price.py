@@ -72,7 +72,6 @@ def tokenized_project(root: Path, values: Mapping[str, Any]) -> None:
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
     tokenized_project(tmp_path, document())
     return tmp_path
 
@@ -124,7 +123,8 @@ def test_before_the_first_rung_general_pre_training_has_a_price(project: Path) -
     assert not (project / "models").exists()
 
 
-def test_the_table_ends_with_sums(project: Path) -> None:
+def test_the_table_ends_with_sums_and_no_name_is_cut(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
     done = run("price", "--steps", "10")
     assert done.exit_code == 0, done.output
     lines = [re.split(r"\s{2,}", line.strip()) for line in done.output.splitlines()]
