@@ -83,12 +83,10 @@ def prices(steps: int) -> list[Price]:
     check_all(document, PARAMS)
     expanded_ladder.check(document, PARAMS)
     make_folder(ROOT)
-    priced: list[Price] = []
-    for start in document["ladder"]["starts"]:
-        with TemporaryDirectory(dir=ROOT, prefix="price-") as folder:
-            bench = _Bench(document, expansion.read(), start, steps, Path(folder))
-            priced += [*bench.rungs(), *bench.cells()]
-    return priced
+    ladder, starts = expansion.read(), document["ladder"]["starts"]
+    with TemporaryDirectory(dir=ROOT, prefix="price-") as folder:
+        benches = [_Bench(document, ladder, start, steps, Path(folder)) for start in starts]  # all check their inputs
+        return [price for bench in benches for price in (*bench.rungs(), *bench.cells())]
 
 
 def table(priced: Sequence[Price]) -> Table:
@@ -207,8 +205,8 @@ class _Bench:
         if weights.encoder is not None:
             config = weights.encoder.hugging_face(tokenizer.size, tokenizer.pad)
             untrained = Provenance(stage=PRETRAIN, rung=f"{SCRATCH}/{self.start}", params={}, init=None)
-            save(self.work / SCRATCH, config, tokenizer, untrained)
-            return Checkpoint.load(self.work / SCRATCH)
+            save(self.work / self.start, config, tokenizer, untrained)
+            return Checkpoint.load(self.work / self.start)
         init = Path(self.ladder.pretrain[self.start].init)
         public = Checkpoint.load(init) if weights.is_folder else Checkpoint.from_hub(weights.init, weights.hub_revision)
         return public.extended(tokenizer, words)

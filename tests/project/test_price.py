@@ -12,11 +12,13 @@ import pytest
 
 from adaptbert.base import expansion
 from adaptbert.base.files import write_json
+from adaptbert.errors import BadData
 from adaptbert.finetuning.seed_inputs import HeldOutRows, SeedInputs, flop_of
 from adaptbert.finetuning.seed_run import train_seed
 from adaptbert.finetuning.tasks.shapes import shape_of
 from adaptbert.model.checkpoint import Checkpoint
 from adaptbert.model.flops import training_flop
+from adaptbert.project import price
 from adaptbert.project.price import Price, prices
 from adaptbert.rows import labelled_set
 from adaptbert.rows.task_description import TaskDescription
@@ -146,9 +148,14 @@ def test_text_that_is_not_tokenised_yet(project: Path) -> None:
 
 
 def test_every_start_has_a_price(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And none is timed before the inputs of all are there."""
     monkeypatch.chdir(tmp_path)
     one = document()["ladder"]["starts"]["small"]
     tokenized_project(tmp_path, document(starts={"small": one, "other": one}))
+    with monkeypatch.context() as patched:
+        patched.setattr(price, "train_rung", lambda *_: pytest.fail("timed"))
+        with pytest.raises(BadData, match="AB-218 data/tokenized/other: the text of this start is not tokenised"):
+            prices(steps=3)
     for kind in ("tokenized", "tokenizer"):
         shutil.copytree(tmp_path / f"data/{kind}/small", tmp_path / f"data/{kind}/other")
     of = {start: [each[:2] for each in prices(steps=3) if each.start == start] for start in ("small", "other")}
