@@ -196,7 +196,7 @@ class Code(IntEnum):
         "a params.yaml that a command cannot change without losing how it is written, or an edit made meanwhile",
         _BAD_PARAMS,
     )
-    NO_TOKENIZED_TEXT = 218, "`price` finds no tokenised text of the start yet"
+    NO_TOKENIZED_TEXT = 218, "`price` finds no tokenised text of a start yet, or no validated rows of a task"
     ONE_TEST_GROUP = 222, "all test rows are of one group, which is mapped in `columns`"
     # ---- more than one machine
     RAY_MISSING = 223, "ADAPTBERT_CLUSTER names a cluster, and Ray is not installed", _BAD_PARAMS

@@ -35,7 +35,7 @@ from adaptbert.pretraining.batch_schedule import BatchSchedule
 from adaptbert.pretraining.heldout_evaluation import MeasureConfig
 from adaptbert.pretraining.rung import RungRun, train_rung
 from adaptbert.rows import labelled_set
-from adaptbert.rows.task_description import TaskDescription
+from adaptbert.rows.task_description import FILE, TaskDescription
 from adaptbert.runtime.locks import ROOT
 from adaptbert.runtime.params import expanded_ladder, params_file
 from adaptbert.runtime.params.all_sections import check_all
@@ -77,7 +77,7 @@ def prices(steps: int) -> list[Price]:
 
     Raises:
         BadParams: params.yaml is wrong or ladder.yaml older.
-        BadData: a text is not tokenised yet.
+        BadData: a text is not tokenised yet, or a task not validated.
     """
     document = params_file.read(PARAMS)
     check_all(document, PARAMS)
@@ -135,6 +135,11 @@ class _Bench:
             for key, entry in getattr(self.ladder, stage).items():
                 if entry.start == self.start and not _is_trained(f"{stage}/{key}"):
                     self.due.setdefault((stage, self._text(stage, entry)), []).append(entry)
+        self.due_cells: dict[tuple[str, str], list[Any]] = {}
+        """Cells of a task have one price; those of an arm with values of its own another."""
+        for key, cell in self.ladder.finetune.items():
+            if cell.start == self.start and not _is_trained(f"{FINETUNE}/{key}"):
+                self.due_cells.setdefault((cell.task, cell.of_arm), []).append(cell)
         needed = [
             *(self.tokenized / kind / GENERAL for kind in ("heldout", "corpora")),
             *(text for _, text in self.due),
@@ -144,6 +149,11 @@ class _Bench:
             raise BadData(
                 Code.NO_TOKENIZED_TEXT, self.tokenized, problem, f"run `dvc repro tokenize@{self.start}` first"
             )
+        for task, _ in self.due_cells:
+            folder = VALIDATED / "tasks" / task
+            if not all((folder / name).is_file() for name in (FILE, "train.parquet", "dev.parquet")):
+                problem = "the rows of this task are not validated, or not all of them"
+                raise BadData(Code.NO_TOKENIZED_TEXT, folder, problem, "run `dvc repro validate` first")
         self.checkpoint = self._checkpoint()
 
     def rungs(self) -> Iterator[Price]:
@@ -161,13 +171,9 @@ class _Bench:
             yield Price(key[0], key[1].name, self.start, trainings, trainings * tokens, tflop, tflop / speed)
 
     def cells(self) -> Iterator[Price]:
-        """Cells of a task have one price; those of an arm with values of its own another."""
-        alike: dict[tuple[str, str], list[Any]] = {}
-        for key, cell in self.ladder.finetune.items():
-            if cell.start == self.start and not _is_trained(f"{FINETUNE}/{key}"):
-                alike.setdefault((cell.task, cell.of_arm), []).append(cell)
+        """Each task, and each arm with values of its own."""
         speed = None
-        for (task, arm), cells in alike.items():
+        for (task, arm), cells in self.due_cells.items():
             values = self._values(FINETUNE, cells[0])
             values = values.model_copy(update={"precision": precision_of(values.precision)})
             request, labels = self._request(task, values)

@@ -139,12 +139,20 @@ def test_the_table_ends_with_sums_and_no_name_is_cut(project: Path, monkeypatch:
     assert "Minutes are those of one device" in done.output
 
 
-def test_text_that_is_not_tokenised_yet(project: Path) -> None:
-    shutil.rmtree(project / "data/tokenized/small/tasks/mention")
+@pytest.mark.parametrize(
+    ("gone", "problem", "stage"),
+    [
+        ("tokenized/small/tasks/mention/corpus.json", "small: the text of this start is not tok", "tokenize@small"),
+        ("validated/tasks/mention/task.json", "tasks/mention: the rows of this task are not validated", "validate"),
+        ("validated/tasks/mention/train.parquet", "tasks/mention: the rows of this task are not", "validate"),
+    ],
+)
+def test_inputs_that_are_not_there_yet(project: Path, gone: str, problem: str, stage: str) -> None:
+    (project / "data" / gone).unlink()
     done = run("price")
     assert (done.exit_code, done.stderr.count("AB-")) == (65, 1)
-    assert "AB-218 data/tokenized/small: the text of this start is not tokenised" in done.stderr
-    assert "dvc repro tokenize@small" in done.stderr
+    assert f"AB-218 data/{gone.partition('/')[0]}/{problem}" in done.stderr
+    assert f"dvc repro {stage}`" in done.stderr
 
 
 def test_every_start_has_a_price(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
