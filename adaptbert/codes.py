@@ -179,7 +179,7 @@ class Code(IntEnum):
     PATTERN_EXPANDS = 193, "a pattern of `replace` that makes a text more than ten times as long"
     NOT_COPIED = 196, "no room for copies of your files in `data/own` and in DVC's cache, or they are not written", "74"
     OTHER_FILE_THERE = 197, "`data/own` has another file of this name, and DVC does not have it"
-    NOT_RECORDED = 198, "DVC cannot record files: no repository, or what DVC itself says"
+    NOT_RECORDED = 198, "DVC cannot record files, or say what is due: no repository, or what DVC itself says"
     OWN_DATA_IS_A_LINK = 199, "`data/own` is a link, or lies behind one"
     LOCK_FILE_VERSION = 200, "dvc.lock of another version of DVC"
     LADDER_NOT_EXPANDED = (

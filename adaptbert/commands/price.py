@@ -13,8 +13,8 @@ def price(
 ) -> None:
     """Say what each step would cost.
 
-    The command prints tokens, operations and minutes of what is not trained yet, at the speed measured here. Run it
-    after `dvc repro tokenize`. It trains for some steps and writes nothing.
+    The command prints tokens, operations and minutes of what DVC would train, at the speed measured here. Run it after
+    `dvc repro tokenize`. It trains for some steps and writes nothing.
     """
     from rich.console import Console
 
