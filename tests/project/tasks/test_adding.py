@@ -22,7 +22,7 @@ PARAMS, OWN = Path("params.yaml"), Path("data/own")
 
 
 def add(*arguments: str) -> Result:
-    return CliRunner().invoke(app, ["add-task", *arguments])
+    return CliRunner().invoke(app, ["add-task", "--yes", *arguments])
 
 
 def state(project: Path) -> dict[Path, bytes]:
@@ -193,14 +193,18 @@ def test_a_project_whose_arms_all_name_their_tasks(project: Path, reviews: list[
     assert done.exit_code == 0, done.output
 
 
-def test_a_terminal_is_asked(project: Path, reviews: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("terminal", "words"), [(True, "nothing was written"), (False, "nothing written: --yes writes it")]
+)
+def test_nothing_is_written_unasked(
+    terminal: bool, words: str, project: Path, reviews: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = state(project)
-    monkeypatch.setattr("typer.testing._NamedTextIOWrapper.isatty", lambda _: True, raising=False)
-    monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda _: True)
+    monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda _: terminal)
+    monkeypatch.setattr("typer.testing._NamedTextIOWrapper.isatty", lambda _: terminal, raising=False)
     done = CliRunner().invoke(app, ["add-task", *reviews], input="n\n")
-    assert (done.exit_code, done.output.splitlines()[-1]) == (1, "nothing was written")
+    assert (done.exit_code, done.output.splitlines()[-1]) == (1, words)
     assert state(project) == before
-    assert add(*reviews, "--yes").exit_code == 0
 
 
 @pytest.mark.parametrize("moment", ["at the prompt", "while files are copied"])
