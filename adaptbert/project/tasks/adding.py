@@ -138,11 +138,7 @@ def prepare(words: Sequence[str], name: str | None, said: Said, file: Path) -> N
     notices = _check_rows(called, seen, files, new, file)
     text = params_text.added({("collect_task", called): values, ("finetune", called): options}, new, file, _BY_HAND)
     to_copy = {path: place for path, place in places.items() if not _is_there(path, place)}
-    renamed = [
-        f"{path} is copied as {place}: another file has its name"
-        for path, place in to_copy.items()
-        if place.name != path.name
-    ]
+    renamed = [f"{old} is copied as {new}: its name is taken" for old, new in to_copy.items() if old.name != new.name]
     shown = [f"task {called}", *seen.shown, *renamed]
     return NewTask(called, file, read, text, new, cells, to_copy, shown, notices)
 

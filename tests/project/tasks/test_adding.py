@@ -124,7 +124,7 @@ def test_sets_whose_files_have_one_name(missing: bool, project: Path) -> None:
         if missing:
             for path in OWN.glob("*.jsonl"):
                 path.unlink()
-    assert f"{project.parent}/two/dev.jsonl is copied as data/own/two.dev.jsonl: another file has its name" in (
+    assert f"{project.parent}/two/dev.jsonl is copied as data/own/two.dev.jsonl: its name is taken" in (
         done.output.partition("for params.yaml")[0].splitlines()
     )
     with open_repository() as repo:
