@@ -213,7 +213,7 @@ def test_every_start_has_a_price(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_operations_of_a_rung_are_those_of_a_run(text: str, project: Path) -> None:
     """Special tokens are not masked: 15 % of the other tokens are."""
     tiny.pretrained(project / "models/pretrain/small")
-    write_json(project / "metrics/pretrain/small.json", {})
+    train("pretrain@small")
     entry = next(each for each in expansion.read().domain_transfer.values() if each.corpus == text)
     values = import_module("stages.domain_transfer").STAGE.params_of(
         params.read(Path("params.yaml")), entry.names(), "params.yaml"
