@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 from rich import box
 from rich.table import Table
 
-from adaptbert.base import expansion
-from adaptbert.base.expansion import DOMAIN_TRANSFER, PRETRAIN, SCRATCH, TASK_TRANSFER, Expansion
+from adaptbert.base import plan as planning
 from adaptbert.base.files import make_folder
 from adaptbert.base.ladder import ALL, GENERAL
+from adaptbert.base.plan import DOMAIN_TRANSFER, PRETRAIN, SCRATCH, TASK_TRANSFER, Plan
 from adaptbert.base.start import StartConfig
 from adaptbert.codes import Code
 from adaptbert.comparison.amounts import amount
@@ -37,7 +37,7 @@ from adaptbert.pretraining.rung import RungRun, train_rung
 from adaptbert.rows import labelled_set
 from adaptbert.rows.task_description import TaskDescription
 from adaptbert.runtime.locks import ROOT
-from adaptbert.runtime.params import expanded_ladder, params_file
+from adaptbert.runtime.params import params_file, plan_file
 from adaptbert.runtime.params.all_sections import check_all
 from adaptbert.runtime.stage import PARAMS
 from adaptbert.runtime.tracking.run import Run
@@ -76,17 +76,17 @@ def prices(steps: int) -> list[Price]:
         steps: optimizer steps that a speed is measured on.
 
     Raises:
-        BadParams: params.yaml is wrong or ladder.yaml older.
+        BadParams: params.yaml is wrong or plan.json older.
         BadData: a text is not tokenised yet.
     """
     document = params_file.read(PARAMS)
     check_all(document, PARAMS)
-    expanded_ladder.check(document, PARAMS)
+    plan_file.check(document, PARAMS)
     make_folder(ROOT)
     priced: list[Price] = []
     for start in document["ladder"]["starts"]:
         with TemporaryDirectory(dir=ROOT, prefix="price-") as folder:
-            bench = _Bench(document, expansion.read(), start, steps, Path(folder))
+            bench = _Bench(document, planning.read(), start, steps, Path(folder))
             priced += [*bench.rungs(), *bench.cells()]
     return priced
 
@@ -118,12 +118,12 @@ class _Bench:
 
     Attributes:
         document: params.yaml, valid.
-        ladder: of all starts.
+        plan: of all starts.
         work: a folder that is removed at the end.
     """
 
     document: Mapping[str, Any]
-    ladder: Expansion
+    plan: Plan
     start: str
     steps: int
     work: Path
@@ -134,7 +134,7 @@ class _Bench:
         self.due: dict[tuple[str, Path], list[Any]] = {}
         """Rungs by step and text: all of a step on one text have one price."""
         for stage in (PRETRAIN, DOMAIN_TRANSFER, TASK_TRANSFER):
-            for key, entry in getattr(self.ladder, stage).items():
+            for key, entry in getattr(self.plan, stage).items():
                 if entry.start == self.start and not _is_trained(f"{stage}/{key}"):
                     self.due.setdefault((stage, self._text(stage, entry)), []).append(entry)
         needed = [
@@ -165,7 +165,7 @@ class _Bench:
     def cells(self) -> Iterator[Price]:
         """Cells of a task have one price; those of an arm with values of its own another."""
         alike: dict[tuple[str, str], list[Any]] = {}
-        for key, cell in self.ladder.finetune.items():
+        for key, cell in self.plan.finetune.items():
             if cell.start == self.start and not _is_trained(f"{FINETUNE}/{key}"):
                 alike.setdefault((cell.task, cell.of_arm), []).append(cell)
         speed = None
@@ -184,7 +184,7 @@ class _Bench:
             yield Price(FINETUNE, name, self.start, len(cells) * runs, passes * sizes["tokens"], tflop, tflop / speed)
 
     def _values(self, stage: str, entry: Any) -> Any:
-        """Those in force for an entry of ladder.yaml, typed as the stage has them."""
+        """Those in force for an entry of plan.json, typed as the stage has them."""
         return import_module(f"stages.{stage}").STAGE.params_of(self.document, entry.names(), PARAMS)
 
     def _parsed(self, kind: type[Any], place: str) -> Any:
@@ -209,7 +209,7 @@ class _Bench:
             untrained = Provenance(stage=PRETRAIN, rung=f"{SCRATCH}/{self.start}", params={}, init=None)
             save(self.work / SCRATCH, config, tokenizer, untrained)
             return Checkpoint.load(self.work / SCRATCH)
-        init = Path(self.ladder.pretrain[self.start].init)
+        init = Path(self.plan.pretrain[self.start].init)
         public = Checkpoint.load(init) if weights.is_folder else Checkpoint.from_hub(weights.init, weights.hub_revision)
         return public.extended(tokenizer, words)
 
@@ -238,7 +238,7 @@ class _Bench:
             names = DOMAIN_TRANSFER, f"trial of {text.name}"
             trial = RungRun(*names, self.checkpoint, corpus, short, measure, self.seed, heldout)
             with TemporaryDirectory(dir=self.work) as folder:
-                trained = train_rung(trial, Work(Path(folder), ()), speed)
+                trained = train_rung(trial, Work(Path(folder), ""), speed)
         counts = trained.fitted.counts
         world = distributed.count(values.global_batch_tokens // values.micro_batch_tokens)
         minutes = world * counts["tokens"] / speed.tokens_per_second / 60

@@ -1,14 +1,14 @@
-"""Names of params.yaml -> every rung and cell, each with the names that it is made of: what ladder.yaml holds.
+"""Names of params.yaml -> every stage that DVC makes, each with the names that it is made of: what plan.json holds.
 
-DVC makes its stages from ladder.yaml, because it cannot look up the rung of an arm, count draws or leave combinations
+DVC makes its stages from plan.json, because it cannot look up the rung of an arm, count draws or leave combinations
 out (docs/decisions/0019). The file has names only: values stay in params.yaml, free for `dvc exp run -S`.
 
 A rung is named by its climb and never by an arm, so arms with one climb share it, and another name of an arm trains no
 rung again. Its key is also its folder below models/<stage>, its metrics file and its MLflow run.
 """
 
+import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
 
@@ -24,10 +24,10 @@ from adaptbert.errors import BadParams
 SCRATCH, PRETRAIN, DOMAIN_TRANSFER, TASK_TRANSFER = "scratch", "pretrain", "domain_transfer", "task_transfer"
 MEASURE = "measure"
 
-LADDER = Path("ladder.yaml")
+PLAN = Path("plan.json")
 MOST_BYTES = 10_000_000
-"""Of ladder.yaml: some 70,000 rungs and cells, far more than DVC can run."""
-WRITE = "run `adaptbert ladder`, which writes it from params.yaml, then the same command again"
+"""Of plan.json: some 70,000 rungs and cells, far more than DVC can run."""
+WRITE = "run `adaptbert plan`, which writes it from params.yaml, then the same command again"
 
 Blocks = Mapping[str, Collection[str]]
 """Section of params.yaml -> names of its blocks: `all`, and those of what differs."""
@@ -42,8 +42,26 @@ _NO_NAMES = ("rung", "init", "dictionary")
 """Fields that are paths."""
 
 
+class Corpus(Config):
+    """Unlabelled text that is collected.
+
+    Attributes:
+        path: what DVC watches.
+    """
+
+    path: str
+
+
+class LabelledSet(Config):
+    """A labelled set that is collected, by the files or folders that DVC watches."""
+
+    train: str
+    dev: str
+    test: str
+
+
 class Entry(Config):
-    """What DVC makes a stage of."""
+    """What DVC makes a stage of for a start."""
 
     start: str
 
@@ -123,9 +141,13 @@ class Cell(OfDraw):
     of_arm: str
 
 
-class Expansion(Config):
-    """All entries by key; the names of the fields are those of the stages."""
+class Plan(Config):
+    """All entries by key; the names of the tables are those of the stages."""
 
+    code: dict[str, str] = Field(default_factory=dict)
+    """Stage -> a digest of the code that decides what it writes (adaptbert.runtime.code_digest)."""
+    collect: dict[str, Corpus] = Field(default_factory=dict)
+    collect_task: dict[str, LabelledSet] = Field(default_factory=dict)
     tokenizer: dict[str, OfWeights] = Field(default_factory=dict)
     tokenize: dict[str, OfText] = Field(default_factory=dict)
     pretrain: dict[str, OfWeights] = Field(default_factory=dict)
@@ -170,40 +192,31 @@ class Expansion(Config):
 
 
 class _File(Config):
-    """ladder.yaml as a whole: another key beside `stages` would be a variable of dvc.yaml, or replace one."""
+    """plan.json as a whole: another key beside `plan` would be a variable of dvc.yaml, or replace one."""
 
-    stages: Expansion
+    plan: Plan
 
 
-def read(path: Path = LADDER) -> Expansion:
-    """ladder.yaml as it is.
+def read(path: Path = PLAN) -> Plan:
+    """plan.json as it is.
 
     Raises:
-        BadParams: missing, no file, or not what `adaptbert ladder` writes.
+        BadParams: missing, no file, or not what `adaptbert plan` writes.
     """
-    from ruamel.yaml.error import YAMLError
-
     if path.is_dir():
-        raise BadParams(Code.LADDER_NOT_EXPANDED, path, "a folder, not a file", f"move it away, then {WRITE}")
+        raise BadParams(Code.PLAN_IS_OLD, path, "a folder, not a file", f"move it away, then {WRITE}")
     if not path.is_file():
-        raise BadParams(Code.LADDER_NOT_EXPANDED, path, "the file is missing", WRITE)
+        raise BadParams(Code.PLAN_IS_OLD, path, "the file is missing", WRITE)
     if path.stat().st_size > MOST_BYTES:
         problem = f"larger than {MOST_BYTES // 10**6} MB"
-        raise BadParams(Code.LADDER_NOT_EXPANDED, path, problem, f"name fewer arms, tasks or draws, then {WRITE}")
+        raise BadParams(Code.PLAN_IS_OLD, path, problem, f"name fewer arms, tasks or draws, then {WRITE}")
     try:
-        return _parsed(path.read_text(encoding="utf-8"))
-    except (YAMLError, ValueError, LookupError, RecursionError):  # the last: nested thousands deep
-        raise BadParams(Code.LADDER_NOT_EXPANDED, path, "not a file of `adaptbert ladder`", WRITE) from None
+        return _File.model_validate(json.loads(path.read_text(encoding="utf-8"))).plan
+    except (ValueError, RecursionError):  # the last: nested thousands deep
+        raise BadParams(Code.PLAN_IS_OLD, path, "not a file of `adaptbert plan`", WRITE) from None
 
 
-@lru_cache(maxsize=2)  # a stage asks several times, and reading takes a tenth of a second
-def _parsed(text: str) -> Expansion:
-    from ruamel.yaml import YAML
-
-    return _File.model_validate(YAML(typ="safe", pure=True).load(text)).stages
-
-
-def expand(ladder: LadderConfig, tasks: Sequence[str], blocks: Blocks, dictionaries: Mapping[str, str]) -> Expansion:
+def expand(ladder: LadderConfig, tasks: Sequence[str], blocks: Blocks, dictionaries: Mapping[str, str]) -> Plan:
     """Every rung that an arm of a task needs, and every cell.
 
     Args:
@@ -215,7 +228,7 @@ def expand(ladder: LadderConfig, tasks: Sequence[str], blocks: Blocks, dictionar
 
 
 class _Tables:
-    """The tables of an expansion while they are filled."""
+    """The tables of a plan while they are filled."""
 
     def __init__(self, ladder: LadderConfig, blocks: Blocks) -> None:
         self._ladder, self._blocks = ladder, blocks
@@ -223,9 +236,9 @@ class _Tables:
         self._task: dict[str, TaskRung] = {}
         self._random: dict[str, None] = {}
 
-    def filled(self, tasks: Sequence[str], dictionaries: Mapping[str, str]) -> Expansion:
+    def filled(self, tasks: Sequence[str], dictionaries: Mapping[str, str]) -> Plan:
         cells = {key: cell for task in tasks for start in self._ladder.starts for key, cell in self._cells(task, start)}
-        return Expansion(
+        return Plan(
             tokenizer={start: self._weights("tokenizer", start) for start in self._ladder.starts},
             tokenize={
                 start: OfText(start=start, of_start=self._of("tokenize", start), dictionary=dictionaries[start])
