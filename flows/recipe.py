@@ -163,8 +163,7 @@ def plan_and_check() -> None:
         for line in done.stdout.splitlines():  # such as that dvc.lock was repaired
             get_run_logger().info(line)
         if done.returncode:
-            raise StageFailed(f"params.yaml was refused
-{done.stderr}", done.returncode)
+            raise StageFailed(f"params.yaml was refused\n{done.stderr}", done.returncode)
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -153,7 +153,9 @@ def collect_task(params: CollectTaskParams, *, task: str, out: Path, run: Run) -
     """Read a labelled set (train, dev, test) into data/raw."""
     with atomic_write(out) as folder:
         folder.mkdir()
-        manifest = read_into(folder, params, {split: Path(getattr(params, split)) for split in ("train", "dev", "test")})
+        manifest = read_into(
+            folder, params, {split: Path(getattr(params, split)) for split in ("train", "dev", "test")}
+        )
 
     counts = ", ".join(f"{count:,} {split}" for split, count in manifest["rows"].items())
     logging.info(f"{task}: {counts} rows")

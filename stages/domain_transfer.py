@@ -9,8 +9,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from adaptbert.base.plan import seed_of_draw
 from adaptbert.base.ladder import GENERAL
+from adaptbert.base.plan import seed_of_draw
 from adaptbert.pretraining.heldout_evaluation import MeasureConfig
 from adaptbert.pretraining.rung_config import RungConfig
 from adaptbert.runtime.stage import Stage

@@ -50,7 +50,9 @@ def pretrain(
         config = weights.encoder.hugging_face(vocabulary.size, vocabulary.pad)
     else:
         public = (
-            Checkpoint.load(Path(weights.init)) if weights.is_folder else Checkpoint.from_hub(weights.init, weights.hub_revision)
+            Checkpoint.load(Path(weights.init))
+            if weights.is_folder
+            else Checkpoint.from_hub(weights.init, weights.hub_revision)
         )
         public = public.extended(Tokenizer.load(tokenizer), tokenizer)
         if public.base:

@@ -5,8 +5,8 @@ Masked-language modelling on the task's own text, many passes with fresh masks (
 
 from pathlib import Path
 
-from adaptbert.base.plan import seed_of_draw
 from adaptbert.base.ladder import GENERAL
+from adaptbert.base.plan import seed_of_draw
 from adaptbert.pretraining.heldout_evaluation import MeasureConfig
 from adaptbert.pretraining.rung_config import RungConfig
 from adaptbert.runtime.stage import Stage

@@ -8,7 +8,8 @@ def plan() -> None:
     """Write plan.json from params.yaml and the code.
 
     It names every stage that DVC makes of the sets, starts, arms, draws and tasks of params.yaml, and holds a digest of
-    the code of each. `make recipe` and the flow run it first; run it yourself before `dvc repro`, and commit both files.
+    the code of each. `make recipe` and the flow run it first; run it yourself before a plain `dvc repro`. Commit both
+    files.
     """
     from adaptbert.base.plan import PLAN
     from adaptbert.project.editing import replacing

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from adaptbert.base.plan import Plan
 from adaptbert.base.files import read_json
 from adaptbert.base.ladder import GENERAL
+from adaptbert.base.plan import Plan
 from adaptbert.comparison.cells import Cells, cells_of, read_arm
 from adaptbert.comparison.evaluation.baselines import on_the_labels_of
 from adaptbert.comparison.evaluation.embeddings import Embeddings
@@ -215,7 +215,7 @@ def _task(
         if predicted and all(path.is_file() for path in predicted)
         else None,
         scattered=[arm for arm in climbs if arm in of_task.study.scattered],
-        advice=advice_of(compared, {role(climbs[arm]) for arm in variants}, named, plan),
+        advice=advice_of(compared, {role(climbs[arm]) for arm in variants}, named, ladder),
     )
 
 

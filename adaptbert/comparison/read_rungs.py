@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from adaptbert.base.plan import DOMAIN_TRANSFER, MEASURE, PRETRAIN, SCRATCH, TASK_TRANSFER, Plan
 from adaptbert.base.ladder import NONE, Climb
+from adaptbert.base.plan import DOMAIN_TRANSFER, MEASURE, PRETRAIN, SCRATCH, TASK_TRANSFER, Plan
 from adaptbert.comparison.rungs import Cost, Masks, Rung
 from adaptbert.pretraining.metrics.rung_metrics import HeldOutMeasures, MaskingMetrics, RungMeasures, RungMetrics
 

@@ -68,7 +68,11 @@ def reached(module: str, root: Path = ROOT) -> set[str]:
 def carries(module: str, root: Path = ROOT) -> bool:
     """Whether a module starts, stops or records a stage, and changes nothing that it writes."""
     package, *below = module.split(".")
-    return package == "adaptbert" and bool(below) and (below[0] in CARRYING or (root / package / f"{below[0]}.py").is_file())
+    return (
+        package == "adaptbert"
+        and bool(below)
+        and (below[0] in CARRYING or (root / package / f"{below[0]}.py").is_file())
+    )
 
 
 def source(module: str, root: Path = ROOT) -> Path | None:
@@ -102,7 +106,9 @@ def _running(node: ast.AST) -> Iterator[ast.AST]:
     """All nodes but those that only a type checker sees."""
     yield node
     is_for_types = isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
-    children: Iterable[ast.AST] = node.orelse if is_for_types and isinstance(node, ast.If) else ast.iter_child_nodes(node)
+    children: Iterable[ast.AST] = (
+        node.orelse if is_for_types and isinstance(node, ast.If) else ast.iter_child_nodes(node)
+    )
     for child in children:
         yield from _running(child)
 
@@ -152,15 +158,15 @@ class _Words(ast.NodeTransformer):
         return super().generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        return _Silent().visit(node) if _ends_a_stage(node) else self.generic_visit(node)  # type: ignore[no-any-return]
+        silent: ast.AST = _Silent().visit(node) if _ends_a_stage(node) else self.generic_visit(node)
+        return silent
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         """`problem = f"..."` is a part of the error, where nothing else reads it."""
         of_errors = _names(*(call for call in ast.walk(node) if _ends_a_stage(call)))
         only_there = {name for name, count in _names(node).items() if count == of_errors[name]}
         for child in ast.walk(node):
-            targets = child.targets if isinstance(child, ast.Assign) else []
-            if targets and {ast.unparse(target) for target in targets} <= only_there:
+            if isinstance(child, ast.Assign) and {ast.unparse(target) for target in child.targets} <= only_there:
                 child.value = _Silent().visit(child.value)
         return self.generic_visit(node)
 

@@ -1,12 +1,13 @@
 """From a command line in dvc.yaml to a call of a stage function.
 
-Paths of outputs and names travel by argv (`--out models/pretrain`), values and paths of the user's files by params.yaml;
-the signature of a stage function says which is which:
+Paths of outputs and names travel by argv (`--out models/pretrain`), values and paths of the user's files by
+params.yaml; the signature of a stage function says which is which:
 
     def domain_transfer(params: DomainTransferParams, *, corpus: str, seed: int, measure: MeasureConfig,
                         init: Path, out: Path, metrics: Path, run: Run) -> None:
 
-- `params`: the section of the stage's own name, or `section`: below `keyed_by`, the sub-section that this argument names; with `blocks`, the values in force for these arguments (adaptbert.runtime.params.blocks);
+- `params`: the section of the stage's own name, or `section`: below `keyed_by`, the sub-section that this argument
+  names; with `blocks`, the values in force for these arguments (adaptbert.runtime.params.blocks);
 - `seed` and every other `Config`: the top-level section of that name, or the place in `at`;
 - `Path` and `str`: required options; `run`: the stage's MLflow run; `work`: its work folder.
 """

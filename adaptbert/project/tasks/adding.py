@@ -8,8 +8,8 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from adaptbert.base.plan import PLAN
 from adaptbert.base.ladder import ALL, is_name, why_no_name
+from adaptbert.base.plan import PLAN
 from adaptbert.codes import Code
 from adaptbert.errors import BadParams, printable, raise_all
 from adaptbert.finetuning.tasks.shapes import SHAPES
@@ -19,8 +19,8 @@ from adaptbert.project.first_rows import check as first_rows
 from adaptbert.project.tasks import conclusion, splits
 from adaptbert.project.tasks.conclusion import Conclusion, Said
 from adaptbert.project.tasks.splits import Splits
-from adaptbert.runtime.params import plan_file
 from adaptbert.runtime.params import params_file as params
+from adaptbert.runtime.params import plan_file
 from adaptbert.runtime.params.all_sections import check_all
 
 _BY_HAND = "write the block of docs/how-to/own-task.md into it by hand, then run `adaptbert plan`"

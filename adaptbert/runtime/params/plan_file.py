@@ -94,9 +94,7 @@ def check(document: Mapping[str, Any], file: Path, codes_of: Iterable[str] = (),
     raise_all(errors(document, file, codes_of, path))
 
 
-def errors(
-    document: Mapping[str, Any], file: Path, codes_of: Iterable[str] = (), path: Path = PLAN
-) -> list[UserError]:
+def errors(document: Mapping[str, Any], file: Path, codes_of: Iterable[str] = (), path: Path = PLAN) -> list[UserError]:
     """The error that `check` raises, if there is one."""
     today = names(document, file).model_dump()
     try:
